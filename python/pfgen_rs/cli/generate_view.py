@@ -19,6 +19,7 @@ from rich.progress import (
 )
 
 from pfgen_rs.cli import output, process, progress_log
+from pfgen_rs.cli.score_output import tell_cut
 from pfgen_rs.io.counted import counted, plural
 from pfgen_rs.io.safe_text import visible
 
@@ -160,6 +161,8 @@ def tell_run(run: Run, prices: tuple[float, float] | None = None) -> None:
         f"{run.folder}: {run.finished} of {counted(run.trials, 'trial')}, "
         f"{counted(run.answers, 'new answer')}\n"
     )
+    if run.result is None:  # else said with the score
+        tell_cut(run.folder)
     if run.usage:
         output.emit(f"used: {_generation_usage(run.usage, prices)}\n")
     if run.total_usage and run.total_usage != run.usage:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from pfgen_rs.cli import streams
 from pfgen_rs.io.counted import counted
+from pfgen_rs.io.run_files import SERVED
 from pfgen_rs.runs.summary_row import ranked_results, summary_row, unclean_note, worthless_note
 from pfgen_rs.runs.values import RunValues
 
-__all__ = ["report_gaps", "show_results"]
+__all__ = ["report_gaps", "show_results", "tell_cut"]
 
 _SHOWN_PROBLEMS = 5
 _SHOWN_QUESTIONS = 5
 
 
 def report_gaps(result: RunValues) -> None:
-    """Warn about skipped lines, answers that are missing, not clean or worthless, and files cut short."""
+    """Warn about skipped lines, answers missing, unclean, cut or worthless, and files cut short."""
+    tell_cut(result.path)
     note = unclean_note(result, "--clean")
     if note is not None:
         (streams.warn if result.clean is None else streams.remark)(note)
@@ -47,6 +50,18 @@ def report_gaps(result: RunValues) -> None:
             f"{result.place}: questions have {min(answers)} to {max(answers)} answers; the score "
             f"uses the first {min(answers)} of each, like published scores"
         )
+
+
+def tell_cut(path: str | Path | None) -> None:
+    """Warn about answers of a run that the token limit ended, where its folder has a record of them."""
+    if path is None:
+        return
+    folder = Path(path) if Path(path).is_dir() else Path(path).parent
+    if (folder / SERVED).exists():
+        from pfgen_rs.generate.served import cut_note
+
+        if note := cut_note(folder):
+            streams.warn(f"{folder}: {note}")
 
 
 def show_results(results: Sequence[RunValues], output_format: str, plain: bool) -> None:

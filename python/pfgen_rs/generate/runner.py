@@ -15,6 +15,7 @@ from pfgen_rs.generate.engines.usage import Usage
 from pfgen_rs.generate.partial import scored_partially
 from pfgen_rs.generate.prompts import Prompter, Task
 from pfgen_rs.generate.run_folder import RunFolder
+from pfgen_rs.generate.served import Served
 from pfgen_rs.generate.unscored import Failure, read_failures
 from pfgen_rs.generate.usage_file import UsageFile, read_usage
 from pfgen_rs.generate.work import GenerationProgress, Work
@@ -93,7 +94,9 @@ def generate(
     `score`: score the finished trials. `score_partial`: score all answers, including those of unfinished
     trials, for example because one question always fails; unless the run is complete, the result is marked
     as partial (`Result.planned`), in its signature, too. If the engine counts tokens, their sum over all
-    calls is kept in `usage.json`, which is written with every outcome.
+    calls is kept in `usage.json`, which is written with every outcome. What it says of each answer (model,
+    `system_fingerprint`, `finish_reason`) is kept in `served.jsonl`; a warning of `pfgen_rs.generate` says if
+    another model answers than the one asked for or before.
 
     If interrupted, calling it again with the same arguments resumes the run: finished trials and the answers
     of unfinished ones are kept. Processes that share the folder share the trials. If the engine's iterator
@@ -104,7 +107,7 @@ def generate(
     config = config.with_questions(prompter.examples)
     _check_runner_counts(trials=trials, rounds=rounds, batch=batch)
     folder = RunFolder.open(config, Path(results), prompter.questions)
-    usage = UsageFile(folder.path, engine)
+    usage, served = UsageFile(folder.path, engine), Served(folder.path, engine)
     work = Work(
         folder,
         prompter,
@@ -115,11 +118,13 @@ def generate(
         retry_failed=retry_failed,
         keep_going=keep_going,
         usage=usage,
+        served=served,
         progress=progress,
     )
     try:
         work.run(engine)
     finally:
+        served.close()
         usage.save()
     folder.pack()
     failures = [failure for failure in read_failures(folder.path) if failure.trial <= trials]

@@ -19,6 +19,7 @@ from pfgen_rs.generate.engines.waits import LOG
 from pfgen_rs.generate.open_trial import OpenTrial
 from pfgen_rs.generate.prompts import SEEDS, Prompter, Task
 from pfgen_rs.generate.run_folder import RunFolder
+from pfgen_rs.generate.served import Served
 from pfgen_rs.generate.unscored import read_failures, record_failures
 from pfgen_rs.generate.usage_file import UsageFile
 
@@ -54,6 +55,7 @@ class Work:
         retry_failed: bool,
         keep_going: bool,
         usage: UsageFile,
+        served: Served,
         progress: GenerationProgress | None,
     ) -> None:
         self._folder, self._prompter, self._config = folder, prompter, config
@@ -69,7 +71,7 @@ class Work:
         self._failed: defaultdict[int, dict[str, str]] = defaultdict(dict)
         self._breaker, self._keep_going = Breaker(len(prompter.questions)), keep_going
         self._told_failure = False
-        self._usage, self._report = usage, progress
+        self._usage, self._served, self._report = usage, served, progress
         self._total = trials * len(prompter.questions)
         self._done = self._total - len(self._waiting) * len(prompter.questions)
         self._begun = 0.0
@@ -193,6 +195,7 @@ class Work:
         config = self._config
         text = cleaned(outcome.text, config.mode, config.parameters.stop, think=config.think)
         if text:
+            self._served.add(*key, outcome.details)
             self._keep(key, text)
         else:
             self._again(key, outcome.text)

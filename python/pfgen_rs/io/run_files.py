@@ -26,6 +26,7 @@ __all__ = [
     "README",
     "RESPONSES",
     "RESULT",
+    "SERVED",
     "STEM",
     "USAGE",
     "Trials",
@@ -45,6 +46,7 @@ PACKED, PLAIN = f"{STEM}.jsonl.xz", f"{STEM}.jsonl"
 RESPONSES = (PACKED, PLAIN, f"{STEM}.jsonl.zst", f"{STEM}.jsonl.gz")
 """Names of the file with a run's responses, in order of precedence."""
 CONFIG, RESULT, README, USAGE = "config.json", "result.json", "README.md", "usage.json"
+SERVED = "served.jsonl"
 EXAMPLES = "questions.jsonl"
 """Questions with example answers, in a benchmark's folder."""
 _TRIAL = re.compile(r"trial_[0-9]+\.jsonl")

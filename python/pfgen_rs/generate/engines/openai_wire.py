@@ -25,6 +25,7 @@ _OWN = ("model", "messages", "prompt", *_SAMPLING, "stream", "n")
 
 _ENGINE = "openai-api"
 _MOST_TOKENS = 1 << 53
+_LONGEST_NAME = 200
 _TEXTS = ("text", "output_text")
 _REASONING = ("reasoning_content", "reasoning")
 _WORDS: Mapping[type, str] = {type(None): "null", list: "a list without text"}
@@ -162,8 +163,14 @@ def read_answer(task: Task, reply: Mapping[str, Any], key: str | None = None) ->
         finish_reason=reason if isinstance(reason, str) else None,
         reasoning=_wire_reasoning(message),
         usage=reported_usage(reply) or None,
+        model=_wire_name(reply.get("model")),
+        system_fingerprint=_wire_name(reply.get("system_fingerprint")),
     )
     return outcome._replace(details=details)
+
+
+def _wire_name(value: object) -> str | None:
+    return value[:_LONGEST_NAME] if isinstance(value, str) and value else None
 
 
 def _wire_reply_without_choice(reply: Mapping[str, Any], key: str | None) -> str:

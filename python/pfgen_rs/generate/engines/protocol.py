@@ -38,6 +38,7 @@ class Details:
     as they came and may be `None`, text or not finite. `finish_reason`: as OpenAI has it, such as `stop` or
     `length`. `reasoning`: the model's thoughts, where they are sent apart from the answer. `usage`: the
     tokens of this answer alone. `left_out`: parameters that were not sent because the server refuses them.
+    `model` and `system_fingerprint`: who answered, according to the server.
     """
 
     tokens: list[dict[str, Any]] | None = None
@@ -45,6 +46,8 @@ class Details:
     reasoning: str | None = None
     usage: Usage | None = None
     left_out: tuple[str, ...] = ()
+    model: str | None = None
+    system_fingerprint: str | None = None
 
 
 class Answered(NamedTuple):

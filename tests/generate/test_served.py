@@ -1,0 +1,106 @@
+"""Who answered, and how answers ended, is kept beside the published lines and said where it matters."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fault_server as faults
+from fault_server import Asked, Behaviour, FaultServer, Handler
+from generating import CONFIG, answers, write_samples
+from helpers import pfgen
+from pfgen_rs.generate.engines import Answered, Details
+from pfgen_rs.generate.prompts import Task
+from pfgen_rs.generate.runner import generate
+from pfgen_rs.questions.locate import sample_runs
+
+ENVIRONMENT = {"OPENAI_API_KEY": "none"}
+
+
+class ToldEngine:
+    """Answers with what it knows of each answer."""
+
+    name, model = "told", "m"
+
+    def __init__(self, details: Sequence[Details | None]) -> None:
+        self._details = list(details)
+
+    def generate(self, tasks: Sequence[Task], _parameters: object) -> Any:
+        for task in tasks:
+            yield Answered(task, "答え", self._details.pop(0))
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    return write_samples(tmp_path / "tiny")
+
+
+def run_in(tiny: Path, engine: Any, trials: int) -> Path:
+    results = tiny.parent / "result"
+    return generate(CONFIG, engine, benchmark=tiny, results=results, trials=trials).folder
+
+
+def served(folder: Path) -> list[dict[str, Any]]:
+    lines = (folder / "served.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def test_a_run_remembers_who_answered_and_warns_when_that_changes(
+    tiny: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = Details(model="m-2026", system_fingerprint="fp", finish_reason="stop")
+    other = Details(model="n", finish_reason="length")
+    folder = run_in(tiny, ToldEngine([one, other, None, one]), trials=2)
+    assert [{k: v for k, v in record.items() if k != "question"} for record in served(folder)] == [
+        {"trial": 1, "model": "m-2026", "system_fingerprint": "fp", "finish_reason": "stop"},
+        {"trial": 1, "model": "n", "finish_reason": "length"},
+        {"trial": 2, "model": "m-2026", "system_fingerprint": "fp", "finish_reason": "stop"},
+    ]
+    assert caplog.messages == [
+        "the model that answers is 'm-2026': 'm' was asked for",
+        "the model that answers is now 'n': earlier answers are by 'm-2026'",
+    ]
+    assert len(answers(folder)) == 4  # and their records have the published keys
+    with (folder / "served.jsonl").open("ab") as file:
+        file.write(b'{"trial": 3, "que')  # a kill
+    caplog.clear()
+    run_in(tiny, ToldEngine([other, one]), trials=3)
+    assert caplog.messages == []
+    assert len((folder / "served.jsonl").read_bytes().splitlines()) == 6
+
+
+def reply(handler: Handler, asked: Asked) -> None:
+    cut = len(cuts) % 3 == 0
+    content = json.loads(faults.body("答え", finish_reason="length" if cut else "stop"))
+    cuts.append(cut)
+    handler.reply(
+        200, json.dumps({**content, "model": "served", "system_fingerprint": None}).encode()
+    )
+
+
+cuts: list[bool] = []
+
+
+def test_answers_cut_by_the_token_limit_are_counted_by_generate_score_and_compare(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("openai", reason="the package openai is not installed")
+    behave: Behaviour = reply
+    with FaultServer(default=behave) as server:
+        asked = ("generate", "org/m", "--engine=openai", "-b", "mini", f"--results={tmp_path}")
+        done = pfgen(*asked, "--trials=2", f"--base-url={server.url}", env=ENVIRONMENT)
+    assert done.returncode == 0, done.stderr
+    [folder] = (tmp_path / "org/m").iterdir()
+    assert "the model that answers is 'served': 'org/m' was asked for" in done.stderr
+    assert len(cuts) == 28
+    said = f"{folder}: {sum(cuts)} of 28 answers ended by the token limit (--max-tokens)"
+    assert done.stderr.count(said) == 1
+    for command in (("score", folder), ("compare", folder, sample_runs()["faithful"])):
+        assert said in pfgen(*command, "-b", "mini").stderr
