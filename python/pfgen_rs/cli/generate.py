@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import generate_values, generate_view, options, output
+from pfgen_rs.cli import generate_values, generate_view, options, output, progress_log
 from pfgen_rs.cli.generate_values import EngineName
 from pfgen_rs.io.counted import counted
 
@@ -282,6 +282,8 @@ def generate_answers(
     with (
         closing(_generation_engine(engine, model, own, given)) as asked,
         _resumable_generation(config.folder(results)),
+        # What is logged of the score, `tell_score` says.
+        progress_log.logged("pfgen_rs", lambda _: None),
         _watched_generation(engine, answers) as progress,
     ):
         generate_view.tell_beginning(named, len(shown), trials, config.folder(results))

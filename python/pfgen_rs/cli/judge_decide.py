@@ -79,7 +79,9 @@ def decide(
     if output_format is options.RowsFormat.JSON:
         output.emit_json(rows.to_dicts())
     elif output_format is options.RowsFormat.CSV:
-        output.emit(rows.write_csv())
+        from pfgen_rs.io.table_writer import csv_text
+
+        output.emit(csv_text(rows))
     elif doubtful:
         _show_doubts(rows)
     else:

@@ -75,6 +75,14 @@ def score(
             "or .arrow), or to such a URL of object storage.",
         ),
     ] = None,
+    raw: Annotated[
+        bool,
+        typer.Option(
+            "--raw",
+            help="With --per-response x.csv, keep texts that a spreadsheet would run, such as =1+1, as they "
+            "are (default: with ' before them).",
+        ),
+    ] = False,
     resume: Annotated[
         bool,
         typer.Option(
@@ -233,6 +241,7 @@ def score(
         reading,
         out=out,
         per_response=per_response,
+        raw=raw,
         resume=resume,
         allow_partial=allow_partial,
         keep=_names_kept_by_score(keep),

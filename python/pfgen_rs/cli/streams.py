@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
 from pfgen_rs.errors import OutputError, PfgenError
-from pfgen_rs.io.safe_text import escaped_json, visible
+from pfgen_rs.io.safe_text import cell_text, escaped_json, visible
 from pfgen_rs.io.system import is_reader_gone
 
 __all__ = [
@@ -183,7 +183,8 @@ def emit_csv(rows: Sequence[Mapping[str, Any]]) -> None:
     buffer = io.StringIO(newline="")
     writer = csv.DictWriter(buffer, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    for row in rows:
+        writer.writerow({k: cell_text(v) if isinstance(v, str) else v for k, v in row.items()})
     emit(buffer.getvalue())
 
 

@@ -120,8 +120,9 @@ def against(
         )
     if points is not None:
         from pfgen_rs.io import write_atomic
+        from pfgen_rs.io.table_writer import csv_text
 
-        write_atomic(points, found.points().write_csv().encode())
+        write_atomic(points, csv_text(found.points()).encode())
     if plot is not None:
         from pfgen_rs.studies.plots import against_figure
 

@@ -16,6 +16,7 @@ from pfgen_rs.generate.answers import THINK, Think, default_stop
 from pfgen_rs.generate.engines.protocol import Parameters
 from pfgen_rs.generate.escapes import unescaped
 from pfgen_rs.generate.prompts import MODES, Mode
+from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.io.system import forbidden_name
 from pfgen_rs.questions.examples import Example
 
@@ -188,7 +189,7 @@ def _check_config_model(model: str) -> None:
     for part in parts:
         reason = forbidden_name(part)
         if reason is not None:
-            raise SettingsError(f"invalid run name {model!r}: {reason}: set --name")
+            raise SettingsError(f"invalid run name {shortened(repr(model))}: {reason}: set --name")
 
 
 def _check_config_stop(strings: Sequence[str]) -> tuple[str, ...]:

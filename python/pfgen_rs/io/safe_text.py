@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
-__all__ = ["ACTING", "acts", "escaped", "escaped_json", "shortened", "visible"]
+__all__ = [
+    "ACTING",
+    "FORMULA",
+    "NUMBER",
+    "acts",
+    "cell_text",
+    "escaped",
+    "escaped_json",
+    "shortened",
+    "visible",
+]
 
 ACTING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """General categories of characters that a terminal, a page or a table would obey rather than show.
@@ -12,6 +23,15 @@ ACTING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 Control characters, formatting such as bidirectional overrides, surrogates, and line and paragraph separators.
 The scripts of pages use the same list (`assets/text.js`).
 """
+
+
+FORMULA, NUMBER = r"^[=+\-@\t\r]", r"^[+-]?\d[\d.,]*(e[+-]?\d+)?%?$"
+"""What begins a cell that spreadsheets run, and which such cells are but numbers."""
+
+
+def cell_text(text: str) -> str:
+    """Returns the text of a cell of a CSV file, after a quotation mark (') if spreadsheets would run it."""
+    return f"'{text}" if re.search(FORMULA, text) and not re.search(NUMBER, text) else text
 
 
 def acts(character: str) -> bool:

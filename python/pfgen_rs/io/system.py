@@ -28,6 +28,7 @@ _EVERY = 0.05
 _DEVICES = re.compile(
     r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE
 )
+_LONGEST_NAME = 255  # bytes, of almost every file system
 _FORBIDDEN = '<>:"|?*\\'
 
 
@@ -68,6 +69,8 @@ def portable_name(name: str) -> str:
 
 def forbidden_name(name: str) -> str | None:
     """Returns why this system can have no file or folder of this name; `None` if it can."""
+    if len(name.encode(errors="surrogatepass")) > _LONGEST_NAME:
+        return f"a folder has a name of at most {_LONGEST_NAME} bytes"
     if not WINDOWS:
         return None
     found = [character for character in _FORBIDDEN if character in name]

@@ -18,12 +18,13 @@ from pfgen_rs import _native
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.ahead import THREADS, Ahead, Pipe
 from pfgen_rs.io.atomic import new_file, temporary_file, write_atomic, writing_failed
+from pfgen_rs.io.safe_text import FORMULA, NUMBER, cell_text
 from pfgen_rs.io.system import put_in_place
 
 if TYPE_CHECKING:
     from pfgen_rs.io.remote.target import RemoteTarget
 
-__all__ = ["TABLES", "TableWriter", "write_parquet"]
+__all__ = ["TABLES", "TableWriter", "csv_text", "write_parquet"]
 
 TABLES = (".parquet", ".jsonl", ".csv", ".arrow")
 _EVERY = 0.2  # seconds between flushes of written rows to the disk
@@ -61,19 +62,36 @@ def _base64_for_table_writer(frame: pl.DataFrame) -> pl.DataFrame:
     return frame.with_columns(pl.col(pl.Binary).bin.encode("base64"))
 
 
+def csv_text(frame: pl.DataFrame, *, raw: bool = False, header: bool = True) -> str:
+    """Returns a table as CSV with types that it lacks as text.
+
+    Texts that spreadsheets would run, such as `=HYPERLINK(…)`, are preceded by a quotation mark (') unless
+    `raw`.
+    """
+    flat, text = _flat_table(frame), pl.col(pl.String)
+    if not raw:
+        runs = text.str.contains(FORMULA) & ~text.str.contains(NUMBER)
+        flat = flat.with_columns(pl.when(runs).then("'" + text).otherwise(text).name.keep())
+        flat = flat.rename(cell_text)
+    return flat.write_csv(include_header=header)
+
+
 class TableWriter:
     """Writes a table as `.parquet`, `.jsonl`, `.csv` or `.arrow`, batch by batch.
 
+    `raw`: whether CSV has texts that spreadsheets would run as they are; see `csv_text`.
     Call `finish` after the last row, then `commit` to put the file in place; `discard`, at any time, removes
     a file that is not in place. Rows are written in a separate thread, a few batches behind. A table for
     object storage is written to a temporary file, which `commit` uploads.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | RemoteTarget, schema: pl.Schema) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str] | RemoteTarget, schema: pl.Schema, *, raw: bool = False
+    ) -> None:
         is_local = isinstance(path, str | os.PathLike)
         self._remote = None if is_local else cast("RemoteTarget", path)
         self._path = str(path) if self._remote is None else self._remote.shown
-        self._schema = schema
+        self._schema, self._raw = schema, raw
         suffix = Path(self._path).suffix.lower()
         if suffix not in TABLES:
             raise OutputError(f"{self._path}: unknown format: expected one of {', '.join(TABLES)}")
@@ -164,7 +182,7 @@ class TableWriter:
         first = True
         for frame in self._frames:
             if suffix == ".csv":
-                _flat_table(frame).write_csv(self._file, include_header=first)
+                self._file.write(csv_text(frame, raw=self._raw, header=first).encode())
             else:
                 _base64_for_table_writer(frame).write_ndjson(self._file)
             first = False

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -42,8 +45,60 @@ _SCANS: dict[str, Callable[[str], pl.LazyFrame]] = {
 }
 _BOTH = "choose others with --question-field and --answer-field (in Python: question_field=, answer_field=)"
 _CHUNKS_AT_ONCE = 4  # every slice decodes its page or batch again
-# polars panics on some damaged files, and its PanicException is not an Exception.
+# polars panics on some damaged files, and its PanicException is not an Exception. It also prints.
 TABLE_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
+
+
+class _Panics:
+    """Keeps what polars prints when it panics off standard error, since an error says it.
+
+    What else is printed while a table is read appears when that ends.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._readers = 0
+        self._panicked = False
+        self._shown: int | None = None
+
+    def collected(self, query: pl.LazyFrame, **how: Any) -> pl.DataFrame:
+        """Collect a query."""
+        self._begin()
+        try:
+            return query.collect(**how)
+        except pl.exceptions.PanicException:
+            self._panicked = True
+            raise
+        finally:
+            self._end()
+
+    def _begin(self) -> None:
+        with self._lock:
+            self._readers += 1
+            if self._readers == 1:
+                self._panicked = False
+                self._text = tempfile.TemporaryFile()  # noqa: SIM115 - closed by `_end`
+                self._shown = None
+                with suppress(OSError):  # closed
+                    self._shown = os.dup(2)
+                    os.dup2(self._text.fileno(), 2)
+
+    def _end(self) -> None:
+        with self._lock:
+            self._readers -= 1
+            if self._readers:
+                return
+            with self._text as text:
+                if self._shown is None:
+                    return
+                os.dup2(self._shown, 2)
+                os.close(self._shown)
+                text.seek(0)
+                if not self._panicked and (rest := text.read()):
+                    os.write(2, rest)
+
+
+_collected = _Panics().collected
 
 
 def is_table(source: Source) -> bool:
@@ -88,7 +143,7 @@ def _opened_table(source: Source, path: str, options: Options) -> tuple[pl.LazyF
     columns += [
         _kept_table_columns(schema, kept).alias(f"kept {i}") for i, kept in enumerate(options.keep)
     ]
-    return scan.select(columns), scan.select(pl.len()).collect().item()
+    return scan.select(columns), _collected(scan.select(pl.len())).item()
 
 
 def _kept_table_columns(schema: pl.Schema, kept: Kept) -> pl.Expr:
@@ -101,7 +156,7 @@ def table_height(source: Source) -> int:
     """Returns the number of rows, which a Parquet file states at its end."""
     with _readable_table(source):
         scan = _SCANS[source.suffix](source.schema_file())
-        return int(scan.select(pl.len()).collect().item())
+        return int(_collected(scan.select(pl.len())).item())
 
 
 def rows_read_together(options: Options) -> int:
@@ -121,7 +176,7 @@ def _table_slices(
     """Yield rows in order. polars' own batches run far ahead of their consumer and fill memory."""
     step = rows * _CHUNKS_AT_ONCE
     for begin in range(start, stop, step):
-        frame = scan.slice(begin, min(step, stop - begin)).collect()
+        frame = _collected(scan.slice(begin, min(step, stop - begin)))
         check()
         for at in range(0, frame.height, rows):
             yield frame[at : at + rows]
@@ -230,7 +285,7 @@ def table_records(source: Source, lines: Sequence[int]) -> Iterator[dict[str, An
             name += "_"
         wanted = pl.Series([line - 1 for line in lines], dtype=pl.UInt32)
         found = scan.with_row_index(name).filter(pl.col(name).is_in(wanted.implode()))
-        frame = found.sort(name).drop(name).collect(engine="streaming")
+        frame = _collected(found.sort(name).drop(name), engine="streaming")
         source.check()
     source.release()
     yield from frame.iter_rows(named=True)

@@ -13,6 +13,7 @@ import polars as pl
 
 from pfgen_rs.errors import OutputError, SettingsError
 from pfgen_rs.io import write_atomic
+from pfgen_rs.io.table_writer import csv_text
 from pfgen_rs.judge.decisions import RULES, Rule
 from pfgen_rs.judge.letters import LETTERS
 from pfgen_rs.report.markup import inert
@@ -91,7 +92,10 @@ def write_frame(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
         raise SettingsError(f"{path}: unknown format: expected {', '.join(_WRITERS)}")
     buffer = BytesIO()
     try:
-        getattr(frame, _WRITERS[kind])(buffer)
+        if kind == ".csv":
+            buffer.write(csv_text(frame).encode())
+        else:
+            getattr(frame, _WRITERS[kind])(buffer)
     except pl.exceptions.PolarsError as error:
         raise OutputError(f"{path}: cannot be written: {error}") from error
     write_atomic(path, buffer.getvalue())

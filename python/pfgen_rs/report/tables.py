@@ -12,6 +12,7 @@ from pfgen_rs.checkout.files import write_changed
 from pfgen_rs.checkout.published import Published
 from pfgen_rs.checkout.standings import JSON, load_standings_object, results_digest
 from pfgen_rs.errors import InputError
+from pfgen_rs.io.table_writer import csv_text
 
 __all__ = ["write_tables"]
 
@@ -36,12 +37,11 @@ def write_tables(
 
     head = {"signature": load_for_scores(folder / DATA).signature, **head}
     table = entries_frame(entries(runs))
-    parquet, csv = io.BytesIO(), io.BytesIO()
+    parquet = io.BytesIO()
     table.write_parquet(parquet)
-    table.write_csv(csv)
     text = json.dumps({**head, "runs": table.to_dicts()}, ensure_ascii=False, indent=1) + "\n"
     # The file that names the results comes last, so a report that was killed is repeated.
-    contents = {_PARQUET: parquet.getvalue(), _CSV: csv.getvalue(), JSON: text.encode()}
+    contents = {_PARQUET: parquet.getvalue(), _CSV: csv_text(table).encode(), JSON: text.encode()}
     return [
         folder / name for name, content in contents.items() if write_changed(folder / name, content)
     ]

@@ -39,8 +39,8 @@ class Job(Closing):
     A context manager: call `run`, then `write`. If it ends early, existing files are unchanged, and the
     scores of a large run are kept in a hidden folder beside its target (`left`), for `resume`.
 
-    `paths`, `out` and `per_response` may be URLs, opened with `storage`. What is written there cannot be
-    resumed; that it can be written is tried before anything is scored.
+    `raw`: see `TableWriter`. `paths`, `out` and `per_response` may be URLs, opened with `storage`. What is
+    written there cannot be resumed; that it can be written is tried before anything is scored.
     """
 
     def __init__(
@@ -51,6 +51,7 @@ class Job(Closing):
         *,
         out: str | os.PathLike[str] | None = None,
         per_response: str | os.PathLike[str] | None = None,
+        raw: bool = False,
         resume: bool = False,
         allow_partial: bool = False,
         keep: Keep = None,
@@ -70,7 +71,7 @@ class Job(Closing):
         self._options = with_runs(replace(options, keep=kept), run_field, self._taken)
         self._filled: set[str] = set()
         self._asked = keep not in (None, "all")  # for these names
-        self._out, self._table_path = out, per_response
+        self._out, self._table_path, self._raw = out, per_response, raw
         self._allow_partial = allow_partial
         self._table: TableWriter | None = None
         self._written: set[str] = set()  # signatures
@@ -175,7 +176,7 @@ class Job(Closing):
 
     def _add(self, frame: pl.DataFrame) -> None:
         if self._table is None:
-            self._table = TableWriter(self._table_target(), frame.schema)
+            self._table = TableWriter(self._table_target(), frame.schema, raw=self._raw)
         self._table.write(frame)
 
     def write(self) -> None:

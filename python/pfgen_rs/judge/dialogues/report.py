@@ -14,7 +14,7 @@ from pfgen_rs.drawing.words import Language
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, PlotError, SettingsError
 from pfgen_rs.io import write_atomic
-from pfgen_rs.io.table_writer import write_parquet
+from pfgen_rs.io.table_writer import csv_text, write_parquet
 from pfgen_rs.judge.dialogues import association, judges, layout, plots, tables
 from pfgen_rs.judge.dialogues.layout import Grid
 from pfgen_rs.judge.dialogues.light import PER_CATEGORY, VERSIONS, light_version
@@ -167,7 +167,7 @@ def write_tables(
     for table in made:
         place = Path(folder, f"table-{table.name}")
         write_parquet(place.with_suffix(".parquet"), table.frame)
-        write_atomic(place.with_suffix(".csv"), table.frame.write_csv().encode())
+        write_atomic(place.with_suffix(".csv"), csv_text(table.frame).encode())
         write_atomic(place.with_suffix(".md"), table.markdown().encode())
         written += [place.with_suffix(suffix) for suffix in (".parquet", ".csv", ".md")]
         if plot is None or table.draw is None:

@@ -10,6 +10,7 @@ import polars as pl
 
 from pfgen_rs.drawing.style import available
 from pfgen_rs.io import write_atomic
+from pfgen_rs.io.table_writer import csv_text
 from pfgen_rs.references.check.plots import TITLES, draw_check_plots
 from pfgen_rs.report.markup import inert
 
@@ -49,8 +50,8 @@ def write_report(check: Check, folder: Path, *, plots: bool | None) -> list[Path
     if plots or (plots is None and available()):
         drawings = draw_check_plots(check.tables)
     contents = {
-        **{f"{name}.csv": table.write_csv().encode() for name, table in check.tables.items()},
-        "summary.csv": check.summary.write_csv().encode(),
+        **{f"{name}.csv": csv_text(table).encode() for name, table in check.tables.items()},
+        "summary.csv": csv_text(check.summary).encode(),
         **{f"{name}.svg": content for name, content in drawings.items()},
         PAGE: check_report_markdown(check, list(drawings)).encode(),
     }

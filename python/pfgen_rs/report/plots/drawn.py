@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
+from pfgen_rs.io.table_writer import csv_text
 from pfgen_rs.metrics.names import PARTS
 from pfgen_rs.report.plots import cuts
 from pfgen_rs.report.plots.categories import MOST as MOST_MAPPED
@@ -68,7 +69,7 @@ class Drawn:
 def csv_of(table: pl.DataFrame) -> bytes:
     """Returns a table as CSV, without columns of lists, in full precision."""
     plain = [name for name, kind in table.schema.items() if not kind.is_nested()]
-    return table.select(plain).write_csv().encode()
+    return csv_text(table.select(plain)).encode()
 
 
 def run_columns(runs: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:

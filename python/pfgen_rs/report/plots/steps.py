@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from itertools import cycle
 from typing import TYPE_CHECKING
 
@@ -35,7 +36,9 @@ def series(runs: pl.DataFrame, pattern: str = STEP) -> pl.DataFrame:
     without a group, and if no run has a step.
     """
     try:
-        compiled = re.compile(pattern)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)
+            compiled = re.compile(pattern)
     except re.error as error:
         raise PlotError(f"invalid step pattern {pattern!r}: {error}") from None
     if compiled.groups < 1:
