@@ -9,7 +9,7 @@ import typer
 
 from pfgen_rs.cli import options, output
 from pfgen_rs.cli.judge_agree_view import percent, range_text
-from pfgen_rs.cli.judge_decide import RuleName
+from pfgen_rs.cli.judge_decide import RuleName, read_decisions
 from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
 from pfgen_rs.io.counted import counted
 
@@ -64,7 +64,7 @@ def against_scores(
     Example: `pfgen-rs judge against-scores verdicts -b pfgen-bench --humans humans.jsonl`
     """
     from pfgen_rs.judge.against_scores import agreement_by_margin, scored_pairs, verdicts_by_name
-    from pfgen_rs.judge.verdict_folder import VerdictFolder
+    from pfgen_rs.judge.verdict_folder import VerdictFolder, distinct_judge_names
 
     folders = verdicts
     if not verdicts and ratings is None:
@@ -73,10 +73,13 @@ def against_scores(
     table = None
     if folders:
         opened = [VerdictFolder(path) for path in folders]
+        read = read_decisions(opened)
         pairs = list({pair.id: pair for folder in opened for pair in folder.pairs()}.values())
         scores = scored_pairs(pairs, scoring.load(benchmark), clean=scoring.cleaning)
-        table = agreement_by_margin(scores, verdicts_by_name(opened, by.value, humans), bins)
+        frames = dict(zip(distinct_judge_names(opened), (frame for frame, _ in read), strict=True))
+        table = agreement_by_margin(scores, verdicts_by_name(frames, by.value, humans), bins)
         found["pairs"] = table.to_dicts()
+        found["coverage"] = [coverage.to_dict() for _, coverage in read]
     correlation = None
     if ratings is not None:
         correlation = _correlation_of_runs(ratings, runs or [], benchmark, scoring)

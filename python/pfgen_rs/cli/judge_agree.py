@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pfgen_rs.cli import judge_agree_view, options, output
-from pfgen_rs.cli.judge_decide import RuleName
+from pfgen_rs.cli.judge_decide import RuleName, read_decisions
 
 if TYPE_CHECKING:
     import polars as pl
@@ -84,7 +84,8 @@ def agree(
     if out is not None and len(verdicts) > 1:
         raise typer.BadParameter("--out requires a single folder of verdicts", param_hint="--out")
     folders = [VerdictFolder(path) for path in verdicts]
-    frames = [folder.decisions() for folder in folders]
+    read = read_decisions(folders)
+    frames = [frame for frame, _ in read]
     known = {pair for frame in frames for pair in frame["pair"]}
     people = None if humans is None else read_humans(humans, known)
     table = None if families is None else read_families(families)
@@ -118,7 +119,10 @@ def agree(
     names = distinct_judge_names(folders)
     if output_format is options.JsonFormat.JSON:
         rows = [{"name": n, **each.to_dict()} for n, each in zip(names, found, strict=True)]
-        output.emit_json({"judges": rows, "comparison": between and between.to_dict()})
+        coverage = [each.to_dict() for _, each in read]
+        output.emit_json(
+            {"judges": rows, "comparison": between and between.to_dict(), "coverage": coverage}
+        )
         return
     for name, each in zip(names, found, strict=True):
         judge_agree_view.show_agreement(name, each)

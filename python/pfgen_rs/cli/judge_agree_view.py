@@ -47,7 +47,8 @@ def show_agreement(name: str, found: Agreement) -> None:
 
 
 def _parts_of_agreement(found: Agreement) -> list[Any]:
-    parts = [_table("decisions", found.decisions, ("rule", "A", "B", "C", "undecided", "invalid"))]
+    names = ("rule", "A", "B", "C", "undecided", "invalid", "missing")
+    parts = [_table("decisions", found.decisions, names)]
     if found.raters:
         parts.append(_rules_table(found))
         if smallest := max(found.comparisons["smallest_p"].to_list(), default=0.0):
@@ -79,7 +80,8 @@ def _rules_table(found: Agreement) -> Any:
     names = ["rule", *found.raters, _MEAN, "interval", f"vs {found.rule}", "p"]
     table = output.new_table(*names, numbers=names[1:], title="concordance with raters, %")
     differences = {row["other"]: row for row in found.comparisons.iter_rows(named=True)}
-    without = found.decisions.filter(pl.col("invalid") == found.pairs)["rule"].to_list()
+    none = pl.col("invalid") + pl.col("missing") == found.pairs
+    without = found.decisions.filter(none)["rule"].to_list()
     shown = pl.col("task").is_null() & ~pl.col("rule").is_in(without)
     for (rule,), rows in found.concordance.filter(shown).group_by("rule", maintain_order=True):
         shares = {row["rater"]: row for row in rows.iter_rows(named=True)}

@@ -129,9 +129,10 @@ def _pairs_with_criteria(path: Path, criteria: Path | None) -> list[Pair]:
 def _tell_judged(folder: VerdictFolder, asked: Asked) -> None:
     from pfgen_rs.judge.verdict_folder import doubtful_share
 
-    key = folder.journal().key
-    last = {key(record): record.get("problem") for record in folder.judgments()}
-    problems = Counter(problem for problem in last.values() if problem is not None)
+    last = {(each["pair"], each["order"]): each for each in folder.present_judgments()}
+    problems = Counter(
+        problem for record in last.values() if (problem := record.get("problem")) is not None
+    )
     output.emit(
         f"{folder.path}: {asked.stored} of {counted(asked.total, 'judgment')}, {asked.new} new\n"
     )
@@ -140,3 +141,5 @@ def _tell_judged(folder: VerdictFolder, asked: Asked) -> None:
     doubtful = doubtful_share(folder.doubts())
     if doubtful is not None:
         output.warn(doubtful)
+    for note in folder.read()[1].notes():
+        output.warn(note)

@@ -12,9 +12,14 @@ from pfgen_rs.cli import options, output
 from pfgen_rs.io.safe_text import shortened
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import polars as pl
 
-__all__ = ["RuleName", "decide"]
+    from pfgen_rs.judge.binding import Coverage
+    from pfgen_rs.judge.verdict_folder import VerdictFolder
+
+__all__ = ["RuleName", "decide", "read_decisions"]
 
 _SHOWN = 80  # characters of an output
 
@@ -59,8 +64,9 @@ def decide(
 ) -> None:
     """Decide each pair, and count the decisions.
 
-    A: the pair's first model wins, B: its second one, C: a tie. `--format json` or `csv` and `--out` have a
-    row a pair.
+    A: the pair's first model wins, B: its second one, C: a tie. A pair that lacks a judgment of its present
+    texts is missing; judgments of other texts are never used. `--format json` or `csv` and `--out` have a row
+    a pair.
 
     Example: `pfgen-rs judge decide verdicts --by probability`
     """
@@ -68,10 +74,10 @@ def decide(
     from pfgen_rs.judge.verdict_folder import VerdictFolder, doubtful_share
 
     folder = VerdictFolder(verdicts)
+    [(found, _)] = read_decisions([folder])
     if doubtful:
         rows = wide = folder.doubts().drop_nulls("doubt")
     else:
-        found = folder.decisions()
         rows = decision_rows(found, by.value)
         wide = found.with_columns(decision=rows["decision"], state=rows["state"])
     if out is not None:
@@ -96,6 +102,19 @@ def _show_doubts(rows: pl.DataFrame) -> None:
     for *cells, text in rows.iter_rows():
         table.add_row(*map(output.cell, cells), output.cell(shortened(text, _SHOWN)))
     output.show(table)
+
+
+def read_decisions(folders: Sequence[VerdictFolder]) -> list[tuple[pl.DataFrame, Coverage]]:
+    """Returns the decisions of folders on the same pairs, and says what is missing or out of date."""
+    from pfgen_rs.judge.verdict_folder import check_same_pairs
+
+    check_same_pairs(folders)
+    found = [folder.read() for folder in folders]
+    for folder, (_, coverage) in zip(folders, found, strict=True):
+        place = f"{folder.path}: " if len(folders) > 1 else ""
+        for note in coverage.notes():
+            output.warn(f"{place}{note}")
+    return found
 
 
 def _show_counts(counts: pl.DataFrame, rule: str) -> None:

@@ -39,6 +39,12 @@ def page(
             metavar="FILE", help="Verdicts of people (JSON lines or CSV: id, rater, verdict)."
         ),
     ] = None,
+    sample: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="List at most N pairs, drawn at random; figures are about all."
+        ),
+    ] = 20_000,
 ) -> None:
     """Write a page with all pairs, verdicts, reasons and decisions, to look through in a browser.
 
@@ -50,5 +56,11 @@ def page(
     from pfgen_rs.judge.pages import write_verdict_page
 
     with output.busy("writing the page"):
-        pairs = write_verdict_page(verdicts, out, humans=humans)
-    output.emit(f"{visible(str(out))}: {counted(pairs, 'pair')}\n")
+        view = write_verdict_page(verdicts, out, humans=humans, sample=sample)
+    listed = len(view.pairs)
+    said = f", {listed:,} of them listed, drawn at random" if listed < view.total else ""
+    output.emit(f"{visible(str(out))}: {counted(view.total, 'pair')}{said}\n")
+    for judge in view.judges:
+        place = f"{judge.name}: " if len(view.judges) > 1 else ""
+        for note in judge.coverage.notes():
+            output.warn(f"{place}{note}")

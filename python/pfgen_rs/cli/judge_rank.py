@@ -10,7 +10,7 @@ import typer
 
 from pfgen_rs.cli import options, output
 from pfgen_rs.cli.judge_agree_view import percent, range_text
-from pfgen_rs.cli.judge_decide import RuleName
+from pfgen_rs.cli.judge_decide import RuleName, read_decisions
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
@@ -61,8 +61,9 @@ def rank(
     from pfgen_rs.judge.verdict_folder import VerdictFolder
 
     folder = VerdictFolder(verdicts)
+    [(decisions, coverage)] = read_decisions([folder])
     found = ranked(
-        folder.decisions(),
+        decisions,
         rule=by.value,
         with_strengths=not win_rates_only,
         level=level,
@@ -72,7 +73,8 @@ def rank(
     if out is not None:
         write_tables(found.tables(), found.to_dict(), out)
     if output_format is options.JsonFormat.JSON:
-        output.emit_json({"name": folder.judge_name, **found.to_dict()})
+        values = {"name": folder.judge_name, **found.to_dict(), "coverage": coverage.to_dict()}
+        output.emit_json(values)
         return
     _show_ranking(folder.judge_name, found)
 

@@ -19,7 +19,6 @@ from pfgen_rs.io.cleaning import Clean
 from pfgen_rs.judge.agreement.intervals import clopper_pearson
 from pfgen_rs.judge.decisions import Rule
 from pfgen_rs.judge.pairs import Pair, read_humans
-from pfgen_rs.judge.verdict_folder import VerdictFolder
 from pfgen_rs.stats.correlation import fisher_interval, pearson, spearman
 
 __all__ = [
@@ -79,20 +78,18 @@ def scored_pairs(
 
 
 def verdicts_by_name(
-    folders: Sequence[VerdictFolder], rule: Rule, humans: str | os.PathLike[str] | None = None
+    decisions: Mapping[str, pl.DataFrame], rule: Rule, humans: str | os.PathLike[str] | None = None
 ) -> dict[str, dict[str, str | None]]:
-    """Returns letters by pair, of each judge (its folder's decisions by a rule) and each rater, by name.
+    """Returns letters by pair, of each judge and each rater, by name.
 
-    Raises `InputError` for files that cannot be used.
+    `decisions`: the frame of each judge (as `VerdictFolder.decisions` has it), decided by a rule. Raises
+    `InputError` for files that cannot be used.
     """
     found: dict[str, dict[str, str | None]] = {}
     known: set[str] = set()
-    for folder in folders:
-        frame = folder.decisions()
+    for name, frame in decisions.items():
         known.update(frame["pair"])
-        name = folder.judge_name
-        unique = name if name not in found else f"{name} ({folder.path})"
-        found[unique] = dict(zip(frame["pair"], frame[rule], strict=True))
+        found[name] = dict(zip(frame["pair"], frame[rule], strict=True))
     if humans is not None:
         for pair, rater, verdict in read_humans(humans, known).iter_rows():
             found.setdefault(rater, {})[pair] = verdict

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from pfgen_rs.errors import SettingsError
-from pfgen_rs.generate.asking import Asked, Request, ask
+from pfgen_rs.generate.asking import Asked, ask
 from pfgen_rs.generate.asking.ask import AskingProgress
 from pfgen_rs.generate.asking.costs import Budget
 from pfgen_rs.generate.engines import Answered, Details, Engine
+from pfgen_rs.judge.binding import Orders, comparison_requests
 from pfgen_rs.judge.judge import Judge
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.prompts import Prompt
@@ -18,9 +18,8 @@ from pfgen_rs.judge.thoughts import CUT, THOUGHT_BEGIN, without_thoughts
 from pfgen_rs.judge.verdict_folder import open_verdict_folder
 from pfgen_rs.judge.verdicts import Verdict, Which, read_output
 
-__all__ = ["Orders", "compare", "comparison_config", "comparison_requests", "read_judgment"]
+__all__ = ["compare", "comparison_config", "comparison_requests", "read_judgment"]
 
-Orders = Literal["both", "one"]
 _EMPTY = Details()
 
 
@@ -76,44 +75,6 @@ def comparison_config(judge: Judge, prompt: Prompt, mode: str) -> dict[str, Any]
             "text": prompt.text,
         },
     }
-
-
-def comparison_requests(
-    pairs: Iterable[Pair], prompt: Prompt, orders: Orders = "both"
-) -> Iterator[Request]:
-    """Yield the requests about pairs: order 1 shows a's answer first, order 2 shows b's."""
-    if orders not in ("both", "one"):
-        raise SettingsError(f"invalid orders {orders!r}: expected both or one")
-    for pair in pairs:
-        for order in (1, 2) if orders == "both" else (1,):
-            yield _comparison_request(pair, prompt, order)
-
-
-def _comparison_request(pair: Pair, prompt: Prompt, order: int) -> Request:
-    fitting = prompt if pair.reference is not None else prompt.without_reference()
-    if pair.criteria is None and "criteria" in fitting.placeholders:
-        raise SettingsError(
-            f"pair {pair.id!r:.80} has no criteria, which prompt {prompt.name!r} needs: make them with "
-            "pfgen-rs judge criteria, or choose a prompt without criteria"
-        )
-    first, second = pair.answers if order == 1 else pair.answers[::-1]
-    values = {
-        "question": pair.question,
-        "reference": pair.reference,
-        "criteria": pair.criteria,
-        "answer_a": first,
-        "answer_b": second,
-    }
-    about = {
-        "pair": pair.id,
-        "question_id": pair.question_id,
-        "task": pair.task,
-        "models": list(pair.models),
-        "order": order,
-        "prompt": fitting.name,
-    }
-    known = {name: text for name, text in values.items() if text is not None}
-    return Request(pair.id, fitting.filled(known), about)
 
 
 def read_judgment(answered: Answered, which: Which) -> Mapping[str, Any]:

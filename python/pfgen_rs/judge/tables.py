@@ -34,9 +34,12 @@ def decision_rows(decisions: pl.DataFrame, rule: Rule) -> pl.DataFrame:
     `decisions`: as `VerdictFolder.decisions` returns them. Raises `SettingsError` for an unknown rule.
     """
     _check_rule(rule)
-    state = pl.col("strict_state")
-    if rule != "strict":
-        state = pl.when(pl.col(rule).is_null()).then(pl.lit("invalid")).otherwise(pl.lit("decided"))
+    if rule in ("strict", "probability"):
+        state = pl.col(f"{rule}_state")
+    else:
+        needed = pl.col("judged_1") if rule == "first" else pl.col("judged_1") & pl.col("judged_2")
+        lacking = pl.when(needed).then(pl.lit("invalid")).otherwise(pl.lit("missing"))
+        state = pl.when(pl.col(rule).is_null()).then(lacking).otherwise(pl.lit("decided"))
     return decisions.select(
         "pair",
         "question_id",
@@ -58,7 +61,7 @@ def decision_rows(decisions: pl.DataFrame, rule: Rule) -> pl.DataFrame:
 def decision_counts(decisions: pl.DataFrame, rule: Rule) -> pl.DataFrame:
     """Returns how often each decision occurs, one row a pair of models.
 
-    Columns: `model_a`, `model_b`, `A`, `B`, `C`, `undecided`, `invalid`, `pairs`; models are in the order in
+    Columns: `model_a`, `model_b`, `A`, `B`, `C`, `undecided`, `invalid`, `missing`, `pairs`; models are in
     alphabetical order, and wins of pairs in either order are added.
     """
     rows = decision_rows(decisions, rule)
@@ -78,7 +81,7 @@ def decision_counts(decisions: pl.DataFrame, rule: Rule) -> pl.DataFrame:
         .group_by("model_a", "model_b")
         .agg(
             *((pl.col("letter") == x).sum().alias(x) for x in LETTERS),
-            *((pl.col("state") == x).sum().alias(x) for x in ("undecided", "invalid")),
+            *((pl.col("state") == x).sum().alias(x) for x in ("undecided", "invalid", "missing")),
             pairs=pl.len(),
         )
         .sort("model_a", "model_b")

@@ -3,6 +3,9 @@
 pairs.jsonl        the pairs that were judged, with their criteria
 config.json        prompt, judge and parameters: one choice a folder
 judgments.jsonl    one line a judgment, appended as it arrives
+.digests.csv       the digests of what is asked about the pairs, which readers compute if it is missing or old
+
+A judgment counts only with the digest of what would be asked about its pair now (see `binding`).
 """
 
 from __future__ import annotations
@@ -10,21 +13,25 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.generate.asking import Journal
 from pfgen_rs.generate.asking.journal import journal_records
 from pfgen_rs.io import write_atomic, writing_failed
 from pfgen_rs.io.counted import counted
+from pfgen_rs.io.json_lines import parsed
 from pfgen_rs.io.locks import locked
 from pfgen_rs.io.records import parse_line
 from pfgen_rs.io.run_files import CONFIG
+from pfgen_rs.judge.binding import HALF, Coverage, pair_digests, prompt_of_config
 from pfgen_rs.judge.decision_columns import (
     NONE,
     Codes,
@@ -33,11 +40,12 @@ from pfgen_rs.judge.decision_columns import (
     decide_columns,
 )
 from pfgen_rs.judge.letters import LETTERS
-from pfgen_rs.judge.pairs import Pair, read_pairs, write_pairs
+from pfgen_rs.judge.pairs import Pair, pair_of, read_pairs, write_pairs
 from pfgen_rs.judge.verdicts import WHICH, Which, doubt_of
 
 __all__ = [
     "VerdictFolder",
+    "check_same_pairs",
     "distinct_judge_names",
     "doubtful_share",
     "folder_config",
@@ -46,25 +54,31 @@ __all__ = [
     "write_folder_config",
 ]
 
-_PAIRS, _JUDGMENTS = "pairs.jsonl", "judgments.jsonl"
+_PAIRS, _JUDGMENTS, _DIGESTS = "pairs.jsonl", "judgments.jsonl", ".digests.csv"
+_ORDERS = (1, 2)
 KEY = ("pair", "order", "sample", "digest")
 """The fields that identify a judgment."""
 
+Flags = NDArray[np.bool_]
 _Schema = dict[str, pl.DataType | type[pl.DataType]]
 _PROBABILITIES = pl.Struct(dict.fromkeys(LETTERS, pl.Float64))
 _READ: _Schema = {
     "pair": pl.String,
     "order": pl.Int64,
     "sample": pl.Int64,
+    "digest": pl.String,
     "shown": pl.String,
     "probabilities": _PROBABILITIES,
 }
+_DIGEST_COLUMNS: _Schema = {"1": pl.String, "2": pl.String}
+_SHARED = ("question", "models", "answers")
+_TEXTS = pl.List(pl.String)
 _PAIR_COLUMNS: _Schema = {
     "id": pl.String,
     "question_id": pl.String,
     "task": pl.String,
-    "models": pl.List(pl.String),
-    "answers": pl.List(pl.String),
+    "models": _TEXTS,
+    "answers": _TEXTS,
 }
 
 
@@ -102,6 +116,10 @@ class VerdictFolder:
         """Returns the pairs. Raises `InputError`."""
         return read_pairs(self.path / _PAIRS)
 
+    def each_pair(self) -> Iterator[Pair]:
+        """Yield the pairs one by one. Raises `InputError`."""
+        return (pair for _, pair in parsed(self.path / _PAIRS, pair_of))
+
     def journal(self) -> Journal:
         """Returns the journal, which is not open yet."""
         return judgment_journal(self.path)
@@ -110,6 +128,17 @@ class VerdictFolder:
         """Returns all judgments, as they are recorded, in order. Raises `InputError` with file and line."""
         return list(journal_records(self.path / _JUDGMENTS))
 
+    def present_judgments(self) -> Iterator[dict[str, Any]]:
+        """Yield the records of judgments of the pairs' present texts, in the order of the journal.
+
+        Of several ones of a pair in one order, the last counts. Raises `InputError`.
+        """
+        found = _judgment_columns(self.path / _JUDGMENTS)
+        rows = set(self._present(found, _pair_columns(self.path / _PAIRS))["row"])
+        for row, record in enumerate(journal_records(self.path / _JUDGMENTS)):
+            if row in rows:
+                yield record
+
     def decisions(self) -> pl.DataFrame:
         """Returns the decisions about all pairs by all rules, one row a pair, in the order of the pairs.
 
@@ -117,17 +146,35 @@ class VerdictFolder:
         and their probabilities `p1_a` … `p2_c`, those of order 2 swapped back; decisions `probability`,
         `strict`, `tie`, `first` with `probability_state` and `strict_state`; the mean probabilities `p_a`,
         `p_b`, `p_c`; `single`, `consistent`, `margin`, `outside` (see `Decision`); `length_a`, `length_b`
-        (characters of the answers). Null: none. Of several judgments of a pair in one order, the last counts.
+        (characters of the answers); `judged_1`, `judged_2`: whether a judgment of the pair's present texts
+        exists in each order. Null: none. A state is `decided`, `undecided` (`strict` alone), `missing` if a
+        judgment that the rule needs is, else `invalid`. Of several judgments of a pair in one order, the last
+        counts; those of other texts than the present ones never do.
 
-        Linear time: about three seconds for 500,000 pairs on two cores. Raises `InputError`.
+        Linear time: about three seconds for 500,000 pairs on two cores, where `.digests.csv` is up to date.
+        Raises `InputError`.
         """
+        return self.read()[0]
+
+    def read(self) -> tuple[pl.DataFrame, Coverage]:
+        """Returns the decisions, and what is missing or out of date. Raises `InputError`."""
         pairs = _pair_columns(self.path / _PAIRS)
         found = _judgment_columns(self.path / _JUDGMENTS)
-        one, two = (_in_order(pairs, found, order) for order in (1, 2))
+        present = self._present(found, pairs)
+        one, two = (_in_order(pairs, present, order) for order in _ORDERS)
         columns = decide_columns(
             _letter_codes(one), _letter_codes(two), _probability_array(one), _probability_array(two)
         )
-        return pairs.hstack(_decision_series(columns))
+        judged = [each["judged"].fill_null(value=False).to_numpy() for each in (one, two)]
+        # Of a folder that was made with orders="one", the second judgments are not missing.
+        whole = judged[0] & judged[1] if found.is_empty() or 2 in found["order"] else judged[0]
+        coverage = Coverage(
+            len(pairs),
+            pairs["pair"].filter(pl.Series(~whole, dtype=pl.Boolean)).to_list(),
+            stale=len(found) - len(present),
+            unbound=int(present["unbound"].sum()),
+        )
+        return pairs.hstack(_decision_series(columns, judged, whole)), coverage
 
     def doubts(self) -> pl.DataFrame:
         """Returns the verdicts that count, one row each: `pair`, `order`, `shown`, `doubt`, `output`.
@@ -137,8 +184,9 @@ class VerdictFolder:
         """
         prompt = self.config.get("prompt")
         which = prompt.get("verdict") if isinstance(prompt, Mapping) else None
+        read = _judgment_columns(self.path / _JUDGMENTS, {**_READ, "output": pl.String})
         found = (
-            _judgment_columns(self.path / _JUDGMENTS, {**_READ, "output": pl.String})
+            self._present(read, _pair_columns(self.path / _PAIRS))
             .unique(["pair", "order"], keep="last", maintain_order=True)
             .filter(pl.col("shown").is_not_null())
         )
@@ -149,6 +197,50 @@ class VerdictFolder:
         return found.select("pair", "order", "shown").with_columns(
             doubt=pl.Series(doubts, dtype=pl.String), output=texts
         )
+
+    def _present(self, found: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
+        """Returns the judgments of present texts, with `unbound`: found by the pair's id alone."""
+        if found.is_empty():
+            return found.with_columns(unbound=pl.lit(value=False))
+        bound = (pl.col("digest") == pl.col("expected")).fill_null(value=False)
+        unbound = pl.lit(value=False)
+        if (
+            prompt_of_config(self.config) is None
+        ):  # imported, perhaps by a version that did not bind
+            own, wanted = (pl.col(name).str.head(HALF) for name in ("digest", "expected"))
+            unbound = ~bound & own.ne_missing(wanted)
+        known = found.join(
+            self._expected(pairs["pair"]), on=("pair", "order"), maintain_order="left"
+        )
+        return known.filter(bound | unbound).with_columns(unbound=unbound)
+
+    def _expected(self, ids: pl.Series) -> pl.DataFrame:
+        """Returns `pair`, `order` and the digest `expected` of a judgment of the pair's present texts."""
+        digests = _stored_digests(self.path)
+        if digests is None or len(digests) != len(ids):
+            digests = _digests_of_pairs(self.path, self.each_pair())
+        return pl.concat(
+            digests.select(pair=ids, order=pl.lit(order, pl.Int64), expected=str(order))
+            for order in _ORDERS
+        )
+
+
+def check_same_pairs(folders: Sequence[VerdictFolder]) -> None:
+    """Raise `InputError` if pairs of several folders share an id but not question, models and answers."""
+    if len(folders) < 2:
+        return
+    known = pl.DataFrame(schema={"id": pl.String, "texts": pl.UInt64})
+    for folder in folders:
+        own = _hashed_texts(folder.path / _PAIRS)
+        both = own.join(known, on="id", suffix="_known", maintain_order="left")
+        changed = both.filter(pl.col("texts") != pl.col("texts_known"))["id"].first()
+        if changed is not None:
+            raise InputError(
+                f"pair {changed!r:.80} has other texts or models than in another folder: judges can only be "
+                "compared on the same pairs",
+                path=folder.path,
+            )
+        known = pl.concat([known, own]).unique("id", keep="first")
 
 
 def doubtful_share(doubts: pl.DataFrame) -> str | None:
@@ -193,7 +285,37 @@ def open_verdict_folder(
         new = known | {pair.id: pair for pair in pairs}
         if new != known:
             write_pairs(file, new.values())
+        if _stored_digests(folder) is None:
+            digests = _digests_of_pairs(folder, new.values()).write_csv(include_header=False)
+            content = f"{_digest_of_sources(folder)}\n{digests}"
+            write_atomic(folder / _DIGESTS, content.encode())
     return VerdictFolder(folder)
+
+
+def _digests_of_pairs(folder: Path, pairs: Iterable[Pair]) -> pl.DataFrame:
+    """Returns what digests judgments of pairs have, in columns `1` and `2` for their orders."""
+    try:
+        rows = list(pair_digests(pairs, folder_config(folder)))
+    except InputError as error:
+        raise InputError(error.problem, path=folder / CONFIG) from None
+    return pl.DataFrame(rows, schema=_DIGEST_COLUMNS, orient="row")
+
+
+def _stored_digests(folder: Path) -> pl.DataFrame | None:
+    """Returns the digests in `.digests.csv`; `None` if they are not those of the present files."""
+    try:
+        content = (folder / _DIGESTS).read_bytes()
+        sources, _, rows = content.partition(b"\n")
+        if sources.decode() != _digest_of_sources(folder):
+            return None
+        return pl.read_csv(io.BytesIO(rows), has_header=False, schema=_DIGEST_COLUMNS)
+    except (OSError, UnicodeDecodeError, pl.exceptions.PolarsError):
+        return None
+
+
+def _digest_of_sources(folder: Path) -> str:
+    """Returns a digest of the files that the digests of pairs are computed from."""
+    return " ".join(_native.digest((folder / name).read_bytes()) for name in (CONFIG, _PAIRS))
 
 
 def write_folder_config(folder: Path, config: Mapping[str, Any]) -> None:
@@ -270,6 +392,17 @@ def _pair_columns(path: Path) -> pl.DataFrame:
     )
 
 
+def _hashed_texts(path: Path) -> pl.DataFrame:
+    """Returns `id` and a hash of question, models and answers, which holds in this process."""
+    schema: _Schema = {name: _PAIR_COLUMNS.get(name, pl.String) for name in ("id", *_SHARED)}
+    try:
+        found = pl.read_ndjson(path, schema=schema)
+    except (OSError, pl.exceptions.PolarsError):
+        rows = [(p.id, p.question, p.models, p.answers) for p in read_pairs(path)]
+        found = pl.DataFrame(rows, schema=schema, orient="row")
+    return found.select("id", texts=pl.struct(_SHARED).hash())
+
+
 def _are_pairs_sound(pairs: pl.DataFrame) -> bool:
     two = [pl.col(name).list.len() == 2 for name in ("models", "answers")]
     whole = pl.all_horizontal(pl.col("id").str.len_bytes() > 0, *two).fill_null(value=False)
@@ -277,27 +410,29 @@ def _are_pairs_sound(pairs: pl.DataFrame) -> bool:
 
 
 def _judgment_columns(path: Path, schema: _Schema = _READ) -> pl.DataFrame:
-    """Returns the judgments of sample 0, in the order of the journal."""
+    """Returns the judgments of sample 0, in the order of the journal, with their `row` in it."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
-        return pl.DataFrame(schema=schema)
+        content = b""
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
     content = content[: content.rfind(b"\n") + 1]
     if not content.strip():
-        return pl.DataFrame(schema=schema)
+        return pl.DataFrame(schema=schema).with_row_index("row")
     try:
-        found = pl.read_ndjson(io.BytesIO(content), schema=schema)
+        found = pl.read_ndjson(io.BytesIO(content), schema=schema).with_row_index("row")
     except pl.exceptions.PolarsError as error:
         for _ in journal_records(path):
             pass  # raises the error with its line
         raise InputError(f"is damaged: {error}", path=path) from None
-    return found.filter(pl.col("sample").fill_null(0) == 0)
+    return found.filter(pl.col("sample").fill_null(0) == 0, pl.col("order").is_in(_ORDERS))
 
 
 def _in_order(pairs: pl.DataFrame, found: pl.DataFrame, order: int) -> pl.DataFrame:
-    wanted = found.filter(pl.col("order") == order).select("pair", "shown", "probabilities")
+    wanted = found.filter(pl.col("order") == order).select(
+        "pair", "shown", "probabilities", judged=pl.lit(value=True)
+    )
     if wanted["pair"].n_unique() < len(wanted):  # the last one counts
         wanted = wanted.unique("pair", keep="last", maintain_order=True)
     return pairs.select("pair").join(wanted, on="pair", how="left", maintain_order="left")
@@ -316,11 +451,15 @@ def _probability_array(column: pl.DataFrame) -> Floats:
     )
 
 
-def _decision_series(columns: DecidedColumns) -> list[pl.Series]:
-    states = np.where(
-        columns.valid, np.where(columns.consistent, "decided", "undecided"), "invalid"
-    )
-    known = np.where(columns.probability == NONE, "invalid", "decided")
+def _decision_series(
+    columns: DecidedColumns, judged: Sequence[Flags], whole: Flags
+) -> list[pl.Series]:
+    """Returns the columns of decisions. `judged`: in each order; `whole`: in every order that was asked."""
+    both = judged[0] & judged[1]
+    known = np.where(columns.consistent, "decided", "undecided")
+    states = np.where(columns.valid, known, np.where(both, "invalid", "missing"))
+    lacking = np.where(whole, "invalid", "missing")
+    probable = np.where(columns.probability == NONE, lacking, "decided")
     letters = {
         "v1": columns.v1,
         "v2": columns.v2,
@@ -333,13 +472,14 @@ def _decision_series(columns: DecidedColumns) -> list[pl.Series]:
         *(_letter_series(name, codes) for name, codes in letters.items()),
         *_probability_series("p1", columns.p1),
         *_probability_series("p2", columns.p2),
-        pl.Series("probability_state", known),
+        pl.Series("probability_state", probable),
         pl.Series("strict_state", states),
         *_probability_series("p", columns.mean),
         pl.Series("single", columns.single),
         pl.Series("consistent", columns.consistent),
         pl.Series("margin", columns.margin, nan_to_null=True),
         pl.Series("outside", columns.outside, nan_to_null=True),
+        *(pl.Series(f"judged_{order}", each) for order, each in zip(_ORDERS, judged, strict=True)),
     ]
 
 

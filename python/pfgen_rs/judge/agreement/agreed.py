@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.counted import counted
@@ -80,7 +81,7 @@ def agree(
         resamples=resamples,
         permutations=permutations,
         seed=seed,
-        decisions=_decision_table(data),
+        decisions=_decision_table(decisions, data),
         concordance=work.concordance(),
         robustness=work.robustness(),
         position=position_bias_of_codes(data.first, data.second, level),
@@ -91,7 +92,7 @@ def agree(
         biases=biases,
         calibration=_calibration(decisions, data, level),
         comparisons=work.comparisons(permutations),
-        notes=(*_missing_notes(data, allow_missing), *remarks),
+        notes=(*_missing_notes(decisions, data, allow_missing), *remarks),
     )
 
 
@@ -112,16 +113,28 @@ _BIASES = {
 }
 
 
-def _decision_table(data: Judged) -> pl.DataFrame:
+def _decision_table(decisions: pl.DataFrame, data: Judged) -> pl.DataFrame:
     valid = (data.first != NONE) & (data.second != NONE)
+    one, two = _judged_orders(decisions)
+    lacking = {"first": ~one, "probability": ~one | ~two & two.any()}
     rows = []
     for rule, codes in data.decided.items():
         none = codes == NONE
         undecided = int(np.count_nonzero(none & valid)) if rule == "strict" else 0
+        missing = int(np.count_nonzero(none & lacking.get(rule, ~(one & two))))
         letters = np.bincount(codes[~none], minlength=len(LETTERS)).tolist()
-        rows.append((rule, *letters, undecided, int(np.count_nonzero(none)) - undecided))
-    names = (*LETTERS, "undecided", "invalid")
+        invalid = int(np.count_nonzero(none)) - undecided - missing
+        rows.append((rule, *letters, undecided, invalid, missing))
+    names = (*LETTERS, "undecided", "invalid", "missing")
     return frame(rows, {"rule": TEXT, **dict.fromkeys(names, COUNT)})
+
+
+def _judged_orders(decisions: pl.DataFrame) -> list[NDArray[np.bool_]]:
+    """Whether each pair has a judgment in order 1 and 2, which frames of others need not say."""
+    names = ("judged_1", "judged_2")
+    if not {*names} <= {*decisions.columns}:
+        return [np.ones(len(decisions), dtype=bool)] * 2
+    return [decisions[name].to_numpy() for name in names]
 
 
 def _biases(
@@ -165,7 +178,14 @@ def _calibration(decisions: pl.DataFrame, data: Judged, level: float) -> Calibra
     return calibration(chosen, winner_probabilities(decisions), data.verdicts, level)
 
 
-def _missing_notes(data: Judged, allow_missing: bool) -> Iterator[str]:
+def _missing_notes(decisions: pl.DataFrame, data: Judged, allow_missing: bool) -> Iterator[str]:
+    one, two = _judged_orders(decisions)
+    unjudged = int(np.count_nonzero(~one | ~two & two.any()))
+    if unjudged:
+        yield (
+            f"{unjudged:,} of {counted(len(one), 'pair')} lack a judgment of their texts: they count like "
+            "invalid ones"
+        )
     present = np.count_nonzero(data.verdicts != NONE, axis=0)
     lacking = int(np.count_nonzero(present < len(data.raters)))
     if not lacking:

@@ -53,7 +53,7 @@ class Agreement(EqualByFields):
     questions (`intervals.share_bounds`), unless it is said to be exact (Clopper–Pearson).
 
     `rule`: the rule by which pairs were decided for everything that concerns single decisions.
-    `decisions`: per rule how many pairs were decided as A, B and C, `undecided` and `invalid`.
+    `decisions`: per rule how many pairs were decided as A, B and C, `undecided`, `invalid` and `missing`.
     `concordance`: by `rule`, `task` and `rater`: `pairs` judged, `left_out` (not judged by the rater),
     `right`, and `concordance`.
     `robustness`: by `task`: `pairs`, `consistent`, `invalid` (a verdict is missing), and `robustness`.

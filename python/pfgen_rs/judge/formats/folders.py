@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -60,12 +61,12 @@ def _imported_config(judgment: Mapping[str, Any]) -> dict[str, Any]:
 def read_folder(path: str | os.PathLike[str]) -> Imported:
     """Read a verdict folder: pairs, the last judgment of each pair in each order, and raters if it has them.
 
-    Samples after the first are left out, with a note. Raises `InputError`.
+    Samples after the first are left out, and so are judgments of other texts than the pairs' present ones,
+    with notes. Raises `InputError`.
     """
     folder = VerdictFolder(path)
     pairs = folder.pairs()
     known = {pair.id for pair in pairs}
-    last: dict[tuple[str, int], dict[str, Any]] = {}
     others = 0
     for judgment in folder.judgments():
         if judgment.get("pair") not in known:
@@ -73,12 +74,11 @@ def read_folder(path: str | os.PathLike[str]) -> Imported:
                 f"has a judgment of an unknown pair {judgment.get('pair')!r:.80}",
                 path=folder.path / _JUDGMENTS,
             )
-        if judgment.get("sample", 0):
-            others += 1
-            continue
-        last[judgment["pair"], judgment["order"]] = judgment
+        others += bool(judgment.get("sample", 0))
+    last = {(each["pair"], each["order"]): each for each in folder.present_judgments()}
     humans = folder.path / HUMANS
     rows = read_humans(humans, known).rows() if humans.is_file() else []
     counts = f"{counted(others, 'judgment')} of further samples {plural(others, 'was', 'were')}"
-    notes = (f"{counts} left out",) if others else ()
-    return Imported(pairs, list(last.values()), rows, notes)
+    notes = [f"{counts} left out"] if others else []
+    notes += replace(folder.read()[1], unbound=0).notes()  # files of others bind nothing to texts
+    return Imported(pairs, list(last.values()), rows, tuple(notes))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from pfgen_rs.errors import InputError
+from pfgen_rs.judge.binding import imported_digest
 from pfgen_rs.judge.decisions import Decision, decide
 from pfgen_rs.judge.letters import Letter
 from pfgen_rs.judge.pairs import Pair
@@ -112,7 +111,7 @@ class Collector:
                 "seed": None,
                 "base_url": None,
             },
-            "digest": _digest_of(self.source, judge, prompt, pair.id, order),
+            "digest": imported_digest(self.source, judge, pair, order),
             "output": output,
             "finish_reason": None,
             "shown": shown,
@@ -140,11 +139,6 @@ class Collector:
             [(pair, rater, verdict) for (pair, rater), verdict in self.humans.items()],
             tuple(notes),
         )
-
-
-def _digest_of(*parts: object) -> str:
-    """Returns a digest that stands for a request which is not known."""
-    return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode()).hexdigest()
 
 
 def decided(judgments: Sequence[Judgment]) -> tuple[Letter | None, Decision]:

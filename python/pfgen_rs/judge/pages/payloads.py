@@ -51,7 +51,7 @@ def chunk_starts(view: VerdictView) -> list[int]:
 def index_payload(view: VerdictView, starts: Sequence[int]) -> dict[str, Any]:
     """Returns the index: a column for each property of pairs, and those of each judge.
 
-    Letters are texts with a character a pair: `-` for none, `.` where a judge did not see the pair.
+    Letters are texts with a character a pair: `-` for none, `.` if a judgment that is needed is missing.
     Probabilities and margins are in units of 0.0001, null if unknown.
     """
     pairs = view.pairs
@@ -144,17 +144,28 @@ def _code_text(codes: Codes) -> str:
 
 
 def _judge_columns(judge: JudgeView, pairs: int) -> dict[str, Any]:
-    table = judge.decisions
+    table = judge.listed
     return {
         "name": judge.name,
-        **{name: _letter_text(table[name], judge.rows, pairs) for name in _LETTER_COLUMNS},
+        **{name: _letter_text(table, name, judge.rows, pairs) for name in _LETTER_COLUMNS},
         **{name: _unit_column(table[name], judge.rows, pairs) for name in _NUMBERS},
     }
 
 
-def _letter_text(column: pl.Series, rows: Sequence[int], pairs: int) -> str:
+def _letter_text(table: pl.DataFrame, name: str, rows: Sequence[int], pairs: int) -> str:
     letters = [_NOT_JUDGED] * pairs
-    for row, letter in zip(rows, column.fill_null(_NO_LETTER).to_list(), strict=True):
+    one, two = pl.col("judged_1"), pl.col("judged_2")
+    needed = {
+        "v1": one,
+        "first": one,
+        "v2": two,
+        "probability": pl.col("probability_state") != "missing",
+    }
+    none = (
+        pl.when(needed.get(name, one & two)).then(pl.lit(_NO_LETTER)).otherwise(pl.lit(_NOT_JUDGED))
+    )
+    own = table.select(pl.col(name).fill_null(none)).to_series()
+    for row, letter in zip(rows, own, strict=True):
         letters[row] = letter
     return "".join(letters)
 

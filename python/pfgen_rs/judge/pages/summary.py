@@ -10,6 +10,7 @@ import polars as pl
 
 from pfgen_rs.judge.agreement.agreed import agree
 from pfgen_rs.judge.agreement.result import Agreement
+from pfgen_rs.judge.binding import Coverage
 from pfgen_rs.judge.decisions import Rule
 from pfgen_rs.judge.pages.views import JudgeView, VerdictView
 
@@ -22,6 +23,7 @@ class JudgeSummary:
 
     name: str
     agreement: Agreement
+    coverage: Coverage
 
     @property
     def robustness(self) -> Mapping[str, Any]:
@@ -42,7 +44,10 @@ class JudgeSummary:
 
 def summaries(view: VerdictView) -> list[JudgeSummary]:
     """Returns the figures of each judge. Raises what `agree` raises."""
-    return [JudgeSummary(judge.name, _agreement_of(judge, view.humans)) for judge in view.judges]
+    return [
+        JudgeSummary(judge.name, _agreement_of(judge, view.humans), judge.coverage)
+        for judge in view.judges
+    ]
 
 
 def _agreement_of(judge: JudgeView, humans: pl.DataFrame | None) -> Agreement:

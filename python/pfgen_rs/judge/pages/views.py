@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import random
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,11 +14,14 @@ import polars as pl
 from pfgen_rs.errors import InputError
 from pfgen_rs.judge.agreement.codes import NONE, Codes, column_codes
 from pfgen_rs.judge.agreement.concordance import majority
+from pfgen_rs.judge.binding import Coverage
 from pfgen_rs.judge.pairs import Pair, read_humans
-from pfgen_rs.judge.verdict_folder import VerdictFolder, distinct_judge_names
+from pfgen_rs.judge.verdict_folder import VerdictFolder, check_same_pairs, distinct_judge_names
 
-__all__ = ["JudgeView", "Said", "VerdictView", "verdict_view"]
+__all__ = ["LISTED", "JudgeView", "Said", "VerdictView", "verdict_view"]
 
+LISTED = 20_000
+"""Pairs that a page lists at most, unless told otherwise."""
 ORDERS = (1, 2)
 
 
@@ -33,12 +37,15 @@ class JudgeView:
     """The verdicts of a judge.
 
     `name`: that of judge and prompt, with the folder where several share it. `decisions`: as
-    `VerdictFolder.decisions` has them, one row a pair of the *folder*. `rows`: the places of these pairs on
-    the page. `criteria`: those of the folder's pairs. `said`: by pair and order.
+    `VerdictFolder.decisions` has them, one row a pair of the *folder*. `coverage`: what is missing of them.
+    `listed`: the rows of pairs that the page lists, and `rows` their places on it. `criteria`: those of
+    these pairs. `said`: by pair and order.
     """
 
     name: str
     decisions: pl.DataFrame
+    coverage: Coverage
+    listed: pl.DataFrame
     rows: Sequence[int]
     criteria: Sequence[str | None]
     said: dict[tuple[str, int], Said]
@@ -46,9 +53,13 @@ class JudgeView:
 
 @dataclass(frozen=True)
 class VerdictView:
-    """Pairs, judges, and the verdicts of raters: a frame, and letters of shape (raters, pairs)."""
+    """Pairs to list, judges, and the verdicts of raters: a frame, and letters of shape (raters, pairs).
+
+    `total`: the number of pairs, which may be more than `pairs`, a sample of them.
+    """
 
     pairs: Sequence[Pair]
+    total: int
     judges: Sequence[JudgeView]
     humans: pl.DataFrame | None
     raters: Sequence[str]
@@ -61,57 +72,54 @@ class VerdictView:
 
 
 def verdict_view(
-    folders: Sequence[str | os.PathLike[str]], humans: str | os.PathLike[str] | None = None
+    folders: Sequence[str | os.PathLike[str]],
+    humans: str | os.PathLike[str] | None = None,
+    sample: int = LISTED,
 ) -> VerdictView:
     """Read folders of verdicts, and verdicts of people about their pairs.
 
-    Pairs of several folders are the same if their ids are. Raises `InputError`, also if pairs with the same
-    id have other texts.
+    Pairs of several folders are the same if their ids are. Of more than `sample` pairs, so many are drawn to
+    be listed, always the same ones. Raises `InputError`, also if pairs with the same id have other texts.
     """
     if not folders:
         raise InputError("no folder of verdicts")
+    opened = [VerdictFolder(path) for path in folders]
+    check_same_pairs(opened)
+    read = [folder.read() for folder in opened]
+    ids = pl.concat(frame["pair"] for frame, _ in read).unique(maintain_order=True)
+    total = len(ids)
+    found = None if humans is None else read_humans(humans, ids.to_list())
+    if total > sample:
+        ids = ids.gather(sorted(random.Random(0).sample(range(total), sample)))  # noqa: S311
+    places = {pair: place for place, pair in enumerate(ids)}
     pairs: dict[str, Pair] = {}
     judges: list[JudgeView] = []
-    opened = [VerdictFolder(path) for path in folders]
-    for folder, name in zip(opened, distinct_judge_names(opened), strict=True):
-        own = folder.pairs()
-        _add_pairs(pairs, own, folder)
-        judges.append(_judge_view(folder, name, own, pairs))
-    found = None if humans is None else read_humans(humans, pairs.keys())
-    raters, letters = _rater_letters(list(pairs), found)
-    return VerdictView(list(pairs.values()), judges, found, raters, letters)
-
-
-def _add_pairs(known: dict[str, Pair], own: Sequence[Pair], folder: VerdictFolder) -> None:
-    for pair in own:
-        old = known.setdefault(pair.id, pair)
-        if (old.question, old.models, old.answers) != (pair.question, pair.models, pair.answers):
-            raise InputError(
-                f"pair {pair.id!r:.80} has other texts or models than in another folder: judges on a page "
-                "must have judged the same pairs",
-                path=folder.path,
+    for folder, name, (frame, coverage) in zip(
+        opened, distinct_judge_names(opened), read, strict=True
+    ):
+        own = [pair for pair in folder.each_pair() if pair.id in places]
+        pairs = {pair.id: pair for pair in own} | pairs
+        judges.append(
+            JudgeView(
+                name=name,
+                decisions=frame,
+                coverage=coverage,
+                listed=frame.filter(pl.col("pair").is_in(ids.implode())),
+                rows=[places[pair.id] for pair in own],
+                criteria=[pair.criteria for pair in own],
+                said=_said_by_pair(folder, places),
             )
+        )
+    raters, letters = _rater_letters(ids.to_list(), found)
+    return VerdictView([pairs[each] for each in ids], total, judges, found, raters, letters)
 
 
-def _judge_view(
-    folder: VerdictFolder, name: str, own: Sequence[Pair], pairs: dict[str, Pair]
-) -> JudgeView:
-    places = {pair: place for place, pair in enumerate(pairs)}
-    return JudgeView(
-        name=name,
-        decisions=folder.decisions(),
-        rows=[places[pair.id] for pair in own],
-        criteria=[pair.criteria for pair in own],
-        said=_said_by_pair(folder),
-    )
-
-
-def _said_by_pair(folder: VerdictFolder) -> dict[tuple[str, int], Said]:
-    """Returns the last judgment of each pair and order, which is the one that counts."""
+def _said_by_pair(folder: VerdictFolder, listed: Container[str]) -> dict[tuple[str, int], Said]:
+    """Returns the last judgment of each listed pair and order, which is the one that counts."""
     return {
         (record["pair"], record["order"]): Said(record.get("output") or "", record.get("problem"))
-        for record in folder.judgments()
-        if not record.get("sample") and record.get("order") in ORDERS
+        for record in folder.present_judgments()
+        if record["pair"] in listed
     }
 
 

@@ -18,7 +18,7 @@ from pfgen_rs.judge.pages.payloads import (
     index_payload,
 )
 from pfgen_rs.judge.pages.summary import summaries
-from pfgen_rs.judge.pages.views import VerdictView, verdict_view
+from pfgen_rs.judge.pages.views import LISTED, VerdictView, verdict_view
 from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.pages import render
@@ -33,27 +33,28 @@ def write_verdict_page(
     path: str | os.PathLike[str],
     *,
     humans: str | os.PathLike[str] | None = None,
-) -> int:
+    sample: int = LISTED,
+) -> VerdictView:
     """Write the page of the verdicts in `folders`: to one file if `path` ends in `.html`, else to a folder.
 
     A folder gets `index.html` and files with texts, which the page loads on demand; a single file contains
-    everything. `humans`: a file with verdicts of people (`read_humans`). Returns the number of pairs. 50,000
-    pairs take about a minute. Raises `InputError`, `OutputError`, and `PfgenError` without the extra
-    `judge`.
+    everything. `humans`: a file with verdicts of people (`read_humans`). Of more than `sample` pairs, the
+    page lists so many, drawn at random; its figures are about all. Returns what the page shows. Raises
+    `InputError`, `OutputError`, and `PfgenError` without the extra `judge`.
     """
-    view = verdict_view(folders, humans)
+    view = verdict_view(folders, humans, sample)
     starts = chunk_starts(view)
     payloads = _verdict_payloads(view, starts)
     if Path(path).suffix == ".html":
         write_atomic(path, _verdict_page(view, starts, dict(payloads)))
-        return len(view.pairs)
+        return view
     page = _verdict_page(view, starts, {})  # fails before anything is written
     folder = SiteFolder(path)
     with folder.writing():
         _write_verdict_payloads(folder, payloads)
         folder.write("index.html", page)
         folder.finish()
-    return len(view.pairs)
+    return view
 
 
 def _verdict_payloads(view: VerdictView, starts: Sequence[int]) -> Iterator[tuple[str, Any]]:
@@ -84,6 +85,7 @@ def _verdict_page(view: VerdictView, starts: Sequence[int], payloads: Mapping[st
         summaries=found,
         between=found[0].agreement.rater_agreement,
         pairs=len(view.pairs),
+        total=view.total,
         raters=view.raters,
         several=len(view.judges) > 1,
         data={"index": INDEX, "chunks": [chunk_name(number) for number in range(len(starts))]},

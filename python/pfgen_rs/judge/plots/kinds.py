@@ -30,7 +30,7 @@ from pfgen_rs.judge.plots.position import position_bars
 from pfgen_rs.judge.plots.ranks import ranks
 from pfgen_rs.judge.plots.reliability import reliability
 from pfgen_rs.judge.plots.scores import rating_scores
-from pfgen_rs.judge.verdict_folder import VerdictFolder, distinct_judge_names
+from pfgen_rs.judge.verdict_folder import VerdictFolder, check_same_pairs, distinct_judge_names
 from pfgen_rs.report.plots.inputs import Score
 from pfgen_rs.report.plots.kinds import Drawn
 from pfgen_rs.runs.naming import named_results
@@ -82,12 +82,17 @@ def draw(kind: str, wish: JudgeWish) -> Drawn:
     return KINDS[kind](wish)
 
 
-def _decisions_by_judge(wish: JudgeWish) -> dict[str, pl.DataFrame]:
+def _decisions_by_judge(wish: JudgeWish) -> tuple[dict[str, pl.DataFrame], list[str]]:
+    """Returns the decisions of each judge, and notes on what is missing or out of date."""
     if not wish.folders:
         raise PlotError("no folder of verdicts")
     folders = [VerdictFolder(path) for path in wish.folders]
-    names = distinct_judge_names(folders)
-    return {name: folder.decisions() for name, folder in zip(names, folders, strict=True)}
+    check_same_pairs(folders)
+    found, notes = dict[str, pl.DataFrame](), list[str]()
+    for name, folder in zip(distinct_judge_names(folders), folders, strict=True):
+        found[name], coverage = folder.read()
+        notes += (f"{name}: {note}" for note in coverage.notes())
+    return found, notes
 
 
 def _humans(wish: JudgeWish, judges: dict[str, pl.DataFrame]) -> pl.DataFrame | None:
@@ -96,12 +101,12 @@ def _humans(wish: JudgeWish, judges: dict[str, pl.DataFrame]) -> pl.DataFrame | 
 
 
 def _draw_reliability(wish: JudgeWish) -> Drawn:
-    judges = _decisions_by_judge(wish)
+    judges, notes = _decisions_by_judge(wish)
     humans = _humans(wish, judges)
     if humans is None:
         raise PlotError("a reliability diagram needs verdicts of people: --humans FILE")
     found = {name: _calibration_of(table, humans) for name, table in judges.items()}
-    return Drawn(reliability(found, **wish.look))
+    return Drawn(reliability(found, **wish.look), notes)
 
 
 def _calibration_of(decisions: pl.DataFrame, humans: pl.DataFrame) -> Calibration:
@@ -112,15 +117,16 @@ def _calibration_of(decisions: pl.DataFrame, humans: pl.DataFrame) -> Calibratio
 
 
 def _draw_position(wish: JudgeWish) -> Drawn:
+    judges, notes = _decisions_by_judge(wish)
     shares = {
         name: position_bias_of_codes(column_codes(table["v1"]), column_codes(table["v2"]), _LEVEL)
-        for name, table in _decisions_by_judge(wish).items()
+        for name, table in judges.items()
     }
-    return Drawn(position_bars(shares, **wish.look))
+    return Drawn(position_bars(shares, **wish.look), notes)
 
 
 def _draw_agreement(wish: JudgeWish) -> Drawn:
-    judges = _decisions_by_judge(wish)
+    judges, notes = _decisions_by_judge(wish)
     humans = _humans(wish, judges)
     pairs = pl.concat([table.select("pair") for table in judges.values()]).unique(
         maintain_order=True
@@ -129,7 +135,7 @@ def _draw_agreement(wish: JudgeWish) -> Drawn:
     for rater, verdicts in _verdicts_by_rater(humans):
         name = rater if rater not in letters else f"{rater} (rater)"
         letters[name] = column_codes(_in_order_of(pairs, verdicts, "verdict"))
-    return Drawn(agreement_matrix(agreements(letters), **wish.choice, **wish.look))
+    return Drawn(agreement_matrix(agreements(letters), **wish.choice, **wish.look), notes)
 
 
 def _letters_of_judge(pairs: pl.DataFrame, decisions: pl.DataFrame, rule: Rule) -> Codes:
@@ -153,12 +159,13 @@ def _draw_ranks(wish: JudgeWish) -> Drawn:
     if len(wish.folders) != 1:
         raise PlotError(f"expected one folder of verdicts, found {len(wish.folders)}")
     value = wish.choice.get("value", "strength")
-    decisions = VerdictFolder(wish.folders[0]).decisions()
+    judges, notes = _decisions_by_judge(wish)
+    [decisions] = judges.values()
     found = rank(decisions, rule=wish.rule, with_strengths=value == "strength", level=_LEVEL)
     models = found.models
     if value not in ("strength", "win_rate"):  # the values that the rank ranges are about
         models = models.drop("best_rank", "worst_rank")
-    return Drawn(ranks(models, value=value, **wish.look), list(found.notes))
+    return Drawn(ranks(models, value=value, **wish.look), [*notes, *found.notes])
 
 
 def _draw_scores(wish: JudgeWish) -> Drawn:

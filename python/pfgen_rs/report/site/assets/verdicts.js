@@ -21,7 +21,7 @@
   const words = () => plain(form.elements.text.value).split(/\s+/).filter(Boolean);
   const judge = () => index.judges[Number(form.elements.judge.value)];
   const isLetter = (letter) => letter === "A" || letter === "B" || letter === "C";
-  const wasSeen = (own, row) => own.v1[row] !== ".";
+  const wasSeen = (own, row) => own.v1[row] !== "." || own.v2[row] !== ".";
   const isInvalid = (own, row) => own.v1[row] === "-" || own.v2[row] === "-";
   const isUnequal = (own, row) => isLetter(own.v1[row]) && isLetter(own.v2[row]) && own.v1[row] !== own.v2[row];
   const isFlipped = (own, row) => isUnequal(own, row) && own.v1[row] !== "C" && own.v2[row] !== "C";
@@ -32,7 +32,7 @@
     all: () => true,
     unequal: (own, row) => isUnequal(own, row),
     flipped: (own, row) => isFlipped(own, row),
-    no_decision: (own, row) => decision(own, row) === "-",
+    no_decision: (own, row) => wasSeen(own, row) && !isLetter(decision(own, row)),
     invalid: (own, row) => isInvalid(own, row),
     against: (own, row) => isLetter(index.majority[row]) && wasSeen(own, row) && decision(own, row) !== index.majority[row],
     with: (own, row) => isLetter(index.majority[row]) && decision(own, row) === index.majority[row],

@@ -1,0 +1,183 @@
+"""Which judgments belong to a pair's present texts: those with the digest of what would be asked now."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.generate.asking import Request
+from pfgen_rs.io.counted import counted, plural
+from pfgen_rs.io.safe_text import shortened
+from pfgen_rs.judge.judge import Judge
+from pfgen_rs.judge.pairs import Pair
+from pfgen_rs.judge.prompts import Prompt
+
+__all__ = [
+    "HALF",
+    "Coverage",
+    "Orders",
+    "comparison_requests",
+    "imported_digest",
+    "judge_of_config",
+    "named",
+    "pair_digests",
+    "prompt_of_config",
+]
+
+Orders = Literal["both", "one"]
+HALF = 32
+"""Characters of the halves of `imported_digest`."""
+_NAMED = 3  # ids in a message
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What of some pairs is judged.
+
+    `pairs`: their number. `missing`: ids of those that lack a judgment of their present texts, in one order
+    or in both. `stale`: judgments of other texts, which are kept and not used. `unbound`: judgments that are
+    used without knowing of which texts they are, since their records do not say.
+    """
+
+    pairs: int
+    missing: Sequence[str] = ()
+    stale: int = 0
+    unbound: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns everything as JSON."""
+        return {
+            "pairs": self.pairs,
+            "missing": len(self.missing),
+            "missing_pairs": list(self.missing),
+            "stale": self.stale,
+            "unbound": self.unbound,
+        }
+
+    def notes(self) -> list[str]:
+        """Returns what to tell a user."""
+        found = []
+        if self.missing:
+            count = len(self.missing)
+            found.append(
+                f"{count:,} of {counted(self.pairs, 'pair')} {plural(count, 'lacks', 'lack')} a judgment of "
+                f"{plural(count, 'its', 'their')} present texts in one order or both: {named(self.missing)}"
+            )
+        if self.stale:
+            found.append(
+                f"{counted(self.stale, 'judgment')} of other texts than the pairs' present ones: kept, but "
+                "not used"
+            )
+        if self.unbound:
+            found.append(
+                f"{counted(self.unbound, 'judgment')} found by pair id alone, since "
+                f"{plural(self.unbound, 'its record does', 'their records do')} not say of which texts: "
+                "judge or import again to be sure"
+            )
+        return found
+
+
+def named(ids: Sequence[str]) -> str:
+    """Returns the first ids as a text."""
+    more = ", …" if len(ids) > _NAMED else ""
+    return ", ".join(repr(shortened(each)) for each in ids[:_NAMED]) + more
+
+
+def comparison_requests(
+    pairs: Iterable[Pair], prompt: Prompt, orders: Orders = "both"
+) -> Iterator[Request]:
+    """Yield the requests about pairs: order 1 shows a's answer first, order 2 shows b's."""
+    if orders not in ("both", "one"):
+        raise SettingsError(f"invalid orders {orders!r}: expected both or one")
+    for pair in pairs:
+        for order in (1, 2) if orders == "both" else (1,):
+            yield _comparison_request(pair, prompt, order)
+
+
+def _comparison_request(pair: Pair, prompt: Prompt, order: int) -> Request:
+    fitting = prompt if pair.reference is not None else prompt.without_reference()
+    if pair.criteria is None and "criteria" in fitting.placeholders:
+        raise SettingsError(
+            f"pair {pair.id!r:.80} has no criteria, which prompt {prompt.name!r} needs: make them with "
+            "pfgen-rs judge criteria, or choose a prompt without criteria"
+        )
+    first, second = pair.answers if order == 1 else pair.answers[::-1]
+    values = {
+        "question": pair.question,
+        "reference": pair.reference,
+        "criteria": pair.criteria,
+        "answer_a": first,
+        "answer_b": second,
+    }
+    about = {
+        "pair": pair.id,
+        "question_id": pair.question_id,
+        "task": pair.task,
+        "models": list(pair.models),
+        "order": order,
+        "prompt": fitting.name,
+    }
+    known = {name: text for name, text in values.items() if text is not None}
+    return Request(pair.id, fitting.filled(known), about)
+
+
+def judge_of_config(config: Mapping[str, Any]) -> Judge:
+    """Returns the judge that a folder's `config.json` names. Raises `InputError` without a place."""
+    known = {field.name for field in fields(Judge)}
+    try:
+        return Judge(**{name: each for name, each in config["judge"].items() if name in known})
+    except (KeyError, TypeError, AttributeError, SettingsError) as error:
+        raise InputError(f"names no judge that could be asked: {error}") from None
+
+
+def prompt_of_config(config: Mapping[str, Any]) -> Prompt | None:
+    """Returns the pairwise prompt of a folder's `config.json`; `None` if it has no text: it was imported."""
+    prompt = config.get("prompt")
+    if not isinstance(prompt, Mapping) or not isinstance(prompt.get("text"), str):
+        return None
+    return Prompt(
+        str(prompt.get("name")), "pairwise", prompt["text"], system=prompt.get("system") or None
+    )
+
+
+def pair_digests(pairs: Iterable[Pair], config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the digests that judgments of each pair's present texts have in a folder, in order 1 and 2.
+
+    Of a pair that the folder's prompt cannot show there is no judgment: its digests are empty. Raises
+    `InputError` without a place.
+    """
+    prompt = prompt_of_config(config)
+    if prompt is None:
+        judge = config.get("judge")
+        names = judge if isinstance(judge, Mapping) else {}
+        engine, model = str(names.get("engine")), str(names.get("model"))
+        for pair in pairs:
+            yield imported_digest(engine, model, pair, 1), imported_digest(engine, model, pair, 2)
+        return
+    asked = judge_of_config(config)
+    for pair in pairs:
+        try:
+            one, two = comparison_requests([pair], prompt)
+        except SettingsError:
+            yield "", ""
+        else:
+            yield one.digest(asked), two.digest(asked)
+
+
+def imported_digest(source: str, judge: str, pair: Pair, order: int) -> str:
+    """Returns what stands for the digest of a request of another tool, which is not known.
+
+    Its first half says who judged which pair, the second of which texts.
+    """
+    who = [source, judge, pair.id, order]
+    texts = [pair.question, pair.reference, pair.criteria, *pair.answers]
+    return _half_digest(who) + _half_digest(texts)
+
+
+def _half_digest(parts: Sequence[object]) -> str:
+    text = json.dumps(parts, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:HALF]
