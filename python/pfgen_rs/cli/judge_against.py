@@ -82,8 +82,8 @@ def against_scores(
         found["coverage"] = [coverage.to_dict() for _, coverage in read]
     correlation = None
     if ratings is not None:
-        correlation = _correlation_of_runs(ratings, runs or [], benchmark, scoring)
-        found["runs"] = correlation.to_dict()
+        correlation, missing = _correlation_of_runs(ratings, runs or [], benchmark, scoring)
+        found["runs"] = {**correlation.to_dict(), **missing}
     if output_format is options.JsonFormat.JSON:
         output.emit_json(found)
         return
@@ -108,16 +108,23 @@ def _sample_arguments() -> tuple[list[Path], Path, list[str]]:
 
 def _correlation_of_runs(
     ratings: Path, runs: list[str], benchmark: str | None, scoring: ScoringOptions
-) -> RunCorrelation:
+) -> tuple[RunCorrelation, dict[str, Any]]:
+    """Returns the correlation, and how many answers lack a rating and ratings an answer."""
     from pfgen_rs.judge.against_scores import run_correlation
-    from pfgen_rs.judge.grading import mean_ratings, read_ratings
+    from pfgen_rs.judge.grading import mean_ratings, ratings_of_runs
+    from pfgen_rs.judge.run_pairs import references_of
     from pfgen_rs.runs.naming import named_results
 
     if not runs:
         raise typer.BadParameter("--ratings requires the rated runs: --run RUN", param_hint="--run")
     results = named_results(scoring.score_with(runs, benchmark))
     scores = {name: result.score for name, result in results.items()}
-    return run_correlation(mean_ratings(read_ratings(ratings)), scores)
+    frames = {name: result.frame for name, result in results.items()}
+    found = ratings_of_runs(ratings, frames, references_of(benchmark))
+    for note in found.notes():
+        output.warn(note)
+    missing = {"missing": dict(found.missing), "stale": found.others}
+    return run_correlation(mean_ratings(found.frame), scores), missing
 
 
 def _show_margins(table: pl.DataFrame) -> None:

@@ -77,7 +77,7 @@ def grade(
         grading_requests,
         mean_ratings,
         open_ratings,
-        read_ratings,
+        ratings_of_runs,
     )
     from pfgen_rs.judge.grading import grade as graded
     from pfgen_rs.judge.run_pairs import references_of
@@ -116,8 +116,13 @@ def grade(
     if asked is not None:
         output.emit(f"{out}: {asked.stored} of {counted(asked.total, 'rating')}, {asked.new} new\n")
         scores = {name: result.score for name, result in results.items()}
-        means = mean_ratings(read_ratings(out))
+        frames = {name: result.frame for name, result in results.items()}
+        most = trials or max(frame.height for frame in frames.values())
+        found = ratings_of_runs(out, frames, references, most)
+        means = mean_ratings(found.frame)
         _show_ratings(means, scores)
+        for note in found.notes():
+            output.warn(note)
         show_correlation(run_correlation(means, scores))
     finish_asking(asked)
 

@@ -139,9 +139,7 @@ def prompt_of_config(config: Mapping[str, Any]) -> Prompt | None:
     prompt = config.get("prompt")
     if not isinstance(prompt, Mapping) or not isinstance(prompt.get("text"), str):
         return None
-    return Prompt(
-        str(prompt.get("name")), "pairwise", prompt["text"], system=prompt.get("system") or None
-    )
+    return Prompt(str(prompt.get("name")), "pairwise", prompt["text"], system=prompt.get("system"))
 
 
 def pair_digests(pairs: Iterable[Pair], config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -16,31 +16,39 @@ from pfgen_rs.generate.asking.ask import AskingProgress
 from pfgen_rs.generate.asking.costs import Budget
 from pfgen_rs.generate.asking.journal import journal_records
 from pfgen_rs.generate.engines import Answered, Details, Engine
+from pfgen_rs.io.counted import counted
+from pfgen_rs.io.run_files import CONFIG
+from pfgen_rs.judge.binding import judge_of_config
 from pfgen_rs.judge.formats.prometheus import read_result
 from pfgen_rs.judge.judge import Judge
 from pfgen_rs.judge.prompts import Prompt
 from pfgen_rs.judge.ratings import expected_rating, read_rating
 from pfgen_rs.judge.thoughts import CUT, THOUGHT_BEGIN, without_thoughts
-from pfgen_rs.judge.verdict_folder import write_folder_config
+from pfgen_rs.judge.verdict_folder import folder_config, write_folder_config
 
 __all__ = [
     "Graded",
+    "RunRatings",
     "answers_of_run",
     "grade",
     "grading_config",
     "grading_requests",
     "mean_ratings",
+    "ratings_of_runs",
     "read_grading",
     "read_ratings",
 ]
 
 _RATINGS = "ratings.jsonl"
-_KEY = ("item", "sample", "digest")
+_KEY = ("trial", "sample", "digest")
+"""A rating is found by the digest of its request, in which the answer stands, never by the name of a run."""
 _RATING_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "item": pl.String,
     "question_id": pl.String,
     "model": pl.String,
+    "trial": pl.Int64,
     "sample": pl.Int64,
+    "digest": pl.String,
     "rating": pl.Float64,
     "expected": pl.Float64,
     "problem": pl.String,
@@ -59,6 +67,33 @@ class Graded:
     model: str
     values: Mapping[str, str]
     about: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RunRatings:
+    """The ratings of the answers of some runs.
+
+    `frame`: as `read_ratings` returns it, with the runs' present names as `model`. `missing`: for each run,
+    the number of answers without a rating. `others`: ratings of other answers, which are kept and not used.
+    """
+
+    frame: pl.DataFrame
+    missing: Mapping[str, int]
+    others: int
+
+    def notes(self) -> list[str]:
+        """Returns what to tell a user."""
+        found = [
+            f"{name}: {counted(count, 'answer')} without a rating: run judge grade on it, or pass the "
+            "options with which it was rated (-b, --clean)"
+            for name, count in self.missing.items()
+            if count
+        ]
+        if self.others:
+            found.append(
+                f"{counted(self.others, 'rating')} of answers that are not in these runs: kept, but not used"
+            )
+        return found
 
 
 def answers_of_run(
@@ -144,7 +179,10 @@ def grade(
         raise SettingsError("several samples need a temperature above 0: all would be the same")
     requests = list(grading_requests(graded, prompt, samples))
     folder = Path(out)
-    write_folder_config(folder, grading_config(judge, prompt))
+    config = grading_config(judge, prompt)
+    if "rubric" in prompt.placeholders and graded:
+        config["rubric"] = graded[0].values["rubric"]
+    write_folder_config(folder, config)
     with open_ratings(folder) as journal:
         return ask(
             journal,
@@ -210,10 +248,11 @@ def _rating_problem(text: str, rating: float | None, finish_reason: str | None) 
 
 
 def read_ratings(folder: str | os.PathLike[str]) -> pl.DataFrame:
-    """Returns the ratings of a folder.
+    """Returns all ratings of a folder, as they are recorded; `ratings_of_runs` has those of given runs.
 
-    Columns: `item`, `question_id`, `model`, `sample`, `rating`, `expected` and `problem`. Of several ratings
-    of an item and sample, the last counts. Raises `InputError`.
+    Columns: `item`, `question_id`, `model` (the run's name when it was rated), `trial`, `sample`, `digest`,
+    `rating`, `expected` and `problem`. Of several ratings of the same request, the last counts. Raises
+    `InputError`.
     """
     path = Path(folder) / _RATINGS
     if not path.is_file():
@@ -222,7 +261,67 @@ def read_ratings(folder: str | os.PathLike[str]) -> pl.DataFrame:
         {name: record.get(name) for name in _RATING_COLUMNS} for record in journal_records(path)
     ]
     found = pl.DataFrame(rows, schema=_RATING_COLUMNS, orient="row")
-    return found.unique(["item", "sample"], keep="last", maintain_order=True)
+    return found.unique(list(_KEY), keep="last", maintain_order=True)
+
+
+def ratings_of_runs(
+    folder: str | os.PathLike[str],
+    frames: Mapping[str, pl.DataFrame],
+    references: Mapping[str, str],
+    trials: int | None = None,
+) -> RunRatings:
+    """Returns the ratings that a folder has of the answers of runs, whatever the runs were called.
+
+    `frames`, `references`: as for `answers_of_run`, by the names that the runs get here. `trials`: how many
+    answers to each question were rated (default: as many as the folder has ratings of). Raises `InputError`.
+    """
+    path = Path(folder)
+    raw = read_ratings(path)
+    config = folder_config(path)
+    prompt = _prompt_of_ratings(path, config)
+    try:
+        judge = judge_of_config(config)
+    except InputError as error:
+        raise InputError(error.problem, path=path / CONFIG) from None
+    most = raw["trial"].max() if trials is None else trials
+    samples = (raw["sample"].max() or 0) + 1
+    known = {row[:3]: row[3:] for row in raw.select(*_KEY, "rating", "expected", "problem").rows()}
+    rows: list[tuple[Any, ...]] = []
+    missing: dict[str, int] = {}
+    used = set()
+    for name, frame in frames.items():
+        items = answers_of_run(frame, name, references, most, config.get("rubric"))
+        missing[name] = 0
+        for request in grading_requests(items, prompt, samples):
+            about, digest = request.about, request.digest(judge)
+            key = (about["trial"], request.sample, digest)
+            if key in known:
+                used.add(key)
+                rows.append(
+                    (
+                        *(about[n] for n in ("item", "question_id", "model", "trial")),
+                        *key[1:],
+                        *known[key],
+                    )
+                )
+            elif request.sample == 0:
+                missing[name] += 1
+    found = pl.DataFrame(rows, schema=_RATING_COLUMNS, orient="row")
+    return RunRatings(found, missing, len(known) - len(used))
+
+
+def _prompt_of_ratings(folder: Path, config: Mapping[str, Any]) -> Prompt:
+    prompt = config.get("prompt")
+    if not isinstance(prompt, Mapping) or not isinstance(prompt.get("text"), str):
+        raise InputError("has no prompt: expected one of a folder of ratings", path=folder / CONFIG)
+    found = Prompt(str(prompt.get("name")), "grade", prompt["text"], system=prompt.get("system"))
+    if "rubric" in found.placeholders and not isinstance(config.get("rubric"), str):
+        raise InputError(
+            "does not say by which rubric the answers were rated, as earlier versions did not: rate them "
+            "again into another folder",
+            path=folder / CONFIG,
+        )
+    return found
 
 
 def mean_ratings(ratings: pl.DataFrame) -> pl.DataFrame:

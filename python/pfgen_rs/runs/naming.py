@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import chain, count
 from pathlib import Path, PurePath
@@ -23,19 +24,37 @@ _LONGEST = 200  # maximum length of a name in bytes
 class _Named(Protocol):
     @property
     def name(self) -> str: ...
+    @property
+    def path(self) -> str | None: ...
 
 
 R = TypeVar("R", bound=_Named)
 
 
 def named_results(results: Sequence[R]) -> dict[str, R]:
-    """Returns scored runs by name; repeated names get a number."""
+    """Returns scored runs by name.
+
+    Repeated names get what tells the paths apart, whatever the order, or a number if the paths are the same.
+    """
+    counts = Counter(result.name for result in results)
     named: dict[str, R] = {}
     for result in results:
         name = result.name
+        if counts[name] > 1:
+            name = f"{name} ({_telling_part(result, [r for r in results if r.name == name])})"
         tries = chain([name], (f"{name} ({i})" for i in count(2)))
         named[next(free for free in tries if free not in named)] = result
     return named
+
+
+def _telling_part(result: _Named, same: Sequence[_Named]) -> str:
+    """Returns the shortest end of a run's path that others of the same name do not have."""
+    paths = list(dict.fromkeys(each.path or STANDARD_INPUT for each in same))
+    own = result.path or STANDARD_INPUT
+    try:
+        return output_names(paths)[paths.index(own)]
+    except InputError:
+        return own
 
 
 def run_name(path: str | None) -> str:

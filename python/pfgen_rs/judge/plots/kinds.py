@@ -23,13 +23,14 @@ from pfgen_rs.judge.agreement.matrix import UNDECIDED, agreements
 from pfgen_rs.judge.agreement.position import position_bias_of_codes
 from pfgen_rs.judge.agreement.ranking import rank
 from pfgen_rs.judge.decisions import Rule
-from pfgen_rs.judge.grading import mean_ratings, read_ratings
+from pfgen_rs.judge.grading import mean_ratings, ratings_of_runs
 from pfgen_rs.judge.pairs import read_humans
 from pfgen_rs.judge.plots.matrix import agreement_matrix
 from pfgen_rs.judge.plots.position import position_bars
 from pfgen_rs.judge.plots.ranks import ranks
 from pfgen_rs.judge.plots.reliability import reliability
 from pfgen_rs.judge.plots.scores import rating_scores
+from pfgen_rs.judge.run_pairs import references_of
 from pfgen_rs.judge.verdict_folder import VerdictFolder, check_same_pairs, distinct_judge_names
 from pfgen_rs.report.plots.inputs import Score
 from pfgen_rs.report.plots.kinds import Drawn
@@ -173,8 +174,10 @@ def _draw_scores(wish: JudgeWish) -> Drawn:
         raise PlotError(f"expected one folder of ratings, found {len(wish.folders)}")
     if not wish.runs:
         raise PlotError("ratings are drawn against the scores of the rated runs: --run RUN")
-    means = mean_ratings(read_ratings(wish.folders[0]))
     results = named_results(wish.score(list(wish.runs), wish.benchmark))
+    frames = {name: result.frame for name, result in results.items()}
+    ratings = ratings_of_runs(wish.folders[0], frames, references_of(wish.benchmark))
+    means = mean_ratings(ratings.frame)
     found = run_correlation(means, {name: result.score for name, result in results.items()})
     modes = {name: (result.config or {}).get("mode") for name, result in results.items()}
     known = pl.DataFrame(
@@ -184,7 +187,8 @@ def _draw_scores(wish: JudgeWish) -> Drawn:
     runs = found.runs.join(known, on="model", how="left", maintain_order="left").join(
         means.select("model", "se"), on="model", how="left", maintain_order="left"
     )
-    return Drawn(rating_scores(runs, found.pearson, found.pearson_interval, **wish.look))
+    figure = rating_scores(runs, found.pearson, found.pearson_interval, **wish.look)
+    return Drawn(figure, ratings.notes())
 
 
 KINDS: dict[str, Callable[[JudgeWish], Drawn]] = {
