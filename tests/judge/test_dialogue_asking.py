@@ -327,6 +327,30 @@ def test_dialogues_of_several_versions_are_graded_once(tmp_path: Path) -> None:
         graded(tmp_path / "g", items, answers, lambda _: "5")
 
 
+def test_table_6_shows_the_ratings_of_the_texts_that_are_graded(tmp_path: Path) -> None:
+    items = {n: [Item("1", "STEM", (f"質問{n}", "？"), ("x",))] for n in "12"}
+    answers = [ModelAnswers("m", {"1": ("x", "y")})]
+
+    def say(messages: Messages) -> str:
+        return "9" if "質問1" in messages[0][1] else "2"
+
+    def means() -> list[tuple[Any, ...]]:
+        found = grading.model_scores(tmp_path / "g").filter(pl.col("category") == "mean")
+        return found.select("version", "rating", "missing").rows()
+
+    for n in "121":
+        graded(tmp_path / "g", items[n], answers, say, version=f"d{n}")
+    assert means() == [("d1", 9.0, 0), ("d2", 2.0, 0)]
+    for n, rating in (("1", 9.0), ("2", 2.0), ("1", 9.0)):
+        graded(tmp_path / "g", items[n], answers, say, version="d1")
+        assert means()[0] == ("d1", rating, 0)
+    graded(tmp_path / "g", items["2"], answers, say, version="d1")
+    assert grading.stale_grades(tmp_path / "g") == 1
+    changed = [ModelAnswers("m", {"1": ("x", "another")})]
+    graded(tmp_path / "g", items["1"], changed, lambda _: None, version="d1")
+    assert means()[0] == ("d1", None, 1)
+
+
 def test_samples_are_averaged(tmp_path: Path) -> None:
     items = [Item("1", "STEM", ("a", "b"), ("x",))]
     answers = [ModelAnswers("m", {"1": ("x", "y")})]

@@ -109,6 +109,7 @@ def grade(
         grade_journal,
         grade_requests,
         model_scores,
+        stale_grades,
     )
     from pfgen_rs.judge.dialogues.items import read_items, with_references
     from pfgen_rs.judge.dialogues.mt_bench import read_answers
@@ -151,6 +152,8 @@ def grade(
             show_dialogue_grid(table.grid, table.title)
             for note in table.notes:
                 output.warn(note)
+            if stale := stale_grades(out):
+                output.warn(f"{counted(stale, 'rating')} of earlier answers: kept, but not used")
     finish_asking(asked)
 
 

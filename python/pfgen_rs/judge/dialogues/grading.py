@@ -47,11 +47,13 @@ __all__ = [
     "is_grade_folder",
     "model_scores",
     "ratings_of_folder",
+    "stale_grades",
 ]
 
 EXPORT = "judgments.jsonl"
 """The ratings in FastChat's format."""
-_GRADES, _VERSIONS = "grades.jsonl", "versions.json"
+_GRADES, _VERSIONS, _REQUESTS = "grades.jsonl", "versions.json", "requests.json"
+"""The journal; the dialogues of each version; the digests of what is asked about a version's answers."""
 _KEY = ("item", "model", "turn", "sample", "digest")
 _MULTI_TURN, _MATH = "-multi-turn", "-math"
 _DIALOGUE = {"user1", "user2", "assistant1", "assistant2"}
@@ -193,6 +195,7 @@ def grade_answers(
     folder = Path(out)
     write_folder_config(folder, _grades_config(judge, prompts))
     _add_version(folder, version, items)
+    _add_digests(folder, version, requests, judge)
     with grade_journal(folder) as journal:
         asked = ask(
             journal,
@@ -256,18 +259,14 @@ def model_scores(folder: str | os.PathLike[str]) -> pl.DataFrame:
     rating, or without any), `rating`. Ratings of a dialogue (samples, turns) are averaged first. Raises
     `InputError`.
     """
-    ratings: dict[tuple[str, str], list[float | None]] = {}
-    models: dict[str, None] = {}
-    for record in _grade_records(Path(folder)):
-        models[str(record["model"])] = None
-        key = str(record["model"]), str(record["item"])
-        ratings.setdefault(key, []).append(record["rating"])
+    stored = _stored_grades(Path(folder))
     rows = []
     for version, members in _read_versions(Path(folder)).items():
-        for model in models:
-            mine = {d: ratings[model, d] for d in members if (model, d) in ratings}
-            if not mine:
-                continue
+        for model, present in _present_grades(Path(folder), version, stored).items():
+            mine: dict[str, list[float | None]] = {}
+            for record in present:
+                if record["item"] in members:
+                    mine.setdefault(record["item"], []).append(record["rating"])
             for category in [*dict.fromkeys(members.values()), MEAN]:
                 chosen = [d for d, c in members.items() if category in (c, MEAN)]
                 rows.append((version, model, category, *_score_cells(chosen, mine)))
@@ -374,7 +373,10 @@ def _add_version(folder: Path, version: str, items: Iterable[Item]) -> None:
 
 
 def _read_versions(folder: Path) -> dict[str, dict[str, str]]:
-    path = folder / _VERSIONS
+    return _read_objects(folder / _VERSIONS)
+
+
+def _read_objects(path: Path) -> dict[str, dict[str, Any]]:
     try:
         found = json.loads(path.read_bytes())
     except OSError as error:
@@ -386,14 +388,81 @@ def _read_versions(folder: Path) -> dict[str, dict[str, str]]:
     return found
 
 
-def _grade_records(folder: Path) -> list[dict[str, Any]]:
-    """Returns the last rating of each model's answer and sample. Raises `InputError`."""
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for record in journal_records(folder / _GRADES):
-        found[tuple(record.get(name) for name in _KEY[:-1])] = record
+Grades = Mapping[tuple[Any, ...], dict[str, Any]]
+
+
+def _add_digests(folder: Path, version: str, requests: Iterable[Request], judge: Judge) -> None:
+    """Record the digests of what is asked about a version's present answers, by model.
+
+    Those of further samples of the same answers stay.
+    """
+    present: dict[str, dict[str, list[str]]] = {}
+    for request in requests:
+        about = request.about
+        place = f"{about['item']}/{about['turn']}"
+        present.setdefault(about["model"], {}).setdefault(place, []).append(request.digest(judge))
+    with locked(folder):
+        known = _read_objects(folder / _REQUESTS) if (folder / _REQUESTS).exists() else {}
+        models = known.setdefault(version, {})
+        for model, places in present.items():
+            old = models.get(model, {})
+            models[model] = {
+                place: old[place] if old.get(place, [])[: len(digests)] == digests else digests
+                for place, digests in places.items()
+            }
+        text = json.dumps(known, ensure_ascii=False)
+        write_atomic(folder / _REQUESTS, f"{text}\n".encode("utf-8", "surrogatepass"))
+
+
+def _stored_grades(folder: Path) -> Grades:
+    """Returns all ratings, the last one of each request. Raises `InputError`."""
+    found = {
+        (record.get("model"), record.get("item"), record.get("turn"), record.get("digest")): record
+        for record in journal_records(folder / _GRADES)
+    }
     if not found:
         raise InputError("contains no ratings", path=folder)
-    return list(found.values())
+    return found
+
+
+def _present_grades(folder: Path, version: str, stored: Grades) -> dict[str, list[dict[str, Any]]]:
+    """Returns the ratings of a version's present answers by model, all models that were asked about.
+
+    Of a version that an earlier release graded, whose answers are not recorded, the ratings of an answer
+    count if the folder has none of another answer of that model to the same turn.
+    """
+    path = folder / _REQUESTS
+    models = _read_objects(path).get(version) if path.exists() else None
+    found: dict[str, list[dict[str, Any]]] = {}
+    if models is None:
+        alone = Counter((key[:3], each.get("sample")) for key, each in stored.items())
+        for key, record in stored.items():
+            mine = found.setdefault(str(key[0]), [])
+            if alone[key[:3], record.get("sample")] == 1:
+                mine.append(record)
+        return found
+    for key, record in stored.items():
+        model, item, turn, digest = key
+        if digest in models.get(model, {}).get(f"{item}/{turn}", ()):
+            found.setdefault(str(model), []).append(record)
+    return {model: found.get(model, []) for model in models}
+
+
+def _grade_records(folder: Path) -> list[dict[str, Any]]:
+    """Returns the ratings of the present answers of all versions, each once. Raises `InputError`."""
+    stored = _stored_grades(folder)
+    kept = {
+        id(record): record
+        for version in _read_versions(folder)
+        for records in _present_grades(folder, version, stored).values()
+        for record in records
+    }
+    return [record for record in stored.values() if id(record) in kept]
+
+
+def stale_grades(folder: str | os.PathLike[str]) -> int:
+    """Returns how many ratings of a folder are of earlier answers. Raises `InputError`."""
+    return len(_stored_grades(Path(folder))) - len(_grade_records(Path(folder)))
 
 
 def _write_judgments(folder: Path) -> None:

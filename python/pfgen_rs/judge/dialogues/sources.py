@@ -11,6 +11,7 @@ from pathlib import Path
 import polars as pl
 
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.io.counted import counted
 from pfgen_rs.io.json_lines import lines
 from pfgen_rs.judge.dialogues import grading
 from pfgen_rs.judge.dialogues.fields import Fields
@@ -122,7 +123,7 @@ def _tables_of_ratings(
         categories = {question.id: question.category for question in read_questions(questions)}
     compared = ratings.frame["judge"].n_unique() > 1
     default = [name for name in allowed if name != "judges" or compared]
-    made, notes = [], list(ratings.notes)
+    made, notes = [], [*ratings.notes, *_stale_notes(folders)]
     for name in names if names is not None else default:
         try:
             if name == "6":
@@ -134,6 +135,15 @@ def _tables_of_ratings(
                 raise
             notes.append(f"table {name} left out: {error}")
     return Made(made, notes)
+
+
+def _stale_notes(folders: Sequence[Path]) -> list[str]:
+    counts = [(folder, grading.stale_grades(folder)) for folder in folders]
+    return [
+        f"{folder}: {counted(count, 'rating')} of earlier answers: kept, but not used"
+        for folder, count in counts
+        if count
+    ]
 
 
 def _check_table_names(names: Sequence[str] | None, allowed: Sequence[str], what: str) -> None:
