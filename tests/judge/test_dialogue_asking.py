@@ -147,6 +147,17 @@ def test_a_failed_turn_leaves_the_later_one_open(tmp_path: Path) -> None:
     assert set(answering.answers_of_folder(tmp_path / "a").answers) == set("0123")
 
 
+def test_answers_to_other_texts_are_neither_exported_nor_graded(tmp_path: Path) -> None:
+    one, other = (items_of_questions([Question("1", "math", (f"質問{n}？", "次？"))]) for n in "12")
+    answering.answer(one, Fake(turn_of), JUDGE, tmp_path / "a")
+    assert answering.read_model_answers(tmp_path / "a", one)[0].answers
+    assert not answering.read_model_answers(tmp_path / "a", other)[0].answers
+    answering.answer(other, Fake(lambda _: None), JUDGE, tmp_path / "a")
+    assert not (tmp_path / "a" / answering.EXPORT).exists()
+    answering.answer(one, Fake(lambda _: None), JUDGE, tmp_path / "a")
+    assert answering.answers_of_folder(tmp_path / "a").answers == {"1": ("1:質問1？", "2:次？")}
+
+
 def test_requests_known_beforehand(tmp_path: Path) -> None:
     items = items_of_questions([Question("1", "math", ("一？", "二？"))])
     assert len(answering.answer_requests(items, JUDGE, tmp_path / "a")) == 1

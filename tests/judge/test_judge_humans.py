@@ -15,6 +15,7 @@ from pfgen_rs.judge.criteria import (
     criteria_file,
     criteria_requests,
     make_criteria,
+    pairs_with_criteria,
     read_criteria,
     with_criteria,
 )
@@ -98,6 +99,23 @@ def test_criteria_are_made_once_a_question(tmp_path: Path) -> None:
     assert [pair.criteria for pair in filled] == [f"・質問{n // 2}の条件" for n in range(6)]
     assert with_criteria(made_pairs(1), found)[0].criteria == "・正確さ"
     assert list(criteria_requests(made_pairs(4), CRITERIA)) == []
+
+
+def test_criteria_belong_to_the_question_they_were_made_of(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    pairs, out = bare(4), tmp_path / "c.jsonl"
+    with FaultServer(default=stating) as server:
+        make_criteria(pairs, engine_for(server.url), JUDGE, CRITERIA, out)
+    changed = [replace(pair, question="別の質問") for pair in pairs[:2]] + pairs[2:]
+    found, notes = pairs_with_criteria(changed, out)
+    assert [pair.criteria for pair in found] == [None, None, "・質問1の条件", "・質問1の条件"]
+    assert len(notes) == 1
+    assert "1 question were made of other texts and are not used: 'q0'" in notes[0]
+    assert pairs_with_criteria(pairs, out) == (with_criteria(pairs, read_criteria(out)), [])
+    own = write(tmp_path / "own.jsonl", {"question_id": "q0", "criteria": "・私の条件"})
+    found, notes = pairs_with_criteria(changed, own)
+    assert ([pair.criteria for pair in found][:2], notes) == (["・私の条件"] * 2, [])
 
 
 @pytest.mark.parametrize(

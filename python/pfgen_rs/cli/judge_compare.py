@@ -116,14 +116,17 @@ def compare(
 
 
 def _pairs_with_criteria(path: Path, criteria: Path | None) -> list[Pair]:
-    from pfgen_rs.judge.criteria import criteria_file, read_criteria, with_criteria
+    from pfgen_rs.judge.criteria import criteria_file, pairs_with_criteria
     from pfgen_rs.judge.pairs import read_pairs
 
     found = read_pairs(path)
     beside = criteria or criteria_file(path)
     if criteria is None and not beside.exists():
         return found
-    return with_criteria(found, read_criteria(beside))
+    complete, notes = pairs_with_criteria(found, beside)
+    for note in notes:
+        output.warn(note)
+    return complete
 
 
 def _tell_judged(folder: VerdictFolder, asked: Asked) -> None:

@@ -25,6 +25,7 @@ from pfgen_rs.cli.judge_options import (
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
+    from pfgen_rs.judge.dialogues.items import Item
     from pfgen_rs.judge.dialogues.mt_bench import ModelAnswers
     from pfgen_rs.judge.dialogues.records import Dialogue
 
@@ -120,7 +121,7 @@ def grade(
     )
     if references is not None:
         items = with_references(items, read_answers(references)[0].answers)
-    graded = _answers_to_grade(answers, dialogues)
+    graded = _answers_to_grade(answers, items, dialogues)
     prompts = find_grading_prompts(prompt, asking.prompts)
     first = replace(prompts.prompts[prompts.name], max_tokens=prompts.max_tokens)
     judge = asking.retrying(asking.judge(first, brief=prompts.brief), out)
@@ -158,13 +159,13 @@ def grade(
 
 
 def _answers_to_grade(
-    paths: Sequence[Path] | None, dialogues: Sequence[Dialogue]
+    paths: Sequence[Path] | None, items: Sequence[Item], dialogues: Sequence[Dialogue]
 ) -> list[ModelAnswers]:
     from pfgen_rs.judge.dialogues.answering import read_model_answers
     from pfgen_rs.judge.dialogues.items import record_answers
 
     if paths:
-        return [found for path in paths for found in read_model_answers(path)]
+        return [found for path in paths for found in read_model_answers(path, items)]
     found = record_answers(dialogues)
     if not found:
         raise typer.BadParameter("DATA contains no answers to grade", param_hint="--answers")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,8 +15,10 @@ from pfgen_rs.generate.asking import Asked, Journal, Request, UnreadError, ask
 from pfgen_rs.generate.asking.ask import AskingProgress
 from pfgen_rs.generate.asking.costs import Budget
 from pfgen_rs.generate.engines import Answered, Details, Engine
+from pfgen_rs.io.counted import counted
 from pfgen_rs.io.json_lines import id_field, parsed
 from pfgen_rs.io.records import text_field
+from pfgen_rs.judge.binding import named
 from pfgen_rs.judge.judge import Judge
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.prompts import Prompt
@@ -25,6 +29,7 @@ __all__ = [
     "criteria_requests",
     "make_criteria",
     "open_criteria",
+    "pairs_with_criteria",
     "read_criteria",
     "with_criteria",
 ]
@@ -62,7 +67,7 @@ def criteria_requests(pairs: Iterable[Pair], prompt: Prompt) -> Iterator[Request
     for question_id, pair in lacking.items():
         fitting = prompt if pair.reference is not None else prompt.without_reference()
         values = {"question": pair.question, "reference": pair.reference or ""}
-        about = {"question_id": question_id, "prompt": fitting.name}
+        about = {"question_id": question_id, "texts": _texts_digest(pair), "prompt": fitting.name}
         yield Request(question_id, fitting.filled(values), about)
 
 
@@ -115,6 +120,47 @@ def read_criteria(path: str | os.PathLike[str]) -> dict[str, str]:
     """
     rows = parsed(Path(path), lambda r: (id_field(r, "question_id"), text_field(r, "criteria")))
     return dict(row for _, row in rows)
+
+
+def pairs_with_criteria(
+    pairs: Sequence[Pair], path: str | os.PathLike[str]
+) -> tuple[list[Pair], list[str]]:
+    """Returns pairs with the criteria that a file has of their questions, and notes for a user.
+
+    Criteria that were made of another question or reference answer are not used. Those in a user's own file,
+    which does not say of which texts they are, are found by question id. Raises `InputError` with file and
+    line.
+    """
+    texts = {pair.question_id: _texts_digest(pair) for pair in pairs if pair.criteria is None}
+    found, other, unbound = dict[str, str](), set[str](), set[str]()
+    for _, record in parsed(Path(path), dict):
+        question_id, criteria = id_field(record, "question_id"), text_field(record, "criteria")
+        if question_id not in texts:
+            continue
+        if record.get("texts", texts[question_id]) != texts[question_id]:
+            other.add(question_id)
+            continue
+        found[question_id] = criteria
+        (unbound.add if "digest" in record and "texts" not in record else unbound.discard)(
+            question_id
+        )
+    notes = []
+    if lost := sorted(other - found.keys()):
+        notes.append(
+            f"{path}: the criteria of {counted(len(lost), 'question')} were made of other texts and are not "
+            f"used: {named(lost)}: make them again with judge criteria"
+        )
+    if unbound:
+        notes.append(
+            f"{path}: the criteria of {counted(len(unbound), 'question')} are found by question id alone, "
+            f"since their records do not say of which texts they were made: {named(sorted(unbound))}"
+        )
+    return with_criteria(pairs, found), notes
+
+
+def _texts_digest(pair: Pair) -> str:
+    text = json.dumps([pair.question, pair.reference], ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def with_criteria(pairs: Iterable[Pair], criteria: Mapping[str, str]) -> list[Pair]:

@@ -16,6 +16,7 @@ from pfgen_rs.generate.asking.costs import Budget
 from pfgen_rs.generate.asking.journal import journal_records
 from pfgen_rs.generate.engines import Answered, Details, Engine
 from pfgen_rs.io.json_lines import write_objects
+from pfgen_rs.judge.binding import judge_of_config
 from pfgen_rs.judge.dialogues.items import Item
 from pfgen_rs.judge.dialogues.mt_bench import ModelAnswers, answer_record, read_answers
 from pfgen_rs.judge.judge import Judge
@@ -109,9 +110,14 @@ def answer_journal(folder: str | os.PathLike[str]) -> Journal:
     return Journal(Path(folder) / _ANSWERS, _KEY)
 
 
-def read_model_answers(path: str | os.PathLike[str]) -> list[ModelAnswers]:
-    """Read a folder of answers, or a file in FastChat's format. Raises `InputError`."""
-    return [answers_of_folder(path)] if Path(path).is_dir() else list(read_answers(path))
+def read_model_answers(
+    path: str | os.PathLike[str], items: Iterable[Item] | None = None
+) -> list[ModelAnswers]:
+    """Read a folder of answers, or a file in FastChat's format. Raises `InputError`.
+
+    `items`: of a folder, only the answers to these texts; files do not say which texts were answered.
+    """
+    return [answers_of_folder(path, items)] if Path(path).is_dir() else list(read_answers(path))
 
 
 def poor_answers(folder: str | os.PathLike[str]) -> tuple[int, int]:
@@ -121,15 +127,34 @@ def poor_answers(folder: str | os.PathLike[str]) -> tuple[int, int]:
     return blank, sum(record.get("finish_reason") == "length" for record in records)
 
 
-def answers_of_folder(folder: str | os.PathLike[str]) -> ModelAnswers:
-    """Returns the exported answers of a folder made by `answer`. Raises `InputError`."""
+def answers_of_folder(
+    folder: str | os.PathLike[str], items: Iterable[Item] | None = None
+) -> ModelAnswers:
+    """Returns the answers of a folder made by `answer`: those to the texts of `items`, or all exported ones.
+
+    Raises `InputError`.
+    """
     path = Path(folder)
-    if folder_config(path).get("kind") != "answers":
+    config = folder_config(path)
+    if config.get("kind") != "answers":
         raise InputError("is not a folder of answers", path=path)
     if not (path / EXPORT).is_file():
         raise InputError("has no dialogue that is answered to its end", path=path)
     [found] = read_answers(path / EXPORT)
-    return found
+    if items is None:
+        return found
+    model, stored = (
+        judge_of_config({"judge": config.get("model")}),
+        _stored_answers(path / _ANSWERS),
+    )
+    answers = {
+        item.id: _earlier_answers(
+            item, len(item.users) + 1, model, found.model, config.get("system"), stored
+        )
+        for item in items
+    }
+    present = {item: tuple(each) for item, each in answers.items() if each is not None}
+    return ModelAnswers(found.model, present)
 
 
 def _turn_requests(
@@ -214,7 +239,10 @@ def _write_answers(
         answers = _earlier_answers(item, len(item.users) + 1, model, name, system, stored)
         if answers is not None:
             turns[item.id] = tuple(answers)
+        else:
+            turns.pop(item.id, None)  # answers to other texts
     if not turns:
+        path.unlink(missing_ok=True)
         return
     records = (
         answer_record(item, name, each, times.get(item, 0.0)) for item, each in turns.items()
