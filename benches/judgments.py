@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import math
 import tempfile
 from collections.abc import Callable
@@ -27,7 +26,12 @@ from numpy.typing import NDArray
 import measures
 import timing
 from pfgen_rs.judge import VerdictFolder, agree, rank, read_verdict
+from pfgen_rs.judge.compare import comparison_config
+from pfgen_rs.judge.judge import Judge
 from pfgen_rs.judge.letters import LETTERS
+from pfgen_rs.judge.pairs import Pair
+from pfgen_rs.judge.prompts import find_prompt
+from pfgen_rs.judge.verdict_folder import open_verdict_folder
 
 PAIRS, QUICK_PAIRS = 500_000, 5_000
 MODELS = 15  # 105 pairs of models: 100 of them meet on a question
@@ -108,19 +112,23 @@ def make_folder(folder: Path, pairs: int) -> pl.DataFrame:
     meeting = np.array(list(itertools.combinations(range(MODELS), 2))[:A_QUESTION])
     first, second = meeting[np.arange(pairs) % A_QUESTION].T
     ids = [str(i) for i in range(pairs)]
-    names = np.array([f"model-{i:02}" for i in range(MODELS)])
-    frame = pl.DataFrame(
-        {
-            "id": ids,
-            "question_id": [f"Q{i // A_QUESTION}" for i in range(pairs)],
-            "task": [f"task{i // A_QUESTION % 3}" for i in range(pairs)],
-            "question": "",
-            "models": np.stack([names[first], names[second]], axis=1).tolist(),
-            "answers": [["あ" * (1 + i % 7), "い" * (1 + i % 5)] for i in range(pairs)],
-        }
+    names = [f"model-{i:02}" for i in range(MODELS)]
+    made = (
+        Pair(
+            id=ids[i],
+            question="",
+            models=(names[first[i]], names[second[i]]),
+            answers=("あ" * (1 + i % 7), "い" * (1 + i % 5)),
+            question_id=f"Q{i // A_QUESTION}",
+            task=f"task{i // A_QUESTION % 3}",
+        )
+        for i in range(pairs)
     )
-    frame.write_ndjson(folder / "pairs.jsonl")
-    (folder / "config.json").write_text(json.dumps({"judge": {"model": "made-up"}}), "utf-8")
+    config = comparison_config(
+        Judge("made-up", "made-up"), find_prompt("result", "pairwise"), "chat"
+    )
+    open_verdict_folder(folder, config, made)
+    digests = pl.read_csv(folder / ".digests.csv", skip_rows=1, has_header=False)
     odds = random.normal(0, 1, (pairs, 3))
     odds[:, 0] += 0.1 * (second - first)
     truth = odds.argmax(axis=1)
@@ -128,7 +136,7 @@ def make_folder(folder: Path, pairs: int) -> pl.DataFrame:
     for order in (1, 2):
         seen = odds + random.normal(0, 0.7, (pairs, 3))
         p = _softmax(seen if order == 1 else seen[:, [1, 0, 2]], favoured=0.7)
-        orders.append(_judgments(ids, order, p))
+        orders.append(_judgments(ids, order, p, digests.to_series(order - 1)))
     pl.concat(orders).write_ndjson(folder / "judgments.jsonl")
     return _raters(random, ids, truth)
 
@@ -138,7 +146,7 @@ def _softmax(odds: Floats, favoured: float) -> Floats:
     return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 
 
-def _judgments(ids: list[str], order: int, p: Floats) -> pl.DataFrame:
+def _judgments(ids: list[str], order: int, p: Floats, digests: pl.Series) -> pl.DataFrame:
     shown = np.array(LETTERS)[p.argmax(axis=1)]
     probabilities = pl.DataFrame(p.round(6), schema=list(LETTERS)).to_struct("probabilities")
     return pl.DataFrame(
@@ -147,7 +155,7 @@ def _judgments(ids: list[str], order: int, p: Floats) -> pl.DataFrame:
             "order": order,
             "sample": 0,
             "prompt": "plain",
-            "digest": [f"{i:064x}" for i in range(len(ids))],
+            "digest": digests,
             "output": shown,
             "finish_reason": "stop",
             "shown": shown,
