@@ -48,7 +48,7 @@ def judge(pairs: Sequence[Pair], folder: Path, *, up: bool = True) -> None:
 
 
 def command(*arguments: object, status: int = 0) -> Any:
-    done = pfgen("judge", *arguments)
+    done = pfgen("judge", *map(str, arguments))
     assert done.returncode == status, done.stderr
     return done
 

@@ -150,7 +150,7 @@ def check_verdicts(folder: Path, present: dict[str, Pair]) -> None:
     counts = Counter(row["state"] for row in decision_rows(frame, "tie").iter_rows(named=True))
     assert counts["missing"] == sum(None in each for each in found.values())
     said = agree(frame, rule="tie").decisions.filter(pl.col("rule") == "tie").row(0, named=True)
-    letters = Counter(each.tie for each in plain.values())
+    letters = Counter(str(each.tie) for each in plain.values())
     assert [said[letter] for letter in "ABC"] == [letters[letter] for letter in "ABC"]
     assert (said["missing"], said["invalid"]) == (counts["missing"], counts["invalid"])
     if any(letters[letter] for letter in "ABC"):
@@ -160,11 +160,11 @@ def check_verdicts(folder: Path, present: dict[str, Pair]) -> None:
     view = verdict_view([folder])
     columns = index_payload(view, [0])["judges"][0]
     shown = dict(zip((pair.id for pair in view.pairs), columns["v1"], strict=True))
-    for pair, (one, two) in found.items():
-        assert shown[pair] == ("." if one is None else plain[pair].verdicts[0] or "-")
-        texts = [view.judges[0].said.get((pair, order)) for order in (1, 2)]
+    for name, (one, two) in found.items():
+        assert shown[name] == ("." if one is None else plain[name].verdicts[0] or "-")
+        said_of = [view.judges[0].said.get((name, order)) for order in (1, 2)]
         outputs = [None if r is None else r["output"] for r in (one, two)]
-        assert [each and each.output for each in texts] == outputs
+        assert [each and each.output for each in said_of] == outputs
     exported = {(r["pair"], r["order"]): r for r in read_folder(folder).judgments}
     assert exported == {
         (p, n): r for p, records in found.items() for n, r in enumerate(records, 1) if r

@@ -39,7 +39,7 @@ def rating(handler: Handler, asked: Asked) -> None:
 
 
 def judge(*arguments: object) -> Any:
-    done = pfgen("judge", *arguments)
+    done = pfgen("judge", *map(str, arguments))
     assert done.returncode == 0, done.stderr
     return done
 
@@ -55,8 +55,8 @@ def test_two_runs_of_one_model_keep_their_own_ratings(tmp_path: Path) -> None:
                 *("--base-url", server.url, "--out", out),
             )
         assert len(server.asked) == 3 * 2 * len(QUESTIONS)
-    for order in permutations(runs):
-        paths = [part for word in order for part in ("--run", runs[word])]
+    for words in permutations(runs):
+        paths = [part for word in words for part in ("--run", runs[word])]
         done = judge("against-scores", "--ratings", out, *paths, "-b", "mini", "--format", "json")
         found = json.loads(done.stdout)["runs"]
         ratings = {row["model"]: row["rating"] for row in found["runs"]}

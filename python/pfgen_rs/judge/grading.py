@@ -283,8 +283,8 @@ def ratings_of_runs(
         judge = judge_of_config(config)
     except InputError as error:
         raise InputError(error.problem, path=path / CONFIG) from None
-    most = raw["trial"].max() if trials is None else trials
-    samples = (raw["sample"].max() or 0) + 1
+    most = max(raw["trial"].drop_nulls(), default=0) if trials is None else trials
+    samples = 1 + max(raw["sample"].drop_nulls(), default=0)
     known = {row[:3]: row[3:] for row in raw.select(*_KEY, "rating", "expected", "problem").rows()}
     rows: list[tuple[Any, ...]] = []
     missing: dict[str, int] = {}
