@@ -248,7 +248,7 @@ CASES: dict[str, Case] = {
     "has no newline": scored("a.jsonl", (GOOD * 2)[:-1]),
     "skipped … in total": scored("a.jsonl", GOOD + "bad\n", "--skip-bad-lines"),
     "run 'pfgen-rs data install": run("explain", "Q02", "x", "-b", "pfgen-bench"),
-    "or 'mini'": run("explain", "Q02", "x", "-b", "pfgenbench"),
+    "or 'mini'": run("explain", "Q02", "x", "-b", "nothing-like-it"),
     "has no question files": run("explain", "Q02", "x", "-b", Path()),
     "with exactly this text": scored("a.jsonl", '{"question": "光合成とは？", "answer": "x"}\n'),
     "units of type 'token'": run("explain", "Q02", "1", *MINI, "--unit", "token"),

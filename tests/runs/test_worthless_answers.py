@@ -10,16 +10,20 @@ import pytest
 from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark
 from pfgen_rs import score_file
 
-ENGLISH = [(CATS, "Cats sleep to save energy."), (SEAS, "Water absorbs red light.")]
+ENGLISH = [(CATS, "Cats sleep to save energy."), (SEAS, "Water absorbs red light.")] * 5
 EMPTY = [(CATS, ""), (SEAS, "")]
 FOREIGN = (
     "next to nothing in common with the reference answers (is that the language of the questions?)"
 )
 TOLD = [
     (EMPTY, "of 2 answers, 2 are empty: they score about 0"),
-    (ENGLISH, f"of 2 answers, 2 have {FOREIGN}: they score about 0"),
+    (ENGLISH, f"of 10 answers, 10 have {FOREIGN}: they score about 0"),
     ([*GOOD, EMPTY[0]], "of 5 answers, 1 is empty: they score about 0"),
-    ([EMPTY[0], ENGLISH[1]], f"of 2 answers, 1 is empty and 1 has {FOREIGN}: they score about 0"),
+    (
+        [EMPTY[0], *ENGLISH[1:]],
+        f"of 10 answers, 1 is empty and 9 have {FOREIGN}: they score about 0",
+    ),
+    (ENGLISH[:8], None),  # too few to tell
     ([*GOOD, ENGLISH[0]], None),  # a single one may just be bad
     (GOOD, None),
 ]

@@ -161,7 +161,8 @@ def generate_answers(
         typer.Option(
             "--import",
             metavar="FILE",
-            help="Import answers from JSON lines with question, trial and answer (manual).",
+            help="Import answers from JSON lines with question, trial and answer, or from the output of a "
+            "batch API whose custom_id is that of --export (manual).",
         ),
     ] = None,
     export: Annotated[

@@ -214,7 +214,7 @@ def tell_import(unused: Sequence[tuple[int, str]], blank: int) -> None:
             f"{question!r}"
         )
     if blank:
-        output.warn(f"{blank} of the imported answers are empty: their tasks stay open")
+        output.warn(f"{blank} of the imported answers are empty or failed: their tasks stay open")
 
 
 def _tell_generation_failures(run: Run) -> None:

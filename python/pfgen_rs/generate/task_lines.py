@@ -8,6 +8,7 @@ from typing import Any
 
 from pfgen_rs.generate.engines.protocol import Parameters
 from pfgen_rs.generate.prompts import Task
+from pfgen_rs.io.batch_outputs import custom_id
 
 __all__ = ["task_line", "task_lines"]
 
@@ -39,5 +40,12 @@ def task_line(number: int, task: Task, parameters: Parameters) -> str:
 
 
 def task_lines(tasks: Iterable[Task], parameters: Parameters) -> str:
-    """Returns tasks as JSON lines, numbered from 1."""
-    return "".join(task_line(n, task, parameters) + "\n" for n, task in enumerate(tasks, 1))
+    """Returns tasks as JSON lines, numbered from 1.
+
+    `custom_id` is that of requests of batch APIs, whose outputs are imported by it.
+    """
+    lines = []
+    for number, task in enumerate(tasks, 1):
+        name = json.dumps(custom_id(task.trial, task.question), ensure_ascii=False)
+        lines.append(f'{task_line(number, task, parameters)[:-1]}, "custom_id": {name}}}\n')
+    return "".join(lines)

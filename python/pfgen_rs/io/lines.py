@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import io
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from pfgen_rs import _native
 from pfgen_rs.errors import InputError, Item
 from pfgen_rs.io import compression
 from pfgen_rs.io.arrays import Cut, Elements, elements_at, is_array
+from pfgen_rs.io.batch_outputs import answer_record
 from pfgen_rs.io.chunk import Chunk, Options
 from pfgen_rs.io.compression import read_parts, read_some
 from pfgen_rs.io.cut_short import cut_short
@@ -150,6 +151,10 @@ def _token_lines(text: bytes, _: str, __: str, more: Sequence[str]) -> tuple[Any
     return [[]] * (2 + len(more)), none, none, irregular, len(lines)
 
 
+def _response(line: bytes, *, replace_invalid: bool) -> Mapping[str, Any]:
+    return answer_record(parse_line(line, replace_invalid=replace_invalid))
+
+
 class _DecodedLines:
     """The lines of a block as columns; lines that the native decoder cannot handle are parsed here."""
 
@@ -178,7 +183,7 @@ class _DecodedLines:
         advice = self._options.advice
         for number, start, end in irregular:
             try:
-                record = parse_line(
+                record = _response(
                     self._block.text[start:end], replace_invalid=self._options.replace_invalid
                 )
                 question = text_field(record, self._options.question_field, advice[0])
@@ -249,13 +254,13 @@ def line_records(
     kept: Sequence[tuple[int, bytes]] = (),
     *,
     replace_invalid: bool = False,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Mapping[str, Any]]:
     """Read the objects on the lines (or elements) at these ascending offsets of the decompressed text.
 
     `kept`: texts that are still in memory, with their offsets, to use instead of the file. `replace_invalid`:
     see `Options`.
     """
-    parse = partial(parse_line, replace_invalid=replace_invalid)
+    parse = partial(_response, replace_invalid=replace_invalid)
     if kept:
         begins = [start for start, _ in kept]
         for start in starts.tolist():

@@ -12,6 +12,7 @@ from typing import Any
 
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.generate.asking import Request, Respondent
+from pfgen_rs.io.batch_outputs import response_text
 from pfgen_rs.io.counted import counted, plural
 from pfgen_rs.io.json_lines import parsed
 from pfgen_rs.io.records import as_text
@@ -281,7 +282,7 @@ def _text_of_output(record: Mapping[str, Any]) -> str | None:
             continue
         value = record[key]
         if key == "response" and isinstance(value, Mapping):
-            return _text_of_response(value)
+            return response_text(value)
         if isinstance(value, list):
             raise InputError(
                 f"{key!r} is a list of {len(value)}: expected a single output a sample"
@@ -291,31 +292,6 @@ def _text_of_output(record: Mapping[str, Any]) -> str | None:
         return value
     keys = ", ".join(map(repr, list(record)[:8]))
     raise InputError(f"no output: expected one of {', '.join(_TEXTS)}; found {keys}")
-
-
-def _text_of_response(response: Mapping[str, Any]) -> str | None:
-    """Returns the text in a response of OpenAI's batch API, `None` if the request failed."""
-    status, body = response.get("status_code", 200), response.get("body")
-    if status != 200:
-        return None
-    choices = body.get("choices") if isinstance(body, Mapping) else None
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
-        raise InputError("'response' has no body with choices, as OpenAI's batch API writes it")
-    if len(choices) > 1:
-        raise InputError(
-            f"'response' has {len(choices)} choices: expected a single output a sample"
-        )
-    message = choices[0].get("message")
-    if isinstance(message, Mapping):
-        text = message.get("content")
-        return "" if text is None else _choice_text(text)
-    return _choice_text(choices[0].get("text"))
-
-
-def _choice_text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise InputError("the choice in 'response' must have a text or a message with text")
-    return value
 
 
 def check_format(name: str, model: str | None) -> None:

@@ -15,6 +15,8 @@ __all__ = ["ranked_results", "summary_row", "unclean_note", "worthless_note"]
 
 R = TypeVar("R", bound=RunValues)
 
+_MANY = 10  # answers, of which half are not far from the references by chance
+
 
 def summary_row(result: RunValues) -> dict[str, Any]:
     """Returns the run's values, including the signature, as one flat object.
@@ -78,7 +80,7 @@ def worthless_note(result: RunValues) -> str | None:
     """Returns a warning if answers are empty, or half of them in another language than the references."""
     empty, foreign = result.empty, result.foreign
     found = [f"{empty:,} {plural(empty, 'is', 'are')} empty"] if empty else []
-    if foreign and 2 * (empty + foreign) >= result.height:
+    if result.height >= _MANY and foreign and 2 * (empty + foreign) >= result.height:
         found.append(
             f"{foreign:,} {plural(foreign, 'has', 'have')} next to nothing in common with the reference "
             "answers (is that the language of the questions?)"

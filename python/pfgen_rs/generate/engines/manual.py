@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.generate.engines.protocol import Answered, Outcome, Parameters
 from pfgen_rs.generate.prompts import Task
+from pfgen_rs.io.batch_outputs import answer_record, is_failed
 from pfgen_rs.io.records import parse_line, text_field
 
 __all__ = ["AnswersFile", "ManualEngine"]
@@ -39,10 +41,12 @@ class ManualEngine:
 
 
 class AnswersFile:
-    """Reads answers from a file of JSON lines with `question`, `trial` and `answer`; other keys are ignored.
+    """Reads answers from JSON lines with `question`, `trial` and `answer`, or outputs of a batch API.
 
-    `blank`: the number of answers that are empty or only white space. Tasks without an answer, or with a
-    blank one, stay open. Raises `InputError`, naming the file and line.
+    Other keys are ignored.
+
+    `blank`: the number of answers that are empty or only white space, and of failed requests. Tasks without
+    an answer, or with a blank one, stay open. Raises `InputError`, naming the file and line.
     """
 
     name = ManualEngine.name
@@ -80,7 +84,11 @@ def _read_manual_answers(path: Path) -> tuple[dict[Key, str], int]:
         if not line.strip():
             continue
         try:
-            key, answer = _parsed_manual_answer(line)
+            record = parse_line(line)
+            if is_failed(record):
+                blank += 1
+                continue
+            key, answer = _parsed_manual_answer(answer_record(record))
             if key in answers:
                 raise InputError(f"duplicate answer in trial {key[0]}, question {key[1]!r}")
         except InputError as error:
@@ -92,9 +100,11 @@ def _read_manual_answers(path: Path) -> tuple[dict[Key, str], int]:
     return answers, blank
 
 
-def _parsed_manual_answer(line: bytes) -> tuple[Key, str]:
-    record = parse_line(line)
+def _parsed_manual_answer(record: Mapping[str, Any]) -> tuple[Key, str]:
     trial = record.get("trial")
     if type(trial) is not int:
-        raise InputError(f"'trial' must be an integer, not {trial!r:.60}")
+        advice = ""
+        if "trial" not in record:
+            advice = ": expected the keys question, trial and answer, or a custom_id TRIAL/QUESTION"
+        raise InputError(f"'trial' must be an integer, not {trial!r:.60}{advice}")
     return (trial, text_field(record, "question")), text_field(record, "answer")
