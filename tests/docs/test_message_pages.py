@@ -228,7 +228,7 @@ def _no_server(monkeypatch: pytest.MonkeyPatch) -> None:
 CASES: dict[str, Case] = {
     "they score about 0": scored(
         "a.jsonl",
-        "".join(f'{{"question": "Q02", "answer": "{text}"}}\n' for text in ["", "", "No.", "Why?"]),
+        "".join(f'{{"question": "Q02", "answer": "{text}"}}\n' for text in ["", "", *["No."] * 8]),
     ),
     "No such file or directory\n": run("score", Path("none.jsonl"), *MINI),
     "no file matches": run("score", Path("*.jsonl"), *MINI),

@@ -6,6 +6,7 @@ import json
 import subprocess
 import threading
 from collections.abc import Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,7 @@ def test_a_failed_run_keeps_what_it_used(tiny: Path) -> None:
 
 
 def test_what_an_answer_cost_is_in_the_file_before_the_next_is_asked_for(tiny: Path) -> None:
-    seen = []
+    seen: list[int] = []
 
     def reply(task: Task) -> str:
         seen.extend(read_usage(path.parent).requests for path in tiny.parent.rglob("usage.json"))
@@ -168,7 +169,7 @@ def test_a_run_that_is_killed_counts_every_answer_that_it_got(tmp_path: Path) ->
     with FaultServer(default=behave) as server:
         for kills in (1, 2):
             waiting.clear()
-            command = [SCRIPT, *_arguments(tmp_path), "--trials=9", "--concurrency=1"]
+            command: list[Any] = [SCRIPT, *_arguments(tmp_path), "--trials=9", "--concurrency=1"]
             with subprocess.Popen(
                 [*command, f"--base-url={server.url}"],
                 env=environment(**env),
@@ -177,15 +178,16 @@ def test_a_run_that_is_killed_counts_every_answer_that_it_got(tmp_path: Path) ->
                 try:
                     assert waiting.wait(TIMEOUT)
                     [folder] = (tmp_path / "org/m").iterdir()
-                    until(lambda folder=folder, kills=kills: _lines_kept(folder) == 9 * kills)
+                    until(partial(_has_lines, folder, 9 * kills))
                 finally:
                     process.kill()
             used = read_usage(folder)
             assert (used.reported, used.completion_tokens) == (9 * kills, 5 * 9 * kills)
 
 
-def _lines_kept(folder: Path) -> int:
-    return sum(path.read_bytes().count(b"\n") for path in folder.glob("*trial_*.jsonl"))
+def _has_lines(folder: Path, count: int) -> bool:
+    trials = folder.glob("*trial_*.jsonl")
+    return sum(path.read_bytes().count(b"\n") for path in trials) == count
 
 
 def test_the_file_stays_whole_and_readable_while_counts_grow(tmp_path: Path) -> None:

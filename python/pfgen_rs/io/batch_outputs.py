@@ -27,7 +27,7 @@ def is_failed(record: Mapping[str, Any]) -> bool:
     return _is_response(record) and _text_of_response(record) is None
 
 
-def answer_record(record: Mapping[str, Any]) -> Mapping[str, Any]:
+def answer_record(record: dict[str, Any]) -> dict[str, Any]:
     """Returns a response as `question`, `answer` and, if its id names one, `trial`; anything else as it is.
 
     The id is that of `custom_id`, or the question's text or id alone. Raises `InputError` for a request that

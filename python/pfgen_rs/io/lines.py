@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import io
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -151,7 +151,7 @@ def _token_lines(text: bytes, _: str, __: str, more: Sequence[str]) -> tuple[Any
     return [[]] * (2 + len(more)), none, none, irregular, len(lines)
 
 
-def _response(line: bytes, *, replace_invalid: bool) -> Mapping[str, Any]:
+def _response(line: bytes, *, replace_invalid: bool) -> dict[str, Any]:
     return answer_record(parse_line(line, replace_invalid=replace_invalid))
 
 
@@ -254,7 +254,7 @@ def line_records(
     kept: Sequence[tuple[int, bytes]] = (),
     *,
     replace_invalid: bool = False,
-) -> Iterator[Mapping[str, Any]]:
+) -> Iterator[dict[str, Any]]:
     """Read the objects on the lines (or elements) at these ascending offsets of the decompressed text.
 
     `kept`: texts that are still in memory, with their offsets, to use instead of the file. `replace_invalid`:

@@ -65,7 +65,8 @@ class _Panics:
         """Collect a query."""
         self._begin()
         try:
-            return query.collect(**how)
+            frame: pl.DataFrame = query.collect(**how)
+            return frame
         except pl.exceptions.PanicException:
             self._panicked = True
             raise

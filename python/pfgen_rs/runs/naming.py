@@ -36,7 +36,7 @@ def named_results(results: Sequence[R]) -> dict[str, R]:
 
     Repeated names get what tells the paths apart, whatever the order, or a number if the paths are the same.
     """
-    counts = Counter(result.name for result in results)
+    counts = Counter(name for name, _ in {(each.name, each.path) for each in results})
     named: dict[str, R] = {}
     for result in results:
         name = result.name

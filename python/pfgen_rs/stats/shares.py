@@ -53,7 +53,7 @@ def bonett_price(first: int, second: int, n: int, level: float = 0.95) -> tuple[
     n > 0, and `SettingsError` for an invalid level.
 
     >>> [round(bound, 4) for bound in bonett_price(1, 0, 4)]
-    [-0.3831, 0.7164]
+    [-0.3832, 0.7165]
     """
     check_level(level)
     first, second = count_number(first, "count"), count_number(second, "count")
