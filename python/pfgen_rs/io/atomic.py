@@ -12,7 +12,7 @@ from typing import IO, cast
 
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.remote.urls import is_url, refused_url
-from pfgen_rs.io.system import put_in_place
+from pfgen_rs.io.system import is_abandoned, own, put_in_place
 
 __all__ = [
     "append",
@@ -36,15 +36,23 @@ def _refuse_url(path: str | os.PathLike[str]) -> None:
 
 
 def new_file(path: Path, *, private: bool = False) -> tuple[Path, IO[bytes]]:
-    """Create a temporary file beside `path`, which is to replace it; `private`: for its owner alone."""
+    """Create a temporary file beside `path`, which is to replace it; `private`: for its owner alone.
+
+    Removes those of writers that were killed.
+    """
     _refuse_url(path)
+    for left in _temporary_files(path):
+        if is_abandoned(left):
+            left.unlink(missing_ok=True)
     temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Opened here rather than by `tempfile`, so that the umask applies: querying the umask would change
         # it for all threads.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-        return temporary, os.fdopen(os.open(temporary, flags, 0o600 if private else 0o666), "wb")
+        file = os.fdopen(os.open(temporary, flags, 0o600 if private else 0o666), "wb")
+        own(file.fileno())
+        return temporary, file
     except OSError as error:
         raise writing_failed(path, error) from error
 
@@ -62,8 +70,12 @@ def temporary_file(suffix: str) -> tuple[Path, IO[bytes]]:
 
 def remove_unfinished(path: Path) -> None:
     """Remove temporary files of killed writers of `path`. Nobody else may be writing it."""
-    for temporary in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+    for temporary in _temporary_files(path):
         temporary.unlink(missing_ok=True)
+
+
+def _temporary_files(path: Path) -> Iterator[Path]:
+    return path.parent.glob(f".{glob.escape(path.name)}.*.tmp")
 
 
 def append(path: Path, file: IO[bytes], size: int, content: bytes) -> None:

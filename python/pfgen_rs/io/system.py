@@ -11,13 +11,21 @@ import errno
 import os
 import re
 import time
+from contextlib import suppress
 from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # on Windows
+    fcntl = None  # type: ignore[assignment]
 
 __all__ = [
     "WINDOWS",
     "command_words",
     "forbidden_name",
+    "is_abandoned",
     "is_reader_gone",
+    "own",
     "portable_name",
     "put_in_place",
 ]
@@ -28,8 +36,35 @@ _EVERY = 0.05
 _DEVICES = re.compile(
     r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE
 )
+_YOUNG = 60.0  # seconds
 _LONGEST_NAME = 255  # bytes, of almost every file system
 _FORBIDDEN = '<>:"|?*\\'
+
+
+def own(handle: int) -> None:
+    """Mark an open file as in use by this process, until it is closed or the process ends."""
+    if fcntl is not None:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def is_abandoned(path: Path) -> bool:
+    """Whether the process that marked a file by `own` has ended; false where that cannot be known.
+
+    A file that is still empty may be about to be marked.
+    """
+    if fcntl is None:
+        return False
+    try:
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            about = os.fstat(handle)
+            return about.st_size > 0 or time.time() - about.st_mtime > _YOUNG
+        finally:
+            os.close(handle)
+    except OSError:
+        return False
 
 
 def put_in_place(new: Path, place: str | os.PathLike[str]) -> None:

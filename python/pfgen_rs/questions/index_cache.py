@@ -139,18 +139,18 @@ class IndexCache:
         """Write the file atomically unless a usable one exists. Returns whether it was written."""
         if self.path is None or self._key is None or self._open() is not None:
             return False
-        import secrets  # who reads an index need not wait for it
+        from pfgen_rs.io.atomic import new_file  # who reads an index need not wait for it
 
-        temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}.tmp")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            temporary, file = new_file(self.path)  # open meanwhile, so that nobody removes it
             try:
-                _native.Store.write(temporary, self._key, list(scorers))
+                with file:
+                    _native.Store.write(temporary, self._key, list(scorers))
                 put_in_place(temporary, self.path)
             finally:
                 temporary.unlink(missing_ok=True)
-        except OSError as error:
-            reason = error.strerror or error
+        except (OSError, OutputError) as error:
+            reason = getattr(error, "strerror", None) or error
             _index_log().info("index cache %s: cannot be written (%s)", self.path, reason)
             return False
         with self._lock:

@@ -125,12 +125,12 @@ pub fn store_header(key: &[u8; KEY_BYTES], scorers: &[&Scorer]) -> Vec<u8> {
     header
 }
 
-/// Writes a file of these scorers, which must not exist.
+/// Writes a file of these scorers, in place of what it has.
 ///
 /// # Errors
 /// The system's.
 pub fn write_store(path: &Path, key: &[u8; KEY_BYTES], scorers: &[&Scorer]) -> io::Result<()> {
-    let mut file = File::create_new(path)?;
+    let mut file = File::create(path)?;
     file.write_all(&store_header(key, scorers))?;
     for part in scorers.iter().flat_map(|scorer| scorer.parts()) {
         file.write_all(part.bytes())?;
