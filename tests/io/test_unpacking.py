@@ -7,6 +7,7 @@ import importlib
 import io
 import lzma
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -100,3 +101,26 @@ def test_whole_files_are_held_up_to_a_limit(suffix: str, tmp_path: Path) -> None
     if suffix:
         with pytest.raises(UnpackingError, match="damaged or cut short"):
             read_whole(path)
+
+
+def _with_checksum(content: bytes) -> bytes:
+    compressed: bytes = zstd.compress(content, options={zstd.CompressionParameter.checksum_flag: 1})
+    return compressed
+
+
+@pytest.mark.parametrize("pack", [lzma.compress, gzip.compress, _with_checksum])
+def test_a_flipped_bit_is_noticed_where_the_format_has_checksums(
+    pack: Callable[[bytes], bytes], tmp_path: Path
+) -> None:
+    content, path = TEXT[:4000], tmp_path / "x"
+    packed = pack(content)
+    for at in range(0, 8 * len(packed), 37):
+        flipped = bytearray(packed)
+        flipped[at // 8] ^= 1 << at % 8
+        path.write_bytes(flipped)
+        try:
+            found = read_whole(path)
+        except UnpackingError:
+            continue
+        # What holds no data, such as a time, may differ; what is no longer compressed is no text either.
+        assert found in (content, bytes(flipped))
