@@ -98,6 +98,9 @@ def decide(
 
 
 def _show_doubts(rows: pl.DataFrame) -> None:
+    if rows.is_empty():
+        output.remark("no verdict is doubtful")
+        return
     table = output.new_table("pair", "order", "verdict", "doubt", "output", numbers=["order"])
     for *cells, text in rows.iter_rows():
         table.add_row(*map(output.cell, cells), output.cell(shortened(text, _SHOWN)))
