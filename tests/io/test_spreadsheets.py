@@ -19,6 +19,7 @@ CELLS = {
     "@SUM(A1)": True,
     "\t=1": True,
     "-0.25": False,
+    "-": False,
     "+1,000": False,
     "-1e-5": False,
     "猫は=です": False,

@@ -25,7 +25,7 @@ The scripts of pages use the same list (`assets/text.js`).
 """
 
 
-FORMULA, NUMBER = r"^[=+\-@\t\r]", r"^[+-]?\d[\d.,]*(e[+-]?\d+)?%?$"
+FORMULA, NUMBER = r"(?s)^[=+\-@\t\r].", r"^[+-]?\d[\d.,]*(e[+-]?\d+)?%?$"
 """What begins a cell that spreadsheets run, and which such cells are but numbers."""
 
 
