@@ -32,6 +32,8 @@ __all__ = ["DOLLAR", "LONGEST", "linear_expression"]
 
 LONGEST = 10_000
 """Characters of an expression; of longer ones neither reading nor compiling takes a bounded time."""
+_MOST_RANGES = 200_000
+r"""Ranges of classes such as `\w`, which has hundreds: more take seconds to compile, and gigabytes."""
 
 _Ranges = tuple[tuple[int, int], ...]
 
@@ -114,7 +116,7 @@ class _ExpressionReader:
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern
-        self._at = 0
+        self._at = self._ranges = 0
 
     def whole(self) -> tuple[tuple[_Item, ...], ...]:
         branches = self._branches(0)
@@ -222,7 +224,7 @@ class _ExpressionReader:
         escaped = self._next()
         self._at += 1
         if escaped in "dwsDWS" and escaped:
-            return _class_ranges(escaped)
+            return self._class_escape(escaped)
         if escaped == "b" and in_class:
             return ord("\b")
         if escaped in _CONTROLS:
@@ -232,6 +234,13 @@ class _ExpressionReader:
         if not escaped or (escaped.isascii() and escaped.isalnum()):
             raise _OutsideTableError
         return _code_point(ord(escaped))
+
+    def _class_escape(self, letter: str) -> _Ranges:
+        found = _class_ranges(letter)
+        self._ranges += len(found)
+        if self._ranges > _MOST_RANGES:
+            raise _OutsideTableError
+        return found
 
     def _numbered(self, digits: int) -> int:
         text = self._pattern[self._at : self._at + digits]
