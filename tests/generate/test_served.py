@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import fault_server as faults
+from engine_tasks import engine
 from fault_server import Asked, Behaviour, FaultServer, Handler
 from generating import CONFIG, answers, write_samples
 from helpers import pfgen
@@ -104,3 +105,36 @@ def test_answers_cut_by_the_token_limit_are_counted_by_generate_score_and_compar
     assert done.stderr.count(said) == 1
     for command in (("score", folder), ("compare", folder, sample_runs()["faithful"])):
         assert said in pfgen(*command, "-b", "mini").stderr
+
+
+SECRET = "sk-proj-aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYz1112223"
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ({"model": f"proxy/{SECRET}"}, {"model": "proxy/***"}),
+        ({"model": "x" * 190 + SECRET}, {"model": "x" * 190 + "***"}),
+        ({"system_fingerprint": SECRET[:30]}, {"system_fingerprint": "***"}),
+        ({"model": "m\ud800\x1b\u202e"}, {"model": "m\ufffd\ufffd\ufffd"}),
+        ({"model": ["m"], "system_fingerprint": 1}, {}),
+        ({"finish_reason": "stop\ud800"}, {"finish_reason": "stop?"}),
+    ],
+)
+def test_what_a_server_calls_itself_is_kept_without_the_key_and_as_valid_text(
+    said: dict[str, Any], kept: dict[str, str], tiny: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("openai", reason="the package openai is not installed")
+
+    def behave(handler: Handler, asked: Asked) -> None:
+        reply = json.loads(faults.body("答え"))
+        reply.update({name: said[name] for name in said.keys() - {"finish_reason"}})
+        reply["choices"][0].update({name: said[name] for name in said.keys() & {"finish_reason"}})
+        handler.reply(200, json.dumps(reply).encode())
+
+    with FaultServer(default=behave) as server:
+        folder = run_in(tiny, engine(server, api_key=SECRET), trials=1)
+    for record in served(folder):
+        del record["question"]
+        assert record == {"trial": 1, "finish_reason": "stop", **kept}
+    assert SECRET[:8] not in caplog.text

@@ -160,17 +160,22 @@ def read_answer(task: Task, reply: Mapping[str, Any], key: str | None = None) ->
     tokens = read_tokens(choice.get("logprobs"))
     details = Details(
         tokens=tokens and completed(tokens, outcome.text),
-        finish_reason=reason if isinstance(reason, str) else None,
+        finish_reason=_wire_unicode(reason) if isinstance(reason, str) else None,
         reasoning=_wire_reasoning(message),
         usage=reported_usage(reply) or None,
-        model=_wire_name(reply.get("model")),
-        system_fingerprint=_wire_name(reply.get("system_fingerprint")),
+        model=_wire_name(reply.get("model"), key),
+        system_fingerprint=_wire_name(reply.get("system_fingerprint"), key),
     )
     return outcome._replace(details=details)
 
 
-def _wire_name(value: object) -> str | None:
-    return value[:_LONGEST_NAME] if isinstance(value, str) and value else None
+def _wire_name(value: object, key: str | None) -> str | None:
+    """Returns a name that is kept and printed: of bounded length, without the key and lone surrogates."""
+    return in_short(value, key)[:_LONGEST_NAME] if isinstance(value, str) and value else None
+
+
+def _wire_unicode(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 def _wire_reply_without_choice(reply: Mapping[str, Any], key: str | None) -> str:
