@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from helpers import TIMEOUT, environment, pfgen, write_benchmark, write_run
+from pfgen_rs.checkout.files import remove_unfinished
 from pfgen_rs.io import write_atomic
 from pfgen_rs.io.atomic import new_file
 
@@ -85,3 +86,14 @@ def test_an_index_that_was_cut_off_leaves_nothing_for_long(tmp_path: Path) -> No
     assert len(temporary_files(cache / "indexes")) == 1
     assert pfgen("index", "build", "-b", bench, env=env).returncode == 0
     assert temporary_files(cache / "indexes") == []
+
+
+def test_a_report_leaves_what_another_one_is_writing(tmp_path: Path) -> None:
+    temporary, file = new_file(tmp_path / "result.json")
+    with file:
+        file.write(b"half")
+        file.flush()
+        remove_unfinished(tmp_path)
+        assert temporary_files(tmp_path) == [temporary]
+    remove_unfinished(tmp_path)
+    assert temporary_files(tmp_path) == []

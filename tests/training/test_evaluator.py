@@ -599,7 +599,7 @@ def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
     left, _ = read_curve(tmp_path / "b" / "curve.parquet")
     assert left.select(FIGURES).equals(whole.head(len(left)).select(FIGURES))
     for name in ("answers/.step_00000002.parquet.0a.tmp", ".curve.parquet.0a.tmp"):
-        (tmp_path / "b" / name).touch()  # or something like it, where that was just being written
+        (tmp_path / "b" / name).write_bytes(b"PAR1")  # or what was just being written
     again = helpers.python(CURVE, tmp_path / "b", 5, 15, -1)
     assert again.returncode == 0, again.stderr
     found, _ = read_curve(tmp_path / "b" / "curve.parquet")

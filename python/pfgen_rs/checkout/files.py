@@ -7,6 +7,8 @@ import re
 from contextlib import suppress
 from pathlib import Path
 
+from pfgen_rs.io.system import is_abandoned
+
 __all__ = ["is_unfinished", "remove_unfinished", "write_changed"]
 
 _UNFINISHED = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
@@ -31,9 +33,9 @@ def is_unfinished(name: str) -> bool:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove temporary files that a killed `write_changed` has left."""
+    """Remove temporary files that a killed `write_changed` has left, and none that is being written."""
     with os.scandir(folder) as entries:
         for entry in entries:
-            if is_unfinished(entry.name):
+            if is_unfinished(entry.name) and is_abandoned(entry.path):
                 with suppress(OSError):
                     os.unlink(entry.path)  # noqa: PTH108 - the entry has a path, but is none

@@ -41,9 +41,7 @@ def new_file(path: Path, *, private: bool = False) -> tuple[Path, IO[bytes]]:
     Removes those of writers that were killed.
     """
     _refuse_url(path)
-    for left in _temporary_files(path):
-        if is_abandoned(left):
-            left.unlink(missing_ok=True)
+    remove_unfinished(path)
     temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,13 +67,11 @@ def temporary_file(suffix: str) -> tuple[Path, IO[bytes]]:
 
 
 def remove_unfinished(path: Path) -> None:
-    """Remove temporary files of killed writers of `path`. Nobody else may be writing it."""
-    for temporary in _temporary_files(path):
-        temporary.unlink(missing_ok=True)
-
-
-def _temporary_files(path: Path) -> Iterator[Path]:
-    return path.parent.glob(f".{glob.escape(path.name)}.*.tmp")
+    """Remove temporary files of killed writers of `path`."""
+    for temporary in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
+        if is_abandoned(temporary):
+            with suppress(OSError):
+                temporary.unlink()
 
 
 def append(path: Path, file: IO[bytes], size: int, content: bytes) -> None:

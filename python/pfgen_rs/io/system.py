@@ -45,16 +45,16 @@ def own(handle: int) -> None:
     """Mark an open file as in use by this process, until it is closed or the process ends."""
     if fcntl is not None:
         with suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX)  # which `is_abandoned` may hold for a moment
 
 
-def is_abandoned(path: Path) -> bool:
+def is_abandoned(path: str | os.PathLike[str]) -> bool:
     """Whether the process that marked a file by `own` has ended; false where that cannot be known.
 
-    A file that is still empty may be about to be marked.
+    A file that is still empty may be about to be marked. Windows removes no file that is in use anyway.
     """
     if fcntl is None:
-        return False
+        return True
     try:
         handle = os.open(path, os.O_RDONLY)
         try:
