@@ -261,12 +261,18 @@ def importance(rule: dict[str, Any]) -> float:
 
 
 class Question:
-    """A question file and its scores. Sources are prepared when first used."""
+    """A question file and its scores. Sources are prepared when first used.
 
-    def __init__(self, data: dict[str, Any], settings: Settings | None = None) -> None:
+    `ruled`: whether any question of its set has keyword rules; by default, whether this one has.
+    """
+
+    def __init__(
+        self, data: dict[str, Any], settings: Settings | None = None, *, ruled: bool | None = None
+    ) -> None:
         self.settings = settings or Settings()
         self.answers: dict[str, Sequence[Text]] = data["answers"]
         self.keywords: list[dict[str, Any]] = data.get("keywords", [])
+        self.ruled = bool(self.keywords) if ruled is None else ruled
         self.sources = list(self.answers)
         self._references: dict[str, Reference] = {}
         self._papers: dict[str, PaperReference] = {}
@@ -331,14 +337,14 @@ class Question:
         truth = {s: round(self.truthfulness(s, response) / len(sources), 6) for s in sources}
         value, _, results = self.helpfulness(response)
         helpfulness = round(value, 5)
-        total = add(fluency.values()) + add(truth.values()) + helpfulness
+        both = add(fluency.values()) + add(truth.values())
         return {
             "fluency": fluency,
             "fluency_discount": 1.0,
             "truthfulness": truth,
             "helpfulness": helpfulness,
             "helpfulness_results": results,
-            "average": round(total / 3, 5),
+            "average": round((both + helpfulness) / 3 if self.ruled else both / 2, 5),
         }
 
     def paper(self, response: Text) -> dict[str, Any]:
@@ -347,7 +353,7 @@ class Question:
         truth = {s: self.paper_reference(s).truthfulness(response) for s in self.sources}
         helpfulness = self.paper_helpfulness(response)
         means = [left_sum(part.values()) / len(self.sources) for part in (fluency, truth)]
-        total = left_sum([*means, helpfulness]) / 3
+        total = left_sum([*means, helpfulness]) / 3 if self.ruled else left_sum(means) / 2
         parts = {"fluency": fluency, "truthfulness": truth, "helpfulness": helpfulness}
         return {**parts, "total": total}
 
@@ -383,12 +389,13 @@ def run_result(
 
     Raises ValueError for an unknown question or one without any answer.
     """
+    ruled = any(data.get("keywords") for data in question_data)
     trials = group_trials(question_data, trials_lines)
     summaries: dict[str, dict[str, Any]] = {}
     averages: list[list[float]] = []
     for data in sorted(question_data, key=lambda data: str(data["question_id"])):
         mine = trials[data["question"]]
-        question = Question(data)  # one at a time: the tables of a whole set need gigabytes
+        question = Question(data, ruled=ruled)  # one at a time: the tables of a set need gigabytes
         scores = [question.score(trial["answer"], add) for trial in mine]
         averages.append([score["average"] for score in scores])
         summaries[data["question_id"]] = summarise(data["question"], mine, scores, add)

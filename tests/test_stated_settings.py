@@ -8,6 +8,7 @@ import pickle
 import random
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -90,7 +91,8 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     unit, target = request.param
     folder = built(tmp_path_factory.mktemp("built"), unit, target)
     first = json.loads((folder / "Q01.json").read_bytes())["answers"]["X"][0]
-    return Made(folder, Settings.for_length(target, unit), first, repeated(first, unit))
+    settings = replace(Settings.for_length(target, unit), helpfulness=False)  # there are no rules
+    return Made(folder, settings, first, repeated(first, unit))
 
 
 def expected(made: Made, answer: Any) -> float:
@@ -210,7 +212,7 @@ def test_a_set_far_from_its_target_is_scored_at_its_own_length(
 def test_a_set_of_the_published_length_is_written_as_published(tmp_path: Path) -> None:
     folder = built(tmp_path, "character", 100)
     assert "scoring" not in json.loads((folder / "Q01.json").read_bytes())
-    assert load_benchmark(folder).settings == Settings()
+    assert load_benchmark(folder).settings == Settings(helpfulness=False)  # it has no rules
     assert load_benchmark(folder, settings=Settings(max_n=5)).settings.max_n == 5
 
 

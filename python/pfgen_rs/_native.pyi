@@ -96,6 +96,7 @@ class Settings:
         zero_length: int,
         max_length: int,
         skipped: str,
+        helpfulness: bool,
     ) -> Settings: ...
 
 @final

@@ -287,7 +287,12 @@ def test_parts_of_signatures_are_described_in_order() -> None:
     everything = signature(
         "0" * 40,
         pfgen_rs.Settings(
-            threshold=0.01, max_length=210, skipped="", unit="word", summation="compensated"
+            threshold=0.01,
+            max_length=210,
+            skipped="",
+            unit="word",
+            helpfulness=False,
+            summation="compensated",
         ),
         answered=(1, 2),
         answers=(3, 4),

@@ -13,8 +13,9 @@ import pytest
 
 from helpers import TIMEOUT, environment, pfgen, write_benchmark, write_run
 from pfgen_rs.checkout.files import remove_unfinished
-from pfgen_rs.io import write_atomic
+from pfgen_rs.io import atomic, write_atomic
 from pfgen_rs.io.atomic import new_file
+from pfgen_rs.io.system import own
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 WRITING = """
@@ -65,15 +66,29 @@ def test_what_another_process_is_writing_stays(tmp_path: Path) -> None:
         file.write(b"half")
         file.flush()
         write_atomic(path, b"whole")
-        young, empty = new_file(path)
-        empty.close()
-        write_atomic(path, b"again")
-        assert temporary_files(tmp_path) == sorted([temporary, young])
-    write_atomic(path, b"last")
-    assert temporary_files(tmp_path) == [young]  # which may be about to be locked
-    os.utime(young, (0, 0))
+        empty, another = new_file(path)
+        with another:
+            write_atomic(path, b"again")
+            assert temporary_files(tmp_path) == sorted([temporary, empty])
     write_atomic(path, b"last")
     assert temporary_files(tmp_path) == []
+
+
+def test_a_file_removed_before_it_was_marked_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Path] = []
+
+    def own_late(handle: int, path: Path) -> bool:
+        if not made:
+            remove_unfinished(tmp_path)  # as another process might
+        made.append(path)
+        return own(handle, path)
+
+    monkeypatch.setattr(atomic, "own", own_late)
+    write_atomic(tmp_path / "x", b"whole")
+    assert len(made) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["x"]
 
 
 def test_an_index_that_was_cut_off_leaves_nothing_for_long(tmp_path: Path) -> None:

@@ -93,7 +93,8 @@ def test_settings_are_values() -> None:
 
 def test_copies_are_equal_and_score_the_same() -> None:
     chosen = Settings(variant="paper", max_n=9)
-    benchmark = small.benchmark({"answers": {"A": ["猫は眠る"]}}, settings=chosen).prepare()
+    data = {"answers": {"A": ["猫は眠る"]}, "keywords": [{"t": "猫"}]}
+    benchmark = small.benchmark(data, settings=chosen).prepare()
     assert asdict(chosen) == {**asdict(Settings()), "variant": "paper", "max_n": 9}
     for copied in (copy.deepcopy(benchmark), pickle.loads(pickle.dumps(benchmark))):
         assert copied.settings == chosen
@@ -116,6 +117,7 @@ def test_signature_of_the_published_settings() -> None:
         ({"zero_length": 140}, "variant:pfgen-bench|n:1-10|t:3|length:100-140-200"),
         ({"max_length": 300}, "variant:pfgen-bench|n:1-10|t:3|length:100-150-300"),
         ({"summation": "compensated"}, "variant:pfgen-bench|n:1-10|t:3|sum:compensated"),
+        ({"helpfulness": False}, "variant:pfgen-bench|n:1-10|t:3|helpfulness:none"),
     ],
 )
 def test_signature_of_other_settings(values: dict[str, Any], parts: str) -> None:
@@ -145,7 +147,7 @@ def test_signature_of_a_partial_run() -> None:
 
 
 def test_scores_carry_the_signature() -> None:
-    first = {"answers": {"A": ["あ"]}}
+    first = {"answers": {"A": ["あ"]}, "keywords": [{"t": "あ"}]}
     second = {"answers": {"A": ["い"]}, "question_id": "Q2", "question": "？"}
     benchmark = small.benchmark(first, second, settings=Settings(max_n=4))
     line = f"pfgen|set:00000000|variant:pfgen-bench|n:1-4|t:3|{END}"

@@ -172,7 +172,7 @@ def test_other_questions_words_do_not_matter(english: Benchmark) -> None:
 
 
 def test_units_stand_in_the_signature(english: Benchmark) -> None:
-    assert "|t:3|unit:word|v:" in english.signature
+    assert "|t:3|unit:word|helpfulness:none|v:" in english.signature
     result = english.evaluate(["Q1", "Q2"], ANSWERS[:2])
     assert "unit:word" in result.signature
     assert result.to_dict()["signature"] == result.signature

@@ -123,6 +123,7 @@ def made_text(chance: random.Random, most: int) -> str:
     [
         Settings(),
         Settings(summation="compensated"),
+        Settings(helpfulness=False),
         Settings(min_n=2, max_n=4, truthfulness_n=2, threshold=0.3),
         Settings(min_n=3, max_n=3, truthfulness_n=5, threshold=1.0, skipped="酸あ😀"),
         Settings(target_length=10, zero_length=17, max_length=20, threshold=1 / 7),

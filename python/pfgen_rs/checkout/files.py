@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import suppress
 from pathlib import Path
 
-from pfgen_rs.io.system import is_abandoned
+from pfgen_rs.io.system import remove_abandoned
 
 __all__ = ["is_unfinished", "remove_unfinished", "write_changed"]
 
@@ -36,6 +35,5 @@ def remove_unfinished(folder: Path) -> None:
     """Remove temporary files that a killed `write_changed` has left, and none that is being written."""
     with os.scandir(folder) as entries:
         for entry in entries:
-            if is_unfinished(entry.name) and is_abandoned(entry.path):
-                with suppress(OSError):
-                    os.unlink(entry.path)  # noqa: PTH108 - the entry has a path, but is none
+            if is_unfinished(entry.name):
+                remove_abandoned(entry.path)

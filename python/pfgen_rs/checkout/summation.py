@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from pfgen_rs.checkout.published import published
 from pfgen_rs.errors import InputError
 from pfgen_rs.metrics.names import BY_SOURCE
-from pfgen_rs.metrics.settings import SUMMATIONS, Summation
+from pfgen_rs.metrics.settings import SUMMATIONS, Settings, Summation
+from pfgen_rs.metrics.signature import has_helpfulness
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.runs.result import Result, result_content
 from pfgen_rs.verify import best_reading
@@ -55,10 +56,12 @@ def _hashes_for_summation(result: Result) -> tuple[str | None, str]:
 
 def _summation_of_samples(old: Mapping[str, Any]) -> Summation:
     """Returns the reading that gives more of the samples' averages; about 1 in 1,000 depends on it."""
+    helpfulness = has_helpfulness(old)
+    readings = [Settings(summation=each, helpfulness=helpfulness) for each in SUMMATIONS]
     right = dict.fromkeys(SUMMATIONS, 0)
     for scores in _samples_for_summation(old):
-        for summation in SUMMATIONS:
-            right[summation] += scores["average"] == _average_under_summation(scores, summation)
+        for settings in readings:
+            right[settings.summation] += scores["average"] == _average_of_sample(scores, settings)
     return "compensated" if right["compensated"] > right["plain"] else "plain"
 
 
@@ -68,9 +71,8 @@ def _samples_for_summation(old: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             yield sample["scores"]
 
 
-def _average_under_summation(scores: Mapping[str, Any], summation: Summation) -> float:
+def _average_of_sample(scores: Mapping[str, Any], settings: Settings) -> float:
     fluency, truthfulness = (
-        left_sum(scores[metric].values(), compensated=summation == "compensated")
-        for metric in BY_SOURCE
+        left_sum(scores[metric].values(), compensated=settings.compensated) for metric in BY_SOURCE
     )
-    return round(float(fluency + truthfulness + scores["helpfulness"]) / 3, 5)
+    return round(float(settings.average(fluency, truthfulness, scores["helpfulness"])), 5)

@@ -127,7 +127,7 @@ def _explained_metrics(benchmark: Benchmark, found: Explanation) -> Table:
         )
     value, cut = details.helpfulness, details.helpfulness_cut
     _add_explained_metric(table, "helpfulness", "", value, cut, benchmark, score.helpfulness)
-    average = left_sum([*totals, value]) / 3
+    average = benchmark.settings.average(totals[0], totals[1], value)
     table.add_section()
     _add_explained_metric(table, "average", "", average, None, benchmark, score.average)
     return table

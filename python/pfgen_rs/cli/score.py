@@ -146,7 +146,8 @@ def score(
     """Score runs and print them as a leaderboard.
 
     Fluency is relative to the reference answers, whose mean is 1, so runs may exceed 1. Truthfulness
-    and Helpfulness are between 0 and 1; the score is the mean of the three.
+    and Helpfulness are between 0 and 1; the score is the mean of the three (without keyword rules, of the
+    first two).
 
     Each file or folder is one run, and may be larger than memory: text is read piece by piece, Parquet by row
     group and Arrow by record batch, so the largest of these must fit into memory a few times. Output files

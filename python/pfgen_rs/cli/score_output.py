@@ -9,7 +9,13 @@ from typing import Any
 from pfgen_rs.cli import streams
 from pfgen_rs.io.counted import counted
 from pfgen_rs.io.run_files import SERVED
-from pfgen_rs.runs.summary_row import ranked_results, summary_row, unclean_note, worthless_note
+from pfgen_rs.runs.summary_row import (
+    ranked_results,
+    rules_note,
+    summary_row,
+    unclean_note,
+    worthless_note,
+)
 from pfgen_rs.runs.values import RunValues
 
 __all__ = ["report_gaps", "show_results", "tell_cut"]
@@ -74,6 +80,8 @@ def show_results(results: Sequence[RunValues], output_format: str, plain: bool) 
         streams.emit_csv(flat)
     else:
         _print_score_table(rows, plain)
+    if results and (note := rules_note(results[0])):
+        streams.remark(note)
 
 
 def _print_score_table(rows: Sequence[Mapping[str, Any]], plain: bool) -> None:

@@ -12,7 +12,7 @@ from typing import IO, cast
 
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.remote.urls import is_url, refused_url
-from pfgen_rs.io.system import is_abandoned, own, put_in_place
+from pfgen_rs.io.system import own, put_in_place, remove_abandoned
 
 __all__ = [
     "append",
@@ -42,15 +42,17 @@ def new_file(path: Path, *, private: bool = False) -> tuple[Path, IO[bytes]]:
     """
     _refuse_url(path)
     remove_unfinished(path)
-    temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # Opened here rather than by `tempfile`, so that the umask applies: querying the umask would change
         # it for all threads.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-        file = os.fdopen(os.open(temporary, flags, 0o600 if private else 0o666), "wb")
-        own(file.fileno())
-        return temporary, file
+        while True:
+            temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
+            file = os.fdopen(os.open(temporary, flags, 0o600 if private else 0o666), "wb")
+            if own(file.fileno(), temporary):
+                return temporary, file
+            file.close()
     except OSError as error:
         raise writing_failed(path, error) from error
 
@@ -69,9 +71,7 @@ def temporary_file(suffix: str) -> tuple[Path, IO[bytes]]:
 def remove_unfinished(path: Path) -> None:
     """Remove temporary files of killed writers of `path`."""
     for temporary in path.parent.glob(f".{glob.escape(path.name)}.*.tmp"):
-        if is_abandoned(temporary):
-            with suppress(OSError):
-                temporary.unlink()
+        remove_abandoned(temporary)
 
 
 def append(path: Path, file: IO[bytes], size: int, content: bytes) -> None:
@@ -95,7 +95,7 @@ def _atomic_replacement(path: Path, *, private: bool) -> Iterator[IO[bytes]]:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        put_in_place(temporary, path)
+            put_in_place(temporary, path, file)
     except OSError as error:
         raise writing_failed(path, error) from error
     finally:

@@ -13,6 +13,7 @@ import re
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 try:
     import fcntl
@@ -23,11 +24,11 @@ __all__ = [
     "WINDOWS",
     "command_words",
     "forbidden_name",
-    "is_abandoned",
     "is_reader_gone",
     "own",
     "portable_name",
     "put_in_place",
+    "remove_abandoned",
 ]
 
 WINDOWS = os.name == "nt"
@@ -36,42 +37,44 @@ _EVERY = 0.05
 _DEVICES = re.compile(
     r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE
 )
-_YOUNG = 60.0  # seconds
 _LONGEST_NAME = 255  # bytes, of almost every file system
 _FORBIDDEN = '<>:"|?*\\'
 
 
-def own(handle: int) -> None:
-    """Mark an open file as in use by this process, until it is closed or the process ends."""
-    if fcntl is not None:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(handle, fcntl.LOCK_EX)  # which `is_abandoned` may hold for a moment
+def own(handle: int, path: str | os.PathLike[str]) -> bool:
+    """Mark a new file as in use by this process, until it is closed or the process ends.
 
-
-def is_abandoned(path: str | os.PathLike[str]) -> bool:
-    """Whether the process that marked a file by `own` has ended; false where that cannot be known.
-
-    A file that is still empty may be about to be marked. Windows removes no file that is in use anyway.
+    Returns whether it is still there: `remove_abandoned` of another process may have come first.
     """
     if fcntl is None:
         return True
-    try:
+    with suppress(OSError):  # a file system without locks, where nothing is removed
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    return os.path.lexists(path)
+
+
+def remove_abandoned(path: str | os.PathLike[str]) -> None:
+    """Remove a file unless the process that marked it by `own` has it open."""
+    with suppress(OSError):
+        if fcntl is None:
+            os.unlink(path)  # noqa: PTH108 - which Windows refuses for a file in use
+            return
         handle = os.open(path, os.O_RDONLY)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            about = os.fstat(handle)
-            return about.st_size > 0 or time.time() - about.st_mtime > _YOUNG
+            os.unlink(path)  # noqa: PTH108 - while it is locked, so that `own` can tell
         finally:
             os.close(handle)
-    except OSError:
-        return False
 
 
-def put_in_place(new: Path, place: str | os.PathLike[str]) -> None:
+def put_in_place(new: Path, place: str | os.PathLike[str], file: IO[bytes] | None = None) -> None:
     """Rename a file or folder, replacing a file that is there. Raises `OSError`.
 
-    On Windows, it is tried for some time if a process has it open.
+    `file`: the new file, if it is open, so that nobody removes it meanwhile (see `own`). On Windows, which
+    refuses that, it is closed first; and it is tried for some time if a process has the old one open.
     """
+    if WINDOWS and file is not None:
+        file.close()
     # There, `replace` says of a folder that is in its place what it says of one that is in use.
     move = new.rename if new.is_dir() else new.replace
     until = time.monotonic() + _PATIENCE

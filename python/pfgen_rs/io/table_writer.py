@@ -122,10 +122,11 @@ class TableWriter:
     def commit(self) -> None:
         """Put the file in its place."""
         with self._failing():
-            self._file.close()
             if self._remote is None:
-                put_in_place(self._temporary, self._path)
+                put_in_place(self._temporary, self._path, self._file)
+                self._file.close()
             else:
+                self._file.close()
                 self._remote.put(self._temporary)
                 self._temporary.unlink()
 

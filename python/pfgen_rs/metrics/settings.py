@@ -60,6 +60,10 @@ class Settings:
     (Imajo et al. 2025, eqs. 1-9, with eq. 6's denominator read as 0.005; in both, keyword rules apply to the
     first `max_length` characters).
 
+    `helpfulness`: whether Helpfulness is part of the average. It is 1 for every answer to a question without
+    keyword rules, so a set in which no question has any turns it off: the average is then the mean of Fluency
+    and Truthfulness.
+
     `summation` is not part of the score's definition and changes at most its last digit. The published scorer
     uses Python's `sum`, which adds from the left (`plain`) up to Python 3.11 and is `compensated` since 3.12.
     Choose `compensated` (in variant `pfgen-bench`) to reproduce a `result.json` written by Python 3.12 or
@@ -79,6 +83,7 @@ class Settings:
     skipped: str = SKIPPED
     unit: Unit = "character"
     summation: Summation = "plain"
+    helpfulness: bool = True
 
     @classmethod
     def for_length(cls, target: int, unit: Unit = "character") -> Self:
@@ -124,6 +129,7 @@ class Settings:
                 zero_length=self.zero_length,
                 max_length=self.max_length,
                 skipped=_MARKS if self.unit == "token" else self.skipped,
+                helpfulness=self.helpfulness,
             )
         except (OverflowError, TypeError, UnicodeEncodeError) as error:
             raise SettingsError(f"invalid setting: {error}") from None
@@ -142,6 +148,11 @@ class Settings:
         """Whether sums are compensated."""
         return self.summation == "compensated"
 
+    def average(self, fluency: Any, truthfulness: Any, helpfulness: Any) -> Any:
+        """Returns the mean of the metrics that are part of the average, added from the left."""
+        both = fluency + truthfulness
+        return (both + helpfulness) / 3 if self.helpfulness else both / 2
+
     def discount(self, length: int) -> float:
         """Returns the factor of a cut after `length` units: 1 up to `target_length`, 0 at `zero_length`."""
         excess = max(length - self.target_length, 0)
@@ -152,8 +163,12 @@ Chosen = Settings | Mapping[str, Any] | None
 """What a user chooses: all settings, or some by name; the others are those of the set."""
 
 
-def chosen_settings(chosen: Chosen, stated: Mapping[str, Any] | None) -> Settings:
+def chosen_settings(
+    chosen: Chosen, stated: Mapping[str, Any] | None, *, rules: bool = True
+) -> Settings:
     """Returns the settings for a set whose question files state those in `stated`, if any.
+
+    `rules`: whether any question has keyword rules.
 
     Raises `SettingsError` for values that contradict the set's or are invalid.
     """
@@ -168,7 +183,7 @@ def chosen_settings(chosen: Chosen, stated: Mapping[str, Any] | None) -> Setting
             raise SettingsError(
                 f"the set's question files state {'; '.join(wrong)}: leave out what contradicts them"
             )
-    return chosen
+    return chosen if rules or not chosen.helpfulness else replace(chosen, helpfulness=False)
 
 
 def _reject_unknown_settings(names: Mapping[str, Any]) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from pfgen_rs import _native
 
 if TYPE_CHECKING:
     from pfgen_rs.metrics.settings import Settings
 
-__all__ = ["fixed_part", "signature"]
+__all__ = ["fixed_part", "has_helpfulness", "signature"]
+
+_LEFT_OUT = "helpfulness:none"
 
 
 def fixed_part() -> str:
@@ -54,6 +57,11 @@ def signature(
     return "|".join([*parts, f"v:{_native.__version__}"])
 
 
+def has_helpfulness(result: Mapping[str, Any]) -> bool:
+    """Whether Helpfulness is part of the averages of a published result."""
+    return _LEFT_OUT not in result.get("signature", "").split("|")
+
+
 def with_answered(signature: str, answered: int, asked: int) -> str:
     """Returns a benchmark's signature with the number of questions answered, if these are not all."""
     if answered == asked:
@@ -81,6 +89,8 @@ def _unusual_settings_in_signature(settings: Settings) -> list[str]:
         # The characters themselves could break the line, so a digest stands for them.
         digest = hashlib.sha256("".join(sorted(set(settings.skipped))).encode()).hexdigest()
         parts.append(f"skip:{digest[:8]}")
+    if not settings.helpfulness:
+        parts.append(_LEFT_OUT)
     if settings.summation != usual.summation:
         parts.append(f"sum:{settings.summation}")
     return parts

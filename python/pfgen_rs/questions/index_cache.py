@@ -146,7 +146,7 @@ class IndexCache:
             try:
                 with file:
                     _native.Store.write(temporary, self._key, list(scorers))
-                put_in_place(temporary, self.path)
+                    put_in_place(temporary, self.path, file)
             finally:
                 temporary.unlink(missing_ok=True)
         except (OSError, OutputError) as error:
@@ -226,5 +226,6 @@ def _index_state(path: Path) -> tuple[int, ...] | None:
 
 
 def _index_settings(settings: Settings) -> dict[str, Any]:
-    """Returns the settings that scorers depend on: all except `summation`."""
-    return {key: value for key, value in asdict(settings).items() if key != "summation"}
+    """Returns the settings that scorers depend on: all except those of totals."""
+    totals = ("summation", "helpfulness")
+    return {key: value for key, value in asdict(settings).items() if key not in totals}

@@ -123,11 +123,13 @@ class KnownSet:
         return list(dict.fromkeys(source for question in self for source in question.sources))
 
 
-def settings_of_folder(folder: Path, chosen: Chosen, stated: Mapping[str, Any] | None) -> Settings:
+def settings_of_folder(
+    folder: Path, chosen: Chosen, stated: Mapping[str, Any] | None, *, rules: bool = True
+) -> Settings:
     """Returns `chosen_settings` for the question files in a folder."""
     if stated is None and not isinstance(chosen, Settings):
         chosen = {"unit": stated_unit(folder), **(chosen or {})}
-    return chosen_settings(chosen, stated)
+    return chosen_settings(chosen, stated, rules=rules)
 
 
 class KnownQuestions:
@@ -154,7 +156,8 @@ class KnownQuestions:
         if known is None or known["files"] != self._files:
             return None
         questions = [KnownQuestion(*values) for values in known["questions"]]
-        settings = settings_of_folder(self._place, chosen, questions[0].scoring)
+        rules = any(question.keywords for question in questions)
+        settings = settings_of_folder(self._place, chosen, questions[0].scoring, rules=rules)
         if settings.unit != "character":
             return None
         return KnownSet(questions, known["metadata_hash"], settings, self._folder)

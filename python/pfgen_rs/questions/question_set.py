@@ -44,7 +44,8 @@ class QuestionSet:
         settings: Chosen = None,
         folder: Path | None = None,
     ) -> None:
-        self.settings = chosen_settings(settings, stated_by(questions))
+        rules = any(question.rules for question in questions)
+        self.settings = chosen_settings(settings, stated_by(questions), rules=rules)
         self.folder = folder
         for question in questions:
             _check_question_set_unit(question, self.settings.unit)
@@ -350,5 +351,5 @@ def _check_question_set_unit(question: Question, unit: Unit) -> None:
     if unit == "token" and question.rules:
         raise BenchmarkError(
             f"question {question.id}: keyword rules need text, which tokens do not have: remove the "
-            "question's keywords (Helpfulness is then computed from an empty list of rules)"
+            "question's keywords"
         )

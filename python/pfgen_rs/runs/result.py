@@ -169,7 +169,7 @@ class Result(RunValues):
         return replace(
             self,
             benchmark=self.benchmark.with_settings(settings),
-            response_scores=self.response_scores.summed_again(sources, settings.compensated),
+            response_scores=self.response_scores.summed_again(sources, settings),
         )
 
     @property

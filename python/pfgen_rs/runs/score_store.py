@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs import _native
+from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.runs.journal import Journal, Record
 from pfgen_rs.scoring.batch import ScoreArrays, score_names
 from pfgen_rs.scoring.totals import sum_again
@@ -147,10 +148,10 @@ class _StoreSummedAgain:
     """A store whose totals are recomputed when read."""
 
     def __init__(
-        self, store: Store, sources: Mapping[str, Sequence[str]], compensated: bool
+        self, store: Store, sources: Mapping[str, Sequence[str]], settings: Settings
     ) -> None:
         self.names = store.names
-        self.store, self._sources, self._compensated = store, sources, compensated
+        self.store, self._sources, self._settings = store, sources, settings
 
     def rows(self, part: Part, start: int, stop: int) -> Floats:
         """Returns rows `start` to `stop` of a chunk's scores."""
@@ -160,9 +161,7 @@ class _StoreSummedAgain:
             for question, (first, last) in part.bounds.items()
             if first < stop and start < last
         )
-        sum_again(
-            dict(zip(self.names, matrix.T, strict=True)), within, compensated=self._compensated
-        )
+        sum_again(dict(zip(self.names, matrix.T, strict=True)), within, self._settings)
         return matrix
 
     def read(self, part: Part, start: int, into: Floats) -> None:
@@ -178,13 +177,13 @@ class ResponseScores:
         self.parts: list[Part] = []
 
     def summed_again(
-        self, sources: Mapping[str, Sequence[str]], compensated: bool
+        self, sources: Mapping[str, Sequence[str]], settings: Settings
     ) -> ResponseScores:
-        """Returns the same scores with plain or compensated totals; `sources`: by question, in file order."""
+        """Returns the same scores with totals as in `settings`; `sources`: by question, in file order."""
         store = self._store
         found = copy(self)
         found._store = _StoreSummedAgain(
-            store if isinstance(store, Store) else store.store, sources, compensated
+            store if isinstance(store, Store) else store.store, sources, settings
         )
         return found
 

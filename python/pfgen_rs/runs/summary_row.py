@@ -11,7 +11,7 @@ from pfgen_rs.io.unclean_counts import described
 from pfgen_rs.runs.values import RunValues
 from pfgen_rs.stats.estimates import Estimate, from_moments
 
-__all__ = ["ranked_results", "summary_row", "unclean_note", "worthless_note"]
+__all__ = ["ranked_results", "rules_note", "summary_row", "unclean_note", "worthless_note"]
 
 R = TypeVar("R", bound=RunValues)
 
@@ -73,6 +73,16 @@ def unclean_note(result: RunValues, option: str) -> str | None:
         return f"{found}: removed before scoring, as in mode {result.clean}"
     return (
         f"{found}: scored unchanged; {option} removes this, as pfgen-bench does during generation"
+    )
+
+
+def rules_note(result: RunValues) -> str | None:
+    """Returns a remark if Helpfulness is not part of the score."""
+    if result.benchmark.settings.helpfulness:
+        return None
+    return (
+        "no question of this set has keyword rules, so the score is the mean of Fluency and Truthfulness "
+        "(helpfulness:none in the signature)"
     )
 
 

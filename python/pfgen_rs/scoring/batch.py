@@ -64,9 +64,10 @@ class Score:
     """The scores of one answer. `to_dict` returns the published per-answer object.
 
     `fluency` and `truthfulness` contain each source's share (its value divided by the number of sources);
-    `average` is the mean of the three metrics. Truthfulness and Helpfulness are between 0 and 1. Fluency is
-    relative to the reference answers, whose mean is 1, so an answer of very common n-grams can exceed 1.
-    `signature` makes the score reproducible.
+    `average` is the mean of the three metrics, or of the other two if no question of the set has
+    keyword rules. Truthfulness and Helpfulness are between 0 and 1. Fluency is relative to the reference
+    answers, whose mean is 1, so an answer of very common n-grams can exceed 1. `signature` makes the score
+    reproducible.
     """
 
     fluency: dict[str, float]
@@ -295,7 +296,7 @@ def _compensate_batch_sums(
     questions: Sequence[tuple[Rows, Sequence[str]]],
 ) -> None:
     named = dict(zip(score_names(benchmark.sources), columns, strict=True))
-    sum_again(named, questions, compensated=True)
+    sum_again(named, questions, benchmark.settings)
 
 
 def question_numbers(

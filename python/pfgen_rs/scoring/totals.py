@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.metrics.names import BY_SOURCE, share_name
+from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.sums import left_sum
 
 __all__ = ["Rows", "sum_again"]
@@ -23,23 +24,22 @@ Rows = slice | NDArray[np.intp]
 def sum_again(
     columns: Mapping[str, Floats],
     questions: Iterable[tuple[Rows, Sequence[str]]],
-    *,
-    compensated: bool,
+    settings: Settings,
 ) -> None:
     """Replace `fluency`, `truthfulness` and `average` in `columns` (named as by `score_names`) in place.
 
     `questions`: for each question, the rows of its responses, and its sources in file order. Values
-    must be those of variant `pfgen-bench`.
+    must be those of variant `pfgen-bench`; `settings` say how they are added.
     """
     for rows, sources in questions:
         fluency, truthfulness = (
             left_sum(
                 [columns[share_name(metric, source)][rows] for source in sources],
-                compensated=compensated,
+                compensated=settings.compensated,
             )
             for metric in BY_SOURCE
         )
-        total = fluency + truthfulness + columns["helpfulness"][rows]
+        average = settings.average(fluency, truthfulness, columns["helpfulness"][rows])
         columns["fluency"][rows] = fluency
         columns["truthfulness"][rows] = truthfulness
-        columns["average"][rows] = _native.round_half_even(total / 3, 5)
+        columns["average"][rows] = _native.round_half_even(average, 5)

@@ -145,7 +145,7 @@ fn score_block(asked: &[Asked<'_>], order: &[(u32, u32)], total: usize, buffers:
         let (settings, sources) = (asked.scorer.settings(), asked.scorer.source_count());
         let helpful = asked.rules.score(settings, asked.response, length as usize, &[], rule_scratch);
         row.resize(TOTALS + 2 * sources, 0.0);
-        totals::write(settings.variant, &scores[start..][..sources], helpful.value, row);
+        totals::write(settings, &scores[start..][..sources], helpful.value, row);
         into[place as usize] = row[total];
         start += sources;
     }
@@ -210,7 +210,7 @@ fn score_part_with<'a, 'b>(
     for ((((&(_, place), response), &length), scores), into) in rows.zip(values.chunks_mut(width)) {
         let others = &group.others[place as usize * group.rules.others()..][..group.rules.others()];
         let helpful = group.rules.score(settings, response, length as usize, others, rule_scratch);
-        totals::write(settings.variant, scores, helpful.value, into);
+        totals::write(settings, scores, helpful.value, into);
     }
     let rows = order.iter().map(|&(_, place)| group.rows[place as usize]).collect();
     Part { group, rows, lengths, scores: values }

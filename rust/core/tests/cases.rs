@@ -47,6 +47,7 @@ fn settings(case: &Value, variant: Variant) -> Settings {
         zero_length: number("zero_length", default.zero_length),
         max_length: number("max_length", default.max_length),
         skipped: chosen["skipped"].as_str().map_or(default.skipped, |skipped| skipped.chars().collect()),
+        helpfulness: true,
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) struct Settings {
 #[pymethods]
 impl Settings {
     #[new]
-    #[pyo3(signature = (*, paper, min_n, max_n, truthfulness_n, threshold, target_length, zero_length, max_length, skipped))]
+    #[pyo3(signature = (*, paper, min_n, max_n, truthfulness_n, threshold, target_length, zero_length, max_length, skipped, helpfulness))]
     #[allow(clippy::too_many_arguments)] // one keyword a setting, as Python has them
     fn new(
         paper: bool,
@@ -25,6 +25,7 @@ impl Settings {
         zero_length: usize,
         max_length: usize,
         skipped: &str,
+        helpfulness: bool,
     ) -> PyResult<Self> {
         let core = pfgen_core::Settings {
             variant: if paper { Variant::Paper } else { Variant::PfgenBench },
@@ -36,6 +37,7 @@ impl Settings {
             zero_length,
             max_length,
             skipped: skipped.chars().collect(),
+            helpfulness,
         };
         core.validate().map_err(to_python)?;
         Ok(Self { core })

@@ -74,24 +74,25 @@ def _self_scores_of_question(
         first += len(answers)
     sources = pl.Series("source", [source for source, _ in places], dtype=pl.String)
     place = [sources, pl.Series("answer", [number for _, number in places], dtype=pl.Int64)]
-    return _self_score_table(question, scores, shares).select(
+    return _self_score_table(benchmark, question, scores, shares).select(
         "question_id", *place, pl.exclude("question_id")
     )
 
 
 def _self_score_table(
-    question: Question, scores: pl.DataFrame, shares: dict[str, Floats]
+    benchmark: Benchmark, question: Question, scores: pl.DataFrame, shares: dict[str, Floats]
 ) -> pl.DataFrame:
     """Returns `scores` with these shares and the values derived from them."""
     fluency, truthfulness = (
         left_sum(shares[share_name(metric, source)] for source in question.sources)
         for metric in BY_SOURCE
     )
-    total = fluency + truthfulness + scores.get_column("helpfulness").to_numpy()
+    helpfulness = scores.get_column("helpfulness").to_numpy()
+    average = benchmark.settings.average(fluency, truthfulness, helpfulness)
     columns = {
         "fluency": fluency,
         "truthfulness": truthfulness,
-        "average": _rounded_self_scores(total / 3, 5),
+        "average": _rounded_self_scores(average, 5),
         **shares,
     }
     changed = [pl.Series(name, values, nan_to_null=True) for name, values in columns.items()]

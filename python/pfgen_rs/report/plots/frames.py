@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from pfgen_rs.errors import PlotError
+from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.metrics.signature import has_helpfulness
 
 if TYPE_CHECKING:
     from pfgen_rs.runs.result import Result
@@ -66,21 +68,22 @@ def source_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
     about 1e-5 times the number of sources, since shares are rounded.
     """
     rows = chain.from_iterable(
-        _frame_rows_by_source(name, question_id, entry["scores"])
+        _frame_rows_by_source(name, question_id, entry["scores"], settings)
         for name, result in results.items()
+        for settings in [Settings(helpfulness=has_helpfulness(result))]
         for question_id, entry in result["questions"].items()
     )
     return pl.DataFrame(list(rows), schema=_SOURCE_SCORES, orient="row")
 
 
 def _frame_rows_by_source(
-    name: str, question_id: str, scores: Mapping[str, Any]
+    name: str, question_id: str, scores: Mapping[str, Any], settings: Settings
 ) -> Iterator[tuple[str, str, str, float, float, float]]:
     shares = scores["fluency"]
     for source in shares:
         fluency = shares[source] * len(shares)
         truthfulness = scores["truthfulness"].get(source, 0.0) * len(shares)
-        average = (fluency + truthfulness + scores["helpfulness"]) / 3
+        average = settings.average(fluency, truthfulness, scores["helpfulness"])
         yield name, question_id, source, fluency, truthfulness, average
 
 

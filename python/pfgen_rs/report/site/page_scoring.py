@@ -37,7 +37,7 @@ def scoring_refusal(benchmark: QuestionSet, question: Question, shown: int | Non
 
 def page_settings(settings: Settings) -> dict[str, Any]:
     """Returns the settings as the page's scripts need them."""
-    names = ("min_n", "max_n", "truthfulness_n", "threshold", "skipped")
+    names = ("min_n", "max_n", "truthfulness_n", "threshold", "skipped", "helpfulness")
     lengths = ("target_length", "zero_length", "max_length")
     return {
         "settings": {name: getattr(settings, name) for name in (*names, *lengths)},

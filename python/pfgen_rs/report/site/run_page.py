@@ -42,6 +42,7 @@ def reading(settings: Settings) -> dict[str, Any]:
         "target": settings.target_length,
         "zero": settings.zero_length,
         "skipped": settings.skipped,
+        "metrics": 3 if settings.helpfulness else 2,
     }
 
 

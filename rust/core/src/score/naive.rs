@@ -194,21 +194,22 @@ fn position(steps: &[RuleStep], ends: &[u32]) -> u32 {
 
 /// The scores of one response in the order of [`TOTALS`](super::TOTALS), then each source's share of Fluency and of
 /// Truthfulness; rounded as text where the published scores are.
-pub fn totals_and_shares(variant: Variant, fluency: &[f64], truthfulness: &[f64], helpfulness: f64) -> Vec<f64> {
+pub fn totals_and_shares(settings: &Settings, fluency: &[f64], truthfulness: &[f64], helpfulness: f64) -> Vec<f64> {
     let count = fluency.len() as f64;
-    let round = |value: f64, decimals: usize| match variant {
+    let round = |value: f64, decimals: usize| match settings.variant {
         Variant::PfgenBench => format!("{value:.decimals$}").parse().unwrap_or(f64::NAN),
         Variant::Paper => value,
     };
     let shares = |values: &[f64]| values.iter().map(|value| round(value / count, 6)).collect::<Vec<f64>>();
     let (fluency_shares, truthfulness_shares) = (shares(fluency), shares(truthfulness));
     let sum = |values: &[f64]| values.iter().fold(0.0, |sum, value| sum + value);
-    let whole = |values: &[f64], shares: &[f64]| match variant {
+    let whole = |values: &[f64], shares: &[f64]| match settings.variant {
         Variant::PfgenBench => sum(shares),
         Variant::Paper => sum(values) / count,
     };
     let (f, t) = (whole(fluency, &fluency_shares), whole(truthfulness, &truthfulness_shares));
     let h = round(helpfulness, 5);
-    let totals = [f, t, h, round((f + t + h) / 3.0, 5)];
+    let average = if settings.helpfulness { (f + t + h) / 3.0 } else { (f + t) / 2.0 };
+    let totals = [f, t, h, round(average, 5)];
     [&totals[..], &fluency_shares, &truthfulness_shares].concat()
 }

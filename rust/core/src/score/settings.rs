@@ -33,6 +33,8 @@ pub struct Settings {
     pub max_length: usize,
     /// Characters that Truthfulness skips.
     pub skipped: Vec<char>,
+    /// Whether Helpfulness is part of the average; a set without keyword rules leaves it out.
+    pub helpfulness: bool,
 }
 
 impl Default for Settings {
@@ -47,6 +49,7 @@ impl Default for Settings {
             zero_length: 150,
             max_length: 200,
             skipped: "^$、。・「」『』（）【】［］〈〉《》".chars().collect(),
+            helpfulness: true,
         }
     }
 }
@@ -74,6 +77,12 @@ impl Settings {
             Some((_, reason)) => Err(Error::InvalidSettings { reason: (*reason).to_owned() }),
             None => Ok(()),
         }
+    }
+
+    /// Mean of the metrics that are part of the average, added from the left.
+    pub(crate) fn average(&self, fluency: f64, truthfulness: f64, helpfulness: f64) -> f64 {
+        let both = fluency + truthfulness;
+        if self.helpfulness { (both + helpfulness) / 3.0 } else { both / 2.0 }
     }
 
     /// `d(k)` of the published scores: 1 up to the target length, 0 at the zero length, negative beyond.

@@ -1,7 +1,7 @@
 //! From unrounded metrics to the scores that are reported for a response.
 
 use super::scorer::SourceScore;
-use super::settings::Variant;
+use super::settings::{Settings, Variant};
 use crate::round::round_half_even;
 
 /// Scores that every response has: Fluency, Truthfulness, Helpfulness and their mean.
@@ -13,7 +13,7 @@ pub const TOTALS: usize = 4;
 ///
 /// # Panics
 /// If `row` is not `TOTALS + 2 × sources` long.
-pub(crate) fn write(variant: Variant, scores: &[SourceScore], helpfulness: f64, row: &mut [f64]) {
+pub(crate) fn write(settings: &Settings, scores: &[SourceScore], helpfulness: f64, row: &mut [f64]) {
     let count = scores.len() as f64;
     let (totals, shares) = row.split_at_mut(TOTALS);
     let (fluency, truthfulness) = shares.split_at_mut(scores.len());
@@ -21,18 +21,18 @@ pub(crate) fn write(variant: Variant, scores: &[SourceScore], helpfulness: f64, 
         (*fluency, *truthfulness) = (score.fluency / count, score.truthfulness / count);
     }
     let from_left = |values: &[f64]| values.iter().fold(0.0, |sum, value| sum + value);
-    let (whole_fluency, whole_truthfulness, helpfulness, average) = match variant {
+    let (whole_fluency, whole_truthfulness, helpfulness, average) = match settings.variant {
         Variant::PfgenBench => {
             for share in fluency.iter_mut().chain(&mut *truthfulness) {
                 *share = round_half_even(*share, 6);
             }
             let (f, t, h) = (from_left(fluency), from_left(truthfulness), round_half_even(helpfulness, 5));
-            (f, t, h, round_half_even((f + t + h) / 3.0, 5))
+            (f, t, h, round_half_even(settings.average(f, t, h), 5))
         }
         Variant::Paper => {
             let f = scores.iter().fold(0.0, |sum, score| sum + score.fluency) / count;
             let t = scores.iter().fold(0.0, |sum, score| sum + score.truthfulness) / count;
-            (f, t, helpfulness, (f + t + helpfulness) / 3.0)
+            (f, t, helpfulness, settings.average(f, t, helpfulness))
         }
     };
     totals.copy_from_slice(&[whole_fluency, whole_truthfulness, helpfulness, average]);

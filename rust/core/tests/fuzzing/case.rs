@@ -111,6 +111,7 @@ pub(crate) fn settings(input: &mut Unstructured<'_>, alphabet: &Texts) -> Result
         zero_length,
         max_length: shortest + input.int_in_range(0..=40)?,
         skipped: skipped(input, alphabet)?,
+        helpfulness: input.ratio(3, 4)?,
     })
 }
 

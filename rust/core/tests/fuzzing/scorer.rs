@@ -126,7 +126,7 @@ fn expected_scores(
     let helpful = naive::helpfulness(settings, &literals, &ends, &helpfulness.rules, response);
     let fluency: Vec<f64> = cuts.iter().map(|cuts| cuts.0.0).collect();
     let truthfulness: Vec<f64> = cuts.iter().map(|cuts| cuts.1.0).collect();
-    naive::totals_and_shares(settings.variant, &fluency, &truthfulness, helpful)
+    naive::totals_and_shares(settings, &fluency, &truthfulness, helpful)
 }
 
 /// Holds a row of the batch to `expected`, whose sources stand in `columns`; the column left over has no number.

@@ -138,7 +138,7 @@
 
   /** The figures of an answer in a line, what the discount cost, and all of it in a table. */
   pfgen.answerFigures = (answer, reading) => {
-    const all = answer.parts.reduce((sum, part) => sum + cost(reading, part), 0) / 3;
+    const all = answer.parts.reduce((sum, part) => sum + cost(reading, part), 0) / reading.metrics;
     const line = element("p", { class: "figures" },
       ...sums(answer).map(([metric, value]) => element("span", {}, tr(metric), " ", element("b", {}, value.toFixed(3)))),
       element("span", {}, tr("characters", { n: answer.characters.length })),

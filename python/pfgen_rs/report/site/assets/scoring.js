@@ -221,13 +221,14 @@ pfgen.scoring = () => {
   };
 
   /** Rounded shares and their mean, as published. Sums run over the sources in the order of the question file. */
-  const totals = ({ order, compensated }, sources, helpful) => {
+  const totals = ({ settings, order, compensated }, sources, helpful) => {
     const share = (metric) => sources.map((source) => rounded(source[metric].value / sources.length, 6));
     const shares = { fluency: share("fluency"), truthfulness: share("truthfulness") };
     const add = compensated ? compensatedSum : leftSum;
     const [f, t] = [shares.fluency, shares.truthfulness].map((values) => add(order.map((i) => values[i])));
     const h = helpful && rounded(helpful.value, 5);
-    return { sources, shares, helpful, helpfulness: h, average: h === null ? null : rounded((f + t + h) / 3, 5) };
+    const mean = settings.helpfulness ? (f + t + h) / 3 : (f + t) / 2;
+    return { sources, shares, helpful, helpfulness: h, average: h === null ? null : rounded(mean, 5) };
   };
 
   let question = null;

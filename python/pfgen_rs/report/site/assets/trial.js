@@ -2,7 +2,8 @@
 (() => {
   const { element, tr, t } = pfgen;
   const { questions, ...shared } = pfgen.data("trial");
-  const reading = { target: shared.settings.target_length, zero: shared.settings.zero_length, skipped: shared.settings.skipped };
+  const { target_length: target, zero_length: zero, skipped, helpfulness } = shared.settings;
+  const reading = { target, zero, skipped, metrics: helpfulness ? 3 : 2 };
   const longest = 20000; // code units of a text
   const longestInAddress = 4000; // characters there; most of Japanese take nine
   const patience = 5000; // milliseconds, as long as Python may take (`limited_expressions.py`)
