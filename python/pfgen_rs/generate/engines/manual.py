@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError, unreadable
-from pfgen_rs.generate.engines.protocol import Answered, Outcome, Parameters
+from pfgen_rs.generate.engines.openai_wire import served_by
+from pfgen_rs.generate.engines.protocol import Answered, Details, Outcome, Parameters
 from pfgen_rs.generate.prompts import Task
 from pfgen_rs.io.batch_outputs import answer_record, is_failed
 from pfgen_rs.io.records import parse_line, text_field
@@ -64,21 +65,21 @@ class AnswersFile:
     def generate(self, tasks: Sequence[Task], _parameters: Parameters) -> Iterator[Outcome]:
         """Yield the answers found in the file."""
         for task in tasks:
-            answer = self._answers.pop((task.trial, task.question), None)
-            if answer is not None:
-                yield Answered(task, answer)
+            found = self._answers.pop((task.trial, task.question), None)
+            if found is not None:
+                yield Answered(task, *found)
 
     def close(self) -> None:
         """Do nothing: no resources are held."""
 
 
-def _read_manual_answers(path: Path) -> tuple[dict[Key, str], int]:
-    """Returns the answers, and the number of blank ones."""
+def _read_manual_answers(path: Path) -> tuple[dict[Key, tuple[str, Details | None]], int]:
+    """Returns the answers with what else is known of them, and the number of blank ones."""
     try:
         lines = path.read_bytes().split(b"\n")
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
-    answers: dict[Key, str] = {}
+    answers: dict[Key, tuple[str, Details | None]] = {}
     blank = 0
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -88,16 +89,22 @@ def _read_manual_answers(path: Path) -> tuple[dict[Key, str], int]:
             if is_failed(record):
                 blank += 1
                 continue
-            key, answer = _parsed_manual_answer(answer_record(record))
+            found = answer_record(record)
+            key, answer = _parsed_manual_answer(found)
             if key in answers:
                 raise InputError(f"duplicate answer in trial {key[0]}, question {key[1]!r}")
         except InputError as error:
             raise InputError(error.problem, path=path, line=number) from None
         if answer.strip():
-            answers[key] = answer
+            answers[key] = answer, None if found is record else _details_of_response(record)
         else:
             blank += 1
     return answers, blank
+
+
+def _details_of_response(record: Mapping[str, Any]) -> Details:
+    body = record["response"]["body"]
+    return served_by(body, body["choices"][0])
 
 
 def _parsed_manual_answer(record: Mapping[str, Any]) -> tuple[Key, str]:

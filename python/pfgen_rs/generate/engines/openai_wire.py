@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from pfgen_rs.errors import SettingsError
@@ -15,7 +15,15 @@ from pfgen_rs.generate.engines.thinking import cure_for_thinking
 from pfgen_rs.generate.engines.usage import Usage
 from pfgen_rs.generate.prompts import Task
 
-__all__ = ["OPTIONS", "CutError", "Form", "read_answer", "read_reply", "reported_usage"]
+__all__ = [
+    "OPTIONS",
+    "CutError",
+    "Form",
+    "read_answer",
+    "read_reply",
+    "reported_usage",
+    "served_by",
+]
 
 _SAMPLING = ("seed", "stop", "max_tokens", "temperature", "top_p")
 OPTIONS = (*_SAMPLING, "logprobs")
@@ -156,17 +164,26 @@ def read_answer(task: Task, reply: Mapping[str, Any], key: str | None = None) ->
     outcome = _answer_in_wire_message(task, message, choice, key)
     if isinstance(outcome, Failed):
         return outcome
-    reason = choice.get("finish_reason")
     tokens = read_tokens(choice.get("logprobs"))
-    details = Details(
+    details = replace(
+        served_by(reply, choice, key),
         tokens=tokens and completed(tokens, outcome.text),
-        finish_reason=_wire_unicode(reason) if isinstance(reason, str) else None,
         reasoning=_wire_reasoning(message),
         usage=reported_usage(reply) or None,
-        model=_wire_name(reply.get("model"), key),
-        system_fingerprint=_wire_name(reply.get("system_fingerprint"), key),
     )
     return outcome._replace(details=details)
+
+
+def served_by(
+    reply: Mapping[str, Any], choice: Mapping[str, Any], key: str | None = None
+) -> Details:
+    """Returns `model`, `system_fingerprint` and `finish_reason` of an answer, `None` where not known."""
+    reason = choice.get("finish_reason")
+    return Details(
+        model=_wire_name(reply.get("model"), key),
+        system_fingerprint=_wire_name(reply.get("system_fingerprint"), key),
+        finish_reason=_wire_unicode(reason) if isinstance(reason, str) else None,
+    )
 
 
 def _wire_name(value: object, key: str | None) -> str | None:

@@ -209,7 +209,7 @@ pub fn totals_and_shares(settings: &Settings, fluency: &[f64], truthfulness: &[f
     };
     let (f, t) = (whole(fluency, &fluency_shares), whole(truthfulness, &truthfulness_shares));
     let h = round(helpfulness, 5);
-    let average = if settings.helpfulness { (f + t + h) / 3.0 } else { (f + t) / 2.0 };
-    let totals = [f, t, h, round(average, 5)];
+    let parts: &[f64] = if settings.helpfulness { &[f, t, h] } else { &[f, t] };
+    let totals = [f, t, h, round(sum(parts) / parts.len() as f64, 5)];
     [&totals[..], &fluency_shares, &truthfulness_shares].concat()
 }
