@@ -67,6 +67,26 @@ def test_as_published_the_hashes_alone_decide(reported: Path, kind: str) -> None
         assert contents(reported / FIRST)["result.json"] == left[f"{FIRST}/result.json"]
 
 
+@pytest.mark.parametrize(
+    "change", [{"keywords": []}, {"scoring": {"target_length": 60}}], ids=["no rules", "own length"]
+)
+def test_a_set_with_settings_of_its_own_is_scored_once(
+    reported: Path, change: dict[str, Any]
+) -> None:
+    for path in (reported / "data").glob("Q*.json"):
+        edit(path, **change)
+    both = ["questions", "settings"]
+    assert told(reported) == {FIRST: both, SECOND: both}
+    assert told(reported) == {}
+    result = reported / FIRST / "result.json"
+    found = json.loads(result.read_bytes())
+    edit(result, signature=found["signature"].replace("|v:", "|sum:compensated|v:0."))
+    assert told(reported) == {}  # an earlier version, and Python's other sums
+    del found["signature"]  # as before sets had such settings
+    result.write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
+    assert told(reported) == {FIRST: ["settings"]}
+
+
 def test_all_reasons_are_told(reported: Path) -> None:
     for kind in ("settings", "config", "questions", "responses"):
         CHANGES[kind](reported / FIRST)

@@ -6,14 +6,16 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from pfgen_rs.checkout.files import is_unfinished, remove_unfinished
 from pfgen_rs.checkout.known_runs import KnownRuns
-from pfgen_rs.errors import BenchmarkNotFoundError
+from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError
 from pfgen_rs.io import run_files
 from pfgen_rs.io.known_files import file_states, is_settled
 from pfgen_rs.io.run_files import CONFIG, EXAMPLES, README, RESPONSES, RESULT
+from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.questions.files import (
     combined_digest,
     file_digest,
@@ -73,6 +75,17 @@ class Checkout:
     def data(self) -> Path:
         """The folder of the questions."""
         return self.folder / DATA
+
+    @cached_property
+    def signature(self) -> str | None:
+        """The signature of results; `None` with the published settings, and where questions are invalid."""
+        from pfgen_rs.benchmark import load_for_scores  # slow to import, and often not needed
+
+        try:
+            benchmark = load_for_scores(self.data)
+        except BenchmarkError:  # which scoring reports
+            return None
+        return None if benchmark.settings == Settings() else benchmark.signature
 
 
 def open_checkout(folder: str | os.PathLike[str], *, as_published: bool = False) -> Checkout:

@@ -175,6 +175,7 @@ def _stale_reasons_of_inspected(
         metadata_hash=checkout.metadata_hash,
         input_hash=_inspected_input_hash(state),
         config=config,
+        signature=None if checkout.as_published else checkout.signature,
         as_published=checkout.as_published,
     )
 

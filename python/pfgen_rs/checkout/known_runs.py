@@ -20,7 +20,7 @@ from pfgen_rs.io.known_files import Files, path_of_known, read_known, write_know
 
 __all__ = ["KnownRuns", "RememberedQuestions"]
 
-_VERSION = [1, _native.__version__]  # of the format, and of what decides what is stale
+_VERSION = [2, _native.__version__]  # of the format, and of what decides what is stale
 
 
 class KnownRuns:

@@ -61,12 +61,14 @@ def stale_reasons(
     metadata_hash: str,
     input_hash: str | None,
     config: Mapping[str, Any],
+    signature: str | None = None,
     as_published: bool = False,
 ) -> Reasons:
     """Returns why a result is stale, given what it would be made from now; nothing if it is not.
 
+    `signature`: that of results, if the questions have other settings than the published ones.
     `as_published`: compare the two hashes alone, as pfgen-bench's own tool does. Otherwise a result with
-    another configuration, or of other settings than the published ones, is stale, too.
+    another configuration or of other settings is stale, too.
     """
     found = []
     if result.get("input_hash") != input_hash:
@@ -77,9 +79,15 @@ def stale_reasons(
         return tuple(found)
     if result["config"] != config:
         found.append(Reason(StaleKind.CONFIG, _keys_of_stale_config(result["config"], config)))
-    if "signature" in result:
+    if _defining_parts(result.get("signature")) != _defining_parts(signature):
         found.append(Reason(StaleKind.SETTINGS))
     return tuple(found)
+
+
+def _defining_parts(signature: str | None) -> list[str]:
+    """Returns what defines the scores: neither the version nor how sums are added, which is kept."""
+    parts = (signature or "").split("|")
+    return [part for part in parts if not part.startswith(("v:", "sum:"))]
 
 
 def _keys_of_stale_config(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
