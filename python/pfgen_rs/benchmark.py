@@ -7,10 +7,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
-import polars as pl
-
+from pfgen_rs import lazy
 from pfgen_rs.io import Options
 from pfgen_rs.io.cleaning import Clean
 from pfgen_rs.io.keep import with_runs
@@ -20,8 +19,7 @@ from pfgen_rs.io.remote.storage import Storage
 from pfgen_rs.metrics.names import Metric
 from pfgen_rs.metrics.settings import Chosen
 from pfgen_rs.metrics.units import Answer
-from pfgen_rs.questions.early_scorers import EarlyScorers
-from pfgen_rs.questions.known_questions import KnownQuestions, KnownSet, settings_of_folder
+from pfgen_rs.questions.known_questions import KnownQuestions, settings_of_folder
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import Question, read_folder
 from pfgen_rs.questions.question_set import QuestionSet, stated_by
@@ -34,6 +32,11 @@ from pfgen_rs.scoring.answer_scorer import AnswerScorer
 from pfgen_rs.scoring.batch import Score
 from pfgen_rs.scoring.columns import AnswerColumn, QuestionColumn, Table, as_paths, split_table
 from pfgen_rs.scoring.explain import Explanation
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = lazy.module("polars")
 
 __all__ = [
     "Benchmark",
@@ -413,28 +416,17 @@ def load_benchmark(
     return Benchmark(questions, metadata_hash, settings, folder.absolute())
 
 
-def load_for_scores(
-    name: str | os.PathLike[str] | None, settings: Chosen = None, early: EarlyScorers | None = None
-) -> Benchmark:
+def load_for_scores(name: str | os.PathLike[str] | None, settings: Chosen = None) -> Benchmark:
     """Load a benchmark like `load_benchmark`, but read no question files that are known to be unchanged.
 
     Faster, and in less memory: the index has all that scores need of reference answers, which are read when
-    they are asked for. Questions that had to be read are remembered. `early`: scorers of this benchmark with
-    these settings that are being read already.
+    they are asked for. Questions that had to be read are remembered.
     """
     folder = benchmark_path(name)
-    if early is not None:
-        unread = _unread_benchmark(early.questions, folder)
-        unread.add_scorers(early.found())
-        return unread
-    known = KnownQuestions(folder)
-    found = known.found(settings)
-    if found is not None:
-        return _unread_benchmark(found, folder)
+    remembered = KnownQuestions(folder)
+    known = remembered.found(settings)
+    if known is not None:
+        return Benchmark(known.unread(), known.metadata_hash, known.settings, folder.absolute())
     loaded = load_benchmark(folder, settings=settings)
-    known.keep(loaded)
+    remembered.keep(loaded)
     return loaded
-
-
-def _unread_benchmark(known: KnownSet, folder: Path) -> Benchmark:
-    return Benchmark(known.unread(), known.metadata_hash, known.settings, folder.absolute())

@@ -1,12 +1,13 @@
-"""Packages whose exports are loaded when they are first used (PEP 562)."""
+"""Packages whose exports, and modules that, are loaded when they are first used (PEP 562)."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
+from typing import Any
 
-__all__ = ["exports"]
+__all__ = ["exports", "module"]
 
 
 def exports(
@@ -32,3 +33,18 @@ def exports(
         return sorted({*namespace, *homes, *modules})
 
     return find, listed
+
+
+class _Module:
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(import_module(self._name), name)
+        setattr(self, name, value)
+        return value
+
+
+def module(name: str) -> Any:
+    """Returns a module that is imported when something of it is first used, in whichever thread."""
+    return _Module(name)

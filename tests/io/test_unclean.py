@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark
-from pfgen_rs import Benchmark, SettingsError, load_benchmark, scan, score_file, score_runs
+from pfgen_rs import Benchmark, SettingsError, _native, load_benchmark, scan, score_file, score_runs
 from pfgen_rs.generate.answers import cleaned, default_stop
 from pfgen_rs.io import unclean, unclean_counts
 from pfgen_rs.io.cleaning import MODES, Mode
@@ -55,8 +55,9 @@ def test_a_column_is_cleaned_as_each_answer(texts: list[str], mode: Mode) -> Non
     assert clean_column(column, mode).to_list() == expected
     assert column.to_list() == texts
     dirty = sum(text != clean for text, clean in zip(texts, expected, strict=True))
-    assert bool(count_unclean(column, mode)) == bool(dirty)
-    assert count_unclean(column, None)["begin with white space"] == sum(
+    native = _native.Texts(column)
+    assert bool(count_unclean(native, mode)) == bool(dirty)
+    assert count_unclean(native, None)["begin with white space"] == sum(
         text[:1].isspace() for text in texts
     )
 
@@ -142,12 +143,12 @@ def test_of_many_answers_some_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> 
     for module in (unclean, unclean_counts):
         monkeypatch.setattr(module, "CHECKED", 10)
     census = unclean.Census()
-    few, one = pl.Series(["猫"] * 9 + [" 猫"]), pl.Series(["猫"] * 9 + ["猫 "])
+    one = ["猫"] * 9 + ["猫 "]
+    few = _native.Texts(["猫"] * 9 + [" 猫"])
     assert census.count(few, None) == {"begin with white space": 1}
-    assert not census.count(one, None)  # the tenth is not looked at
-    spoilt = one.to_list()
-    spoilt[8] = " 猫"
-    found = census.count(pl.Series(spoilt), None)
+    assert not census.count(_native.Texts(one), None)  # the tenth is not looked at
+    spoilt = [*one[:8], " 猫", one[9]]
+    found = census.count(_native.Texts(spoilt), None)
     assert found == {"begin with white space": 1, "end with white space": 1}
     assert described(found, 11).startswith("at least 1 of 11 answers")
 

@@ -31,9 +31,10 @@ def waiting(size: int, first: int = 0, rows: int = 1, parts: bool = False) -> Wa
     return Waiting(chunk, place.astype(np.uint32), {None: Part(rows, {})} if parts else None)
 
 
-def lengths_and_numbers(answers: pl.Series, numbers: module.Numbers) -> ScoreArrays:
+def lengths_and_numbers(answers: module.Answers, numbers: module.Numbers) -> ScoreArrays:
     """Scores that say which answer and which number they are of."""
-    return ScoreArrays(answers.cast(pl.UInt32).to_numpy(), [numbers.astype(np.float64)])
+    texts = [int(answers[row]) for row in range(len(answers))]
+    return ScoreArrays(np.array(texts, np.uint32), [numbers.astype(np.float64)])
 
 
 @given(st.lists(st.integers(0, 3 * TEXT), max_size=40))
@@ -67,7 +68,8 @@ def test_what_precedes_an_error_comes_before_it() -> None:
 
 
 @pytest.mark.parametrize("in_this_thread", [True, False])
-def test_each_chunk_gets_its_own_scores(in_this_thread: bool) -> None:
+@pytest.mark.parametrize("tokens", [True, False])
+def test_each_chunk_gets_its_own_scores(tokens: bool, in_this_thread: bool) -> None:
     """Among chunks without responses, and others whose scores are known."""
     shapes = [
         (0, 3, False),
@@ -78,7 +80,9 @@ def test_each_chunk_gets_its_own_scores(in_this_thread: bool) -> None:
         (9, 1, False),
     ]
     chunks = [waiting(9, first, rows, parts) for first, rows, parts in shapes]
-    found = list(Gathered(chunks, lengths_and_numbers, in_this_thread=in_this_thread))
+    found = list(
+        Gathered(chunks, lengths_and_numbers, tokens=tokens, in_this_thread=in_this_thread)
+    )
     assert [each for each, _ in found] == chunks
     for each, scores in found:
         if each.parts is not None:
@@ -94,7 +98,7 @@ def test_known_chunks_alone_are_not_scored() -> None:
         raise AssertionError("scored although it was known")
 
     chunks = [waiting(9, 0, 2, parts=True)]
-    assert list(Gathered(chunks, refuse, in_this_thread=False)) == [(chunks[0], None)]
+    assert list(Gathered(chunks, refuse, tokens=False, in_this_thread=False)) == [(chunks[0], None)]
 
 
 @pytest.mark.parametrize("threads", [1, 2])

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand
 
-from pfgen_rs.cli import options, output, score_ray, score_shard
+from pfgen_rs.cli import options, output, process, score_ray, score_shard
 from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
 from pfgen_rs.questions.locate import BUNDLED, bundled_path
 
@@ -195,6 +195,7 @@ def score(
         {"--address": address is not None, "--order-field": order_field is not None},
         out=out,
     )
+    process.restrain_libraries()  # whatever is read: files may be large
     from pfgen_rs.cli.score_job import loaded_for_job, score_and_show
     from pfgen_rs.io import patterns
     from pfgen_rs.io.remote.storage import Storage, parsed_options

@@ -7,57 +7,29 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pfgen_rs import io
 from pfgen_rs.benchmark import Benchmark, load_for_scores
 from pfgen_rs.cli import process, streams
-from pfgen_rs.cli.score_arguments import PlainScore
 from pfgen_rs.cli.score_output import report_gaps, show_results
-from pfgen_rs.io import patterns
 from pfgen_rs.io.heap import return_large_pieces, share_heap
-from pfgen_rs.io.remote.storage import Storage
 from pfgen_rs.metrics.settings import Chosen
 from pfgen_rs.runs.resumable import Job
 
 if TYPE_CHECKING:
     from pfgen_rs.io import Source
-    from pfgen_rs.questions.early_scorers import EarlyScorers
 
-__all__ = ["is_scored_plainly", "loaded_for_job", "score_and_show"]
-
-
-def is_scored_plainly(asked: PlainScore, early: EarlyScorers | None) -> bool:
-    """Score and show the runs, and write the files; returns whether the arguments allow that.
-
-    `early`: scorers that are being read already.
-    """
-    table = None if asked.per_response is None else Path(asked.per_response)
-    if table is not None and table.suffix.lower() not in io.TABLES:
-        return False
-    loaded = loaded_for_job(asked.benchmark, early=early)
-    paths = patterns.expand_runs(asked.runs, Storage())
-    job = Job(
-        loaded,
-        paths,
-        io.Options(tokens=loaded.settings.unit == "token"),
-        out=None if asked.out is None else Path(asked.out),
-        per_response=table,
-    )
-    score_and_show(job, asked.output_format, asked.plain)
-    return True
+__all__ = ["loaded_for_job", "score_and_show"]
 
 
 def loaded_for_job(
     benchmark: str | os.PathLike[str] | None,
     settings: Chosen = None,
-    early: EarlyScorers | None = None,
 ) -> Benchmark:
     """Load a benchmark that is in use until the process ends."""
     share_heap()
     return_large_pieces()
-    loaded = load_for_scores(benchmark, settings, early)
+    loaded = load_for_scores(benchmark, settings)
     gc.freeze()  # excludes it from garbage collection
     return loaded
 

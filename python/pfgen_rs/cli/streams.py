@@ -24,7 +24,6 @@ __all__ = [
     "emit_json",
     "errors_reported",
     "fail",
-    "failing_without_typer",
     "print_error",
     "remark",
     "resumable",
@@ -193,16 +192,3 @@ def fail(code: int) -> NoReturn:
     import typer  # whose own exception it is, so that it is closed like any other command
 
     raise typer.Exit(code)
-
-
-@contextmanager
-def failing_without_typer() -> Iterator[None]:
-    """Let `fail` end the command where typer, whose exception it raises, does not run it."""
-    try:
-        yield
-    except RuntimeError as error:
-        from typer import Exit
-
-        if isinstance(error, Exit):
-            raise SystemExit(error.exit_code) from None
-        raise

@@ -5,14 +5,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
+from pfgen_rs import _native, lazy
 from pfgen_rs.errors import InputError, Item
 from pfgen_rs.io.cleaning import Clean
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+else:
+    pl = lazy.module("polars")
 
 __all__ = ["ADVICE", "RUN_ADVICE", "Chunk", "Kept", "Options"]
 
@@ -78,16 +83,16 @@ class Options:
 class Chunk:
     """Consecutive responses of one file.
 
-    `lines`: line number (or row or element number, see `item`) of each response, from 1. `starts`: where
-    that line begins in the decompressed text; `None` for tables. `text`: the bytes that the columns were
-    decoded from, which begin at `text_start`. `identity` is unique to the chunk. `read`: bytes of the file
-    read so far. `unclean`: number of answers that pfgen-bench would have cleaned, by reason. `more`:
-    additional texts, null where a response lacks them. `cut_short`: in the last chunk of a file, a sign that
-    its end is missing.
+    `asked`, `answered`: questions and answers, as native columns or as those of polars. `lines`: line number
+    (or row or element number, see `item`) of each response, from 1. `starts`: where that line begins in the
+    decompressed text; `None` for tables. `text`: the bytes that the columns were decoded from, which begin at
+    `text_start`. `identity` is unique to the chunk. `read`: bytes of the file read so far. `unclean`: number
+    of answers that pfgen-bench would have cleaned, by reason. `more`: additional texts, null where a response
+    lacks them. `cut_short`: in the last chunk of a file, a sign that its end is missing.
     """
 
-    questions: pl.Series
-    answers: pl.Series
+    asked: _native.TextArray | pl.Series
+    answered: _native.TextArray | pl.Series
     lines: NDArray[np.int64]
     starts: NDArray[np.int64] | None = None
     problems: list[InputError] = field(default_factory=list)
@@ -98,12 +103,27 @@ class Chunk:
     more: tuple[pl.Series, ...] = ()
     item: Item = "line"
     unclean: Counter[str] = field(default_factory=Counter)
-    kept: pl.DataFrame = field(default_factory=pl.DataFrame)
+    kept: pl.DataFrame | None = None
     cut_short: InputError | None = None
 
     def __len__(self) -> int:
         """Count the responses."""
         return len(self.lines)
+
+    @cached_property
+    def questions(self) -> pl.Series:
+        """The questions as a column of polars."""
+        return pl.Series(self.asked)
+
+    @cached_property
+    def answers(self) -> pl.Series:
+        """The answers as a column of polars."""
+        return pl.Series(self.answered)
+
+    @cached_property
+    def texts(self) -> _native.Texts:
+        """The answers for native code; not of token ids."""
+        return _native.Texts(self.answered, 1)
 
     @property
     def size(self) -> int:
@@ -122,10 +142,10 @@ class Chunk:
         mask = pl.Series(kept)
         return replace(
             self,
-            questions=self.questions.filter(mask),
-            answers=self.answers.filter(mask),
+            asked=self.questions.filter(mask),
+            answered=self.answers.filter(mask),
             lines=self.lines[kept],
             starts=None if self.starts is None else self.starts[kept],
             more=tuple(column.filter(mask) for column in self.more),
-            kept=self.kept.filter(mask) if self.kept.width else self.kept,
+            kept=self.kept.filter(mask) if self.kept is not None and self.kept.width else self.kept,
         )

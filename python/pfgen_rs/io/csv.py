@@ -8,12 +8,12 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
+from pfgen_rs import lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import compression
 from pfgen_rs.io.chunk import Chunk, Kept, Options
@@ -22,7 +22,12 @@ from pfgen_rs.io.formats import HEAD, other_encoding, refuse_other_format
 from pfgen_rs.io.records import REPLACE, missing, valid_text
 from pfgen_rs.io.source import DELIMITED, Raw, Source
 from pfgen_rs.io.stray_quotes import misleading_line
-from pfgen_rs.io.tables import TABLE_ERRORS, check_columns
+from pfgen_rs.io.tables import check_columns, table_errors
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = lazy.module("polars")
 
 __all__ = ["csv_chunks", "csv_records", "csv_schema"]
 
@@ -68,7 +73,7 @@ class _CsvBlock(NamedTuple):
             separator = DELIMITED[self.suffix]
             frame = pl.read_csv(content, separator=separator, infer_schema=False, columns=columns)
             return frame.fill_null("")
-        except TABLE_ERRORS as error:
+        except table_errors() as error:
             reason = str(error).split("\n\n")[0]  # the rest is advice on polars' own options
             if reason.startswith("found more fields than"):
                 between = "tabs" if self.suffix == ".tsv" else "commas"

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-import polars as pl
-
+from pfgen_rs import lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import Kept, Options
 from pfgen_rs.io.csv import csv_schema
 from pfgen_rs.io.records import missing
 from pfgen_rs.io.source import DELIMITED, Source
 from pfgen_rs.io.tables import is_table, table_schema
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = lazy.module("polars")
 
 __all__ = ["MOST_RUNS", "Keep", "kept_columns", "too_many_runs", "with_runs"]
 

@@ -10,13 +10,9 @@ import io
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
-from pfgen_rs import _native
+from pfgen_rs import _native, lazy
 from pfgen_rs.errors import InputError, Item
 from pfgen_rs.io import compression
 from pfgen_rs.io.arrays import Cut, Elements, elements_at, is_array
@@ -27,6 +23,13 @@ from pfgen_rs.io.cut_short import cut_short
 from pfgen_rs.io.formats import HEAD, refuse_other_format
 from pfgen_rs.io.records import as_text, optional_text_field, parse_line, text_field, token_field
 from pfgen_rs.io.source import Raw, Source
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+else:
+    np, pl = lazy.module("numpy"), lazy.module("polars")
 
 __all__ = ["LONGEST_LINE", "line_chunks", "line_records", "text_blocks"]
 
@@ -162,41 +165,43 @@ class _DecodedLines:
         self._path, self._block, self._first, self._options = path, block, first, options
         self._problems: list[InputError] = []
         decode = _token_lines if options.tokens else _native.decode_lines
-        (questions, answers, *more), numbers, starts, irregular, self.count = decode(
-            block.text,
-            *options.fields,
-            [*options.more_fields, *(kept.key for kept in options.keep)],
-        )
-        self._columns = {
-            "question": pl.Series(questions, dtype=pl.String),
-            "answer": pl.Series(answers, dtype=options.answer_type),
-            **{str(i): pl.Series(text, dtype=pl.String) for i, text in enumerate(more)},
-            "line": pl.Series(numbers + first),
-            "start": pl.Series(starts + block.start),
-        }
-        if irregular:
+        keys = [*options.more_fields, *(kept.key for kept in options.keep)]
+        texts, numbers, starts, irregular, self.count = decode(block.text, *options.fields, keys)
+        self._texts: list[Any] = texts
+        self._lines, self._starts = numbers + first, starts + block.start
+        if irregular or options.tokens:
             self._add(irregular, first)
 
     def _add(self, irregular: Sequence[tuple[int, int, int]], first: int) -> None:
+        """Add the lines that are left to Python, in their places."""
         rows: list[tuple[Any, ...]] = []
-        field: Callable[..., Any] = token_field if self._options.tokens else text_field
-        advice = self._options.advice
         for number, start, end in irregular:
             try:
-                record = _response(
-                    self._block.text[start:end], replace_invalid=self._options.replace_invalid
-                )
-                question = text_field(record, self._options.question_field, advice[0])
-                answer = field(record, self._options.answer_field, advice[1])
-                more = [optional_text_field(record, key) for key in self._options.more_fields]
-                more += [as_text(record.get(kept.key)) for kept in self._options.keep]
+                values = self._values(self._block.text[start:end])
             except InputError as error:
                 self.refuse(error, first + number)
                 continue
-            rows.append((question, answer, *more, first + number, self._block.start + start))
-        frame = pl.DataFrame(self._columns)
+            rows.append((*values, first + number, self._block.start + start))
+        kinds = [pl.String(), self._options.answer_type, *[pl.String()] * (len(self._texts) - 2)]
+        texts = (pl.Series(text, dtype=kind) for text, kind in zip(self._texts, kinds, strict=True))
+        columns = {str(number): text for number, text in enumerate(texts)}
+        places = {"line": pl.Series(self._lines), "start": pl.Series(self._starts)}
+        frame = pl.DataFrame(columns | places)
         parsed = pl.DataFrame(rows, schema=frame.schema, orient="row")
-        self._columns = pl.concat([frame, parsed]).sort("line").to_dict()
+        *self._texts, lines, starts = pl.concat([frame, parsed]).sort("line").get_columns()
+        self._lines, self._starts = lines.to_numpy(), starts.to_numpy()
+
+    def _values(self, line: bytes) -> list[Any]:
+        """Returns the texts of one line."""
+        options = self._options
+        answer: Callable[..., Any] = token_field if options.tokens else text_field
+        record = _response(line, replace_invalid=options.replace_invalid)
+        return [
+            text_field(record, options.question_field, options.advice[0]),
+            answer(record, options.answer_field, options.advice[1]),
+            *(optional_text_field(record, key) for key in options.more_fields),
+            *(as_text(record.get(kept.key)) for kept in options.keep),
+        ]
 
     def refuse(self, error: InputError, line: int) -> None:
         """Raise the error, or record it if bad lines are skipped."""
@@ -214,29 +219,37 @@ class _DecodedLines:
                 digest.append(_native.digest(self._block.text))
             return f"{digest[0]}:{self._block.start}:{at}"
 
-        *texts, line, start = self._columns.values()
-        lines, starts = line.to_numpy(), start.to_numpy()
-        cut = self._cut_short(lines)
-        for at in range(0, max(len(lines), 1), self._options.rows):
+        cut, count = self._cut_short(self._lines), len(self._lines)
+        for at in range(0, max(count, 1), self._options.rows):
             end = at + self._options.rows
-            questions, answers, *more = (column[at:end] for column in texts)
-            count, keep = len(self._options.more_fields), self._options.keep
-            kept = [more[count + i].alias(column.name) for i, column in enumerate(keep)]
+            asked, answered, *more = self._between(at, end)
+            optional = len(self._options.more_fields)
+            kept = [
+                column.alias(each.name)
+                for column, each in zip(more[optional:], self._options.keep, strict=True)
+            ]
             yield Chunk(
-                questions,
-                answers,
-                lines[at:end],
-                starts[at:end],
+                asked,
+                answered,
+                self._lines[at:end],
+                self._starts[at:end],
                 [] if at else self._problems,
                 self._block.text,
                 self._block.start,
                 lambda at=at: identity(at),  # type: ignore[misc]
                 read,
-                tuple(more[:count]),
+                tuple(more[:optional]),
                 self._block.item,
-                kept=pl.DataFrame(kept),
-                cut_short=cut if end >= len(lines) else None,
+                kept=pl.DataFrame(kept) if kept else None,
+                cut_short=cut if end >= count else None,
             )
+
+    def _between(self, start: int, end: int) -> list[Any]:
+        """Returns these rows of all texts; of all rows, questions and answers as they were decoded."""
+        texts = self._texts
+        if start > 0 or end < len(self._lines):
+            return [pl.Series(text)[start:end] for text in texts]
+        return [*texts[:2], *(pl.Series(text, dtype=pl.String) for text in texts[2:])]
 
     def _cut_short(self, lines: NDArray[np.int64]) -> InputError | None:
         """Returns the sign that the file was cut short, if the block's last line is a response."""

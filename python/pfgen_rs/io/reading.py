@@ -7,10 +7,9 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
-import polars as pl
-
+from pfgen_rs import lazy
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.ahead import Ahead
 from pfgen_rs.io.chunk import Chunk, Kept, Options
@@ -20,6 +19,11 @@ from pfgen_rs.io.lines import line_chunks
 from pfgen_rs.io.source import DELIMITED, Source
 from pfgen_rs.io.tables import is_table, table_chunks
 from pfgen_rs.io.unclean import Census, clean_column
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = lazy.module("polars")
 
 __all__ = ["Reading", "read_ahead"]
 
@@ -32,14 +36,14 @@ class Reading:
 
     From the first chunk on, `config` is its `config.json`, and `clean` the mode for which its answers are
     cleaned. After the last chunk, `input_hash` is the SHA-1 of its bytes on disk; of a file that is read in
-    pieces, only the first one has it. `census`: of its unclean answers.
+    pieces, only the first one has it.
     """
 
     def __init__(self, source: Source, options: Options) -> None:
         self.source, self.options = source, options
         self.config: dict[str, Any] | None = None
         self.clean: Mode | None = None
-        self.census = Census(piece=source.rows is not None)
+        self._census = Census()
         self.input_hash = ""
         self._ahead: Ahead[Chunk] | None = None
 
@@ -70,7 +74,7 @@ class Reading:
 
     def _named(self, chunk: Chunk, run: Kept) -> Chunk:
         """Returns the responses that name their run."""
-        names = chunk.kept.get_column(run.name).to_frame("name")
+        names = cast("pl.DataFrame", chunk.kept).get_column(run.name).to_frame("name")
         named = names.select((pl.col("name") != "").fill_null(value=False)).to_series().to_numpy()
         for line in chunk.lines[~named].tolist():
             problem = f"missing value of {run.key!r}, which names the run"
@@ -83,11 +87,11 @@ class Reading:
     def _cleaned(self, chunk: Chunk) -> Chunk:
         if self.options.check:
             mode = self.clean or stated_mode(self.config)
-            chunk = replace(chunk, unclean=self.census.count(chunk.answers, mode))
+            chunk = replace(chunk, unclean=self._census.count(chunk.texts, mode))
         if self.clean is None:
             return chunk
         answers, identity = clean_column(chunk.answers, self.clean), chunk.identity
-        return replace(chunk, answers=answers, identity=lambda: f"{identity()}:{self.clean}")
+        return replace(chunk, answered=answers, identity=lambda: f"{identity()}:{self.clean}")
 
     def _read(self) -> Iterator[Chunk]:
         source = self.source

@@ -11,10 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import polars as pl
-from polars.io.plugins import register_io_source
-
-from pfgen_rs import _native
+from pfgen_rs import _native, lazy
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.ahead import THREADS, Ahead, Pipe
 from pfgen_rs.io.atomic import new_file, temporary_file, write_atomic, writing_failed
@@ -22,7 +19,12 @@ from pfgen_rs.io.safe_text import FORMULA, NUMBER, cell_text
 from pfgen_rs.io.system import put_in_place
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from pfgen_rs.io.remote.target import RemoteTarget
+else:
+    pl = lazy.module("polars")
+
 
 __all__ = ["TABLES", "TableWriter", "csv_text", "write_parquet"]
 
@@ -31,11 +33,13 @@ _EVERY = 0.2  # seconds between flushes of written rows to the disk
 # Row groups are small compared with everything else in memory. Compression would take much of the time.
 _ROW_GROUP = 1 << 13
 _UNCOMPRESSED: dict[str, Any] = {"compression": "uncompressed", "statistics": False}
-_PLAIN_TYPES = frozenset(
-    {pl.String, pl.Boolean, pl.Date, pl.Datetime, pl.Float32, pl.Float64}
-    | {pl.Int8, pl.Int16, pl.Int32, pl.Int64, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64}
-)
-"""Types that native code writes as Parquet, in less time and memory; polars writes the others."""
+
+
+def _is_plain(kind: pl.DataType) -> bool:
+    """Whether native code writes this type as Parquet, in less time and memory; polars writes the others."""
+    texts = (pl.String, pl.Boolean, pl.Date, pl.Datetime, pl.Float32, pl.Float64)
+    signed = (pl.Int8, pl.Int16, pl.Int32, pl.Int64)
+    return kind.base_type() in (*texts, *signed, pl.UInt8, pl.UInt16, pl.UInt32, pl.UInt64)
 
 
 def _flat_table(frame: pl.DataFrame) -> pl.DataFrame:
@@ -176,7 +180,7 @@ class TableWriter:
     def _writer(self, suffix: str) -> Callable[[str], None]:
         if suffix in (".jsonl", ".csv"):
             return self._append
-        are_plain = all(dtype.base_type() in _PLAIN_TYPES for dtype in self._schema.dtypes())
+        are_plain = all(map(_is_plain, self._schema.dtypes()))
         return self._write_plainly if suffix == ".parquet" and are_plain else self._sink
 
     def _append(self, suffix: str) -> None:
@@ -199,7 +203,7 @@ class TableWriter:
         def source(*_: object) -> Iterator[pl.DataFrame]:
             return self._frames
 
-        rows = register_io_source(source, schema=self._schema)
+        rows = pl.io.plugins.register_io_source(source, schema=self._schema)
         if suffix == ".parquet":
             rows.sink_parquet(
                 self._temporary, engine="streaming", row_group_size=_ROW_GROUP, **_UNCOMPRESSED

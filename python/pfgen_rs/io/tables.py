@@ -9,24 +9,29 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
+from pfgen_rs import lazy
 from pfgen_rs._native import LARGEST_TOKEN
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import ADVICE, RUN_ADVICE, Chunk, Kept, Options
 from pfgen_rs.io.records import TOKENS, missing
 from pfgen_rs.io.source import Source
 
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = lazy.module("polars")
+
 __all__ = [
-    "TABLE_ERRORS",
     "check_columns",
     "check_text_column",
     "is_table",
     "rows_read_together",
     "table_chunks",
+    "table_errors",
     "table_height",
     "table_records",
     "table_schema",
@@ -45,8 +50,14 @@ _SCANS: dict[str, Callable[[str], pl.LazyFrame]] = {
 }
 _BOTH = "choose others with --question-field and --answer-field (in Python: question_field=, answer_field=)"
 _CHUNKS_AT_ONCE = 4  # every slice decodes its page or batch again
-# polars panics on some damaged files, and its PanicException is not an Exception. It also prints.
-TABLE_ERRORS = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
+
+
+def table_errors() -> tuple[type[BaseException], ...]:
+    """Returns what reading a table raises, a damaged one above all.
+
+    polars panics on some damaged files, and its PanicException is not an Exception. It also prints.
+    """
+    return pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError
 
 
 class _Panics:
@@ -232,7 +243,7 @@ def _table_chunk(path: str, frame: pl.DataFrame, first: int, options: Options, r
         chunk = chunk.where(~lacking)
     if not options.tokens:
         return chunk
-    return replace(chunk, answers=chunk.answers.cast(options.answer_type))
+    return replace(chunk, answered=chunk.answers.cast(options.answer_type))
 
 
 def _table_rows_without_tokens(answers: pl.Series) -> pl.Series:
@@ -301,7 +312,7 @@ def _readable_table(source: Source) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except TABLE_ERRORS as error:
+    except table_errors() as error:
         reason = str(error).split("\n\n")[0]  # the rest is advice on polars' own options
         problem = f"cannot be read as {source.suffix}: {reason}"
         raise InputError(problem, path=source.path) from None

@@ -3,75 +3,52 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
-from pfgen_rs import _native
+from pfgen_rs import _native, lazy
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
 from pfgen_rs.io.unclean_counts import CHECKED, reasons, unclean_marks
 
-__all__ = ["Census", "Counted", "clean_column", "count_unclean", "counted_together"]
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+else:
+    np, pl = lazy.module("numpy"), lazy.module("polars")
+
+__all__ = ["Census", "clean_column", "count_unclean"]
 
 _EVERY = 8
 
 
-def count_unclean(answers: pl.Series, mode: Mode | None) -> Counter[str]:
-    """Count the answers that `clean_column` would change, by reason.
+def count_unclean(answers: _native.Texts, mode: Mode | None, *, every: int = 1) -> Counter[str]:
+    """Count the answers that `clean_column` would change, by reason; with `every`, only every n-th of them.
 
     Without a mode, counts what every mode removes: surrounding white space and a following question.
     """
     marks = unclean_marks(mode)
-    rows = _unclean_suspects(answers, marks)
-    return reasons(answers.gather(rows) if rows else (), marks)
-
-
-class Counted(NamedTuple):
-    """A chunk: number of answers, unclean ones by reason, and whether every eighth has unclean ones."""
-
-    answers: int
-    unclean: Counter[str]
-    noticed: bool
+    rows = _native.unclean_rows(answers, marks, every)
+    return reasons((answers[row] for row in rows), marks)
 
 
 class Census:
     """Counts the unclean answers of a file, chunk by chunk.
 
     After the first `CHECKED` answers, only every eighth is checked, unless one of these is unclean: then the
-    whole chunk is. Checking all of them would take about 2 % of the scoring time. `piece`: the chunks are not
-    the first of their file; what they have is kept, for `counted_together`.
+    whole chunk is. Checking all of them would take about 2 % of the scoring time.
     """
 
-    def __init__(self, *, piece: bool = False) -> None:
+    def __init__(self) -> None:
         self._seen = 0
-        self._piece = piece
-        self.counted: list[Counted] = []
 
-    def count(self, answers: pl.Series, mode: Mode | None) -> Counter[str]:
+    def count(self, answers: _native.Texts, mode: Mode | None) -> Counter[str]:
         """Count the unclean answers of the next chunk, as `count_unclean` does."""
-        if self._piece:
-            unclean = count_unclean(answers, mode)
-            noticed = bool(unclean) and bool(count_unclean(answers.gather_every(_EVERY), mode))
-            self.counted.append(Counted(len(answers), unclean, noticed))
-            return unclean
         self._seen += len(answers)
-        if self._seen > CHECKED and not count_unclean(answers.gather_every(_EVERY), mode):
+        if self._seen > CHECKED and not count_unclean(answers, mode, every=_EVERY):
             return Counter()
         return count_unclean(answers, mode)
-
-
-def counted_together(chunks: Iterable[Counted]) -> Counter[str]:
-    """Returns what one `Census` would have counted in all chunks of a file."""
-    seen, found = 0, Counter[str]()
-    for chunk in chunks:
-        seen += chunk.answers
-        if seen <= CHECKED or chunk.noticed:
-            found.update(chunk.unclean)
-    return found
 
 
 def clean_column(answers: pl.Series, mode: Mode) -> pl.Series:

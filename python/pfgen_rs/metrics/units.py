@@ -107,6 +107,8 @@ def coder(unit: Unit, *references: Any, skipped: str = "") -> Coder:
 
 def texts_of(column: Any, threads: int | None = None) -> _native.Texts:
     """Convert a list or Arrow column of text for native code. Raises `InputError`, naming the row."""
+    if isinstance(column, _native.Texts):
+        return column
     try:
         return _native.Texts(column, threads)
     except TypeError:

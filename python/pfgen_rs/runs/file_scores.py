@@ -11,7 +11,6 @@ from typing import Any
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import Kept
 from pfgen_rs.io.cleaning import Mode
-from pfgen_rs.io.unclean import Counted
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.result import Responses, Result
 from pfgen_rs.runs.score_store import ResponseScores
@@ -40,7 +39,6 @@ class FileScores:
     problems: Sequence[InputError] = ()
     cut_short: InputError | None = None
     unclean: Mapping[RunName, Counter[str]] = field(default_factory=dict)
-    counted: Mapping[RunName, Sequence[Counted]] = field(default_factory=dict)
 
     def results(
         self, benchmark: QuestionSet, run: Kept | None, responses: Mapping[RunName, Responses]

@@ -7,23 +7,28 @@ time that they take one after the other. Everything but scoring goes chunk by ch
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from pfgen_rs import io
+from pfgen_rs import _native, io, lazy
 from pfgen_rs.io import Chunk
 from pfgen_rs.runs.score_store import Part
 from pfgen_rs.scoring.batch import ScoreArrays
 
-__all__ = ["Gathered", "Numbers", "Waiting", "gathered"]
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = lazy.module("polars")
+
+__all__ = ["Answers", "Gathered", "Numbers", "Waiting", "gathered"]
 
 Numbers = NDArray[np.uint32]
 # Scores answers, of which each is to the question with this number.
-Scoring = Callable[[pl.Series, Numbers], ScoreArrays]
+Answers: TypeAlias = "_native.Texts | pl.Series"
+Scoring = Callable[[Answers, Numbers], ScoreArrays]
 
 # Chunks are gathered until they have this many times the text of a block (`Options.text_size`): usually 3.
 # With more, memory grows faster than time falls.
@@ -41,12 +46,14 @@ class Waiting(NamedTuple):
 class Gathered:
     """Chunks that are being scored. Iterating yields each with its scores, once, and keeps none."""
 
-    def __init__(self, waiting: Iterable[Waiting], score: Scoring, *, in_this_thread: bool) -> None:
+    def __init__(
+        self, waiting: Iterable[Waiting], score: Scoring, *, tokens: bool, in_this_thread: bool
+    ) -> None:
         self._waiting = deque(waiting)
         fresh = [each for each in self._waiting if each.parts is None]
         self._scores: Iterator[ScoreArrays] = iter(())
         if fresh:
-            answers = pl.concat([each.chunk.answers for each in fresh], rechunk=False)
+            answers = _joined([each.chunk for each in fresh], tokens=tokens)
             numbers = np.concatenate([each.numbers for each in fresh])
             self._scores = (
                 iter([score(answers, numbers)])
@@ -66,6 +73,12 @@ class Gathered:
             start, end = end, end + len(each.chunk)
             yield each, scores.rows(slice(start, end))
             del each  # before the next ones are scored
+
+
+def _joined(chunks: Sequence[Chunk], *, tokens: bool) -> Answers:
+    if tokens:
+        return pl.concat([chunk.answers for chunk in chunks], rechunk=False)
+    return _native.Texts.joined([chunk.texts for chunk in chunks])
 
 
 def gathered(chunks: Iterable[Waiting], text_size: int) -> Generator[list[Waiting]]:

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import polars as pl
-
+from pfgen_rs import lazy
 from pfgen_rs.errors import IncompleteRunError
 from pfgen_rs.io.patterns import STANDARD_INPUT
 from pfgen_rs.io.remote.urls import is_url, url_text
@@ -17,8 +16,13 @@ from pfgen_rs.runs.naming import result_names
 from pfgen_rs.runs.result import Result
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from pfgen_rs.io.remote.storage import Storage
     from pfgen_rs.runs.responses import FileResponses
+else:
+    pl = lazy.module("polars")
+
 
 __all__ = [
     "per_response",

@@ -7,17 +7,21 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from io import BytesIO
 from itertools import zip_longest
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
-from pfgen_rs import io
+from pfgen_rs import io, lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import Chunk, Options, Source
 from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.runs.score_store import Part, ResponseScores
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = lazy.module("polars")
 
 __all__ = ["FileResponses", "MemoryResponses", "with_texts"]
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
-import polars as pl
-
+from pfgen_rs import lazy
 from pfgen_rs.errors import IncompleteRunError, InputError
 from pfgen_rs.io import notebook, write_atomic
 from pfgen_rs.io.cleaning import Mode
@@ -29,7 +28,11 @@ from pfgen_rs.runs.summaries import Sampled, Summaries
 from pfgen_rs.runs.values import RunValues
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from pfgen_rs.io.remote.storage import Storage
+else:
+    pl = lazy.module("polars")
 
 __all__ = ["Responses", "Result", "result_content"]
 

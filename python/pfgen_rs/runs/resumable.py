@@ -9,10 +9,9 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, TYPE_CHECKING, cast
 
-import polars as pl
-
+from pfgen_rs import lazy
 from pfgen_rs.errors import InputError, OutputError
 from pfgen_rs.io import Options, Source, TableWriter, patterns, remove_unfinished, writing_failed
 from pfgen_rs.io.chunk import Kept
@@ -26,6 +25,11 @@ from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import outputs, streaming
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.score_store import Store, stored_columns
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = lazy.module("polars")
 
 __all__ = ["Job"]
 

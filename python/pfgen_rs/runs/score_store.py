@@ -8,17 +8,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from pfgen_rs import _native
+from pfgen_rs import _native, lazy
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.runs.journal import Journal, Record
 from pfgen_rs.scoring.batch import ScoreArrays, score_names
 from pfgen_rs.scoring.totals import sum_again
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = lazy.module("polars")
 
 __all__ = ["Part", "ResponseScores", "Store", "chunk_matrix", "in_file_order", "stored_columns"]
 

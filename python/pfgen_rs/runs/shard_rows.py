@@ -18,7 +18,7 @@ import polars as pl
 
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.atomic import writing_failed
-from pfgen_rs.io.tables import TABLE_ERRORS
+from pfgen_rs.io.tables import table_errors
 
 __all__ = ["DAMAGED", "RowReader", "RowWriter"]
 
@@ -92,7 +92,7 @@ class RowReader:
         if len(body) == size and zlib.crc32(body) == check:
             try:
                 frame = pl.read_ipc(io.BytesIO(body))
-            except TABLE_ERRORS:
+            except table_errors():
                 frame = pl.DataFrame()
             if len(frame) == rows:
                 return frame

@@ -8,13 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from pfgen_rs import _native, io
+from pfgen_rs import _native, io, lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import Chunk, Options, Reading, Source
 from pfgen_rs.io.cleaning import Clean, cleaning_mode, stated_mode
@@ -23,7 +22,7 @@ from pfgen_rs.io.unclean import Census, count_unclean
 from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.file_scores import FileScores
-from pfgen_rs.runs.gathered import Gathered, Numbers, Waiting, gathered
+from pfgen_rs.runs.gathered import Answers, Gathered, Numbers, Waiting, gathered
 from pfgen_rs.runs.responses import FileResponses, MemoryResponses, with_texts
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.score_store import (
@@ -39,7 +38,11 @@ from pfgen_rs.scoring.batch import ScoreArrays
 from pfgen_rs.scoring.columns import FIELDS, text_columns
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from pfgen_rs.io.chunk import Kept
+else:
+    pl = lazy.module("polars")
 
 __all__ = [
     "SEARCHES",
@@ -55,7 +58,7 @@ __all__ = [
 # Called with the current file, bytes read of it, and responses scored since the last call.
 ScoringProgress = Callable[[Source, int, int], None]
 # Called with a run's file, rows of it in the form of `Result.frame`, and the signature of their scores.
-Taker = Callable[[Source, pl.DataFrame, str], None]
+Taker: TypeAlias = "Callable[[Source, pl.DataFrame, str], None]"
 KEPT = 64 << 20  # bytes of text to keep in memory for `Result.frame`
 SEARCHES = 5  # unknown questions per file for which to search the most similar known one
 
@@ -279,7 +282,10 @@ class _StreamedFile:
         size = self._reading.options.text_size
         with closing(gathered(self._waiting(), size)) as batches:
             for together in batches:
-                yield Gathered(together, self._score, in_this_thread=self._threads == 1)
+                tokens = self._reading.options.tokens
+                yield Gathered(
+                    together, self._score, tokens=tokens, in_this_thread=self._threads == 1
+                )
                 del together  # before the next ones are read
 
     def _waiting(self) -> Iterator[Waiting]:
@@ -292,7 +298,7 @@ class _StreamedFile:
             yield Waiting(chunk, numbers, known)
             del chunk, numbers, known  # before the next one is read
 
-    def _score(self, answers: pl.Series, numbers: Numbers) -> ScoreArrays:
+    def _score(self, answers: Answers, numbers: Numbers) -> ScoreArrays:
         column = self._benchmark.coder.column(answers, self._threads)
         return batch.scored_arrays(self._benchmark, numbers, column, threads=self._threads)
 
@@ -311,7 +317,7 @@ class _StreamedFile:
         run = self._reading.options.run
         if run is None:
             return {None: np.arange(len(chunk))}
-        names = chunk.kept.get_column(run.name)
+        names = cast("pl.DataFrame", chunk.kept).get_column(run.name)
         found = names.unique(maintain_order=True)
         numbers = names.cast(pl.Enum(found)).to_physical().to_numpy()
         rows = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
@@ -361,15 +367,13 @@ class _StreamedFile:
     def _count_unclean(self, chunk: Chunk) -> None:
         mode = self._reading.clean or stated_mode(self._reading.config)
         for name, rows in self._rows_by_run(chunk).items():
-            piece = self._reading.source.rows is not None
-            census = self._censuses.setdefault(name, Census(piece=piece))
+            census = self._censuses.setdefault(name, Census())
             counts = self._unclean.setdefault(name, Counter())
-            counts.update(census.count(chunk.answers.gather(rows), mode))
+            counts.update(census.count(_native.Texts(chunk.answers.gather(rows), 1), mode))
 
     def gathered(self) -> FileScores:
         """Returns what the completely scored file has, not summarised yet."""
         reading = self._reading
-        named = {name: census.counted for name, census in self._censuses.items()}
         return FileScores(
             reading.source.path,
             reading.config,
@@ -380,7 +384,6 @@ class _StreamedFile:
             self._problems,
             self._cut_short,
             self._unclean,
-            named if reading.options.run is not None else {None: reading.census.counted},
         )
 
     def results(self) -> list[Result]:
@@ -414,7 +417,7 @@ class Known:
         here, so that Ctrl-C does not have to wait for them.
         """
         # One thread is enough, and does not have to wait for those that score.
-        numbers = self._benchmark.numbers.find(_native.Texts(chunk.questions, 1), 1)
+        numbers = self._benchmark.numbers.find(_native.Texts(chunk.asked, 1), 1)
         known = numbers != _native.UNKNOWN
         if not known.all():
             self._refuse(chunk, np.flatnonzero(~known).tolist())
@@ -470,7 +473,7 @@ def evaluate(
         piece = scores.rows(slice(at, end))
         part = chunk_matrix(benchmark.ids, numbers[at:end], lines, None, piece)
         stored.parts.append(store.add(str, *part))
-    unclean = Counter[str]() if options.tokens else count_unclean(column, None)
+    unclean = Counter[str]() if options.tokens else count_unclean(_native.Texts(column), None)
     return Result(
         benchmark,
         stored,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from pfgen_rs import _native
+from pfgen_rs import _native, lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.cleaning import Clean
 from pfgen_rs.metrics.names import score_names, share_name
@@ -19,6 +18,11 @@ from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.scoring.columns import FIELDS, AnswerColumn, QuestionColumn, Table, text_columns
 from pfgen_rs.scoring.totals import Rows, sum_again
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = lazy.module("polars")
 
 __all__ = [
     "CHUNK",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-import polars as pl
 from numpy.typing import NDArray
 
+from pfgen_rs import lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import ADVICE, RUN_ADVICE
 from pfgen_rs.io.cleaning import Clean, Mode, cleaning_mode
@@ -18,6 +18,11 @@ from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.io.unclean import clean_column
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.question import Question
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = lazy.module("polars")
 
 __all__ = [
     "FIELDS",
@@ -55,21 +60,17 @@ class DataSet(Protocol):
     def with_format(self, kind: str | None, /) -> Any: ...
 
 
-Table = (
-    pl.DataFrame
-    | pl.LazyFrame
-    | Mapping[str, Any]
-    | ArrowStream
-    | DataSet
-    | Iterable[Mapping[str, Any]]
+Table: TypeAlias = (
+    "pl.DataFrame | pl.LazyFrame | Mapping[str, Any] | ArrowStream | DataSet | "
+    "Iterable[Mapping[str, Any]]"
 )
 """Columns by name, or dicts."""
 
-_Arrow = pl.Series | ArrowStream | ArrowArray | NDArray[Any]
-QuestionColumn = Sequence[str | Question] | _Arrow
+_Arrow: TypeAlias = "pl.Series | ArrowStream | ArrowArray | NDArray[Any]"
+QuestionColumn: TypeAlias = "Sequence[str | Question] | _Arrow"
 """Texts or ids."""
 
-AnswerColumn = Sequence[Answer] | _Arrow
+AnswerColumn: TypeAlias = "Sequence[Answer] | _Arrow"
 """Texts or, if the unit is `token`, lists of ids."""
 
 FIELDS = ("question", "answer")

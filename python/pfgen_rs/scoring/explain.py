@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import polars as pl
-
-from pfgen_rs import _native
+from pfgen_rs import _native, lazy
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.io import notebook
@@ -19,6 +17,11 @@ from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.scoring import batch
 from pfgen_rs.scoring.batch import Score
+
+if TYPE_CHECKING:
+    import polars as pl
+else:
+    pl = lazy.module("polars")
 
 __all__ = ["COMMON", "RARE", "Explanation", "RuleReport", "explain"]
 

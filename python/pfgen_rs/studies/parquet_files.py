@@ -11,7 +11,7 @@ import polars as pl
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.safe_text import shortened
-from pfgen_rs.io.tables import TABLE_ERRORS
+from pfgen_rs.io.tables import table_errors
 from pfgen_rs.studies.tables import LONGEST_NAME
 
 __all__ = ["ParquetColumns"]
@@ -72,7 +72,7 @@ def _parquet_errors(path: Path) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except TABLE_ERRORS as error:
+    except table_errors() as error:
         reason = str(error).split("\n\n")[0]  # the rest is advice on polars' own options
         raise InputError(f"cannot be read as .parquet: {reason}", path=path) from None
 

@@ -4,7 +4,6 @@
 #![allow(clippy::needless_pass_by_value)]
 
 mod batch;
-mod brief;
 mod corrections;
 mod errors;
 mod expressions;
@@ -37,8 +36,6 @@ use pyo3::prelude::*;
 mod _native {
     #[pymodule_export]
     use super::batch::{Batches, Numbers};
-    #[pymodule_export]
-    use super::brief::score_lines;
     #[pymodule_export]
     use super::corrections::Corrections;
     #[pymodule_export]

@@ -26,6 +26,7 @@ enum TextColumn {
     Strings(Vec<PyBackedStr>),
 }
 
+#[derive(Clone)]
 enum Chunk {
     Utf8(StringArray),
     LargeUtf8(LargeStringArray),
@@ -40,6 +41,22 @@ impl Texts {
     fn new(py: Python<'_>, values: TextColumn, threads: Option<i64>) -> PyResult<Self> {
         py.detach(|| values.check(threads))?;
         Ok(Self { column: values })
+    }
+
+    /// One column of several, which share their Arrow memory with it.
+    #[staticmethod]
+    fn joined(columns: Vec<PyRef<'_, Self>>) -> PyResult<Self> {
+        let (mut joined, mut starts) = (Vec::new(), vec![0]);
+        for column in &columns {
+            let TextColumn::Arrow { chunks, .. } = &column.column else {
+                return Err(bad_input("only columns of Arrow memory can be joined".to_owned()));
+            };
+            for chunk in chunks {
+                starts.push(starts[starts.len() - 1] + chunk.len());
+                joined.push(chunk.clone());
+            }
+        }
+        Ok(Self { column: TextColumn::Arrow { chunks: joined, starts } })
     }
 
     fn __len__(&self) -> usize {
@@ -179,6 +196,14 @@ impl Chunk {
             Self::Utf8(array) => utf8::first_invalid(&BinaryArray::from(array.clone()), pool),
             Self::LargeUtf8(array) => utf8::first_invalid(&LargeBinaryArray::from(array.clone()), pool),
             Self::Utf8View(array) => utf8::first_invalid(&array.clone().to_binary_view(), pool),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Utf8(array) => array.len(),
+            Self::LargeUtf8(array) => array.len(),
+            Self::Utf8View(array) => array.len(),
         }
     }
 
