@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from pfgen_rs.references.check import Check
-    from pfgen_rs.references.check.steps import CheckProgress
+    from pfgen_rs.references.check.answers import CheckProgress
 
 __all__ = ["check"]
 

@@ -14,23 +14,31 @@ from pfgen_rs import io
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.references.check.contamination import STRETCH, contamination
-from pfgen_rs.references.check.coverage import coverage
-from pfgen_rs.references.check.findings import findings
-from pfgen_rs.references.check.lengths import length_histogram, lengths
-from pfgen_rs.references.check.near_duplicates import near_duplicates
+from pfgen_rs.references.check.answers import (
+    CheckProgress,
+    coverage,
+    length_histogram,
+    lengths,
+    near_duplicates,
+    rules,
+)
+from pfgen_rs.references.check.findings import findings, summarise
 from pfgen_rs.references.check.report import write_report
-from pfgen_rs.references.check.rules import rules
-from pfgen_rs.references.check.scored_runs import run_means, score_known
-from pfgen_rs.references.check.self_scores import self_scores
-from pfgen_rs.references.check.shrinking import SIZES, shrinking, shrinking_runs
-from pfgen_rs.references.check.sources import (
+from pfgen_rs.references.check.runs import (
+    SIZES,
+    STRETCH,
+    contamination,
+    run_means,
+    score_known,
+    shrinking,
+    shrinking_runs,
+)
+from pfgen_rs.references.check.scores import (
+    self_scores,
     sources_by_runs,
     sources_compared,
     sources_overall,
 )
-from pfgen_rs.references.check.steps import CheckProgress
-from pfgen_rs.references.check.summary import summarise
 
 __all__ = ["Check", "check"]
 

@@ -1,20 +1,243 @@
-"""The most important findings about a whole set, as sentences."""
+"""Warnings about single questions of a reference set."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
 import polars as pl
 
-from pfgen_rs.metrics.names import PARTS
+from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.metrics.names import COLUMNS, PARTS
+from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.units import Unit
-from pfgen_rs.references.check.summary import Tables
-from pfgen_rs.references.lengths import OFFICIAL_STD
+from pfgen_rs.references.lengths import OFF_TARGET, OFFICIAL_STD, is_off_target
 
-__all__ = ["findings"]
+Found = Mapping[str, list[dict[str, Any]]]
+
+# Thresholds for warnings. The published set is well within most of them.
+LIMITS: dict[str, float] = {
+    "answers": 100,  # per source; with fewer, single answers determine what is common
+    "repeated": 0.01,  # share of the answers
+    "near": 0.05,  # share of texts in pairs of near-duplicates
+    "off_target": OFF_TARGET,
+    "length_std": 8,  # units
+    "own": 0.9,  # mean of Fluency and Truthfulness against the others of the source
+    "agreement": 0.7,  # the same against another source
+    "note": 0.7,  # Truthfulness of the example answer
+}
+_SHOWN = 40
+
+
+def concerns_about(found: Found, settings: Settings, backtracking: Mapping[str, str]) -> list[str]:
+    """Returns the warnings about one question; `found` holds its rows of all tables.
+
+    `backtracking`: the regular expressions that only Python can match, with the places of their rules.
+    """
+    return list(
+        chain(
+            _concern_about_copies(found),
+            _concern_about_lengths(found, settings),
+            _concern_about_sources(found),
+            _concern_about_note(found),
+            _other_concerns(found),
+            _concern_about_expressions(backtracking),
+        )
+    )
+
+
+def _concern_about_copies(found: Found) -> Iterator[str]:
+    [copies] = found["near_duplicates"]
+    repeated = copies["answers"] - copies["distinct"]
+    if repeated > LIMITS["repeated"] * copies["answers"]:
+        yield f"{repeated} of {copies['answers']} answers are exact duplicates of others"
+    if copies["in_near_pairs"] > LIMITS["near"] * copies["distinct"]:
+        yield f"{copies['in_near_pairs']} of {copies['distinct']} texts are nearly identical to another"
+
+
+def _concern_about_lengths(found: Found, settings: Settings) -> Iterator[str]:
+    for row in found["lengths"]:
+        source = _source_in_concern(row["source"])
+        if row["answers"] < LIMITS["answers"]:
+            yield f"source {source} has only {_concern_count(row['answers'], 'answer')}"
+        if is_off_target(row["mean"], settings.target_length):
+            yield (
+                f"answers of source {source} have a mean length of {row['mean']:.1f}, "
+                f"far from {settings.target_length}"
+            )
+        if row["std"] > LIMITS["length_std"]:
+            yield (
+                f"lengths of the answers of source {source} vary by ±{row['std']:.1f}"
+                f"{_official_lengths_in_concern(settings)}"
+            )
+
+
+def _concern_about_sources(found: Found) -> Iterator[str]:
+    for row in found["sources"]:
+        source, against, both = (
+            _source_in_concern(row["source"]),
+            _source_in_concern(row["against"]),
+            row["both"],
+        )
+        if both is None:
+            continue
+        if source == against and both < LIMITS["own"]:
+            yield f"answers of source {source} score only {both:.2f} against the others of that source"
+        if source != against and both < LIMITS["agreement"]:
+            yield f"answers of source {source} score only {both:.2f} against source {against}"
+
+
+def _concern_about_note(found: Found) -> Iterator[str]:
+    note = found["coverage"][0]
+    if not note["length"]:
+        yield "no example answer"
+        return
+    if note["truthfulness"] < LIMITS["note"]:
+        yield f"the set hardly covers the example answer (Truthfulness {note['truthfulness']:.2f})"
+    if not note["helpfulness"]:
+        yield "the example answer satisfies too few keyword rules (Helpfulness 0)"
+
+
+def _other_concerns(found: Found) -> Iterator[str]:
+    for row in found["rules"]:
+        if row["remark"] == "hardly any" and row["rule"] is not None:
+            yield f"only {row['share']:.0%} of answers satisfy the rule {_source_in_concern(row['label'])}"
+    verbatim = sum(row["verbatim"] for row in found.get("contamination", []))
+    if verbatim:
+        occur = "occurs" if verbatim == 1 else "occur"
+        yield f"{_concern_count(verbatim, 'answer')} of runs {occur} verbatim in the set"
+
+
+def _concern_about_expressions(backtracking: Mapping[str, str]) -> Iterator[str]:
+    for pattern, place in backtracking.items():
+        yield (
+            f"{place}: the regular expression {_source_in_concern(pattern)} is matched by Python, slowly and "
+            "with a time limit, because of flags, lookaround, \\b, backreferences or the like"
+        )
+
+
+def _official_lengths_in_concern(settings: Settings) -> str:
+    least, _, most = OFFICIAL_STD
+    known = settings.unit == "character"
+    return f" (published sets: ±{least} to ±{most})" if known else ""
+
+
+def _source_in_concern(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+
+
+def _concern_count(count: int, thing: str) -> str:
+    return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
+# Key numbers of a check, by question.
+
+
+Row = dict[str, Any]
+Tables = Mapping[str, pl.DataFrame]
+
+_COPIES = ("answers", "distinct", "near_pairs", "in_near_pairs")
+_SELF = [f"self_{metric}" for metric in COLUMNS]
+_SCHEMA: dict[str, Any] = {
+    "question_id": pl.String,
+    "sources": pl.Int64,
+    **dict.fromkeys(_COPIES, pl.Int64),
+    "length": pl.Float64,
+    "length_std": pl.Float64,
+    **dict.fromkeys(_SELF, pl.Float64),
+    "agreement": pl.Float64,
+    "note_average": pl.Float64,
+    "note_known": pl.Float64,
+    "all_rules": pl.Float64,
+    "verbatim": pl.Int64,
+    "warnings": pl.String,
+}
+
+
+def summarise(benchmark: Benchmark, tables: Tables) -> pl.DataFrame:
+    """Returns one row per question with key numbers of all tables and `warnings` (empty if there are none).
+
+    Columns: `question_id`, `sources`, `answers`, `distinct` texts, `near_pairs` of them and how many texts
+    are `in_near_pairs`; mean `length` and `length_std`; the means of the self-scores (`self_…`); `agreement`,
+    the lowest mean of Fluency and Truthfulness of one source's answers against another (null for a single
+    source); the example answer's `note_average`, and `note_known`, the share of its n-grams known to the
+    source that knows most; `all_rules`, the share of answers that satisfy all rules; `verbatim`, the number
+    of answers of runs found verbatim in the set (null without runs). Thresholds for warnings:
+    `concerns.LIMITS`.
+    """
+    parts = {
+        name: _summary_rows_by_question(table)
+        for name, table in tables.items()
+        if "question_id" in table
+    }
+    rows = []
+    for question in benchmark:
+        found = {name: part.get(question.id, []) for name, part in parts.items()}
+        backtracking = benchmark.helpfulness(question).backtracking
+        remarks = "; ".join(concerns_about(found, benchmark.settings, backtracking))
+        numbers = {
+            **_summary_answer_counts(found),
+            **_summary_lengths(found),
+            **_summary_scores(found),
+            **_summary_shares(found),
+        }
+        rows.append({"question_id": question.id, **numbers, "warnings": remarks})
+    return pl.DataFrame(rows, schema=_SCHEMA)
+
+
+def _summary_rows_by_question(table: pl.DataFrame) -> dict[str, list[Row]]:
+    rows: dict[str, list[Row]] = {}
+    for row in table.iter_rows(named=True):
+        rows.setdefault(row["question_id"], []).append(row)
+    return rows
+
+
+def _summary_answer_counts(found: Mapping[str, list[Row]]) -> Row:
+    [copies] = found["near_duplicates"]
+    verbatim = None
+    if "contamination" in found:
+        verbatim = sum(row["verbatim"] for row in found["contamination"])
+    counts = {name: copies[name] for name in _COPIES}
+    return {"sources": len(found["lengths"]), **counts, "verbatim": verbatim}
+
+
+def _summary_lengths(found: Mapping[str, list[Row]]) -> Row:
+    """Combine the means and standard deviations of all sources."""
+    rows = found["lengths"]
+    total = sum(row["answers"] for row in rows)
+    mean = math.fsum(row["mean"] * row["answers"] for row in rows) / total
+    squares = ((row["std"] ** 2 + (row["mean"] - mean) ** 2) * row["answers"] for row in rows)
+    return {"length": mean, "length_std": math.sqrt(math.fsum(squares) / total)}
+
+
+def _summary_scores(found: Mapping[str, list[Row]]) -> Row:
+    means = {
+        name: _summary_mean([row[metric] for row in found["self_scores"]])
+        for name, metric in zip(_SELF, COLUMNS, strict=True)
+    }
+    others = [row["both"] for row in found["sources"] if row["source"] != row["against"]]
+    return {**means, "agreement": min(others, default=None)}
+
+
+def _summary_mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def _summary_shares(found: Mapping[str, list[Row]]) -> Row:
+    notes = found["coverage"]
+    known = [row["known"] for row in notes if row["known"] is not None]
+    [together] = [row for row in found["rules"] if row["rule"] is None and row["source"] is None]
+    return {
+        "note_average": notes[0]["average"],
+        "note_known": max(known, default=None),
+        "all_rules": together["share"],
+    }
+
+
+# The most important findings about a whole set, as sentences.
 
 
 def findings(tables: Tables, summary: pl.DataFrame, unit: Unit) -> list[str]:
