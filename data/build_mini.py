@@ -27,7 +27,7 @@ from pfgen_rs.references.config import read_config
 from pfgen_rs.references.grammar import QuestionGrammar, load
 from pfgen_rs.references.outlines import Outline
 from pfgen_rs.references.pipeline import build
-from pfgen_rs.references.writing import PROVENANCE
+from pfgen_rs.references.built import PROVENANCE
 from sample_runs import RUNS, Material
 
 DATA = Path(__file__).resolve().parent

@@ -34,7 +34,7 @@ from pfgen_rs import (
     load_benchmark,
     score_file,
 )
-from pfgen_rs.cli import build_check
+from pfgen_rs.cli import build
 from pfgen_rs.drawing import style
 from pfgen_rs.references.check import check
 from pfgen_rs.references.check.answers import (
@@ -45,7 +45,7 @@ from pfgen_rs.references.check.answers import (
     rules,
     similar_pairs,
 )
-from pfgen_rs.references.check.report import TITLES, check_report_markdown
+from pfgen_rs.references.check.report import TITLES, report_markdown
 from pfgen_rs.references.check.runs import (
     contamination,
     run_means,
@@ -602,7 +602,7 @@ def hostile() -> Benchmark:
 
 
 def test_nothing_acts_on_the_page() -> None:
-    page = check_report_markdown(check(hostile()))
+    page = report_markdown(check(hostile()))
     for acting in ("\x1b", "<script", "\u202e", "**", "[x]", "`", "&amp;am", "http:"):
         assert acting not in page
     for block in page.split("\n\n"):
@@ -612,7 +612,7 @@ def test_nothing_acts_on_the_page() -> None:
 
 def test_a_lone_surrogate_does_not_break_the_page() -> None:
     found = check(hostile())
-    page = check_report_markdown(dataclasses.replace(found, findings=["a\ud800b", *found.findings]))
+    page = report_markdown(dataclasses.replace(found, findings=["a\ud800b", *found.findings]))
     assert "a&#92;ud800b" in page
     page.encode()
 
@@ -651,7 +651,7 @@ def test_plots_are_an_extra(
 # The command.
 
 app = typer.Typer()
-app.command("check")(build_check.check)
+app.command("check")(build.check)
 
 
 @app.command("other")

@@ -16,7 +16,6 @@ from pfgen_rs.cli import process, streams
 from pfgen_rs.cli.score_arguments import PlainScore
 from pfgen_rs.cli.score_output import report_gaps, show_results
 from pfgen_rs.io import patterns
-from pfgen_rs.io.heap import return_large_pieces, share_heap
 from pfgen_rs.io.remote.storage import Storage
 from pfgen_rs.metrics.settings import Chosen
 from pfgen_rs.runs.resumable import Job
@@ -55,8 +54,6 @@ def loaded_for_job(
     early: EarlyScorers | None = None,
 ) -> Benchmark:
     """Load a benchmark that is in use until the process ends."""
-    share_heap()
-    return_large_pieces()
     loaded = load_for_scores(benchmark, settings, early)
     gc.freeze()  # excludes it from garbage collection
     return loaded

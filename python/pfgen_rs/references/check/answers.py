@@ -1,4 +1,4 @@
-"""Shared by all parts of the check: progress, coded answers, and reproducible means."""
+"""Tables about the answers of a set: lengths, near-duplicates, coverage of example answers, keyword rules."""
 
 from __future__ import annotations
 
@@ -45,14 +45,12 @@ def means(frame: pl.DataFrame, keys: Sequence[str], columns: Sequence[str]) -> p
     """
     groups = frame.group_by(keys, maintain_order=True).agg(columns)
     return groups.with_columns(
-        pl.Series(
-            name, [_check_step_mean(values) for values in groups.get_column(name)], dtype=pl.Float64
-        )
+        pl.Series(name, [_mean(values) for values in groups.get_column(name)], dtype=pl.Float64)
         for name in columns
     )
 
 
-def _check_step_mean(values: pl.Series) -> float | None:
+def _mean(values: pl.Series) -> float | None:
     known = values.drop_nulls()
     return math.fsum(known) / len(known) if len(known) else None
 
@@ -66,7 +64,7 @@ def coded_answers(benchmark: Benchmark, question: Question) -> dict[str, list[st
     }
 
 
-# The lengths of the reference answers.
+# Lengths.
 
 
 def lengths(benchmark: Benchmark) -> pl.DataFrame:
@@ -114,7 +112,7 @@ def length_histogram(benchmark: Benchmark) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-# Identical and nearly identical answers to a question.
+# Near-duplicates.
 
 
 _ROUNDING = 1e-9
@@ -164,7 +162,7 @@ def near_duplicates(
     """
     counts, pairs = [], []
     for question in tracked(list(benchmark), "near-duplicates", progress):
-        places = _first_duplicate_places(question)
+        places = _first_places(question)
         texts = list(places)
         coded = benchmark.coder.encode(texts).to_list()
         found = similar_pairs(coded, n=n, threshold=threshold)
@@ -181,7 +179,7 @@ def near_duplicates(
     )
 
 
-def _first_duplicate_places(question: Question) -> dict[str, tuple[str, int]]:
+def _first_places(question: Question) -> dict[str, tuple[str, int]]:
     """Map each distinct text to the source and number of its first occurrence."""
     places: dict[str, tuple[str, int]] = {}
     for source, answers in question.answers.items():
@@ -206,20 +204,18 @@ def similar_pairs(texts: Sequence[str], *, n: int = 5, threshold: float = 0.9) -
     sets = [frozenset(text[i : i + n] for i in range(len(text) - n + 1)) for text in texts]
     pairs = [
         SimilarPair(similarity, *sorted(pair))
-        for pair in _candidate_duplicate_pairs(sets, threshold)
-        if (similarity := _near_duplicate_similarity(sets[pair[0]], sets[pair[1]])) >= threshold
+        for pair in _candidates(sets, threshold)
+        if (similarity := _similarity(sets[pair[0]], sets[pair[1]])) >= threshold
     ]
     return sorted(pairs, key=lambda pair: (-pair.similarity, pair.one, pair.other))
 
 
-def _near_duplicate_similarity(one: frozenset[str], other: frozenset[str]) -> float:
+def _similarity(one: frozenset[str], other: frozenset[str]) -> float:
     both = len(one & other)
     return both / (len(one) + len(other) - both)
 
 
-def _candidate_duplicate_pairs(
-    sets: Sequence[frozenset[str]], threshold: float
-) -> Iterator[tuple[int, int]]:
+def _candidates(sets: Sequence[frozenset[str]], threshold: float) -> Iterator[tuple[int, int]]:
     """Yield each pair of sets that may reach the threshold once."""
     frequency = Counter(chain.from_iterable(sets))
     rarity = {gram: rank for rank, (gram, _) in enumerate(reversed(frequency.most_common()))}
@@ -239,7 +235,7 @@ def _candidate_duplicate_pairs(
                 yield other, number
 
 
-# How well a set covers the example answers of its questions.
+# Example answers.
 
 
 def coverage(benchmark: Benchmark, *, progress: CheckProgress | None = None) -> pl.DataFrame:
@@ -255,7 +251,7 @@ def coverage(benchmark: Benchmark, *, progress: CheckProgress | None = None) -> 
     rows = [
         row
         for question in tracked(list(benchmark), "example answers", progress)
-        for row in _coverage_of_question(benchmark, question)
+        for row in _covered(benchmark, question)
     ]
     return pl.DataFrame(rows, schema=_coverage_schema(benchmark))
 
@@ -272,7 +268,7 @@ def _coverage_schema(benchmark: Benchmark) -> dict[str, Any]:
     }
 
 
-def _coverage_of_question(benchmark: Benchmark, question: Question) -> list[dict[str, Any]]:
+def _covered(benchmark: Benchmark, question: Question) -> list[dict[str, Any]]:
     note = benchmark.coder.one(question.note)
     rows: list[dict[str, Any]] = [
         {"question_id": question.id, "source": source, "length": len(note)}
@@ -298,7 +294,7 @@ def _covered_shares(
     settings = benchmark.settings
     lengths = range(settings.min_n, settings.max_n + 1)
     frequencies = {
-        n: _coverage_frequencies(index, note, n, place) for n in {*lengths, settings.truthfulness_n}
+        n: _frequencies(index, note, n, place) for n in {*lengths, settings.truthfulness_n}
     }
     every = [frequency for n in lengths for frequency in frequencies[n]]
     size = list(index.answer_counts.values())[place]
@@ -307,13 +303,13 @@ def _covered_shares(
         for frequency in frequencies[settings.truthfulness_n]
     ]
     return {
-        "known": _coverage_share([frequency > 0 for frequency in every]),
-        **{f"known_{n}": _coverage_share([df > 0 for df in frequencies[n]]) for n in lengths},
-        "common": _coverage_share(common),
+        "known": _share([frequency > 0 for frequency in every]),
+        **{f"known_{n}": _share([df > 0 for df in frequencies[n]]) for n in lengths},
+        "common": _share(common),
     }
 
 
-def _coverage_frequencies(index: NgramIndex, text: str, n: int, place: int) -> list[int]:
+def _frequencies(index: NgramIndex, text: str, n: int, place: int) -> list[int]:
     """Returns the document frequencies of a text's distinct n-grams within one source."""
     grams = list(dict.fromkeys(text[i : i + n] for i in range(len(text) - n + 1)))
     if not grams:
@@ -322,11 +318,11 @@ def _coverage_frequencies(index: NgramIndex, text: str, n: int, place: int) -> l
     return frequencies
 
 
-def _coverage_share(values: list[bool]) -> float | None:
+def _share(values: list[bool]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-# How many reference answers satisfy each keyword rule.
+# Keyword rules.
 
 
 RARE = 0.5
@@ -353,14 +349,14 @@ def rules(benchmark: Benchmark, *, progress: CheckProgress | None = None) -> pl.
     rows = [
         row
         for question in tracked(list(benchmark), "rules", progress)
-        for row in _rules_of_question(
+        for row in _rule_rows(
             question.id, question.rules, benchmark.helpfulness(question), question.answers
         )
     ]
     return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
 
 
-def _rules_of_question(
+def _rule_rows(
     question_id: str,
     parsed: Sequence[Rule],
     helpfulness: Helpfulness,
@@ -372,12 +368,10 @@ def _rules_of_question(
     rows: list[tuple[Any, ...]] = []
     for source, matrix in parts:
         for number, (rule, column) in enumerate(zip(parsed, matrix.T, strict=True)):
-            about = (number, _label_in_rules_check(rule), rule.importance)
-            rows.append((question_id, *about, source, *_counts_of_rules_met(column, source)))
+            about = (number, _label(rule), rule.importance)
+            rows.append((question_id, *about, source, *_counts(column, source)))
         about_all = (None, "all rules", None)
-        rows.append(
-            (question_id, *about_all, source, *_counts_of_rules_met(matrix.all(axis=1), source))
-        )
+        rows.append((question_id, *about_all, source, *_counts(matrix.all(axis=1), source)))
     return rows
 
 
@@ -393,7 +387,7 @@ def _rules_met(helpfulness: Helpfulness, answers: Sequence[str], count: int) -> 
     return np.array(rows, dtype=np.bool_).reshape(len(answers), count)
 
 
-def _counts_of_rules_met(met: Any, source: str | None) -> tuple[int, int, float, str | None]:
+def _counts(met: Any, source: str | None) -> tuple[int, int, float, str | None]:
     share = int(met.sum()) / len(met)
     remark = None
     if source is None and (share < RARE or share == 1):
@@ -401,10 +395,10 @@ def _counts_of_rules_met(met: Any, source: str | None) -> tuple[int, int, float,
     return len(met), int(met.sum()), share, remark
 
 
-def _label_in_rules_check(rule: Rule) -> str:
+def _label(rule: Rule) -> str:
     """Returns a rule's name or, if it has none, its patterns."""
     if rule.name is not None:
         return rule.name
     if rule.kind == "t":
         return rule.pattern
-    return "(" + f" {rule.kind} ".join(map(_label_in_rules_check, rule.parts)) + ")"
+    return "(" + f" {rule.kind} ".join(map(_label, rule.parts)) + ")"

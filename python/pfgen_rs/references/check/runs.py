@@ -1,4 +1,4 @@
-"""Runs scored with the set under check, held in memory."""
+"""Runs scored with the set under check and with smaller sets, and answers of theirs that are in the set."""
 
 from __future__ import annotations
 
@@ -60,18 +60,18 @@ def score_known(
         score_file(path, benchmark, threads=threads, **{**reading, "skip_bad_lines": True})
         for path in tracked(paths, "scoring runs", progress)
     ]
-    names = _unique_run_names(results)
+    names = _unique_names(results)
     responses = pl.concat(
         result.frame.select(pl.lit(name, dtype=pl.String).alias("run"), pl.all())
         for name, result in zip(names, results, strict=True)
     )
     left_out = {
-        name: _unknown_run_questions(result) for name, result in zip(names, results, strict=True)
+        name: _unknown_questions(result) for name, result in zip(names, results, strict=True)
     }
     return responses, left_out
 
 
-def _unknown_run_questions(result: Result) -> Counter[str]:
+def _unknown_questions(result: Result) -> Counter[str]:
     """Count the responses that were left out, by question; raises the first error of any other kind."""
     for problem in result.problems:
         if not isinstance(problem, UnknownQuestionError):
@@ -79,7 +79,7 @@ def _unknown_run_questions(result: Result) -> Counter[str]:
     return Counter(str(problem.question) for problem in result.problems)
 
 
-def _unique_run_names(results: Sequence[Result]) -> list[str]:
+def _unique_names(results: Sequence[Result]) -> list[str]:
     names = [result.name for result in results]
     return [
         f"{name} ({result.path})" if names.count(name) > 1 else name
@@ -102,7 +102,7 @@ def run_means(responses: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-# How the scores of runs change with smaller sets.
+# Smaller sets.
 
 
 SIZES = (50, 100, 200, 500)
@@ -122,7 +122,7 @@ def shrunk(benchmark: Benchmark, size: int, *, seed: int = 0, draw: int = 0) -> 
         dataclasses.replace(
             question,
             answers={
-                source: _answers_after_shrinking(question, source, size, f"{seed}:{draw}")
+                source: _kept_answers(question, source, size, f"{seed}:{draw}")
                 for source in question.sources
             },
         )
@@ -131,9 +131,7 @@ def shrunk(benchmark: Benchmark, size: int, *, seed: int = 0, draw: int = 0) -> 
     return Benchmark(questions, "", benchmark.settings)
 
 
-def _answers_after_shrinking(
-    question: Question, source: str, size: int, stream: str
-) -> tuple[str, ...]:
+def _kept_answers(question: Question, source: str, size: int, stream: str) -> tuple[str, ...]:
     answers = question.answers[source]
     # Only the sequence of `random()` is guaranteed to stay the same in all versions of Python.
     rng = random.Random(f"{stream}:{question.id}:{source}")  # noqa: S311 - a sample, no secret
@@ -160,7 +158,7 @@ def shrinking_runs(
     """
     largest = max(len(answers) for question in benchmark for answers in question.answers.values())
     steps = [(size, draw) for size in sorted(set(sizes)) if size < largest for draw in range(draws)]
-    tables = [_shrinking_draw_placed(run_means(responses), None, None)]
+    tables = [_placed(run_means(responses), None, None)]
     for size, draw in tracked(steps, "shrinking", progress):
         smaller = shrunk(benchmark, size, seed=seed, draw=draw)
         io.interruptibly(partial(smaller.prepare, threads=threads))
@@ -168,11 +166,11 @@ def shrinking_runs(
             responses.get_column("question_id"), responses.get_column("answer"), threads=threads
         )
         scores.insert_column(0, responses.get_column("run"))
-        tables.append(_shrinking_draw_placed(run_means(scores), size, draw))
+        tables.append(_placed(run_means(scores), size, draw))
     return pl.concat(tables)
 
 
-def _shrinking_draw_placed(means: pl.DataFrame, size: int | None, draw: int | None) -> pl.DataFrame:
+def _placed(means: pl.DataFrame, size: int | None, draw: int | None) -> pl.DataFrame:
     return means.select(
         pl.lit(size, dtype=pl.Int64).alias("size"),
         pl.lit(draw, dtype=pl.Int64).alias("draw"),
@@ -194,7 +192,7 @@ def shrinking(by_run: pl.DataFrame) -> pl.DataFrame:
             size,
             draw,
             metric,
-            *_shrinking_rank_agreement(whole[metric].to_list(), part[metric].to_list()),
+            *_agreement(whole[metric].to_list(), part[metric].to_list()),
         )
         for (size, draw), part in smaller.group_by(["size", "draw"], maintain_order=True)
         for metric in SCORES
@@ -210,7 +208,7 @@ def shrinking(by_run: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _shrinking_rank_agreement(
+def _agreement(
     whole: list[float], part: list[float]
 ) -> tuple[int, float | None, float | None, float, float]:
     differences = [abs(x - y) for x, y in zip(whole, part, strict=True)]
@@ -223,7 +221,7 @@ def _shrinking_rank_agreement(
     )
 
 
-# Answers of runs found in the set: a sign that a model was trained on it, or wrote it.
+# Answers of runs that are in the set: a sign that a model was trained on it, or wrote it.
 
 
 STRETCH = 50
@@ -269,16 +267,14 @@ def contamination(
     present = [question for question in benchmark if question.id in asked]
     for question in tracked(present, "contamination", progress):
         places, stretches = (
-            _contamination_answer_places(question),
-            _contamination_stretches(question, stretch),
+            _places(question),
+            _stretches(question, stretch),
         )
         runs = asked[question.id].group_by(["run"], maintain_order=True)
         for (run,), part in runs:
             answers = [answer.strip() for answer in part.get_column("answer")]
             found = [answer for answer in answers if answer in places]
-            copied = sum(
-                _holds_contamination_stretch(answer, stretches, stretch) for answer in answers
-            )
+            copied = sum(_holds(answer, stretches, stretch) for answer in answers)
             shares = (len(found) / len(answers), copied / len(answers))
             counts.append((run, question.id, len(answers), len(found), copied, *shares))
             distinct = list(dict.fromkeys(found))
@@ -289,7 +285,7 @@ def contamination(
     )
 
 
-def _contamination_answer_places(question: Question) -> Mapping[str, tuple[str, int]]:
+def _places(question: Question) -> Mapping[str, tuple[str, int]]:
     """Map each stripped reference answer to its first place; empty ones do not count as copied."""
     places: dict[str, tuple[str, int]] = {}
     for source, answers in question.answers.items():
@@ -299,7 +295,7 @@ def _contamination_answer_places(question: Question) -> Mapping[str, tuple[str, 
     return places
 
 
-def _contamination_stretches(question: Question, length: int) -> frozenset[str]:
+def _stretches(question: Question, length: int) -> frozenset[str]:
     return frozenset(
         answer[i : i + length]
         for answers in question.answers.values()
@@ -308,5 +304,5 @@ def _contamination_stretches(question: Question, length: int) -> frozenset[str]:
     )
 
 
-def _holds_contamination_stretch(answer: str, stretches: frozenset[str], length: int) -> bool:
+def _holds(answer: str, stretches: frozenset[str], length: int) -> bool:
     return any(answer[i : i + length] in stretches for i in range(len(answer) - length + 1))

@@ -1,4 +1,12 @@
-"""Correlation of two lists of numbers, in plain Python, since there are only as many as runs."""
+"""Scores of reference answers against the other answers of their question, and of sources against each other.
+
+An answer scored against a set it belongs to matches itself, so all of its n-grams are known; self-scores
+leave that out exactly (see `leave_one_out`). The baseline (Fluency's divisor) remains that of the whole set,
+since it only scales the scores.
+
+The paper examines whether scores depend on the model that wrote the references (Imajo et al. 2025, section
+4.1, "stability of reference answer sets", and figure 3) by scoring with each source on its own.
+"""
 
 from __future__ import annotations
 
@@ -26,21 +34,19 @@ def pearson(one: Sequence[float], other: Sequence[float]) -> float | None:
     """Returns Pearson's correlation; `None` for fewer than three pairs or if either list is constant."""
     if len(one) < FEWEST:
         return None
-    first, second = _centred_for_correlation(one), _centred_for_correlation(other)
-    spread = math.sqrt(_correlation_scalar_product(first, first)) * math.sqrt(
-        _correlation_scalar_product(second, second)
-    )
+    first, second = _centred(one), _centred(other)
+    spread = math.sqrt(_product(first, first)) * math.sqrt(_product(second, second))
     if not spread:
         return None
-    return max(-1.0, min(1.0, _correlation_scalar_product(first, second) / spread))
+    return max(-1.0, min(1.0, _product(first, second) / spread))
 
 
 def spearman(one: Sequence[float], other: Sequence[float]) -> float | None:
     """Returns Spearman's correlation: Pearson's of the ranks, with ties given their mean rank."""
-    return pearson(_correlation_mid_ranks(one), _correlation_mid_ranks(other))
+    return pearson(_mid_ranks(one), _mid_ranks(other))
 
 
-def _centred_for_correlation(values: Sequence[float]) -> list[float]:
+def _centred(values: Sequence[float]) -> list[float]:
     mean = math.fsum(values) / len(values)
     # The mean of equal numbers may be off by a rounding error, so that they would seem to vary.
     if min(values) == max(values):
@@ -48,11 +54,11 @@ def _centred_for_correlation(values: Sequence[float]) -> list[float]:
     return [value - mean for value in values]
 
 
-def _correlation_scalar_product(one: Sequence[float], other: Sequence[float]) -> float:
+def _product(one: Sequence[float], other: Sequence[float]) -> float:
     return math.fsum(x * y for x, y in zip(one, other, strict=True))
 
 
-def _correlation_mid_ranks(values: Sequence[float]) -> list[float]:
+def _mid_ranks(values: Sequence[float]) -> list[float]:
     ordered = sorted(values)
     first: dict[float, int] = {}
     count: dict[float, int] = {}
@@ -62,12 +68,7 @@ def _correlation_mid_ranks(values: Sequence[float]) -> list[float]:
     return [first[value] + (count[value] - 1) / 2 for value in values]
 
 
-# Reference answers scored against the other answers of their question.
-#
-# An answer scored against a set it belongs to matches itself, so all of its n-grams are known. This module
-# removes that contribution exactly. If an n-gram of the answer has the document frequency `df` among the `N`
-# answers of its source, it has `df - 1` among the other `N - 1`; nothing else changes, so no index needs to be
-# rebuilt. The baseline (Fluency's divisor) remains that of the whole set, since it only scales the scores.
+# Self-scores.
 
 
 Floats = NDArray[np.float64]
@@ -91,15 +92,13 @@ def self_scores(
             "answers can be scored against the rest of their set only with the variant 'pfgen-bench'"
         )
     rows = [
-        _self_scores_of_question(benchmark, question, threads)
+        _of_question(benchmark, question, threads)
         for question in tracked(list(benchmark), "self-scores", progress)
     ]
     return pl.concat(rows)
 
 
-def _self_scores_of_question(
-    benchmark: Benchmark, question: Question, threads: int | None
-) -> pl.DataFrame:
+def _of_question(benchmark: Benchmark, question: Question, threads: int | None) -> pl.DataFrame:
     """Score a question's answers against the whole set, and replace the shares of their own sources."""
     places = [
         (source, number)
@@ -115,18 +114,16 @@ def _self_scores_of_question(
         baseline = benchmark.baselines(question)[source]
         values = leave_one_out(answers, baseline, benchmark.settings)
         for metric, value in zip(BY_SOURCE, values, strict=True):
-            shares[share_name(metric, source)][rows] = _rounded_self_scores(
-                value / len(question.sources), 6
-            )
+            shares[share_name(metric, source)][rows] = _rounded(value / len(question.sources), 6)
         first += len(answers)
     sources = pl.Series("source", [source for source, _ in places], dtype=pl.String)
     place = [sources, pl.Series("answer", [number for _, number in places], dtype=pl.Int64)]
-    return _self_score_table(benchmark, question, scores, shares).select(
+    return _with_shares(benchmark, question, scores, shares).select(
         "question_id", *place, pl.exclude("question_id")
     )
 
 
-def _self_score_table(
+def _with_shares(
     benchmark: Benchmark, question: Question, scores: pl.DataFrame, shares: dict[str, Floats]
 ) -> pl.DataFrame:
     """Returns `scores` with these shares and the values derived from them."""
@@ -139,7 +136,7 @@ def _self_score_table(
     columns = {
         "fluency": fluency,
         "truthfulness": truthfulness,
-        "average": _rounded_self_scores(average, 5),
+        "average": _rounded(average, 5),
         **shares,
     }
     changed = [pl.Series(name, values, nan_to_null=True) for name, values in columns.items()]
@@ -148,14 +145,11 @@ def _self_score_table(
     return table.insert_column(table.columns.index("average") + 1, whole)
 
 
-def _rounded_self_scores(values: Floats, digits: int) -> Floats:
+def _rounded(values: Floats, digits: int) -> Floats:
     return _native.round_half_even(values, digits)
 
 
-# How well the sources of a set agree with each other.
-#
-# The paper examines whether scores depend on the model that wrote the references (Imajo et al. 2025, section
-# 4.1, "stability of reference answer sets", and figure 3) by scoring with each source on its own.
+# Sources.
 
 
 _PREFIXES = tuple(share_name(metric, "") for metric in BY_SOURCE)
@@ -178,15 +172,13 @@ def sources_compared(benchmark: Benchmark, self_scores: pl.DataFrame) -> pl.Data
         for other in against:
             values = [row[share_name(metric, other)] for metric in BY_SOURCE]
             whole = [None if value is None else value * len(against) for value in values]
-            rows.append(
-                (row["question_id"], row["source"], other, *whole, _mean_over_sources(whole))
-            )
+            rows.append((row["question_id"], row["source"], other, *whole, _mean(whole)))
     numbers = dict.fromkeys([*BY_SOURCE, "both"], pl.Float64)
     schema = {**dict.fromkeys(_KEYS, pl.String), **numbers}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _mean_over_sources(values: list[float | None]) -> float | None:
+def _mean(values: list[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return math.fsum(known) / len(known) if known else None
 
@@ -211,11 +203,11 @@ def sources_by_runs(benchmark: Benchmark, responses: pl.DataFrame) -> pl.DataFra
     names = benchmark.sources
     found = means(responses, ["run", "question_id"], [*BY_SOURCE, *share_names(names)])
     everyone = (*names, None)
-    values = {source: _source_means_by_question(benchmark, found, source) for source in everyone}
+    values = {source: _by_question(benchmark, found, source) for source in everyone}
     rows = []
     for source, other in combinations(everyone, 2):
         common = sorted(values[source].keys() & values[other].keys())
-        one, two = (_source_means_by_run(values[name], common) for name in (source, other))
+        one, two = (_by_run(values[name], common) for name in (source, other))
         questions = len({question for _, question in common})
         rows.append((source, other, questions, len(one), pearson(one, two), spearman(one, two)))
     schema = {
@@ -229,7 +221,7 @@ def sources_by_runs(benchmark: Benchmark, responses: pl.DataFrame) -> pl.DataFra
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _source_means_by_question(
+def _by_question(
     benchmark: Benchmark, found: pl.DataFrame, source: str | None
 ) -> dict[tuple[str, str], float]:
     """Returns means of Fluency and Truthfulness by run and question with the source (`None`: all)."""
@@ -250,9 +242,7 @@ def _source_means_by_question(
     return values
 
 
-def _source_means_by_run(
-    values: dict[tuple[str, str], float], common: list[tuple[str, str]]
-) -> list[float]:
+def _by_run(values: dict[tuple[str, str], float], common: list[tuple[str, str]]) -> list[float]:
     """Returns the mean over questions for each run."""
     runs: dict[str, list[float]] = {}
     for run, question in common:
