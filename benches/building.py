@@ -3,8 +3,8 @@
     python benches/building.py [--quick] [--pool-only] [--json FILE]
 
 Pools are made from a bundled grammar; with PFGEN_CANDIDATES_DIR set (files `Qnn.jsonl.xz`), real answers are
-measured beside them, and take part in the whole build. The largest pool is as large as that of the paper for one
-question; `--pool-only` measures no more, and leaves the rest of FILE as it is.
+measured beside them, and take part in the whole build. The largest pool is as large as that of the paper for
+one question; `--pool-only` measures no more, and leaves the rest of FILE as it is.
 """
 
 from __future__ import annotations
@@ -22,11 +22,9 @@ import building_singletons
 import measures
 import timing
 from measures import Measure
-from pfgen_rs.references import grammar
 
 SEED = 20250613
 MILLION = 1_000_000
-GRAMMAR = building_singletons.GRAMMAR
 CONFIG = """
 candidates = ["candidates.jsonl"]
 out = "set"
@@ -104,7 +102,7 @@ def whole_build(key: str, count: int) -> Measure:
 
 def write_candidates(path: Path, count: int) -> None:
     """Answers of a grammar, a third of them with a slip, and real ones where they are at hand."""
-    question = grammar.load(GRAMMAR)
+    question = building_singletons.question()
     sources = list(question.sources.values())
     rng = random.Random(SEED)
     folder = os.environ.get("PFGEN_CANDIDATES_DIR")

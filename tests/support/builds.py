@@ -10,9 +10,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from grammar import load
 from helpers import TIMEOUT, environment
 from pfgen_rs.references.config import BuildConfig, Duplicates, Length, Rules, Select, Singletons
-from pfgen_rs.references.grammar import load
 from places import ROOT
 
 __all__ = [

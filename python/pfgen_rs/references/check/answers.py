@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
@@ -55,6 +55,11 @@ def _mean(values: pl.Series) -> float | None:
     return math.fsum(known) / len(known) if len(known) else None
 
 
+def table(rows: Iterable[Sequence[Any]], **columns: type) -> pl.DataFrame:
+    """Returns rows as a table with columns of these types: `str`, `int` or `float`."""
+    return pl.DataFrame(list(rows), schema=columns, orient="row")
+
+
 def coded_answers(benchmark: Benchmark, question: Question) -> dict[str, list[str]]:
     """Returns the coded answers of each source; if the unit is the character, the answers themselves."""
     coder = benchmark.coder
@@ -82,17 +87,17 @@ def lengths(benchmark: Benchmark) -> pl.DataFrame:
             middle = found[(len(found) - 1) // 2]
             numbers = (len(found), mean, math.sqrt(variance), found[0], middle, found[-1])
             rows.append((question.id, source, *numbers))
-    schema = {
-        "question_id": pl.String,
-        "source": pl.String,
-        "answers": pl.Int64,
-        "mean": pl.Float64,
-        "std": pl.Float64,
-        "min": pl.Int64,
-        "median": pl.Int64,
-        "max": pl.Int64,
-    }
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return table(
+        rows,
+        question_id=str,
+        source=str,
+        answers=int,
+        mean=float,
+        std=float,
+        min=int,
+        median=int,
+        max=int,
+    )
 
 
 def length_histogram(benchmark: Benchmark) -> pl.DataFrame:
@@ -103,37 +108,13 @@ def length_histogram(benchmark: Benchmark) -> pl.DataFrame:
         for source, answers in coded_answers(benchmark, question).items()
         for length, count in sorted(Counter(map(len, answers)).items())
     ]
-    schema = {
-        "question_id": pl.String,
-        "source": pl.String,
-        "length": pl.Int64,
-        "answers": pl.Int64,
-    }
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return table(rows, question_id=str, source=str, length=int, answers=int)
 
 
 # Near-duplicates.
 
 
 _ROUNDING = 1e-9
-_COUNTS = {
-    "question_id": pl.String,
-    "answers": pl.Int64,
-    "distinct": pl.Int64,
-    "near_pairs": pl.Int64,
-    "in_near_pairs": pl.Int64,
-    "largest": pl.Float64,
-}
-_PAIRS = {
-    "question_id": pl.String,
-    "similarity": pl.Float64,
-    "source": pl.String,
-    "answer": pl.Int64,
-    "text": pl.String,
-    "other_source": pl.String,
-    "other_answer": pl.Int64,
-    "other_text": pl.String,
-}
 
 
 class SimilarPair(NamedTuple):
@@ -174,8 +155,26 @@ def near_duplicates(
             one, other = texts[pair.one], texts[pair.other]
             pairs.append((question.id, pair.similarity, *places[one], one, *places[other], other))
     return (
-        pl.DataFrame(counts, schema=_COUNTS, orient="row"),
-        pl.DataFrame(pairs, schema=_PAIRS, orient="row"),
+        table(
+            counts,
+            question_id=str,
+            answers=int,
+            distinct=int,
+            near_pairs=int,
+            in_near_pairs=int,
+            largest=float,
+        ),
+        table(
+            pairs,
+            question_id=str,
+            similarity=float,
+            source=str,
+            answer=int,
+            text=str,
+            other_source=str,
+            other_answer=int,
+            other_text=str,
+        ),
     )
 
 
@@ -326,17 +325,6 @@ def _share(values: list[bool]) -> float | None:
 
 
 RARE = 0.5
-_SCHEMA: dict[str, Any] = {
-    "question_id": pl.String,
-    "rule": pl.Int64,
-    "label": pl.String,
-    "importance": pl.Float64,
-    "source": pl.String,
-    "answers": pl.Int64,
-    "met": pl.Int64,
-    "share": pl.Float64,
-    "remark": pl.String,
-}
 
 
 def rules(benchmark: Benchmark, *, progress: CheckProgress | None = None) -> pl.DataFrame:
@@ -353,7 +341,18 @@ def rules(benchmark: Benchmark, *, progress: CheckProgress | None = None) -> pl.
             question.id, question.rules, benchmark.helpfulness(question), question.answers
         )
     ]
-    return pl.DataFrame(rows, schema=_SCHEMA, orient="row")
+    return table(
+        rows,
+        question_id=str,
+        rule=int,
+        label=str,
+        importance=float,
+        source=str,
+        answers=int,
+        met=int,
+        share=float,
+        remark=str,
+    )
 
 
 def _rule_rows(

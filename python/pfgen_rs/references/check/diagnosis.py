@@ -18,6 +18,7 @@ from pfgen_rs.references.check.answers import (
     lengths,
     near_duplicates,
     rules,
+    table,
 )
 from pfgen_rs.references.check.findings import findings, summarise
 from pfgen_rs.references.check.report import Check
@@ -100,8 +101,7 @@ def _left_out(counts: Mapping[str, Mapping[str, int]]) -> pl.DataFrame:
         for run, found in counts.items()
         for question, answers in found.items()
     ]
-    schema = {"run": pl.String, "question": pl.String, "answers": pl.Int64}
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return table(rows, run=str, question=str, answers=int)
 
 
 def _of_set(

@@ -19,7 +19,7 @@ from pfgen_rs.errors import SettingsError, UnknownQuestionError
 from pfgen_rs.io import patterns
 from pfgen_rs.metrics.names import COLUMNS
 from pfgen_rs.questions.question import Question
-from pfgen_rs.references.check.answers import CheckProgress, means, tracked
+from pfgen_rs.references.check.answers import CheckProgress, means, table, tracked
 from pfgen_rs.references.check.scores import pearson, spearman
 from pfgen_rs.runs.result import Result
 
@@ -225,22 +225,6 @@ def _agreement(
 
 
 STRETCH = 50
-_COUNTS = {
-    "run": pl.String,
-    "question_id": pl.String,
-    "answers": pl.Int64,
-    "verbatim": pl.Int64,
-    "stretch": pl.Int64,
-    "share_verbatim": pl.Float64,
-    "share_stretch": pl.Float64,
-}
-_EXAMPLES = {
-    "run": pl.String,
-    "question_id": pl.String,
-    "source": pl.String,
-    "answer": pl.Int64,
-    "text": pl.String,
-}
 
 
 def contamination(
@@ -280,8 +264,17 @@ def contamination(
             distinct = list(dict.fromkeys(found))
             examples += [(run, question.id, *places[text], text) for text in distinct[:shown]]
     return (
-        pl.DataFrame(counts, schema=_COUNTS, orient="row"),
-        pl.DataFrame(examples, schema=_EXAMPLES, orient="row"),
+        table(
+            counts,
+            run=str,
+            question_id=str,
+            answers=int,
+            verbatim=int,
+            stretch=int,
+            share_verbatim=float,
+            share_stretch=float,
+        ),
+        table(examples, run=str, question_id=str, source=str, answer=int, text=str),
     )
 
 

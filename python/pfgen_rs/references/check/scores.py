@@ -24,7 +24,7 @@ from pfgen_rs.errors import SettingsError
 from pfgen_rs.metrics.names import BY_SOURCE, share_name, share_names
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.question import Question
-from pfgen_rs.references.check.answers import CheckProgress, coded_answers, means, tracked
+from pfgen_rs.references.check.answers import CheckProgress, coded_answers, means, table, tracked
 from pfgen_rs.references.leave_one_out import leave_one_out
 
 FEWEST = 3  # two points always lie on a line
@@ -210,15 +210,9 @@ def sources_by_runs(benchmark: Benchmark, responses: pl.DataFrame) -> pl.DataFra
         one, two = (_by_run(values[name], common) for name in (source, other))
         questions = len({question for _, question in common})
         rows.append((source, other, questions, len(one), pearson(one, two), spearman(one, two)))
-    schema = {
-        "source": pl.String,
-        "other": pl.String,
-        "questions": pl.Int64,
-        "runs": pl.Int64,
-        "pearson": pl.Float64,
-        "spearman": pl.Float64,
-    }
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return table(
+        rows, source=str, other=str, questions=int, runs=int, pearson=float, spearman=float
+    )
 
 
 def _by_question(
