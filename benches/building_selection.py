@@ -21,14 +21,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+import building_singletons
 import measures
 import timing
 from measures import Measure
 from pfgen_rs import _native, load_benchmark
-from pfgen_rs.references import grammar
 from pfgen_rs.references.selection import select
 
-GRAMMAR = Path(__file__).resolve().parent.parent / "data" / "mini" / "grammar" / "Q01.toml"
 SEED = 20250613
 POOL, COUNT, LONGEST = 30_000, 1_000, 10
 SECONDS, ROUNDS, SUBSETS = 5.0, 3, 20
@@ -61,7 +60,7 @@ def pools(size: int) -> Iterator[tuple[str, list[str]]]:
 def made(size: int) -> list[str]:
     """Distinct answers of all authors of a grammar, with up to three wrong characters each."""
     rng = random.Random(SEED)
-    authors = list(grammar.load(GRAMMAR).sources.values())
+    authors = list(building_singletons.question().sources.values())
     characters = sorted({c for author in authors for _ in range(20) for c in author.sample(rng)})
     found: dict[str, None] = {}
     while len(found) < size:

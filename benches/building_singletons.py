@@ -24,8 +24,10 @@ import polars as pl
 import measures
 import timing
 from measures import Measure
-from pfgen_rs.references import grammar
 from pfgen_rs.references.singletons import singletons
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "data"))
+import grammar
 
 VARIABLE = "PFGEN_CANDIDATES_DIR"
 GRAMMAR = Path(__file__).resolve().parent.parent / "data" / "mini" / "grammar" / "Q01.toml"
@@ -58,10 +60,15 @@ def main() -> None:
         print("\n".join(measures.lines(measured)), flush=True)
 
 
+def question() -> grammar.QuestionGrammar:
+    """A question of the bundled set, with the grammars of its authors."""
+    return grammar.load(GRAMMAR)
+
+
 def made(count: int) -> list[str]:
     """Answers of a grammar's sources, half of them with a slip."""
     rng = random.Random(SEED)
-    sources = list(grammar.load(GRAMMAR).sources.values())
+    sources = list(question().sources.values())
     drawn = [source.sample(rng) for source in sources for _ in range(count // 10)]
     return [slipped(rng.choice(drawn), rng) for _ in range(count)]
 

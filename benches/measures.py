@@ -73,6 +73,7 @@ ASKED = {
         "openai engine: delay of a run if one task is put off for a minute", "s", 1, 0.5
     ),
     "whole_build": Asked("whole build, one question, a million candidates", "s", 60, 25),
+    "paper_pool": Asked("whole build, one question, three million: peak memory", "MB", 8000, 2000),
 }
 
 

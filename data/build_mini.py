@@ -21,13 +21,13 @@ from pathlib import Path
 import bundle
 import made
 import quality
+from grammar import QuestionGrammar, load
 from made import generator, shuffled
 from pfgen_rs.errors import BenchmarkError, PfgenError
+from pfgen_rs.questions.files import PROVENANCE
 from pfgen_rs.references.config import read_config
-from pfgen_rs.references.grammar import QuestionGrammar, load
 from pfgen_rs.references.outlines import Outline
 from pfgen_rs.references.pipeline import build
-from pfgen_rs.references.writing import PROVENANCE
 from sample_runs import RUNS, Material
 
 DATA = Path(__file__).resolve().parent

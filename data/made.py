@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from pfgen_rs.references.grammar import Grammar
+from grammar import Grammar
 
 __all__ = [
     "KINDS",

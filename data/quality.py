@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from pfgen_rs.references.provenance import model_counts
+from pfgen_rs.references.built import model_counts
 
 __all__ = ["Quality", "qualities", "table"]
 

@@ -13,9 +13,9 @@ import pytest
 
 import build_mini
 import bundle
+from grammar import QuestionGrammar, load, loads
 from pfgen_rs import Settings, load_benchmark
 from pfgen_rs.errors import BenchmarkError
-from pfgen_rs.references.grammar import QuestionGrammar, load, loads
 from places import ROOT
 from quality import qualities, table
 

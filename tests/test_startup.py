@@ -137,7 +137,6 @@ COMMANDS = [
     command.split()
     for command in (
         "build",
-        "build accept-rules",
         "build check",
         "build run",
         "build suggest-rules",
@@ -172,7 +171,7 @@ def test_the_command_line_without_a_command_loads_no_command(arguments: list[str
 
 def test_help_of_commands_needs_no_data() -> None:
     names = loaded_by(*([*command, "--help"] for command in COMMANDS))
-    assert {"pfgen_rs.cli.score", "pfgen_rs.cli.build_check"} <= names
+    assert {"pfgen_rs.cli.score", "pfgen_rs.cli.build"} <= names
     assert not names & {*DATA, "jinja2", "platformdirs"}
 
 

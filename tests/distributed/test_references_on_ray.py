@@ -1,4 +1,4 @@
-"""Building on Ray: the files of a build on one machine, and shards of a question in tasks."""
+"""Building on Ray: the files of a build on one machine, and a worker that dies."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import polars as pl
 import pytest
 
 from builds import IDS, ROWS, files, prepare
 from pfgen_rs.errors import BuildError, ConfigError, InputError, SettingsError
 from pfgen_rs.references.candidates import Input
-from pfgen_rs.references.config import BuildConfig, Select, Singletons
-from pfgen_rs.references.distributed import RayTasks, build_on_ray, build_question
-from pfgen_rs.references.outlines import read_outlines
+from pfgen_rs.references.config import BuildConfig, Select
+from pfgen_rs.references.on_ray import build_on_ray
 from pfgen_rs.references.pipeline import build
 
 ray: Any = pytest.importorskip("ray")
@@ -98,39 +96,20 @@ def test_errors_write_nothing(prepared: BuildConfig) -> None:
     assert not prepared.path(prepared.out).exists()
 
 
-def test_shards_in_tasks_and_a_worker_that_dies(prepared: BuildConfig, tmp_path: Path) -> None:
-    outline = read_outlines(prepared.path(prepared.questions))[0]
-    own = pl.DataFrame([row for row in ROWS if row["question"] == outline.question])
-    config = replace(prepared, singletons=Singletons(at_least=0))
-    expected = build_question([own], outline, config, threads=1)
-    shards = [ray.put(own[at : at + 200]) for at in range(0, own.height, 200)]
-    found = build_question(shards, outline, config, tasks=RayTasks(), threads=1)
-    assert (found.answers, found.reports) == (expected.answers, expected.reports)
-
-    class Killing(RayTasks):
-        """Ends the worker of every tenth task when that runs for the first time."""
-
-        calls = 0
-
-        def run(self, function: Any, *arguments: Any) -> Any:
-            self.calls += 1
-            if self.calls % 10:
-                return super().run(function, *arguments)
-            mark = tmp_path / f"killed-{self.calls}"
-            return super().run(dying_once, str(mark), function, *arguments)
-
-    tasks = Killing()
-    found = build_question(shards, outline, config, tasks=tasks, threads=1)
-    assert (found.answers, found.reports) == (expected.answers, expected.reports)
-    assert len(list(tmp_path.glob("killed-*"))) == tasks.calls // 10 > 3
-    with pytest.raises(InputError, match="shard 1: no column 'answer'"):
-        build_question([own, pl.DataFrame({"a": [1]})], outline, config, tasks=RayTasks())
+def test_a_worker_that_dies(prepared: BuildConfig, tmp_path: Path) -> None:
+    prepared = prepared.with_changes(name="one set")
+    expected, inputs = built_here(prepared)
+    mark = str(tmp_path / "killed")
+    rows = dataset(ROWS).map_batches(dying_once, fn_args=(mark,), batch_format="pyarrow")
+    built = build_on_ray(rows, prepared, order="line", inputs=inputs)
+    assert files(built.folder) == expected
+    assert Path(mark).exists()
 
 
-def dying_once(mark: str, function: Any, *arguments: Any) -> Any:
+def dying_once(table: Any, mark: str) -> Any:
     """Ends its process unless the file `mark` is there."""
     if not Path(mark).exists():
         Path(mark).touch()
         time.sleep(0.1)
         os.kill(os.getpid(), signal.SIGKILL)
-    return function(*arguments)
+    return table

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
 from pfgen_rs.errors import ConfigError
 from pfgen_rs.references.config import (
-    STEPS,
     BuildConfig,
     Duplicates,
     Length,
@@ -21,6 +20,7 @@ from pfgen_rs.references.config import (
     read_config,
 )
 from pfgen_rs.references.outlines import Outline, numbered_outlines, read_outlines
+from pfgen_rs.references.step import STEPS
 from places import DOCS
 
 WHOLE = """
@@ -76,9 +76,21 @@ def test_the_configuration_of_the_page(tmp_path: Path) -> None:
     )
 
 
+def test_the_page_has_every_step_and_option() -> None:
+    page = DOCS / "how-to" / "build-configuration.md"
+    [text] = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    sections = re.split(r"^\[(\w+)\]$", text, flags=re.MULTILINE)
+    described = dict(zip(sections[1::2], sections[2::2], strict=True))
+    assert list(described) == list(STEPS)
+    elsewhere = {"min_n", "max_n"}
+    for name, step in STEPS.items():
+        options = {each.name for each in fields(step.options)} - elsewhere
+        assert options == {option for option in options if option in described[name]}
+
+
 def test_what_a_file_leaves_out(tmp_path: Path) -> None:
     config = read_config(config_file(tmp_path, LEAST))
-    assert config.steps == STEPS
+    assert config.steps == tuple(STEPS)
     assert config.length == Length(target=100, count=30_000, share=0.2, deviation=None)
     assert config.select.count == 1_000
     assert (config.singletons.n, config.duplicates.keep, config.unit) == (5, "once", "character")

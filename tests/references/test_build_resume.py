@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import tomllib
@@ -18,12 +19,11 @@ import pytest
 from builds import CONFIG, ROWS, STEPS, command, files, prepare, write_lines
 from pfgen_rs import load_benchmark
 from pfgen_rs.errors import BuildError
-from pfgen_rs.references import steps
+from pfgen_rs.references import step as registry
 from pfgen_rs.references.config import BuildConfig, Select
-from pfgen_rs.references.funnel import StepReport
 from pfgen_rs.references.pipeline import Built, build
 from pfgen_rs.references.pool import State
-from pfgen_rs.references.steps import Context, Step
+from pfgen_rs.references.step import Context, Run, StepReport
 
 TOO_MANY = CONFIG.replace("count = 40", "count = 1_000").replace("2_000", "0")
 """Asks for more answers than are left: the build fails after its last step."""
@@ -52,7 +52,7 @@ def test_killed_and_resumed(prepared: BuildConfig, point: str) -> None:
     assert not (prepared.folder / "set" / "provenance.json").exists()
     done = (prepared.folder / "log").read_text(encoding="utf-8").split()
     (prepared.folder / "log").write_text("", encoding="utf-8")
-    resumed = command(prepared.folder, "--resume")
+    resumed = command(prepared.folder)
     assert resumed.returncode == 0, resumed.stderr
     again = Counter((prepared.folder / "log").read_text(encoding="utf-8").split())
     finished = Counter(done) if not point.startswith("before") else Counter(done[:-1])
@@ -67,7 +67,7 @@ def test_what_was_left_by_another_build_is_not_used(prepared: BuildConfig) -> No
     killed = command(prepared.folder, POINT="after length", SIGNAL=KILL)
     assert killed.returncode == -signal.SIGKILL
     write_lines(prepared.folder / "candidates.jsonl", ROWS[::-1])
-    resumed = command(prepared.folder, "--resume")
+    resumed = command(prepared.folder)
     assert resumed.returncode == 0, resumed.stderr
     expected = files(build(replace(prepared, out="whole")).folder)
     assert files(prepared.folder / "set")["Q14.json"] == expected["Q14.json"]
@@ -82,18 +82,21 @@ def test_damaged_checkpoints(prepared: BuildConfig, name: str) -> None:
     assert killed.returncode == -signal.SIGKILL
     [path] = (prepared.folder / ".set.pfgen-rs" / "questions" / "Q03").glob(name)
     path.write_bytes(path.read_bytes()[:100])
-    resumed = command(prepared.folder, "--resume")
+    resumed = command(prepared.folder)
     assert resumed.returncode == 2
-    assert "is damaged: build without --resume" in resumed.stderr
+    [told] = re.findall(r"is damaged: remove (.*) to make it anew", resumed.stderr)
+    shutil.rmtree(told)
     assert command(prepared.folder).returncode == 0
+    expected = files(build(replace(prepared, out="whole", name="set")).folder)
+    assert files(prepared.folder / "set")["Q03.json"] == expected["Q03.json"]
 
 
 def test_the_way_on_is_told(prepared: BuildConfig) -> None:
     done = command(prepared.folder, "--question", "Q03", POINT="after length", SIGNAL="2")
     assert done.returncode == 130
-    assert ".set.pfgen-rs: run the same command with --resume to continue" in done.stderr
+    assert ".set.pfgen-rs: run the same command again to continue" in done.stderr
     (prepared.folder / "candidates.jsonl").write_text("{", encoding="utf-8")
-    refused = command(prepared.folder, "--resume")
+    refused = command(prepared.folder)
     assert refused.returncode == 2
     assert "candidates.jsonl, line 1" in refused.stderr
     assert work(prepared).is_dir()  # the error has nothing to do with what is finished
@@ -104,10 +107,7 @@ def test_what_would_fail_again_is_not_advised(prepared: BuildConfig) -> None:
     failed = command(prepared.folder, config=TOO_MANY)
     assert failed.returncode == 2
     assert "run the same command" not in failed.stderr
-    assert (
-        "or allow fewer answers (--allow-fewer); --resume reuses the finished steps"
-        in failed.stderr
-    )
+    assert "or allow fewer answers (--allow-fewer): finished steps are reused" in failed.stderr
 
 
 # Other settings.
@@ -118,15 +118,15 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     """Counts the steps that run."""
     counts: Counter[str] = Counter()
 
-    def counted(name: str, step: Step) -> Step:
-        def run(state: State, context: Context) -> tuple[State, StepReport]:
+    def counted(name: str, real: Run) -> Run:
+        def run(state: State, settings: Any, context: Context) -> tuple[State, StepReport]:
             counts[name] += 1
-            return step(state, context)
+            return real(state, settings, context)
 
         return run
 
-    for name, step in steps.STEPS.items():
-        monkeypatch.setitem(steps.STEPS, name, counted(name, step))
+    for name, step in registry.STEPS.items():
+        monkeypatch.setitem(registry.STEPS, name, replace(step, run=counted(name, step.run)))
     return counts
 
 
@@ -134,17 +134,15 @@ def config_of(prepared: BuildConfig, text: str, **changes: Any) -> BuildConfig:
     return BuildConfig.from_dict(tomllib.loads(text), prepared.folder).with_changes(**changes)
 
 
-def fail(
-    prepared: BuildConfig, text: str = TOO_MANY, *, resume: bool = True, **changes: Any
-) -> None:
+def fail(prepared: BuildConfig, text: str = TOO_MANY, **changes: Any) -> None:
     """Build as far as too few answers are left."""
     with pytest.raises(BuildError, match="expected 1,000"):
-        build(config_of(prepared, text, **changes), resume=resume, threads=1)
+        build(config_of(prepared, text, **changes), threads=1)
 
 
 def go_on(prepared: BuildConfig, text: str = TOO_MANY, **changes: Any) -> Built:
     config = config_of(prepared, text, allow_fewer=True, **changes)
-    return build(config, resume=True, threads=1)
+    return build(config, threads=1)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +168,7 @@ def go_on(prepared: BuildConfig, text: str = TOO_MANY, **changes: Any) -> Built:
 def test_steps_are_repeated_from_the_first_that_changes(
     prepared: BuildConfig, ran: Counter[str], change: tuple[str, str], repeated: tuple[str, ...]
 ) -> None:
-    fail(prepared, resume=False)
+    fail(prepared)
     assert ran == dict.fromkeys(STEPS, 2)
     ran.clear()
     text = TOO_MANY.replace(*change)
@@ -191,7 +189,7 @@ def test_a_number_to_select_only_concerns_lengths_that_need_it(
     assert fail_with(replace(config, select=Select(9_000, proposals=0))) == kept
     assert ran == {"select": 2}  # all are needed, as before
     ran.clear()
-    fewer = build(replace(config, select=Select(40, proposals=0)), resume=True)
+    fewer = build(replace(config, select=Select(40, proposals=0)))
     assert ran == {"length": 2, "consensus": 2, "select": 2}
     assert all(len(answers) == 40 for q in fewer.questions for answers in q.answers.values())
 
@@ -199,7 +197,7 @@ def test_a_number_to_select_only_concerns_lengths_that_need_it(
 def fail_with(config: BuildConfig) -> str:
     """Returns the counts of a build that leaves too few answers."""
     with pytest.raises(BuildError) as raised:
-        build(config, resume=True, threads=1)
+        build(config, threads=1)
     return str(raised.value).partition(": ")[2].partition(" left")[0]
 
 
@@ -227,7 +225,7 @@ def test_one_question_and_all_share_their_steps(
     ran.clear()
     go_on(prepared, only=("Q14",))
     assert ran == {}
-    assert "keeps finished steps of other questions for --resume" in caplog.text
+    assert "keeps finished steps of other questions for later builds" in caplog.text
     shutil.rmtree(prepared.folder / "set")
     go_on(prepared)
     assert ran == dict.fromkeys(STEPS, 1)  # of Q14, whose work is gone
@@ -238,10 +236,9 @@ def test_other_work_is_kept_until_a_build_succeeds(
     prepared: BuildConfig, ran: Counter[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     other = TOO_MANY.replace("seed = 7", 'seed = 7\nnormalise.without = ["wave-dash"]')
-    fail(prepared, resume=False)
+    fail(prepared)
+    fail(prepared, other)
     assert not caplog.messages
-    fail(prepared, other, resume=False)
-    assert "has finished steps of an earlier build, which --resume would reuse" in caplog.text
     ran.clear()
     fail(prepared)
     fail(prepared, other)
@@ -289,10 +286,10 @@ def test_standard_input_is_told_apart_by_its_contents(
     """Steps of other candidates are not taken for those of what was piped in later."""
     config = replace(prepared, candidates=("-",), select=Select(1_000, proposals=0))
     results = []
-    for rows, resume in ((ROWS, False), (ROWS[:1_000], False), (ROWS[:1_000], True)):
+    for rows in (ROWS, ROWS[:1_000], ROWS[:1_000]):
         content = "".join(json.dumps(row) + "\n" for row in rows).encode()
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
         with pytest.raises(BuildError) as raised:
-            build(config, resume=resume)
+            build(config)
         results.append(str(raised.value))
     assert results[0] != results[1] == results[2]

@@ -16,16 +16,14 @@ from typing import Any
 
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
 from builds import COMMAND, CONFIG, ROWS, STEPS, files, prepare, write_lines
 from helpers import TIMEOUT, environment, pfgen
 from pfgen_rs import Settings, load_benchmark
 from pfgen_rs.errors import BuildError, ConfigError, OutputError, UnknownQuestionError
-from pfgen_rs.references.check import check
+from pfgen_rs.references.built import model_counts
 from pfgen_rs.references.config import BuildConfig, Duplicates, Length, Rules, Select, Singletons
 from pfgen_rs.references.pipeline import Built, build
-from pfgen_rs.references.provenance import model_counts
 
 
 @pytest.fixture
@@ -97,21 +95,6 @@ def test_names_of_models_are_not_repeated(prepared: BuildConfig) -> None:
     read = model_counts(found)
     mine = Counter(row["model"] for row in rows if row["question"] == rows[0]["question"])
     assert mine in [counts[0] for counts in read.values()]
-
-
-def test_earlier_provenance_files_are_read(prepared: BuildConfig) -> None:
-    """Files of the version that repeated the names at every step."""
-    old = {
-        "settings": {"unit": "character"},
-        "questions": {
-            "Q03": {"models": {"a": 3, "b": 2}, "steps": [{"models": {"b": 2}}, {"models": {}}]}
-        },
-    }
-    assert model_counts(old) == {"Q03": [{"a": 3, "b": 2}, {"b": 2}, {}]}
-    built = build(prepared)
-    expected = check(built.folder).summary
-    (built.folder / "provenance.json").write_text(json.dumps(old), encoding="utf-8")
-    assert_frame_equal(check(built.folder).summary, expected)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ import pytest
 
 import made
 import timing
+from grammar import load
 from pfgen_rs import load_benchmark
-from pfgen_rs.references.grammar import load
 from places import ROOT
 
 MILLION = 1_000_000

@@ -34,24 +34,33 @@ from pfgen_rs import (
     load_benchmark,
     score_file,
 )
-from pfgen_rs.cli import build_check
+from pfgen_rs.cli import build
 from pfgen_rs.drawing import style
 from pfgen_rs.references.check import check
-from pfgen_rs.references.check.contamination import contamination
-from pfgen_rs.references.check.correlation import pearson, spearman
-from pfgen_rs.references.check.coverage import coverage
-from pfgen_rs.references.check.lengths import length_histogram, lengths
-from pfgen_rs.references.check.near_duplicates import near_duplicates, similar_pairs
-from pfgen_rs.references.check.plots import TITLES
-from pfgen_rs.references.check.report import check_report_markdown
-from pfgen_rs.references.check.rules import rules
-from pfgen_rs.references.check.scored_runs import run_means, scored_runs
-from pfgen_rs.references.check.self_scores import self_scores
-from pfgen_rs.references.check.shrinking import shrinking, shrinking_runs, shrunk
-from pfgen_rs.references.check.sources import (
+from pfgen_rs.references.check.answers import (
+    coverage,
+    length_histogram,
+    lengths,
+    near_duplicates,
+    rules,
+    similar_pairs,
+)
+from pfgen_rs.references.check.report import TITLES, report_markdown
+from pfgen_rs.references.check.runs import (
+    contamination,
+    run_means,
+    scored_runs,
+    shrinking,
+    shrinking_runs,
+    shrunk,
+)
+from pfgen_rs.references.check.scores import (
+    pearson,
+    self_scores,
     sources_by_runs,
     sources_compared,
     sources_overall,
+    spearman,
 )
 from pfgen_rs.references.leave_one_out import leave_one_out, truthfulness_without_itself
 from places import ROOT
@@ -593,7 +602,7 @@ def hostile() -> Benchmark:
 
 
 def test_nothing_acts_on_the_page() -> None:
-    page = check_report_markdown(check(hostile()))
+    page = report_markdown(check(hostile()))
     for acting in ("\x1b", "<script", "\u202e", "**", "[x]", "`", "&amp;am", "http:"):
         assert acting not in page
     for block in page.split("\n\n"):
@@ -603,7 +612,7 @@ def test_nothing_acts_on_the_page() -> None:
 
 def test_a_lone_surrogate_does_not_break_the_page() -> None:
     found = check(hostile())
-    page = check_report_markdown(dataclasses.replace(found, findings=["a\ud800b", *found.findings]))
+    page = report_markdown(dataclasses.replace(found, findings=["a\ud800b", *found.findings]))
     assert "a&#92;ud800b" in page
     page.encode()
 
@@ -642,7 +651,7 @@ def test_plots_are_an_extra(
 # The command.
 
 app = typer.Typer()
-app.command("check")(build_check.check)
+app.command("check")(build.check)
 
 
 @app.command("other")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pfgen_rs import BenchmarkError, InputError
-from pfgen_rs.references.ng_rules import (
+from pfgen_rs.references.rules import (
     AnswerRule,
     AnswerRules,
     parse_answer_rules,

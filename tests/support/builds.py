@@ -10,9 +10,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from grammar import load
 from helpers import TIMEOUT, environment
 from pfgen_rs.references.config import BuildConfig, Duplicates, Length, Rules, Select, Singletons
-from pfgen_rs.references.grammar import load
 from places import ROOT
 
 __all__ = [
@@ -107,7 +107,8 @@ def files(folder: Path) -> dict[str, bytes]:
 COMMAND = """
 import os, signal, sys
 from pfgen_rs import cli
-from pfgen_rs.references import checkpoints, gathering, steps, writing
+from dataclasses import replace
+from pfgen_rs.references import built, candidates, checkpoints, step
 end = lambda: os.kill(os.getpid(), int(os.environ["SIGNAL"]))
 point = os.environ.get("POINT", "")
 
@@ -118,30 +119,30 @@ def saved(self, key, state, report, real=checkpoints.Checkpoints.save):
     if point == f"after {report.step}":
         end()
 
-def gathered(record, found, real=gathering.save_gathered):
+def gathered(record, found, real=candidates.save_gathered):
     if point == "before gathered":
         end()
     real(record, found)
     if point == "after gathered":
         end()
 
-def written(path, content, real=writing.write_atomic):
+def written(path, content, real=built.write_atomic):
     if point == "writing" and path.name == "Q14.json":
         end()
     real(path, content)
 
-def step(name, real):
-    def run(state, context):
+def logged(name, real):
+    def run(state, settings, context):
         with open(os.environ["LOG"], "a") as log:
             log.write(name + "\\n")
-        return real(state, context)
+        return real(state, settings, context)
     return run
 
 checkpoints.Checkpoints.save = saved
-gathering.save_gathered = gathered
-writing.write_atomic = written
-for name, real in list(steps.STEPS.items()):
-    steps.STEPS[name] = step(name, real)
+candidates.save_gathered = gathered
+built.write_atomic = written
+for name, real in list(step.STEPS.items()):
+    step.STEPS[name] = replace(real, run=logged(name, real.run))
 cli.main()
 """
 CONFIG = """

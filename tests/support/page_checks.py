@@ -14,8 +14,8 @@ from pfgen_rs.judge.dialogues.fields import read_fields
 from pfgen_rs.judge.pairs import read_pairs
 from pfgen_rs.judge.prompts import read_prompts
 from pfgen_rs.references.config import read_config
-from pfgen_rs.references.ng_rules import read_answer_rules
 from pfgen_rs.references.outlines import read_outlines
+from pfgen_rs.references.rules import read_answer_rules
 from pfgen_rs.report.site.model_facts import read_facts
 from pfgen_rs.studies.model_names import read_aliases
 from shell_lines import programs, statements

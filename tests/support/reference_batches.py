@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import polars as pl
 
-from pfgen_rs.references.batches import Batches
+from pfgen_rs.references.pool import Batches
 
 __all__ = ["cut"]
 

@@ -1,24 +1,31 @@
-"""`pfgen-rs build CONFIG`: builds a set of reference answers from candidates."""
+"""`pfgen-rs build`: builds sets of reference answers from candidates, and checks sets."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import build_check, build_rules, loading, options, output, progress_log
+from pfgen_rs.cli import loading, options, output, process, progress_log
+from pfgen_rs.cli.scoring_options import ReadingOptions
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
-    from pfgen_rs.references.pipeline import Built
-    from pfgen_rs.references.writing import BuiltQuestion
+    from rich.console import RenderableType
+
+    from pfgen_rs.references.built import Built, BuiltQuestion
+    from pfgen_rs.references.check import Check
+    from pfgen_rs.references.check.answers import CheckProgress
 
 __all__ = ["app"]
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
 _LEAST = 64 << 20
+_CONTINUE = "run the same command again to continue"
 
 
 class _Build(loading.Group):
@@ -34,7 +41,7 @@ class _Build(loading.Group):
 app = loading.group("Build sets of reference answers from candidates, and check sets.", cls=_Build)
 
 
-def _build_memory_size(text: str) -> int:
+def _memory_size(text: str) -> int:
     match = re.fullmatch(r"([0-9]{1,12})\s*([KMG]?I?)B?", text.strip().upper())
     if match is None or match[2] not in _UNITS:
         raise typer.BadParameter(f"invalid size {text!r}: expected a size such as 4GB or 512MiB")
@@ -64,17 +71,13 @@ def run(
     memory: Annotated[
         str, typer.Option(metavar="SIZE", help="Memory limit, such as 4GB.")
     ] = "4GiB",
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Reuse the finished steps of a build that did not complete."),
-    ] = False,
     output_format: options.Format = options.JsonFormat.TABLE,
     threads: options.Threads = None,
 ) -> None:
     """Build a set: normalise, filter and select candidates, and write question files.
 
     The same candidates, configuration and seed produce the same files. `provenance.json` beside them records
-    what happened to every answer.
+    what happened to every answer. Finished steps of a build that did not complete are reused.
 
     Example: `pfgen-rs build my-set.toml --memory 4GB`
     """
@@ -87,28 +90,23 @@ def run(
         seed=seed,
         allow_fewer=allow_fewer or None,
     )
-    size = _build_memory_size(memory)
-    kept = output.resumable(lambda: work_folder(changed), "done", output.RESUME)
+    size = _memory_size(memory)
+    kept = output.resumable(lambda: work_folder(changed), "done", _CONTINUE)
     logged = progress_log.logged("pfgen_rs.references", output.warn)
     with kept, logged, output.building() as progress:
-        built = build(changed, memory=size, threads=threads, resume=resume, progress=progress)
+        built = build(changed, memory=size, threads=threads, progress=progress)
     for each in built.inputs:
         if each.left_out:
             output.warn(f"{each.name}: skipped {counted(each.left_out, 'line')}")
     for question in built.left_out:
         output.warn(f"question {question.outline.question_id}: skipped, because no answer is left")
     if output_format is options.JsonFormat.JSON:
-        output.emit_json(_rows_of_build(built))
+        output.emit_json(_json_rows(built))
     else:
-        _show_build(built)
+        _show(built)
 
 
-app.command("suggest-rules")(build_rules.suggest_rules)
-app.command("accept-rules")(build_rules.accept_rules)
-app.command("check")(build_check.check)
-
-
-def _rows_of_build(built: Built) -> list[dict[str, Any]]:
+def _json_rows(built: Built) -> list[dict[str, Any]]:
     return [
         {
             "question_id": question.outline.question_id,
@@ -124,7 +122,7 @@ def _rows_of_build(built: Built) -> list[dict[str, Any]]:
     ]
 
 
-def _show_build(built: Built) -> None:
+def _show(built: Built) -> None:
     steps = [report.step for report in built.questions[0].reports]
     names = ["candidates", *steps, "lengths"]
     table = output.new_table("question", *names, numbers=names)
@@ -133,11 +131,176 @@ def _show_build(built: Built) -> None:
         table.add_row(
             output.cell(question.outline.question_id),
             *(output.cell(f"{count:,}") for count in counts),
-            output.cell(_shown_build_lengths(question)),
+            output.cell(_lengths(question)),
         )
     output.show(table, output.cell(str(built.folder)))
 
 
-def _shown_build_lengths(question: BuiltQuestion) -> str:
+def _lengths(question: BuiltQuestion) -> str:
     """Returns the mean length and its standard deviation of each source."""
     return ", ".join(f"{each.mean:.1f} ±{each.std:.1f}" for each in question.lengths.values())
+
+
+@app.command("suggest-rules")
+def suggest_rules(
+    config: Annotated[
+        Path, typer.Argument(metavar="CONFIG", help="Configuration file that lists the candidates.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="List to write (CSV; default: standard output)."),
+    ] = None,
+    top: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Number of places per question.")
+    ] = 20,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--question", metavar="ID", help="Only this question; repeatable."),
+    ] = None,
+) -> None:
+    """List places where candidates contradict each other in numbers and names.
+
+    What most answers say is a hint, not a proof: read the list, and write rules against what is wrong.
+
+    Example: `pfgen-rs build suggest-rules my-set.toml --out contradictions.csv`
+    """
+    from pfgen_rs.io import write_atomic
+    from pfgen_rs.io.table_writer import csv_text
+    from pfgen_rs.references.config import read_config
+    from pfgen_rs.references.contradictions import review_list
+
+    changed = read_config(config).with_changes(only=tuple(only) if only else None)
+    with output.building() as progress:
+        listed = review_list(
+            changed,
+            top=top,
+            progress=lambda source, read: progress(source.path, "reading", read, source.size or 0),
+        )
+    if out is None:
+        output.emit(csv_text(listed))
+    else:
+        write_atomic(out, csv_text(listed).encode())
+        places = listed.n_unique(["question_id", "before", "after"]) if len(listed) else 0
+        output.emit(f"wrote {counted(places, 'place')} to {out}\n")
+
+
+# Columns of the summary for which a terminal has room, and their headings.
+_HEADINGS = {
+    "question_id": "question",
+    "answers": "answers",
+    "near_pairs": "near pairs",
+    "length": "length",
+    "self_fluency": "fluency",
+    "self_truthfulness": "truthfulness",
+    "self_helpfulness": "helpfulness",
+    "agreement": "agreement",
+    "note_average": "example",
+    "warnings": "warnings",
+}
+
+
+@app.command("check")
+@options.with_options(ReadingOptions, "reading", without=("run_field", "skip_bad_lines"))
+def check(
+    benchmark: Annotated[
+        str,
+        typer.Argument(metavar="SET", help="A folder of question files, or a benchmark's name."),
+    ],
+    reading: ReadingOptions,
+    run: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--run",
+            metavar="FILE|DIR",
+            help="Run to score with the set and with subsets of it (repeatable; a quoted glob is "
+            "expanded). Correlations need three runs.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Folder for all tables (CSV), a report (check.md) and plots (SVG)."
+        ),
+    ] = None,
+    unit: options.UnitOption = None,
+    output_format: options.Format = options.JsonFormat.TABLE,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random subsets.")] = 0,
+    threads: options.Threads = None,
+) -> None:
+    """Diagnose a set of reference answers.
+
+    For each question, the table shows its answers' scores against the other answers (fluency, truthfulness,
+    helpfulness), how well its sources agree (agreement), the score of its example answer, and warnings.
+    Warnings do not change the exit code.
+
+    For example:
+
+    - `pfgen-rs build check my-set`
+
+    - `pfgen-rs build check my-set --run 'runs/*' --out checked`
+    """
+    from pfgen_rs.drawing.style import available
+    from pfgen_rs.references.check import check as check_set
+
+    loaded = options.load(benchmark, unit)
+    with _check_progress() as progress, progress_log.logged("pfgen_rs", output.warn):
+        checked = check_set(
+            loaded,
+            run or (),
+            seed=seed,
+            threads=threads,
+            progress=progress,
+            **reading.arguments(),
+        )
+    if out is not None:
+        checked.to_dir(out)
+        if not available():
+            output.warn(
+                "no plots were written, because matplotlib is missing: pip install 'pfgen_rs[plots]'"
+            )
+    if output_format is options.JsonFormat.JSON:
+        output.emit_json(
+            {
+                "signature": checked.signature,
+                "findings": checked.findings,
+                "questions": checked.summary.to_dicts(),
+            }
+        )
+    else:
+        output.show(*_check_lines(checked))
+
+
+@contextmanager
+def _check_progress() -> Iterator[CheckProgress]:
+    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
+
+    name = TextColumn("{task.description}", markup=False)
+    process.interrupt_reads()
+    with output.progress(SpinnerColumn(), name, BarColumn(), MofNCompleteColumn()) as bar:
+        task = bar.add_task("preparing", total=None)
+
+        def told(doing: str, done: int, total: int) -> None:
+            bar.update(task, description=doing, completed=done, total=total)
+
+        yield told
+
+
+def _check_lines(checked: Check) -> list[RenderableType]:
+    summary = checked.summary.select([*_HEADINGS, "length_std"])
+    numbers = [_HEADINGS[name] for name in _HEADINGS if summary.schema[name].is_numeric()]
+    table = output.new_table(*_HEADINGS.values(), numbers=numbers)
+    for row in summary.iter_rows(named=True):
+        spread = row.pop("length_std")
+        shown = {name: _shown(name, value) for name, value in row.items()}
+        shown["length"] += f" ±{spread:.1f}"
+        table.add_row(*map(output.cell, shown.values()))
+    lines = [output.cell(f"- {finding}") for finding in checked.findings]
+    return [table, *lines, output.cell(checked.signature)]
+
+
+def _shown(name: str, value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.1f}" if name == "length" else f"{value:.3f}"
+    return str(value)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from pfgen_rs.benchmark import Benchmark, load_for_scores
 from pfgen_rs.cli import process, streams
 from pfgen_rs.cli.score_output import report_gaps, show_results
-from pfgen_rs.io.heap import return_large_pieces, share_heap
 from pfgen_rs.metrics.settings import Chosen
 from pfgen_rs.runs.resumable import Job
 
@@ -27,8 +26,6 @@ def loaded_for_job(
     settings: Chosen = None,
 ) -> Benchmark:
     """Load a benchmark that is in use until the process ends."""
-    share_heap()
-    return_large_pieces()
     loaded = load_for_scores(benchmark, settings)
     gc.freeze()  # excludes it from garbage collection
     return loaded

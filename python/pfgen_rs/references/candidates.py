@@ -1,26 +1,32 @@
-"""Reading candidate answers, and sorting them into one pool per question."""
+"""The candidates of a build in one pool per question: sorted now, or as an earlier build left them.
+
+In the working folder of a build, `questions/ID/candidates-KEY` is the pool of a question, and
+`gathered-KEY.json` has the inputs, questions and counts; it is written last.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import os
+import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import polars as pl
 
-from pfgen_rs import io
-from pfgen_rs.errors import ConfigError, InputError, UnknownQuestionError
-from pfgen_rs.io import Chunk, Options, Reading, Source
+from pfgen_rs import _native, io
+from pfgen_rs.errors import ConfigError, InputError, UnknownQuestionError, unreadable
+from pfgen_rs.io import Chunk, Options, Reading, Source, write_atomic, writing_failed
 from pfgen_rs.io.patterns import expand
+from pfgen_rs.io.system import put_in_place
+from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints, key_of
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.outlines import Outline, numbered_outlines
-from pfgen_rs.references.pool import PoolWriter
-
-__all__ = ["Gathered", "Input", "gather", "input_files"]
+from pfgen_rs.references.pool import PoolWriter, damaged
 
 _ADVICE = (
     "set fields.question in the configuration to use another one",
@@ -55,7 +61,7 @@ class Gathered:
         current = {each.question_id: each for each in outlines or ()}
         questions = [
             (current.get(outline.question_id, outline), count)
-            for outline, count in _only_gathered(self.questions, only)
+            for outline, count in _only(self.questions, only)
         ]
         return replace(self, questions=questions)
 
@@ -89,13 +95,13 @@ def gather(
         tokens=config.unit == "token",
         advice=_ADVICE,
     )
-    sorter = _CandidateSorter(config, outlines, folder, memory)
+    sorter = _Sorter(config, outlines, folder, memory)
     with io.read_ahead(sources, options) as readings:
         inputs = [sorter.take(reading, progress) for reading in readings]
     return Gathered(inputs, sorter.finish())
 
 
-class _CandidateSorter:
+class _Sorter:
     def __init__(
         self,
         config: BuildConfig,
@@ -181,14 +187,14 @@ class _CandidateSorter:
         for writer in self._writers.values():
             writer.flush()
         rows = {question_id: writer.rows for question_id, writer in self._writers.items()}
-        found = [(each, rows.get(each.question_id, 0)) for each in self._outlines]
-        asked = _only_gathered(found, self._config.only)
+        counts = [(each, rows.get(each.question_id, 0)) for each in self._outlines]
+        asked = _only(counts, self._config.only)
         if not rows:
             raise InputError("no candidates")
         return asked
 
 
-def _only_gathered(
+def _only(
     questions: Sequence[tuple[Outline, int]], only: Sequence[str]
 ) -> list[tuple[Outline, int]]:
     """Returns the questions with these ids, or all of them; raises `ConfigError` for an unknown id."""
@@ -199,3 +205,143 @@ def _only_gathered(
             raise ConfigError(f"unknown question {name!r}: expected one of {shown}")
     asked = set(only) or known
     return [each for each in questions if each[0].question_id in asked]
+
+
+# Work that later builds reuse.
+
+_RECORD = "gathered-{}.json"
+
+
+def has_gathered(work: Path) -> bool:
+    """Whether the candidates of a build have been sorted into pools."""
+    return any(work.glob(_RECORD.format("*")))
+
+
+def question_folder(work: Path, outline: Outline) -> Path:
+    """Returns the folder of a question's pools and steps."""
+    return work / "questions" / outline.question_id
+
+
+def gathered_before(
+    config: BuildConfig, work: Path, sources: Sequence[Source], outlines: Sequence[Outline] | None
+) -> Gathered | None:
+    """Returns what an earlier build gathered from the same files, for these questions or all, if it is left.
+
+    Nothing for standard input, which may have other contents now. Raises `InputError` for unreadable files
+    and `BuildError` for a damaged record.
+    """
+    if any(source.path == "-" for source in sources):
+        return None
+    for only in dict.fromkeys((config.only, ())):
+        gathered = _load(work / _record_name(config, sources, outlines, only))
+        if gathered is not None and _has_pools(config, work, gathered):
+            return gathered.narrowed(config.only, outlines)
+    return None
+
+
+def gathered_anew(
+    config: BuildConfig,
+    work: Path,
+    sources: Sequence[Source],
+    outlines: Sequence[Outline] | None,
+    *,
+    memory: int,
+    progress: GatherProgress,
+) -> Gathered:
+    """Sort all candidates into pools, replacing equal ones; raises the same errors as `candidates.gather`."""
+    record = work / _record_name(config, sources, outlines, config.only)
+    record.unlink(missing_ok=True)  # first: it stands for the pools
+    pools = work / "gathering"
+    shutil.rmtree(pools, ignore_errors=True)
+    try:
+        gathered = gather(config, sources, outlines, pools, memory=memory, progress=progress)
+        for outline, count in gathered.questions:
+            if count:
+                target = _pool_place(config, work, gathered.inputs, outline)
+                _place_pool(pools / outline.question_id, target)
+    finally:
+        shutil.rmtree(pools, ignore_errors=True)
+    save_gathered(record, gathered)
+    return gathered
+
+
+def save_gathered(record: Path, gathered: Gathered) -> None:
+    """Record that all candidates have been sorted into pools."""
+    questions = [[asdict(outline), count] for outline, count in gathered.questions]
+    data = {"inputs": [asdict(each) for each in gathered.inputs], "questions": questions}
+    write_atomic(record, json.dumps(data, ensure_ascii=False).encode())
+
+
+def _load(record: Path) -> Gathered | None:
+    if not record.is_file():
+        return None
+    try:
+        data = json.loads(record.read_bytes())
+        questions = [(Outline(**outline), count) for outline, count in data["questions"]]
+        return Gathered([Input(**each) for each in data["inputs"]], questions)
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise damaged(record) from error
+
+
+def _record_name(
+    config: BuildConfig,
+    sources: Sequence[Source],
+    outlines: Sequence[Outline] | None,
+    only: Sequence[str],
+) -> str:
+    files = [(source.path, *_file_state(source.path)) for source in sources]
+    asked = None if outlines is None else [(each.question_id, each.question) for each in outlines]
+    folder = str(config.folder.absolute())  # the inputs' names are relative to it
+    return _RECORD.format(key_of(_settings(config), folder, files, asked, sorted(only)))
+
+
+def pool_key(config: BuildConfig, inputs: Sequence[Input], outline: Outline) -> str:
+    """Returns the key of the candidates of one question, by the contents of all files."""
+    contents = [(each.sha1, each.candidates, each.left_out) for each in inputs]
+    return key_of(_settings(config), contents, (outline.question_id, outline.question))
+
+
+def _settings(config: BuildConfig) -> list[Any]:
+    """Returns what sorting depends on besides the files and the questions."""
+    return [
+        _native.__version__,
+        asdict(config.fields),
+        config.source,
+        config.per_source,
+        config.skip_bad_lines,
+        config.unit == "token",
+    ]
+
+
+def _file_state(path: str) -> tuple[int, int]:
+    """Returns the size of a file and the time of its last modification (ns), to detect changes."""
+    if path == "-":
+        return 0, 0
+    try:
+        state = os.stat(path)  # noqa: PTH116
+    except OSError as error:
+        raise InputError(unreadable(error), path=path) from error
+    return state.st_size, state.st_mtime_ns
+
+
+def _has_pools(config: BuildConfig, work: Path, gathered: Gathered) -> bool:
+    return all(
+        _pool_place(config, work, gathered.inputs, outline).is_dir()
+        for outline, count in gathered.questions
+        if count
+    )
+
+
+def _pool_place(config: BuildConfig, work: Path, inputs: Sequence[Input], outline: Outline) -> Path:
+    checkpoints = Checkpoints(question_folder(work, outline))
+    return checkpoints.pool(CANDIDATES, pool_key(config, inputs, outline))
+
+
+def _place_pool(pool: Path, target: Path) -> None:
+    """Move a pool to its question, in place of an equal one of an earlier build."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(target, ignore_errors=True)
+        put_in_place(pool, target)
+    except OSError as error:
+        raise writing_failed(target, error) from error

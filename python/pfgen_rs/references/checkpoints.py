@@ -1,12 +1,16 @@
 """Results of finished steps on disk, which later builds reuse.
 
-They are named by the step and its key (see `step_keys`). A step's arrays are written first and its record
-last, each atomically, so a record implies a finished step. Its pool, which may be that of an earlier step, is
-beside it.
+They are named by the step and its key: a digest of everything that the result depends on. The key of a step
+is made of that of the step before it and of its own settings; the first of a question is that of its
+candidates. Equal keys mean equal results, except for a selection whose budget is in seconds.
+
+A step's arrays are written first and its record last, each atomically: a record implies a finished step. Its
+pool, which may be that of an earlier step, is beside it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -22,15 +26,19 @@ import numpy as np
 from pfgen_rs.errors import BuildError, OutputError
 from pfgen_rs.io import write_atomic, writing_failed
 from pfgen_rs.io.locks import locked_folder
-from pfgen_rs.references.config import STEPS
-from pfgen_rs.references.funnel import StepReport
 from pfgen_rs.references.pool import Pool, State, damaged
-
-__all__ = ["CANDIDATES", "Checkpoints", "finished_steps", "locked", "remove"]
+from pfgen_rs.references.step import STEPS, StepReport
 
 CANDIDATES = "candidates"
 """What the state before the first step is recorded as."""
+_KEY_DIGITS = 20  # 80 bits
 _OTHER_POOLS = 1  # of each step and question, besides those of the build that runs
+
+
+def key_of(*parts: Any) -> str:
+    """Returns the key of what depends on these parts, which are JSON."""
+    content = json.dumps(parts, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()[:_KEY_DIGITS]
 
 
 def finished_steps(folder: Path) -> set[Path]:
@@ -56,11 +64,15 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 class Checkpoints:
-    """The checkpoints of one question, stored in `folder`; `used` are the records loaded or saved so far."""
+    """The checkpoints of one question, stored in `folder`; `used` are the records loaded or saved so far.
+
+    `pruned`: the names of the steps of other builds that `prune` removed.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.used: set[Path] = set()
+        self.pruned: set[str] = set()
 
     def new_pool(self, step: str, key: str) -> Path:
         """Returns the folder for a step's new pool, after removing what is left of the step, if anything."""
@@ -79,12 +91,12 @@ class Checkpoints:
         if not record.is_file():
             return None
         try:
-            found = self._loaded(record)
+            finished = self._loaded(record)
             os.utime(record)  # pools are removed in the order of their last use
         except (OSError, ValueError, LookupError, TypeError, BadZipFile) as error:
             raise damaged(record) from error
         self.used.add(record)
-        return found
+        return finished
 
     def _loaded(self, record: Path) -> tuple[State, StepReport] | None:
         data = json.loads(record.read_bytes())
@@ -110,10 +122,10 @@ class Checkpoints:
         write_atomic(record, json.dumps(data, ensure_ascii=False).encode())
         self.used.add(record)
 
-    def prune(self, *needed: Path) -> set[str]:
+    def prune(self, *needed: Path) -> None:
         """Remove all pools of other builds but the last used of each step, and the steps that need them.
 
-        `needed`: the pools of this build. Returns the names of the removed steps.
+        `needed`: the pools of this build.
         """
         others: dict[str, list[Path]] = {}
         for pool in self._folder.glob("*/"):
@@ -122,29 +134,28 @@ class Checkpoints:
         old = [
             pool
             for pools in others.values()
-            for pool in sorted(pools, key=_checkpoint_use, reverse=True)[_OTHER_POOLS:]
+            for pool in sorted(pools, key=_last_use, reverse=True)[_OTHER_POOLS:]
         ]
-        removed = {pool.name.partition("-")[0] for pool in old}
+        self.pruned |= {pool.name.partition("-")[0] for pool in old}
         for record in self._folder.glob("*.json") if old else ():
-            if self._folder / _checkpoint_pool(record) in old:
-                removed.add(record.name.partition("-")[0])
+            if self._folder / _pool_name(record) in old:
+                self.pruned.add(record.name.partition("-")[0])
                 record.unlink(missing_ok=True)
                 record.with_suffix(".npz").unlink(missing_ok=True)
         for pool in old:
             shutil.rmtree(pool, ignore_errors=True)
-        return removed
 
     def _record(self, step: str, key: str) -> Path:
         return self._folder / f"{step}-{key}.json"
 
 
-def _checkpoint_use(pool: Path) -> float:
+def _last_use(pool: Path) -> float:
     """Returns when a pool was last used, according to the record of the step that made it."""
     record = pool.with_suffix(".json")
     return record.stat().st_mtime if record.is_file() else 0.0
 
 
-def _checkpoint_pool(record: Path) -> str:
+def _pool_name(record: Path) -> str:
     try:
         return str(json.loads(record.read_bytes())["pool"])
     except (OSError, ValueError, LookupError, TypeError):

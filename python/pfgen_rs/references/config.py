@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import difflib
-import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
-from fractions import Fraction
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar, get_args, get_type_hints
 
 from pfgen_rs.errors import ConfigError, unreadable
 from pfgen_rs.metrics.units import UNITS, Unit
+from pfgen_rs.references.consensus import Consensus
+from pfgen_rs.references.duplicates import Duplicates
+from pfgen_rs.references.lengths import Length
+from pfgen_rs.references.normalise import Normalise
+from pfgen_rs.references.rules import Rules
+from pfgen_rs.references.selection import Select
+from pfgen_rs.references.singletons import Singletons
+from pfgen_rs.references.step import STEPS, Context, StepProgress
 
 __all__ = [
-    "LONGEST",
     "PRESETS",
-    "STEPS",
     "BuildConfig",
     "Consensus",
     "Duplicates",
@@ -32,36 +36,7 @@ __all__ = [
 
 T = TypeVar("T")
 Names = tuple[str, ...]
-STEPS: Names = (
-    "normalise",
-    "rules",
-    "duplicates",
-    "singletons",
-    "length",
-    "consensus",
-    "select",
-)
-_PAPER_STEPS: Names = tuple(step for step in STEPS if step != "consensus")
 _LARGEST = 2**63 - 1
-LONGEST = 4_999
-"""The largest target: scores read at most twice as many units as answers should have."""
-
-
-def _check_config_choice(key: str, value: str, choices: Names) -> None:
-    if value not in choices:
-        shown = ", ".join(repr(choice) for choice in choices)
-        raise ConfigError(f"{key} must be one of {shown}, not {value!r}")
-
-
-def _check_config_minimum(least: int, **values: int) -> None:
-    for key, value in values.items():
-        if value < least:
-            raise ConfigError(f"{key} must be at least {least}, not {value}")
-
-
-def _check_config_share(share: float) -> None:
-    if not 0 < share <= 1:
-        raise ConfigError(f"share must be greater than 0 and at most 1, not {share}")
 
 
 @dataclass(frozen=True)
@@ -79,118 +54,16 @@ class Fields:
             raise ConfigError(f"duplicate field names: {', '.join(names)}")
 
 
-@dataclass(frozen=True)
-class Normalise:
-    """Style: additional rule files, and names of rules to disable."""
-
-    extra: Names = ()
-    without: Names = ()
-
-
-@dataclass(frozen=True)
-class Rules:
-    """A TOML file of expressions that answers must or must not match, by question id."""
-
-    file: str = ""
-
-
-@dataclass(frozen=True)
-class Duplicates:
-    """Equal answers: keep one (`once`), keep one with their count as its `weight`, or keep `all`."""
-
-    keep: str = "once"
-
-    def __post_init__(self) -> None:
-        _check_config_choice("keep", self.keep, ("all", "once", "weight"))
-
-
-@dataclass(frozen=True)
-class Singletons:
-    """Drop answers with an n-gram of `n` units that occurs at most `threshold` times.
-
-    `repeat`: repeat with the remaining answers until nothing changes. If fewer than `at_least` answers would
-    be left (all sources together), the filter is not applied: among few answers almost everything is rare.
-    """
-
-    n: int = 5
-    threshold: int = 1
-    repeat: bool = False
-    at_least: int = 2_000
-
-    def __post_init__(self) -> None:
-        _check_config_minimum(1, n=self.n)
-        _check_config_minimum(0, threshold=self.threshold, at_least=self.at_least)
-
-
-@dataclass(frozen=True)
-class Length:
-    """Keep the answers whose length in units is nearest to `target`, separately for each source.
-
-    Of what the other filters leave: at most the nearest `share` (rounded up; 1 is no limit), only answers at
-    most `deviation` units from the target (`None` is no limit), and at most `count`. `share` and `deviation`
-    never leave fewer answers than the later steps need to end with `select.count` (or all, if there are
-    fewer): then the nearest of them are kept.
-    """
-
-    target: int = 100
-    count: int = 30_000
-    share: float = 0.2
-    deviation: int | None = None
-
-    def __post_init__(self) -> None:
-        _check_config_minimum(1, target=self.target, count=self.count)
-        if self.target > LONGEST:
-            raise ConfigError(f"target must be at most {LONGEST}, not {self.target}")
-        _check_config_share(self.share)
-        if self.deviation is not None:
-            _check_config_minimum(0, deviation=self.deviation)
-
-
-@dataclass(frozen=True)
-class Consensus:
-    """Keep the `share` (rounded up) of each source's answers that agree most with the others of the source.
-
-    Agreement is Truthfulness, scored against all other answers: how common each character's surroundings
-    are. Never fewer than `select.count` are left (or all, if there are fewer).
-    """
-
-    share: float = 0.5
-
-    def __post_init__(self) -> None:
-        _check_config_share(self.share)
-
-
-@dataclass(frozen=True)
-class Select:
-    """Choose `count` answers by hill climbing; the budget is `proposals` or `seconds` per restart.
-
-    `stratify`: `model` preserves the shares of models, `length` those of length deciles.
-    """
-
-    count: int = 1_000
-    proposals: int | None = None
-    seconds: float | None = None
-    restarts: int = 1
-    stratify: str = ""
-    min_n: int = 1
-    max_n: int = 10
-
-    def __post_init__(self) -> None:
-        _check_config_minimum(1, count=self.count, restarts=self.restarts, min_n=self.min_n)
-        _check_config_minimum(self.min_n, max_n=self.max_n)
-        _check_config_choice("stratify", self.stratify, ("", "model", "length"))
-        if self.proposals is not None:
-            _check_config_minimum(0, proposals=self.proposals)
-            if self.seconds is not None:
-                raise ConfigError("proposals and seconds are mutually exclusive")
-        if self.seconds is not None and not self.seconds >= 0:
-            raise ConfigError(f"seconds must be at least 0, not {self.seconds}")
+def _check_choice(key: str, value: str, choices: Names) -> None:
+    if value not in choices:
+        shown = ", ".join(repr(choice) for choice in choices)
+        raise ConfigError(f"{key} must be one of {shown}, not {value!r}")
 
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     # Imajo et al. 2025, section 3.2.
     "paper": {
-        "steps": _PAPER_STEPS,
+        "steps": tuple(name for name in STEPS if name != "consensus"),
         "duplicates": Duplicates(keep="all"),
         "singletons": Singletons(n=5, threshold=1, repeat=False, at_least=0),
         "length": Length(target=100, count=30_000, share=1.0, deviation=None),
@@ -223,16 +96,16 @@ class BuildConfig:
     allow_fewer: bool = False
     skip_bad_lines: bool = False
     examples: int = 3
-    steps: Names = STEPS
+    steps: Names = tuple(STEPS)
     preset: str = ""
     fields: Fields = Fields()
-    normalise: Normalise = Normalise()
-    rules: Rules = Rules()
-    duplicates: Duplicates = Duplicates()
-    singletons: Singletons = Singletons()
-    length: Length = Length()
-    consensus: Consensus = Consensus()
-    select: Select = Select()
+    normalise: Normalise = field(default=Normalise())
+    rules: Rules = field(default=Rules())
+    duplicates: Duplicates = field(default=Duplicates())
+    singletons: Singletons = field(default=Singletons())
+    length: Length = field(default=Length())
+    consensus: Consensus = field(default=Consensus())
+    select: Select = field(default=Select())
     folder: Path = field(default=Path(), compare=False)
 
     def __post_init__(self) -> None:
@@ -241,49 +114,93 @@ class BuildConfig:
             raise ConfigError("candidates: name at least one file or glob")
         if not self.out or not self.source:
             raise ConfigError("out and source must not be empty")
-        _check_config_choice("unit", self.unit, UNITS)
-        _check_config_minimum(0, examples=self.examples)
+        _check_choice("unit", self.unit, UNITS)
+        if self.examples < 0:
+            raise ConfigError(f"examples must be at least 0, not {self.examples}")
         if not 0 <= self.seed <= _LARGEST:
             raise ConfigError(f"seed must be between 0 and {_LARGEST}, not {self.seed}")
         self._check_steps()
 
     def _apply_preset(self) -> None:
-        preset = _config_preset(self.preset)
+        preset = _preset(self.preset)
         for each in fields(self):
             # The default object itself stands for "not given".
             if each.name in preset and getattr(self, each.name) is each.default:
                 object.__setattr__(self, each.name, preset[each.name])
 
     def _check_steps(self) -> None:
-        for step in self.steps:
-            _check_config_choice("steps", step, STEPS)
-        for step in self.steps:
-            if self.steps.count(step) > 1:
-                raise ConfigError(f"steps: duplicate step {step!r}")
-        if "normalise" in self.steps[1:] or "select" in self.steps[:-1]:
-            raise ConfigError(
-                "steps: normalise must come first, because it changes texts, and select must come last"
-            )
-        if self.unit == "token" and {"normalise", "rules"} & set(self.steps):
-            raise ConfigError(
-                "steps: normalise and rules need text: remove them or use another unit"
-            )
+        for name in self.steps:
+            _check_choice("steps", name, tuple(STEPS))
+        for place, name in enumerate(self.steps):
+            if self.steps.count(name) > 1:
+                raise ConfigError(f"steps: duplicate step {name!r}")
+            allowed = {"first": 0, "last": len(self.steps) - 1}.get(STEPS[name].must_come, place)
+            if place != allowed:
+                raise ConfigError(
+                    "steps: normalise must come first, because it changes texts, and select must come last"
+                )
+            if self.unit == "token" and STEPS[name].text_only:
+                raise ConfigError(
+                    "steps: normalise and rules need text: remove them or use another unit"
+                )
 
-    def needed_after(self, step: str) -> int:
+    def prepared(self) -> dict[str, Any]:
+        """Returns what each step is called with: its settings, with the files that they name read.
+
+        Raises `ConfigError` and `BenchmarkError` for unusable files. The style is needed by every build.
+        """
+        return {
+            name: registered.prepared(getattr(self, name), self.path)
+            for name, registered in STEPS.items()
+            if name in self.steps or name == "normalise"
+        }
+
+    def context(
+        self,
+        step: str,
+        question_id: str,
+        folder: Path,
+        *,
+        memory: int,
+        threads: int,
+        progress: StepProgress,
+    ) -> Context:
+        """Returns what a step gets besides answers and settings."""
+        return Context(
+            question_id,
+            unit=self.unit,
+            seed=self.seed,
+            examples=self.examples,
+            target=self.length.target,
+            needed=self._needed_after(step),
+            folder=folder,
+            memory=memory,
+            threads=threads,
+            progress=progress,
+        )
+
+    def _needed_after(self, step: str) -> int:
         """Returns how many answers of a source must be left after `step` to end with `select.count`.
 
         0 without a selection.
         """
-        if "select" not in self.steps:
-            return 0
-        later = self.steps[self.steps.index(step) + 1 :]
-        share = Fraction(repr(self.consensus.share)) if "consensus" in later else 1
-        return math.ceil(self.select.count / share)
+        needed = 0
+        later = self.steps[self.steps.index(step) + 1 :] if step in self.steps else ()
+        for name in reversed(later):
+            needed = STEPS[name].needs(getattr(self, name), needed)
+        return needed
 
     @property
     def wanted(self) -> int:
         """The number of answers that each source should end with, at least: 1 without a selection."""
         return self.select.count if "select" in self.steps else 1
+
+    def provenance(self) -> dict[str, Any]:
+        """Returns all settings that affect the result, including defaults but without paths."""
+        settings = asdict(self)
+        for key in ("folder", "out", "candidates", "questions"):
+            del settings[key]
+        return settings
 
     @classmethod
     def from_dict(cls, data: Mapping[str, object], folder: Path = Path()) -> Self:
@@ -296,8 +213,8 @@ class BuildConfig:
         >>> BuildConfig.from_dict(given).length
         Length(target=80, count=30000, share=1.0, deviation=None)
         """
-        preset = _config_preset(data.get("preset", ""))
-        return _config_table(cls, data, "", preset, folder=folder)
+        preset = _preset(data.get("preset", ""))
+        return _table(cls, data, "", preset, folder=folder)
 
     def path(self, name: str) -> Path:
         """Returns a configured path, resolved against `folder`."""
@@ -326,7 +243,7 @@ def read_config(path: str | Path) -> BuildConfig:
         raise ConfigError(error.problem, path=path) from None
 
 
-def _config_preset(name: object) -> Mapping[str, Any]:
+def _preset(name: object) -> Mapping[str, Any]:
     if not name:
         return {}
     if not isinstance(name, str) or name not in PRESETS:
@@ -334,7 +251,7 @@ def _config_preset(name: object) -> Mapping[str, Any]:
     return PRESETS[name]
 
 
-def _config_table(
+def _table(
     kind: type[T], data: Mapping[str, object], where: str, others: Mapping[str, Any], **more: Any
 ) -> T:
     """Convert a table to the dataclass `kind`, checking values against its annotations.
@@ -346,27 +263,23 @@ def _config_table(
     values = {}
     for key, value in data.items():
         if key not in known:
-            raise ConfigError(
-                f"{_config_place(where)}unknown key {key!r}{_config_key_hint(key, known)}"
-            )
-        values[key] = _config_value(
-            types[key], value, f"{where}.{key}" if where else key, others.get(key)
-        )
+            raise ConfigError(f"{_place(where)}unknown key {key!r}{_hint(key, known)}")
+        values[key] = _value(types[key], value, f"{where}.{key}" if where else key, others.get(key))
     for key, each in known.items():
         if key not in values and each.default is MISSING and each.default_factory is MISSING:
-            raise ConfigError(f"{_config_place(where)}missing key {key!r}")
+            raise ConfigError(f"{_place(where)}missing key {key!r}")
     try:
         return kind(**{**others, **values}, **more)
     except ConfigError as error:
-        raise ConfigError(f"{_config_place(where)}{error.problem}") from None
+        raise ConfigError(f"{_place(where)}{error.problem}") from None
 
 
-def _config_value(kind: Any, value: object, where: str, other: object = None) -> Any:
+def _value(kind: Any, value: object, where: str, other: object = None) -> Any:
     """Convert a value to `kind`; `other`: the section that replaces the default one, if any."""
     if isinstance(kind, type) and hasattr(kind, "__dataclass_fields__"):
         if not isinstance(value, dict):
             raise ConfigError(f"{where}: expected a table, not {value!r}")
-        return _config_table(kind, value, where, vars(other) if other is not None else {})
+        return _table(kind, value, where, vars(other) if other is not None else {})
     if kind == Names:
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
             raise ConfigError(f"{where}: expected a list of strings, not {value!r}")
@@ -382,11 +295,11 @@ def _config_value(kind: Any, value: object, where: str, other: object = None) ->
     return value
 
 
-def _config_place(where: str) -> str:
+def _place(where: str) -> str:
     return f"[{where}]: " if where else ""
 
 
-def _config_key_hint(key: str, known: Mapping[str, object]) -> str:
+def _hint(key: str, known: Mapping[str, object]) -> str:
     close = difflib.get_close_matches(key, known, 1)
     similar = f" (did you mean {close[0]!r}?)" if close else ""
     return f"{similar}: expected one of {', '.join(known)}"

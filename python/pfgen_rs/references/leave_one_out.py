@@ -1,20 +1,81 @@
 """Scores of each answer against the other answers of its list, without building an index for each.
 
 If an n-gram of an answer has the document frequency `df` among `N` answers, it has `df - 1` among the other
-`N - 1`.
+`N - 1`. N-grams shared between texts are found by sorting, one length at a time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs.metrics.settings import Settings
-from pfgen_rs.references.shared_ngrams import Characters, Shared, characters, shared_ngrams
 
-__all__ = ["leave_one_out", "truthfulness_without_itself"]
+Integers = NDArray[np.int64]
+
+
+class Characters(NamedTuple):
+    """All characters of texts, one text after another; int64, shape (characters,).
+
+    `codes`: code points; `text`: the index of the text; `offset`: the position in it (from 0); `lengths`:
+    shape (texts,).
+    """
+
+    codes: Integers
+    text: Integers
+    offset: Integers
+    lengths: Integers
+
+
+class Shared(NamedTuple):
+    """Occurrences of the n-grams of one length that are also found in another text.
+
+    `start`: the index of the first character in `Characters`; `others`: the number of other texts that
+    contain the n-gram; `first`: whether this is its first occurrence within the text.
+    """
+
+    n: int
+    start: Integers
+    others: Integers
+    first: NDArray[np.bool_]
+
+
+def characters(texts: Sequence[str]) -> Characters:
+    """Split texts into characters."""
+    codes = np.frombuffer("".join(texts).encode("utf-32-le"), dtype="<u4").astype(np.int64)
+    lengths = np.array([len(text) for text in texts], dtype=np.int64)
+    begins = np.cumsum(lengths) - lengths
+    text = np.repeat(np.arange(len(texts)), lengths)
+    return Characters(codes, text, np.arange(len(codes)) - begins[text], lengths)
+
+
+def shared_ngrams(found: Characters, longest: int) -> Iterator[Shared]:
+    """Yield the shared n-grams of 1, 2, … `longest` characters.
+
+    Equal n-grams are adjacent and, because the sort is stable, in order of occurrence. An n-gram of n + 1
+    characters extends one of n, and if that is not shared, neither is its extension, so only shared ones
+    are sorted again. O(c log c) for each length with c occurrences of shared n-grams.
+    """
+    base = int(found.codes.max(initial=0)) + 1
+    left = found.lengths[found.text] - found.offset
+    start, gram = np.arange(len(found.codes)), np.zeros(len(found.codes), np.int64)
+    for n in range(1, longest + 1):
+        fits = left[start] >= n
+        start, gram = start[fits], gram[fits]
+        key = gram * base + found.codes[start + n - 1]
+        order = np.argsort(key, kind="stable")
+        start, key = start[order], key[order]
+        new = np.diff(key, prepend=-1) != 0
+        first = new | (np.diff(found.text[start], prepend=-1) != 0)
+        gram = np.cumsum(new) - 1
+        others = (np.bincount(gram[first]) - 1)[gram]
+        kept = others > 0
+        start, gram, others, first = start[kept], gram[kept], others[kept], first[kept]
+        yield Shared(n, start, others, first)
+
 
 Floats = NDArray[np.float64]
 _MARKERS = ("^", "$")
@@ -42,8 +103,8 @@ def leave_one_out(
             gains[ends] += ngrams.others[ngrams.first]
         if ngrams.n == settings.truthfulness_n:
             windows = ngrams
-    fluency = _left_out_fluency(found, gains, baseline, settings)
-    return fluency, _left_out_truthfulness(answers, found, windows, settings)
+    fluency = _fluency(found, gains, baseline, settings)
+    return fluency, _truthfulness(answers, found, windows, settings)
 
 
 def truthfulness_without_itself(answers: Sequence[str], settings: Settings) -> Floats:
@@ -52,10 +113,10 @@ def truthfulness_without_itself(answers: Sequence[str], settings: Settings) -> F
         return np.full(len(answers), np.nan)
     found = characters(answers)
     *_, windows = shared_ngrams(found, settings.truthfulness_n)
-    return _left_out_truthfulness(answers, found, windows, settings)
+    return _truthfulness(answers, found, windows, settings)
 
 
-def _left_out_matrix(
+def _matrix(
     found: Characters,
     at: NDArray[np.int64],
     values: NDArray[np.int64],
@@ -70,28 +131,26 @@ def _left_out_matrix(
     return matrix
 
 
-def _left_out_fluency(
+def _fluency(
     found: Characters, gains: NDArray[np.int64], baseline: float, settings: Settings
 ) -> Floats:
     """Returns the best cut's sum, discounted and divided by the baseline in the published order."""
     width = min(int(found.lengths.max(initial=0)), settings.max_length)
     everywhere = np.arange(len(gains))
-    raw = np.cumsum(
-        _left_out_matrix(found, everywhere, gains, (len(found.lengths), width), 0), axis=1
-    )
+    raw = np.cumsum(_matrix(found, everywhere, gains, (len(found.lengths), width), 0), axis=1)
     # Beyond a text's end the sum is constant and the discount decreases: no such cut exceeds the best.
     discounts = np.array([settings.discount(cut) for cut in range(1, width + 1)])
     best: Floats = np.max(raw * discounts / baseline, axis=1, initial=0.0)
     return best
 
 
-def _left_out_truthfulness(
+def _truthfulness(
     answers: Sequence[str], found: Characters, windows: Shared, settings: Settings
 ) -> Floats:
     """Read all answers with their markers from the left, in parallel."""
     width = settings.max_length + 2
-    covering = _left_out_covering(answers, found, windows, width)
-    text = _left_out_texts(found, width)
+    covering = _covering(answers, found, windows, width)
+    text = _texts(found, width)
     skipped = np.array([ord(character) for character in settings.skipped] + [_NOTHING])
     counted = ~np.isin(text, skipped)
     shares = covering / (len(answers) - 1) * (1.0 / settings.threshold)
@@ -108,27 +167,27 @@ def _left_out_truthfulness(
     return result
 
 
-def _left_out_texts(found: Characters, width: int) -> NDArray[np.int64]:
+def _texts(found: Characters, width: int) -> NDArray[np.int64]:
     """Returns the code points of every text with its markers, as far as they are read."""
     rows = len(found.lengths)
     everywhere = np.arange(len(found.codes))
     begin, end = (ord(marker) for marker in _MARKERS)
-    text = _left_out_matrix(found, everywhere, found.codes - _NOTHING, (rows, width), 1) + _NOTHING
+    text = _matrix(found, everywhere, found.codes - _NOTHING, (rows, width), 1) + _NOTHING
     text[:, 0] = begin
     ended = found.lengths + 1 < width
     text[ended, found.lengths[ended] + 1] = end
     return text
 
 
-def _left_out_covering(
+def _covering(
     answers: Sequence[str], found: Characters, windows: Shared, width: int
 ) -> NDArray[np.int64]:
     """Returns for every character the largest number of other answers that contain a window covering it."""
     n = windows.n
     # Windows are indexed by their first character, and must lie entirely in what is read.
-    known = _left_out_matrix(found, windows.start, windows.others, (len(answers), width), 1)
+    known = _matrix(found, windows.start, windows.others, (len(answers), width), 1)
     known[:, width - n + 1 :] = 0
-    for row, start, others in _left_out_windows(answers, n, width):
+    for row, start, others in _windows(answers, n, width):
         known[row, start] = others
     covering = known.copy()
     for shift in range(1, n):
@@ -136,7 +195,7 @@ def _left_out_covering(
     return covering
 
 
-def _left_out_windows(answers: Sequence[str], n: int, width: int) -> list[tuple[int, int, int]]:
+def _windows(answers: Sequence[str], n: int, width: int) -> list[tuple[int, int, int]]:
     """Returns windows with an added marker: row, first character, and number of other answers with it.
 
     Other answers contain such a window only if they contain the marker's character, which is rare.

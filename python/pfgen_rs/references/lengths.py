@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs import _native
-from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.references.batches import Answers, Batches, as_batches, batch_texts
-
-__all__ = [
-    "OFFICIAL_STD",
-    "OFF_TARGET",
-    "Lengths",
-    "Limit",
-    "is_off_target",
-    "kept_number",
-    "length_spread",
-    "nearest_length",
-]
+from pfgen_rs.errors import ConfigError, InputError, SettingsError
+from pfgen_rs.references.pool import Answers, Batches, Mask, State, as_batches, batch_texts
+from pfgen_rs.references.step import Context, StepReport, by_source, step
 
 OFFICIAL_STD = (1.8, 2.7, 7.2)
 """The smallest, the median and the largest standard deviation of the lengths (in characters) of the published
@@ -78,20 +69,20 @@ def nearest_length(
     30,000 answers with a target of 100.
     Raises `SettingsError`, and `InputError` naming the row.
     """
-    _check_length_settings(target, count, share, deviation, at_least, seed)
+    _check(target, count, share, deviation, at_least, seed)
     batches = as_batches(answers)
-    lengths = _answer_lengths(batches, threads)
+    lengths = _lengths(batches, threads)
     distances = np.abs(lengths.astype(np.int64) - target)
     within = None if deviation is None else int(np.count_nonzero(distances <= deviation))
     number, limit = kept_number(len(lengths), count, share, within, at_least)
     if number >= len(lengths):
-        return _kept_length_summary(np.ones(len(lengths), np.bool_), lengths, limit)
+        return _summary(np.ones(len(lengths), np.bool_), lengths, limit)
     # The greatest distance that is kept.
     last = np.partition(distances, number - 1)[number - 1] if number else -1
     kept = distances < last
     tied = np.flatnonzero(distances == last)
-    kept[_break_length_ties(batches, tied, number - int(kept.sum()), seed, threads)] = True
-    return _kept_length_summary(kept, lengths, limit)
+    kept[_break_ties(batches, tied, number - int(kept.sum()), seed, threads)] = True
+    return _summary(kept, lengths, limit)
 
 
 def kept_number(
@@ -120,11 +111,11 @@ def is_off_target(mean: float, target: float) -> bool:
 
 def length_spread(answers: Answers, *, threads: int | None = None) -> Lengths:
     """Returns the mean and the standard deviation of all lengths."""
-    lengths = _answer_lengths(as_batches(answers), threads)
-    return _kept_length_summary(np.ones(len(lengths), np.bool_), lengths, "all")
+    lengths = _lengths(as_batches(answers), threads)
+    return _summary(np.ones(len(lengths), np.bool_), lengths, "all")
 
 
-def _check_length_settings(
+def _check(
     target: int, count: int, share: float, deviation: int | None, at_least: int, seed: int
 ) -> None:
     least = {"target": target, "count": count, "deviation": deviation or 0, "at_least": at_least}
@@ -137,14 +128,12 @@ def _check_length_settings(
         raise SettingsError(f"seed must be between 0 and 2^64 - 1, not {seed}")
 
 
-def _answer_lengths(batches: Batches, threads: int | None) -> NDArray[np.uint32]:
-    found = [
-        texts.lengths().astype(np.uint32) for _, texts in batch_texts(batches, threads=threads)
-    ]
-    return np.concatenate(found) if found else np.zeros(0, np.uint32)
+def _lengths(batches: Batches, threads: int | None) -> NDArray[np.uint32]:
+    parts = [texts.lengths() for _, texts in batch_texts(batches, threads=threads)]
+    return np.concatenate([np.zeros(0, np.uint32), *(part.astype(np.uint32) for part in parts)])
 
 
-def _break_length_ties(
+def _break_ties(
     batches: Batches, rows: NDArray[np.int64], count: int, seed: int, threads: int | None
 ) -> NDArray[np.int64]:
     """Returns the `count` rows (of ascending `rows`) whose texts have the smallest digests."""
@@ -164,9 +153,7 @@ def _break_length_ties(
     return rows[np.lexsort((digests[:, 1], digests[:, 0]))[:count]]
 
 
-def _kept_length_summary(
-    kept: NDArray[np.bool_], lengths: NDArray[np.uint32], limit: Limit
-) -> Lengths:
+def _summary(kept: NDArray[np.bool_], lengths: NDArray[np.uint32], limit: Limit) -> Lengths:
     """Compute the statistics from integer sums, exact until the final divisions."""
     values, counts = np.unique(lengths[kept], return_counts=True)
     pairs = list(zip(values.tolist(), counts.tolist(), strict=True))
@@ -177,3 +164,98 @@ def _kept_length_summary(
     return Lengths(
         kept, total / number, math.sqrt(number * squares - total * total) / number, limit
     )
+
+
+def spreads(state: State, context: Context) -> dict[str, Lengths]:
+    """Returns the spread of the lengths in units of what remains, by source."""
+    return {
+        source: length_spread(context.coded(state.narrowed(own)), threads=context.threads)
+        for source, own in state.by_source().items()
+    }
+
+
+LONGEST = 4_999
+"""The largest target: scores read at most twice as many units as answers should have."""
+
+
+@dataclass(frozen=True)
+class Length:
+    """Keep the answers whose length in units is nearest to `target`, separately for each source.
+
+    Of what the other filters leave: at most the nearest `share` (rounded up; 1 is no limit), only answers at
+    most `deviation` units from the target (`None` is no limit), and at most `count`. `share` and `deviation`
+    never leave fewer answers than the later steps need to end with `select.count` (or all, if there are
+    fewer): then the nearest of them are kept.
+    """
+
+    target: int = 100
+    count: int = 30_000
+    share: float = 0.2
+    deviation: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("target", "count"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}")
+        if self.target > LONGEST:
+            raise ConfigError(f"target must be at most {LONGEST}, not {self.target}")
+        if not 0 < self.share <= 1:
+            raise ConfigError(f"share must be greater than 0 and at most 1, not {self.share}")
+        if self.deviation is not None and self.deviation < 0:
+            raise ConfigError(f"deviation must be at least 0, not {self.deviation}")
+
+
+def _key(options: Length, state: State, context: Context) -> list[Any]:
+    """Without a deviation, the result depends on how many answers to keep of each source.
+
+    So another number to select only matters if it changes how many answers it needs.
+    """
+    if options.deviation is not None:
+        settings: Mapping[str, Any] = {**asdict(options), "at_least": context.needed}
+    else:
+        heights = {source: int(own.sum()) for source, own in state.by_source().items()}
+        kept = {
+            source: kept_number(height, options.count, options.share, None, context.needed)
+            for source, height in heights.items()
+        }
+        settings = {"target": options.target, "kept": kept}
+    return [context.unit, context.examples, context.seed, settings]
+
+
+def _keeps_a_count(report: StepReport) -> bool:
+    """Whether the number of answers to keep is a setting, so that any share may have to go."""
+    limits = {each["limit"] for each in report.details["sources"].values()}
+    return report.after < report.before and limits <= {"count", "select.count", "all"}
+
+
+@step(
+    "length",
+    Length,
+    place=50,
+    key=_key,
+    no="lower length.share or length.count, or set length.deviation",
+    nearly="hardly any length is near length.target",
+    expected=_keeps_a_count,
+)
+def _step(state: State, options: Length, context: Context) -> tuple[State, StepReport]:
+    def keep(part: State) -> tuple[Mask, dict[str, Any]]:
+        nearest = nearest_length(
+            context.coded(part),
+            **asdict(options),
+            at_least=context.needed,
+            seed=context.seed,
+            threads=context.threads,
+        )
+        number = int(np.count_nonzero(nearest.kept))
+        return nearest.kept, {
+            "answers": number,
+            "mean": nearest.mean if number else None,
+            "std": nearest.std if number else None,
+            "limit": "select.count" if nearest.limit == "at_least" else nearest.limit,
+        }
+
+    kept, details = by_source(state, keep)
+    after = state.narrowed(kept)
+    reason = f"a length further from {options.target} than that of the kept answers of its source"
+    removals = context.removed(state, ~kept, reason)
+    return after, context.report("length", state, after, removals, sources=details)

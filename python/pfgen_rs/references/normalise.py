@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.errors import BenchmarkError, SettingsError
-from pfgen_rs.references.rule_tables import NativeRule, RuleTable, compiled, read_tables
-
-__all__ = ["UNSTABLE", "Normalised", "Style", "StyleRule", "normalise", "read_style"]
+from pfgen_rs.references.pool import Pool, PoolWriter, State
+from pfgen_rs.references.rules import NativeRule, RuleTable, compiled, read_tables
+from pfgen_rs.references.step import Context, StepReport, step
 
 UNSTABLE = "unstable"
 """The reason for rejecting an answer on which the corrections do not converge."""
@@ -95,7 +95,7 @@ class Style:
     def __init__(self, rules: Iterable[StyleRule]) -> None:
         self.rules = tuple(rules)
         self._native = compiled(rule.native for rule in self.rules)
-        self._codes = _normalise_reason_codes(self.rules)
+        self._codes = _reason_codes(self.rules)
 
     @classmethod
     def standard(cls, extra: Iterable[str | Path] = (), without: Iterable[str] = ()) -> Style:
@@ -169,17 +169,17 @@ def read_style(path: str | Path) -> tuple[StyleRule, ...]:
         )
     if not isinstance(tables, list) or not tables:
         raise BenchmarkError("no rules: add a [[rule]]", path=path)
-    rules = tuple(_parse_normalise_rule(RuleTable(table, path, "rule")) for table in tables)
+    rules = tuple(_parse_rule(RuleTable(table, path, "rule")) for table in tables)
     names = [rule.name for rule in rules]
     for name in names:
         if names.count(name) > 1:
             raise BenchmarkError(f"duplicate rule {name!r}", path=path)
     for rule in rules:
-        _check_normalise_examples(rule, path)
+        _check_examples(rule, path)
     return rules
 
 
-def _parse_normalise_rule(table: RuleTable) -> StyleRule:
+def _parse_rule(table: RuleTable) -> StyleRule:
     table.only(_KEYS)
     name = table.text("name")
     if not _NAME.fullmatch(name) or name == UNSTABLE:
@@ -197,13 +197,11 @@ def _parse_normalise_rule(table: RuleTable) -> StyleRule:
         kind=kind,
         pattern=table.text(kind),
         replacement=table.text("by", ""),
-        examples=_parse_normalise_examples(table, correcting),
+        examples=_parse_examples(table, correcting),
     )
 
 
-def _parse_normalise_examples(
-    table: RuleTable, correcting: bool
-) -> tuple[tuple[str, str | None], ...]:
+def _parse_examples(table: RuleTable, correcting: bool) -> tuple[tuple[str, str | None], ...]:
     if not correcting:
         rejected = table.texts("example")
         if not rejected:
@@ -215,7 +213,7 @@ def _parse_normalise_examples(
     return tuple(zip(before, after, strict=True))
 
 
-def _check_normalise_examples(rule: StyleRule, path: str | Path) -> None:
+def _check_examples(rule: StyleRule, path: str | Path) -> None:
     """Raise `BenchmarkError` unless the rule on its own handles its examples as stated."""
     alone = compiled([rule.native], path)
     texts = _native.Texts([text for text, _ in rule.examples])
@@ -231,7 +229,52 @@ def _check_normalise_examples(rule: StyleRule, path: str | Path) -> None:
         raise BenchmarkError(f"rule {rule.name!r}: {problem}", path=path)
 
 
-def _normalise_reason_codes(rules: Sequence[StyleRule]) -> NDArray[np.int32]:
+def _reason_codes(rules: Sequence[StyleRule]) -> NDArray[np.int32]:
     """Map native rule indices to indices into `Style.reasons`, followed by those of `unstable` and of -1."""
     codes = np.cumsum([0, *(rule.rejects for rule in rules)], dtype=np.int32)
     return np.append(codes, np.int32(-1))
+
+
+@dataclass(frozen=True)
+class Normalise:
+    """Style: additional rule files, and names of rules to disable."""
+
+    extra: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+
+def _style(options: Normalise, path: Callable[[str], Path]) -> Style:
+    return Style.standard(map(path, options.extra), options.without)
+
+
+@step(
+    "normalise",
+    Normalise,
+    place=10,
+    prepared=_style,
+    key=lambda style, _, context: [context.examples, style.digest],
+    no="its rules do not apply to these candidates",
+    nearly="the style may not be meant for these candidates",
+    expected=lambda report: (
+        report.after == report.before and any(report.details["corrected"].values())
+    ),
+    must_come="first",  # it changes texts
+    text_only=True,
+)
+def _step(state: State, style: Style, context: Context) -> tuple[State, StepReport]:
+    removals, changed = context.removals(), dict[str, int]()
+    writer = PoolWriter(context.folder)
+    done = 0
+    for frame in state.frames("answer", "source", "model"):
+        answers = frame.get_column("answer")
+        result = style.apply(answers, threads=context.threads)
+        for name, count in result.changed.items():
+            changed[name] = changed.get(name, 0) + count
+        removals.add_rows(style.reasons, result.reason, answers)
+        writer.add(frame.with_columns(answer=result.answers).filter(pl.Series(result.kept)))
+        done += frame.height
+        context.progress(done, state.height)
+    writer.flush()
+    after = State(Pool(context.folder), np.ones(writer.rows, dtype=np.bool_))
+    details = {"style": style.digest, "corrected": dict(sorted(changed.items()))}
+    return after, context.report("normalise", state, after, removals, **details)

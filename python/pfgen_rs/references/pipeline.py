@@ -9,39 +9,33 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from pfgen_rs.errors import ConfigError
 from pfgen_rs.io import Source
-from pfgen_rs.references import candidates, gathering, provenance
-from pfgen_rs.references.candidates import Gathered, Input
+from pfgen_rs.references import candidates
+from pfgen_rs.references.built import Built, BuiltQuestion, finish_set, refuse_foreign
+from pfgen_rs.references.candidates import Gathered, Input, pool_key, question_folder
 from pfgen_rs.references.checkpoints import (
     CANDIDATES,
     Checkpoints,
     finished_steps,
+    key_of,
     locked,
     remove,
 )
 from pfgen_rs.references.config import BuildConfig
-from pfgen_rs.references.finishing import (
-    Built,
-    answers_by_source,
-    configured_rules,
-    configured_style,
-    finish_set,
-    refuse_unknown_rules,
-)
-from pfgen_rs.references.funnel import StepReport
+from pfgen_rs.references.lengths import spreads
 from pfgen_rs.references.outlines import Outline, read_outlines
 from pfgen_rs.references.pool import Pool, State
-from pfgen_rs.references.step_keys import pool_key, step_key
-from pfgen_rs.references.steps import STEPS, Context
-from pfgen_rs.references.writing import BuiltQuestion
+from pfgen_rs.references.step import STEPS, Context, StepProgress, StepReport
 
 __all__ = ["MEMORY", "BuildProgress", "Built", "build", "work_folder"]
 
@@ -55,16 +49,16 @@ BuildProgress = Callable[[str, str, float, float], None]
 
 
 def work_folder(config: BuildConfig) -> Path | None:
-    """Returns the folder whose work `resume` can reuse, or `None`."""
-    folder = _pipeline_work_parts(config)
-    return folder if _pipeline_has_work(folder) else None
+    """Returns the folder with the finished work of a build that did not succeed, or `None`."""
+    folder = _work(config)
+    return folder if _has_work(folder) else None
 
 
-def _pipeline_has_work(folder: Path) -> bool:
-    return gathering.has_gathered(folder) or bool(finished_steps(folder))
+def _has_work(folder: Path) -> bool:
+    return candidates.has_gathered(folder) or bool(finished_steps(folder))
 
 
-def _pipeline_work_parts(config: BuildConfig) -> Path:
+def _work(config: BuildConfig) -> Path:
     out = config.path(config.out)
     return out.parent / f".{out.name}.pfgen-rs"
 
@@ -75,7 +69,6 @@ def build(
     outlines: Sequence[Outline] | None = None,
     memory: int = MEMORY,
     threads: int | None = None,
-    resume: bool = False,
     progress: BuildProgress | None = None,
 ) -> Built:
     """Build the set described by `config`, and write it to the configured folder.
@@ -85,80 +78,160 @@ def build(
     affects the result: the same candidates and configuration give the same bytes, unless the selection's
     budget is in seconds.
 
-    Finished steps are kept in a hidden folder beside that of the set until a build succeeds. With `resume`,
-    those with the same candidates and settings, up to and including the step, are reused; without, all steps
-    are repeated. Steps of builds with other settings stay, but of other pools of candidates and of normalised
-    ones only the last used is kept for each question; what is removed is logged.
+    Finished steps are kept in a hidden folder beside that of the set until a build succeeds. Later builds
+    reuse those with the same candidates and settings, up to and including the step. Steps of builds with
+    other settings stay, but of other pools of candidates and of normalised ones only the last used is kept
+    for each question; what is removed is logged.
 
     Raises `InputError` for candidates that cannot be read, `ConfigError` for invalid settings, `BuildError`
     if a rule removes everything or too few answers are left (unless `allow_fewer`), and `OutputError`. The
     folder of the set is not modified until everything else is done.
     """
-    return _PipelineRun(config, memory, threads or os.cpu_count() or 1, progress).run(
-        outlines, resume
-    )
+    return _Run(config, memory, threads or os.cpu_count() or 1, progress).run(outlines)
+
+
+def refuse_unknown_rules(
+    config: BuildConfig, settings: Mapping[str, Any], outlines: Sequence[Outline]
+) -> None:
+    """Raise `ConfigError` if there are rules for a question that is not there."""
+    known = [outline.question_id for outline in outlines]
+    unknown = sorted(settings.get("rules", {}).keys() - set(known))
+    if unknown and not config.only:
+        raise ConfigError(
+            f"unknown question {unknown[0]!r}: expected one of {', '.join(known)}",
+            path=config.path(config.rules.file),
+        )
+
+
+@dataclass(frozen=True)
+class QuestionBuilder:
+    """Takes the candidates of one question through all steps, in this process or another.
+
+    `settings`: those that steps are called with (`BuildConfig.prepared`). `memory` and `threads`: for one
+    question.
+    """
+
+    config: BuildConfig
+    settings: Mapping[str, Any]
+    memory: int
+    threads: int
+
+    def build(
+        self,
+        outline: Outline,
+        count: int,
+        key: str,
+        checkpoints: Checkpoints,
+        progress: Callable[[str, float, float], None],
+    ) -> BuiltQuestion:
+        """Build a question from its pool of `count` candidates, with `key`, in the folder of `checkpoints`.
+
+        Finished steps that are there are not repeated. `progress` is called with the step, the amount done
+        and the total.
+        """
+        pool = Pool(checkpoints.pool(CANDIDATES, key))
+        first = checkpoints.load(CANDIDATES, key)
+        if first is None:
+            state = State(pool, np.ones(count, dtype=np.bool_))
+            first = state, StepReport(CANDIDATES, count, count, models=state.models())
+            checkpoints.save(key, *first)
+        state, reports = first[0], list[StepReport]()
+        for name in self.config.steps:
+            context = self._context(outline, name, pool.folder, progress)
+            step, settings = STEPS[name], self.settings[name]
+            key = key_of(key, name, step.key(settings, state, context))
+            if not reports:
+                checkpoints.prune(pool.folder, checkpoints.pool(name, key))
+            done = checkpoints.load(name, key)
+            if done is None:
+                context = replace(context, folder=checkpoints.new_pool(name, key))
+                after, report = step.run(state, settings, context)
+                done = after, replace(report, models=after.models())
+                checkpoints.save(key, *done)
+            state = done[0]
+            reports.append(done[1])
+        lengths = spreads(state, self._context(outline, "lengths", pool.folder, progress))
+        return BuiltQuestion(
+            outline, count, first[1].models, reports, _answers_by_source(state), lengths
+        )
+
+    def _context(
+        self,
+        outline: Outline,
+        step: str,
+        folder: Path,
+        progress: Callable[[str, float, float], None],
+    ) -> Context:
+        def tell(done: float, total: float, standing: str = "") -> None:
+            progress(f"{step} {standing}".strip(), done, total)
+
+        told: StepProgress = tell
+        return self.config.context(
+            step,
+            outline.question_id,
+            folder,
+            memory=self.memory,
+            threads=self.threads,
+            progress=told,
+        )
+
+
+def _answers_by_source(state: State) -> dict[str, list[str]]:
+    """Returns the remaining answers by source, in the order of the candidates."""
+    answers: dict[str, list[str]] = {}
+    for frame in state.frames("answer", "source"):
+        for (source,), rows in frame.group_by("source", maintain_order=True):
+            answers.setdefault(str(source), []).extend(rows.get_column("answer").to_list())
+    return dict(sorted(answers.items()))
 
 
 class _StoppedError(Exception):
     """Another question failed, or Ctrl-C was pressed."""
 
 
-class _PipelineRun:
+class _Run:
     def __init__(
         self, config: BuildConfig, memory: int, threads: int, progress: BuildProgress | None
     ) -> None:
         self._config, self._memory, self._threads = config, memory, threads
         self._progress = progress
-        self._out = config.path(config.out)
-        self._work = _pipeline_work_parts(config)
+        self._work = _work(config)
         self._stopped = threading.Event()
         self._lock = threading.Lock()
         self._used: set[Path] = set()
         self._pruned: set[str] = set()
-        self._resume = False
-        self._style = configured_style(config)
-        self._rules = configured_rules(config)
+        self._settings = config.prepared()
 
-    def run(self, outlines: Sequence[Outline] | None, resume: bool) -> Built:
-        provenance.refuse_foreign(self._out, self._work, self._config.only)
+    def run(self, outlines: Sequence[Outline] | None) -> Built:
+        refuse_foreign(self._config.path(self._config.out), self._work, self._config.only)
         sources = candidates.input_files(self._config)
         if outlines is None and self._config.questions:
             outlines = read_outlines(self._config.path(self._config.questions))
         with locked(self._work):
             try:
-                return self._built(sources, outlines, resume)
+                return self._built(sources, outlines)
             finally:
-                if not _pipeline_has_work(self._work):  # nothing to resume from
+                if not _has_work(self._work):  # nothing to resume from
                     shutil.rmtree(self._work, ignore_errors=True)
 
-    def _built(
-        self, sources: Sequence[Source], outlines: Sequence[Outline] | None, resume: bool
-    ) -> Built:
-        if not resume and finished_steps(self._work):
-            _LOG.warning(
-                "%s: has finished steps of an earlier build, which --resume would reuse where they apply",
-                self._work,
-            )
-        self._resume = resume
+    def _built(self, sources: Sequence[Source], outlines: Sequence[Outline] | None) -> Built:
         gathered = self._gathered(sources, outlines)
         outlined = [outline for outline, _ in gathered.questions]
-        refuse_unknown_rules(self._config, self._rules, outlined)
-        built = self._all(gathered)
-        found = finish_set(self._config, self._style, gathered.inputs, built)
-        self._finish(built)
-        for each in found.warnings:
+        refuse_unknown_rules(self._config, self._settings, outlined)
+        questions = self._all(gathered)
+        style = self._settings["normalise"].digest
+        built = finish_set(self._config, style, gathered.inputs, questions)
+        self._finish(questions)
+        for each in built.warnings:
             _LOG.warning(each)
-        return found
+        return built
 
     def _gathered(self, sources: Sequence[Source], outlines: Sequence[Outline] | None) -> Gathered:
-        found = None
-        if self._resume:
-            found = gathering.gathered_before(self._config, self._work, sources, outlines)
-
         def report(source: Source, read: int) -> None:
             self._tell(source.path, "reading", read, source.size or 0)
 
-        return found or gathering.gathered_anew(
+        before = candidates.gathered_before(self._config, self._work, sources, outlines)
+        return before or candidates.gathered_anew(
             self._config, self._work, sources, outlines, memory=self._memory, progress=report
         )
 
@@ -171,9 +244,15 @@ class _PipelineRun:
     def _all(self, gathered: Gathered) -> list[BuiltQuestion]:
         """Process all questions, several at a time if memory allows; raises the first error."""
         workers = max(1, min(self._threads, len(gathered.questions), self._memory // _LEAST))
+        builder = QuestionBuilder(
+            self._config,
+            self._settings,
+            self._memory // workers,
+            max(1, self._threads // workers),
+        )
         with ThreadPoolExecutor(workers) as pool:
             jobs = [
-                pool.submit(self._question, outline, count, gathered.inputs, workers)
+                pool.submit(self._question, builder, outline, count, gathered.inputs)
                 for outline, count in gathered.questions
             ]
             try:
@@ -192,51 +271,32 @@ class _PipelineRun:
                     job.result()
 
     def _question(
-        self, outline: Outline, count: int, inputs: Sequence[Input], workers: int
+        self, builder: QuestionBuilder, outline: Outline, count: int, inputs: Sequence[Input]
     ) -> BuiltQuestion:
-        name = outline.question_id
-        checkpoints = Checkpoints(gathering.question_folder(self._work, outline))
+        checkpoints = Checkpoints(question_folder(self._work, outline))
         key = pool_key(self._config, inputs, outline)
-        pool = Pool(checkpoints.pool(CANDIDATES, key))
-        found = checkpoints.load(CANDIDATES, key) if self._resume else None
-        if found is None:
-            state = State(pool, np.ones(count, dtype=np.bool_))
-            found = state, StepReport(CANDIDATES, count, count, models=state.models())
-            checkpoints.save(key, *found)
-        state, models, reports = found[0], found[1].models, list[StepReport]()
-        for step in self._config.steps:
-            key = step_key(
-                key, step, self._config, self._style.digest, self._rules.get(name), state
-            )
-            if not reports:
-                self._prune(checkpoints, pool.folder, checkpoints.pool(step, key))
-            found = checkpoints.load(step, key) if self._resume else None
-            if found is None:
-                context = self._context(name, step, checkpoints.new_pool(step, key), workers)
-                after, report = STEPS[step](state, context)
-                found = after, replace(report, models=after.models())
-                checkpoints.save(key, *found)
-            state = found[0]
-            reports.append(found[1])
+
+        def tell(step: str, done: float, total: float) -> None:
+            self._tell(outline.question_id, step, done, total)
+
+        try:
+            return builder.build(outline, count, key, checkpoints, tell)
+        finally:
+            self._remember(checkpoints)
+
+    def _remember(self, checkpoints: Checkpoints) -> None:
         with self._lock:
             self._used |= checkpoints.used
-        spreads = self._context(name, "lengths", pool.folder, workers).spreads(state)
-        return BuiltQuestion(outline, count, models, reports, answers_by_source(state), spreads)
-
-    def _prune(self, checkpoints: Checkpoints, *needed: Path) -> None:
-        removed = checkpoints.prune(*needed)
-        with self._lock:
-            if removed - self._pruned:
-                self._pruned |= removed
-                names = ", ".join(sorted(removed))
+            if checkpoints.pruned - self._pruned:
+                self._pruned |= checkpoints.pruned
                 _LOG.warning(
                     "removed the oldest pools of builds with other settings and what needs them: %s",
-                    names,
+                    ", ".join(sorted(checkpoints.pruned)),
                 )
 
     def _finish(self, built: Sequence[BuiltQuestion]) -> None:
         """Remove all work on these questions, and say so if some of it is that of other builds."""
-        own = [gathering.question_folder(self._work, each.outline) for each in built]
+        own = [question_folder(self._work, each.outline) for each in built]
         others = finished_steps(self._work) - self._used
         replaced = {each for each in others if each.parent in own}
         for folder in own if others - replaced else [self._work]:
@@ -248,18 +308,4 @@ class _PipelineRun:
                 ", ".join(step for step in STEPS if step in names),
             )
         if others - replaced:
-            _LOG.warning("%s: keeps finished steps of other questions for --resume", self._work)
-
-    def _context(self, question_id: str, step: str, folder: Path, workers: int) -> Context:
-        return Context(
-            self._config,
-            question_id,
-            self._style,
-            self._rules,
-            folder,
-            self._memory // workers,
-            max(1, self._threads // workers),
-            lambda done, total, standing="": self._tell(
-                question_id, f"{step} {standing}".strip(), done, total
-            ),
-        )
+            _LOG.warning("%s: keeps finished steps of other questions for later builds", self._work)

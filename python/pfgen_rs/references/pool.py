@@ -1,8 +1,11 @@
-"""The candidates of one question on disk, in parts of bounded size, and which of them remain."""
+"""The candidates of one question: in batches, on disk in parts of bounded size, and which of them remain.
+
+A pool may be larger than memory, so it is read in pieces, as often as needed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,14 +13,60 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pfgen_rs.errors import BuildError
+from pfgen_rs import _native
+from pfgen_rs.errors import BuildError, InputError
 from pfgen_rs.io.atomic import writing_failed
 
-__all__ = ["COLUMNS", "PART", "Pool", "PoolWriter", "State", "damaged"]
+Batches = Callable[[], Iterable[pl.Series]]
+"""Each call iterates over all answers from the start, as text columns; row numbers continue across them."""
+
+Answers = pl.Series | Sequence[str] | Batches
+
+BatchProgress = Callable[[int, int], None]
+"""Called with the amount done and the total amount (0 while unknown)."""
 
 PART = 1 << 16  # rows
 COLUMNS = ("answer", "source", "model")
 Mask = NDArray[np.bool_]
+
+
+def as_batches(answers: Answers) -> Batches:
+    """Convert a column, a list of `str`, or batches to batches.
+
+    Raises `InputError` for anything else.
+    """
+    if callable(answers):
+        return answers
+    column = _column(answers)
+    return lambda: (column[start : start + PART] for start in range(0, len(column), PART))
+
+
+def batch_texts(
+    batches: Batches, *, threads: int | None = None
+) -> Iterator[tuple[int, _native.Texts]]:
+    """Read all answers once, yielding the number of each batch's first row and its texts.
+
+    Raises `InputError`, naming the row, if a value is not text.
+    """
+    first = 0
+    for batch in batches():
+        if batch.null_count():
+            row = first + int(batch.is_null().arg_max() or 0)
+            raise InputError(f"row {row} is null: expected text")
+        yield first, _native.Texts(batch, threads)
+        first += len(batch)
+
+
+def _column(answers: pl.Series | Sequence[str]) -> pl.Series:
+    if isinstance(answers, pl.Series):
+        return answers
+    if isinstance(answers, str) or not isinstance(answers, Iterable):
+        kind = type(answers).__name__
+        raise InputError(f"expected a column, a list or batches of answers, not {kind}")
+    try:
+        return pl.Series("answer", answers, dtype=pl.String)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"expected a column of text: {error}") from None
 
 
 class Pool:
@@ -45,7 +94,9 @@ class Pool:
 
 def damaged(path: Path) -> BuildError:
     """Returns the error to raise for unusable files of an earlier build."""
-    return BuildError(f"{path}: the saved state of the build is damaged: build without --resume")
+    return BuildError(
+        f"{path}: the saved state of the build is damaged: remove {path.parent} to make it anew"
+    )
 
 
 class PoolWriter:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs import _native
-from pfgen_rs.errors import InputError, SettingsError
-
-__all__ = ["Selection", "SelectionProgress", "select"]
+from pfgen_rs.errors import ConfigError, InputError, SettingsError
+from pfgen_rs.references.pool import Mask, State
+from pfgen_rs.references.step import Context, StepReport, by_source, joined, step
 
 SelectionProgress = Callable[[int, float], bool | None]
 """Called with the number of proposals so far and the current error; returning `False` ends the search."""
@@ -99,15 +100,15 @@ def select(
     ([0, 3], True)
     """
     start = time.perf_counter()
-    limit = _selection_proposal_limit(proposals, seconds)
+    limit = _limit(proposals, seconds)
     deadline = math.inf if seconds is None else start + seconds
     texts = _native.Texts(answers)
     try:
         native = _native.Selector(
             texts,
             count,
-            None if weights is None else _selection_weights(weights),
-            None if strata is None else _selection_strata(strata),
+            None if weights is None else _weights(weights),
+            None if strata is None else _numbered(strata),
             seed=seed,
             restarts=restarts,
             min_n=min_n,
@@ -115,24 +116,24 @@ def select(
         )
     except (OverflowError, TypeError) as error:
         raise SettingsError(f"invalid setting: {error}") from None
-    growth = _SelectionPace(_FIRST_ROUND)
+    growth = _Pace(_FIRST_ROUND)
     while not growth.timed(native.grow):
         pass
-    _climb_in_selection_rounds(
+    _climb(
         native, PASSES * native.neighbours if limit is None else limit, deadline, threads, progress
     )
     return Selection(
         rows=native.rows(),
-        error=_selection_error_quotient(native.error),
-        greedy_error=_selection_error_quotient(native.greedy_error),
-        random_error=_mean_selection_error([native.random_error(draw) for draw in range(DRAWS)]),
+        error=_quotient(native.error),
+        greedy_error=_quotient(native.greedy_error),
+        random_error=_mean([native.random_error(draw) for draw in range(DRAWS)]),
         proposals=native.proposals,
         seconds=time.perf_counter() - start,
         seed=seed,
     )
 
 
-def _climb_in_selection_rounds(
+def _climb(
     native: _native.Selector,
     limit: int,
     deadline: float,
@@ -145,11 +146,8 @@ def _climb_in_selection_rounds(
         native.run(min(native.proposals + proposals, limit), threads)
 
     step = native.largest_step
-    pace = _SelectionPace(_FIRST_ROUND * step, step)
-    while (
-        progress is None
-        or progress(native.proposals, _selection_error_quotient(native.error)) is not False
-    ):
+    pace = _Pace(_FIRST_ROUND * step, step)
+    while progress is None or progress(native.proposals, _quotient(native.error)) is not False:
         before, left = native.proposals, deadline - time.perf_counter()
         if left <= 0:
             return
@@ -159,7 +157,7 @@ def _climb_in_selection_rounds(
             return
 
 
-class _SelectionPace:
+class _Pace:
     """Adjusts the amount of work per round so that a round takes about `_ROUND` seconds."""
 
     def __init__(self, amount: int, least: int = 1) -> None:
@@ -184,7 +182,7 @@ class _SelectionPace:
         self.amount = max(self._least, int(min(amount, _MOST_PROPOSALS)))
 
 
-def _selection_proposal_limit(proposals: int | None, seconds: float | None) -> int | None:
+def _limit(proposals: int | None, seconds: float | None) -> int | None:
     """Returns the maximum number of proposals, or `None` for the default."""
     if proposals is not None and seconds is not None:
         raise SettingsError("proposals and seconds are mutually exclusive")
@@ -197,8 +195,8 @@ def _selection_proposal_limit(proposals: int | None, seconds: float | None) -> i
     return _MOST_PROPOSALS
 
 
-def _selection_weights(weights: Sequence[int] | NDArray[Any]) -> NDArray[np.uint64]:
-    column = _selection_column("weights", weights)
+def _weights(weights: Sequence[int] | NDArray[Any]) -> NDArray[np.uint64]:
+    column = _column("weights", weights)
     if len(column) and not np.issubdtype(column.dtype, np.integer):
         raise InputError(f"weights must be integers, not {column.dtype}")
     if (column < 1).any():
@@ -207,17 +205,15 @@ def _selection_weights(weights: Sequence[int] | NDArray[Any]) -> NDArray[np.uint
     return column.astype(np.uint64)
 
 
-def _selection_strata(strata: Sequence[Any] | NDArray[Any]) -> NDArray[np.uint32]:
+def _numbered(strata: Sequence[Any] | NDArray[Any]) -> NDArray[np.uint32]:
     """Number the strata in sorted order."""
     try:
-        return np.unique(_selection_column("strata", strata), return_inverse=True)[1].astype(
-            np.uint32
-        )
+        return np.unique(_column("strata", strata), return_inverse=True)[1].astype(np.uint32)
     except TypeError as error:
         raise InputError(f"strata must be sortable: {error}") from None
 
 
-def _selection_column(name: str, values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
+def _column(name: str, values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
     try:
         column = np.asarray(values)
     except (TypeError, ValueError, OverflowError) as error:
@@ -227,12 +223,93 @@ def _selection_column(name: str, values: Sequence[Any] | NDArray[Any]) -> NDArra
     return column
 
 
-def _selection_error_quotient(error: tuple[int, int]) -> float:
+def _quotient(error: tuple[int, int]) -> float:
     """Returns the nearest float; 0 for a pool without n-grams."""
     numerator, denominator = error
     return numerator / denominator if denominator else 0.0
 
 
-def _mean_selection_error(errors: Sequence[tuple[int, int]]) -> float:
+def _mean(errors: Sequence[tuple[int, int]]) -> float:
     """Returns the nearest float to the mean of errors with the same denominator."""
-    return _selection_error_quotient((sum(n for n, _ in errors), sum(d for _, d in errors)))
+    return _quotient((sum(n for n, _ in errors), sum(d for _, d in errors)))
+
+
+@dataclass(frozen=True)
+class Select:
+    """Choose `count` answers by hill climbing; the budget is `proposals` or `seconds` per restart.
+
+    `stratify`: `model` preserves the shares of models, `length` those of length deciles.
+    """
+
+    count: int = 1_000
+    proposals: int | None = None
+    seconds: float | None = None
+    restarts: int = 1
+    stratify: str = ""
+    min_n: int = 1
+    max_n: int = 10
+
+    def __post_init__(self) -> None:
+        least = {"count": 1, "restarts": 1, "min_n": 1, "max_n": self.min_n, "proposals": 0}
+        for name, value in least.items():
+            given = getattr(self, name)
+            if given is not None and given < value:
+                raise ConfigError(f"{name} must be at least {value}, not {given}")
+        if self.stratify not in ("", "model", "length"):
+            raise ConfigError(
+                f"stratify must be one of '', 'model', 'length', not {self.stratify!r}"
+            )
+        if self.proposals is not None and self.seconds is not None:
+            raise ConfigError("proposals and seconds are mutually exclusive")
+        if self.seconds is not None and not self.seconds >= 0:
+            raise ConfigError(f"seconds must be at least 0, not {self.seconds}")
+
+
+@step(
+    "select",
+    Select,
+    place=70,
+    key=lambda options, _, context: [context.unit, context.seed, asdict(options)],
+    needs=lambda options, _: options.count,
+    no="there are no more answers than select.count; lower it or add candidates",
+    must_come="last",
+)
+def _step(state: State, options: Select, context: Context) -> tuple[State, StepReport]:
+    settings = asdict(options)
+    stratify = settings.pop("stratify")
+
+    def tell(done: int, error: float) -> None:
+        context.progress(done, options.proposals or 0, f"error {error:.3g}")
+
+    def keep(part: State) -> tuple[Mask, dict[str, Any]]:
+        answers = context.column(part)
+        chosen = select(
+            answers,
+            **settings,
+            weights=part.kept_weights(),
+            strata=_strata(part, answers, stratify),
+            seed=context.seed,
+            threads=context.threads,
+            progress=tell,
+        )
+        mask = np.zeros(part.height, dtype=np.bool_)
+        mask[chosen.rows] = True
+        details = {"answers": len(chosen.rows)}
+        names = ("random_error", "greedy_error", "error", "proposals")
+        return mask, details | {name: getattr(chosen, name) for name in names}
+
+    kept, details = by_source(state, keep)
+    after = state.narrowed(kept)
+    # An answer that is not selected is not worse in itself, so there are no reasons to show.
+    return after, StepReport("select", state.height, after.height, [], {"sources": details})
+
+
+def _strata(state: State, answers: pl.Series, by: str) -> NDArray[Any] | None:
+    """Returns the stratum of each answer: its model, or the decile of its length in the pool."""
+    if not by:
+        return None
+    if by == "model":
+        return joined(state.batches("model")).to_numpy()
+    lengths = answers.str.len_chars().to_numpy()
+    ranks = np.argsort(np.argsort(lengths, kind="stable"), kind="stable")
+    return ranks * 10 // max(1, len(ranks))

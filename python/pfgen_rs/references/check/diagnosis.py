@@ -4,60 +4,41 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from pfgen_rs import io
 from pfgen_rs.benchmark import Benchmark, resolve
-from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.references.check.contamination import STRETCH, contamination
-from pfgen_rs.references.check.coverage import coverage
-from pfgen_rs.references.check.findings import findings
-from pfgen_rs.references.check.lengths import length_histogram, lengths
-from pfgen_rs.references.check.near_duplicates import near_duplicates
-from pfgen_rs.references.check.report import write_report
-from pfgen_rs.references.check.rules import rules
-from pfgen_rs.references.check.scored_runs import run_means, score_known
-from pfgen_rs.references.check.self_scores import self_scores
-from pfgen_rs.references.check.shrinking import SIZES, shrinking, shrinking_runs
-from pfgen_rs.references.check.sources import (
+from pfgen_rs.references.check.answers import (
+    CheckProgress,
+    coverage,
+    length_histogram,
+    lengths,
+    near_duplicates,
+    rules,
+    table,
+)
+from pfgen_rs.references.check.findings import findings, summarise
+from pfgen_rs.references.check.report import Check
+from pfgen_rs.references.check.runs import (
+    SIZES,
+    STRETCH,
+    contamination,
+    run_means,
+    score_known,
+    shrinking,
+    shrinking_runs,
+)
+from pfgen_rs.references.check.scores import (
+    self_scores,
     sources_by_runs,
     sources_compared,
     sources_overall,
 )
-from pfgen_rs.references.check.steps import CheckProgress
-from pfgen_rs.references.check.summary import summarise
 
 __all__ = ["Check", "check"]
-
-
-@dataclass(frozen=True, eq=False)
-class Check(EqualByFields):
-    """The results of checking a set.
-
-    `tables` by name, as documented by the functions that create them: `self_scores`, `near_duplicates`,
-    `near_duplicate_pairs`, `lengths`, `length_histogram`, `coverage`, `rules`, `sources`, `sources_overall`
-    and, if there are runs, `runs`, `left_out` (answers to questions that the set does not have, by run),
-    `source_runs`, `shrinking`, `shrinking_runs`, `contamination`, `contamination_examples`. `summary` has one
-    row per question; `findings` are sentences about the whole set.
-    """
-
-    signature: str
-    tables: dict[str, pl.DataFrame]
-    summary: pl.DataFrame
-    findings: list[str]
-
-    def to_dir(self, folder: str | os.PathLike[str], *, plots: bool | None = None) -> list[Path]:
-        """Write every table as CSV, `check.md`, and plots as SVG; returns the paths.
-
-        `plots`: whether to draw plots (default: if matplotlib is installed). Each file is written
-        atomically. Raises `OutputError`, also if `plots` is true and matplotlib is missing.
-        """
-        return write_report(self, Path(folder), plots=plots)
 
 
 def check(
@@ -91,14 +72,14 @@ def check(
     if loaded.settings.unit == "token":
         raise SettingsError("cannot check a set of tokens: it contains no text")
     io.interruptibly(lambda: loaded.prepare(threads=threads))
-    tables = _diagnosis_of_set(loaded, similarity, threads, progress)
+    tables = _of_set(loaded, similarity, threads, progress)
     files = list(runs)
     if files:
         responses, left_out = score_known(
             loaded, files, threads=threads, progress=progress, **reading
         )
-        tables |= _diagnosis_of_runs(loaded, responses, stretch, progress)
-        tables["left_out"] = _answers_left_out(left_out)
+        tables |= _of_runs(loaded, responses, stretch, progress)
+        tables["left_out"] = _left_out(left_out)
         tables["shrinking_runs"] = shrinking_runs(
             loaded,
             responses,
@@ -110,21 +91,20 @@ def check(
         )
         tables["shrinking"] = shrinking(tables["shrinking_runs"])
     summary = summarise(loaded, tables)
-    found = findings(tables, summary, loaded.settings.unit)
-    return Check(loaded.signature, tables, summary, found)
+    sentences = findings(tables, summary, loaded.settings.unit)
+    return Check(loaded.signature, tables, summary, sentences)
 
 
-def _answers_left_out(counts: Mapping[str, Mapping[str, int]]) -> pl.DataFrame:
+def _left_out(counts: Mapping[str, Mapping[str, int]]) -> pl.DataFrame:
     rows = [
         (run, question, answers)
         for run, found in counts.items()
         for question, answers in found.items()
     ]
-    schema = {"run": pl.String, "question": pl.String, "answers": pl.Int64}
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return table(rows, run=str, question=str, answers=int)
 
 
-def _diagnosis_of_set(
+def _of_set(
     benchmark: Benchmark, similarity: float, threads: int | None, progress: CheckProgress | None
 ) -> dict[str, pl.DataFrame]:
     scores = self_scores(benchmark, threads=threads, progress=progress)
@@ -143,7 +123,7 @@ def _diagnosis_of_set(
     }
 
 
-def _diagnosis_of_runs(
+def _of_runs(
     benchmark: Benchmark, responses: pl.DataFrame, stretch: int, progress: CheckProgress | None
 ) -> dict[str, pl.DataFrame]:
     counts, examples = contamination(benchmark, responses, stretch=stretch, progress=progress)

@@ -1,20 +1,239 @@
-"""The most important findings about a whole set, as sentences."""
+"""What a check says: warnings and key numbers for each question, and findings about the whole set."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
 import polars as pl
 
-from pfgen_rs.metrics.names import PARTS
+from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.metrics.names import COLUMNS, PARTS
+from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.units import Unit
-from pfgen_rs.references.check.summary import Tables
-from pfgen_rs.references.lengths import OFFICIAL_STD
+from pfgen_rs.references.lengths import OFF_TARGET, OFFICIAL_STD, is_off_target
 
-__all__ = ["findings"]
+Found = Mapping[str, list[dict[str, Any]]]
+
+# Thresholds for warnings. The published set is well within most of them.
+LIMITS: dict[str, float] = {
+    "answers": 100,  # per source; with fewer, single answers determine what is common
+    "repeated": 0.01,  # share of the answers
+    "near": 0.05,  # share of texts in pairs of near-duplicates
+    "off_target": OFF_TARGET,
+    "length_std": 8,  # units
+    "own": 0.9,  # mean of Fluency and Truthfulness against the others of the source
+    "agreement": 0.7,  # the same against another source
+    "note": 0.7,  # Truthfulness of the example answer
+}
+_SHOWN = 40
+
+
+def concerns_about(found: Found, settings: Settings, backtracking: Mapping[str, str]) -> list[str]:
+    """Returns the warnings about one question; `found` holds its rows of all tables.
+
+    `backtracking`: the regular expressions that only Python can match, with the places of their rules.
+    """
+    return list(
+        chain(
+            _about_copies(found),
+            _about_lengths(found, settings),
+            _about_sources(found),
+            _about_note(found),
+            _about_rules_and_runs(found),
+            _about_expressions(backtracking),
+        )
+    )
+
+
+def _about_copies(found: Found) -> Iterator[str]:
+    [copies] = found["near_duplicates"]
+    repeated = copies["answers"] - copies["distinct"]
+    if repeated > LIMITS["repeated"] * copies["answers"]:
+        yield f"{repeated} of {copies['answers']} answers are exact duplicates of others"
+    if copies["in_near_pairs"] > LIMITS["near"] * copies["distinct"]:
+        yield f"{copies['in_near_pairs']} of {copies['distinct']} texts are nearly identical to another"
+
+
+def _about_lengths(found: Found, settings: Settings) -> Iterator[str]:
+    for row in found["lengths"]:
+        source = _quoted(row["source"])
+        if row["answers"] < LIMITS["answers"]:
+            yield f"source {source} has only {_counted(row['answers'], 'answer')}"
+        if is_off_target(row["mean"], settings.target_length):
+            yield (
+                f"answers of source {source} have a mean length of {row['mean']:.1f}, "
+                f"far from {settings.target_length}"
+            )
+        if row["std"] > LIMITS["length_std"]:
+            yield (
+                f"lengths of the answers of source {source} vary by ±{row['std']:.1f}"
+                f"{_official(settings)}"
+            )
+
+
+def _about_sources(found: Found) -> Iterator[str]:
+    for row in found["sources"]:
+        source, against, both = (
+            _quoted(row["source"]),
+            _quoted(row["against"]),
+            row["both"],
+        )
+        if both is None:
+            continue
+        if source == against and both < LIMITS["own"]:
+            yield f"answers of source {source} score only {both:.2f} against the others of that source"
+        if source != against and both < LIMITS["agreement"]:
+            yield f"answers of source {source} score only {both:.2f} against source {against}"
+
+
+def _about_note(found: Found) -> Iterator[str]:
+    note = found["coverage"][0]
+    if not note["length"]:
+        yield "no example answer"
+        return
+    if note["truthfulness"] < LIMITS["note"]:
+        yield f"the set hardly covers the example answer (Truthfulness {note['truthfulness']:.2f})"
+    if not note["helpfulness"]:
+        yield "the example answer satisfies too few keyword rules (Helpfulness 0)"
+
+
+def _about_rules_and_runs(found: Found) -> Iterator[str]:
+    for row in found["rules"]:
+        if row["remark"] == "hardly any" and row["rule"] is not None:
+            yield f"only {row['share']:.0%} of answers satisfy the rule {_quoted(row['label'])}"
+    verbatim = sum(row["verbatim"] for row in found.get("contamination", []))
+    if verbatim:
+        occur = "occurs" if verbatim == 1 else "occur"
+        yield f"{_counted(verbatim, 'answer')} of runs {occur} verbatim in the set"
+
+
+def _about_expressions(backtracking: Mapping[str, str]) -> Iterator[str]:
+    for pattern, place in backtracking.items():
+        yield (
+            f"{place}: the regular expression {_quoted(pattern)} is matched by Python, slowly and "
+            "with a time limit, because of flags, lookaround, \\b, backreferences or the like"
+        )
+
+
+def _official(settings: Settings) -> str:
+    least, _, most = OFFICIAL_STD
+    known = settings.unit == "character"
+    return f" (published sets: ±{least} to ±{most})" if known else ""
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count} {thing}{'' if count == 1 else 's'}"
+
+
+# Key numbers by question.
+
+
+Row = dict[str, Any]
+Tables = Mapping[str, pl.DataFrame]
+
+_COPIES = ("answers", "distinct", "near_pairs", "in_near_pairs")
+_SELF = [f"self_{metric}" for metric in COLUMNS]
+_SCHEMA: dict[str, Any] = {
+    "question_id": pl.String,
+    "sources": pl.Int64,
+    **dict.fromkeys(_COPIES, pl.Int64),
+    "length": pl.Float64,
+    "length_std": pl.Float64,
+    **dict.fromkeys(_SELF, pl.Float64),
+    "agreement": pl.Float64,
+    "note_average": pl.Float64,
+    "note_known": pl.Float64,
+    "all_rules": pl.Float64,
+    "verbatim": pl.Int64,
+    "warnings": pl.String,
+}
+
+
+def summarise(benchmark: Benchmark, tables: Tables) -> pl.DataFrame:
+    """Returns one row per question with key numbers of all tables and `warnings` (empty if there are none).
+
+    Columns: `question_id`, `sources`, `answers`, `distinct` texts, `near_pairs` of them and how many texts
+    are `in_near_pairs`; mean `length` and `length_std`; the means of the self-scores (`self_…`); `agreement`,
+    the lowest mean of Fluency and Truthfulness of one source's answers against another (null for a single
+    source); the example answer's `note_average`, and `note_known`, the share of its n-grams known to the
+    source that knows most; `all_rules`, the share of answers that satisfy all rules; `verbatim`, the number
+    of answers of runs found verbatim in the set (null without runs). Thresholds for warnings:
+    `concerns.LIMITS`.
+    """
+    parts = {name: _by_question(table) for name, table in tables.items() if "question_id" in table}
+    rows = []
+    for question in benchmark:
+        found = {name: part.get(question.id, []) for name, part in parts.items()}
+        backtracking = benchmark.helpfulness(question).backtracking
+        remarks = "; ".join(concerns_about(found, benchmark.settings, backtracking))
+        numbers = {
+            **_copies(found),
+            **_combined_lengths(found),
+            **_scores(found),
+            **_shares(found),
+        }
+        rows.append({"question_id": question.id, **numbers, "warnings": remarks})
+    return pl.DataFrame(rows, schema=_SCHEMA)
+
+
+def _by_question(table: pl.DataFrame) -> dict[str, list[Row]]:
+    rows: dict[str, list[Row]] = {}
+    for row in table.iter_rows(named=True):
+        rows.setdefault(row["question_id"], []).append(row)
+    return rows
+
+
+def _copies(found: Mapping[str, list[Row]]) -> Row:
+    [copies] = found["near_duplicates"]
+    verbatim = None
+    if "contamination" in found:
+        verbatim = sum(row["verbatim"] for row in found["contamination"])
+    counts = {name: copies[name] for name in _COPIES}
+    return {"sources": len(found["lengths"]), **counts, "verbatim": verbatim}
+
+
+def _combined_lengths(found: Mapping[str, list[Row]]) -> Row:
+    """Combine the means and standard deviations of all sources."""
+    rows = found["lengths"]
+    total = sum(row["answers"] for row in rows)
+    mean = math.fsum(row["mean"] * row["answers"] for row in rows) / total
+    squares = ((row["std"] ** 2 + (row["mean"] - mean) ** 2) * row["answers"] for row in rows)
+    return {"length": mean, "length_std": math.sqrt(math.fsum(squares) / total)}
+
+
+def _scores(found: Mapping[str, list[Row]]) -> Row:
+    means = {
+        name: _mean_of_known([row[metric] for row in found["self_scores"]])
+        for name, metric in zip(_SELF, COLUMNS, strict=True)
+    }
+    others = [row["both"] for row in found["sources"] if row["source"] != row["against"]]
+    return {**means, "agreement": min(others, default=None)}
+
+
+def _mean_of_known(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def _shares(found: Mapping[str, list[Row]]) -> Row:
+    notes = found["coverage"]
+    known = [row["known"] for row in notes if row["known"] is not None]
+    [together] = [row for row in found["rules"] if row["rule"] is None and row["source"] is None]
+    return {
+        "note_average": notes[0]["average"],
+        "note_known": max(known, default=None),
+        "all_rules": together["share"],
+    }
+
+
+# Findings about the whole set, as sentences.
 
 
 def findings(tables: Tables, summary: pl.DataFrame, unit: Unit) -> list[str]:
@@ -42,19 +261,19 @@ def findings(tables: Tables, summary: pl.DataFrame, unit: Unit) -> list[str]:
 
 
 def _set_findings(summary: pl.DataFrame) -> Iterator[str]:
-    answers, count = _finding_total(summary["answers"]), len(summary)
-    lengths = _finding_mean(summary["length"])
-    questions = _finding_plural("question", count)
+    answers, count = _total(summary["answers"]), len(summary)
+    lengths = _mean(summary["length"])
+    questions = _plural("question", count)
     yield f"{answers:,} answers to {count} {questions}, with a mean length of {lengths:.1f}"
 
 
 def _length_findings(tables: Tables, unit: Unit) -> Iterator[str]:
     spreads = tables["lengths"]
-    widest = _finding_most(spreads, "std")
+    widest = _highest(spreads, "std")
     least, usual, most = OFFICIAL_STD
     official = f"; those of the published sets by ±{usual} (±{least} to ±{most})"
     yield (
-        f"the lengths of a source's answers to a question vary by ±{_finding_mean(spreads['std']):.1f} on "
+        f"the lengths of a source's answers to a question vary by ±{_mean(spreads['std']):.1f} on "
         f"average, most in {widest['question_id']} (±{widest['std']:.1f})"
         f"{official * (unit == 'character')}"
     )
@@ -65,8 +284,8 @@ def _score_findings(summary: pl.DataFrame) -> Iterator[str]:
     if known.is_empty():
         yield "no source has more than one answer, so answers cannot be scored against each other"
         return
-    fluency, truth, helpfulness = (_finding_mean(known[f"self_{name}"]) for name in PARTS)
-    lowest = _finding_least(known, "self_average")
+    fluency, truth, helpfulness = (_mean(known[f"self_{name}"]) for name in PARTS)
+    lowest = _lowest(known, "self_average")
     yield (
         f"scored against each other, the answers reach Fluency {fluency:.3f}, Truthfulness {truth:.3f} and "
         f"Helpfulness {helpfulness:.3f}; the lowest average is that of {lowest['question_id']} "
@@ -75,13 +294,13 @@ def _score_findings(summary: pl.DataFrame) -> Iterator[str]:
 
 
 def _copy_findings(summary: pl.DataFrame) -> Iterator[str]:
-    repeated = _finding_total(summary["answers"]) - _finding_total(summary["distinct"])
-    pairs = _finding_total(summary["near_pairs"])
-    most = _finding_most(summary, "near_pairs")
+    repeated = _total(summary["answers"]) - _total(summary["distinct"])
+    pairs = _total(summary["near_pairs"])
+    most = _highest(summary, "near_pairs")
     where = f", {most['near_pairs']} of them in {most['question_id']}" if pairs else ""
     yield (
-        f"{repeated} exact {_finding_plural('duplicate', repeated)}, "
-        f"{pairs} {_finding_plural('pair', pairs)} of near-duplicates{where}"
+        f"{repeated} exact {_plural('duplicate', repeated)}, "
+        f"{pairs} {_plural('pair', pairs)} of near-duplicates{where}"
     )
 
 
@@ -89,7 +308,7 @@ def _rule_findings(tables: Tables) -> Iterator[str]:
     single = tables["rules"].filter(pl.col("source").is_null() & pl.col("rule").is_not_null())
     rare = single.filter(pl.col("remark") == "hardly any")
     everywhere = len(single.filter(pl.col("remark") == "all"))
-    worst = _finding_least(single, "share") if len(rare) else None
+    worst = _lowest(single, "share") if len(rare) else None
     which = (
         ""
         if worst is None
@@ -106,9 +325,9 @@ def _note_findings(summary: pl.DataFrame) -> Iterator[str]:
     if known.is_empty():
         yield "no question has an example answer"
         return
-    lowest = _finding_least(known, "note_average")
+    lowest = _lowest(known, "note_average")
     yield (
-        f"the example answers score {_finding_mean(known['note_average']):.3f} on average; the lowest is "
+        f"the example answers score {_mean(known['note_average']):.3f} on average; the lowest is "
         f"that of {lowest['question_id']} ({lowest['note_average']:.3f})"
     )
 
@@ -118,9 +337,9 @@ def _source_findings(tables: Tables) -> Iterator[str]:
     others = overall.filter((pl.col("source") != pl.col("against")) & pl.col("both").is_not_null())
     if others.is_empty():
         return
-    lowest = _finding_least(others, "both")
+    lowest = _lowest(others, "both")
     yield (
-        f"sources scored against each other reach {_finding_mean(others['both']):.3f} on average (mean of "
+        f"sources scored against each other reach {_mean(others['both']):.3f} on average (mean of "
         f"Fluency and Truthfulness); the lowest is {lowest['source']!r} against {lowest['against']!r} "
         f"({lowest['both']:.3f})"
     )
@@ -132,8 +351,8 @@ def _left_out_findings(tables: Tables) -> Iterator[str]:
         return
     questions = found["question"].n_unique()
     yield (
-        f"{_finding_total(found['answers']):,} answers of runs were left out, because the set does not have "
-        f"their {questions} {_finding_plural('question', questions)}"
+        f"{_total(found['answers']):,} answers of runs were left out, because the set does not have "
+        f"their {questions} {_plural('question', questions)}"
     )
 
 
@@ -141,10 +360,10 @@ def _source_run_findings(tables: Tables) -> Iterator[str]:
     known = tables["source_runs"].drop_nulls(["other", "pearson"])
     if known.is_empty():
         return
-    lowest = _finding_least(known, "pearson")
+    lowest = _lowest(known, "pearson")
     yield (
         f"over {lowest['runs']} runs, the scores of any two sources correlate with at least "
-        f"{_finding_correlation(lowest['pearson']):.5f} ({lowest['source']!r} and {lowest['other']!r})"
+        f"{_floor(lowest['pearson']):.5f} ({lowest['source']!r} and {lowest['other']!r})"
     )
 
 
@@ -152,9 +371,9 @@ def _shrinking_findings(tables: Tables) -> Iterator[str]:
     both = tables["shrinking"].filter(pl.col("metric") == "both")
     for (size,), draws in both.group_by(["size"], maintain_order=True):
         correlations = [value for value in draws["pearson"] if value is not None]
-        least = _finding_correlation(min(correlations, default=0.0))
+        least = _floor(min(correlations, default=0.0))
         correlation = f"correlate with at least {least:.5f} and " if correlations else ""
-        difference = _finding_mean(draws["mean_difference"])
+        difference = _mean(draws["mean_difference"])
         yield (
             f"with {size} answers per source, the runs' means of Fluency and Truthfulness {correlation}"
             f"differ by {difference:.4f} on average from those with the whole set"
@@ -167,9 +386,9 @@ def _contamination_findings(tables: Tables) -> Iterator[str]:
         .group_by("run", maintain_order=True)
         .agg(pl.col("answers", "verbatim", "stretch").sum())
     )
-    answers, verbatim, stretch = (_finding_total(by_run[name]) for name in by_run.columns[1:])
+    answers, verbatim, stretch = (_total(by_run[name]) for name in by_run.columns[1:])
     share = (pl.col("stretch") / pl.col("answers")).alias("share")
-    most = _finding_most(by_run.with_columns(share), "share")
+    most = _highest(by_run.with_columns(share), "share")
     where = f", most in {most['run']!r} ({most['share']:.1%})" if stretch else ""
     yield (
         f"of {answers:,} answers of runs, {verbatim} {'occurs' if verbatim == 1 else 'occur'} verbatim in "
@@ -178,32 +397,32 @@ def _contamination_findings(tables: Tables) -> Iterator[str]:
 
 
 def _warning_findings(summary: pl.DataFrame) -> Iterator[str]:
-    count, warned = len(summary), _finding_total(summary["warnings"] != "")
+    count, warned = len(summary), _total(summary["warnings"] != "")
     have = "has" if warned == 1 else "have"
-    yield f"{warned} of {count} {_finding_plural('question', count)} {have} warnings"
+    yield f"{warned} of {count} {_plural('question', count)} {have} warnings"
 
 
-def _finding_total(values: pl.Series) -> int:
+def _total(values: pl.Series) -> int:
     return sum(values)
 
 
-def _finding_mean(values: pl.Series) -> float:
+def _mean(values: pl.Series) -> float:
     return math.fsum(values) / len(values)
 
 
-def _finding_correlation(correlation: float) -> float:
+def _floor(correlation: float) -> float:
     """Round a correlation down to five decimals, for use as a lower bound."""
     return math.floor(correlation * 1e5) / 1e5
 
 
-def _finding_least(rows: pl.DataFrame, name: str) -> dict[str, Any]:
+def _lowest(rows: pl.DataFrame, name: str) -> dict[str, Any]:
     """Returns the first of the rows with the smallest value."""
     return rows.row(rows[name].arg_min() or 0, named=True)
 
 
-def _finding_most(rows: pl.DataFrame, name: str) -> dict[str, Any]:
+def _highest(rows: pl.DataFrame, name: str) -> dict[str, Any]:
     return rows.row(rows[name].arg_max() or 0, named=True)
 
 
-def _finding_plural(thing: str, count: int) -> str:
+def _plural(thing: str, count: int) -> str:
     return thing if count == 1 else f"{thing}s"

@@ -12,7 +12,6 @@ from pfgen_rs.checkout.known_runs import RememberedQuestions
 from pfgen_rs.checkout.published import Published
 from pfgen_rs.drawing import style
 from pfgen_rs.errors import BenchmarkError
-from pfgen_rs.io.heap import share_heap
 from pfgen_rs.io.run_files import CONFIG, EXAMPLES
 from pfgen_rs.report.shown_answers import most_shown
 from pfgen_rs.report.site.folder import SiteFolder
@@ -93,7 +92,6 @@ def _write_stale_site(
     from pfgen_rs.checkout.entries import entries
     from pfgen_rs.report.site.builder import Site
 
-    share_heap()
     facts = read_facts(checkout.folder)
     benchmark = load_benchmark(checkout.data)
     samples = _example_answers_of_checkout(checkout.data / EXAMPLES)

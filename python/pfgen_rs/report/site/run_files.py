@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from pfgen_rs.errors import InputError, PfgenError
-from pfgen_rs.io.heap import trim_heap
 from pfgen_rs.io.run_files import is_system
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
@@ -134,7 +133,6 @@ def write_runs(
                 failed.append((run, made))
             else:
                 known[run] = made
-            trim_heap()
             if step is not None:
                 step(run)
     return {run: value for run, value in known.items() if value is not None}, failed

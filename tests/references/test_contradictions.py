@@ -1,8 +1,10 @@
-"""Suggested rules: contradictions are found, counted as a plain search does, and judged with care."""
+"""Contradictions between candidates: counted as a plain search does, judged with care, listed for people."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -10,11 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers import pfgen
 from pfgen_rs import SettingsError
-from pfgen_rs.references.ng_rules import parse_answer_rules
-from pfgen_rs.references.places import Place, agree, fills_in, tells
-from pfgen_rs.references.review import rule_pattern
-from pfgen_rs.references.suggest import Suggestion, frequent_names, suggest_rules
+from pfgen_rs.references.contradictions import (
+    Contradiction,
+    Place,
+    agree,
+    contradictions,
+    fills_in,
+    frequent_names,
+    tells,
+)
 
 CLOCK = [
     *(
@@ -26,33 +34,30 @@ CLOCK = [
 ]
 
 
-def counts(found: Suggestion) -> dict[str, int]:
-    return {each.text: each.answers for each in found.alternatives}
+def counts(at: Contradiction) -> dict[str, int]:
+    return {each.text: each.answers for each in at.alternatives}
 
 
-def removed(found: Suggestion, texts: Sequence[str]) -> list[int]:
-    """The rows that the suggestion's rule would remove."""
-    pattern = rule_pattern(found.place, found.forbidden, words=found.words)
-    rules = parse_answer_rules([{"name": "x", "forbid": pattern}], "Q01")
-    return [row for row, rule in enumerate(rules.apply(texts).tolist()) if rule == 0]
+def wrong(at: Contradiction) -> tuple[str, ...]:
+    return tuple(each.text for each in at.alternatives if each.contradicts)
 
 
 def places_of(texts: Sequence[str], **settings: Any) -> list[tuple[str, tuple[str, ...]]]:
-    found = suggest_rules(texts, **settings)
-    return [(f"{each.place.before}…{each.place.after}", each.forbidden) for each in found]
+    listed = contradictions(texts, **settings)
+    return [(f"{each.place.before}…{each.place.after}", wrong(each)) for each in listed]
 
 
 def test_numbers_that_contradict_each_other() -> None:
-    (first,) = suggest_rules(CLOCK, models=["a", "b"] * 8 + ["a"])
+    (first,) = contradictions(CLOCK, models=["a", "b"] * 8 + ["a"])
     assert (first.kind, first.place) == ("number", Place("は1日に", "回重"))
     assert counts(first) == {"22": 12, "11": 4}
-    assert first.forbidden == ("11",)
     assert first.score == 17 * (12 / 17) * (4 / 17)
-    kept, wrong = first.alternatives
-    assert (kept.share, kept.models, kept.forbidden) == (12 / 17, 2, False)
-    assert (wrong.share, wrong.models, wrong.forbidden) == (4 / 17, 1, True)
-    assert set(wrong.examples) <= {text for text in CLOCK if "11回" in text}
-    assert removed(first, CLOCK) == [3, 7, 11, 15]
+    assert first.pair == ("22", "11")
+    most, less = first.alternatives
+    assert (most.share, most.models, most.contradicts) == (12 / 17, 2, False)
+    assert (less.share, less.models, less.contradicts) == (4 / 17, 1, True)
+    assert less.example in {text for text in CLOCK if "11回" in text}
+    assert first.rows == {3, 7, 11, 15}
 
 
 def test_names_that_contradict_each_other() -> None:
@@ -76,7 +81,7 @@ def test_near_ties_are_not_suggested() -> None:
 def test_numbers_come_before_names() -> None:
     names = ["作者はバッハです。"] * 70 + ["作者はショパンです。"] * 20
     numbers = ["全部で7つ。"] * 9 + ["全部で9つ。"] * 2
-    assert [each.kind for each in suggest_rules(names + numbers)] == ["number", "name"]
+    assert [each.kind for each in contradictions(names + numbers)] == ["number", "name"]
 
 
 @pytest.mark.parametrize(
@@ -115,16 +120,16 @@ def test_whatever_is_compared_has_an_answer(a: str, b: str) -> None:
 
 def test_what_agrees_is_kept() -> None:
     texts = ["傾きは約23.4度だ。"] * 8 + ["傾きは約23度だ。"] * 2 + ["傾きは約30.1度だ。"] * 2
-    (found,) = suggest_rules(texts)
-    assert found.forbidden == ("30.1",)
+    (found,) = contradictions(texts)
+    assert wrong(found) == ("30.1",)
     assert counts(found) == {"23.4": 8, "23": 2, "30.1": 2}
 
 
 def test_what_is_stated_is_kept_however_few_have_it() -> None:
     texts = ["1日に11回です。"] * 8 + ["1日に22回です。"] * 6 + ["1日に24回です。"] * 3
     stated = "24-2=22回なので、1日に、約22回です。24回ではない。"
-    (found,) = suggest_rules(texts, stated=stated)
-    assert found.forbidden == ("11", "24")
+    (found,) = contradictions(texts, stated=stated)
+    assert wrong(found) == ("11", "24")
     assert [each.stated for each in found.alternatives] == [False, True, True]
     assert places_of(texts) == []
     assert places_of(texts, stated="22回です") == []  # stated of something else
@@ -153,10 +158,10 @@ def test_names_of_many_models_may_be_synonyms() -> None:
 
 def test_lists_contradict_nothing() -> None:
     texts = ["とてもアカで、とてもアオで、"] * 8 + ["とてもアオで、とてもシロで、"] * 2
-    assert suggest_rules(texts, before=3) == []
-    assert len(suggest_rules([text[:7] for text in texts], before=3)) == 1
+    assert contradictions(texts, before=3) == []
+    assert len(contradictions([text[:7] for text in texts], before=3)) == 1
     lists = ["春はナズナとセリ。"] * 8 + ["春はセリとナズナ。"] * 2
-    assert suggest_rules(lists) == []
+    assert contradictions(lists) == []
 
 
 @pytest.mark.parametrize(
@@ -194,64 +199,37 @@ def test_a_minority_is_not_kept() -> None:
 def test_the_same_contradiction_leaves_room_for_others() -> None:
     many = [f"{c}から{n}回だ。" for c in "あいうえおかき" for n in (7, 7, 7, 9)] * 9
     other = ["色は3色だ。"] * 6 + ["色は4色だ。"] * 2
-    found = suggest_rules(many + other, before=3, top=4, min_share=0)
-    assert [each.forbidden for each in found] == [("9",)] * 3 + [("4",)]
-    assert len(suggest_rules(many + other, before=3, min_share=0)) == 8
+    found = contradictions(many + other, before=3, top=4, min_share=0)
+    assert [wrong(each) for each in found] == [("9",)] * 3 + [("4",)]
+    assert len(contradictions(many + other, before=3, min_share=0)) == 8
 
 
 def test_ordinary_words_are_left_out() -> None:
     texts = ["優れたシステムです。"] * 8 + ["優れたモデルです。"] * 2
-    assert len(suggest_rules(texts)) == 1
+    assert len(contradictions(texts)) == 1
     common = frequent_names(texts)
     assert common == {"システム", "モデル"}
-    assert suggest_rules(texts, common=common) == []
+    assert contradictions(texts, common=common) == []
     assert frequent_names([*texts, *["別"] * 2_000]) == set()
 
 
 def test_what_removes_the_same_answers_is_suggested_once() -> None:
     texts = ["作者はバッハだ。国名はドイツだ。"] * 40
     texts += ["作者はショパンだ。国名はポーランドだ。"] * 4
-    assert len(suggest_rules(texts)) == 1
+    assert len(contradictions(texts)) == 1
     texts += ["作者はショパンだ。国名はドイツだ。"] * 5
     new = ["作者はバッハだ。国名はポーランドだ。"]
-    assert [len(suggest_rules([*texts, *new * n])) for n in (3, 4)] == [1, 2]
-
-
-def test_words_are_not_cut() -> None:
-    texts = [
-        *["In 1914 the capital of France was Paris still."] * 8,
-        *["In 1914 the capital of France was Lyon still."] * 2,
-        *["In 1915 the capital of France was Paris still."] * 2,
-    ]
-    number, name = suggest_rules(texts, unit="word")
-    assert (number.place, number.forbidden) == (Place("In ", " the", starts=True), ("1915",))
-    assert (name.place, name.forbidden) == (Place("of France was ", " still"), ("Lyon",))
-    assert removed(name, [*texts[6:10], "the cost of France was Lyon still"]) == [2, 3, 4]
-    assert removed(name, ["half of France was Lyon still", "Xof France was Lyon still"]) == [0]
-    assert removed(name, ["of France was Lyon stillness"]) == []
-    assert all(each.words for each in (number, name))
+    assert [len(contradictions([*texts, *new * n])) for n in (3, 4)] == [1, 2]
 
 
 @given(st.text(alphabet="aB1 '.ア京都", max_size=20), st.integers(1, 3), st.integers(1, 3))
-def test_places_consist_of_whole_words(text: str, before: int, after: int) -> None:
-    for unit in ("word", "character"):
-        for kind, found, place in fills_in(text, unit, before, after):
-            whole = f"{place.before}{found}{place.after}"
-            assert whole in text
-            assert not place.starts or text.startswith(whole)
-            assert not place.ends or text.endswith(whole)
-            assert kind == "number" or len(found) > 1
-
-
-def test_capitals_at_the_beginning_of_sentences_are_no_names() -> None:
-    def names(text: str) -> list[str]:
-        return [fill.text for fill in fills_in(text, "word", 1, 1)]
-
-    assert names("Rain fell. Then Mozart died. The Eiffel Tower stood.") == [
-        "Mozart",
-        "Eiffel Tower",
-    ]
-    assert names("an iPhone 15 by Apple") == ["iPhone", "15", "Apple"]
+def test_places_are_in_the_text(text: str, before: int, after: int) -> None:
+    for kind, fill, place in fills_in(text, before, after):
+        whole = f"{place.before}{fill}{place.after}"
+        assert whole in text
+        assert not place.starts or text.startswith(whole)
+        assert not place.ends or text.endswith(whole)
+        assert kind == "number" or len(fill) > 1
 
 
 def naive(texts: list[str], left: int, right: int) -> dict[Place, dict[str, set[int]]]:
@@ -282,7 +260,7 @@ def naive(texts: list[str], left: int, right: int) -> dict[Place, dict[str, set[
 )
 def test_counts_equal_a_plain_search(texts: list[str], left: int, right: int) -> None:
     texts += texts[:5] * 4
-    found = suggest_rules(texts, top=1000, min_share=0, before=left, after=right)
+    found = contradictions(texts, top=1000, min_share=0, before=left, after=right)
     plain = naive(texts, left, right)
     for each in found:
         frequent = {text: len(rows) for text, rows in plain[each.place].items() if len(rows) >= 2}
@@ -290,36 +268,67 @@ def test_counts_equal_a_plain_search(texts: list[str], left: int, right: int) ->
         ranked = list(counts(each).values())
         assert ranked == sorted(ranked, reverse=True)
         kept = ranked[0]
-        assert all(3 * counts(each)[text] <= kept for text in each.forbidden)
-        assert all(
-            text in example
-            for a in each.alternatives
-            for text, example in [(a.text, a.examples[0])]
-        )
-        rows = {row for text in each.forbidden for row in plain[each.place][text]}
-        assert rows <= set(removed(each, texts))
+        assert all(3 * counts(each)[text] <= kept for text in wrong(each))
+        assert all(a.text in a.example for a in each.alternatives)
+        rows = {row for text in wrong(each) for row in plain[each.place][text]}
+        assert rows == each.rows
     assert [each.score for each in found] == sorted((each.score for each in found), reverse=True)
 
 
 def test_the_same_answers_give_the_same() -> None:
-    assert suggest_rules(CLOCK) == suggest_rules(pl.Series(CLOCK))
-    assert suggest_rules([*CLOCK, None]) == suggest_rules(CLOCK)
-    assert suggest_rules(CLOCK, top=0) == suggest_rules([]) == []
-    counted = [each.answers for each in suggest_rules(CLOCK * 100, sample=170)]
+    assert contradictions(CLOCK) == contradictions(pl.Series(CLOCK))
+    assert contradictions([*CLOCK, None]) == contradictions(CLOCK)
+    assert contradictions(CLOCK, top=0) == contradictions([]) == []
+    counted = [sum(counts(each).values()) for each in contradictions(CLOCK * 100, sample=170)]
     assert counted
     assert max(counted) <= 170
 
 
 def test_what_is_rare_is_not_suggested() -> None:
     rare = ["水は1度です。"] * 6 + ["水は2度です。"] * 2 + ["無関係です。"] * 792
-    assert suggest_rules(rare, min_share=0.02) == []
-    assert len(suggest_rules(rare, min_share=0.01)) == 1
+    assert contradictions(rare, min_share=0.02) == []
+    assert len(contradictions(rare, min_share=0.01)) == 1
 
 
 def test_settings_that_mean_nothing() -> None:
     for settings in ({"top": -1}, {"before": 0}, {"after": 0}, {"sample": 0}, {"min_share": 1.5}):
         with pytest.raises(SettingsError, match="must"):
-            suggest_rules(CLOCK, **settings)
-    for function in (suggest_rules, frequent_names):
-        with pytest.raises(SettingsError, match="cannot be suggested for the unit 'token'"):
-            function(CLOCK, unit="token")
+            contradictions(CLOCK, **settings)
+
+
+CONFIG = """
+candidates = ["candidates.jsonl"]
+out = "set"
+questions = "questions.toml"
+"""
+QUESTIONS = """
+[[question]]
+question_id = "Q01"
+question = "1日に何回？"
+note = "1日に22回です。"
+"""
+
+
+def test_the_command_lists_them_for_review(tmp_path: Path) -> None:
+    answers = [f"針は、=1日に{count}回、重なります。" for count in (22, 22, 22, 11)] * 3
+    rows = [{"question": "Q01", "answer": answer, "model": "m"} for answer in answers]
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    (tmp_path / "candidates.jsonl").write_text(lines, encoding="utf-8")
+    (tmp_path / "questions.toml").write_text(QUESTIONS, encoding="utf-8")
+    config, out = tmp_path / "set.toml", tmp_path / "list.csv"
+    config.write_text(CONFIG, encoding="utf-8")
+    done = pfgen("build", "suggest-rules", config, "--out", out)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"wrote 1 place to {out}\n"
+    assert pfgen("build", "suggest-rules", config, "--question", "Q01").stdout == out.read_text()
+    names = ["before", "text", "after", "contradicts", "answers", "share", "models", "stated"]
+    assert pl.read_csv(out).select("question_id", *names).rows() == [
+        ("Q01", "'=1日に", 22, "回、", False, 9, 0.75, 1, True),
+        ("Q01", "'=1日に", 11, "回、", True, 3, 0.25, 1, False),
+    ]
+    config.write_text(f'unit = "token"\nsteps = []\n{CONFIG}', encoding="utf-8")
+    refused = pfgen("build", "suggest-rules", config)
+    assert (refused.returncode, "there are none for the unit 'token'" in refused.stderr) == (
+        2,
+        True,
+    )

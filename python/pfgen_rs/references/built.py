@@ -1,0 +1,285 @@
+"""What a build leaves: question files in the published format, and `provenance.json`.
+
+The provenance has all inputs, settings, counts and reasons, without times and paths: equal builds give equal
+bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from pfgen_rs import _native
+from pfgen_rs.errors import BuildError, OutputError
+from pfgen_rs.io import write_atomic
+from pfgen_rs.metrics.settings import STATED, Settings
+from pfgen_rs.metrics.units import Unit
+from pfgen_rs.questions.files import PROVENANCE
+from pfgen_rs.references.candidates import Input
+from pfgen_rs.references.config import BuildConfig
+from pfgen_rs.references.lengths import LONGEST, OFFICIAL_STD, Lengths, is_off_target
+from pfgen_rs.references.outlines import Outline
+from pfgen_rs.references.step import StepReport, funnel, step_warnings
+
+_FUNNELS = 3  # questions whose funnels an error shows
+
+
+@dataclass(frozen=True)
+class BuiltQuestion:
+    """A question, its number of candidates, what each step did, and its reference answers by source.
+
+    `models`: the number of candidates by model. `lengths`: the spread of the answers' lengths by source.
+    """
+
+    outline: Outline
+    candidates: int
+    models: Mapping[str, int]
+    reports: list[StepReport]
+    answers: Mapping[str, Sequence[str]]
+    lengths: Mapping[str, Lengths]
+
+
+def question_bytes(question: BuiltQuestion, scoring: Mapping[str, Any] | None = None) -> bytes:
+    """Returns a question file in the published format: keys in order, no newline at the end.
+
+    `scoring`: the settings by which answers are scored, if they are not the published ones.
+    """
+    content = question.outline.to_dict(question.answers)
+    if scoring is not None:
+        answers = content.pop("answers")  # last, since they are long
+        content |= {"scoring": scoring, "answers": answers}
+    return json.dumps(content, ensure_ascii=False, indent=2).encode()
+
+
+def built_names(folder: Path) -> set[str]:
+    """Returns the question files that an earlier build wrote to a folder, according to its provenance."""
+    try:
+        questions = json.loads((folder / PROVENANCE).read_bytes())["questions"]
+        return {
+            f"{question_id}.json"
+            for question_id in questions
+            if Path(question_id).name == question_id
+        }
+    except (OSError, ValueError, LookupError, TypeError):
+        return set()
+
+
+def write_set(
+    folder: Path,
+    questions: Sequence[BuiltQuestion],
+    provenance: Mapping[str, Any],
+    scoring: Mapping[str, Any] | None,
+) -> None:
+    """Write all files of a set atomically, and remove files of an earlier build that do not belong to it.
+
+    The provenance is written last: if it matches the files in the folder, the set is complete.
+    """
+    contents = {
+        f"{question.outline.question_id}.json": question_bytes(question, scoring)
+        for question in questions
+    }
+    earlier = built_names(folder)
+    for name, content in contents.items():
+        write_atomic(folder / name, content)
+    for name in sorted(earlier - contents.keys()):
+        (folder / name).unlink(missing_ok=True)
+    text = json.dumps(provenance, ensure_ascii=False, indent=2)
+    write_atomic(folder / PROVENANCE, f"{_lists_in_lines(text)}\n".encode())
+
+
+def _lists_in_lines(text: str) -> str:
+    """Put each list of integers of an indented JSON text on one line; strings have no line breaks."""
+    return re.sub(r"\[\n[\s\d,]+\]", lambda match: f"[{' '.join(match[0][1:-1].split())}]", text)
+
+
+def provenance(
+    config: BuildConfig,
+    style: str,
+    inputs: Sequence[Input],
+    questions: Sequence[BuiltQuestion],
+    warnings: Sequence[str],
+) -> dict[str, Any]:
+    """Returns the content of the file, without times and paths, so equal builds give equal bytes.
+
+    `models` has all names of models once; the numbers of answers by model are lists in the same order.
+    """
+    names = sorted({name for each in questions for name in each.models})
+    return {
+        "name": config.name or Path(config.out).name,
+        "pfgen_rs": _native.__version__,
+        "settings": config.provenance(),
+        "style": style,
+        "inputs": [asdict(each) for each in inputs],
+        "warnings": warnings,
+        "lengths": _lengths(config.unit, questions),
+        "models": names,
+        "questions": {
+            each.outline.question_id: _question_provenance(each, names) for each in questions
+        },
+    }
+
+
+def model_counts(provenance: Mapping[str, Any]) -> dict[str, list[dict[str, int]]]:
+    """Returns the number of answers by model for each question: of the candidates, and after each step.
+
+    Models without answers are left out.
+    """
+    names = provenance["models"]
+
+    def named(counts: Sequence[int]) -> dict[str, int]:
+        return {name: count for name, count in zip(names, counts, strict=True) if count}
+
+    return {
+        question_id: [named(each["models"]) for each in (question, *question["steps"])]
+        for question_id, question in provenance["questions"].items()
+    }
+
+
+def _question_provenance(question: BuiltQuestion, models: Sequence[str]) -> dict[str, Any]:
+    def counted(counts: Mapping[str, int]) -> list[int]:
+        return [counts.get(name, 0) for name in models]
+
+    return {
+        "question": question.outline.question,
+        "candidates": question.candidates,
+        "models": counted(question.models),
+        "steps": [
+            {**report.to_dict(), "models": counted(report.models)} for report in question.reports
+        ],
+        "answers": {source: len(answers) for source, answers in question.answers.items()},
+        "lengths": {
+            source: {"mean": each.mean, "std": each.std}
+            for source, each in question.lengths.items()
+        },
+    }
+
+
+def mean_length(questions: Sequence[BuiltQuestion]) -> float:
+    """Returns the mean length in units over all questions and sources."""
+    return fmean(each.mean for question in questions for each in question.lengths.values())
+
+
+def _lengths(unit: Unit, questions: Sequence[BuiltQuestion]) -> dict[str, Any]:
+    """Returns the means over all questions and sources, beside the spread of the published sets."""
+    spreads = [each for question in questions for each in question.lengths.values()]
+    means: dict[str, Any] = {
+        name: fmean(getattr(each, name) for each in spreads) if spreads else None
+        for name in ("mean", "std")
+    }
+    if unit == "character":
+        names = ("smallest", "median", "largest")
+        means["official_std"] = dict(zip(names, OFFICIAL_STD, strict=True))
+    return means
+
+
+def refuse_foreign(folder: Path, work: Path, only: Sequence[str]) -> None:
+    """Raise `OutputError` if a set cannot or must not be written to `folder`.
+
+    Question files that were not written by a build are never overwritten (unless the `work` folder shows
+    that a build was interrupted), and building only some questions never removes the others.
+    """
+    _refuse_unwritable(folder)
+    built = built_names(folder)
+    if not work.is_dir():
+        for path in sorted(folder.glob("Q*.json*")):
+            if path.name not in built and path.with_suffix("").name not in built:
+                raise OutputError(
+                    f"{folder}: contains question files not written by pfgen-rs build (such as "
+                    f"{path.name}): choose another folder"
+                )
+    others = sorted(built - {f"{question_id}.json" for question_id in only})
+    if only and others:
+        raise OutputError(
+            f"{folder}: contains a set with other questions ({Path(others[0]).stem}, …), which building "
+            "only some questions would remove: choose another folder (--out)"
+        )
+
+
+def _refuse_unwritable(folder: Path) -> None:
+    """Raise `OutputError` before the work if its result could not be written."""
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder}: not a directory: choose another folder")
+    for place in (folder, *folder.parents):
+        if place.exists():
+            if not os.access(place, os.W_OK | os.X_OK):
+                raise OutputError(f"{place}: not writable: choose another folder")
+            return
+
+
+@dataclass(frozen=True)
+class Built:
+    """A built set: its folder, its questions, the questions left without answers, and all inputs.
+
+    `warnings`: sentences about steps that remove nothing or nearly all answers; they are also logged.
+    """
+
+    folder: Path
+    questions: list[BuiltQuestion]
+    left_out: list[BuiltQuestion]
+    inputs: list[Input]
+    warnings: list[str]
+
+
+def finish_set(
+    config: BuildConfig, style: str, inputs: Sequence[Input], built: Sequence[BuiltQuestion]
+) -> Built:
+    """Write the set, unless too few answers are left, which raises `BuildError`; `style`: its digest."""
+    _refuse_fewer(config, built)
+    left_out = [each for each in built if not each.answers]
+    questions = [each for each in built if each.answers]
+    if not questions:
+        raise BuildError(f"no question has any answers left: {_funnels(built)}")
+    warnings = step_warnings({each.outline.question_id: each.reports for each in built})
+    target, mean = config.length.target, mean_length(questions)
+    if is_off_target(mean, target):
+        target = min(max(round(mean), 1), LONGEST)
+        warnings.append(
+            f"the answers have a mean length of {mean:.1f}, far from {config.length.target} (length.target): "
+            f"the set is scored as one of {target} {config.unit}s"
+        )
+    out, settings = config.path(config.out), Settings.for_length(target, config.unit)
+    stated = None if settings == Settings() else {name: getattr(settings, name) for name in STATED}
+    record = provenance(config, style, inputs, built, warnings)
+    write_set(out, questions, record, stated)
+    return Built(out, questions, left_out, list(inputs), warnings)
+
+
+def _refuse_fewer(config: BuildConfig, built: Sequence[BuiltQuestion]) -> None:
+    if config.allow_fewer:
+        return
+    wanted = config.wanted
+    few = [
+        question
+        for question in built
+        if min(map(len, question.answers.values()), default=0) < wanted
+    ]
+    if few:
+        others = [question.outline.question_id for question in few[1:]]
+        more = f" (also too few for {', '.join(others)})" if others else ""
+        raise BuildError(
+            f"question {few[0].outline.question_id}: {_answers_left(few[0])} left, "
+            f"expected {wanted:,}: {funnel(few[0].candidates, few[0].reports)}{more}; add candidates, "
+            "relax a step, or allow fewer answers (--allow-fewer): finished steps are reused"
+        )
+
+
+def _funnels(built: Sequence[BuiltQuestion]) -> str:
+    """Returns the funnels of the first few questions."""
+    lines = [
+        f"{each.outline.question_id}: {funnel(each.candidates, each.reports)}"
+        for each in built[:_FUNNELS]
+    ]
+    return "; ".join(lines) + "; …" * (len(built) > _FUNNELS)
+
+
+def _answers_left(question: BuiltQuestion) -> str:
+    counts = {source: len(answers) for source, answers in question.answers.items()}
+    if len(counts) < 2:
+        return next((f"{count:,}" for count in counts.values()), "no answers")
+    return ", ".join(f"{count:,} of source {name}" for name, count in counts.items())

@@ -1,0 +1,403 @@
+"""Tables about the answers of a set: lengths, near-duplicates, coverage of example answers, keyword rules."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pfgen_rs._native import NOT_FOUND
+from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.errors import SettingsError
+from pfgen_rs.metrics.helpfulness import Helpfulness, Rule
+from pfgen_rs.metrics.names import BY_SOURCE, COLUMNS, share_name
+from pfgen_rs.metrics.ngram_index import NgramIndex
+from pfgen_rs.questions.question import Question
+
+T = TypeVar("T")
+
+# Called with the current activity, the number of parts done, and their total.
+CheckProgress = Callable[[str, int, int], None]
+
+
+def tracked(items: Sequence[T], doing: str, progress: CheckProgress | None) -> Iterator[T]:
+    """Iterate over the items, calling `progress` before the first and after each."""
+    if progress is None:
+        yield from items
+        return
+    progress(doing, 0, len(items))
+    for done, item in enumerate(items, 1):
+        yield item
+        progress(doing, done, len(items))
+
+
+def means(frame: pl.DataFrame, keys: Sequence[str], columns: Sequence[str]) -> pl.DataFrame:
+    """Returns the mean of each column for each combination of keys, in order of first occurrence.
+
+    Nulls are ignored; the mean of nothing is null. Sums are exact before the division, so the result does
+    not depend on the number of threads.
+    """
+    groups = frame.group_by(keys, maintain_order=True).agg(columns)
+    return groups.with_columns(
+        pl.Series(name, [_mean(values) for values in groups.get_column(name)], dtype=pl.Float64)
+        for name in columns
+    )
+
+
+def _mean(values: pl.Series) -> float | None:
+    known = values.drop_nulls()
+    return math.fsum(known) / len(known) if len(known) else None
+
+
+def table(rows: Iterable[Sequence[Any]], **columns: type) -> pl.DataFrame:
+    """Returns rows as a table with columns of these types: `str`, `int` or `float`."""
+    return pl.DataFrame(list(rows), schema=columns, orient="row")
+
+
+def coded_answers(benchmark: Benchmark, question: Question) -> dict[str, list[str]]:
+    """Returns the coded answers of each source; if the unit is the character, the answers themselves."""
+    coder = benchmark.coder
+    return {
+        source: coder.encode(list(answers)).to_list()
+        for source, answers in question.answers.items()
+    }
+
+
+# Lengths.
+
+
+def lengths(benchmark: Benchmark) -> pl.DataFrame:
+    """Returns statistics of the lengths in units (code points or words); one row per question and source.
+
+    Columns: `question_id`, `source`, `answers`, `mean`, `std` (of the population), `min`, `median` (the lower
+    one), `max`.
+    """
+    rows = []
+    for question in benchmark:
+        for source, answers in coded_answers(benchmark, question).items():
+            found = sorted(map(len, answers))
+            mean = sum(found) / len(found)
+            variance = math.fsum((length - mean) ** 2 for length in found) / len(found)
+            middle = found[(len(found) - 1) // 2]
+            numbers = (len(found), mean, math.sqrt(variance), found[0], middle, found[-1])
+            rows.append((question.id, source, *numbers))
+    return table(
+        rows,
+        question_id=str,
+        source=str,
+        answers=int,
+        mean=float,
+        std=float,
+        min=int,
+        median=int,
+        max=int,
+    )
+
+
+def length_histogram(benchmark: Benchmark) -> pl.DataFrame:
+    """Count the answers of each length: `question_id`, `source`, `length`, `answers`."""
+    rows = [
+        (question.id, source, length, count)
+        for question in benchmark
+        for source, answers in coded_answers(benchmark, question).items()
+        for length, count in sorted(Counter(map(len, answers)).items())
+    ]
+    return table(rows, question_id=str, source=str, length=int, answers=int)
+
+
+# Near-duplicates.
+
+
+_ROUNDING = 1e-9
+
+
+class SimilarPair(NamedTuple):
+    """The similarity of two texts, and their indices in ascending order."""
+
+    similarity: float
+    one: int
+    other: int
+
+
+def near_duplicates(
+    benchmark: Benchmark,
+    *,
+    n: int = 5,
+    threshold: float = 0.9,
+    shown: int = 5,
+    progress: CheckProgress | None = None,
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Count equal and similar answers across all sources, and collect the most similar pairs.
+
+    The first table has one row per question: `question_id`, `answers`, `distinct` (texts), `near_pairs` (of
+    distinct texts, as found by `similar_pairs`), `in_near_pairs` (distinct texts in any such pair), `largest`
+    similarity (null if no pair reaches the threshold). The second has up to `shown` pairs per question:
+    `question_id`, `similarity`, `source`, `answer` (from 0 within its source) and `text`, and the same for
+    the other answer (`other_…`).
+    """
+    counts, pairs = [], []
+    for question in tracked(list(benchmark), "near-duplicates", progress):
+        places = _first_places(question)
+        texts = list(places)
+        coded = benchmark.coder.encode(texts).to_list()
+        found = similar_pairs(coded, n=n, threshold=threshold)
+        concerned = {number for pair in found for number in pair[1:]}
+        total = sum(map(len, question.answers.values()))
+        largest = found[0].similarity if found else None
+        counts.append((question.id, total, len(texts), len(found), len(concerned), largest))
+        for pair in found[:shown]:
+            one, other = texts[pair.one], texts[pair.other]
+            pairs.append((question.id, pair.similarity, *places[one], one, *places[other], other))
+    return (
+        table(
+            counts,
+            question_id=str,
+            answers=int,
+            distinct=int,
+            near_pairs=int,
+            in_near_pairs=int,
+            largest=float,
+        ),
+        table(
+            pairs,
+            question_id=str,
+            similarity=float,
+            source=str,
+            answer=int,
+            text=str,
+            other_source=str,
+            other_answer=int,
+            other_text=str,
+        ),
+    )
+
+
+def _first_places(question: Question) -> dict[str, tuple[str, int]]:
+    """Map each distinct text to the source and number of its first occurrence."""
+    places: dict[str, tuple[str, int]] = {}
+    for source, answers in question.answers.items():
+        for number, answer in enumerate(answers):
+            places.setdefault(answer, (source, number))
+    return places
+
+
+def similar_pairs(texts: Sequence[str], *, n: int = 5, threshold: float = 0.9) -> list[SimilarPair]:
+    """Returns the pairs of texts whose sets of n-grams have a Jaccard similarity of at least `threshold`.
+
+    Pairs are sorted by descending similarity, then by index. A text without n-grams is similar to no other.
+    Two sets that reach the threshold share at least one of their rarest n-grams (one more than the number
+    they need not share; Bayardo et al. 2007, "Scaling up all pairs similarity search", section 3.2), so only
+    texts that meet in an index of these are compared. Raises `SettingsError` if `n` is below 1 or `threshold`
+    is not above 0 and at most 1.
+    """
+    if n < 1:
+        raise SettingsError(f"n must be at least 1, not {n}")
+    if not 0 < threshold <= 1:
+        raise SettingsError(f"threshold must be above 0 and at most 1, not {threshold}")
+    sets = [frozenset(text[i : i + n] for i in range(len(text) - n + 1)) for text in texts]
+    pairs = [
+        SimilarPair(similarity, *sorted(pair))
+        for pair in _candidates(sets, threshold)
+        if (similarity := _similarity(sets[pair[0]], sets[pair[1]])) >= threshold
+    ]
+    return sorted(pairs, key=lambda pair: (-pair.similarity, pair.one, pair.other))
+
+
+def _similarity(one: frozenset[str], other: frozenset[str]) -> float:
+    both = len(one & other)
+    return both / (len(one) + len(other) - both)
+
+
+def _candidates(sets: Sequence[frozenset[str]], threshold: float) -> Iterator[tuple[int, int]]:
+    """Yield each pair of sets that may reach the threshold once."""
+    frequency = Counter(chain.from_iterable(sets))
+    rarity = {gram: rank for rank, (gram, _) in enumerate(reversed(frequency.most_common()))}
+    index: dict[str, list[int]] = {}
+    # In ascending order of size, a set is only compared with earlier sets that are not too small.
+    for number in sorted(range(len(sets)), key=lambda number: len(sets[number])):
+        size = len(sets[number])
+        needed = math.ceil(size * threshold - _ROUNDING)
+        met: set[int] = set()
+        for gram in sorted(sets[number], key=rarity.__getitem__)[: size - needed + 1]:
+            if frequency[gram] > 1:
+                known = index.setdefault(gram, [])
+                met.update(known)
+                known.append(number)
+        for other in sorted(met):
+            if len(sets[other]) >= needed:
+                yield other, number
+
+
+# Example answers.
+
+
+def coverage(benchmark: Benchmark, *, progress: CheckProgress | None = None) -> pl.DataFrame:
+    """Score each question's example answer (`note`) like a response; one row per question and source.
+
+    Columns: `question_id`, `source`, `length` of the example answer; its `fluency`, `truthfulness`,
+    `helpfulness` and `average` against the whole question; the source's shares `own_fluency` and
+    `own_truthfulness`; `known`, the share of the example answer's distinct n-grams (of all lengths that
+    Fluency counts) found in any answer of the source, `known_N` the same for each length, and `common`, the
+    share of its distinct Truthfulness windows that are common enough in the source to count fully. Values
+    are null if there is no example answer or it is too short.
+    """
+    rows = [
+        row
+        for question in tracked(list(benchmark), "example answers", progress)
+        for row in _covered(benchmark, question)
+    ]
+    return pl.DataFrame(rows, schema=_coverage_schema(benchmark))
+
+
+def _coverage_schema(benchmark: Benchmark) -> dict[str, Any]:
+    settings = benchmark.settings
+    known = [f"known_{n}" for n in range(settings.min_n, settings.max_n + 1)]
+    numbers = [*COLUMNS, "own_fluency", "own_truthfulness", "known", *known, "common"]
+    return {
+        "question_id": pl.String,
+        "source": pl.String,
+        "length": pl.Int64,
+        **dict.fromkeys(numbers, pl.Float64),
+    }
+
+
+def _covered(benchmark: Benchmark, question: Question) -> list[dict[str, Any]]:
+    note = benchmark.coder.one(question.note)
+    rows: list[dict[str, Any]] = [
+        {"question_id": question.id, "source": source, "length": len(note)}
+        for source in question.sources
+    ]
+    if not question.note:
+        return rows
+    [scores] = benchmark.score_batch([question.id], [question.note]).to_dicts()
+    index = NgramIndex(coded_answers(benchmark, question))
+    for row in rows:
+        source = row["source"]
+        row.update({metric: scores[metric] for metric in COLUMNS})
+        row.update({f"own_{metric}": scores[share_name(metric, source)] for metric in BY_SOURCE})
+    for place, row in enumerate(rows):
+        row.update(_covered_shares(benchmark, index, note, place))
+    return rows
+
+
+def _covered_shares(
+    benchmark: Benchmark, index: NgramIndex, note: str, place: int
+) -> dict[str, float | None]:
+    """Returns the shares of a coded example answer's n-grams that the source at index `place` knows."""
+    settings = benchmark.settings
+    lengths = range(settings.min_n, settings.max_n + 1)
+    frequencies = {
+        n: _frequencies(index, note, n, place) for n in {*lengths, settings.truthfulness_n}
+    }
+    every = [frequency for n in lengths for frequency in frequencies[n]]
+    size = list(index.answer_counts.values())[place]
+    common = [
+        frequency / size * (1.0 / settings.threshold) >= 1.0
+        for frequency in frequencies[settings.truthfulness_n]
+    ]
+    return {
+        "known": _share([frequency > 0 for frequency in every]),
+        **{f"known_{n}": _share([df > 0 for df in frequencies[n]]) for n in lengths},
+        "common": _share(common),
+    }
+
+
+def _frequencies(index: NgramIndex, text: str, n: int, place: int) -> list[int]:
+    """Returns the document frequencies of a text's distinct n-grams within one source."""
+    grams = list(dict.fromkeys(text[i : i + n] for i in range(len(text) - n + 1)))
+    if not grams:
+        return []
+    frequencies: list[int] = index.document_frequency_batch(grams)[:, place].tolist()
+    return frequencies
+
+
+def _share(values: list[bool]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+# Keyword rules.
+
+
+RARE = 0.5
+
+
+def rules(benchmark: Benchmark, *, progress: CheckProgress | None = None) -> pl.DataFrame:
+    """Count the reference answers that satisfy each rule within the characters that are read.
+
+    Columns: `question_id`, `rule` (from 0; null: all rules at once), `label`, `importance`, `source` (null:
+    all), `answers`, `met`, `share`, and, for rows over all sources, `remark`: `hardly any` if less than half
+    of the answers satisfy the rule, `all` if every answer does.
+    """
+    rows = [
+        row
+        for question in tracked(list(benchmark), "rules", progress)
+        for row in _rule_rows(
+            question.id, question.rules, benchmark.helpfulness(question), question.answers
+        )
+    ]
+    return table(
+        rows,
+        question_id=str,
+        rule=int,
+        label=str,
+        importance=float,
+        source=str,
+        answers=int,
+        met=int,
+        share=float,
+        remark=str,
+    )
+
+
+def _rule_rows(
+    question_id: str,
+    parsed: Sequence[Rule],
+    helpfulness: Helpfulness,
+    answers: Any,
+) -> list[tuple[Any, ...]]:
+    met = {source: _rules_met(helpfulness, texts, len(parsed)) for source, texts in answers.items()}
+    parts: list[tuple[str | None, NDArray[np.bool_]]] = list(met.items())
+    parts.append((None, np.concatenate(list(met.values()))))
+    rows: list[tuple[Any, ...]] = []
+    for source, matrix in parts:
+        for number, (rule, column) in enumerate(zip(parsed, matrix.T, strict=True)):
+            about = (number, _label(rule), rule.importance)
+            rows.append((question_id, *about, source, *_counts(column, source)))
+        about_all = (None, "all rules", None)
+        rows.append((question_id, *about_all, source, *_counts(matrix.all(axis=1), source)))
+    return rows
+
+
+def _rules_met(helpfulness: Helpfulness, answers: Sequence[str], count: int) -> NDArray[np.bool_]:
+    """Returns whether each answer satisfies each rule; bool, shape (answers, rules)."""
+    rows = [
+        [
+            position != NOT_FOUND
+            for _, _, position in helpfulness.positions(helpfulness.ends(answer))
+        ]
+        for answer in answers
+    ]
+    return np.array(rows, dtype=np.bool_).reshape(len(answers), count)
+
+
+def _counts(met: Any, source: str | None) -> tuple[int, int, float, str | None]:
+    share = int(met.sum()) / len(met)
+    remark = None
+    if source is None and (share < RARE or share == 1):
+        remark = "all" if share == 1 else "hardly any"
+    return len(met), int(met.sum()), share, remark
+
+
+def _label(rule: Rule) -> str:
+    """Returns a rule's name or, if it has none, its patterns."""
+    if rule.name is not None:
+        return rule.name
+    if rule.kind == "t":
+        return rule.pattern
+    return "(" + f" {rule.kind} ".join(map(_label, rule.parts)) + ")"

@@ -1,0 +1,244 @@
+"""Scores of reference answers against the other answers of their question, and of sources against each other.
+
+An answer scored against a set it belongs to matches itself, so all of its n-grams are known; self-scores
+leave that out exactly (see `leave_one_out`). The baseline (Fluency's divisor) remains that of the whole set,
+since it only scales the scores.
+
+The paper examines whether scores depend on the model that wrote the references (Imajo et al. 2025, section
+4.1, "stability of reference answer sets", and figure 3) by scoring with each source on its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pfgen_rs import _native
+from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.errors import SettingsError
+from pfgen_rs.metrics.names import BY_SOURCE, share_name, share_names
+from pfgen_rs.metrics.sums import left_sum
+from pfgen_rs.questions.question import Question
+from pfgen_rs.references.check.answers import CheckProgress, coded_answers, means, table, tracked
+from pfgen_rs.references.leave_one_out import leave_one_out
+
+FEWEST = 3  # two points always lie on a line
+
+
+def pearson(one: Sequence[float], other: Sequence[float]) -> float | None:
+    """Returns Pearson's correlation; `None` for fewer than three pairs or if either list is constant."""
+    if len(one) < FEWEST:
+        return None
+    first, second = _centred(one), _centred(other)
+    spread = math.sqrt(_product(first, first)) * math.sqrt(_product(second, second))
+    if not spread:
+        return None
+    return max(-1.0, min(1.0, _product(first, second) / spread))
+
+
+def spearman(one: Sequence[float], other: Sequence[float]) -> float | None:
+    """Returns Spearman's correlation: Pearson's of the ranks, with ties given their mean rank."""
+    return pearson(_mid_ranks(one), _mid_ranks(other))
+
+
+def _centred(values: Sequence[float]) -> list[float]:
+    mean = math.fsum(values) / len(values)
+    # The mean of equal numbers may be off by a rounding error, so that they would seem to vary.
+    if min(values) == max(values):
+        return [0.0] * len(values)
+    return [value - mean for value in values]
+
+
+def _product(one: Sequence[float], other: Sequence[float]) -> float:
+    return math.fsum(x * y for x, y in zip(one, other, strict=True))
+
+
+def _mid_ranks(values: Sequence[float]) -> list[float]:
+    ordered = sorted(values)
+    first: dict[float, int] = {}
+    count: dict[float, int] = {}
+    for place, value in enumerate(ordered):
+        first.setdefault(value, place)
+        count[value] = count.get(value, 0) + 1
+    return [first[value] + (count[value] - 1) / 2 for value in values]
+
+
+# Self-scores.
+
+
+Floats = NDArray[np.float64]
+
+
+def self_scores(
+    benchmark: Benchmark, *, threads: int | None = None, progress: CheckProgress | None = None
+) -> pl.DataFrame:
+    """Score every reference answer against all others of its question; one row per answer.
+
+    Columns: `question_id`, `source`, `answer` (from 0 within its source), `length`, `fluency`,
+    `truthfulness`, `helpfulness`, `average`, `with_itself` (the average against the whole set), and the
+    sources' shares `fluency_S` and `truthfulness_S`, rounded as published. Other sources are used in full. If
+    a source has only one answer, all values that depend on its other answers are null.
+
+    Takes about 0.1 s per source of 1,000 answers. Raises `SettingsError` for any variant but the published
+    one.
+    """
+    if benchmark.settings.variant != "pfgen-bench":
+        raise SettingsError(
+            "answers can be scored against the rest of their set only with the variant 'pfgen-bench'"
+        )
+    rows = [
+        _of_question(benchmark, question, threads)
+        for question in tracked(list(benchmark), "self-scores", progress)
+    ]
+    return pl.concat(rows)
+
+
+def _of_question(benchmark: Benchmark, question: Question, threads: int | None) -> pl.DataFrame:
+    """Score a question's answers against the whole set, and replace the shares of their own sources."""
+    places = [
+        (source, number)
+        for source, answers in question.answers.items()
+        for number in range(len(answers))
+    ]
+    texts = [question.answers[source][number] for source, number in places]
+    scores = benchmark.score_batch([question.id] * len(texts), texts, threads=threads)
+    shares = {name: scores.get_column(name).to_numpy().copy() for name in scores.columns[6:]}
+    first = 0
+    for source, answers in coded_answers(benchmark, question).items():
+        rows = slice(first, first + len(answers))
+        baseline = benchmark.baselines(question)[source]
+        values = leave_one_out(answers, baseline, benchmark.settings)
+        for metric, value in zip(BY_SOURCE, values, strict=True):
+            shares[share_name(metric, source)][rows] = _rounded(value / len(question.sources), 6)
+        first += len(answers)
+    sources = pl.Series("source", [source for source, _ in places], dtype=pl.String)
+    place = [sources, pl.Series("answer", [number for _, number in places], dtype=pl.Int64)]
+    return _with_shares(benchmark, question, scores, shares).select(
+        "question_id", *place, pl.exclude("question_id")
+    )
+
+
+def _with_shares(
+    benchmark: Benchmark, question: Question, scores: pl.DataFrame, shares: dict[str, Floats]
+) -> pl.DataFrame:
+    """Returns `scores` with these shares and the values derived from them."""
+    fluency, truthfulness = (
+        left_sum(shares[share_name(metric, source)] for source in question.sources)
+        for metric in BY_SOURCE
+    )
+    helpfulness = scores.get_column("helpfulness").to_numpy()
+    average = benchmark.settings.average(fluency, truthfulness, helpfulness)
+    columns = {
+        "fluency": fluency,
+        "truthfulness": truthfulness,
+        "average": _rounded(average, 5),
+        **shares,
+    }
+    changed = [pl.Series(name, values, nan_to_null=True) for name, values in columns.items()]
+    whole = scores.get_column("average").alias("with_itself")
+    table = scores.with_columns(changed)
+    return table.insert_column(table.columns.index("average") + 1, whole)
+
+
+def _rounded(values: Floats, digits: int) -> Floats:
+    return _native.round_half_even(values, digits)
+
+
+# Sources.
+
+
+_PREFIXES = tuple(share_name(metric, "") for metric in BY_SOURCE)
+_KEYS = ["question_id", "source", "against"]
+
+
+def sources_compared(benchmark: Benchmark, self_scores: pl.DataFrame) -> pl.DataFrame:
+    """Returns the mean scores of each source's answers against each single source, by question.
+
+    Columns: `question_id`, `source` (of the answers), `against` (the source of the references), `fluency`,
+    `truthfulness`, and `both`, the mean of the two. A source's own answers are scored against its other
+    answers. Derived from the sources' shares in `self_scores`, which are rounded to 6 decimals, so accurate
+    to about 5.
+    """
+    named = [name for name in self_scores.columns if name.startswith(_PREFIXES)]
+    found = means(self_scores, ["question_id", "source"], named)
+    rows = []
+    for row in found.to_dicts():
+        against = benchmark[row["question_id"]].sources
+        for other in against:
+            values = [row[share_name(metric, other)] for metric in BY_SOURCE]
+            whole = [None if value is None else value * len(against) for value in values]
+            rows.append((row["question_id"], row["source"], other, *whole, _mean(whole)))
+    numbers = dict.fromkeys([*BY_SOURCE, "both"], pl.Float64)
+    schema = {**dict.fromkeys(_KEYS, pl.String), **numbers}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _mean(values: list[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
+
+
+def sources_overall(compared: pl.DataFrame) -> pl.DataFrame:
+    """Average `sources_compared`: `source`, `against`, number of `questions` with both, and the means."""
+    keys = _KEYS[1:]
+    counts = compared.group_by(keys, maintain_order=True).len("questions")
+    numbers = means(compared, keys, [*BY_SOURCE, "both"])
+    return counts.with_columns(pl.col("questions").cast(pl.Int64)).join(
+        numbers, on=keys, maintain_order="left"
+    )
+
+
+def sources_by_runs(benchmark: Benchmark, responses: pl.DataFrame) -> pl.DataFrame:
+    """Correlate the scores of runs with one source and with another, or with all sources.
+
+    Columns: `source`, `other` (null: all sources together), number of `questions` with both, `runs`,
+    `pearson` and `spearman` of the runs' means of Fluency and Truthfulness (null for fewer than three runs).
+    `responses` as returned by `scored_runs`.
+    """
+    names = benchmark.sources
+    found = means(responses, ["run", "question_id"], [*BY_SOURCE, *share_names(names)])
+    everyone = (*names, None)
+    values = {source: _by_question(benchmark, found, source) for source in everyone}
+    rows = []
+    for source, other in combinations(everyone, 2):
+        common = sorted(values[source].keys() & values[other].keys())
+        one, two = (_by_run(values[name], common) for name in (source, other))
+        questions = len({question for _, question in common})
+        rows.append((source, other, questions, len(one), pearson(one, two), spearman(one, two)))
+    return table(
+        rows, source=str, other=str, questions=int, runs=int, pearson=float, spearman=float
+    )
+
+
+def _by_question(
+    benchmark: Benchmark, found: pl.DataFrame, source: str | None
+) -> dict[tuple[str, str], float]:
+    """Returns means of Fluency and Truthfulness by run and question with the source (`None`: all)."""
+    values = {}
+    for row in found.to_dicts():
+        own = benchmark[row["question_id"]].sources
+        if source is None:
+            value = (row["fluency"] + row["truthfulness"]) / 2
+        elif source in own:
+            value = (
+                (row[share_name("fluency", source)] + row[share_name("truthfulness", source)])
+                / 2
+                * len(own)
+            )
+        else:
+            continue
+        values[row["run"], row["question_id"]] = value
+    return values
+
+
+def _by_run(values: dict[tuple[str, str], float], common: list[tuple[str, str]]) -> list[float]:
+    """Returns the mean over questions for each run."""
+    runs: dict[str, list[float]] = {}
+    for run, question in common:
+        runs.setdefault(run, []).append(values[run, question])
+    return [math.fsum(found) / len(found) for found in runs.values()]
