@@ -31,15 +31,14 @@ class Reading:
     """One file being read.
 
     From the first chunk on, `config` is its `config.json`, and `clean` the mode for which its answers are
-    cleaned. After the last chunk, `input_hash` is the SHA-1 of its bytes on disk; of a file that is read in
-    pieces, only the first one has it. `census`: of its unclean answers.
+    cleaned. After the last chunk, `input_hash` is the SHA-1 of its bytes on disk.
     """
 
     def __init__(self, source: Source, options: Options) -> None:
         self.source, self.options = source, options
         self.config: dict[str, Any] | None = None
         self.clean: Mode | None = None
-        self.census = Census(piece=source.rows is not None)
+        self._census = Census()
         self.input_hash = ""
         self._ahead: Ahead[Chunk] | None = None
 
@@ -83,7 +82,7 @@ class Reading:
     def _cleaned(self, chunk: Chunk) -> Chunk:
         if self.options.check:
             mode = self.clean or stated_mode(self.config)
-            chunk = replace(chunk, unclean=self.census.count(chunk.answers, mode))
+            chunk = replace(chunk, unclean=self._census.count(chunk.answers, mode))
         if self.clean is None:
             return chunk
         answers, identity = clean_column(chunk.answers, self.clean), chunk.identity
@@ -97,9 +96,8 @@ class Reading:
             if is_table(source):
                 try:
                     yield from table_chunks(source, self.options)
-                    if source.rows is None or source.rows[0] == 0:
-                        with source.open() as raw:
-                            self.input_hash = raw.drain()
+                    with source.open() as raw:
+                        self.input_hash = raw.drain()
                 finally:
                     source.release()
                 return

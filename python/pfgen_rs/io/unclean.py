@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+from collections.abc import Sequence
 
 import numpy as np
 import polars as pl
@@ -15,7 +14,7 @@ from pfgen_rs.errors import SettingsError
 from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
 from pfgen_rs.io.unclean_counts import CHECKED, reasons, unclean_marks
 
-__all__ = ["Census", "Counted", "clean_column", "count_unclean", "counted_together"]
+__all__ = ["Census", "clean_column", "count_unclean"]
 
 _EVERY = 8
 
@@ -30,48 +29,22 @@ def count_unclean(answers: pl.Series, mode: Mode | None) -> Counter[str]:
     return reasons(answers.gather(rows) if rows else (), marks)
 
 
-class Counted(NamedTuple):
-    """A chunk: number of answers, unclean ones by reason, and whether every eighth has unclean ones."""
-
-    answers: int
-    unclean: Counter[str]
-    noticed: bool
-
-
 class Census:
     """Counts the unclean answers of a file, chunk by chunk.
 
     After the first `CHECKED` answers, only every eighth is checked, unless one of these is unclean: then the
-    whole chunk is. Checking all of them would take about 2 % of the scoring time. `piece`: the chunks are not
-    the first of their file; what they have is kept, for `counted_together`.
+    whole chunk is. Checking all of them would take about 2 % of the scoring time.
     """
 
-    def __init__(self, *, piece: bool = False) -> None:
+    def __init__(self) -> None:
         self._seen = 0
-        self._piece = piece
-        self.counted: list[Counted] = []
 
     def count(self, answers: pl.Series, mode: Mode | None) -> Counter[str]:
         """Count the unclean answers of the next chunk, as `count_unclean` does."""
-        if self._piece:
-            unclean = count_unclean(answers, mode)
-            noticed = bool(unclean) and bool(count_unclean(answers.gather_every(_EVERY), mode))
-            self.counted.append(Counted(len(answers), unclean, noticed))
-            return unclean
         self._seen += len(answers)
         if self._seen > CHECKED and not count_unclean(answers.gather_every(_EVERY), mode):
             return Counter()
         return count_unclean(answers, mode)
-
-
-def counted_together(chunks: Iterable[Counted]) -> Counter[str]:
-    """Returns what one `Census` would have counted in all chunks of a file."""
-    seen, found = 0, Counter[str]()
-    for chunk in chunks:
-        seen += chunk.answers
-        if seen <= CHECKED or chunk.noticed:
-            found.update(chunk.unclean)
-    return found
 
 
 def clean_column(answers: pl.Series, mode: Mode) -> pl.Series:
