@@ -266,7 +266,6 @@ def test_command_lines_that_are_understood() -> None:
         "a --out",
         "a --out s3://bucket/o",
         "s3://bucket/a",
-        "a --resume",
         "a -- b",
         "a --plain=1",
         "a -b -f",

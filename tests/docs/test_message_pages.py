@@ -288,7 +288,6 @@ CASES: dict[str, Case] = {
     "'--per-response'": run("score", Path("a"), "--per-response", "a.txt"),
     "one of the inputs": scored("a.jsonl", GOOD, "--per-response", Path("a.jsonl")),
     "cannot be written": scored("a.jsonl", GOOD, "--allow-partial", "--out", Path("a.jsonl")),
-    "nothing to resume": scored("a.jsonl", GOOD, "--resume"),
     "cannot keep all": scored("a.jsonl", GOOD, "--keep", "all", "--per-response", Path("b.csv")),
     "which names the run": scored("a.jsonl", GOOD, "--run-field", "model"),
     "files of pfgen-bench": run("data", "install", "pfgen-bench", "--from", Path()),

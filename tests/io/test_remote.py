@@ -385,7 +385,6 @@ def test_nothing_is_uploaded_before_everything_is_scored(
         ({"per_response": "https://host/x.csv"}, "nothing can be written there"),
         ({"out": "hf://datasets/u/n/x"}, "nothing can be written there"),
         ({"out": "ftp://host/x"}, "unknown scheme"),
-        ({"out": "s3://b/out", "resume": True}, "can be resumed"),
         ({"per_response": "s3://b/in.jsonl"}, "is one of the inputs"),
     ],
 )

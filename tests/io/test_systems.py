@@ -474,7 +474,7 @@ def commands(folder: Path) -> dict[str, tuple[str | Path, ...]]:
     engine = f'"{sys.executable}" {program}'
     trials = ("-b", "mini", "--trials", "2", "--results", folder / "runs")
     return {
-        "table": ("score", RUN, "--per-response", folder / "scores.parquet", "--resume"),
+        "table": ("score", RUN, "--per-response", folder / "scores.parquet"),
         "lines": ("score", RUN, "--per-response", folder / "scores.jsonl"),
         "results": ("score", RUN, careless, "--out", folder / "results"),
         "page": ("compare", RUN, careless, "--html", folder / "page.html"),

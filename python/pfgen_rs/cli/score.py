@@ -83,13 +83,6 @@ def score(
             "are (default: with ' before them).",
         ),
     ] = False,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume",
-            help="Continue where the same command was interrupted, without scoring anything twice.",
-        ),
-    ] = False,
     allow_partial: options.AllowPartial = False,
     keep: Annotated[
         str | None,
@@ -111,7 +104,7 @@ def score(
     Each file or folder is one run, and may be larger than memory: text is read piece by piece, Parquet by row
     group and Arrow by record batch, so the largest of these must fit into memory a few times. Output files
     are written when everything is scored; an invalid input stops the command with an error that names file
-    and line.
+    and line. A command that was interrupted scores nothing twice when it runs again.
 
     A run is a file of responses, each with a question (text or id) and an answer, such as
     `{"question": "Q02", "answer": "光合成は…"}` on each line; several answers to a question are trials.
@@ -142,7 +135,6 @@ def score(
         out=out,
         per_response=per_response,
         raw=raw,
-        resume=resume,
         allow_partial=allow_partial,
         keep=_names_kept_by_score(keep),
         run_field=scoring.run_field,

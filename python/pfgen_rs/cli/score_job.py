@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["is_scored_plainly", "loaded_for_job", "score_and_show"]
 
+_AGAIN = "run the same command again to continue"
+
 
 def is_scored_plainly(asked: PlainScore, early: EarlyScorers | None) -> bool:
     """Score and show the runs, and write the files; returns whether the arguments allow that.
@@ -67,8 +69,8 @@ def score_and_show(job: Job, output_format: str, plain: bool) -> None:
     kept = streams.resumable(
         lambda: job.left,
         "scored",
-        streams.RESUME,
-        after_errors=f"fix the error, then {streams.RESUME}",
+        _AGAIN,
+        after_errors=f"fix the error, then {_AGAIN}",
     )
     with kept, job:
         with _scoring_shown(job.sources) as progress:
