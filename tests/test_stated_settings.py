@@ -27,7 +27,6 @@ from pfgen_rs.questions.known_questions import KnownQuestions
 from pfgen_rs.references.config import BuildConfig, Length, Select
 from pfgen_rs.references.pipeline import build
 from pfgen_rs.report.site.page_scoring import page_settings
-from pfgen_rs.shards import merge_shards, score_shard
 from pfgen_rs.training import Reward
 from words import Words
 
@@ -126,8 +125,7 @@ def test_every_way_to_score_a_set_of_another_length(made: Made, tmp_path: Path) 
     run.write_text(json.dumps({"question": "Q01", "answer": made.twice}) + "\n", encoding="utf-8")
     tokens = made.settings.unit == "token"
     table = pl.DataFrame({"question": ["Q01"], "answer": [made.twice]}).to_arrow()
-    score_shard(run, (1, 1), tmp_path / "parts", made.folder)
-    [merged] = merge_shards([tmp_path / "parts"], benchmark=made.folder)
+    [of_rows] = pfgen_rs.results_from_scores(pfgen_rs.scan(run, made.folder), made.folder)
     ways = {
         "score": bench.score("Q01", made.twice).average,
         "score_batch": bench.score_batch(["Q01"], [made.twice])["average"][0],
@@ -136,7 +134,7 @@ def test_every_way_to_score_a_set_of_another_length(made: Made, tmp_path: Path) 
         "cached indexes": made.bench.prepare().score("Q01", made.twice).average,
         "evaluate": bench.evaluate(["Q01"], [made.twice]).by_question["average"][0],
         "score_file": score_file(run, made.folder).by_question["average"][0],
-        "shards": merged.by_question["average"][0],
+        "results_from_scores": of_rows.by_question["average"][0],
         "scan": pfgen_rs.scan(run, made.folder).collect()["average"][0],
         "Arrow": arrow.scorer(made.folder)(table)["average"][0].as_py(),
         "explain": bench.explain("Q01", made.twice).score.average,

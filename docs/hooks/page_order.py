@@ -12,8 +12,8 @@ _SECTIONS = {
     "How-to guides": (
         "how-to",
         "command-line python generate compare sites notebooks training index-cache building"
-        " build-configuration judge judge-dialogues llm-jp-eval scale slurm ray"
-        " object-storage arrow datasets lm-eval inspect flexeval lighteval checks releasing",
+        " build-configuration judge judge-dialogues llm-jp-eval scale"
+        " object-storage datasets lm-eval inspect flexeval lighteval checks releasing",
     ),
     "Reference": (
         "reference",

@@ -44,12 +44,11 @@ __all__ = [
     "UnknownQuestionError",
     "__version__",
     "load_benchmark",
-    "merge_shards",
+    "results_from_scores",
     "sample_runs",
     "scan",
     "score_file",
     "score_runs",
-    "score_shard",
 ]
 
 if TYPE_CHECKING:
@@ -60,10 +59,10 @@ if TYPE_CHECKING:
     from pfgen_rs.questions.locate import sample_runs
     from pfgen_rs.runs.result import Result
     from pfgen_rs.scanning import scan
+    from pfgen_rs.scored_rows import results_from_scores
     from pfgen_rs.scoring.answer_scorer import AnswerScorer
     from pfgen_rs.scoring.batch import Score
     from pfgen_rs.scoring.explain import Explanation
-    from pfgen_rs.shards import merge_shards, score_shard
 else:  # importing polars and numpy takes longer than many programs need for the rest
     from pfgen_rs import lazy
 
@@ -77,10 +76,10 @@ else:  # importing polars and numpy takes longer than many programs need for the
             "questions.locate": ("sample_runs",),
             "runs.result": ("Result",),
             "scanning": ("scan",),
+            "scored_rows": ("results_from_scores",),
             "scoring.answer_scorer": ("AnswerScorer",),
             "scoring.batch": ("Score",),
             "scoring.explain": ("Explanation",),
-            "shards": ("merge_shards", "score_shard"),
         },
         modules=("benchmark", "install", "io", "scanning", "stats", "studies"),
     )

@@ -1,4 +1,4 @@
-"""Dask: values of `scan` and figures of `evaluate`, with a worker killed in the middle."""
+"""Dask: values of `scan` and results of one machine, with a worker killed in the middle."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ from typing import Any
 
 import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
 
-from many_answers import ROWS, Answers, check_scored
-from pfgen_rs.distributed import Partial, evaluate, merged
+from many_answers import ROWS, Answers, check_results, check_scored
 from pfgen_rs.integrations.arrow import scorer
 from processes import one_killed, watched
 
@@ -55,6 +53,7 @@ def test_values_are_those_of_scan_when_a_worker_is_killed(
         )
     assert len(dead) == killed
     check_scored(pl.read_parquet(out / "*.parquet"), answers)
+    check_results(out / "*.parquet", answers)
     with capsys.disabled():
         print(f"\nDask, {ROWS:,} rows{', a worker killed' * killed}: {usage}")
 
@@ -63,23 +62,3 @@ def _own_id() -> dict[str, int]:
     import os
 
     return {"pid": os.getpid()}
-
-
-@pytest.mark.parametrize("order", [None, "row"])
-def test_figures_are_those_of_one_machine(order: str | None, client: Any, answers: Answers) -> None:
-    score = scorer(answers.benchmark)
-
-    def part(path: str) -> bytes:
-        found = Partial(score.benchmark, by="model", order=order)
-        found.update(score(pq.read_table(path)))
-        return found.to_bytes()
-
-    def together(*parts: bytes) -> bytes:
-        return merged(parts, score.benchmark).to_bytes()
-
-    parts = client.map(part, sorted(map(str, answers.folder.iterdir())))
-    halves = [client.submit(together, *parts[::2]), client.submit(together, *parts[1::2])]
-    found = merged(client.gather(halves), answers.benchmark).results()
-    local = evaluate([answers.scored], answers.benchmark, by="model", order=order)
-    assert [run.questions for run in found.values()] == [run.questions for run in local.values()]
-    assert [run.score for run in found.values()] == [run.score for run in local.values()]

@@ -324,7 +324,7 @@ def test_a_download_that_is_cut_is_one_error(storage: Storage, bench: Path, tmp_
         assert proxy.cuts > 1, (name, done)
         assert done.returncode == 2, done
         assert done.stderr.startswith(f"error: s3://bucket/{name}: cannot be reached: ")
-        assert len(done.stderr.splitlines()) <= 2  # with what is said of --resume
+        assert len(done.stderr.splitlines()) <= 2  # with what is said of kept scores
         assert not target.exists()
 
 
@@ -359,10 +359,6 @@ def test_wrong_credentials_are_one_line(storage: Storage, bench: Path, tmp_path:
         (
             ["s3://bucket/bad.jsonl", "--out", "s3://none/x"],  # before the input is read
             "s3://none/x/result.json: cannot be written: there is no such bucket",
-        ),
-        (
-            ["s3://bucket/bad.jsonl", "--per-response", "s3://bucket/x.csv", "--resume"],
-            "s3://bucket/x.csv: only runs with local output files can be resumed",
         ),
     ],
 )

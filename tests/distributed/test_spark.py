@@ -1,4 +1,4 @@
-"""Spark: values of `scan` and figures of `evaluate`, with a worker killed in the middle."""
+"""Spark: values of `scan` and results of one machine, with a worker killed in the middle."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
-from many_answers import ROWS, Answers, check_scored
-from pfgen_rs.distributed import Partial, evaluate, merged
+from many_answers import ROWS, Answers, check_results, check_scored
 from pfgen_rs.integrations.arrow import scorer
 from processes import one_killed, watched
 
@@ -59,24 +57,6 @@ def test_values_are_those_of_scan_when_a_worker_is_killed(
         scored(spark, answers).write.parquet(str(out))
     assert len(dead) == killed
     check_scored(pl.read_parquet(out / "*.parquet"), answers)
+    check_results(out / "*.parquet", answers)
     with capsys.disabled():
         print(f"\nSpark, {ROWS:,} rows{', a worker killed' * killed}: {usage}")
-
-
-@pytest.mark.parametrize("order", [None, "row"])
-def test_figures_are_those_of_one_machine(order: str | None, spark: Any, answers: Answers) -> None:
-    score = scorer(answers.benchmark)
-
-    def part(batches: Iterator[Any]) -> Iterator[Any]:
-        found = Partial(score.benchmark, by="model", order=order)
-        for batch in score(batches):
-            found.update(batch)
-        yield pa.record_batch({"partial": [found.to_bytes()]})
-
-    data = spark.read.parquet(str(answers.folder))
-    parts = [bytes(row.partial) for row in data.mapInArrow(part, "partial binary").collect()]
-    assert len(parts) > 1
-    found = merged(parts, answers.benchmark).results()
-    local = evaluate([answers.scored], answers.benchmark, by="model", order=order)
-    assert [run.questions for run in found.values()] == [run.questions for run in local.values()]
-    assert [run.score for run in found.values()] == [run.score for run in local.values()]

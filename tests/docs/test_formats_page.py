@@ -100,9 +100,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     shutil.copytree(run, other)
     result = (run / "result.json").read_text(encoding="utf-8")
     (other / "result.json").write_text(re.sub(r"0\.4", "0.5", result), encoding="utf-8")
-    shards = [tmp / "1", tmp / "2"]
-    for number, shard in enumerate(shards, 1):
-        pfgen("score", run, "-b", "mini", "--shard", f"{number}/2", "--out", shard, "--rows")
     (tmp / "build").mkdir()
     builds.prepare(tmp / "build")
     (tmp / "build" / "set.toml").write_text(builds.CONFIG, encoding="utf-8")
@@ -116,12 +113,11 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
         "example": of_lines(bundled_path() / "questions.jsonl"),
         "question": [each for path in (tmp / "build").rglob("Q*.json") for each in of(path)],
         "result": [of(path)[0] for path in (tmp / "out").glob("*/result.json")],
-        "scores": [*scores, *printed("merge", *shards, "-f", "json")],
+        "scores": scores,
         "leaderboard": of(leaderboard / "leaderboard.json"),
         "comparison": printed("compare", *runs.values(), "-b", "mini", "-f", "json"),
         "verification": printed("verify", run, other, tmp, "-b", "mini", "-f", "json"),
         "provenance": [each for path in tmp.rglob("provenance.json") for each in of(path)],
-        "shard": [each for shard in shards for each in of(shard / "shard.json")],
         "pair": [each for v in verdicts for each in of_lines(v / "pairs.jsonl")],
         "human": of_lines(sample_path() / "humans.jsonl"),
         "judgment": [each for v in verdicts for each in of_lines(v / "judgments.jsonl")],
@@ -206,9 +202,9 @@ def test_tables_have_the_columns_of_the_files(first: str, made: Made) -> None:
     assert named == columns
 
 
-def test_files_of_shards_are_named(made: Made) -> None:
+def test_files_of_runs_of_llm_jp_eval_are_named(made: Made) -> None:
     text = PAGE.read_text(encoding="utf-8")
-    for path in [*(made.folder / "1").iterdir(), *(made.folder / "llm" / "run").iterdir()]:
+    for path in (made.folder / "llm" / "run").iterdir():
         assert f"`{path.name}`" in text
 
 

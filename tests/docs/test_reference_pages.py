@@ -297,7 +297,6 @@ def test_parts_of_signatures_are_described_in_order() -> None:
         answered=(1, 2),
         answers=(3, 4),
         clean="chat",
-        ordered=False,
     )
     names = [part.partition(":")[0] for part in everything.split("|")[1:]]
     [table] = [t for t in tables(page) if t.header[0] == "part"]

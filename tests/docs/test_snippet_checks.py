@@ -29,7 +29,6 @@ def written(folder: Path, text: str) -> Path:
     [
         ("pfgen-rs scor a.jsonl", "No such command 'scor'"),
         ("pfgen-rs score a.jsonl --benchmrk mini", "No such option: --benchmrk"),
-        ("pfgen-rs score a.jsonl --shard 3", "invalid shard"),
         ("pfgen-rs score a.jsonl --format xml", "'xml' is not one of"),
         ("pfgen-rs explain Q02", "Missing argument"),
         ("pfgen-rs judge agre verdicts", "No such command 'agre'"),
@@ -49,7 +48,7 @@ def test_a_wrong_command_is_found(command: str, fault: str) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        "pfgen-rs score runs/* --shard $SHARD/$OF",
+        "pfgen-rs score runs/* --threads $N",
         "pfgen-rs --version",
         "make test SECONDS=3",
         "make fuzz-index",
@@ -70,9 +69,9 @@ def test_a_wrong_command_in_a_sentence_is_found(text: str) -> None:
 
 
 def test_commands_in_sentences_may_be_beginnings(tmp_path: Path) -> None:
-    page = written(tmp_path, "Use `pfgen-rs score --shard` or\n`pfgen-rs COMMAND --help`.\n")
+    page = written(tmp_path, "Use `pfgen-rs score --keep` or\n`pfgen-rs COMMAND --help`.\n")
     found = inline_commands(page)
-    assert found == ["pfgen-rs score --shard", "pfgen-rs COMMAND --help"]
+    assert found == ["pfgen-rs score --keep", "pfgen-rs COMMAND --help"]
     for text in found:
         check_inline(text)
 

@@ -23,7 +23,6 @@ SOURCES = [page for page in PAGES if not page.name.endswith(page_blocks.JAPANESE
 
 HARNESSES = "integrations/harnesses"
 ELSEWHERE: Mapping[str, Mapping[str, str]] = {
-    "how-to/arrow.md": {"python": "integrations/test_arrow.py::test_examples_of_the_page_run"},
     "how-to/datasets.md": {
         "python": "integrations/test_datasets.py::test_the_example_of_the_page_runs"
     },
@@ -37,8 +36,10 @@ ELSEWHERE: Mapping[str, Mapping[str, str]] = {
     "how-to/lm-eval.md": {
         "python": "integrations/test_lm_eval.py::test_the_command_line_gives_our_scores"
     },
-    "how-to/ray.md": {"python": "distributed/test_ray.py::test_examples_of_the_page_run"},
-    "how-to/slurm.md": {"bash": "cli/test_merge.py::test_the_array_of_the_page_scores_and_merges"},
+    "how-to/scale.md": {
+        "python": "integrations/test_arrow.py::test_examples_of_the_page_run",
+        "bash": "runs/test_results_from_scores.py::test_the_array_job_of_the_page",
+    },
     "reference/messages.md": {
         "text": "docs/test_message_pages.py::test_every_quoted_message_is_tried"
     },

@@ -37,7 +37,7 @@ from pfgen_rs.metrics.names import score_names
 from places import DOCS, SUPPORT
 
 ELSEWHERE = SUPPORT / "arrow_elsewhere.py"
-PAGE = DOCS / "how-to" / "arrow.md"
+PAGE = DOCS / "how-to" / "scale.md"
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.M)
 ENGINE = re.compile(r"^(?:import|from) (\w+)")
 SMALL = 1_000
@@ -307,7 +307,11 @@ def test_examples_of_the_page_run(number: int, tmp_path: Path, expected: pl.Data
     """Those of engines that are installed; in processes of their own, since engines keep their folder."""
     engine = ENGINE.findall(EXAMPLES[number])[0]
     pytest.importorskip(engine)
-    pq.write_table(table_of(expected), tmp_path / "answers.parquet")
+    answers = table_of(expected)
+    pq.write_table(answers, tmp_path / "answers.parquet")
+    (tmp_path / "scores").mkdir()
+    named = answers.append_column("model", pa.array(["a"] * answers.num_rows))
+    pq.write_table(scorer("mini")(named), tmp_path / "scores" / "1.parquet")
     program = tmp_path / "example.py"
     program.write_text(EXAMPLES[number], encoding="utf-8")
     done = subprocess.run(

@@ -24,11 +24,9 @@ from pfgen_rs import (
     PfgenError,
     SettingsError,
     load_benchmark,
-    merge_shards,
     scan,
     score_file,
     score_runs,
-    score_shard,
 )
 from pfgen_rs.io import Options, Source, write_atomic
 from pfgen_rs.io.patterns import expand, expand_runs, refuse_overwriting
@@ -349,7 +347,6 @@ def test_outputs_are_those_of_a_local_run(
 
 
 def _run(paths: list[str], bench: Path, out: str | Path, table: str | Path) -> None:
-    from pfgen_rs import load_benchmark
 
     with Job(load_benchmark(bench), paths, Options(), out=out, per_response=table) as job:
         job.run()
@@ -364,7 +361,6 @@ def test_nothing_is_uploaded_before_everything_is_scored(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from pfgen_rs import load_benchmark
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
@@ -389,14 +385,12 @@ def test_nothing_is_uploaded_before_everything_is_scored(
         ({"per_response": "https://host/x.csv"}, "nothing can be written there"),
         ({"out": "hf://datasets/u/n/x"}, "nothing can be written there"),
         ({"out": "ftp://host/x"}, "unknown scheme"),
-        ({"out": "s3://b/out", "resume": True}, "can be resumed"),
         ({"per_response": "s3://b/in.jsonl"}, "is one of the inputs"),
     ],
 )
 def test_outputs_that_cannot_be_written_are_refused_first(
     how: dict[str, Any], words: str, memory: dict[str, Any], bench: Path
 ) -> None:
-    from pfgen_rs import load_benchmark
 
     bucket({"in.jsonl": lines()}, memory)
     with pytest.raises(OutputError, match=words):
@@ -535,35 +529,6 @@ def test_names_that_cannot_be_listed_say_so(monkeypatch: pytest.MonkeyPatch) -> 
     _refusing(monkeypatch, "InvalidPathError", 'Path "a//x" contained empty path segment\n\nDebug')
     with pytest.raises(InputError, match=r'^s3://b/\*\*: an object there has .* rename .*"a//x"'):
         list(_matches("s3://b/**", split_url("s3://b/**"), Storage()))
-
-
-def test_shards_of_remote_files_are_merged_into_storage(
-    memory: dict[str, Any], bench: Path, tmp_path: Path
-) -> None:
-    """The sizes of files that were named one by one are asked for."""
-    content = {
-        "runs/a/trials.jsonl": lines(),
-        "b.jsonl": lines(GOOD * 2),
-        "c.parquet": parquet(tmp_path),
-    }
-    store = bucket(content, memory)
-    files = ["s3://b/runs/*/trials.jsonl", "s3://b/b.jsonl", "s3://b/c.parquet"]
-    for number in (1, 2, 3):
-        score_shard(files, (number, 3), tmp_path / f"shards/{number}", bench, rows=True)
-    merge_shards(tmp_path / "shards", out="s3://b/all", per_response="s3://b/all.csv")
-    paths = [expanded for file in files for expanded in expand([file], Storage())]
-    with Job(
-        load_benchmark(bench), paths, Options(), out="s3://b/one", per_response="s3://b/one.csv"
-    ) as job:
-        job.run()
-        job.write()
-    assert store.get("all.csv").bytes() == store.get("one.csv").bytes()
-    found = [key for key in keys(store) if key.startswith("all/")]
-    assert len(found) == 3
-    for key in found:
-        assert store.get(key).bytes() == store.get(key.replace("all/", "one/")).bytes()
-    with pytest.raises(OutputError, match="shards are local folders"):
-        score_shard(files, "1/1", "s3://b/shard", bench)
 
 
 def test_a_result_writes_itself_to_storage(memory: dict[str, Any], bench: Path) -> None:
@@ -763,7 +728,6 @@ def test_each_kind_of_storage_is_opened(
 def test_columns_of_remote_csv_are_kept(
     memory: dict[str, Any], bench: Path, tmp_path: Path
 ) -> None:
-    from pfgen_rs import load_benchmark
 
     frame = pl.read_ndjson(lines()).with_columns(seed=pl.lit("7"))
     bucket({"x.csv": frame.write_csv().encode()}, memory)

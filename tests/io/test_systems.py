@@ -32,7 +32,6 @@ from pfgen_rs.io.temporary import temporary_copy
 from pfgen_rs.questions import index_lock
 from pfgen_rs.references.pipeline import build
 from pfgen_rs.runs.naming import result_names
-from pfgen_rs.runs.shard_folder import ShardFolder
 
 RUN = Path("data/mini/runs/faithful")
 
@@ -196,15 +195,6 @@ def test_journals_claim_records(windows: Ranges, tmp_path: Path) -> None:
         assert not other.add({"id": 1})
         one.release((1,))
         assert other._lock_place((1,))
-
-
-def test_shards_take_their_place(windows: Ranges, tmp_path: Path) -> None:
-    from pfgen_rs import score_shard
-
-    for _ in range(2):  # the second time, in place of the first
-        score_shard([RUN / "trials.jsonl.xz"], "1/1", tmp_path / "shard")
-    assert [path.name for path in tmp_path.iterdir()] == ["shard"]
-    assert ShardFolder(tmp_path / "shard").manifest.responses > 0
 
 
 # Renames
@@ -484,7 +474,7 @@ def commands(folder: Path) -> dict[str, tuple[str | Path, ...]]:
     engine = f'"{sys.executable}" {program}'
     trials = ("-b", "mini", "--trials", "2", "--results", folder / "runs")
     return {
-        "table": ("score", RUN, "--per-response", folder / "scores.parquet", "--resume"),
+        "table": ("score", RUN, "--per-response", folder / "scores.parquet"),
         "lines": ("score", RUN, "--per-response", folder / "scores.jsonl"),
         "results": ("score", RUN, careless, "--out", folder / "results"),
         "page": ("compare", RUN, careless, "--html", folder / "page.html"),

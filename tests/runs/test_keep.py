@@ -187,7 +187,7 @@ def test_a_resumed_table_is_the_same(
     with pytest.raises(StoppedError), made:
         made.run(stop)
     assert made.left is not None
-    with Job(bench, paths, options, per_response=table, resume=True, **more) as made:
+    with Job(bench, paths, options, per_response=table, **more) as made:
         assert made._store.resumes
         resumed = made.run()
         made.write()

@@ -1,4 +1,4 @@
-"""`--resume`: what was scored before an interruption is not scored again, and nothing else differs."""
+"""Interrupted scoring: what was scored before is not scored again, and nothing else differs."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_killed_and_resumed(prepared: Path, point: dict[str, str]) -> None:
     assert killed.returncode == -signal.SIGKILL
     assert not list(prepared.glob("out/**/result.json"))
     assert work(prepared).is_dir()
-    resumed = command(arguments(prepared, "--resume"))
+    resumed = command(arguments(prepared))
     assert resumed.returncode == 0
     before = int(next(iter(point.values())) or 2 * RESPONSES)
     # Scored, but not written down, are those that the journal had not yet got.
@@ -169,9 +169,9 @@ def test_interrupted_and_resumed(prepared: Path, number: signal.Signals, code: i
     stopped = command(arguments(prepared), SIGNAL=str(int(number)), SCORED="500")
     assert stopped.returncode == code
     assert f"{work(prepared)}" in stopped.stderr
-    assert "--resume" in stopped.stderr
+    assert "run the same command again" in stopped.stderr
     assert sorted(path.name for path in (prepared / "out").iterdir()) == [work(prepared).name]
-    resumed = command(arguments(prepared, "--resume"))
+    resumed = command(arguments(prepared))
     assert 0 < scored(resumed) <= 2 * RESPONSES - 500 + 3 * TOGETHER
     assert outputs(prepared)[0] == expected(prepared)[0]
     assert sorted(path.name for path in (prepared / "out").iterdir()) == [
@@ -185,36 +185,27 @@ def test_a_full_disk_and_resumed(prepared: Path) -> None:
     full = command(arguments(prepared), FULL="60000")
     assert full.returncode == 2
     assert "cannot be written" in full.stderr
-    assert "--resume" in full.stderr
+    assert "run the same command again" in full.stderr
     assert [path.name for path in (prepared / "out").iterdir()] == [work(prepared).name]
-    resumed = command(arguments(prepared, "--resume"))
+    resumed = command(arguments(prepared))
     assert 0 < scored(resumed) < 2 * RESPONSES
     assert outputs(prepared)[0] == expected(prepared)[0]
 
 
 def test_what_was_scored_otherwise_is_not_used(prepared: Path) -> None:
     command(arguments(prepared), SIGNAL=KILL, SCORED="700")
-    changed = command(arguments(prepared, "--resume", "--variant", "paper"))
+    changed = command(arguments(prepared, "--variant", "paper"))
     assert (changed.returncode, scored(changed)) == (0, 2 * RESPONSES)
-    command(arguments(prepared), SIGNAL=KILL, SCORED="700")
-    again = command(arguments(prepared))
-    assert scored(again) == 2 * RESPONSES
     assert not work(prepared).exists()
 
 
 def test_changed_input_is_scored_anew(prepared: Path) -> None:
     command(arguments(prepared), SIGNAL=KILL, SCORED="1200")
     write_run(prepared / "a", [*responses()[:-1], (CATS, "別の答え")])
-    resumed = command(arguments(prepared, "--resume"))
+    resumed = command(arguments(prepared))
     assert resumed.returncode == 0
     assert 0 < scored(resumed) < 2 * RESPONSES
     assert outputs(prepared)[0] == expected(prepared)[0]
-
-
-def test_resume_needs_something_to_write(prepared: Path) -> None:
-    done = command(["score", str(prepared / "a"), "--resume", "-b", str(prepared / "tiny")])
-    assert done.returncode == 2
-    assert "nothing to resume" in done.stderr
 
 
 @pytest.mark.parametrize("damage", [0, 1, 40, 200, -1])
@@ -294,7 +285,7 @@ def test_a_full_disk_leaves_a_journal_only_with_scores(
     done = command(arguments(prepared), FULL=full)
     assert done.returncode == 2
     assert "cannot be written" in done.stderr
-    assert ("--resume" in done.stderr) == kept
+    assert ("run the same command again" in done.stderr) == kept
     assert [path.name for path in (prepared / "out").iterdir()] == [work(prepared).name] * kept
 
 

@@ -12,7 +12,7 @@ import polars as pl
 from polars.testing import assert_frame_equal
 
 import pfgen_rs
-from pfgen_rs import Benchmark, load_benchmark
+from pfgen_rs import Benchmark, load_benchmark, results_from_scores
 
 ROWS, FILES, BAD = 500_000, 20, 50
 
@@ -78,3 +78,19 @@ def check_scored(found: pl.DataFrame, answers: Answers) -> None:
     assert set(bad["problem"]) == {"the answer is null", "unknown question"}
     good = found.filter(pl.col("problem").is_null()).sort("row").drop("problem")
     assert_frame_equal(good, answers.scored, check_exact=True, check_column_order=False)
+
+
+def check_results(files: Path, answers: Answers) -> None:
+    """Results of runs in files are those of one machine."""
+    how = {"run_field": "model", "order_field": "row"}
+    results = results_from_scores(files, answers.benchmark, **how)
+    expected = results_from_scores(answers.scored, answers.benchmark, **how)
+    assert len(results[0].problems) == BAD
+    by_name = {result.name: result for result in results}
+    for one in expected:
+        assert by_name.pop(one.name).by_question.equals(one.by_question)
+    assert not by_name
+    model = expected[0].name
+    whole = answers.benchmark.evaluate(answers.good.filter(pl.col("model") == model))
+    assert expected[0].by_question.equals(whole.by_question)
+    assert (expected[0].score, expected[0].score_std) == (whole.score, whole.score_std)

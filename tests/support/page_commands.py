@@ -34,6 +34,7 @@ ELSEWHERE = {
         "ls",
         "mkdir",
         "mv",
+        "sed",
         "set",
         "source",
     ),

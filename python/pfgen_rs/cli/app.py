@@ -20,12 +20,6 @@ COMMANDS = {
     "score": Deferred(
         "score", "score", "Score runs and print them as a leaderboard.", "ScoreCommand", urls=True
     ),
-    "merge": Deferred(
-        "merge",
-        "merge",
-        "Merge scored shards, as if one machine had scored all of their files.",
-        urls=True,
-    ),
     "compare": Deferred("compare", "compare", "Compare runs, paired by question."),
     "plan-trials": Deferred(
         "plan_trials",

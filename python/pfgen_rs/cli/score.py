@@ -6,12 +6,12 @@ import glob
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
-from pfgen_rs.cli import options, output, process, score_ray, score_shard
+from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
 from pfgen_rs.questions.locate import BUNDLED, bundled_path
 
@@ -83,13 +83,6 @@ def score(
             "are (default: with ' before them).",
         ),
     ] = False,
-    resume: Annotated[
-        bool,
-        typer.Option(
-            "--resume",
-            help="Continue where the same command was interrupted, without scoring anything twice.",
-        ),
-    ] = False,
     allow_partial: options.AllowPartial = False,
     keep: Annotated[
         str | None,
@@ -97,47 +90,6 @@ def score(
             metavar="all|none|NAMES",
             help="Input columns to copy to --per-response, separated by commas (default: all for "
             "tables, none for JSON). Names that collide with score columns get the prefix input_.",
-        ),
-    ] = None,
-    shard: Annotated[
-        str | None,
-        typer.Option(
-            metavar="I/N",
-            callback=score_shard.checked_shard,
-            help="Score only the I-th of N parts of the files, counted from 1, into the folder --out, for "
-            "`pfgen-rs merge`, which makes of all parts what this command would have made. For files only; "
-            "--per-response, --allow-partial and --format are options of merge, and --resume is not needed: "
-            "run the part again.",
-        ),
-    ] = None,
-    rows: Annotated[
-        bool,
-        typer.Option(
-            "--rows", help="With --shard: keep what --per-response of `pfgen-rs merge` needs."
-        ),
-    ] = False,
-    engine: Annotated[
-        Literal["ray"] | None,
-        typer.Option(
-            metavar="ray",
-            help="Score Parquet files or JSON lines on a cluster, into the folder --out: Parquet files with "
-            "the scores of all rows. Requires `pip install 'pfgen_rs[ray]'`.",
-        ),
-    ] = None,
-    address: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="With --engine ray: the cluster; `auto` for that of this machine. Default: RAY_ADDRESS, or "
-            "else Ray is started on this machine.",
-        ),
-    ] = None,
-    order_field: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KEY",
-            help="With --engine ray: a column of integers that orders the rows, as published sums need. "
-            "Without it sums are exact, and the signature says so.",
         ),
     ] = None,
     threads: options.Threads = None,
@@ -152,7 +104,7 @@ def score(
     Each file or folder is one run, and may be larger than memory: text is read piece by piece, Parquet by row
     group and Arrow by record batch, so the largest of these must fit into memory a few times. Output files
     are written when everything is scored; an invalid input stops the command with an error that names file
-    and line.
+    and line. A command that was interrupted scores nothing twice when it runs again.
 
     A run is a file of responses, each with a question (text or id) and an answer, such as
     `{"question": "Q02", "answer": "光合成は…"}` on each line; several answers to a question are trials.
@@ -167,76 +119,16 @@ def score(
 
     - `my-model | pfgen-rs score - --format json`
     """
-    score_shard.refuse_with_shard(
-        shard,
-        {
-            "--per-response": per_response is not None,
-            "--resume": resume,
-            "--allow-partial": allow_partial,
-            "--format": output_format != options.RowsFormat.TABLE,
-            "--plain": plain,
-        },
-        out=out,
-        rows=rows,
-    )
-    score_ray.refuse_with_engine(
-        engine,
-        {
-            "--per-response": per_response is not None,
-            "--resume": resume,
-            "--strict": scoring.strict,
-            "--replace-invalid": scoring.replace_invalid,
-            "--allow-partial": allow_partial,
-            "--keep": keep is not None,
-            "--shard": shard is not None,
-            "--threads": threads is not None,
-            "--storage-option": bool(storage_option),
-        },
-        {"--address": address is not None, "--order-field": order_field is not None},
-        out=out,
-    )
     process.restrain_libraries()  # whatever is read: files may be large
     from pfgen_rs.cli.score_job import loaded_for_job, score_and_show
     from pfgen_rs.io import patterns
     from pfgen_rs.io.remote.storage import Storage, parsed_options
     from pfgen_rs.runs.resumable import Job
 
-    settings = scoring.settings()
-    if engine is not None and out is not None:
-        score_ray.score_on_cluster(
-            files,
-            out,
-            benchmark,
-            settings,
-            output_format,
-            plain,
-            address=address,
-            skip_bad_lines=scoring.skip_bad_lines,
-            by=scoring.run_field,
-            order=order_field,
-            question_field=scoring.question_field,
-            answer_field=scoring.answer_field,
-            clean=scoring.cleaning,
-        )
-        return
-    loaded = loaded_for_job(benchmark, settings)
+    loaded = loaded_for_job(benchmark, scoring.settings())
     storage = Storage(parsed_options(storage_option or ()))
     paths = patterns.expand_runs(files, storage)
     reading = scoring.reading(tokens=loaded.settings.unit == "token")
-    if shard is not None and out is not None:
-        score_shard.score_and_report(
-            loaded,
-            paths,
-            reading,
-            shard,
-            out,
-            rows=rows,
-            keep=_names_kept_by_score(keep),
-            run_field=scoring.run_field,
-            threads=threads,
-            storage=storage,
-        )
-        return
     job = Job(
         loaded,
         paths,
@@ -244,7 +136,6 @@ def score(
         out=out,
         per_response=per_response,
         raw=raw,
-        resume=resume,
         allow_partial=allow_partial,
         keep=_names_kept_by_score(keep),
         run_field=scoring.run_field,

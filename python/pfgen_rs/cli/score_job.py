@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["loaded_for_job", "score_and_show"]
 
+_AGAIN = "run the same command again to continue"
+
 
 def loaded_for_job(
     benchmark: str | os.PathLike[str] | None,
@@ -36,8 +38,8 @@ def score_and_show(job: Job, output_format: str, plain: bool) -> None:
     kept = streams.resumable(
         lambda: job.left,
         "scored",
-        streams.RESUME,
-        after_errors=f"fix the error, then {streams.RESUME}",
+        _AGAIN,
+        after_errors=f"fix the error, then {_AGAIN}",
     )
     with kept, job:
         with _scoring_shown(job.sources) as progress:

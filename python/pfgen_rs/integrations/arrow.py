@@ -1,7 +1,7 @@
 """Adds scores to Arrow record batches: one small object that workers of any engine can be sent.
 
 Spark's `mapInArrow`, Ray Data, Dask, Daft, DuckDB and pyarrow itself hand over Arrow data:
-docs/how-to/arrow.md.
+docs/how-to/scale.md.
 """
 
 from __future__ import annotations

@@ -35,8 +35,7 @@ class Reading:
     """One file being read.
 
     From the first chunk on, `config` is its `config.json`, and `clean` the mode for which its answers are
-    cleaned. After the last chunk, `input_hash` is the SHA-1 of its bytes on disk; of a file that is read in
-    pieces, only the first one has it.
+    cleaned. After the last chunk, `input_hash` is the SHA-1 of its bytes on disk.
     """
 
     def __init__(self, source: Source, options: Options) -> None:
@@ -101,9 +100,8 @@ class Reading:
             if is_table(source):
                 try:
                     yield from table_chunks(source, self.options)
-                    if source.rows is None or source.rows[0] == 0:
-                        with source.open() as raw:
-                            self.input_hash = raw.drain()
+                    with source.open() as raw:
+                        self.input_hash = raw.drain()
                 finally:
                     source.release()
                 return

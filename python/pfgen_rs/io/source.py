@@ -45,11 +45,8 @@ SURROGATE = "contains a lone surrogate (\\ud800…\\udfff), which is not valid U
 class Source:
     """A file, or a pipe that is copied into a temporary file while it is read for the first time.
 
-    `path` is its name in messages. Nothing is opened until it is read. `rows`: of a table, the first row to
-    read (from 0) and the one after the last; by default all are read.
+    `path` is its name in messages. Nothing is opened until it is read.
     """
-
-    rows: tuple[int, int] | None = None
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         if is_url(path):

@@ -6,7 +6,7 @@ import hashlib
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -29,10 +29,9 @@ __all__ = [
     "check_columns",
     "check_text_column",
     "is_table",
-    "rows_read_together",
     "table_chunks",
+    "table_columns",
     "table_errors",
-    "table_height",
     "table_records",
     "table_schema",
 ]
@@ -124,9 +123,8 @@ def table_chunks(source: Source, options: Options) -> Iterator[Chunk]:
     size = source.size or 0
     with _readable_table(source):
         scan, height = _opened_table(source, path, options)
-        start, stop = source.rows or (0, height)
-        first = start + 1
-        for frame in _table_slices(scan, start, min(stop, height), options.rows, source.check):
+        first = 1
+        for frame in _table_slices(scan, height, options.rows, source.check):
             first += frame.height
             read = size * (first - 1) // height
             yield _table_chunk(source.path, frame, first - frame.height, options, read)
@@ -164,18 +162,6 @@ def _kept_table_columns(schema: pl.Schema, kept: Kept) -> pl.Expr:
     return pl.col(kept.key).cast(kept.kind)
 
 
-def table_height(source: Source) -> int:
-    """Returns the number of rows, which a Parquet file states at its end."""
-    with _readable_table(source):
-        scan = _SCANS[source.suffix](source.schema_file())
-        return int(_collected(scan.select(pl.len())).item())
-
-
-def rows_read_together(options: Options) -> int:
-    """Returns how many rows of a table are decoded at once: files that are split are cut after as many."""
-    return options.rows * _CHUNKS_AT_ONCE
-
-
 def table_schema(source: Source) -> dict[str, pl.DataType]:
     """Returns the columns of a file and their types."""
     with _readable_table(source):
@@ -183,12 +169,12 @@ def table_schema(source: Source) -> dict[str, pl.DataType]:
 
 
 def _table_slices(
-    scan: pl.LazyFrame, start: int, stop: int, rows: int, check: Callable[[], None]
+    scan: pl.LazyFrame, height: int, rows: int, check: Callable[[], None]
 ) -> Iterator[pl.DataFrame]:
     """Yield rows in order. polars' own batches run far ahead of their consumer and fill memory."""
     step = rows * _CHUNKS_AT_ONCE
-    for begin in range(start, stop, step):
-        frame = _collected(scan.slice(begin, min(step, stop - begin)))
+    for begin in range(0, height, step):
+        frame = _collected(scan.slice(begin, step))
         check()
         for at in range(0, frame.height, rows):
             yield frame[at : at + rows]
@@ -285,6 +271,16 @@ def _table_column_type(schema: pl.Schema, key: str, advice: str | None) -> pl.Da
     if key not in schema:
         raise missing("column", key, schema, advice)
     return schema[key]
+
+
+def table_columns(source: Source, names: Collection[str]) -> pl.DataFrame:
+    """Returns those of the columns that the file has, with all rows."""
+    with _readable_table(source):
+        scan = _SCANS[source.suffix](source.file())
+        frame = _collected(scan.select([name for name in scan.collect_schema() if name in names]))
+        source.check()
+    source.release()
+    return frame
 
 
 def table_records(source: Source, lines: Sequence[int]) -> Iterator[dict[str, Any]]:

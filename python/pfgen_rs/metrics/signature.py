@@ -28,15 +28,13 @@ def signature(
     answered: tuple[int, int] | None = None,
     answers: tuple[int, int] | None = None,
     clean: str | None = None,
-    ordered: bool = True,
 ) -> str:
     """Returns the signature of scores against the question set with the metadata hash `set_hash`.
 
     It always has the variant, the n-gram range and Truthfulness's n; other settings only if they differ from
     the published ones. `answered`: number of questions answered, and in the set; shown if they differ.
     `answers`: number of answers scored, and of the whole run, for partial results. `clean`: mode for which
-    answers were cleaned before scoring. `ordered`: whether the order of answers is known, on which published
-    sums depend.
+    answers were cleaned before scoring.
     """
     parts = [
         "pfgen",
@@ -52,8 +50,6 @@ def signature(
         parts.append(_answered_part(*answered))
     if answers is not None:
         parts.append(f"answers:{answers[0]}/{answers[1]}")
-    if not ordered:
-        parts.append("order:none")
     return "|".join([*parts, f"v:{_native.__version__}"])
 
 

@@ -120,22 +120,6 @@ class Journal:
             yield record
         self._file.truncate(self._end)
 
-    def whole(self, about: Mapping[str, Any]) -> Iterator[tuple[Record, Matrix]]:
-        """Yield all records of a finished file with their scores; changes nothing.
-
-        Raises `ValueError` if the file does not match `about`, or is damaged anywhere.
-        """
-        size = self._file.seek(0, 2)
-        self._file.seek(0)
-        line = self._file.readline(_LONGEST_LINE)
-        if line != json.dumps(about, sort_keys=True).encode() + b"\n":
-            raise ValueError("it belongs to something else")
-        self._end = len(line)
-        while (record := self._next(size)) is not None:
-            yield record, self.read(record.offset, 0, record.rows)
-        if self._end != size:
-            raise ValueError("it is damaged or cut short")
-
     def _next(self, size: int) -> Record | None:
         self._file.seek(self._end)
         front = self._file.read(_FRONT.size)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 else:
     pl = lazy.module("polars")
 
-__all__ = ["FileResponses", "MemoryResponses", "with_texts"]
+__all__ = ["FileResponses", "MemoryResponses", "NoTexts", "with_texts"]
 
 
 def with_texts(
@@ -87,6 +87,38 @@ class MemoryResponses:
 def _memory_responses_again(content: bytes) -> MemoryResponses:
     table = pl.read_ipc(lzma.decompress(content))
     return MemoryResponses(table["question"], table["answer"])
+
+
+class NoTexts:
+    """Stands for the texts of a run of which only the scores are known."""
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other has no texts, either."""
+        return isinstance(other, NoTexts)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def frames(self, scores: ResponseScores) -> Iterator[pl.DataFrame]:
+        """Raise `InputError`."""
+        del scores
+        raise self._error()
+
+    def column(self, scores: ResponseScores, key: str) -> Iterator[pl.Series]:
+        """Yield nulls."""
+        del key
+        yield pl.Series([None], dtype=pl.String).new_from_index(0, scores.height)
+
+    def records(
+        self, samples: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[Answer, dict[str, Any]]]:
+        """Raise `InputError`."""
+        del samples
+        raise self._error()
+
+    def _error(self) -> InputError:
+        return InputError(
+            "the texts of the answers are not known: pass rows that have questions and answers, too"
+        )
 
 
 class FileResponses:

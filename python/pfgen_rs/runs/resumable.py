@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
 from pfgen_rs import lazy
-from pfgen_rs.errors import InputError, OutputError
+from pfgen_rs.errors import InputError
 from pfgen_rs.io import Options, Source, TableWriter, patterns, remove_unfinished, writing_failed
 from pfgen_rs.io.chunk import Kept
 from pfgen_rs.io.closing import Closing
@@ -20,7 +20,7 @@ from pfgen_rs.io.keep import Keep, kept_columns, with_runs
 from pfgen_rs.io.remote.source import opened_sources
 from pfgen_rs.io.remote.storage import Storage
 from pfgen_rs.io.remote.target import RemoteTarget
-from pfgen_rs.io.remote.urls import is_url, shown_url
+from pfgen_rs.io.remote.urls import is_url
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import outputs, streaming
 from pfgen_rs.runs.result import Result
@@ -41,10 +41,11 @@ class Job(Closing):
     """Files that are scored together, and the outputs to write.
 
     A context manager: call `run`, then `write`. If it ends early, existing files are unchanged, and the
-    scores of a large run are kept in a hidden folder beside its target (`left`), for `resume`.
+    scores of a large run are kept in a hidden folder beside its target (`left`), for the same job
+    when it runs again: nothing is scored twice.
 
-    `raw`: see `TableWriter`. `paths`, `out` and `per_response` may be URLs, opened with `storage`. What is
-    written there cannot be resumed; that it can be written is tried before anything is scored.
+    `raw`: see `TableWriter`. `paths`, `out` and `per_response` may be URLs, opened with `storage`. Scores
+    of what is written there are not kept; that it can be written is tried before anything is scored.
     """
 
     def __init__(
@@ -56,7 +57,6 @@ class Job(Closing):
         out: str | os.PathLike[str] | None = None,
         per_response: str | os.PathLike[str] | None = None,
         raw: bool = False,
-        resume: bool = False,
         allow_partial: bool = False,
         keep: Keep = None,
         run_field: str | None = None,
@@ -65,10 +65,8 @@ class Job(Closing):
     ) -> None:
         if per_response is not None:
             patterns.refuse_overwriting(per_response, paths)
-        if resume and out is None and per_response is None:
-            raise OutputError("nothing to resume: no output file")
         self._storage = storage or Storage()
-        self._check_remote_targets(out, per_response, resume)
+        self._check_remote_targets(out, per_response)
         self.sources = opened_sources(paths, self._storage)
         self._benchmark, self._threads = benchmark, threads
         kept = () if per_response is None else self._kept(options, keep)
@@ -81,22 +79,17 @@ class Job(Closing):
         self._written: set[str] = set()  # signatures
         self._results: list[Result] = []
         self._done = False
-        self._store = self._new_store(resume)
+        self._store = self._new_store()
 
     def _check_remote_targets(
         self,
         out: str | os.PathLike[str] | None,
         per_response: str | os.PathLike[str] | None,
-        resume: bool,
     ) -> None:
         place = None if out is None else outputs.result_place(out)
         for target in (place, per_response):
-            if target is None or not is_url(target):
-                continue
-            if resume:
-                advice = "only runs with local output files can be resumed"
-                raise OutputError(f"{shown_url(target)}: {advice}")
-            RemoteTarget(target, self._storage).check()
+            if target is not None and is_url(target):
+                RemoteTarget(target, self._storage).check()
 
     def _table_target(self) -> str | os.PathLike[str] | RemoteTarget:
         path = cast("str | os.PathLike[str]", self._table_path)
@@ -116,7 +109,7 @@ class Job(Closing):
 
     @property
     def folder(self) -> Path | None:
-        """Folder in which scores are kept for `resume`."""
+        """Folder in which scores are kept, for the same job after an interruption."""
         target = self._table_path or self._out
         if target is None or is_url(target):
             return None
@@ -128,7 +121,7 @@ class Job(Closing):
         """The folder, if scores were left there by an early end."""
         return self.folder if not self._done and self._store.journaled else None
 
-    def _new_store(self, resume: bool) -> Store:
+    def _new_store(self) -> Store:
         folder = self.folder
         if folder is None:
             return streaming.new_store(self._benchmark)
@@ -149,12 +142,10 @@ class Job(Closing):
             open_file=lambda: _open_resumable_journal(folder),
             in_memory=_JOURNALED_FROM,
         )
-        if resume and (folder / JOURNAL).exists():
+        if (folder / JOURNAL).exists():
             store.resume()
             if self._table_path is not None:
                 remove_unfinished(Path(self._table_path))
-        else:
-            shutil.rmtree(folder, ignore_errors=True)
         return store
 
     def run(self, progress: streaming.ScoringProgress | None = None) -> list[Result]:
@@ -220,7 +211,7 @@ class Job(Closing):
                 self._add(frame)
 
     def close(self) -> None:
-        """Remove files that are not in place and, unless it ended early, what is kept for `resume`."""
+        """Remove files that are not in place and, unless it ended early, what is kept for the next time."""
         if self._table is not None:
             self._table.discard()
         if self.left is None and self.folder is not None:

@@ -7,7 +7,8 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 import numpy as np
@@ -21,10 +22,9 @@ from pfgen_rs.io.keep import MOST_RUNS, too_many_runs
 from pfgen_rs.io.unclean import Census, count_unclean
 from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.runs.file_scores import FileScores
 from pfgen_rs.runs.gathered import Answers, Gathered, Numbers, Waiting, gathered
 from pfgen_rs.runs.responses import FileResponses, MemoryResponses, with_texts
-from pfgen_rs.runs.result import Result
+from pfgen_rs.runs.result import Responses, Result
 from pfgen_rs.runs.score_store import (
     Part,
     ResponseScores,
@@ -50,8 +50,8 @@ __all__ = [
     "ScoringProgress",
     "evaluate",
     "new_store",
+    "result_in_memory",
     "score_each",
-    "score_pieces",
     "score_sources",
 ]
 
@@ -60,6 +60,7 @@ ScoringProgress = Callable[[Source, int, int], None]
 # Called with a run's file, rows of it in the form of `Result.frame`, and the signature of their scores.
 Taker: TypeAlias = "Callable[[Source, pl.DataFrame, str], None]"
 KEPT = 64 << 20  # bytes of text to keep in memory for `Result.frame`
+_LOOKED_AT = 1 << 16  # number of unknown questions to inspect for a hint
 SEARCHES = 5  # unknown questions per file for which to search the most similar known one
 
 
@@ -134,31 +135,6 @@ def score_each(
             yield found
 
 
-def score_pieces(
-    benchmark: QuestionSet,
-    pieces: Sequence[Source],
-    options: Options,
-    *,
-    threads: int | None = None,
-    take: Taker | None = None,
-    progress: ScoringProgress | None = None,
-) -> Generator[FileScores]:
-    """Score files, or pieces of them, without summarising them. Yields what each has, in order.
-
-    Only the scores of those that are still in use are kept. Otherwise like `score_sources`.
-    """
-    with io.read_ahead(pieces, replace(options, check=options.run is None)) as readings:
-        files = (
-            _StreamedFile(
-                benchmark, reading, new_store(benchmark), threads, 0, tabled=take is not None
-            )
-            for reading in readings
-        )
-        for file in _files_begun_ahead(files):
-            file.finish(take, progress)
-            yield file.gathered()
-
-
 def _files_begun_ahead(files: Iterable[_StreamedFile]) -> Iterator[_StreamedFile]:
     """Yield the files; the first chunks of the next one are scored while one is finished."""
     begun: deque[_StreamedFile] = deque()
@@ -229,11 +205,6 @@ class _StreamedFile:
 
     def finished(self, take: Taker | None, progress: ScoringProgress | None) -> list[Result]:
         """Score the whole file. Returns its runs."""
-        self.finish(take, progress)
-        return self.results()
-
-    def finish(self, take: Taker | None, progress: ScoringProgress | None) -> None:
-        """Score the whole file."""
         source = self._reading.source
         # Closed here, because an exception while a generator is garbage-collected is printed and lost.
         with closing(self.scored()) as chunks:
@@ -243,6 +214,7 @@ class _StreamedFile:
                 if progress is not None:
                     progress(source, scored.chunk.read, len(scored.chunk))
                 del scored
+        return self.results()
 
     def _signature(self) -> str:
         """Returns the scores' signature; whether all questions are answered is only known at the end."""
@@ -371,28 +343,49 @@ class _StreamedFile:
             counts = self._unclean.setdefault(name, Counter())
             counts.update(census.count(_native.Texts(chunk.answers.gather(rows), 1), mode))
 
-    def gathered(self) -> FileScores:
-        """Returns what the completely scored file has, not summarised yet."""
-        reading = self._reading
-        return FileScores(
-            reading.source.path,
-            reading.config,
-            reading.clean,
-            reading.input_hash,
-            self._decoded,
-            self._runs,
-            self._problems,
-            self._cut_short,
-            self._unclean,
+    def results(self) -> list[Result]:
+        """Returns the runs of the completely scored file. The first one has the problems of the file.
+
+        Raises `InputError` for a file in which nothing could be scored.
+        """
+        if not any(scores.height for scores in self._runs.values()):
+            raise InputError(self._nothing_scored(), path=self._reading.source.path)
+        results = [self._result(name, scores) for name, scores in self._runs.items()]
+        problems = sorted(self._problems, key=lambda problem: problem.line or 0)
+        results[0] = replace(results[0], problems=problems, cut_short=self._cut_short)
+        return results
+
+    def _result(self, name: str | None, scores: ResponseScores) -> Result:
+        reading, run = self._reading, self._reading.options.run
+        config = reading.config
+        if name is not None and run is not None:
+            config = {**(config or {}), run.key: name}
+        return Result(
+            self._benchmark,
+            scores,
+            self._texts,
+            path=reading.source.path,
+            config=config,
+            input_hash=reading.input_hash,
+            clean=reading.clean,
+            unclean=self._unclean.get(name, Counter()),
+            run=name,
         )
 
-    def results(self) -> list[Result]:
-        """Returns the runs of the completely scored file. The first one has the problems of the file."""
-        reading, options = self._reading, self._reading.options
-        texts = FileResponses(reading.source, options, self._kept, reading.clean)
-        return self.gathered().results(
-            self._benchmark, options.run, dict.fromkeys(self._runs, texts)
-        )
+    @cached_property
+    def _texts(self) -> FileResponses:
+        reading = self._reading
+        return FileResponses(reading.source, reading.options, self._kept, reading.clean)
+
+    def _nothing_scored(self) -> str:
+        if self._decoded:
+            asked = (each.question for each in self._problems if each.question is not None)
+            crowd = self._benchmark.crowd(islice(asked, _LOOKED_AT))
+            return ": ".join(filter(None, ["no line answers a question of the benchmark", crowd]))
+        if not self._problems:
+            return "no responses found"
+        first = self._problems[0]
+        return f"all lines are invalid; line {first.line}: {first.problem}"
 
 
 def _streamed_chunk_key(chunk: Chunk, run: str | None) -> str:
@@ -464,20 +457,27 @@ def evaluate(
         raise InputError("no responses")
     options = Options(tokens=benchmark.settings.unit == "token")
     column = texts if isinstance(texts, pl.Series) else pl.Series(texts, dtype=options.answer_type)
+    unclean = Counter[str]() if options.tokens else count_unclean(_native.Texts(column), None)
+    responses = MemoryResponses(questions, column)
+    return result_in_memory(
+        benchmark, numbers, scores, responses, clean=cleaning_mode(clean), unclean=unclean
+    )
+
+
+def result_in_memory(
+    benchmark: QuestionSet,
+    numbers: Numbers,
+    scores: ScoreArrays,
+    responses: Responses,
+    **about: Any,
+) -> Result:
+    """Summarise scores in memory as a run; `numbers`: of the questions; `about`: fields of `Result`."""
     store = new_store(benchmark, in_memory=len(numbers))
     stored = ResponseScores(store)
-    rows = options.rows
-    for at in range(0, len(numbers), rows):
-        end = min(at + rows, len(numbers))
-        lines = np.arange(at + 1, end + 1)
-        piece = scores.rows(slice(at, end))
-        part = chunk_matrix(benchmark.ids, numbers[at:end], lines, None, piece)
+    step = Options().rows
+    for at in range(0, len(numbers), step):
+        rows = slice(at, at + step)
+        lines = np.arange(at, at + len(numbers[rows])) + 1
+        part = chunk_matrix(benchmark.ids, numbers[rows], lines, None, scores.rows(rows))
         stored.parts.append(store.add(str, *part))
-    unclean = Counter[str]() if options.tokens else count_unclean(_native.Texts(column), None)
-    return Result(
-        benchmark,
-        stored,
-        MemoryResponses(questions, column),
-        clean=cleaning_mode(clean),
-        unclean=unclean,
-    )
+    return Result(benchmark, stored, responses, **about)
