@@ -32,8 +32,7 @@ from llm_check import (
 from llm_recorder import Recorder
 from llm_server import Server, served
 from pfgen_rs.io.json_lines import objects, write_objects
-from pfgen_rs.llm_jp_eval.data import read_tasks
-from pfgen_rs.llm_jp_eval.sample import RUNS, sample_path
+from pfgen_rs.llm_jp_eval.data import RUNS, read_tasks, sample_path
 from pfgen_rs.llm_jp_eval.scoring import evaluate
 
 ROOT = Path(__file__).parents[1]

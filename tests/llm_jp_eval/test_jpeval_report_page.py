@@ -16,13 +16,13 @@ from jpeval_made_runs import made_run
 from jpeval_run_folders import made_data, made_scores
 from jpeval_versions import result_of_1_3_0
 from pfgen_rs.errors import OutputError
-from pfgen_rs.llm_jp_eval.report import ReportRun, report_of
-from pfgen_rs.llm_jp_eval.report.pages import payloads, write_report_page
-from pfgen_rs.llm_jp_eval.report.pages.payloads import (
+from pfgen_rs.llm_jp_eval.report import ReportRun, pages, report_of
+from pfgen_rs.llm_jp_eval.report.pages import (
     report_chunk_starts,
     report_chunks,
     report_index,
     sample_table,
+    write_report_page,
 )
 from site_samples import HOSTILE, Elements
 
@@ -82,7 +82,7 @@ def test_samples_of_all_runs_have_a_row(runs: list[ReportRun], table: pl.DataFra
 def test_chunks_hold_all_texts(
     runs: list[ReportRun], table: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(payloads, "_SAMPLES", 7)
+    monkeypatch.setattr(pages, "_SAMPLES", 7)
     starts = report_chunk_starts(table)
     assert starts == list(range(0, 120, 7))
     columns = ["input", "gold", "pred0", "pred1"]

@@ -22,7 +22,7 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.generate.asking import Asked as Outcome
 from pfgen_rs.generate.asking import Prices, Respondent
 from pfgen_rs.generate.asking.costs import Budget, token_counter
-from pfgen_rs.llm_jp_eval.averages import AVERAGED
+from pfgen_rs.llm_jp_eval.catalog import AVERAGED
 from pfgen_rs.llm_jp_eval.data import TaskData, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import filled
 from pfgen_rs.llm_jp_eval.results import PromptSettings, ScoreSettings, read_result
