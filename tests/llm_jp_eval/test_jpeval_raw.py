@@ -329,11 +329,7 @@ def test_splits(count: int) -> None:
     assert shuffled(samples) == order
     a, b, half = int(count * 0.8), int(count * 0.9), int(count / 2)
     assert with_test(samples, samples) == {"train": order[:b], "dev": order[b:], "test": samples}
-    assert without_test(samples) == {
-        "train": order[:a],
-        "dev": order[a:b],
-        "test": order[b:],
-    }
+    assert without_test(samples) == {"train": order[:a], "dev": order[a:b], "test": order[b:]}
     assert halved(samples[:3], samples) == {
         "train": samples[:3],
         "dev": order[:half],

@@ -147,10 +147,7 @@ def test_tasks_samples_and_splits_are_added(folder: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            ["--shots", 2],
-            "was started with shots=4, now 2: choose another folder with --out",
-        ),
+        (["--shots", 2], "was started with shots=4, now 2: choose another folder with --out"),
         (["--chat"], "was started with chat=False, now True"),
         (["--max-tokens", 7], "was started with max_tokens=None, now 7"),
         (["--seed", 2], "was started with seed=1, now 2"),

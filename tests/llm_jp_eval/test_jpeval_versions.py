@@ -118,9 +118,7 @@ def test_settings_that_a_result_file_does_not_tell_are_named(tmp_path: Path) -> 
     assert told in notes
 
 
-def test_averages_over_other_categories_are_not_put_side_by_side_in_silence(
-    tmp_path: Path,
-) -> None:
+def test_averages_over_other_categories_are_not_put_side_by_side_in_silence(tmp_path: Path) -> None:
     result_of_1_3_0(tmp_path / "old.json")
     result_of_2(tmp_path / "new.json")
     done = jp_eval("report", tmp_path / "old.json", tmp_path / "new.json", "--average", "AVG")
