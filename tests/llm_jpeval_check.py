@@ -72,7 +72,7 @@ class _JpevalCheck:
         golds = {data.task: [s.output for s in data.samples[:SAMPLES]] for data in datas}
         total = sum(map(len, golds.values()))
         out = self._folder / "run"
-        command = ("run", MODEL, "--tasks", ",".join(TASKS), "--num", SAMPLES, "--shots", SHOTS)
+        command = ("run", MODEL, "--tasks", ",".join(TASKS), "--limit", SAMPLES, "--shots", SHOTS)
         command = (*command, *self._options(out))
         begun = time.monotonic()
         arguments = [str(SCRIPT), "llm-jp-eval", *map(str, command)]

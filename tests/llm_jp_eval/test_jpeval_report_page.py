@@ -153,10 +153,10 @@ def test_names_and_notes_are_inert(tmp_path: Path) -> None:
 def test_the_command_writes_a_page(tmp_path: Path) -> None:
     data = made_data(tmp_path / "data", samples=6, chosen=TASKS)
     run = made_scores(tmp_path / "run", data, right=0.5, chosen=TASKS)
-    done = jp_eval("report", run, "--page", tmp_path / "page.html")
+    done = jp_eval("report", run, "--html", tmp_path / "page.html")
     assert done.exit_code == 0
     assert "質問" not in (tmp_path / "page.html").read_text("utf-8")  # texts are compressed
-    wrong = jp_eval("report", run, "--page", tmp_path / "no" / "page.html")
+    wrong = jp_eval("report", run, "--html", tmp_path / "no" / "page.html")
     assert "not a directory" in wrong.output
 
 
@@ -237,7 +237,7 @@ def test_a_sample_says_everything(page: Page, made: Path, table: pl.DataFrame) -
 
 def test_samples_of_tasks_without_values_are_shown(page: Page, tmp_path: Path) -> None:
     result_of_1_3_0(tmp_path / "full.json")
-    jp_eval("report", tmp_path / "full.json", "--page", tmp_path / "page.html")
+    jp_eval("report", tmp_path / "full.json", "--html", tmp_path / "page.html")
     opened(page, tmp_path / "page.html")
     field(page, "order").select_option("file")
     for task, told in (("alt-e-to-j", "no value"), ("jmmlu", "exact_match")):

@@ -171,7 +171,7 @@ def test_an_average_that_lacks_categories_names_them_in_every_output(own: Path, 
 
 def test_pages_and_figures_name_what_an_average_lacks(own: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    jp_eval("report", own, "--average", "AVG", "--page", page)
+    jp_eval("report", own, "--average", "AVG", "--html", page)
     assert f'<li lang="en"><bdi>{MISSING}</bdi></li>' in page.read_text("utf-8")
     for kind in ("bars", "tasks"):
         out = tmp_path / "figure.svg"
@@ -223,7 +223,7 @@ def test_names_in_files_are_only_text(tmp_path: Path) -> None:
     assert "<img" not in markdown
     assert len({line.count("|") for line in markdown.splitlines() if line.startswith("|")}) == 1
     page, figure = tmp_path / "page.html", tmp_path / "figure.svg"
-    assert jp_eval("report", path, "--by-task", "--page", page).exit_code == 0
+    assert jp_eval("report", path, "--by-task", "--html", page).exit_code == 0
     assert "<img" not in page.read_text("utf-8")
     for kind in ("bars", "radar", "tasks"):
         done = jp_eval("plot", kind, path, "--average", "AVG", "--out", figure)

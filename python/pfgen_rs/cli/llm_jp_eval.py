@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -70,15 +71,6 @@ class AverageName(StrEnum):
     AVG = "AVG"
 
 
-Data = Annotated[
-    Path | None,
-    typer.Option(
-        "--data",
-        "-d",
-        metavar="DIR",
-        help="Folder of converted files, as 'convert' writes them (default: the installed data).",
-    ),
-]
 TaskNames = Annotated[
     list[str] | None,
     typer.Option(
@@ -87,46 +79,6 @@ TaskNames = Annotated[
         metavar="NAME[,NAME…]",
         help="Tasks or categories, such as jamp,QA; repeatable (default: all that there are).",
     ),
-]
-Split = Annotated[SplitName, typer.Option("--split", help="Split whose samples are used.")]
-Num = Annotated[
-    int | None,
-    typer.Option(
-        "--num", "-n", min=-1, metavar="N", help="First N samples of each task (default: all)."
-    ),
-]
-Shots = Annotated[
-    int, typer.Option("--shots", "-k", min=0, metavar="K", help="Number of examples in prompts.")
-]
-PromptTemplate = Annotated[
-    Path | None,
-    typer.Option(
-        "--template",
-        metavar="FILE",
-        help="Your own template of prompts, with {instruction}, {few_shots_text} and {input}; a brace is "
-        "written as four.",
-    ),
-]
-Fewshots = Annotated[
-    Path | None,
-    typer.Option(
-        "--fewshots-template",
-        metavar="FILE",
-        help="Your own template of an example, with {input} and {output}.",
-    ),
-]
-Chat = Annotated[bool, typer.Option("--chat", help="Prompts are messages to a chat model.")]
-MaxNewTokens = Annotated[
-    int | None,
-    typer.Option(
-        "--max-tokens",
-        min=1,
-        metavar="N",
-        help="Maximum length of an output in tokens (default: that of each task, 1 to 512).",
-    ),
-]
-Strict = Annotated[
-    bool, typer.Option("--strict", help="A task without data is an error instead of skipped.")
 ]
 Variant = Annotated[
     VariantName, typer.Option("--variant", help="How predictions are made: swallow strips outputs.")
@@ -139,31 +91,96 @@ Average = Annotated[
 ]
 
 
-def number(num: int | None) -> int | None:
-    """Returns the number of samples, `None` for all. Raises `BadParameter` for 0."""
-    if num == 0:
-        raise typer.BadParameter("expected a positive number, or -1 for all", param_hint="--num")
-    return None if num == -1 else num
+@dataclass(frozen=True, kw_only=True)
+class SampleOptions:
+    """Which samples are asked, and how; every field is an option."""
 
-
-def prompt_settings(
-    shots: int | None,
-    template: Path | None,
-    fewshots: Path | None,
-    *,
-    chat: bool = False,
-    max_tokens: int | None = None,
-) -> PromptSettings:
-    """Returns how prompts are made."""
-    from pfgen_rs.llm_jp_eval.results import PromptSettings
-
-    return PromptSettings(
-        shots,
-        _template_text(template, "--template"),
-        _template_text(fewshots, "--fewshots-template"),
-        chat,
-        max_tokens,
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data",
+            "-d",
+            metavar="DIR",
+            help="Folder of converted files, as 'convert' writes them (default: the installed data).",
+        ),
+    ] = None
+    tasks: TaskNames = None
+    split: Annotated[SplitName, typer.Option(help="Split whose samples are used.")] = SplitName.TEST
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit", "-n", min=1, metavar="N", help="First N samples of each task (default: all)."
+        ),
+    ] = None
+    shots: Annotated[
+        int | None,
+        typer.Option("--shots", "-k", min=0, metavar="K", help="Number of examples in prompts."),
+    ] = 4
+    template: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Your own template of prompts, with {instruction}, {few_shots_text} and {input}; a brace "
+            "is written as four.",
+        ),
+    ] = None
+    fewshots_template: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Your own template of an example, with {input} and {output}."
+        ),
+    ] = None
+    chat: Annotated[bool, typer.Option("--chat", help="Prompts are messages to a chat model.")] = (
+        False
     )
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Maximum length of an output in tokens (default: that of each task, 1 to 512).",
+        ),
+    ] = None
+    strict: Annotated[
+        bool, typer.Option("--strict", help="A task without data is an error instead of skipped.")
+    ] = False
+
+    def prompts(self) -> PromptSettings:
+        """Returns how prompts are made."""
+        from pfgen_rs.llm_jp_eval.results import PromptSettings
+
+        return PromptSettings(
+            self.shots,
+            _template_text(self.template, "--template"),
+            _template_text(self.fewshots_template, "--fewshots-template"),
+            self.chat,
+            self.max_tokens,
+        )
+
+    def datas(self) -> list[TaskData]:
+        """Read the data of tasks; those without a file are skipped with a remark, unless named."""
+        from pfgen_rs.llm_jp_eval.catalog import chosen_tasks
+        from pfgen_rs.llm_jp_eval.data import find_data, read_task, read_tasks
+
+        wanted = listed_names(self.tasks)
+        chosen = [task.name for task in chosen_tasks(wanted)]
+        place, lacking = find_data(self.data), []
+
+        def skip(task: str) -> None:
+            if self.strict or task in wanted:
+                read_task(place, task, self.split.value)
+            lacking.append(task)
+
+        datas = read_tasks(place, chosen, self.split.value, skipped=skip)
+        if lacking:
+            output.remark(f"skipped, because there is no data: {', '.join(lacking)}")
+        return datas
+
+    def asks_for_all(self) -> bool:
+        """Whether `--tasks` names all tasks as such, with `all`."""
+        from pfgen_rs.llm_jp_eval.catalog import ALL
+
+        return ALL in listed_names(self.tasks)
 
 
 def _template_text(path: Path | None, option: str) -> str | None:
@@ -187,32 +204,3 @@ def task_names(names: Sequence[str] | None) -> list[str] | None:
 def listed_names(names: Sequence[str] | None) -> list[str]:
     """Returns the names of tasks and categories in `--tasks`."""
     return [part.strip() for each in names or () for part in each.split(",") if part.strip()]
-
-
-def asks_for_all(names: Sequence[str] | None) -> bool:
-    """Whether `--tasks` names all tasks as such, with `all`."""
-    from pfgen_rs.llm_jp_eval.catalog import ALL
-
-    return ALL in listed_names(names)
-
-
-def read_datas(
-    data: Path | None, names: Sequence[str] | None, split: SplitName, *, strict: bool = False
-) -> list[TaskData]:
-    """Read the data of tasks. Those without a file are skipped with a remark, unless they were named."""
-    from pfgen_rs.llm_jp_eval.catalog import chosen_tasks
-    from pfgen_rs.llm_jp_eval.data import find_data, read_task, read_tasks
-
-    wanted = listed_names(names)
-    chosen = [task.name for task in chosen_tasks(wanted)]
-    place, lacking = find_data(data), []
-
-    def skip(task: str) -> None:
-        if strict or task in wanted:
-            read_task(place, task, split.value)
-        lacking.append(task)
-
-    found = read_tasks(place, chosen, split.value, skipped=skip)
-    if lacking:
-        output.remark(f"skipped, because there is no data: {', '.join(lacking)}")
-    return found

@@ -1,4 +1,4 @@
-"""`pfgen-rs llm-jp-eval install`: raw files for the current user."""
+"""`pfgen-rs llm-jp-eval install`, `convert`, `tasks`, `prompts` and `demo`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from pfgen_rs.cli import llm_jp_eval, options, output
-from pfgen_rs.cli import llm_jp_eval as shared
 from pfgen_rs.cli.demo_steps import DemoStep, demo_succeeds, tell
-from pfgen_rs.cli.llm_jp_eval import TaskNames, listed_names
+from pfgen_rs.cli.llm_jp_eval import SampleOptions, TaskNames, listed_names
 from pfgen_rs.io.counted import counted
 from pfgen_rs.io.safe_text import visible
 
@@ -99,9 +98,6 @@ def _state_of_data(dataset: DataSet) -> str:
     return f"{dataset.missing:,} missing" if dataset.missing else dataset.status
 
 
-# What is missing of the raw files of llm-jp-eval.
-
-
 def missing_lines(missing: Sequence[MissingFiles]) -> Iterator[str]:
     """Yield which raw files are missing, by data set, and where they are published."""
     from pfgen_rs.llm_jp_eval.conversion.installing import links, shown_names
@@ -114,9 +110,6 @@ def missing_lines(missing: Sequence[MissingFiles]) -> Iterator[str]:
             yield f"  {reason}"
         for url in links(of_dataset):
             yield f"  {url}"
-
-
-# `pfgen-rs llm-jp-eval convert`: raw files to evaluation and tuning files.
 
 
 def convert_raw(
@@ -215,9 +208,6 @@ def _conversion_notes(found: Conversion) -> Iterable[str]:
             yield f"{'all tasks' if everything else ', '.join(names)}: {meaning}"
 
 
-# `pfgen-rs llm-jp-eval tasks`: lists the tasks.
-
-
 def list_tasks(output_format: options.Format = options.JsonFormat.TABLE) -> None:
     """List the tasks: data set, category, metrics, maximum number of new tokens, and licence of the data."""
     from pfgen_rs.llm_jp_eval.catalog import tasks
@@ -236,9 +226,6 @@ def list_tasks(output_format: options.Format = options.JsonFormat.TABLE) -> None
     output.show(table)
 
 
-# `pfgen-rs llm-jp-eval prompts`: prompts for inference made elsewhere.
-
-
 class PromptFormat(StrEnum):
     """Format of prompts."""
 
@@ -247,10 +234,12 @@ class PromptFormat(StrEnum):
     OPENAI_CHAT = "openai-chat"
 
 
+@options.with_options(SampleOptions, "samples", without=("chat",))
 def write_prompts(
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE|-", help="File to write, or - for stdout.")
     ],
+    samples: SampleOptions,
     prompt_format: Annotated[
         PromptFormat,
         typer.Option(
@@ -264,15 +253,6 @@ def write_prompts(
         str | None,
         typer.Option("--model", "-m", metavar="NAME", help="Model named in openai formats."),
     ] = None,
-    data: shared.Data = None,
-    tasks: shared.TaskNames = None,
-    split: shared.Split = shared.SplitName.TEST,
-    num: shared.Num = None,
-    shots: shared.Shots = 4,
-    template: shared.PromptTemplate = None,
-    fewshots_template: shared.Fewshots = None,
-    max_tokens: shared.MaxNewTokens = None,
-    strict: shared.Strict = False,
 ) -> None:
     """Write the prompts of all samples, for inference made elsewhere; 'score' reads the outputs.
 
@@ -280,7 +260,7 @@ def write_prompts(
     lines with the prompt's id and 'output', or what the batch APIs return. Keep the digest in them: 'score'
     then tells outputs to other prompts.
 
-    Example: `pfgen-rs llm-jp-eval prompts --num 100 --out prompts.jsonl`
+    Example: `pfgen-rs llm-jp-eval prompts --limit 100 --out prompts.jsonl`
     """
     from pfgen_rs.io import write_atomic
     from pfgen_rs.io.json_lines import as_line
@@ -288,15 +268,14 @@ def write_prompts(
 
     check_format(prompt_format.value, model)
     chat = prompt_format is PromptFormat.OPENAI_CHAT
-    prompts = shared.prompt_settings(shots, template, fewshots_template, max_tokens=max_tokens)
-    datas = shared.read_datas(data, tasks, split, strict=strict)
+    prompts, datas = samples.prompts(), samples.datas()
     lines = [
         as_line(
             item.record()
             if prompt_format is PromptFormat.JSONL
             else batch_line(item, model or "", chat=chat)
         )
-        for item in items(datas, shared.number(num), prompts)
+        for item in items(datas, samples.limit, prompts)
     ]
     if out == "-":
         output.emit(b"".join(lines).decode())
@@ -304,9 +283,6 @@ def write_prompts(
     write_atomic(Path(out), b"".join(lines))
     written = f"{counted(len(lines), 'prompt')} of {counted(len(datas), 'task')}"
     output.emit(f"wrote {written} to {out}\n")
-
-
-# `pfgen-rs llm-jp-eval demo`: from raw files to a comparison on the bundled sample, without a model.
 
 
 _PROGRAM = "pfgen-rs llm-jp-eval"

@@ -1,4 +1,4 @@
-"""`pfgen-rs llm-jp-eval report`: tables of runs with intervals and paired comparisons."""
+"""`pfgen-rs llm-jp-eval report` and `plot`: tables, pages and figures of runs."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def report(
     seed: Annotated[
         int, typer.Option(min=0, metavar="N", help="Seed of the permutation tests.")
     ] = 0,
-    page: Annotated[
+    html: Annotated[
         Path | None,
         typer.Option(
-            "--page",
-            metavar="PAGE",
+            "--html",
+            metavar="PATH",
             callback=_report_page_path,
-            help="Also write a web page with all samples: a single file if PAGE ends in .html, otherwise a "
+            help="Also write a web page with all samples: a single file if PATH ends in .html, otherwise a "
             "folder, which suits many samples.",
             show_default=False,
         ),
@@ -79,7 +79,7 @@ def report(
 
     - `pfgen-rs llm-jp-eval report runs/* --by-task --format csv`
 
-    - `pfgen-rs llm-jp-eval report runs/a other/result.json --page report.html`
+    - `pfgen-rs llm-jp-eval report runs/a other/result.json --html report.html`
     """
     from pfgen_rs.cli.llm_jp_eval_report_view import jpeval_report
     from pfgen_rs.llm_jp_eval.report.pages import report_markdown
@@ -90,11 +90,11 @@ def report(
     with output.busy("comparing runs"):
         read = read_report_runs(runs)
         found = report_of(read, average=average.value, tasks=chosen, level=level, seed=seed)
-    if page is not None:
+    if html is not None:
         from pfgen_rs.llm_jp_eval.report.pages import write_report_page
 
-        with output.busy(f"writing {page}"):
-            write_report_page(found, read, page)
+        with output.busy(f"writing {html}"):
+            write_report_page(found, read, html)
     if output_format is ReportFormat.MARKDOWN:
         output.emit(report_markdown(found, by_task=by_task))
         return
@@ -107,9 +107,6 @@ def report(
         output.emit_csv(found.tables()["scores"].to_dicts())
     else:
         output.show(*jpeval_report(found, by_task=by_task, room=output.width()))
-
-
-# `pfgen-rs llm-jp-eval plot`: figures about runs as SVG or PNG.
 
 
 class TaskFigure(StrEnum):

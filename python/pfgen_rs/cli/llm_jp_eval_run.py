@@ -1,8 +1,9 @@
-"""`pfgen-rs llm-jp-eval run`: runs a model on the tasks, and scores it."""
+"""`pfgen-rs llm-jp-eval run` and `score`: outputs of a model, asked here or elsewhere, and their scores."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ from pfgen_rs.cli import llm_jp_eval as shared
 from pfgen_rs.cli import options, output
 from pfgen_rs.cli.engine_options import EngineOptions, finish_asking, resumable_asking
 from pfgen_rs.cli.generate_values import EngineName
+from pfgen_rs.cli.llm_jp_eval import SampleOptions
 from pfgen_rs.cli.options import JsonFormat
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.counted import counted, plural
@@ -21,8 +23,11 @@ if TYPE_CHECKING:
 
     from pfgen_rs.llm_jp_eval.scoring import Evaluation
 
+_LENIENT = "more answers that would be right if stripped and read like this"
+
 
 @options.with_options(EngineOptions, "asking")
+@options.with_options(SampleOptions, "samples")
 def run(
     model: Annotated[
         str,
@@ -31,7 +36,7 @@ def run(
         ),
     ],
     asking: EngineOptions,
-    data: shared.Data = None,
+    samples: SampleOptions,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -41,14 +46,6 @@ def run(
             help="Folder of the run, new or to be continued (default: runs/llm-jp-eval/MODEL).",
         ),
     ] = None,
-    tasks: shared.TaskNames = None,
-    split: shared.Split = shared.SplitName.TEST,
-    num: shared.Num = None,
-    shots: shared.Shots = 4,
-    template: shared.PromptTemplate = None,
-    fewshots_template: shared.Fewshots = None,
-    chat: shared.Chat = False,
-    max_tokens: shared.MaxNewTokens = None,
     variant: shared.Variant = shared.VariantName.UPSTREAM,
     average: shared.Average = shared.AverageName.AVR,
     allow_missing: Annotated[
@@ -57,7 +54,6 @@ def run(
             "--allow-missing", help="Score even if outputs are missing, which count as empty."
         ),
     ] = False,
-    strict: shared.Strict = False,
     output_format: options.Format = options.JsonFormat.TABLE,
 ) -> None:
     """Run a model on the tasks and score it: one output a sample, with temperature 0.
@@ -65,7 +61,7 @@ def run(
     Interrupted runs continue with the same command, and several processes may share a folder. Nothing is
     asked twice: further tasks, splits and samples are added to what is there.
 
-    Example: `pfgen-rs llm-jp-eval run org/model --engine vllm --num 100`
+    Example: `pfgen-rs llm-jp-eval run org/model --engine vllm --limit 100`
     """
     from pfgen_rs.generate.asking import Asked, Respondent
     from pfgen_rs.generate.engines.factory import recorded_name
@@ -78,12 +74,10 @@ def run(
             "the engine manual is not supported: use the commands 'prompts' and 'score'",
             param_hint="--engine",
         )
-    prompts = shared.prompt_settings(
-        shots, template, fewshots_template, chat=chat, max_tokens=max_tokens
-    )
-    every = not shared.listed_names(tasks) or shared.asks_for_all(tasks)
-    settings = ScoreSettings(variant.value, average.value, shared.number(num), prompts, every)
-    datas = shared.read_datas(data, tasks, split, strict=strict)
+    prompts = samples.prompts()
+    every = not shared.listed_names(samples.tasks) or samples.asks_for_all()
+    settings = ScoreSettings(variant.value, average.value, samples.limit, prompts, every)
+    datas = samples.datas()
     respondent = Respondent(
         recorded_name(asking.engine.value),
         model,
@@ -131,9 +125,7 @@ def _emit_line(line: str) -> None:
     output.emit(f"{line}\n")
 
 
-# `pfgen-rs llm-jp-eval score`: scores of outputs made elsewhere.
-
-
+@options.with_options(SampleOptions, "samples", without=("shots", "strict"))
 def score(
     outputs: Annotated[
         Path,
@@ -144,10 +136,7 @@ def score(
             show_default=False,
         ),
     ],
-    data: shared.Data = None,
-    tasks: shared.TaskNames = None,
-    split: shared.Split = shared.SplitName.TEST,
-    num: shared.Num = None,
+    samples: SampleOptions,
     variant: shared.Variant = shared.VariantName.UPSTREAM,
     average: shared.Average = shared.AverageName.AVR,
     allow_missing: Annotated[
@@ -172,10 +161,6 @@ def score(
             help="Number of examples in the prompts (default: that of the outputs' run, or not known).",
         ),
     ] = None,
-    template: shared.PromptTemplate = None,
-    fewshots_template: shared.Fewshots = None,
-    chat: shared.Chat = False,
-    max_tokens: shared.MaxNewTokens = None,
     output_format: options.Format = options.JsonFormat.TABLE,
 ) -> None:
     """Score outputs made elsewhere from the prompts of 'prompts', by their ids.
@@ -185,7 +170,7 @@ def score(
     say how the prompts were made, for the signature and result.json; of outputs.jsonl in the folder of a run
     that is known. Outputs with a digest, as runs and 'prompts' have it, must be those of these samples.
 
-    Example: `pfgen-rs llm-jp-eval score outputs.jsonl --num 100 --out scores`
+    Example: `pfgen-rs llm-jp-eval score outputs.jsonl --limit 100 --out scores`
     """
     from pfgen_rs.llm_jp_eval.outputs import outputs_by_task, read_outputs
     from pfgen_rs.llm_jp_eval.results import (
@@ -197,34 +182,23 @@ def score(
     from pfgen_rs.llm_jp_eval.running import settings_of_outputs
     from pfgen_rs.llm_jp_eval.scoring import MissingOutputsError, evaluate_variants
 
-    n = shared.number(num)
-    prompts = shared.prompt_settings(
-        shots, template, fewshots_template, chat=chat, max_tokens=max_tokens
-    )
-    every = shared.asks_for_all(tasks)
-    found = read_outputs(outputs, split.value)
-    datas = shared.read_datas(data, tasks or list(found.texts), split)
+    n, every = samples.limit, samples.asks_for_all()
+    prompts = replace(samples, shots=shots).prompts()
+    found = read_outputs(outputs, samples.split.value)
+    datas = replace(samples, tasks=samples.tasks or list(found.texts)).datas()
     chosen = ScoreSettings(variant.value, average.value, n, prompts, every)
     settings = settings_of_outputs(found, datas, chosen)
     by_task = outputs_by_task(datas, found, n)
     try:
         evaluations = evaluate_variants(datas, by_task, allow_missing=allow_missing)
     except MissingOutputsError as error:
-        advice = (
-            "--num N scores the first N samples of each task, --allow-missing counts them as empty"
-        )
+        advice = "--limit N scores the first N samples of each task, --allow-missing counts them as empty"
         raise InputError(f"{error}; {advice}", path=outputs) from None
     if out is None:
         record = scores_record(datas, evaluations, settings)
     else:
         record = write_results(out, datas, evaluations, score_config(datas, settings), settings)
     show_evaluation(record, evaluations[variant.value], output_format)
-
-
-# Shows the scores of llm-jp-eval's tasks.
-
-
-_LENIENT = "more answers that would be right if stripped and read like this"
 
 
 def _scores_json(record: Mapping[str, Any], evaluation: Evaluation) -> dict[str, Any]:
