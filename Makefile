@@ -167,22 +167,10 @@ wheel: .venv/installed ## Build a wheel into dist/ (on Linux for glibc 2.17 and 
 	. $(BIN)/activate && maturin build --release --locked --strip --out dist \
 		$(if $(filter x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu,$(HOST)),$(OLD_GLIBC))
 
-# The other of the two processors; everything is compiled for it, so that --zig costs nothing more.
-OTHER = $(if $(filter aarch64-%,$(HOST)),x86_64,aarch64)-unknown-linux-gnu
-
-.PHONY: cross-wheel
-cross-wheel: .venv/installed ## On Linux, add a wheel for the other of x86-64 and AArch64 to dist/ (rustup target add)
-	. $(BIN)/activate && maturin build --release --locked --strip --out dist --zig --target $(OTHER) \
-		--compatibility manylinux_2_17
-
 .PHONY: sdist
 sdist: .venv/installed ## Build the sdist into dist/
 	rm -f dist/*.tar.gz
 	. $(BIN)/activate && maturin sdist --out dist
-
-.PHONY: release-check
-release-check: build ## Build sdist and wheels into dist/, and check, install and score with them (compiles three times; STRICT=1)
-	PYTHONPATH=tests $(BIN)/python -m release $(if $(STRICT),--strict)
 
 .PHONY: lock
 lock: .venv/installed ## Pin the development tools anew

@@ -32,8 +32,7 @@ from llm_check import (
 from llm_recorder import Recorder
 from llm_server import Server, served
 from pfgen_rs.io.json_lines import objects, write_objects
-from pfgen_rs.llm_jp_eval.data import read_tasks
-from pfgen_rs.llm_jp_eval.sample import RUNS, sample_path
+from pfgen_rs.llm_jp_eval.data import RUNS, read_tasks, sample_path
 from pfgen_rs.llm_jp_eval.scoring import evaluate
 
 ROOT = Path(__file__).parents[1]
@@ -73,7 +72,7 @@ class _JpevalCheck:
         golds = {data.task: [s.output for s in data.samples[:SAMPLES]] for data in datas}
         total = sum(map(len, golds.values()))
         out = self._folder / "run"
-        command = ("run", MODEL, "--tasks", ",".join(TASKS), "--num", SAMPLES, "--shots", SHOTS)
+        command = ("run", MODEL, "--tasks", ",".join(TASKS), "--limit", SAMPLES, "--shots", SHOTS)
         command = (*command, *self._options(out))
         begun = time.monotonic()
         arguments = [str(SCRIPT), "llm-jp-eval", *map(str, command)]

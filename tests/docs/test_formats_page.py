@@ -23,7 +23,7 @@ from pfgen_rs.generate.engines import Parameters
 from pfgen_rs.generate.engines.usage import Usage
 from pfgen_rs.generate.task_lines import task_line
 from pfgen_rs.judge.sample import sample_path
-from pfgen_rs.llm_jp_eval.sample import sample_path as jpeval_sample
+from pfgen_rs.llm_jp_eval.data import sample_path as jpeval_sample
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.training import StepEvaluator
 from places import DOCS

@@ -124,7 +124,7 @@ def test_reading_variables_is_noticed() -> None:
 
 def test_cache_folders_are_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from pfgen_rs.install import store
-    from pfgen_rs.llm_jp_eval.places import installed_raw
+    from pfgen_rs.llm_jp_eval.data import installed_raw
     from pfgen_rs.questions.index_cache import indexes_folder
 
     monkeypatch.setenv("PFGEN_RS_CACHE", str(tmp_path))

@@ -6,8 +6,8 @@ import pytest
 
 from install_sources import PUBLISHED
 from pfgen_rs.errors import InstallError
-from pfgen_rs.install import catalog
-from pfgen_rs.install.catalog import CatalogEntry
+from pfgen_rs.install import store
+from pfgen_rs.install.store import CatalogEntry
 
 
 @pytest.mark.parametrize("member", ["../a", "/a", "a//b", "a/.b", "", "a\\b", "C:/a"])
@@ -24,9 +24,9 @@ def test_members_of_an_entry_have_names_of_their_own() -> None:
 @pytest.mark.parametrize("line", ["", "12  a", "g" * 64 + "  a", "0" * 64 + "  a"])
 def test_digest_file_is_checked(line: str) -> None:
     good = "0" * 64 + "  a\n" + "1" * 64 + " *b\n"
-    assert catalog.parse_digests(good, "list") == {"a": "0" * 64, "b": "1" * 64}
+    assert store.parse_digests(good, "list") == {"a": "0" * 64, "b": "1" * 64}
     with pytest.raises(InstallError, match="list, line 3"):
-        catalog.parse_digests(f"{good}{line}\n", "list")
+        store.parse_digests(f"{good}{line}\n", "list")
 
 
 def test_catalogue_names_the_published_files() -> None:

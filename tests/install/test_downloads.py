@@ -20,7 +20,8 @@ from install_sources import (
     use,
 )
 from pfgen_rs.errors import InstallError
-from pfgen_rs.install import download, installer, store
+from pfgen_rs.install import installer, store
+from pfgen_rs.install import installer as download
 
 
 @pytest.mark.parametrize(

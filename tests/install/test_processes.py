@@ -14,16 +14,16 @@ import pytest
 
 from install_sources import FILES, Server, assert_installed, entry_of, leftovers
 from pfgen_rs.install import installer, store
-from pfgen_rs.install.catalog import CatalogEntry
+from pfgen_rs.install.store import CatalogEntry
 
 CHILD = """
 import json, resource, sys
 from pfgen_rs.errors import InstallError
-from pfgen_rs.install import catalog, installer
+from pfgen_rs.install import installer, store
 
 given = json.loads(sys.argv[1])
-entry = catalog.CatalogEntry("tiny", "http://127.0.0.1:9/", given["revision"], given["digests"])
-catalog.known = lambda: {"tiny": entry}
+entry = store.CatalogEntry("tiny", "http://127.0.0.1:9/", given["revision"], given["digests"])
+store.known = lambda: {"tiny": entry}
 if given["file_limit"]:
     resource.setrlimit(resource.RLIMIT_FSIZE, (given["file_limit"], given["file_limit"]))
 report = (lambda done, total: print(done, flush=True)) if given["report"] else None

@@ -23,7 +23,7 @@ from install_sources import (
 )
 from pfgen_rs.errors import InstallError
 from pfgen_rs.install import installer, store
-from pfgen_rs.install.catalog import CatalogEntry
+from pfgen_rs.install.store import CatalogEntry
 
 NEWER = {**FILES, "data/Q03.json": b'{"question_id": "Q03"}\n'}
 

@@ -78,11 +78,6 @@ def unknown_names(script: str) -> list[str]:
     return unknown + [name for name in files if not (ROOT / name).exists()]
 
 
-def test_there_are_workflows_for_ci_wheels_and_releases() -> None:
-    assert {path.stem for path in WORKFLOWS} == {"ci", "release", "weekly", "wheels"}
-    assert len(SCRIPTS) > 10
-
-
 @pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_scripts_of_workflows_parse(script: str) -> None:
@@ -107,11 +102,6 @@ def test_harnesses_torch_and_ray_are_tested_weekly() -> None:
         ["make", "--dry-run", *targets], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
-
-
-def test_names_that_do_not_exist_are_found() -> None:
-    script = "make lint && make nothing\npython tests/nowhere.py\npip install -r other.lock"
-    assert unknown_names(script) == ["make nothing", "tests/nowhere.py", "other.lock"]
 
 
 @pytest.mark.parametrize("script", SCRIPTS)
@@ -214,7 +204,7 @@ def test_what_is_published_is_what_was_tested() -> None:
         if job["steps"][uploads[0]]["with"]["name"].startswith("dist-"):
             published.append(name)
             scored = job["steps"][runs[-1]]["run"]
-            assert "python -m release" in scored or ".ci/check-wheel" in scored
+            assert ".ci/check-wheel" in scored
             assert runs[-1] < uploads[0]
     assert published == ["sdist", "manylinux", "musllinux", "others"]
 

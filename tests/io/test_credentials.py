@@ -17,7 +17,7 @@ from pfgen_rs import InputError, PfgenError, score_file
 from pfgen_rs.errors import GenerationError
 from pfgen_rs.generate.engines.openai import OpenAIEngine
 from pfgen_rs.generate.engines.protocol import Parameters
-from pfgen_rs.install.download import download
+from pfgen_rs.install.installer import download
 from pfgen_rs.io.remote.listing import expanded_url
 from pfgen_rs.io.remote.storage import Storage
 from pfgen_rs.io.remote.target import RemoteTarget

@@ -22,8 +22,6 @@ from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval import metric
 from pfgen_rs.llm_jp_eval.metrics import (
-    METRICS,
-    code_points,
     columns,
     gold_column,
     gold_expression,
@@ -32,9 +30,9 @@ from pfgen_rs.llm_jp_eval.metrics import (
     output_metric_column,
     prediction_column,
     prediction_expression,
-    values,
 )
-from pfgen_rs.llm_jp_eval.metrics.samples import SAMPLE_METRICS
+from pfgen_rs.llm_jp_eval.metrics import columns as code_points
+from pfgen_rs.llm_jp_eval.metrics.samples import sample_metrics
 
 VARIANTS = ("upstream", "swallow")
 FRAME = pl.DataFrame(
@@ -56,7 +54,7 @@ def test_predictions_of_columns_equal_the_oracle(texts: list[str], variant: str)
     assert gold_column(texts).to_list() == golds
 
 
-@given(st.sampled_from(METRICS), st.lists(st.tuples(TEXTS, TEXTS), max_size=6))
+@given(st.sampled_from(list(sample_metrics())), st.lists(st.tuples(TEXTS, TEXTS), max_size=6))
 @example("char_f1", [("ΑΣ", "ας"), ("İ", "i̇"), ("ß", "ẞ"), ("Å", "å"), ("é", "e\u0301")])
 @example("char_f1", [("か゛", "が"), ("b\x1ca _", "_ a b"), ("ＡＢ Ⅳ", "iv ab"), ("𠮷" * 70, "𠮷")])
 @example("set_f1", [("a\u2028\n\x85b", "b\na"), ("ｶﾞ\nx", "ガ"), ("\n\n", "\n")])
@@ -70,7 +68,7 @@ def test_values_of_columns_equal_the_oracle(name: str, pairs: list[tuple[str, st
 
 
 @given(
-    st.sampled_from(METRICS),
+    st.sampled_from(list(sample_metrics())),
     st.lists(st.tuples(TEXTS, TEXTS), max_size=6),
     st.sampled_from(VARIANTS),
 )
@@ -92,9 +90,9 @@ def test_values_of_raw_outputs_equal_the_oracle(
 @given(st.lists(st.tuples(WILD_TEXTS, WILD_TEXTS), min_size=1, max_size=4))
 @example([("\ud800", "\ud800"), ("a\udfffb", "a b"), ("x", "x")])
 def test_long_lists_may_have_surrogates(pairs: list[tuple[str, str]]) -> None:
-    times = values._FEW
+    times = code_points._FEW
     preds, golds = ([pair[side] for pair in pairs] * times for side in (0, 1))
-    for name in METRICS:
+    for name in sample_metrics():
         expected = [oracle.value(name, *pair) for pair in pairs]
         assert metric(name, preds, golds) == expected * times
 
@@ -244,6 +242,6 @@ def test_native_code_refuses_pages_that_do_not_fit() -> None:
         _native.CodePoints(interrupted).normalized(texts, str, cut=False, strip=False)
     known = code_points.code_points()
     with pytest.raises(InputError, match="1 predictions but 2 golds"):
-        known.values("set_f1", texts, _native.Texts(["a", "b"]), SAMPLE_METRICS["set_f1"])
+        known.values("set_f1", texts, _native.Texts(["a", "b"]), sample_metrics()["set_f1"].value)
     with pytest.raises(InputError, match="unknown metric"):
-        known.values("f1", texts, texts, SAMPLE_METRICS["set_f1"])
+        known.values("f1", texts, texts, sample_metrics()["set_f1"].value)

@@ -12,7 +12,7 @@ import pytest
 from jpeval_data import SAMPLES, SHOTS, evaluation_file, write_data, write_file
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval import data
-from pfgen_rs.llm_jp_eval.places import installed_data
+from pfgen_rs.llm_jp_eval.data import installed_data
 
 
 @pytest.fixture

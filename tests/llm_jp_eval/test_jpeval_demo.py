@@ -10,8 +10,7 @@ from pathlib import Path
 from pfgen_rs.io.json_lines import objects
 from pfgen_rs.llm_jp_eval import convert
 from pfgen_rs.llm_jp_eval.catalog import tasks
-from pfgen_rs.llm_jp_eval.data import item_id, read_tasks
-from pfgen_rs.llm_jp_eval.sample import RUNS, sample_path
+from pfgen_rs.llm_jp_eval.data import RUNS, item_id, read_tasks, sample_path
 from places import ROOT
 
 

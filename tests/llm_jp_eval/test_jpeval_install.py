@@ -16,9 +16,10 @@ import pytest
 from helpers import pfgen
 from pfgen_rs.errors import InputError
 from pfgen_rs.llm_jp_eval import catalog, convert, install_raw, installed_data, installed_raw
-from pfgen_rs.llm_jp_eval.installing import raw_installation
-from pfgen_rs.llm_jp_eval.raw import finding, sources
-from pfgen_rs.llm_jp_eval.raw.finding import find_raw
+from pfgen_rs.llm_jp_eval.conversion import finding
+from pfgen_rs.llm_jp_eval.conversion import published as sources
+from pfgen_rs.llm_jp_eval.conversion.finding import find_raw
+from pfgen_rs.llm_jp_eval.conversion.installing import raw_installation
 
 JNLI = 20073
 
@@ -312,7 +313,7 @@ def test_bad_archives(name: str, content: bytes, problem: str, tmp_path: Path) -
 
 
 def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pfgen_rs.llm_jp_eval.raw import entries
+    from pfgen_rs.llm_jp_eval.conversion import finding as entries
 
     bomb = tar_of({"jsick/train.tsv": bytes(5000)}, "w:xz")
     put(tmp_path / "raw", {"a.tar.xz": bomb, "b/janli.tsv": bytes(5000)})

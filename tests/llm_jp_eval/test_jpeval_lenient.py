@@ -16,8 +16,7 @@ from jpeval_run_folders import made_data
 from pfgen_rs.io.cleaning import without_thoughts
 from pfgen_rs.llm_jp_eval.catalog import tasks
 from pfgen_rs.llm_jp_eval.data import TaskData, read_tasks
-from pfgen_rs.llm_jp_eval.lenient import LENIENT, leniently
-from pfgen_rs.llm_jp_eval.scoring import evaluate
+from pfgen_rs.llm_jp_eval.scoring import LENIENT, evaluate, leniently
 
 Form = Callable[[str], str]
 FORMS: dict[str, tuple[Form, set[str]]] = {

@@ -24,8 +24,8 @@ from jpeval_texts import TEXTS
 from pfgen_rs import llm_jp_eval
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval import correlation, mean, metric, normalized_gold, prediction
-from pfgen_rs.llm_jp_eval.metrics import METRICS, parse_float
-from pfgen_rs.llm_jp_eval.metrics.samples import SAMPLE_METRICS, indel_distance
+from pfgen_rs.llm_jp_eval.metrics import parse_float
+from pfgen_rs.llm_jp_eval.metrics.samples import indel_distance, sample_metrics
 
 VARIANTS = {"upstream": "", "swallow": "_stripped"}
 
@@ -50,7 +50,7 @@ def test_golden_samples_bit_for_bit(jpeval_dir: Path, variant: str) -> None:
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_golden_samples_as_columns(jpeval_dir: Path, variant: str) -> None:
     rows = list(golden(jpeval_dir, "metrics.jsonl"))
-    for name in METRICS:
+    for name in sample_metrics():
         some = [row for row in rows if row["metric"] == name] * 200
         preds = [row[f"pred{VARIANTS[variant]}"] for row in some]
         values = metric(name, preds, [row["gold"] for row in some])
@@ -122,7 +122,10 @@ def test_predictions_equal_the_oracle(output: str, variant: str) -> None:
     assert prediction(output, variant) == oracle.prediction(output, variant)
 
 
-@given(st.sampled_from(METRICS), st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=5))
+@given(
+    st.sampled_from(list(sample_metrics())),
+    st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=5),
+)
 @example("char_f1", [("ΑΣ ΑΣΑ", "ας ασα"), ("İstanbul I", "i̇stanbul ı"), ("ẞ ß", "ß")])
 @example("char_f1", [("b\x1ca\u2028c", "a b c"), ("が", "か\u3099"), ("é", "")])
 @example("exact_match", [("7\0", "7"), ("\0", ""), ("\x007", "7")])
@@ -131,7 +134,7 @@ def test_metrics_equal_the_oracle(name: str, samples: list[tuple[str, str]]) -> 
     preds, golds = ([sample[side] for sample in samples] for side in (0, 1))
     expected = [oracle.value(name, *sample) for sample in samples]
     assert metric(name, preds, golds) == expected
-    plain = [SAMPLE_METRICS[name](p, normalized_gold(g)) for p, g in samples]
+    plain = [sample_metrics()[name].value(p, normalized_gold(g)) for p, g in samples]
     assert plain == expected
 
 
@@ -248,7 +251,7 @@ def test_names_are_exported() -> None:
 
 
 @pytest.mark.parametrize(
-    "first", ["pfgen_rs.llm_jp_eval.averages", "pfgen_rs.llm_jp_eval.metrics.values"]
+    "first", ["pfgen_rs.llm_jp_eval.catalog", "pfgen_rs.llm_jp_eval.metrics.columns"]
 )
 def test_modules_do_not_hide_functions_of_their_names(first: str) -> None:
     program = f"import {first}\nfrom pfgen_rs.llm_jp_eval import averages, metric\n"

@@ -176,13 +176,13 @@ def test_missing_outputs_are_an_error_with_a_way_out(folder: Path, tmp_path: Pat
     outputs = write_lines(tmp_path / "o.jsonl", [*GOLD[:1], *GOLD[2:]])
     done = jp_eval("score", outputs, "-d", folder)
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "o.jsonl: 1 output is missing: jamp/test/1; --num N scores" in done.stderr
+    assert "o.jsonl: 1 output is missing: jamp/test/1; --limit N scores" in done.stderr
     assert "--allow-missing" in done.stderr
     done = jp_eval("score", outputs, "-d", folder, "--allow-missing")
     assert done.exit_code == 0
     assert "warning: 1 output was missing and counts as empty" in done.stderr
     assert "0.5000" in done.stdout
-    done = jp_eval("score", outputs, "-d", folder, "--num", 1, "-t", "jamp")
+    done = jp_eval("score", outputs, "-d", folder, "--limit", 1, "-t", "jamp")
     assert (done.exit_code, "n:1|" in done.stdout) == (0, True)
     done = jp_eval("score", outputs, "-d", folder, "-t", "jamp,mawps")
     assert "no file of the task 'mawps' in the split test" in done.stderr
@@ -211,7 +211,7 @@ def test_hostile_outputs_are_scored(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--num", 0], "expected a positive number, or -1 for all"),
+        (["--limit", 0], "greater than or equal to 1"),
         (["--tasks", "nli"], "unknown task 'nli'"),
         (["--shots", 17], "has 5 examples"),
         (["--template", "missing.txt"], "missing.txt: cannot be read: No such file"),

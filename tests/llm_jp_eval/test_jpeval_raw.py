@@ -15,12 +15,18 @@ from hypothesis import strategies as st
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.llm_jp_eval import convert, find_task, tasks
-from pfgen_rs.llm_jp_eval.conversion import rendering
-from pfgen_rs.llm_jp_eval.conversion.datasets import CONVERTERS, wikipedia_splits
-from pfgen_rs.llm_jp_eval.conversion.splits import halved, shuffled, with_test, without_test
-from pfgen_rs.llm_jp_eval.raw.finding import find_raw
-from pfgen_rs.llm_jp_eval.raw.rawfiles import RawFile, RawFiles, Status
-from pfgen_rs.llm_jp_eval.raw.reading import json_lines, raw_text, tsv_rows
+from pfgen_rs.llm_jp_eval.conversion import converting
+from pfgen_rs.llm_jp_eval.conversion.datasets import (
+    CONVERTERS,
+    halved,
+    shuffled,
+    wikipedia_splits,
+    with_test,
+    without_test,
+)
+from pfgen_rs.llm_jp_eval.conversion.finding import find_raw
+from pfgen_rs.llm_jp_eval.conversion.published import RawFile, RawFiles, Status
+from pfgen_rs.llm_jp_eval.conversion.reading import json_lines, raw_text, tsv_rows
 
 TSV = "a\tb\tc\td\te\tf\tg\th\n"
 XML = '<?xml version="1.0"?>\n'
@@ -279,8 +285,8 @@ def test_files_are_those_of_json_dump(samples: list[tuple[str, str]]) -> None:
         "few_shots": [],
         "samples": [{"input": given, "output": output} for given, output in samples],
     }
-    encoded = rendering.encoded(samples)
-    assert b"".join(rendering.evaluation_file(info, encoded)) == dumped(expected)
+    encoded = converting.encoded(samples)
+    assert b"".join(converting.evaluation_file(info, encoded)) == dumped(expected)
     head = (
         "以下は、タスクを説明する指示と、文脈のある入力の組み合わせです。"
         "要求を適切に満たす応答を書きなさい。"
@@ -298,7 +304,7 @@ def test_files_are_those_of_json_dump(samples: list[tuple[str, str]]) -> None:
         }
         for index, (given, output) in enumerate(samples)
     ]
-    assert b"".join(rendering.tuning_file(info, encoded)) == dumped(expected)
+    assert b"".join(converting.tuning_file(info, encoded)) == dumped(expected)
 
 
 def dumped(value: Any) -> bytes:
@@ -323,11 +329,7 @@ def test_splits(count: int) -> None:
     assert shuffled(samples) == order
     a, b, half = int(count * 0.8), int(count * 0.9), int(count / 2)
     assert with_test(samples, samples) == {"train": order[:b], "dev": order[b:], "test": samples}
-    assert without_test(samples) == {
-        "train": order[:a],
-        "dev": order[a:b],
-        "test": order[b:],
-    }
+    assert without_test(samples) == {"train": order[:a], "dev": order[a:b], "test": order[b:]}
     assert halved(samples[:3], samples) == {
         "train": samples[:3],
         "dev": order[:half],

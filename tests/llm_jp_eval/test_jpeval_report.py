@@ -14,10 +14,9 @@ from jpeval_made_runs import ALL, made_run
 from jpeval_versions import EXAMINED, TRANSLATED
 from pfgen_rs import InputError, SettingsError
 from pfgen_rs.llm_jp_eval import averages
-from pfgen_rs.llm_jp_eval.averages import AVERAGES
+from pfgen_rs.llm_jp_eval.catalog import AVERAGES
 from pfgen_rs.llm_jp_eval.report import Report, ReportRun, report_of
-from pfgen_rs.llm_jp_eval.report.columns import average_column, category_columns
-from pfgen_rs.llm_jp_eval.report.estimates import RunValues
+from pfgen_rs.llm_jp_eval.report.columns import RunValues, average_column, category_columns
 from pfgen_rs.llm_jp_eval.report.pairs import compared_columns
 from pfgen_rs.stats import holm
 from pfgen_rs.stats.permutation import sign_flip

@@ -16,13 +16,13 @@ from jpeval_made_runs import made_run
 from jpeval_run_folders import made_data, made_scores
 from jpeval_versions import result_of_1_3_0
 from pfgen_rs.errors import OutputError
-from pfgen_rs.llm_jp_eval.report import ReportRun, report_of
-from pfgen_rs.llm_jp_eval.report.pages import payloads, write_report_page
-from pfgen_rs.llm_jp_eval.report.pages.payloads import (
+from pfgen_rs.llm_jp_eval.report import ReportRun, pages, report_of
+from pfgen_rs.llm_jp_eval.report.pages import (
     report_chunk_starts,
     report_chunks,
     report_index,
     sample_table,
+    write_report_page,
 )
 from site_samples import HOSTILE, Elements
 
@@ -82,7 +82,7 @@ def test_samples_of_all_runs_have_a_row(runs: list[ReportRun], table: pl.DataFra
 def test_chunks_hold_all_texts(
     runs: list[ReportRun], table: pl.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(payloads, "_SAMPLES", 7)
+    monkeypatch.setattr(pages, "_SAMPLES", 7)
     starts = report_chunk_starts(table)
     assert starts == list(range(0, 120, 7))
     columns = ["input", "gold", "pred0", "pred1"]
@@ -153,10 +153,10 @@ def test_names_and_notes_are_inert(tmp_path: Path) -> None:
 def test_the_command_writes_a_page(tmp_path: Path) -> None:
     data = made_data(tmp_path / "data", samples=6, chosen=TASKS)
     run = made_scores(tmp_path / "run", data, right=0.5, chosen=TASKS)
-    done = jp_eval("report", run, "--page", tmp_path / "page.html")
+    done = jp_eval("report", run, "--html", tmp_path / "page.html")
     assert done.exit_code == 0
     assert "質問" not in (tmp_path / "page.html").read_text("utf-8")  # texts are compressed
-    wrong = jp_eval("report", run, "--page", tmp_path / "no" / "page.html")
+    wrong = jp_eval("report", run, "--html", tmp_path / "no" / "page.html")
     assert "not a directory" in wrong.output
 
 
@@ -237,7 +237,7 @@ def test_a_sample_says_everything(page: Page, made: Path, table: pl.DataFrame) -
 
 def test_samples_of_tasks_without_values_are_shown(page: Page, tmp_path: Path) -> None:
     result_of_1_3_0(tmp_path / "full.json")
-    jp_eval("report", tmp_path / "full.json", "--page", tmp_path / "page.html")
+    jp_eval("report", tmp_path / "full.json", "--html", tmp_path / "page.html")
     opened(page, tmp_path / "page.html")
     field(page, "order").select_option("file")
     for task, told in (("alt-e-to-j", "no value"), ("jmmlu", "exact_match")):

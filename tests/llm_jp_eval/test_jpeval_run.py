@@ -22,7 +22,7 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.generate.asking import Asked as Outcome
 from pfgen_rs.generate.asking import Prices, Respondent
 from pfgen_rs.generate.asking.costs import Budget, token_counter
-from pfgen_rs.llm_jp_eval.averages import AVERAGED
+from pfgen_rs.llm_jp_eval.catalog import AVERAGED
 from pfgen_rs.llm_jp_eval.data import TaskData, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import filled
 from pfgen_rs.llm_jp_eval.results import PromptSettings, ScoreSettings, read_result
@@ -147,10 +147,7 @@ def test_tasks_samples_and_splits_are_added(folder: Path, tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            ["--shots", 2],
-            "was started with shots=4, now 2: choose another folder with --out",
-        ),
+        (["--shots", 2], "was started with shots=4, now 2: choose another folder with --out"),
         (["--chat"], "was started with chat=False, now True"),
         (["--max-tokens", 7], "was started with max_tokens=None, now 7"),
         (["--seed", 2], "was started with seed=1, now 2"),

@@ -16,8 +16,7 @@ from jpeval_data import SAMPLES, jp_eval, write_data
 from jpeval_run_folders import made_data, made_scores
 from jpeval_versions import TRANSLATED, result_of_1_3_0, result_of_2
 from pfgen_rs.llm_jp_eval import read_result
-from pfgen_rs.llm_jp_eval.averages import AVERAGED, split_score
-from pfgen_rs.llm_jp_eval.catalog import tasks
+from pfgen_rs.llm_jp_eval.catalog import AVERAGED, split_score, tasks
 
 VERSIONS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "1.3.0": result_of_1_3_0,
@@ -119,9 +118,7 @@ def test_settings_that_a_result_file_does_not_tell_are_named(tmp_path: Path) -> 
     assert told in notes
 
 
-def test_averages_over_other_categories_are_not_put_side_by_side_in_silence(
-    tmp_path: Path,
-) -> None:
+def test_averages_over_other_categories_are_not_put_side_by_side_in_silence(tmp_path: Path) -> None:
     result_of_1_3_0(tmp_path / "old.json")
     result_of_2(tmp_path / "new.json")
     done = jp_eval("report", tmp_path / "old.json", tmp_path / "new.json", "--average", "AVG")
@@ -174,7 +171,7 @@ def test_an_average_that_lacks_categories_names_them_in_every_output(own: Path, 
 
 def test_pages_and_figures_name_what_an_average_lacks(own: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    jp_eval("report", own, "--average", "AVG", "--page", page)
+    jp_eval("report", own, "--average", "AVG", "--html", page)
     assert f'<li lang="en"><bdi>{MISSING}</bdi></li>' in page.read_text("utf-8")
     for kind in ("bars", "tasks"):
         out = tmp_path / "figure.svg"
@@ -226,7 +223,7 @@ def test_names_in_files_are_only_text(tmp_path: Path) -> None:
     assert "<img" not in markdown
     assert len({line.count("|") for line in markdown.splitlines() if line.startswith("|")}) == 1
     page, figure = tmp_path / "page.html", tmp_path / "figure.svg"
-    assert jp_eval("report", path, "--by-task", "--page", page).exit_code == 0
+    assert jp_eval("report", path, "--by-task", "--html", page).exit_code == 0
     assert "<img" not in page.read_text("utf-8")
     for kind in ("bars", "radar", "tasks"):
         done = jp_eval("plot", kind, path, "--average", "AVG", "--out", figure)

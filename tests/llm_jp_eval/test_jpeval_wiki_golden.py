@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from jpeval_wiki import corpus, evaluation_file, made_up
-from pfgen_rs.llm_jp_eval import wikipedia
+from pfgen_rs.llm_jp_eval.conversion import wikipedia
 
 Samples = Mapping[str, Sequence[tuple[str, str]]]
 

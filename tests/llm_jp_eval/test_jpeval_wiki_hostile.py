@@ -8,8 +8,9 @@ from contextlib import suppress
 import pytest
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.llm_jp_eval.wikipedia import entities, samples
-from pfgen_rs.llm_jp_eval.wikipedia.knp import DOCUMENT_BYTES, SENTENCE_CHARACTERS, read_document
+from pfgen_rs.llm_jp_eval.conversion import entities
+from pfgen_rs.llm_jp_eval.conversion.knp import DOCUMENT_BYTES, SENTENCE_CHARACTERS, read_document
+from pfgen_rs.llm_jp_eval.conversion.wikipedia import samples
 
 WORD = "東 とう 東 名詞 6 * 0 * 0 * 0 NIL"
 SENTENCE = f"# S-ID:a-1\n* -1D\n+ -1D\n{WORD}\nEOS\n"

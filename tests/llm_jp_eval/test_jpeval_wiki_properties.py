@@ -10,11 +10,9 @@ import jpeval_wiki_oracle as oracle
 from jpeval_wiki import corpus
 from jpeval_wiki_documents import damaged_documents, documents
 from pfgen_rs.errors import InputError
-from pfgen_rs.llm_jp_eval.wikipedia import WIKI_TASKS, samples
-from pfgen_rs.llm_jp_eval.wikipedia.entities import Entity, read_entities
-from pfgen_rs.llm_jp_eval.wikipedia.knp import read_document
-from pfgen_rs.llm_jp_eval.wikipedia.mentions import mention_text
-from pfgen_rs.llm_jp_eval.wikipedia.tasks import document_samples
+from pfgen_rs.llm_jp_eval.conversion.entities import Entity, mention_text, read_entities
+from pfgen_rs.llm_jp_eval.conversion.knp import read_document
+from pfgen_rs.llm_jp_eval.conversion.wikipedia import WIKI_TASKS, document_samples, samples
 
 
 @given(documents())

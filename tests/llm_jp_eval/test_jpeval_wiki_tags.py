@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from pfgen_rs.llm_jp_eval.wikipedia import samples
-from pfgen_rs.llm_jp_eval.wikipedia.ner import named_entity
+from pfgen_rs.llm_jp_eval.conversion.wikipedia import named_entity, samples
 
 
 def rel(kind: str, target: int | str, mode: str = "", sid: str = "") -> str:

@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from pfgen_rs.install import catalog
-from pfgen_rs.install.catalog import CatalogEntry
+from pfgen_rs.install import store
+from pfgen_rs.install.store import CatalogEntry
 
 FILES = {
     "data/Q01.json": '{"question_id": "Q01", "question": "雲はなぜ白いのですか？"}\n'.encode(),
     "data/Q02.json": '{"question_id": "Q02", "question": "波はどうして起きますか？"}\n'.encode(),
     "data/questions.jsonl": b'{"question": "one"}\n{"question": "two"}\n',
 }
-PUBLISHED = catalog.known()["pfgen-bench"]  # before the fixture replaces the catalogue
+PUBLISHED = store.known()["pfgen-bench"]  # before the fixture replaces the catalogue
 TREE = "tiny-0123abcd"
 
 
@@ -32,7 +32,7 @@ def entry_of(files: dict[str, bytes], revision: str = "0123abcd", url: str = "")
 
 
 def use(monkeypatch: pytest.MonkeyPatch, entry: CatalogEntry) -> None:
-    monkeypatch.setattr(catalog, "known", lambda: {entry.name: entry})
+    monkeypatch.setattr(store, "known", lambda: {entry.name: entry})
 
 
 def leftovers(cache: Path) -> list[str]:

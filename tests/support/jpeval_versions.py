@@ -9,8 +9,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from pfgen_rs.llm_jp_eval.averages import AVERAGED
-from pfgen_rs.llm_jp_eval.catalog import find_task, tasks
+from pfgen_rs.llm_jp_eval.catalog import AVERAGED, find_task, tasks
 from pfgen_rs.llm_jp_eval.scoring import evaluated_predictions
 
 EXAMINED = {"jmmlu": "exact_match", "mmluen": "exact_match"}

@@ -6,6 +6,7 @@ import importlib
 import json
 import logging
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -459,7 +460,7 @@ def test_errors_that_nobody_expected_are_errors_of_the_package(
     def fail(*_: object) -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("pfgen_rs.training.record.measure", fail)
+    monkeypatch.setattr("pfgen_rs.training.curve.measure", fail)
     evaluator = StepEvaluator("mini", said(), every=1)
     evaluator(0)
     with pytest.raises(PfgenError, match="the answers of step 0: ZeroDivisionError: oh"):
@@ -491,7 +492,7 @@ def test_training_waits_only_for_room(monkeypatch: pytest.MonkeyPatch) -> None:
         assert free.wait(30)
         return measure(*arguments)
 
-    monkeypatch.setattr("pfgen_rs.training.record.measure", slow)
+    monkeypatch.setattr("pfgen_rs.training.curve.measure", slow)
     loggers = [lambda _, step: told.append(step)]
     evaluator = StepEvaluator("mini", said(), every=1, questions=2, loggers=loggers, behind=2)
     evaluator(0)
@@ -611,7 +612,7 @@ def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
 FORKS = """
 import multiprocessing, sys
 from pfgen_rs import PfgenError
-from pfgen_rs.training import StepEvaluator, forks, reward
+from pfgen_rs.training import StepEvaluator, reward
 evaluator = StepEvaluator("mini", lambda tasks: ["猫"] * len(tasks), every=1, folder=sys.argv[1])
 expected = reward(["Q02"] * 500, ["光合成は光で糖を作ります。"] * 500)
 def work(i):
@@ -640,24 +641,23 @@ def test_workers_are_forked_meanwhile(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout.strip()) == (0, "fine"), done.stderr
 
 
-FORKED = """
-import os, sys, polars as pl
-from pfgen_rs import PfgenError
-from pfgen_rs.training import StepEvaluator, forks
-pl.DataFrame({"a": range(10**5)}).select(pl.col("a").sort().sum())
-child = os.fork()
-if child == 0:
-    forks._PATIENCE = 1.0
-    try:
-        with StepEvaluator("mini", lambda tasks: ["猫"] * len(tasks), every=1) as evaluator:
-            evaluator(0)
-    except PfgenError as error:
-        assert "forked" in str(error)
-    os._exit(7)
-print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+SPAWNED = """
+import multiprocessing
+import polars as pl
+from pfgen_rs.training import StepEvaluator
+def work(i):
+    with StepEvaluator("mini", lambda tasks: ["猫"] * len(tasks), every=1) as evaluator:
+        evaluator(0)
+    return len(evaluator.curve)
+if __name__ == "__main__":
+    pl.DataFrame({"a": range(10**5)}).select(pl.col("a").sort().sum())
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        print(pool.map(work, [0]))
 """
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system cannot fork")
-def test_polars_after_a_fork_is_told_not_waited_for() -> None:
-    assert helpers.python(FORKED).stdout.strip() == "7"
+def test_spawned_processes_evaluate(tmp_path: Path) -> None:
+    program = tmp_path / "spawned.py"
+    program.write_text(SPAWNED, encoding="utf-8")
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[1]"

@@ -15,7 +15,7 @@ import helpers
 from pfgen_rs.generate import Task
 from pfgen_rs.training import JsonLines, StepEvaluator, read_curve
 
-PATIENCE = "pfgen_rs.training.logger_queue._PATIENCE"
+PATIENCE = "pfgen_rs.training.loggers._PATIENCE"
 STEPS = 100  # more than a logger may lag behind
 
 
@@ -70,7 +70,7 @@ def test_a_blocked_logger_blocks_nothing(
 def test_a_slow_logger_gets_what_fits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("pfgen_rs.training.logger_queue._DEPTH", 3)
+    monkeypatch.setattr("pfgen_rs.training.loggers._DEPTH", 3)
     blocked = Blocked()
     evaluator, _ = train(blocked, tmp_path, 8)
     blocked.free.set()

@@ -12,7 +12,7 @@ import pytest
 from pfgen_rs import InputError, OutputError, PfgenError, SettingsError
 from pfgen_rs.generate import Task
 from pfgen_rs.training import StepEvaluator, read_curve
-from pfgen_rs.training.skipped import CollectiveError
+from pfgen_rs.training.checks import CollectiveError
 
 QUESTIONS = 3
 
@@ -136,7 +136,7 @@ def test_scores_that_fail_end_nothing(
     def fail(*_: object) -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("pfgen_rs.training.record.measure", fail)
+    monkeypatch.setattr("pfgen_rs.training.curve.measure", fail)
     generate, _ = failing_at()
     with evaluator(generate) as ours:
         for step in range(3):

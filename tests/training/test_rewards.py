@@ -20,7 +20,7 @@ from pfgen_rs.generate.answers import cleaned, default_stop
 from pfgen_rs.generate.prompts import MODES
 from pfgen_rs.metrics.names import Metric
 from pfgen_rs.training import Reward, reward, rewards
-from pfgen_rs.training.prompt_matching import Asked
+from pfgen_rs.training.rewards import Asked
 
 QUESTION = "光合成とは何ですか？"  # Q02
 ANSWER = "植物が光で水と二酸化炭素から糖を作る働きです。"

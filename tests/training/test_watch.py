@@ -20,8 +20,7 @@ from engine_tasks import until
 from pfgen_rs import InputError, OutputError, SettingsError
 from pfgen_rs.cli.app import app
 from pfgen_rs.training import read_curve
-from pfgen_rs.training.checkpoints import Settling, find_checkpoints
-from pfgen_rs.training.watch import Watcher
+from pfgen_rs.training.watch import Settling, Watcher, find_checkpoints
 
 # Answers with the head of the question, as long as the checkpoint says; `fail` and `crash` do what they say.
 PROGRAM = """

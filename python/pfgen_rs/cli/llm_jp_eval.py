@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
 import typer
 
+from pfgen_rs.cli import output
 from pfgen_rs.cli.loading import Deferred, deferring
+from pfgen_rs.errors import unreadable
 
-__all__ = ["COMMANDS", "app"]
+if TYPE_CHECKING:
+    from pfgen_rs.llm_jp_eval.data import TaskData
+    from pfgen_rs.llm_jp_eval.results import PromptSettings
+
 
 COMMANDS = {
     "install": Deferred(
-        "llm_jp_eval_install", "install_raw_files", "Install raw files of the data sets."
+        "llm_jp_eval_data", "install_raw_files", "Install raw files of the data sets."
     ),
     "convert": Deferred(
-        "llm_jp_eval_convert", "convert_raw", "Convert raw files to the files of llm-jp-eval."
+        "llm_jp_eval_data", "convert_raw", "Convert raw files to the files of llm-jp-eval."
     ),
     "prompts": Deferred(
-        "llm_jp_eval_prompts", "write_prompts", "Write prompts for inference made elsewhere."
+        "llm_jp_eval_data", "write_prompts", "Write prompts for inference made elsewhere."
     ),
     "run": Deferred("llm_jp_eval_run", "run", "Run a model on the tasks, and score it."),
-    "score": Deferred("llm_jp_eval_score", "score", "Score outputs made elsewhere."),
+    "score": Deferred("llm_jp_eval_run", "score", "Score outputs made elsewhere."),
     "report": Deferred(
         "llm_jp_eval_report", "report", "Tabulate runs with intervals, and compare them."
     ),
-    "plot": Deferred("llm_jp_eval_plot", "plot", "Plot runs by category and by task."),
+    "plot": Deferred("llm_jp_eval_report", "plot", "Plot runs by category and by task."),
     "demo": Deferred(
-        "llm_jp_eval_demo", "demo", "Show these commands on the bundled sample, without a model."
+        "llm_jp_eval_data", "demo", "Show these commands on the bundled sample, without a model."
     ),
-    "tasks": Deferred("llm_jp_eval_tasks", "list_tasks", "List the tasks."),
+    "tasks": Deferred("llm_jp_eval_data", "list_tasks", "List the tasks."),
 }
 
 app = typer.Typer(
@@ -36,3 +47,160 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Evaluate on the tasks of llm-jp-eval, with the published files and figures.",
 )
+
+
+class SplitName(StrEnum):
+    """The split whose samples are used."""
+
+    TRAIN = "train"
+    DEV = "dev"
+    TEST = "test"
+
+
+class VariantName(StrEnum):
+    """How predictions are made: llm-jp-eval 1.3.0, or swallow-evaluation, which strips them."""
+
+    UPSTREAM = "upstream"
+    SWALLOW = "swallow"
+
+
+class AverageName(StrEnum):
+    """The paper's average over seven categories, or that of version 1.3.0 over nine."""
+
+    AVR = "AVR"
+    AVG = "AVG"
+
+
+TaskNames = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tasks",
+        "-t",
+        metavar="NAME[,NAME…]",
+        help="Tasks or categories, such as jamp,QA; repeatable (default: all that there are).",
+    ),
+]
+Variant = Annotated[
+    VariantName, typer.Option("--variant", help="How predictions are made: swallow strips outputs.")
+]
+Average = Annotated[
+    AverageName,
+    typer.Option(
+        "--average", help="AVR: mean of the paper's seven categories; AVG: of version 1.3.0's nine."
+    ),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleOptions:
+    """Which samples are asked, and how; every field is an option."""
+
+    data: Annotated[
+        Path | None,
+        typer.Option(
+            "--data",
+            "-d",
+            metavar="DIR",
+            help="Folder of converted files, as 'convert' writes them (default: the installed data).",
+        ),
+    ] = None
+    tasks: TaskNames = None
+    split: Annotated[SplitName, typer.Option(help="Split whose samples are used.")] = SplitName.TEST
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit", "-n", min=1, metavar="N", help="First N samples of each task (default: all)."
+        ),
+    ] = None
+    shots: Annotated[
+        int | None,
+        typer.Option("--shots", "-k", min=0, metavar="K", help="Number of examples in prompts."),
+    ] = 4
+    template: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Your own template of prompts, with {instruction}, {few_shots_text} and {input}; a brace "
+            "is written as four.",
+        ),
+    ] = None
+    fewshots_template: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Your own template of an example, with {input} and {output}."
+        ),
+    ] = None
+    chat: Annotated[bool, typer.Option("--chat", help="Prompts are messages to a chat model.")] = (
+        False
+    )
+    max_tokens: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Maximum length of an output in tokens (default: that of each task, 1 to 512).",
+        ),
+    ] = None
+    strict: Annotated[
+        bool, typer.Option("--strict", help="A task without data is an error instead of skipped.")
+    ] = False
+
+    def prompts(self) -> PromptSettings:
+        """Returns how prompts are made."""
+        from pfgen_rs.llm_jp_eval.results import PromptSettings
+
+        return PromptSettings(
+            self.shots,
+            _template_text(self.template, "--template"),
+            _template_text(self.fewshots_template, "--fewshots-template"),
+            self.chat,
+            self.max_tokens,
+        )
+
+    def datas(self) -> list[TaskData]:
+        """Read the data of tasks; those without a file are skipped with a remark, unless named."""
+        from pfgen_rs.llm_jp_eval.catalog import chosen_tasks
+        from pfgen_rs.llm_jp_eval.data import find_data, read_task, read_tasks
+
+        wanted = listed_names(self.tasks)
+        chosen = [task.name for task in chosen_tasks(wanted)]
+        place, lacking = find_data(self.data), []
+
+        def skip(task: str) -> None:
+            if self.strict or task in wanted:
+                read_task(place, task, self.split.value)
+            lacking.append(task)
+
+        datas = read_tasks(place, chosen, self.split.value, skipped=skip)
+        if lacking:
+            output.remark(f"skipped, because there is no data: {', '.join(lacking)}")
+        return datas
+
+    def asks_for_all(self) -> bool:
+        """Whether `--tasks` names all tasks as such, with `all`."""
+        from pfgen_rs.llm_jp_eval.catalog import ALL
+
+        return ALL in listed_names(self.tasks)
+
+
+def _template_text(path: Path | None, option: str) -> str | None:
+    if path is None:
+        return None
+    try:
+        return path.read_bytes().decode()  # newlines as they are
+    except (OSError, ValueError) as error:
+        problem = f"{path}: {unreadable(error)}"
+    raise typer.BadParameter(problem, param_hint=option)
+
+
+def task_names(names: Sequence[str] | None) -> list[str] | None:
+    """Returns the chosen tasks, `None` for all. Raises `SettingsError` for unknown names."""
+    from pfgen_rs.llm_jp_eval.catalog import chosen_tasks
+
+    wanted = listed_names(names)
+    return [task.name for task in chosen_tasks(wanted)] if wanted else None
+
+
+def listed_names(names: Sequence[str] | None) -> list[str]:
+    """Returns the names of tasks and categories in `--tasks`."""
+    return [part.strip() for each in names or () for part in each.split(",") if part.strip()]

@@ -1,4 +1,4 @@
-"""`pfgen-rs llm-jp-eval report`: tables of runs with intervals and paired comparisons."""
+"""`pfgen-rs llm-jp-eval report` and `plot`: tables, pages and figures of runs."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Annotated
 
 import typer
 
-from pfgen_rs.cli import llm_jp_eval_options as shared
+from pfgen_rs.cli import llm_jp_eval as shared
 from pfgen_rs.cli import options, output
 from pfgen_rs.cli.loading import is_folder_there
-
-__all__ = ["ReportFormat", "ReportRuns", "report"]
+from pfgen_rs.cli.plot import Font, Language, LanguageName, Title, plot_file_path
 
 
 class ReportFormat(StrEnum):
@@ -51,13 +50,13 @@ def report(
     seed: Annotated[
         int, typer.Option(min=0, metavar="N", help="Seed of the permutation tests.")
     ] = 0,
-    page: Annotated[
+    html: Annotated[
         Path | None,
         typer.Option(
-            "--page",
-            metavar="PAGE",
+            "--html",
+            metavar="PATH",
             callback=_report_page_path,
-            help="Also write a web page with all samples: a single file if PAGE ends in .html, otherwise a "
+            help="Also write a web page with all samples: a single file if PATH ends in .html, otherwise a "
             "folder, which suits many samples.",
             show_default=False,
         ),
@@ -80,22 +79,22 @@ def report(
 
     - `pfgen-rs llm-jp-eval report runs/* --by-task --format csv`
 
-    - `pfgen-rs llm-jp-eval report runs/a other/result.json --page report.html`
+    - `pfgen-rs llm-jp-eval report runs/a other/result.json --html report.html`
     """
     from pfgen_rs.cli.llm_jp_eval_report_view import jpeval_report
-    from pfgen_rs.llm_jp_eval.report.markdown import report_markdown
-    from pfgen_rs.llm_jp_eval.report.read import read_report_runs
+    from pfgen_rs.llm_jp_eval.report.pages import report_markdown
     from pfgen_rs.llm_jp_eval.report.report import report_of
+    from pfgen_rs.llm_jp_eval.report.runs import read_report_runs
 
     chosen = shared.task_names(tasks)
     with output.busy("comparing runs"):
         read = read_report_runs(runs)
         found = report_of(read, average=average.value, tasks=chosen, level=level, seed=seed)
-    if page is not None:
+    if html is not None:
         from pfgen_rs.llm_jp_eval.report.pages import write_report_page
 
-        with output.busy(f"writing {page}"):
-            write_report_page(found, read, page)
+        with output.busy(f"writing {html}"):
+            write_report_page(found, read, html)
     if output_format is ReportFormat.MARKDOWN:
         output.emit(report_markdown(found, by_task=by_task))
         return
@@ -108,3 +107,66 @@ def report(
         output.emit_csv(found.tables()["scores"].to_dicts())
     else:
         output.show(*jpeval_report(found, by_task=by_task, room=output.width()))
+
+
+class TaskFigure(StrEnum):
+    """The type of figure."""
+
+    RADAR = "radar"
+    BARS = "bars"
+    TASKS = "tasks"
+
+
+def plot(
+    kind: Annotated[TaskFigure, typer.Argument(metavar="KIND", help="One of the figures below.")],
+    runs: ReportRuns,
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            callback=plot_file_path,
+            help="File to write: .svg or .png.",
+            show_default=False,
+        ),
+    ],
+    tasks: shared.TaskNames = None,
+    average: shared.Average = shared.AverageName.AVR,
+    title: Title = None,
+    language: Language = LanguageName.ENGLISH,
+    font: Font = None,
+) -> None:
+    """Plot runs. Requires matplotlib (`pip install 'pfgen_rs[plots]'`).
+
+    The figures, by KIND:
+
+    - `radar`: categories as axes around a centre, for up to 14 runs
+
+    - `bars`: the average and each category, with intervals, for the 40 best runs
+
+    - `tasks`: a heat map of runs and tasks, for the 60 best runs
+
+    For example:
+
+    - `pfgen-rs llm-jp-eval plot radar runs/a runs/b --out radar.svg`
+
+    - `pfgen-rs llm-jp-eval plot bars runs/* --out bars.png --language ja`
+    """
+    from pfgen_rs.drawing.saving import save
+    from pfgen_rs.drawing.style import NEEDED, available
+    from pfgen_rs.errors import OutputError
+    from pfgen_rs.llm_jp_eval.report.report import report_of
+    from pfgen_rs.llm_jp_eval.report.runs import read_report_runs
+
+    if not available():  # before anything is read
+        raise OutputError(NEEDED)
+    from pfgen_rs.llm_jp_eval.report import plots
+
+    chosen = shared.task_names(tasks)
+    found = report_of(read_report_runs(runs), average=average.value, tasks=chosen)
+    figure = plots.draw(kind.value, found, title=title, language=language.value, font=font)
+    save(figure, out)
+    most = plots.MOST_RUNS.get(kind.value, len(found.runs))
+    if len(found.runs) > most:
+        output.warn(f"only the {most} best of {len(found.runs)} runs are shown")

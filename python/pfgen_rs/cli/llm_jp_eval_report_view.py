@@ -9,10 +9,9 @@ from rich.table import Table
 
 from pfgen_rs.cli import output, table_fit
 from pfgen_rs.llm_jp_eval.report.columns import Column
-from pfgen_rs.llm_jp_eval.report.notes import per_task
-from pfgen_rs.llm_jp_eval.report.pairs import ColumnPair
+from pfgen_rs.llm_jp_eval.report.pages import bounds_text, rank_text, value_text
+from pfgen_rs.llm_jp_eval.report.pairs import ColumnPair, per_task
 from pfgen_rs.llm_jp_eval.report.report import Report
-from pfgen_rs.llm_jp_eval.report.shown import bounds_text, rank_text, value_text
 from pfgen_rs.stats.permutation import resolution_text, shown_p
 
 __all__ = ["jpeval_report"]

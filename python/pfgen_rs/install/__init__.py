@@ -16,19 +16,22 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from pfgen_rs.install.catalog import CatalogEntry, find, known
-    from pfgen_rs.install.download import DownloadProgress
-    from pfgen_rs.install.installer import install
-    from pfgen_rs.install.store import Installed, installed, installed_path
+    from pfgen_rs.install.installer import DownloadProgress, install
+    from pfgen_rs.install.store import (
+        CatalogEntry,
+        Installed,
+        find,
+        installed,
+        installed_path,
+        known,
+    )
 else:  # a name is looked up without loading what downloads and unpacks
     from pfgen_rs import lazy
 
     __getattr__, __dir__ = lazy.exports(
         __name__,
         {
-            "catalog": ("CatalogEntry", "find", "known"),
-            "download": ("DownloadProgress",),
-            "installer": ("install",),
-            "store": ("Installed", "installed", "installed_path"),
+            "installer": ("DownloadProgress", "install"),
+            "store": ("CatalogEntry", "Installed", "find", "installed", "installed_path", "known"),
         },
     )

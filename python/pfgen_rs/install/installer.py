@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import re
-from collections.abc import Iterator
+import urllib.error
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path, PurePosixPath
+from typing import IO
+from urllib.parse import urlsplit
 
 from pfgen_rs.errors import InstallError
-from pfgen_rs.install import archive, catalog, store
-from pfgen_rs.install.download import DownloadProgress, download
-
-__all__ = ["install"]
+from pfgen_rs.install import archive, store
+from pfgen_rs.install import store as catalog
+from pfgen_rs.io.cache_folder import CACHE_VARIABLE
+from pfgen_rs.io.remote.web import RedirectError, asked
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -95,5 +99,128 @@ def _installer_errors_explained(entry: catalog.CatalogEntry) -> Iterator[None]:
         place = store.place(entry.name)
         raise InstallError(
             f"{place}: cannot store {entry.name}: {error.strerror or error}; free some space or set "
-            f"{store.CACHE_VARIABLE} to a writable folder"
+            f"{CACHE_VARIABLE} to a writable folder"
         ) from error
+
+
+# Downloading one file over HTTP(S), whole or not at all.
+
+
+DownloadProgress = Callable[[int, int | None], None]
+"""Called with the bytes received so far and the bytes expected (None if unknown)."""
+
+DOWNLOAD_LIMIT = 2**30
+"""Most bytes a download may have."""
+TIMEOUT = 30.0
+"""Seconds without data from the server after which a download fails."""
+
+_SCHEMES = ("http", "https")
+_CHUNK = 2**17
+_BY_HAND = "download the archive yourself and give its path as the source (--from)"
+_ADVICE = f"try again later, or {_BY_HAND}"
+
+
+def download(
+    url: str,
+    target: Path,
+    *,
+    progress: DownloadProgress | None = None,
+    timeout: float | None = None,
+    limit: int | None = None,
+) -> int:
+    """Write what `url` (http or https) serves to the new file `target`; return its size in bytes.
+
+    Follows redirects, to http and https only, and none from https to http, which would show others on the
+    way what is asked for. `timeout` (seconds) bounds each wait for the server.
+    On any failure, Ctrl-C and errors raised by `progress` included, `target` is removed.
+
+    Raises `InstallError` where the server cannot be reached, refuses, stalls, sends less than it
+    announced or more than `limit` bytes; `OSError` where `target` cannot be written.
+    """
+    _check_download_url(url)
+    timeout = TIMEOUT if timeout is None else timeout
+    limit = DOWNLOAD_LIMIT if limit is None else limit
+    with _download_errors_explained(url, timeout):
+        response = asked(url, timeout=timeout)
+    with response, _failed_download_removed(target) as sink:
+        total = _announced_download_size(response, url, limit)
+        done = 0
+        for chunk in _downloaded_chunks(response, total, url, timeout):
+            done += len(chunk)
+            if done > limit:
+                raise _download_too_large(url, limit)
+            sink.write(chunk)
+            if progress is not None:
+                progress(done, total)
+    return done
+
+
+def _announced_download_size(
+    response: http.client.HTTPResponse, url: str, limit: int
+) -> int | None:
+    """Return the size of the body; None for a chunked one, or one that ends with the connection."""
+    if response.status != http.client.OK:
+        raise InstallError(f"{url}: the server answered {response.status}, not a file; {_ADVICE}")
+    if (response.length or 0) > limit:
+        raise _download_too_large(url, limit)
+    return response.length
+
+
+def _downloaded_chunks(
+    response: http.client.HTTPResponse, total: int | None, url: str, timeout: float
+) -> Iterator[bytes]:
+    done = 0
+    while done != total:
+        with _download_errors_explained(url, timeout):
+            # read1 hands over what has arrived; read would wait for a full chunk.
+            chunk = response.read1(_CHUNK)
+        if not chunk:
+            break
+        done += len(chunk)
+        yield chunk
+    if total is not None and done != total:
+        raise InstallError(f"{url}: the download ended after {done} of {total} bytes; {_ADVICE}")
+
+
+def _download_too_large(url: str, limit: int) -> InstallError:
+    return InstallError(f"{url}: larger than {limit} bytes: not the published archive")
+
+
+@contextmanager
+def _failed_download_removed(target: Path) -> Iterator[IO[bytes]]:
+    sink = target.open("xb")  # fails, and removes nothing, where the file exists
+    try:
+        with sink:
+            yield sink
+    except BaseException:
+        target.unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def _download_errors_explained(url: str, timeout: float) -> Iterator[None]:
+    """Turn every way a transfer can fail into `InstallError`."""
+    try:
+        yield
+    except urllib.error.HTTPError as error:
+        error.close()
+        text = f"the server answered {error.code} ({' '.join(error.reason.split())})"
+        raise InstallError(f"{url}: {text}; {_ADVICE}") from error
+    except http.client.IncompleteRead as error:
+        raise InstallError(f"{url}: the download was cut short; {_ADVICE}") from error
+    except RedirectError as error:
+        raise InstallError(f"{error}; {_BY_HAND}") from error
+    except (OSError, http.client.HTTPException, ValueError) as error:
+        reason = error.reason if isinstance(error, urllib.error.URLError) else error
+        if isinstance(reason, TimeoutError):
+            reason = f"no data for {timeout:g} seconds"
+        raise InstallError(f"{url}: cannot be downloaded: {reason}; {_ADVICE}") from error
+
+
+def _check_download_url(url: str) -> None:
+    try:
+        scheme = urlsplit(url).scheme
+    except ValueError as error:
+        raise InstallError(f"{url}: invalid URL: {error}") from error
+    if scheme not in _SCHEMES:
+        raise InstallError(f"{url}: not an http or https URL: give a path for a local file")

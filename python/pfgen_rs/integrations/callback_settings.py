@@ -9,9 +9,8 @@ from typing import Any
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.generate.prompts import MODES
-from pfgen_rs.training.checks import check_budget, checked_texts, count, functions
+from pfgen_rs.training.checks import check_budget, check_on_error, checked_texts, count, functions
 from pfgen_rs.training.evaluator import StepEvaluator
-from pfgen_rs.training.skipped import check_on_error
 
 __all__ = ["SAMPLING", "check_no_sampling", "check_sampling", "split_settings"]
 

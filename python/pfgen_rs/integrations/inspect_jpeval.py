@@ -14,11 +14,10 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from pfgen_rs.integrations.inspect_errors import inspect_ai_errors
 from pfgen_rs.integrations.jpeval_outputs import TaskOutput, evaluated_outputs
 from pfgen_rs.io.cleaning import unicode_text
-from pfgen_rs.llm_jp_eval.averages import AVERAGES
-from pfgen_rs.llm_jp_eval.catalog import ALL, chosen_tasks, find_task
+from pfgen_rs.llm_jp_eval.catalog import ALL, AVERAGES, chosen_tasks, find_task
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, read_tasks, used
 from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS, metric, parse_float
-from pfgen_rs.llm_jp_eval.predictions import check_variant, prediction
+from pfgen_rs.llm_jp_eval.metrics.samples import check_variant, prediction
 from pfgen_rs.llm_jp_eval.prompts import SHOTS, filled, template
 from pfgen_rs.llm_jp_eval.results import PromptSettings, ScoreSettings, signature
 from pfgen_rs.llm_jp_eval.scoring import standard_errors

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import torch
 
 from pfgen_rs.errors import GenerationError
-from pfgen_rs.training.skipped import CollectiveError, reason_of
+from pfgen_rs.training.checks import CollectiveError, reason_of
 
 __all__ = ["Ranks", "enclosing", "unwrapped", "whole"]
 

@@ -7,24 +7,14 @@ import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError, SettingsError, unreadable
+from pfgen_rs.io.cache_folder import cache_folder
 from pfgen_rs.llm_jp_eval.catalog import SPLITS
-from pfgen_rs.llm_jp_eval.metrics.names import CORRELATIONS, METRICS
-from pfgen_rs.llm_jp_eval.places import installed_data
-
-__all__ = [
-    "Sample",
-    "TaskData",
-    "find_data",
-    "item_id",
-    "raw_digest",
-    "read_task",
-    "read_tasks",
-    "used",
-]
+from pfgen_rs.llm_jp_eval.metrics.samples import score_metrics
 
 _EVALUATION = "evaluation"
 _KEYS: dict[str, type] = {
@@ -229,7 +219,7 @@ def _check_evaluation_keys(record: Any) -> None:
 def _metrics_of_file(names: list[Any]) -> tuple[str, ...]:
     if not names:
         raise InputError("'metrics' is empty")
-    known = (*METRICS, *CORRELATIONS)
+    known = score_metrics()
     for name in names:
         if name not in known:
             raise InputError(f"unknown metric {name!r}: expected one of {', '.join(known)}")
@@ -259,3 +249,33 @@ def _check_text_of_file(text: str, name: str) -> None:
         text.encode("utf-8")
     except UnicodeEncodeError:
         raise InputError(f"{name} contains a lone surrogate, which is not valid Unicode") from None
+
+
+# Where raw files and converted data are installed.
+
+
+def installed_raw() -> Path:
+    """Returns the folder of installed raw files, by the reference's names; it need not exist."""
+    return cache_folder() / "llm-jp-eval" / "raw_files"
+
+
+def installed_data() -> Path:
+    """Returns the folder with the installed `evaluation/` and `tuning/`; it need not exist."""
+    return cache_folder() / "llm-jp-eval" / "data"
+
+
+# The bundled, made-up raw data, and outputs of a small model for them.
+
+
+RUNS = ("3-shot", "0-shot")
+"""The recorded runs, by the names of their files in `outputs/`; the smallest task has three examples."""
+
+
+def sample_path() -> Path:
+    """Returns the folder of the bundled sample.
+
+    It has raw files of every task in `raw_files/`, named as the published tool names them, and the outputs of
+    SmolLM2-135M for their test splits in `outputs/`. The texts are made up to contain edge cases: scores on
+    them say nothing about models.
+    """
+    return Path(str(resources.files("pfgen_rs") / "data" / "llm-jp-eval-mini"))

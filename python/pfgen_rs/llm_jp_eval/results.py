@@ -17,21 +17,24 @@ from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io import write_atomic
 from pfgen_rs.io.run_files import RESULT
-from pfgen_rs.llm_jp_eval.averages import (
+from pfgen_rs.llm_jp_eval.catalog import (
     AVERAGES,
     averages,
     lacking_categories,
     same_score,
     score_texts,
     split_score,
+    tasks,
 )
-from pfgen_rs.llm_jp_eval.catalog import tasks
 from pfgen_rs.llm_jp_eval.data import TaskData, raw_digest
-from pfgen_rs.llm_jp_eval.lenient import leniently
-from pfgen_rs.llm_jp_eval.metrics.names import METRICS
-from pfgen_rs.llm_jp_eval.predictions import check_variant
+from pfgen_rs.llm_jp_eval.metrics.samples import check_variant, sample_metrics
 from pfgen_rs.llm_jp_eval.prompts import SHOTS, Template, template, template_digest
-from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluated_predictions, standard_errors
+from pfgen_rs.llm_jp_eval.scoring import (
+    Evaluation,
+    evaluated_predictions,
+    leniently,
+    standard_errors,
+)
 
 __all__ = [
     "SAMPLES",
@@ -289,7 +292,9 @@ def _result_of_record(record: Any) -> ReadResult:
     metrics = {task: info.metrics for task, info in tasks().items() if task in outputs}
     for task in outputs.keys() - tasks().keys():
         if _has_columns_of_result(outputs[task]):
-            known = [name for own, name in parts.values() if own == task and name in METRICS]
+            known = [
+                name for own, name in parts.values() if own == task and name in sample_metrics()
+            ]
             metrics[task] = tuple(known[:1])
     frames, scores = [], {}
     for task in sorted(metrics, key=[*tasks(), *outputs].index):

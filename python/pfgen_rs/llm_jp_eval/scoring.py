@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -12,29 +13,24 @@ from numpy.typing import NDArray
 
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.io.cleaning import without_thoughts
 from pfgen_rs.io.counted import counted, plural
 from pfgen_rs.io.source import has_lone_surrogate
-from pfgen_rs.llm_jp_eval.averages import averages
-from pfgen_rs.llm_jp_eval.catalog import VARIANTS
+from pfgen_rs.llm_jp_eval.catalog import averages, split_score
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id
-from pfgen_rs.llm_jp_eval.metrics.correlations import correlation, parse_float
-from pfgen_rs.llm_jp_eval.metrics.means import mean
-from pfgen_rs.llm_jp_eval.metrics.names import CORRELATIONS, METRICS
-from pfgen_rs.llm_jp_eval.metrics.values import metric
-from pfgen_rs.llm_jp_eval.predictions import check_variant, normalized_gold, prediction
+from pfgen_rs.llm_jp_eval.metrics.columns import metric
+from pfgen_rs.llm_jp_eval.metrics.samples import (
+    CORRELATIONS,
+    VARIANTS,
+    check_variant,
+    normalized_gold,
+    prediction,
+    score_metrics,
+)
+from pfgen_rs.llm_jp_eval.metrics.totals import correlation, mean, parse_float
 from pfgen_rs.stats.jackknife import pearson_values, spearman_values
 
-__all__ = [
-    "Evaluation",
-    "MissingOutputsError",
-    "evaluate",
-    "evaluate_variants",
-    "evaluated_predictions",
-    "standard_errors",
-]
-
 Floats = NDArray[np.float64]
-_KNOWN = (*METRICS, *CORRELATIONS)
 _SHOWN = 3
 _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "task": pl.String,
@@ -107,11 +103,12 @@ def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
     means, the values of its first metric alone are known: the others have `None`.
     """
     rows = {str(task): frame for (task,), frame in evaluation.frame.group_by("task")}
+    known = score_metrics()
     found: dict[str, float | None] = {}
     seen: set[str] = set()
     for name in evaluation.scores:
         task = next(
-            task for task in rows if name.startswith(f"{task}_") and name[len(task) + 1 :] in _KNOWN
+            task for task in rows if name.startswith(f"{task}_") and name[len(task) + 1 :] in known
         )
         kind, own = name[len(task) + 1 :], rows[task].sort("index")
         if kind in CORRELATIONS:
@@ -245,3 +242,111 @@ def _surrogate_message(data: TaskData, outputs: Sequence[str]) -> str:
     wrong = next(n for n, text in enumerate(outputs) if has_lone_surrogate(text))
     place = item_id(data.task, data.split, wrong)
     return f"the output of {place} contains a lone surrogate, which is not valid Unicode"
+
+
+# How many answers are wrong only for their form: blanks, thoughts, quotation marks, capitals.
+
+
+LENIENT = ("stripped", "without_thoughts", "unquoted", "lower_cased", "all")
+"""Ways to read outputs; each strips them as well."""
+_QUOTES = ('""', "''", "``", "「」", "『』", "“”", "‘’", "«»")
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Lenient:
+    """Outputs read in another way: by task, how many more are right, and the averages that would follow.
+
+    An output is right if its value is 1, or where a task has correlations, if it is the number expected.
+    """
+
+    right: dict[str, int]
+    averages: dict[str, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the fields by name."""
+        return asdict(self)
+
+
+def leniently(evaluation: Evaluation) -> dict[str, Lenient]:
+    """Returns what would be if outputs were read leniently, by the names of `LENIENT`.
+
+    `evaluation`: one that knows its outputs.
+    """
+    scores = {name: dict(evaluation.scores) for name in LENIENT}
+    right: dict[str, dict[str, int]] = {name: {} for name in LENIENT}
+    frames = evaluation.frame.group_by("task", maintain_order=True)
+    tasks = evaluation.frame["task"].unique().to_list()
+    main: dict[str, str] = {}
+    for score in evaluation.scores:
+        task, name = split_score(score, tasks)
+        main.setdefault(task, name)
+    for (key,), frame in frames:
+        task, name = str(key), main[str(key)]
+        pairs = list(zip(frame["pred"], frame["gold"], strict=True))
+        outputs = frame["output"].to_list()
+        before = _values_of_pairs(name, pairs)
+        for way in LENIENT:
+            read = [_READ[way](text, gold) for text, (_, gold) in zip(outputs, pairs, strict=True)]
+            changed = [
+                i for i, (one, other) in enumerate(zip(read, pairs, strict=True)) if one != other
+            ]
+            values = [*before]
+            found = _values_of_pairs(name, [read[i] for i in changed])
+            for i, value in zip(changed, found, strict=True):
+                values[i] = value
+            more = sum(values[i] == 1 != before[i] for i in changed)
+            if more:
+                right[way][task] = more
+            if name not in CORRELATIONS:
+                scores[way][f"{task}_{name}"] = mean(values)
+    return {way: Lenient(right[way], averages(scores[way])) for way in LENIENT}
+
+
+def _values_of_pairs(name: str, pairs: Sequence[Pair]) -> list[float]:
+    preds, golds = [pred for pred, _ in pairs], [gold for _, gold in pairs]
+    if name not in CORRELATIONS:
+        return list(metric(name, preds, golds))
+    return [float(parse_float(pred) == float(gold)) for pred, gold in pairs]
+
+
+def _stripped(text: str, gold: str) -> Pair:
+    return prediction(text.strip(), "swallow"), gold
+
+
+def _without_thoughts(text: str, gold: str) -> Pair:
+    return _stripped(without_thoughts(text), gold)
+
+
+def _unquoted(text: str, gold: str) -> Pair:
+    return _pair_unquoted(*_stripped(text, gold))
+
+
+def _lower_cased(text: str, gold: str) -> Pair:
+    pred, _ = _stripped(text, gold)
+    return pred.lower(), gold.lower()
+
+
+def _all(text: str, gold: str) -> Pair:
+    pred, gold = _pair_unquoted(*_without_thoughts(text, gold))
+    return pred.lower(), gold.lower()
+
+
+def _pair_unquoted(pred: str, gold: str) -> Pair:
+    """Remove the quotation marks around a prediction, unless the answer is expected in some."""
+    quoted = len(pred) > 1 and pred[0] + pred[-1] in _QUOTES
+    return (
+        (pred[1:-1].strip(), gold)
+        if quoted and gold[:1] + gold[-1:] not in _QUOTES
+        else (pred, gold)
+    )
+
+
+_READ: dict[str, Callable[[str, str], Pair]] = {
+    "stripped": _stripped,
+    "without_thoughts": _without_thoughts,
+    "unquoted": _unquoted,
+    "lower_cased": _lower_cased,
+    "all": _all,
+}

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from pfgen_rs import install
-from pfgen_rs.install.catalog import count_questions
+from pfgen_rs.install.store import count_questions
 from pfgen_rs.questions.files import question_paths
 from pfgen_rs.questions.locate import BUNDLED, bundled_path
 

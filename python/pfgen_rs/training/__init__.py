@@ -3,12 +3,11 @@
 `StepEvaluator` works with any training loop; `pfgen_rs.integrations` has callbacks for trainers.
 """
 
+from pfgen_rs.training.checks import CollectiveError
 from pfgen_rs.training.curve import plot_curve, read_curve
 from pfgen_rs.training.evaluator import StepEvaluator
 from pfgen_rs.training.loggers import JsonLines, Logger, TensorBoard, WandB
-from pfgen_rs.training.rewards import Reward, reward
-from pfgen_rs.training.skipped import CollectiveError
-from pfgen_rs.training.task_rewards import TaskReward
+from pfgen_rs.training.rewards import Reward, TaskReward, reward
 
 __all__ = [
     "CollectiveError",

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import operator
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence, Set
-from typing import Any, TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, Literal, TypeVar, get_args
 
-from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.errors import InputError, PfgenError, SettingsError
 from pfgen_rs.generate.engines.protocol import Parameters
 from pfgen_rs.generate.prompts import Task
-
-__all__ = [
-    "check_budget",
-    "check_texts",
-    "check_who_answers",
-    "checked_texts",
-    "count",
-    "function",
-    "functions",
-    "whole",
-]
+from pfgen_rs.io.ahead import THREADS
+from pfgen_rs.io.safe_text import shortened, visible
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -156,3 +150,130 @@ def _is_list_of_texts(texts: Any) -> bool:
     if isinstance(texts, str | bytes | Mapping | Set):
         return False
     return hasattr(texts, "__len__") and hasattr(texts, "__getitem__")
+
+
+# Steps that could not be evaluated, when training must go on nevertheless.
+
+
+OnError = Literal["raise", "warn"]
+_LOG = logging.getLogger("pfgen_rs")
+_LONGEST = 500  # characters of a reason
+_NAMED = 10  # steps
+
+
+class CollectiveError(PfgenError):
+    """A rank failed while others wait for it, so that training cannot go on."""
+
+
+class Skipped:
+    """Steps that were not evaluated, with the reasons, and a warning for each in the log `pfgen_rs`."""
+
+    def __init__(self) -> None:
+        self.reasons: dict[int, str] = {}
+        self._reported = 0
+
+    def add(self, step: int, error: BaseException | str) -> None:
+        """Record and log that a step is not evaluated."""
+        reason = error if isinstance(error, str) else reason_of(error)
+        if step not in self.reasons:
+            _LOG.warning("step %d is not evaluated: %s", step, reason)
+        self.reasons[step] = reason
+        if isinstance(error, BaseException):
+            _LOG.debug("step %d is not evaluated", step, exc_info=error)
+
+    def forget(self, step: int) -> None:
+        """Forget a step that is evaluated after all."""
+        self.reasons.pop(step, None)
+
+    def drop_from(self, step: int) -> None:
+        """Forget this step and later ones after training went back."""
+        for skipped in list(self.reasons):
+            if skipped >= step:
+                self.forget(skipped)
+
+    def report(self) -> None:
+        """Log how many steps were not evaluated, unless already done."""
+        steps = sorted(self.reasons)
+        if len(steps) != self._reported:
+            self._reported = len(steps)
+            named = ", ".join(map(str, steps[:_NAMED])) + (", …" if len(steps) > _NAMED else "")
+            many = "1 step was" if len(steps) == 1 else f"{len(steps)} steps were"
+            _LOG.warning("%s not evaluated: %s", many, named)
+
+
+def reason_of(error: BaseException) -> str:
+    """Returns an error as one line that is safe to show."""
+    kind = "" if isinstance(error, PfgenError) else f"{type(error).__name__}: "
+    return shortened(visible(f"{kind}{error}"), _LONGEST)
+
+
+def check_on_error(value: str) -> None:
+    """Raise `SettingsError` for unknown choices."""
+    if value not in get_args(OnError):
+        choices = ", ".join(get_args(OnError))
+        raise SettingsError(f"`on_error` must be one of {choices}, not {value!r:.60}")
+
+
+# A background thread for work that training does not need to wait for.
+
+
+# With polars' SIGINT handler installed, a wait without a timeout could not be interrupted.
+_TICK = 0.05
+
+
+class Background:
+    """Runs pieces of work in order in one thread, with at most `behind` (at least 1) of them pending.
+
+    An error is logged immediately, and raised as a `PfgenError` by the next `check`, `wait` or `close`; the
+    following pieces run regardless.
+    """
+
+    def __init__(self, behind: int) -> None:
+        self._behind = behind
+        self.closed = False
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix=THREADS)
+        self._pending: deque[Future[None]] = deque()
+        self._errors: deque[BaseException] = deque()
+
+    def submit(self, what: str, work: Callable[[], object]) -> None:
+        """Submit a piece of work, called `what` in errors, blocking until there is room; never raises."""
+        self._settle(self._behind - 1)
+        self._pending.append(self._pool.submit(_run_in_background, what, work))
+
+    def check(self) -> None:
+        """Raise the earliest pending error, if any; one per call."""
+        self._settle(len(self._pending))
+        if self._errors:
+            raise self._errors.popleft()
+
+    def wait(self) -> None:
+        """Wait until all work is done; raises the earliest pending error."""
+        self._settle(0)
+        self.check()
+
+    def close(self) -> None:
+        """Finish all work and end the thread; raises the earliest pending error. May be called twice."""
+        self.closed = True
+        self._settle(0)
+        self._pool.shutdown(wait=False)
+        self.check()
+
+    def _settle(self, most: int) -> None:
+        """Wait until at most `most` pieces are pending, and collect the errors of finished ones."""
+        while self._pending and (len(self._pending) > most or self._pending[0].done()):
+            wait([self._pending[0]], _TICK)
+            if self._pending[0].done():
+                error = self._pending.popleft().exception()
+                if error is not None:
+                    self._errors.append(error)
+
+
+def _run_in_background(what: str, work: Callable[[], object]) -> None:
+    try:
+        work()
+    except PfgenError as error:
+        _LOG.error("%s: %s", what, error)
+        raise
+    except Exception as error:
+        _LOG.exception("%s", what)
+        raise PfgenError(f"{what}: {type(error).__name__}: {error}") from error

@@ -3,35 +3,34 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
-from collections.abc import Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
 import polars as pl
 
-from pfgen_rs.errors import InputError, SettingsError, unreadable
+from pfgen_rs.errors import InputError, OutputError, SettingsError, unreadable
+from pfgen_rs.io.atomic import remove_unfinished, writing_failed
 from pfgen_rs.io.table_writer import write_parquet
 from pfgen_rs.metrics.names import PARTS
-
-__all__ = [
-    "CURVE",
-    "SCHEMA",
-    "TASK_ANSWERS",
-    "TASK_COLUMNS",
-    "Axis",
-    "Curve",
-    "plot_curve",
-    "read_curve",
-]
+from pfgen_rs.training.loggers import Entry, Logger, LoggerQueues
+from pfgen_rs.training.measure import (
+    Measured,
+    MeasuredTasks,
+    answer_table,
+    measure,
+    measure_tasks,
+    row_of,
+)
+from pfgen_rs.training.sample import TASK_ANSWERS, TASK_COLUMNS, FixedSample, TaskSample
 
 Axis = Literal["step", "tokens"]
 
 CURVE = "curve.parquet"
-TASK_COLUMNS = "llm_jp_eval/"
-"""The names of columns about tasks begin with this."""
-TASK_ANSWERS = "_answers"
-"""Those with the number of a task's outputs end with this."""
 _SAMPLE = "pfgen_rs.sample"
 _MEASURED = [name + end for name in ("score", *PARTS) for end in ("", "_low", "_high")]
 _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
@@ -175,3 +174,233 @@ def plot_curve(
     from pfgen_rs.report import plots
 
     plots.save(plots.learning_curve(curve, x=x, **look), path)
+
+
+# The record of a training run: its curve, answers, and logged metrics.
+
+
+ANSWERS = "answers"
+OUTPUTS = "task_answers"
+_LOG = logging.getLogger("pfgen_rs")
+_UNLOGGED = {"step", "questions", "answers", "question_scores"}
+
+
+class Record:
+    """The curve of one sample, its files in `folder` (`None`: in memory only), and its loggers.
+
+    `clean` turns generated text into an answer. The answers of a step are written before the curve lists the
+    step. `question_metrics`: whether loggers receive the score of each question, too. `tasks`: the tasks of
+    llm-jp-eval that are evaluated at the same steps; `clean_output` is applied to their outputs. Loggers are
+    called in threads of their own: see `LoggerQueues`. Thread-safe. Raises `OutputError` if `folder` is a
+    file, and any error of `Curve`.
+    """
+
+    def __init__(
+        self,
+        sample: FixedSample,
+        clean: Callable[[str], str],
+        folder: Path | None,
+        loggers: Sequence[Logger] = (),
+        prefix: str = "",
+        *,
+        question_metrics: bool = False,
+        tasks: TaskSample | None = None,
+        clean_output: Callable[[str], str] = str,
+    ) -> None:
+        if folder is not None and folder.exists() and not folder.is_dir():
+            raise OutputError(f"{folder}: not a directory: choose another folder for the curve")
+        if folder is not None:
+            _remove_unfinished_record(folder)
+        self.sample, self.tasks, self.folder = sample, tasks, folder
+        self._clean, self._clean_output = clean, clean_output
+        self._loggers, self._prefix = LoggerQueues(loggers), prefix
+        self._question_metrics = question_metrics
+        description, columns = sample.description, {}
+        if tasks is not None:
+            description, columns = {**description, **tasks.description}, tasks.schema
+        self._curve = Curve(description, None if folder is None else folder / CURVE, columns)
+        self._lock = threading.Lock()
+
+    @property
+    def frame(self) -> pl.DataFrame:
+        """The curve as a table."""
+        with self._lock:
+            return self._curve.frame
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The rows of the curve."""
+        with self._lock:
+            return self._curve.rows
+
+    def add(
+        self, step: int, tokens: int | None, texts: Sequence[str | None], seconds: float
+    ) -> dict[str, Any]:
+        """Score the texts generated at a step in `seconds`, write and log the results, and return the row.
+
+        `texts`: of the sample's tasks, then of those of llm-jp-eval; `None` is a task without a text. If the
+        results cannot be written, the step is not added.
+        """
+        asked = len(self.sample.tasks)
+        measured = self._measured(texts[:asked])
+        outputs = self._measured_outputs(texts[asked:])
+        table = None
+        if measured is not None and (self.folder is not None or self._loggers.want_answers):
+            table = answer_table(self.sample, measured)
+        with self._lock:
+            row = self._row(step, tokens, measured) | {"generation_seconds": seconds}
+            row |= {} if outputs is None else outputs.row
+            self._write(row, table, None if outputs is None else outputs.table)
+        self._log(row, table)
+        return row
+
+    def close(self) -> None:
+        """Wait for the loggers, for a limited time, and report what they did not receive."""
+        self._loggers.close()
+
+    @property
+    def description(self) -> dict[str, Any]:
+        """The settings that must agree for steps to be comparable, as values for JSON."""
+        return self._curve.sample
+
+    def _measured(self, texts: Sequence[str | None]) -> Measured | None:
+        """Returns the scores of the answers to the sample's tasks, `None` if there are none."""
+        answers = [None if text is None else self._clean(text) for text in texts]
+        return measure(self.sample, answers) if answers.count(None) < len(answers) else None
+
+    def _measured_outputs(self, texts: Sequence[str | None]) -> MeasuredTasks | None:
+        if self.tasks is None:
+            return None
+        outputs = [None if text is None else self._clean_output(text) for text in texts]
+        return measure_tasks(self.tasks, outputs)
+
+    def _row(self, step: int, tokens: int | None, measured: Measured | None) -> dict[str, Any]:
+        if measured is None:
+            unknown: dict[str, Any] = dict.fromkeys(SCHEMA)
+            return {**unknown, "step": step, "tokens": tokens, "questions": 0, "answers": 0}
+        return row_of(measured, step, tokens, self._curve.baseline if step else None)
+
+    def _write(
+        self, row: dict[str, Any], table: pl.DataFrame | None, outputs: pl.DataFrame | None
+    ) -> None:
+        step = row["step"]
+        for found, folder in ((table, ANSWERS), (outputs, OUTPUTS)):
+            if found is not None and self.folder is not None:
+                write_parquet(self.folder / folder / _answers_of_step(step), found)
+        self._curve.put(row)
+        try:
+            self._curve.save()
+        except Exception:
+            self._curve.remove(step)
+            raise
+
+    def drop_from(self, step: int) -> None:
+        """Drop this step and all later ones, with their answers."""
+        with self._lock:
+            dropped = self._curve.drop_from(step)
+            if dropped:
+                self._curve.save()
+                self._remove(dropped)
+
+    def set_aside(self, step: int) -> None:
+        """Drop this step and later ones of an earlier run, saving its curve and their answers in `old-N`.
+
+        N is the first free number. Logs a warning, since this may be unintended.
+        """
+        with self._lock:
+            dropped = [row["step"] for row in self._curve.rows if row["step"] >= step]
+            if self.folder is None or not dropped:
+                return
+            old = _folder_for_old_record(self.folder)
+            self._curve.save_as(old / CURVE)
+            self._curve.drop_from(step)
+            self._curve.save()
+            self._move(dropped, old)
+        _LOG.warning(_moved_record(self.folder, step, dropped, old))
+
+    def replace(self, rows: Iterable[Mapping[str, Any]], keep: Iterable[int] = ()) -> None:
+        """Replace all rows except those of the steps in `keep`, and remove the answers of dropped steps."""
+        with self._lock:
+            before = {row["step"] for row in self._curve.rows}
+            kept = [row for row in self._curve.rows if row["step"] in set(keep)]
+            self._curve.replace([*kept, *rows])
+            self._curve.save()
+            self._remove(sorted(before - {row["step"] for row in self._curve.rows}))
+
+    def check(self, sample: Mapping[str, Any], origin: str) -> None:
+        """Raise `SettingsError` if `origin` is of another sample."""
+        self._curve.check(sample, origin)
+
+    def _answers(self, steps: Iterable[int]) -> list[Path]:
+        """Returns the files of the answers at these steps; empty without a folder."""
+        if self.folder is None:
+            return []
+        names = [_answers_of_step(step) for step in steps]
+        return [self.folder / kind / name for kind in (ANSWERS, OUTPUTS) for name in names]
+
+    def _remove(self, steps: Iterable[int]) -> None:
+        for path in self._answers(steps):
+            path.unlink(missing_ok=True)
+
+    def _move(self, steps: Iterable[int], old: Path) -> None:
+        try:
+            for path in filter(Path.exists, self._answers(steps)):
+                place = old / path.parent.name
+                place.mkdir(exist_ok=True)
+                path.rename(place / path.name)
+        except OSError as error:
+            raise writing_failed(old, error) from error
+
+    def _log(self, row: Mapping[str, Any], table: pl.DataFrame | None) -> None:
+        metrics = metrics_of(row, self._prefix)
+        if self.sample.tasks:
+            metrics[f"{self._prefix}missing"] = 1 - row["answers"] / len(self.sample.tasks)
+        if self.tasks is not None:
+            answered = sum(row[name] or 0 for name in row if name.endswith(TASK_ANSWERS))
+            missing = 1 - answered / len(self.tasks.tasks)
+            metrics[f"{self._prefix}{TASK_COLUMNS}missing"] = missing
+        if self._question_metrics and row["question_scores"] is not None:
+            scores = zip(self.sample.ids, row["question_scores"], strict=True)
+            metrics |= {f"{self._prefix}questions/{q}": s for q, s in scores if s is not None}
+        self._loggers.put(Entry(row["step"], metrics, f"{self._prefix}answers", table))
+
+
+def _remove_unfinished_record(folder: Path) -> None:
+    """Remove temporary files left by a killed process."""
+    remove_unfinished(folder / CURVE)
+    for kind in (ANSWERS, OUTPUTS):
+        for path in (folder / kind).glob(".step_*.parquet.*.tmp"):
+            path.unlink(missing_ok=True)
+
+
+def _answers_of_step(step: int) -> str:
+    return f"step_{step:08d}.parquet"
+
+
+def _folder_for_old_record(place: Path) -> Path:
+    """Create the first of the folders `old-1`, `old-2`, … that does not exist."""
+    names = (place / f"old-{number}" for number in count(1))
+    folder = next(path for path in names if not path.exists())
+    try:
+        folder.mkdir()
+    except OSError as error:
+        raise writing_failed(folder, error) from error
+    return folder
+
+
+def _moved_record(folder: Path, step: int, steps: Sequence[int], old: Path) -> str:
+    many = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
+    return (
+        f"{folder} contains the curve of an earlier run, but training starts at step {step}: moved {many} "
+        f"({steps[0]} to {steps[-1]}) to {old}. To continue a curve, use load_state_dict"
+    )
+
+
+def metrics_of(row: Mapping[str, Any], prefix: str) -> dict[str, float]:
+    """Returns the metrics of a row for loggers: its non-null scores, with prefixed names."""
+    kept = {
+        name: value
+        for name, value in row.items()
+        if name not in _UNLOGGED and not name.endswith(TASK_ANSWERS)
+    }
+    return {prefix + name: value for name, value in kept.items() if value is not None}

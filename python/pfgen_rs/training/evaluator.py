@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
@@ -21,32 +21,25 @@ from pfgen_rs.generate.prompts import Mode, Task
 from pfgen_rs.io.cleaning import unicode_text, without_thoughts
 from pfgen_rs.io.closing import Closing
 from pfgen_rs.questions.examples import Example
-from pfgen_rs.training.background import Background
 from pfgen_rs.training.checks import (
+    Background,
+    CollectiveError,
+    OnError,
+    Skipped,
     check_budget,
+    check_on_error,
     check_texts,
     check_who_answers,
     checked_texts,
     count,
     functions,
+    reason_of,
     whole,
 )
-from pfgen_rs.training.curve import Axis, plot_curve
+from pfgen_rs.training.curve import Axis, Record, plot_curve
 from pfgen_rs.training.engine_answers import EngineAnswers
-from pfgen_rs.training.forks import check_polars
 from pfgen_rs.training.loggers import Logger
-from pfgen_rs.training.record import Record
-from pfgen_rs.training.sample import FixedSample, examples_of
-from pfgen_rs.training.skipped import (
-    CollectiveError,
-    OnError,
-    Skipped,
-    check_on_error,
-    reason_of,
-)
-
-if TYPE_CHECKING:
-    from pfgen_rs.training.task_sample import TaskSample
+from pfgen_rs.training.sample import FixedSample, TaskSample, examples_of
 
 __all__ = ["Generate", "StepEvaluator"]
 
@@ -110,7 +103,8 @@ class StepEvaluator(Closing):
     `skipped` has the reasons.
 
     Without `close`, the process waits at exit until everything is scored. Must not be used in processes
-    forked from the one that created it. Raises `SettingsError`, `InputError` and any error of
+    forked from the one that created it. A process forked from one that has used polars lacks its threads:
+    start it by `spawn` or `forkserver` instead. Raises `SettingsError`, `InputError` and any error of
     `load_benchmark`.
     """
 
@@ -152,7 +146,6 @@ class StepEvaluator(Closing):
         stop = _evaluated_stop(stop, parameters, mode)
         if think not in THINK:
             raise SettingsError(f"`think` must be one of {', '.join(THINK)}, not {think!r}")
-        check_polars()
         if not isinstance(benchmark, Benchmark):
             benchmark = load_benchmark(benchmark)
         self.is_main = is_main
@@ -168,8 +161,6 @@ class StepEvaluator(Closing):
         )
         self._beside: TaskSample | None = None
         if tasks:
-            from pfgen_rs.training.task_sample import TaskSample
-
             self._beside = TaskSample.of(
                 tasks,
                 n=n,

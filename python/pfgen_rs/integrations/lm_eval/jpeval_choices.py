@@ -14,7 +14,7 @@ from pfgen_rs.integrations.lm_eval.choices import (
     misplaced_choice,
 )
 from pfgen_rs.llm_jp_eval.data import TaskData, read_task
-from pfgen_rs.llm_jp_eval.predictions import check_variant
+from pfgen_rs.llm_jp_eval.metrics.samples import check_variant
 from pfgen_rs.llm_jp_eval.prompts import SHOTS
 
 __all__ = ["DATA", "JPEVAL_KEY", "JpevalChoices", "jpeval_choices"]

@@ -15,7 +15,7 @@ from pfgen_rs.io.cleaning import unicode_text
 from pfgen_rs.llm_jp_eval.catalog import find_task
 from pfgen_rs.llm_jp_eval.data import TaskData
 from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS, mean, metric, parse_float
-from pfgen_rs.llm_jp_eval.predictions import prediction
+from pfgen_rs.llm_jp_eval.metrics.samples import prediction
 from pfgen_rs.llm_jp_eval.scoring import Evaluation, standard_errors
 
 __all__ = [

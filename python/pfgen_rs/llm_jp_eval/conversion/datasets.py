@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import random
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from pfgen_rs.llm_jp_eval.catalog import SPLITS
-from pfgen_rs.llm_jp_eval.conversion.splits import (
-    Pair,
-    Splits,
-    halved,
-    with_test,
-    without_test,
-)
-from pfgen_rs.llm_jp_eval.raw.markup import Element, xml_tree
-from pfgen_rs.llm_jp_eval.raw.rawfiles import RawFile, RawFiles
-from pfgen_rs.llm_jp_eval.raw.reading import (
+from pfgen_rs.llm_jp_eval.conversion.knp import read_document
+from pfgen_rs.llm_jp_eval.conversion.published import RawFile, RawFiles, needs
+from pfgen_rs.llm_jp_eval.conversion.reading import (
+    Element,
     Place,
     json_document,
     json_lines,
     json_list,
     tsv_rows,
+    xml_tree,
 )
-from pfgen_rs.llm_jp_eval.raw.sources import needs
-from pfgen_rs.llm_jp_eval.wikipedia.knp import read_document
-from pfgen_rs.llm_jp_eval.wikipedia.tasks import WIKI_TASKS, document_samples
-
-__all__ = ["CONVERTERS", "wikipedia_splits"]
+from pfgen_rs.llm_jp_eval.conversion.wikipedia import WIKI_TASKS, document_samples
 
 _SKIPPED_ANSWERS = frozenset({"", "infelicitous", "unacceptable", "weakacceptable"})
 _JSEM_TAGS = frozenset({"problem", "p", "h", "script"})
@@ -241,3 +233,42 @@ CONVERTERS: Mapping[str, Callable[[RawFiles], Splits]] = MappingProxyType(
     }
 )
 """What makes a task's samples of its raw files, for the tasks that have raw files of their own."""
+
+
+# Shuffling and splitting as the reference does it.
+
+
+Pair = tuple[str, str]
+"""Input and output of a sample."""
+Splits = dict[str, list[Pair]]
+"""Samples of train, dev and test."""
+
+_SEED = 42
+
+
+def shuffled(samples: Sequence[Pair]) -> list[Pair]:
+    """Returns the samples in the order of CPython's `random.Random(42).shuffle`."""
+    mixed = list(samples)
+    random.Random(_SEED).shuffle(mixed)  # noqa: S311 - published files depend on it
+    return mixed
+
+
+def with_test(samples: Sequence[Pair], test: Sequence[Pair]) -> Splits:
+    """Split published training samples into train and dev; `test` keeps its order."""
+    mixed = shuffled(samples)
+    cut = int(len(mixed) * 0.9)
+    return {"train": mixed[:cut], "dev": mixed[cut:], "test": list(test)}
+
+
+def without_test(samples: Sequence[Pair]) -> Splits:
+    """Split samples that are published without a split."""
+    mixed = shuffled(samples)
+    first, second = int(len(mixed) * 0.8), int(len(mixed) * 0.9)
+    return {"train": mixed[:first], "dev": mixed[first:second], "test": mixed[second:]}
+
+
+def halved(examples: Sequence[Pair], questions: Sequence[Pair]) -> Splits:
+    """Use worked examples for train, in their order, and shuffled questions for dev and test, half each."""
+    mixed = shuffled(questions)
+    cut = int(len(mixed) / 2)
+    return {"train": list(examples), "dev": mixed[:cut], "test": mixed[cut:]}

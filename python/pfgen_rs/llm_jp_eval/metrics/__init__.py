@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 __all__ = [
     "CORRELATIONS",
-    "METRICS",
     "correlation",
     "gold_column",
     "gold_expression",
@@ -16,24 +15,23 @@ __all__ = [
     "parse_float",
     "prediction_column",
     "prediction_expression",
+    "sample_metric",
+    "sample_metrics",
 ]
 
 if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.metrics.columns import (
         gold_column,
+        gold_expression,
+        metric,
         metric_column,
+        metric_expression,
         output_metric_column,
         prediction_column,
-    )
-    from pfgen_rs.llm_jp_eval.metrics.correlations import correlation, parse_float
-    from pfgen_rs.llm_jp_eval.metrics.expressions import (
-        gold_expression,
-        metric_expression,
         prediction_expression,
     )
-    from pfgen_rs.llm_jp_eval.metrics.means import mean
-    from pfgen_rs.llm_jp_eval.metrics.names import CORRELATIONS, METRICS
-    from pfgen_rs.llm_jp_eval.metrics.values import metric
+    from pfgen_rs.llm_jp_eval.metrics.samples import CORRELATIONS, sample_metric, sample_metrics
+    from pfgen_rs.llm_jp_eval.metrics.totals import correlation, mean, parse_float
 else:
     from pfgen_rs import lazy
 
@@ -42,14 +40,15 @@ else:
         {
             "columns": (
                 "gold_column",
+                "gold_expression",
+                "metric",
                 "metric_column",
+                "metric_expression",
                 "output_metric_column",
                 "prediction_column",
+                "prediction_expression",
             ),
-            "correlations": ("correlation", "parse_float"),
-            "expressions": ("gold_expression", "metric_expression", "prediction_expression"),
-            "means": ("mean",),
-            "names": ("CORRELATIONS", "METRICS"),
-            "values": ("metric",),
+            "samples": ("CORRELATIONS", "sample_metric", "sample_metrics"),
+            "totals": ("correlation", "mean", "parse_float"),
         },
     )

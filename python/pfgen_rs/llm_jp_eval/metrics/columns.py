@@ -1,9 +1,14 @@
-"""Predictions and values of whole columns, in native code."""
+"""Values and predictions of lists, columns and polars expressions, in native code.
+
+Code points are those of the running Python, of which native code is told page by page.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any
+from unicodedata import category, normalize
 
 import numpy as np
 import polars as pl
@@ -11,16 +16,88 @@ from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError
-from pfgen_rs.llm_jp_eval import predictions
-from pfgen_rs.llm_jp_eval.metrics.code_points import code_points
-from pfgen_rs.llm_jp_eval.metrics.lists import check_column_of_texts
-from pfgen_rs.llm_jp_eval.metrics.names import check_metric
-from pfgen_rs.llm_jp_eval.metrics.samples import SAMPLE_METRICS
-
-__all__ = ["gold_column", "metric_column", "output_metric_column", "prediction_column"]
+from pfgen_rs.llm_jp_eval.metrics.samples import (
+    SampleMetric,
+    check_variant,
+    find_metric,
+    normalized_gold,
+    prediction,
+)
 
 Floats = NDArray[np.float64]
+Column = str | pl.Expr
+Page = tuple[bytes, list[tuple[int, str]], list[tuple[int, str]]]
+
 CHUNK = 1 << 17  # rows; bounds what is held beside the columns
+SIZE = 256
+WORD, SPACE, NFKC, NFKC_IN_CONTEXT, LOWER, LOWER_IN_CONTEXT = 1, 2, 4, 8, 16, 32
+"""As in `rust/jpeval/src/code_points.rs`."""
+
+_FEW = 256  # samples, for which plain Python takes less time than asking it about code points
+_SURROGATES = range(0xD8, 0xE0)  # pages; native code never meets them
+_SIGMA = "Σ"  # the only letter whose lower case depends on its neighbours
+_JAMO = range(0x1100, 0x1200)  # combine with what precedes them
+_APART = (range(0x1D400, 0x1D800), range(0x1F000, 0x20000), range(0x20000, 0x40000))
+"""Beyond the basic plane: mathematical letters, symbols such as emoji, and kanji never combine."""
+
+
+def metric(name: str, predictions: Sequence[str], golds: Sequence[str]) -> list[float]:
+    """Returns a metric's value (from 0 to 1) for each sample: `exact_match`, `char_f1`, `set_f1` or your own.
+
+    `predictions`: as `prediction` returns them. `golds`: as they stand in the files, not yet normalised. The
+    task's figure is `mean` of the values. Empty lists give an empty list.
+
+    Raises `SettingsError` for unknown names and `InputError` for lists of different lengths.
+    """
+    chosen = find_metric(name)
+    check_texts(predictions, golds)
+    wild = range(len(golds)) if len(golds) < _FEW else _rows_with_surrogates(predictions, golds)
+    values = np.empty(len(golds))
+    if len(wild) < len(golds):
+        columns = list(predictions), list(golds)
+        for texts in columns:
+            for row in wild:
+                texts[row] = ""
+        values = metric_column(name, *columns)
+    for row in wild:
+        values[row] = chosen.value(predictions[row], normalized_gold(golds[row]))
+    return list(values.tolist())
+
+
+def check_texts(predictions: Sequence[str], golds: Sequence[str]) -> None:
+    """Raises `InputError` unless both are lists of texts of the same length."""
+    for name, texts in (("predictions", predictions), ("golds", golds)):
+        if isinstance(texts, str):
+            raise InputError(f"invalid {name}: expected a list of texts, found a single text")
+        _check_types(texts, f"invalid {name}: ")
+    if len(predictions) != len(golds):
+        raise InputError(f"{len(predictions)} predictions but {len(golds)} golds")
+
+
+def _check_types(texts: Sequence[str], place: str) -> None:
+    if not set(map(type, texts)) - {str}:
+        return
+    for row, text in enumerate(texts):
+        if not isinstance(text, str):
+            kind = type(text).__name__
+            raise InputError(f"{place}expected text in row {row}, found {kind}")
+
+
+def _rows_with_surrogates(*columns: Sequence[str]) -> list[int]:
+    """Returns the rows that are not valid Unicode."""
+    return [
+        row
+        for row, texts in enumerate(zip(*columns, strict=True))
+        if not all(text.isascii() or _is_valid_unicode(text) for text in texts)
+    ]
+
+
+def _is_valid_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def prediction_column(
@@ -32,10 +109,10 @@ def prediction_column(
     `threads`: default all cores. Raises `SettingsError` for unknown variants and `InputError` where a row is
     not text (missing, a number, not valid Unicode).
     """
-    predictions.check_variant(variant)
+    check_variant(variant)
 
     def in_context(output: str) -> str:
-        return predictions.prediction(output, variant)
+        return prediction(output, variant)
 
     strip = variant == "swallow"
     return _normalized_column("prediction", outputs, in_context, True, strip, threads)
@@ -43,8 +120,7 @@ def prediction_column(
 
 def gold_column(golds: Any, *, threads: int | None = None) -> pl.Series:
     """Returns `normalized_gold` of each gold answer. `golds`, `threads`, errors: as `prediction_column`."""
-    in_context = predictions.normalized_gold
-    return _normalized_column("gold", golds, in_context, False, False, threads)
+    return _normalized_column("gold", golds, normalized_gold, False, False, threads)
 
 
 def metric_column(name: str, found: Any, golds: Any, *, threads: int | None = None) -> Floats:
@@ -54,30 +130,45 @@ def metric_column(name: str, found: Any, golds: Any, *, threads: int | None = No
     columns as `prediction_column` takes them. Raises `SettingsError` for unknown names and `InputError` for
     columns of different lengths and rows that are not text.
     """
-    check_metric(name)
-    plain = SAMPLE_METRICS[name]
+    chosen = find_metric(name)
+    if not chosen.native:
+        return _contributed_values(chosen, found, golds, threads)
 
     def in_context(text: str, gold: str) -> float:
-        return plain(text, predictions.normalized_gold(gold))
+        return chosen.value(text, normalized_gold(gold))
 
-    return _values_of_columns(name, found, golds, in_context, None, threads)
+    return _native_values(name, found, golds, in_context, None, threads)
 
 
 def output_metric_column(
     name: str, outputs: Any, golds: Any, variant: str = "upstream", *, threads: int | None = None
 ) -> Floats:
     """Returns `metric` of the predictions in raw outputs: `metric_column` of `prediction_column` at once."""
-    check_metric(name)
-    predictions.check_variant(variant)
-    plain = SAMPLE_METRICS[name]
+    chosen = find_metric(name)
+    check_variant(variant)
+    if not chosen.native:
+        found = prediction_column(outputs, variant, threads=threads)
+        return _contributed_values(chosen, found, golds, threads)
 
     def in_context(output: str, gold: str) -> float:
-        return plain(predictions.prediction(output, variant), predictions.normalized_gold(gold))
+        return chosen.value(prediction(output, variant), normalized_gold(gold))
 
-    return _values_of_columns(name, outputs, golds, in_context, variant == "swallow", threads)
+    return _native_values(name, outputs, golds, in_context, variant == "swallow", threads)
 
 
-def _values_of_columns(
+def _contributed_values(
+    chosen: SampleMetric, found: Any, golds: Any, threads: int | None
+) -> Floats:
+    _check_lengths(found, golds)
+    texts = [text for chunk in _texts(found) for text in chunk]
+    _check_types(texts, "")
+    expected = gold_column(golds, threads=threads).to_list()
+    if chosen.column is not None:
+        return np.asarray(chosen.column(texts, expected), dtype=np.float64)
+    return np.array(list(map(chosen.value, texts, expected)), dtype=np.float64)
+
+
+def _native_values(
     name: str,
     texts: Any,
     golds: Any,
@@ -85,12 +176,16 @@ def _values_of_columns(
     strip: bool | None,
     threads: int | None,
 ) -> Floats:
-    if len(texts) != len(golds):
-        raise InputError(f"{len(texts)} predictions but {len(golds)} golds")
-    pairs = zip(_chunks_of_column(texts), _chunks_of_column(golds), strict=True)
+    _check_lengths(texts, golds)
+    pairs = zip(_native_chunks(texts), _native_chunks(golds), strict=True)
     points = code_points()
     parts = [points.values(name, *pair, in_context, strip=strip, threads=threads) for pair in pairs]
     return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _check_lengths(texts: Any, golds: Any) -> None:
+    if len(texts) != len(golds):
+        raise InputError(f"{len(texts)} predictions but {len(golds)} golds")
 
 
 def _normalized_column(
@@ -104,20 +199,29 @@ def _normalized_column(
     points = code_points()
     parts = [
         pl.Series(name, points.normalized(part, in_context, cut=cut, strip=strip, threads=threads))
-        for part in _chunks_of_column(texts)
+        for part in _native_chunks(texts)
     ]
     return pl.concat(parts) if parts else pl.Series(name, [], pl.String)
 
 
-def _chunks_of_column(column: Any) -> Iterator[_native.Texts]:
+def _native_chunks(column: Any) -> Iterator[_native.Texts]:
+    return map(_native.Texts, _texts(column))
+
+
+def _texts(column: Any) -> Iterator[Any]:
+    """Yield a column in chunks, each a list or a Series. Raises `InputError` unless it is one of texts."""
     if isinstance(column, str):
         raise InputError("expected a column of texts, found a single text")
     if isinstance(column, list | tuple):
-        check_column_of_texts(column)
+        _check_types(column, "")
+        for row in _rows_with_surrogates(column):
+            raise InputError(
+                f"row {row} contains a lone surrogate, which is not valid Unicode text"
+            )
     else:
         column = _series_of_texts(column)
     for at in range(0, len(column), CHUNK):
-        yield _native.Texts(column[at : at + CHUNK])
+        yield column[at : at + CHUNK]
 
 
 def _series_of_texts(column: Any) -> pl.Series:
@@ -131,3 +235,124 @@ def _series_of_texts(column: Any) -> pl.Series:
         row = series.is_null().arg_true()[0]
         raise InputError(f"row {row} is null: every row must be text")
     return series
+
+
+def prediction_expression(
+    output: Column, variant: str = "upstream", *, threads: int | None = None
+) -> pl.Expr:
+    """Returns the `prediction` in each raw output of a column. Missing outputs stay missing.
+
+    `output`: name of a column of text, or an expression. Raises `SettingsError` for unknown variants.
+    """
+    check_variant(variant)
+
+    def of(columns: Sequence[pl.Series]) -> pl.Series:
+        return prediction_column(columns[0], variant, threads=threads)
+
+    return _expression_of_texts(of, [output], pl.String())
+
+
+def gold_expression(gold: Column, *, threads: int | None = None) -> pl.Expr:
+    """Returns `normalized_gold` of a column. Missing ones stay missing."""
+
+    def of(columns: Sequence[pl.Series]) -> pl.Series:
+        return gold_column(columns[0], threads=threads)
+
+    return _expression_of_texts(of, [gold], pl.String())
+
+
+def metric_expression(
+    name: str, prediction: Column, gold: Column, *, threads: int | None = None
+) -> pl.Expr:
+    r"""Returns `metric` of two columns as float64; missing where either is missing.
+
+    `prediction`: as `prediction_expression` gives it. `gold`: as it stands in the files. Raises
+    `SettingsError` for unknown names.
+
+    >>> frame = pl.DataFrame({"output": ["東京都。\n\n", "大阪"], "gold": ["東京都", "大阪府"]})
+    >>> value = metric_expression("char_f1", prediction_expression("output"), "gold")
+    >>> frame.select(value.alias("char_f1")).to_series().to_list()
+    [1.0, 0.8]
+    """
+    find_metric(name)
+
+    def of(columns: Sequence[pl.Series]) -> pl.Series:
+        return pl.Series(metric_column(name, *columns, threads=threads))
+
+    return _expression_of_texts(of, [prediction, gold], pl.Float64())
+
+
+def _expression_of_texts(
+    of: Callable[[Sequence[pl.Series]], pl.Series], inputs: list[Column], dtype: pl.DataType
+) -> pl.Expr:
+    def propagating_nulls(columns: Sequence[pl.Series]) -> pl.Series:
+        name = columns[0].name
+        columns = [column.cast(pl.String) for column in columns]
+        if not any(column.null_count() for column in columns):
+            return of(columns).alias(name)
+        frame = pl.DataFrame([column.alias(str(i)) for i, column in enumerate(columns)])
+        complete = frame.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
+        found = of([column.fill_null("") for column in frame]).to_frame(name)
+        return found.select(pl.when(complete).then(pl.col(name))).to_series()
+
+    return pl.map_batches(inputs, propagating_nulls, return_dtype=dtype, is_elementwise=True)
+
+
+@cache
+def code_points() -> _native.CodePoints:
+    """Returns the table of this process, which is filled as texts need it."""
+    return _native.CodePoints(page)
+
+
+def page(number: int) -> Page:
+    """Returns flags of 256 code points, and what NFKC and lower case make of those that they change.
+
+    Texts are given with the place of the code point on the page.
+    """
+    if number in _SURROGATES:
+        return bytes(SIZE), [], []
+    characters = list(map(chr, range(number * SIZE, (number + 1) * SIZE)))
+    if _is_page_of_kanji("".join(characters)):
+        return bytes([WORD]) * SIZE, [], []
+    flags, nfkc, lower = bytearray(SIZE), [], []
+    for place, character in enumerate(characters):
+        normal, small = normalize("NFKC", character), character.lower()
+        flags[place] = _flags_of(character, normal, small)
+        if flags[place] & NFKC:
+            nfkc.append((place, normal))
+        if flags[place] & LOWER:
+            lower.append((place, small))
+    return bytes(flags), nfkc, lower
+
+
+def _is_page_of_kanji(text: str) -> bool:
+    """Whether these are letters and digits that nothing changes (most pages are)."""
+    return (
+        text.isalnum()
+        and text.lower() == text == normalize("NFKC", text)
+        and not _may_combine(text[0])
+        and not _may_combine(text[-1])
+    )
+
+
+def _flags_of(character: str, normal: str, small: str) -> int:
+    flags = WORD if character.isalnum() or character == "_" else 0
+    flags |= SPACE if character.isspace() else 0
+    if _may_combine(normalize("NFKD", character)[0]):
+        flags |= NFKC_IN_CONTEXT
+    elif normal != character:
+        flags |= NFKC
+    if character == _SIGMA:
+        return flags | LOWER_IN_CONTEXT
+    return flags | (LOWER if small != character else 0)
+
+
+def _may_combine(character: str) -> bool:
+    """Whether NFKC may join it with characters before it or change their order.
+
+    Marks and jamo do; beyond the basic plane, where Unicode still adds scripts, all but a few blocks may.
+    """
+    point = ord(character)
+    if point >= 0x10000:
+        return not any(point in block for block in _APART)
+    return point in _JAMO or category(character)[0] == "M"

@@ -10,17 +10,24 @@ import numpy as np
 import polars as pl
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.llm_jp_eval.averages import split_score
+from pfgen_rs.llm_jp_eval.catalog import split_score
 from pfgen_rs.llm_jp_eval.catalog import tasks as catalog
 from pfgen_rs.llm_jp_eval.report.columns import (
     Column,
+    ColumnEstimate,
+    RunValues,
     average_column,
     category_columns,
+    estimated,
     task_columns,
 )
-from pfgen_rs.llm_jp_eval.report.estimates import ColumnEstimate, RunValues, estimated
-from pfgen_rs.llm_jp_eval.report.notes import report_notes, stated_notes
-from pfgen_rs.llm_jp_eval.report.pairs import ColumnPair, compared_columns, pair_order
+from pfgen_rs.llm_jp_eval.report.pairs import (
+    ColumnPair,
+    compared_columns,
+    pair_order,
+    report_notes,
+    stated_notes,
+)
 from pfgen_rs.llm_jp_eval.report.runs import Aligned, ReportRun, aligned
 from pfgen_rs.stats.ranks import ranges
 from pfgen_rs.stats.student import check_level

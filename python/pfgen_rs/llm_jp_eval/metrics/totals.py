@@ -1,25 +1,55 @@
-"""Correlations of predicted and gold numbers over all samples of a task (jsts)."""
+"""Figures of all samples of a task: the exactly rounded mean of values, and correlations of numbers."""
 
 from __future__ import annotations
 
 import math
 import re
+import statistics
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pfgen_rs.errors import InputError
-from pfgen_rs.llm_jp_eval.metrics.lists import check_texts
-from pfgen_rs.llm_jp_eval.metrics.names import check_correlation
-from pfgen_rs.llm_jp_eval.predictions import normalized_gold
-
-__all__ = ["correlation", "parse_float"]
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.llm_jp_eval.metrics.columns import check_texts
+from pfgen_rs.llm_jp_eval.metrics.samples import CORRELATIONS, normalized_gold
 
 Floats = NDArray[np.float64]
 
 _NO_NUMBER = -2.0
 _NEITHER_DIGIT_NOR_POINT = re.compile("[^0-9.]+")
+_FEW = 64  # values, for which `statistics.mean` is as fast
+_MANTISSA = 53
+_LOWER = 26  # bits of a mantissa that are summed apart, so that int64 has room for 2^36 values
+
+
+def mean(values: Sequence[float] | NDArray[np.float64]) -> float:
+    """Returns the mean of float64 values exactly as `statistics.mean`: computed exactly, then rounded once.
+
+    Raises `InputError` without values.
+    """
+    if not len(values):
+        raise InputError("no values: a mean needs at least one sample")
+    if len(values) <= _FEW:
+        return float(statistics.mean(map(float, values)))
+    column = np.asarray(values, dtype=np.float64)
+    if not np.isfinite(column).all():
+        return float(statistics.mean(column.tolist()))
+    total, scale = _exact_sum(column)
+    return (total << scale) / len(column) if scale >= 0 else total / (len(column) << -scale)
+
+
+def _exact_sum(column: NDArray[np.float64]) -> tuple[int, int]:
+    """Returns the sum of finite values as an integer and the power of two that it is multiplied by."""
+    fractions, exponents = np.frexp(column)
+    mantissas = np.ldexp(fractions, _MANTISSA).astype(np.int64)
+    lowest = int(exponents.min())
+    total = 0
+    for exponent in np.unique(exponents).tolist():
+        some = mantissas[exponents == exponent]
+        upper, lower = int((some >> _LOWER).sum()), int((some & ((1 << _LOWER) - 1)).sum())
+        total += ((upper << _LOWER) + lower) << (exponent - lowest)
+    return total, lowest - _MANTISSA
 
 
 def correlation(name: str, predictions: Sequence[str], golds: Sequence[str]) -> float:
@@ -32,7 +62,9 @@ def correlation(name: str, predictions: Sequence[str], golds: Sequence[str]) -> 
     Raises `SettingsError` for unknown names, `InputError` for lists of different lengths and for golds that
     are not numbers.
     """
-    check_correlation(name)
+    if name not in CORRELATIONS:
+        known = ", ".join(CORRELATIONS)
+        raise SettingsError(f"unknown correlation {name!r}: expected one of {known}")
     check_texts(predictions, golds)
     found = np.array([parse_float(text) for text in predictions], dtype=np.float64)
     expected = np.array([_gold_number(row, text) for row, text in enumerate(golds)], np.float64)

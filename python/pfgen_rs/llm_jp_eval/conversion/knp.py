@@ -5,22 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.llm_jp_eval.wikipedia.rel import Rel, rels
-
-__all__ = [
-    "DOCUMENT_BYTES",
-    "SENTENCE_CHARACTERS",
-    "BasePhrase",
-    "Document",
-    "Morpheme",
-    "Phrase",
-    "Sentence",
-    "joined",
-    "number",
-    "read_document",
-]
 
 DOCUMENT_BYTES = 1 << 20
 """The largest document that is read; the largest of the corpus has 30 kB."""
@@ -263,3 +250,42 @@ def _check_parents(what: str, units: Sequence[Phrase] | Sequence[BasePhrase]) ->
                 f" expected -1 or an index up to {len(units) - 1}"
             )
             raise InputError(problem, line=unit.line)
+
+
+# Tags of relations (`<rel …/>`) in the features of a base phrase.
+
+
+_TAG = re.compile(
+    r'<rel type="([^"]*)"(?: mode="([^"]*)")? target="([^"]*)"(?: sid="([^"]*)" id="(\d+)")?/>'
+)
+_START = "<rel "
+
+
+class Rel(NamedTuple):
+    """A tag: `id` (digits) is empty where it leads to nothing in the document."""
+
+    type: str
+    mode: str
+    target: str
+    sid: str
+    id: str
+
+
+def rels(features: str) -> Sequence[Rel]:
+    """Returns the tags in order. Raises `InputError` for one that cannot be read."""
+    if _START not in features:
+        return ()
+    found = [Rel._make(fields) for fields in _TAG.findall(features)]
+    if len(found) != features.count(_START):
+        raise InputError(
+            'a damaged tag: expected <rel type="…" target="…"/>, with mode="…" after type'
+            f' and sid="…" id="…" after target where it has them, found {_damaged_tag(features)!r}'
+        )
+    return found
+
+
+def _damaged_tag(features: str) -> str:
+    start = -1
+    while _TAG.match(features, start := features.index(_START, start + 1)):
+        pass
+    return features[start : start + _SHOWN]

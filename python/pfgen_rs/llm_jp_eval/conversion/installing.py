@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from contextlib import suppress
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, OutputError
+from pfgen_rs.io import writing_failed
 from pfgen_rs.io.counted import counted
+from pfgen_rs.io.system import put_in_place
 from pfgen_rs.llm_jp_eval.catalog import tasks
-from pfgen_rs.llm_jp_eval.conversion.placing import staged_folder
-from pfgen_rs.llm_jp_eval.places import installed_raw
-from pfgen_rs.llm_jp_eval.raw.finding import MANIFEST, find_raw
-from pfgen_rs.llm_jp_eval.raw.missing import MissingFiles, missing_files
-from pfgen_rs.llm_jp_eval.raw.rawfiles import RawFile, RawFiles, Status
-from pfgen_rs.llm_jp_eval.raw.sources import (
+from pfgen_rs.llm_jp_eval.conversion.finding import MANIFEST, find_raw
+from pfgen_rs.llm_jp_eval.conversion.published import (
     DOCUMENTED,
+    RawFile,
+    RawFiles,
     Source,
+    Status,
     is_folder,
     needs,
     published,
     published_names,
+    source_of,
     sources,
 )
-
-__all__ = ["DataSet", "Installation", "Taken", "install_raw", "raw_installation"]
+from pfgen_rs.llm_jp_eval.data import installed_raw
 
 _NOTES = {
     Status.PUBLISHED: "",
@@ -219,3 +224,131 @@ def _remove_others(folder: Path, chosen: dict[str, list[RawFile]]) -> None:
                 if path.name not in names:
                     with suppress(OSError):
                         path.unlink()
+
+
+# What is missing of a task's raw files, and where it is published.
+
+
+_LISTED = 3  # most names that are listed one by one
+_LINKED = 2  # most files whose addresses are listed rather than that of an archive
+
+
+@dataclass(frozen=True, slots=True)
+class MissingFiles:
+    """Missing raw files of a task: the reference's names, the reason, where they are published, the licence.
+
+    Names that end with "/" stand for folders. `urls`: the files, or an archive or a page with all of them.
+    """
+
+    task: str
+    names: tuple[str, ...]
+    reasons: tuple[str, ...]
+    dataset: str
+    urls: tuple[str, ...]
+    licence: str
+
+    @property
+    def summary(self) -> str:
+        """The names, or their number if there are many, and reasons."""
+        names = shown_names(self.names)
+        return f"{names} ({'; '.join(self.reasons)})" if self.reasons else names
+
+
+def missing_files(task: str, raw: RawFiles) -> MissingFiles | None:
+    """Returns what is missing of a task's raw files; None if nothing is."""
+    names = raw.missing(task)
+    if not names:
+        return None
+    source = source_of(task)
+    urls = [source.url(name) for name in names]
+    if len(set(urls)) > _LINKED:
+        urls = [source.archive]
+    reasons = tuple(raw.refused[name] for name in names if name in raw.refused)
+    return MissingFiles(
+        task, names, reasons, source.name, tuple(dict.fromkeys(urls)), source.licence
+    )
+
+
+def shown_names(names: Sequence[str]) -> str:
+    """Returns names of missing files as text, or their number if there are many."""
+    if len(names) > _LISTED:
+        return counted(len(names), "file")
+    return ", ".join(map(_shown_need, names))
+
+
+def links(missing: Sequence[MissingFiles]) -> list[str]:
+    """Returns where to download the missing files of a data set: few files, or an archive with all."""
+    urls = list(dict.fromkeys(url for each in missing for url in each.urls))
+    # Files with one name would replace each other when they are downloaded.
+    if len(urls) <= _LINKED and len({PurePosixPath(url).name for url in urls}) == len(urls):
+        return urls
+    return [source_of(missing[0].task).archive]
+
+
+def _shown_need(name: str) -> str:
+    return f"{name} ({counted(len(published_names(name)), 'file')})" if is_folder(name) else name
+
+
+# Writes the files of a conversion all at once.
+
+
+_ABANDONED = 24 * 3600.0  # seconds after which another process's temporary folder is removed
+
+
+@contextmanager
+def staged_folder(out: Path, prefix: str) -> Iterator[Path]:
+    """Yield a new temporary folder; if the block succeeds, its files take their places in `out`.
+
+    `out` is created if it does not exist, with all files at once. In an existing folder, files are replaced
+    one by one, each atomically, and others are left alone. If the block fails, nothing is changed. Raises
+    `OutputError` for folders that cannot be written.
+    """
+    temporary = None
+    try:
+        if out.exists() and not out.is_dir():
+            raise OutputError(f"{out}: not a directory")
+        beside = out if out.is_dir() else out.parent
+        beside.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(beside, prefix)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{prefix}.", suffix=".tmp", dir=beside))
+        content = temporary / "content"  # with the permissions of a new folder
+        content.mkdir()
+        yield content
+        _check_places(content, out)
+        _move_into_place(content, out)
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise writing_failed(Path(error.filename or out), error) from error
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _check_places(source: Path, target: Path) -> None:
+    """Find out before the first file is moved whether a file and a folder have the same name."""
+    if source.is_dir() != target.is_dir() and os.path.lexists(target):
+        raise OutputError(f"{target}: {'not a directory' if source.is_dir() else 'a directory'}")
+    if source.is_dir() and target.is_dir():
+        for child in source.iterdir():
+            _check_places(child, target / child.name)
+
+
+def _move_into_place(source: Path, target: Path) -> None:
+    if not (source.is_dir() and target.is_dir()):
+        try:
+            put_in_place(source, target)
+            return
+        except OSError:  # another process may have made the folder in between
+            if not (source.is_dir() and target.is_dir()):
+                raise
+    for child in sorted(source.iterdir()):
+        _move_into_place(child, target / child.name)
+
+
+def _remove_abandoned(folder: Path, prefix: str) -> None:
+    """Remove what killed processes have left."""
+    for left in folder.glob(f".{prefix}.*.tmp"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _ABANDONED:
+                shutil.rmtree(left, ignore_errors=True)

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
-from pathlib import Path
-from typing import Any
+from functools import cache, partial
+from pathlib import Path, PurePosixPath
+from typing import Any, NoReturn
 
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, InstallError, unreadable
+from pfgen_rs.install.archive import matching_members
+from pfgen_rs.io.compression import SUFFIXES, UNPACKED_LIMIT, UnpackingError, read_whole
 from pfgen_rs.io.safe_text import shortened
-from pfgen_rs.llm_jp_eval.raw import naming
-from pfgen_rs.llm_jp_eval.raw.counting import has_documented_count
-from pfgen_rs.llm_jp_eval.raw.entries import Entry, entries, file_bytes
-from pfgen_rs.llm_jp_eval.raw.rawfiles import RawFile, RawFiles, Status
-from pfgen_rs.llm_jp_eval.raw.reading import raw_text
-from pfgen_rs.llm_jp_eval.raw.sources import (
+from pfgen_rs.llm_jp_eval.conversion import published as naming
+from pfgen_rs.llm_jp_eval.conversion.published import (
     DOCUMENTED,
+    RawFile,
+    RawFiles,
+    Status,
     folder_of,
     is_folder,
     needs,
     published,
     sources,
 )
-
-__all__ = ["MANIFEST", "find_raw"]
+from pfgen_rs.llm_jp_eval.conversion.reading import has_documented_count, raw_text
 
 MANIFEST = "manifest.json"
 """A file at the top of a folder that says which of its files stand in for which raw files."""
@@ -243,3 +244,138 @@ def _is_stated(record: dict[str, Any]) -> bool:
 def _fixed_names() -> frozenset[str]:
     names = (name for source in sources().values() for name in source.files)
     return frozenset(name for name in names if not is_folder(name))
+
+
+# The files of a folder, and of the archives in it, that may be raw files.
+
+
+FILE_LIMIT = UNPACKED_LIMIT
+"""Most bytes a raw file may have, decompressed."""
+KEPT_LIMIT = 2**30
+"""Most bytes that are kept of the archives in a folder."""
+FILES_LIMIT = 200_000
+"""Most files a folder may have."""
+
+Wanted = Callable[[str, int | None], bool]
+"""Whether a file may be a raw file, by its path and its size in bytes (None if unknown)."""
+
+_COMPRESSED_LIMIT = 64 * 2**20  # of compressed files whose names do not say that they are raw files
+_ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file.
+
+    `path`: with "/", without the suffix of a compressed file; begins with the names of the folders that the
+    source lies in. `origin`: the path of the file or its archive within the source. `label`: name in errors.
+    """
+
+    path: str
+    origin: str
+    label: str
+    read: Callable[[], bytes]
+
+
+def entries(source: Path, wanted: Wanted) -> Iterator[Entry]:
+    """Yield the wanted files of a folder, an archive or a single file.
+
+    Archives (.zip, .tar, .tar.gz, .tar.xz) in folders are read as well, hidden files are not. Raises
+    `InputError` for sources that cannot be read or exceed the limits.
+    """
+    try:
+        yield from _entries_of_source(source, wanted)
+    except OSError as error:
+        raise InputError(unreadable(error), path=error.filename or source) from error
+
+
+def _entries_of_source(source: Path, wanted: Wanted) -> Iterator[Entry]:
+    above = "/".join(source.absolute().parts[1:])
+    if source.is_dir():
+        yield from _entries_of_folder(source, above, wanted)
+    elif source.is_file():
+        parent = above.rpartition("/")[0]
+        yield from _entries_of_file(source, source.name, parent, wanted, _Kept())
+    else:
+        problem = "not a regular file or folder" if source.exists() else "no such file or folder"
+        raise InputError(problem, path=source)
+
+
+def _entries_of_folder(source: Path, above: str, wanted: Wanted) -> Iterator[Entry]:
+    kept, count = _Kept(), 0
+    for folder, subfolders, names in os.walk(source, onerror=_raise_unlisted):
+        subfolders[:] = sorted(name for name in subfolders if not _is_hidden(name))
+        for name in sorted(name for name in names if not _is_hidden(name)):
+            count += 1
+            if count > FILES_LIMIT:
+                problem = f"more than {FILES_LIMIT:,} files: name the folder with the raw files"
+                raise InputError(problem, path=source)
+            path = Path(folder, name)
+            if path.is_file():
+                inner = path.relative_to(source).as_posix()
+                parent = f"{above}/{inner}".rpartition("/")[0]
+                yield from _entries_of_file(path, inner, parent, wanted, kept)
+
+
+def _raise_unlisted(error: OSError) -> NoReturn:
+    raise error
+
+
+def _entries_of_file(
+    path: Path, origin: str, parent: str, wanted: Wanted, kept: _Kept
+) -> Iterator[Entry]:
+    if path.name.lower().endswith(_ARCHIVES):
+        yield from _entries_of_archive(path, origin, parent, wanted, kept)
+        return
+    compressed = path.suffix in SUFFIXES
+    name = path.stem if compressed else path.name
+    size: int | None = path.stat().st_size
+    if compressed and (size or 0) <= _COMPRESSED_LIMIT:
+        size = None
+    logical = f"{parent}/{name}"
+    if wanted(logical, size):
+        yield Entry(logical, origin, str(path), partial(file_bytes, path))
+
+
+def _entries_of_archive(
+    path: Path, origin: str, parent: str, wanted: Wanted, kept: _Kept
+) -> Iterator[Entry]:
+    def match(name: str, size: int) -> str | None:
+        parts = PurePosixPath(name).parts
+        if any(map(_is_hidden, parts)) or not parts:
+            return None
+        return name if wanted(f"{parent}/{'/'.join(parts)}", size) else None
+
+    try:
+        for name, content in matching_members(path, match, limit=FILE_LIMIT):
+            kept.add(len(content), path)
+            logical = f"{parent}/{PurePosixPath(name)}"
+            yield Entry(logical, origin, f"{path}: {name}", partial(bytes, content))
+    except InstallError as error:
+        raise InputError(str(error).removeprefix(f"{path}: "), path=path) from error
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith(".") or name == "__MACOSX"
+
+
+def file_bytes(path: Path) -> bytes:
+    """Returns the content of a file, decompressed if it is compressed. Raises `InputError`."""
+    try:
+        return read_whole(path, FILE_LIMIT)
+    except OSError as error:
+        raise InputError(unreadable(error), path=path) from error
+    except UnpackingError as error:
+        raise InputError(str(error), path=path) from None
+
+
+class _Kept:
+    """Counts the bytes that are kept of archives."""
+
+    def __init__(self) -> None:
+        self._size = 0
+
+    def add(self, size: int, path: Path) -> None:
+        self._size += size
+        if self._size > KEPT_LIMIT:
+            raise InputError(f"more than {KEPT_LIMIT:,} bytes of raw files in archives", path=path)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.llm_jp_eval.wikipedia.knp import BasePhrase, Sentence
-from pfgen_rs.llm_jp_eval.wikipedia.rel import Rel
-from pfgen_rs.llm_jp_eval.wikipedia.targets import Targets
-
-__all__ = ["STEPS", "Entities", "Entity", "read_entities"]
+from pfgen_rs.llm_jp_eval.conversion.knp import (
+    BasePhrase,
+    Document,
+    Morpheme,
+    Rel,
+    Sentence,
+    joined,
+    number,
+)
 
 STEPS = 1_000_000
 """Pairs of entities and mentions that may be gone through for one document."""
@@ -199,3 +203,174 @@ def _unique_referent(text: str) -> str | None:
     if match is None:
         return None
     return match[1] + (match[2].translate(_NARROW).lstrip("0") or "0")
+
+
+# Where tags of relations lead to.
+
+
+class Targets:
+    """The base phrases of some sentences, found by the tags that name them."""
+
+    def __init__(self, sentences: Iterable[Sentence]) -> None:
+        self._sentences: dict[str, Sentence] = {}
+        for sentence in sentences:
+            self._sentences.setdefault(sentence.sid, sentence)
+
+    def find(self, tag: Rel, base_phrase: BasePhrase) -> BasePhrase | None:
+        """Returns where a tag of this base phrase leads to; `None` if to nothing in the sentences."""
+        if not tag.id:
+            return None
+        # A tag without the id of a sentence leads to its own one.
+        sentence = self._sentences.get(tag.sid) if tag.sid else base_phrase.sentence
+        index = number(tag.id)
+        if sentence is None or index >= len(sentence.base_phrases):
+            return None
+        return sentence.base_phrases[index]
+
+
+# wiki_coreference: phrases that mean the same.
+
+
+def coreferences(document: Document) -> str:
+    """Returns a line of mentions for each set of entities that two or more base phrases share.
+
+    Sentences in parentheses are left out. Raises `InputError` for a document with absurdly many
+    relations.
+    """
+    sentences = main_sentences(document)
+    try:
+        entities = read_entities(sentences)
+    except InputError as error:
+        raise InputError(error.problem, path=document.name, line=error.line) from None
+    groups: dict[frozenset[Entity], list[BasePhrase]] = {}
+    for sentence in sentences:
+        for base_phrase in sentence.base_phrases:
+            if found := entities.identical(base_phrase):
+                groups.setdefault(frozenset(found), []).append(base_phrase)
+    return "\n".join(
+        [" ".join(map(mention_text, group)) for group in groups.values() if len(group) > 1]
+    )
+
+
+# Texts of mentions: a base phrase and its dependents in the phrase, without function words.
+
+
+FUNCTION_WORDS = frozenset({"助詞", "特殊", "判定詞"})
+"""Parts of speech that are dropped at the ends of mentions."""
+
+
+def mention_text(base_phrase: BasePhrase) -> str:
+    """Returns the text of a base phrase as a mention.
+
+    To it belong the base phrases beside it in its phrase, those behind it and those before it, as
+    long as each depends on it, directly or indirectly.
+    """
+    units = base_phrase.sentence.base_phrases
+    start, stop = base_phrase.phrase.base_phrases[0].index, base_phrase.index + 1
+    end = base_phrase.phrase.base_phrases[-1].index + 1
+    dependents = _Dependents(base_phrase)
+    first = base_phrase.index
+    while stop < end and stop in dependents:
+        stop += 1
+    while first > start and first - 1 in dependents:
+        first -= 1
+    morphemes = [each for unit in units[first:stop] for each in unit.morphemes]
+    return trimmed_text(morphemes, FUNCTION_WORDS, FUNCTION_WORDS)
+
+
+def trimmed_text(
+    morphemes: Sequence[Morpheme], front: Collection[str], back: Collection[str]
+) -> str:
+    """Returns the text without morphemes of these parts of speech at front and back.
+
+    If none were left, returns the text of all.
+    """
+    start, stop = 0, len(morphemes)
+    while start < stop and morphemes[start].pos in front:
+        start += 1
+    while start < stop and morphemes[stop - 1].pos in back:
+        stop -= 1
+    return joined(morphemes[start:stop] if start < stop else morphemes)
+
+
+class _Dependents:
+    """The indexes of the base phrases that depend on one, found as they are asked for."""
+
+    def __init__(self, head: BasePhrase) -> None:
+        self._units = head.sentence.base_phrases
+        self._known = {head.index: True}
+
+    def __contains__(self, index: int) -> bool:
+        path = []
+        # Parents that lead back to the path do not lead to the head.
+        while index >= 0 and index not in self._known:
+            self._known[index] = False
+            path.append(index)
+            index = self._units[index].parent
+        found = index >= 0 and self._known[index]
+        if found:
+            self._known.update(dict.fromkeys(path, True))
+        return found
+
+
+# The texts that tasks show: without the parenthesised sentences, or with them where they stood.
+
+
+_PARENTHESISED = "括弧始"
+_PARENTHESES_CUT = "括弧削除"
+_PLACE = re.compile(r"(?<!\S)(\S++)(?= 括弧終:(\S++) 括弧位置:(\d+))")
+
+
+def main_sentences(document: Document) -> list[Sentence]:
+    """Returns the sentences that were not taken out of parentheses of another one."""
+    return [each for each in document.sentences if _PARENTHESISED not in each.remark]
+
+
+def text_without_parentheses(document: Document) -> str:
+    """Returns the text of the sentences that were not in parentheses."""
+    return "".join([each.text for each in main_sentences(document)])
+
+
+def text_with_parentheses(document: Document) -> str:
+    """Returns the text of all sentences, with a parenthesised one back in the one before it.
+
+    As published, just one sentence is put back: further ones from the same sentence follow it.
+    Raises `InputError` if the place of a parenthesised sentence is missing.
+    """
+    return "".join(_texts_with_parentheses(document))
+
+
+def _texts_with_parentheses(document: Document) -> Iterator[str]:
+    sentences = iter(document.sentences)
+    for sentence in sentences:
+        if _PARENTHESES_CUT not in sentence.remark:
+            yield sentence.text
+            continue
+        inner = next(sentences, None)
+        if inner is None:
+            problem = f"{_PARENTHESES_CUT!r}, but no sentence follows to put back"
+            raise InputError(problem, path=document.name, line=sentence.line)
+        yield _put_back(document, sentence, inner)
+
+
+def _put_back(document: Document, sentence: Sentence, inner: Sentence) -> str:
+    place = _place(inner.remark)
+    if place is None:
+        raise InputError(
+            f"{_PARENTHESES_CUT!r} in the sentence before, but no place to put this one back: expected"
+            " '括弧始:（ 括弧終:） 括弧位置:3' or the like in its comment",
+            path=document.name,
+            line=inner.line,
+        )
+    start, end, position = place
+    text = sentence.text
+    return text[:position] + start + inner.text + end + text[position:]
+
+
+def _place(remark: str) -> tuple[str, str, int] | None:
+    """Returns the parentheses and their position in characters, if the remark tells them."""
+    for place in _PLACE.finditer(remark):
+        start = place[1].partition(_PARENTHESISED + ":")[2]
+        if start:
+            return start, place[2], number(place[3])
+    return None

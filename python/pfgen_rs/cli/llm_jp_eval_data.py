@@ -1,0 +1,348 @@
+"""`pfgen-rs llm-jp-eval install`, `convert`, `tasks`, `prompts` and `demo`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_group
+
+from pfgen_rs.cli import llm_jp_eval, options, output
+from pfgen_rs.cli.demo_steps import DemoStep, demo_succeeds, tell
+from pfgen_rs.cli.llm_jp_eval import SampleOptions, TaskNames, listed_names
+from pfgen_rs.io.counted import counted
+from pfgen_rs.io.safe_text import visible
+
+if TYPE_CHECKING:
+    from pfgen_rs.llm_jp_eval.conversion.converting import Conversion, Converted
+    from pfgen_rs.llm_jp_eval.conversion.installing import DataSet, Installation, MissingFiles
+
+
+def install_raw_files(
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="DIR|ARCHIVE",
+            help="Folder or archive with raw files: checkouts or archives of the repositories, or the "
+            "reference's raw_files (default: only list what is missing and where it is published).",
+            show_default=False,
+        ),
+    ] = None,
+    accept_unknown: Annotated[
+        bool,
+        typer.Option(
+            "--accept-unknown",
+            help="Also install files that are not the published ones, by their paths.",
+        ),
+    ] = False,
+    output_format: options.Format = options.JsonFormat.TABLE,
+) -> None:
+    """Install raw files of the data sets for the current user, and list what is missing.
+
+    Files are recognised by their digests, whatever their names, and by their paths. Nothing is downloaded:
+    download the files that are listed as missing, and name their folder with --from. Several folders can be
+    installed one after another. Set PFGEN_RS_CACHE to install to another folder.
+
+    Example: `pfgen-rs llm-jp-eval install --from ~/Downloads/jglue`
+    """
+    from pfgen_rs.llm_jp_eval.conversion.installing import install_raw, raw_installation
+
+    with output.busy("reading raw files"):
+        found = (
+            raw_installation()
+            if source is None
+            else install_raw(source, accept_unknown=accept_unknown)
+        )
+    if output_format is options.JsonFormat.JSON:
+        output.emit_json(asdict(found) | {"folder": str(found.folder)})
+        return
+    _show_datasets(found.datasets)
+    for name, reason in found.refused.items():
+        output.warn(f"{name} is not installed: {reason}")
+    output.emit("".join(f"{visible(line)}\n" for line in _installed_lines(found, source)))
+
+
+def _installed_lines(found: Installation, source: Path | None) -> Iterator[str]:
+    if found.missing:
+        yield from missing_lines(found.missing)
+        advice = "download what is missing and run `pfgen-rs llm-jp-eval install --from FOLDER`"
+        yield advice
+    if source is None:
+        count = counted(sum(each.files for each in found.datasets), "raw file")
+        yield f"{count} in {found.folder}"
+    else:
+        count = counted(sum(each.files for each in found.taken), "raw file")
+        yield f"installed {count} in {found.folder}; next: `pfgen-rs llm-jp-eval convert`"
+
+
+def _show_datasets(datasets: Iterable[DataSet]) -> None:
+    table = output.new_table("data set", "licence", "tasks", "files", "state", numbers=("files",))
+    table.columns[0].no_wrap = table.columns[1].no_wrap = True
+    for each in datasets:
+        tasks = "wiki_*" if each.tasks[0].startswith("wiki_") else ", ".join(each.tasks)
+        cells = [each.name, each.licence, tasks, f"{each.files:,}", _state_of_data(each)]
+        table.add_row(*map(output.cell, cells))
+    output.show(table)
+
+
+def _state_of_data(dataset: DataSet) -> str:
+    if dataset.status is None:
+        return "missing"
+    return f"{dataset.missing:,} missing" if dataset.missing else dataset.status
+
+
+def missing_lines(missing: Sequence[MissingFiles]) -> Iterator[str]:
+    """Yield which raw files are missing, by data set, and where they are published."""
+    from pfgen_rs.llm_jp_eval.conversion.installing import links, shown_names
+
+    for dataset in dict.fromkeys(each.dataset for each in missing):
+        of_dataset = [each for each in missing if each.dataset == dataset]
+        names = list(dict.fromkeys(name for each in of_dataset for name in each.names))
+        yield f"{dataset} ({of_dataset[0].licence}): missing {shown_names(names)}"
+        for reason in dict.fromkeys(reason for each in of_dataset for reason in each.reasons):
+            yield f"  {reason}"
+        for url in links(of_dataset):
+            yield f"  {url}"
+
+
+def convert_raw(
+    raw: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR|ARCHIVE",
+            help="Folder or archive of raw files: the repositories side by side, archives of them, or the "
+            "reference's raw_files (default: the installed raw files).",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Folder to write evaluation/ and tuning/ to (default: where `run` looks for data).",
+            show_default=False,
+        ),
+    ] = None,
+    tasks: TaskNames = None,
+    tuning: Annotated[bool, typer.Option(help="Write tuning files as well.")] = True,
+    layout_version: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VERSION",
+            help="Write to a folder of this name in DIR, such as 1.3.0, as the reference does.",
+        ),
+    ] = None,
+    output_format: options.Format = options.JsonFormat.TABLE,
+) -> None:
+    """Convert raw files to the files of llm-jp-eval, byte for byte.
+
+    Tasks whose raw files are missing are left out and listed with the addresses of the files. Files are
+    written, and replace files of the same name, only if everything else can be converted.
+
+    For example:
+
+    - `pfgen-rs llm-jp-eval convert`
+
+    - `pfgen-rs llm-jp-eval convert --raw ~/src/jglue --tasks jsquad --out data`
+    """
+    from pfgen_rs.llm_jp_eval.conversion.converting import convert
+
+    with output.progress(*_convert_columns()) as bar:
+        shown = bar.add_task("reading raw files", total=None)
+        found = convert(
+            raw,
+            out,
+            tasks=listed_names(tasks),
+            tuning=tuning,
+            version=layout_version,
+            progress=lambda name: bar.update(shown, description=f"converting {name}"),
+        )
+    if output_format is options.JsonFormat.JSON:
+        output.emit_json(asdict(found) | {"folder": str(found.folder)})
+        return
+    _show_converted_tasks(found.tasks)
+    for note in _conversion_notes(found):
+        output.warn(note)
+    if found.missing:
+        output.warn(f"left out: {', '.join(each.task for each in found.missing)}")
+    for line in missing_lines(found.missing):
+        output.remark(line)
+    output.emit(f"wrote {counted(len(found.files), 'file')} to {found.folder}\n")
+
+
+def _convert_columns() -> Sequence[Any]:
+    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    return SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+
+
+def _show_converted_tasks(converted: Iterable[Converted]) -> None:
+    splits = ("train", "dev", "test")
+    table = output.new_table("task", *splits, "raw files", numbers=splits)
+    table.columns[0].no_wrap = True
+    for each in converted:
+        counts = [f"{each.samples[split]:,}" for split in splits]
+        table.add_row(*map(output.cell, [each.task, *counts, each.status]))
+    output.show(table)
+
+
+def _conversion_notes(found: Conversion) -> Iterable[str]:
+    meanings = {
+        "stand-in": "not comparable: some raw files only stand in for the published ones",
+        "changed": "not comparable: some raw files are not the published ones",
+        "unverified": "the digests of the published files are unknown; numbers of samples agree",
+    }
+    for status, meaning in meanings.items():
+        names = [each.task for each in found.tasks if each.status == status]
+        if names:
+            everything = len(names) == len(found.tasks) > 1
+            yield f"{'all tasks' if everything else ', '.join(names)}: {meaning}"
+
+
+def list_tasks(output_format: options.Format = options.JsonFormat.TABLE) -> None:
+    """List the tasks: data set, category, metrics, maximum number of new tokens, and licence of the data."""
+    from pfgen_rs.llm_jp_eval.catalog import tasks
+
+    found = tasks().values()
+    if output_format is options.JsonFormat.JSON:
+        output.emit_json([asdict(each) for each in found])
+        return
+    headings = ["task", "category", "metrics", "tokens", "data set", "licence"]
+    table = output.new_table(*headings, numbers=("tokens",))
+    table.columns[0].no_wrap = True
+    for each in found:
+        metrics = ", ".join(each.metrics)
+        cells = [each.name, each.category, metrics, each.output_length, each.dataset, each.licence]
+        table.add_row(*map(output.cell, cells))
+    output.show(table)
+
+
+class PromptFormat(StrEnum):
+    """Format of prompts."""
+
+    JSONL = "jsonl"
+    OPENAI_COMPLETIONS = "openai-completions"
+    OPENAI_CHAT = "openai-chat"
+
+
+@options.with_options(SampleOptions, "samples", without=("chat",))
+def write_prompts(
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="FILE|-", help="File to write, or - for stdout.")
+    ],
+    samples: SampleOptions,
+    prompt_format: Annotated[
+        PromptFormat,
+        typer.Option(
+            "--format",
+            "-f",
+            help="jsonl: id, task, split, index, prompt, max_tokens and digest; others: requests for "
+            "OpenAI's batch API and vLLM's run-batch.",
+        ),
+    ] = PromptFormat.JSONL,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", metavar="NAME", help="Model named in openai formats."),
+    ] = None,
+) -> None:
+    """Write the prompts of all samples, for inference made elsewhere; 'score' reads the outputs.
+
+    Generate greedily (temperature 0), at most max_tokens new tokens, without stop strings. Outputs are JSON
+    lines with the prompt's id and 'output', or what the batch APIs return. Keep the digest in them: 'score'
+    then tells outputs to other prompts.
+
+    Example: `pfgen-rs llm-jp-eval prompts --limit 100 --out prompts.jsonl`
+    """
+    from pfgen_rs.io import write_atomic
+    from pfgen_rs.io.json_lines import as_line
+    from pfgen_rs.llm_jp_eval.outputs import batch_line, check_format, items
+
+    check_format(prompt_format.value, model)
+    chat = prompt_format is PromptFormat.OPENAI_CHAT
+    prompts, datas = samples.prompts(), samples.datas()
+    lines = [
+        as_line(
+            item.record()
+            if prompt_format is PromptFormat.JSONL
+            else batch_line(item, model or "", chat=chat)
+        )
+        for item in items(datas, samples.limit, prompts)
+    ]
+    if out == "-":
+        output.emit(b"".join(lines).decode())
+        return
+    write_atomic(Path(out), b"".join(lines))
+    written = f"{counted(len(lines), 'prompt')} of {counted(len(datas), 'task')}"
+    output.emit(f"wrote {written} to {out}\n")
+
+
+_PROGRAM = "pfgen-rs llm-jp-eval"
+
+_MODEL_STEPS = (
+    "run smollm2 --engine openai --data data --shots 3",
+    "run smollm2 --engine openai --data data --shots 0",
+)
+"""What would make the outputs of the sample; not run."""
+
+_MADE = ("data", "prompts.jsonl", "3-shot", "0-shot")
+"""What the commands make."""
+
+_DEMO_STEPS = (
+    DemoStep("Raw files become the files of llm-jp-eval:", "convert --raw raw_files --out data"),
+    DemoStep(
+        "Prompts for inference elsewhere:", "prompts --data data --shots 3 --out prompts.jsonl"
+    ),
+    DemoStep(
+        "What a small model said to them, scored:",
+        "score outputs/3-shot.jsonl --data data --shots 3 --out 3-shot",
+    ),
+    DemoStep(
+        "Are three examples better than none?",
+        "score outputs/0-shot.jsonl --data data --shots 0 --out 0-shot",
+    ),
+    DemoStep("Both compared, sample by sample:", "report 3-shot 0-shot"),
+)
+
+
+def demo() -> None:
+    """Show the commands on the bundled sample, with recorded outputs instead of a model.
+
+    Each command is printed before its output, so that it can be tried with your own files. The texts are made
+    up to contain edge cases: the scores say nothing about models.
+
+    Example: `pfgen-rs llm-jp-eval demo`
+    """
+    from pfgen_rs.llm_jp_eval.data import sample_path
+
+    folder = sample_path()
+    tell("The sample is made up: scores on it say nothing about models.")
+    output.emit(f"\n$ cd {folder}\n")
+    tell("\nThese commands need a model; what it said is recorded in the sample:")
+    output.emit("\n" + "".join(f"# {_PROGRAM} {each}\n" for each in _MODEL_STEPS))
+    command = get_group(llm_jp_eval.app)
+    places = {path.name: folder for path in folder.iterdir()}
+    with tempfile.TemporaryDirectory(prefix="pfgen-rs-demo-") as made:
+        places |= dict.fromkeys(_MADE, Path(made))
+        succeeded = [_demo_step(command, step, places) for step in _DEMO_STEPS]
+    if not all(succeeded):
+        output.fail(output.BAD_INPUT)
+
+
+def _demo_step(command: TyperGroup, step: DemoStep, places: Mapping[str, Path]) -> bool:
+    """Run a command on files of the sample and on what the commands before it have made."""
+    tell(f"\n{step.text}")
+    output.emit(f"\n$ {_PROGRAM} {step.arguments}\n")
+    words = []
+    for word in step.arguments.split():
+        place = places.get(word.partition("/")[0])
+        words.append(word if place is None else str(place / word))
+    return demo_succeeds(command, _PROGRAM, words)

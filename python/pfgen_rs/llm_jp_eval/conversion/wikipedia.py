@@ -1,0 +1,237 @@
+"""Samples of the five tasks from the documents of a split."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate
+from pathlib import Path
+
+from pfgen_rs.llm_jp_eval.conversion.entities import (
+    FUNCTION_WORDS,
+    Targets,
+    coreferences,
+    main_sentences,
+    mention_text,
+    text_with_parentheses,
+    text_without_parentheses,
+    trimmed_text,
+)
+from pfgen_rs.llm_jp_eval.conversion.knp import (
+    NO_PARENT,
+    BasePhrase,
+    Document,
+    Morpheme,
+    Sentence,
+    read_document,
+)
+
+# wiki_ner: named entities and their kinds.
+
+
+KINDS = {
+    "ORGANIZATION": "組織名",
+    "PERSON": "人名",
+    "LOCATION": "地名",
+    "ARTIFACT": "固有物名",
+    "DATE": "日付表現",
+    "TIME": "時刻表現",
+    "MONEY": "金額表現",
+    "PERCENT": "割合表現",
+}
+"""The kinds of named entities by their categories; others (such as `OPTIONAL`) are left out."""
+
+_START = re.compile(r"<NE:([^:>]+):")
+_END = re.compile(r"(?<!\\)>")
+
+
+def named_entities(document: Document) -> str:
+    """Returns all named entities, `name（kind）`, on one line."""
+    return " ".join(
+        [item for sentence in document.sentences for item in _entities_of_sentence(sentence)]
+    )
+
+
+def named_entity(features: str) -> tuple[str, str] | None:
+    r"""Returns category and name of the last feature `<NE:CATEGORY:name>`; `\\>` stands for `>`."""
+    found = None
+    start = _START.search(features) if "<NE:" in features else None
+    while start is not None:
+        stop = _name_end(features, start.end())
+        if stop < 0:
+            break
+        found = start[1], features[start.end() : stop].replace("\\>", ">")
+        start = _START.search(features, stop + 1)
+    return found
+
+
+def _name_end(features: str, start: int) -> int:
+    """Returns where the first `>` stands that is not escaped; the last one if all are; or -1."""
+    end = _END.search(features, start)
+    return end.start() if end is not None else features.rfind(">", start)
+
+
+def _entities_of_sentence(sentence: Sentence) -> Iterator[str]:
+    for base_phrase in sentence.base_phrases:
+        found = named_entity(base_phrase.features)
+        if found is None or found[0] not in KINDS:
+            continue
+        category, name = found
+        if _is_run(name, sentence.base_phrases[: base_phrase.index + 1]):
+            yield f"{name}（{KINDS[category]}）"
+
+
+def _is_run(name: str, base_phrases: Sequence[BasePhrase]) -> bool:
+    """Whether some successive morphemes make up the name."""
+    surfaces = [each.surface for unit in base_phrases for each in unit.morphemes]
+    text = "".join(surfaces)
+    bounds = {0, *accumulate(map(len, surfaces))}
+    return bool(name) and any(
+        stop - len(name) in bounds and text.startswith(name, stop - len(name)) for stop in bounds
+    )
+
+
+# wiki_dependency: which phrase depends on which.
+
+
+def dependencies(document: Document) -> str:
+    """Returns a line `phrase -> parent` for each phrase with a parent, outside parentheses."""
+    lines = []
+    for sentence in main_sentences(document):
+        texts = [phrase.text for phrase in sentence.phrases]
+        lines += [
+            f"{text} -> {texts[phrase.parent]}"
+            for phrase, text in zip(sentence.phrases, texts, strict=True)
+            if phrase.parent != NO_PARENT
+        ]
+    return "\n".join(lines)
+
+
+# wiki_reading: the text in hiragana.
+
+
+_SPACES = (" ", "\u3000")
+_CAPITALS = re.compile(r"[A-Z]+")
+_NAMES = (
+    "えー びー しー でぃー いー えふ じー えいち あい じぇー けー える えむ えぬ"
+    " おー ぴー きゅー あーる えす てぃー ゆー ぶい だぶりゅー えっくす わい ぜっと"
+)
+_LETTERS = str.maketrans(dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", _NAMES.split(), strict=True)))
+
+
+def readings(document: Document) -> str:
+    """Returns the readings of all morphemes that are not in parentheses."""
+    return "".join(
+        [_reading(each) for sentence in main_sentences(document) for each in sentence.morphemes]
+    )
+
+
+def _reading(morpheme: Morpheme) -> str:
+    """Returns the first of the readings: nothing for `/` itself, as published."""
+    if morpheme.reading in _SPACES and morpheme.surface not in _SPACES:
+        return ""
+    reading = morpheme.reading.partition("/")[0]
+    return reading.translate(_LETTERS) if _CAPITALS.fullmatch(reading) else reading
+
+
+# wiki_pas: predicates and their arguments.
+
+
+CASES = ("ガ", "デ", "ト", "ニ", "ヘ", "ヲ", "カラ", "ガ２", "マデ", "ヨリ")
+"""The cases that are listed, in this order."""
+
+_NOTHING = "なし"
+_SHOWN_AS = {"ガ２": "ガ"}
+_BEHIND_PREDICATES = frozenset({"助詞", "特殊"})
+_WIDE = str.maketrans("0123456789", "０１２３４５６７８９")
+_KATAKANA = {code: code + 0x60 for code in range(0x3041, 0x3097)}
+
+
+def predicates(document: Document) -> str:
+    """Returns a line `predicate case：argument …` for each predicate with arguments."""
+    targets = Targets(document.sentences)
+    lines = [
+        _predicate_line(base_phrase, targets)
+        for sentence in document.sentences
+        for base_phrase in sentence.base_phrases
+        if base_phrase.rels
+    ]
+    return "\n".join(filter(None, lines))
+
+
+def _predicate_line(base_phrase: BasePhrase, targets: Targets) -> str:
+    """Returns the line of a base phrase; nothing if it has no arguments to list."""
+    arguments = "".join(_argument_texts(base_phrase, targets))
+    return _predicate_text(base_phrase) + arguments if arguments else ""
+
+
+def _predicate_text(base_phrase: BasePhrase) -> str:
+    return trimmed_text(base_phrase.phrase.morphemes, FUNCTION_WORDS, _BEHIND_PREDICATES)
+
+
+def _argument_texts(base_phrase: BasePhrase, targets: Targets) -> Iterator[str]:
+    arguments = _arguments(base_phrase, targets)
+    for case in sorted(arguments, key=CASES.index):
+        for argument, optional in arguments[case].items():
+            if not optional and argument.phrase is not base_phrase.phrase:
+                yield f" {_SHOWN_AS.get(case, case)}：{mention_text(argument)}"
+
+
+def _arguments(base_phrase: BasePhrase, targets: Targets) -> dict[str, dict[BasePhrase, bool]]:
+    """Returns the arguments of each case in the order of their tags, and whether each is optional."""
+    found: dict[str, dict[BasePhrase, bool]] = {}
+    for tag in base_phrase.rels:
+        case = _case(tag.type)
+        if case not in CASES:
+            continue
+        arguments = found.setdefault(case, {})
+        if not tag.id and tag.target == _NOTHING:
+            arguments.update(dict.fromkeys(arguments, True))
+        elif (target := targets.find(tag, base_phrase)) is not None:
+            arguments.setdefault(target, False)
+    return found
+
+
+@lru_cache(1024)
+def _case(name: str) -> str:
+    """Returns the case of a type: with full-width digits and in katakana."""
+    return name.translate(_WIDE).translate(_KATAKANA)
+
+
+_Text = Callable[[Document], str]
+
+_TASKS: dict[str, tuple[_Text, _Text]] = {
+    "wiki_reading": (text_without_parentheses, readings),
+    "wiki_ner": (text_with_parentheses, named_entities),
+    "wiki_dependency": (text_without_parentheses, dependencies),
+    "wiki_pas": (text_with_parentheses, predicates),
+    "wiki_coreference": (text_without_parentheses, coreferences),
+}
+
+WIKI_TASKS = tuple(_TASKS)
+"""The names of the tasks, in the order in which they are run."""
+
+
+def samples(documents: Iterable[tuple[str, bytes]]) -> dict[str, list[tuple[str, str]]]:
+    """Returns inputs and outputs of each of the five tasks.
+
+    `documents`: names and contents of the KNP files of a split, in any order; they are taken in the
+    order of their file names. Documents with a blank output are left out of the task. Raises
+    `InputError`, which names file and line, for content that is not in the KNP format.
+    """
+    found: dict[str, list[tuple[str, str]]] = {task: [] for task in WIKI_TASKS}
+    for name, content in sorted(documents, key=lambda document: (Path(document[0]).name, document)):
+        for task, sample in document_samples(read_document(name, content)).items():
+            found[task].append(sample)
+    return found
+
+
+def document_samples(document: Document) -> dict[str, tuple[str, str]]:
+    """Returns input and output of each task for which the document's output is not blank."""
+    found = {}
+    for task, (shown, expected) in _TASKS.items():
+        output = expected(document)
+        if output.strip():
+            found[task] = shown(document), output
+    return found

@@ -1,0 +1,368 @@
+"""Figures by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pfgen_rs.drawing.numbers import fixed
+from pfgen_rs.drawing.saving import finish
+from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, INK, MARKERS, Look, drawing
+from pfgen_rs.drawing.words import Language
+from pfgen_rs.errors import PlotError
+from pfgen_rs.llm_jp_eval.report.columns import Column
+from pfgen_rs.llm_jp_eval.report.report import Report
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from pfgen_rs.llm_jp_eval.report.columns import ColumnEstimate
+
+
+# Marks of categories that lack some of their tasks.
+
+
+def starred_name(report: Report, column: Column, look: Look) -> str:
+    """Returns the name of a column, with a star if a run's value lacks some of the tasks."""
+    return f"{look.name(column.name)}{'*' if _is_partial(report, column) else ''}"
+
+
+def star_text(report: Report, columns: Sequence[Column], look: Look) -> str:
+    """Returns what stars say; nothing if no column has one. What an average lacks is named."""
+    if not any(_is_partial(report, column) for column in columns):
+        return ""
+    lacking = {
+        name: None
+        for column in columns
+        for run in report.runs
+        for name in report.estimates[run][column.name].lacking
+        if report.estimates[run][column.name].value is not None
+    }
+    if not lacking:
+        return look.say("* some tasks were not run")
+    return look.say("* some tasks were not run; 0 in {average}: {categories}").format(
+        average=report.average, categories=", ".join(lacking)
+    )
+
+
+def _is_partial(report: Report, column: Column) -> bool:
+    return any(report.estimates[run][column.name].partial for run in report.runs)
+
+
+# The average and the categories of runs, as bars with intervals.
+
+
+MOST_BARS = 40
+"""Runs that are shown."""
+_ACROSS = 3
+
+
+def bars(
+    report: Report, *, title: str | None = None, language: Language = "en", font: str | None = None
+) -> Figure:
+    """Draw a panel for the average and one for each category, with a bar and an interval for each run.
+
+    The 40 best runs are shown; panels that no run has a value for are left out. STS is Pearson's
+    correlation, and its panel begins at -1 if one is negative. Raises `PlotError` without any value.
+    """
+    runs = report.runs[:MOST_BARS]
+    columns = [
+        column
+        for column in (*report.of_kind("average"), *report.of_kind("category"))
+        if column.metric != "spearman"
+        and any(report.estimates[run][column.name].value is not None for run in runs)
+    ]
+    if not columns:
+        raise PlotError("nothing to draw: no run has a category")
+    with drawing(language, font) as look:
+        draw = _single_run_bars if len(runs) == 1 else _bar_panels
+        figure = draw(report, runs, columns, title, look)
+        figure.supxlabel(_bars_label(report, columns, look), fontsize=10)
+        return finish(figure, _bars_description(report, runs, columns, look))
+
+
+def _single_run_bars(
+    report: Report, runs: Sequence[str], columns: Sequence[Column], title: str | None, look: Look
+) -> Figure:
+    figure = look.figure(title, "Scores by category", 6.8, 1.6 + 0.3 * len(columns))
+    axes = figure.subplots()
+    found = [report.estimates[runs[0]][column.name] for column in columns]
+    for place, (column, each) in enumerate(zip(columns, found, strict=True)):
+        _bar_with_interval(axes, place, each, _bar_colour(column))
+    labels = [starred_name(report, column, look) for column in columns]
+    axes.set_yticks(range(len(columns)), labels)
+    axes.set_ylim(len(columns) - 0.4, -0.6)
+    axes.set_xlim(_bars_start(found), 1)
+    axes.set_title(look.name(runs[0], 60), loc="left")
+    axes.grid(visible=False, axis="y")
+    return figure
+
+
+def _bar_panels(
+    report: Report, runs: Sequence[str], columns: Sequence[Column], title: str | None, look: Look
+) -> Figure:
+    across = min(_ACROSS, len(columns))
+    down = math.ceil(len(columns) / across)
+    height = 1.3 + down * (0.75 + 0.27 * len(runs))
+    figure = look.figure(title, "Scores by category", 3.2 + 2.35 * across, height)
+    panels = figure.subplots(down, across, squeeze=False, sharey=True)
+    for place, axes in enumerate(panels.flat):
+        if place < len(columns):
+            _bar_panel(axes, report, runs, columns[place], look)
+        else:
+            axes.set_visible(False)
+    panels[0, 0].set_yticks(range(len(runs)), [look.name(run, 34) for run in runs])
+    panels[0, 0].set_ylim(len(runs) - 0.4, -0.6)
+    return figure
+
+
+def _bars_label(report: Report, columns: Sequence[Column], look: Look) -> str:
+    label = look.say("Score (95 % interval)" if report.level == 0.95 else "Score")
+    told = star_text(report, columns, look)
+    return f"{label}    {told}" if told else label
+
+
+def _bar_panel(axes: Axes, report: Report, runs: Sequence[str], column: Column, look: Look) -> None:
+    found = [report.estimates[run][column.name] for run in runs]
+    for place, each in enumerate(found):
+        if each.value is not None:
+            _bar_with_interval(axes, place, each, _bar_colour(column))
+    axes.set_title(starred_name(report, column, look), loc="left", fontweight="bold")
+    axes.set_xlim(_bars_start(found), 1)
+    axes.grid(visible=False, axis="y")
+
+
+def _bar_colour(column: Column) -> str:
+    return COLOURS[1] if column.kind == "average" else COLOURS[0]
+
+
+def _bars_start(found: Sequence[ColumnEstimate]) -> float:
+    lowest = [min(each.value, each.low or 0.0) for each in found if each.value is not None]
+    return -1.0 if min(lowest) < 0 else 0.0
+
+
+def _bar_with_interval(axes: Axes, place: int, found: ColumnEstimate, colour: str) -> None:
+    value = found.value or 0.0
+    axes.barh(place, value, 0.66, color=colour, alpha=0.55)
+    if found.low is None or found.high is None:
+        return
+    reach: Any = [[max(value - found.low, 0.0)], [max(found.high - value, 0.0)]]
+    axes.errorbar([value], [place], xerr=reach, color=INK, capsize=2, linewidth=1.2)
+
+
+def _bars_description(
+    report: Report, runs: Sequence[str], columns: Sequence[Column], look: Look
+) -> str:
+    told = []
+    for run in runs:
+        values = []
+        for column in columns:
+            found = report.estimates[run][column.name]
+            if found.value is None:
+                continue
+            bounds = "" if found.low is None else f" [{found.low:.3f}, {found.high:.3f}]"
+            values.append(f"{look.name(column.name)} {found.value:.3f}{bounds}")
+        told.append(f"{look.name(run)}: {', '.join(values)}")
+    return "; ".join(told)
+
+
+# Categories of runs on a radar chart.
+
+
+_MOST = 14  # runs whose lines can be followed
+_FEWEST_AXES = 3
+_FILLED = 3  # runs up to which areas are filled
+
+
+def radar(
+    report: Report, *, title: str | None = None, language: Language = "en", font: str | None = None
+) -> Figure:
+    """Draw the categories of runs as axes around a centre, from 0 to 1; STS is Pearson's correlation.
+
+    Categories that no run has are left out; a line is open where its run lacks one. Correlations below 0 are
+    drawn at 0. Raises `PlotError` for more than 14 runs and for fewer than three categories.
+    """
+    columns = _radar_columns(report)
+    if len(report.runs) > _MOST:
+        raise PlotError(
+            f"too many runs for one radar chart: {len(report.runs)}, at most {_MOST} (bars and tasks show "
+            "more)"
+        )
+    if len(columns) < _FEWEST_AXES:
+        raise PlotError(
+            f"a radar chart needs at least {_FEWEST_AXES} categories, found {len(columns)}: draw bars instead"
+        )
+    with drawing(language, font) as look:
+        figure = look.figure(title, "Scores by category", 7.4, 6.4 + 0.24 * len(report.runs))
+        axes: Any = figure.add_subplot(projection="polar")
+        _radar_grid(axes, columns, report, look)
+        for place, run in enumerate(report.runs):
+            _radar_line(
+                axes,
+                place,
+                _radar_values(report, run, columns),
+                look.name(run, 60),
+                len(report.runs),
+            )
+        across = 1 if max(map(len, report.runs)) > 28 else 2
+        legend = figure.legend(loc="outside lower center", ncols=min(across, len(report.runs)))
+        if told := star_text(report, columns, look):
+            legend.set_title(told)
+            legend.get_title().set_fontsize(9)
+        return finish(figure, _radar_description(report, columns, look))
+
+
+def _radar_columns(report: Report) -> list[Column]:
+    return [
+        column
+        for column in report.of_kind("category")
+        if column.metric != "spearman"
+        and any(report.estimates[run][column.name].value is not None for run in report.runs)
+    ]
+
+
+def _radar_values(report: Report, run: str, columns: Sequence[Column]) -> list[float]:
+    found = [report.estimates[run][column.name].value for column in columns]
+    return [math.nan if value is None else max(value, 0.0) for value in found]
+
+
+def _radar_grid(axes: Any, columns: Sequence[Column], report: Report, look: Look) -> None:
+    axes.set_theta_offset(math.pi / 2)
+    axes.set_theta_direction(-1)
+    labels = [starred_name(report, column, look) for column in columns]
+    axes.set_xticks(_radar_angles(len(columns)), labels, fontsize=11)
+    axes.tick_params(axis="x", pad=8)
+    axes.set_ylim(0, 1)
+    axes.set_yticks([0.2, 0.4, 0.6, 0.8, 1.0], ["0.2", "0.4", "0.6", "0.8", "1.0"], color=GREY)
+    axes.set_rlabel_position(180 / len(columns))
+
+
+def _radar_angles(number: int) -> list[float]:
+    return [2 * math.pi * place / number for place in range(number)]
+
+
+def _radar_line(axes: Any, place: int, values: Sequence[float], label: str, runs: int) -> None:
+    angles = _radar_angles(len(values))
+    colour = COLOURS[place % len(COLOURS)]
+    around = [*angles, angles[0]], [*values, values[0]]
+    axes.plot(
+        *around,
+        color=colour,
+        linestyle=DASHES[place // len(COLOURS) % len(DASHES)],
+        marker=MARKERS[place % len(MARKERS)],
+        markersize=4.5,
+        linewidth=1.8,
+        label=label,
+        clip_on=False,
+        zorder=3,
+    )
+    if runs <= _FILLED and not any(map(math.isnan, values)):
+        axes.fill(*around, color=colour, alpha=0.08, linewidth=0)
+
+
+def _radar_description(report: Report, columns: Sequence[Column], look: Look) -> str:
+    told = []
+    for run in report.runs:
+        found = [
+            (look.name(column.name), report.estimates[run][column.name].value) for column in columns
+        ]
+        values = ", ".join(f"{name} {value:.3f}" for name, value in found if value is not None)
+        told.append(f"{look.name(run)}: {values}")
+    return "; ".join(told)
+
+
+# Scores of runs by task, as a heat map.
+
+
+MOST_ROWS = 60
+"""Runs on a map."""
+
+
+def task_map(
+    report: Report, *, title: str | None = None, language: Language = "en", font: str | None = None
+) -> Figure:
+    """Draw the score of each run in each task, in the order of the categories, the average first.
+
+    jsts is Pearson's correlation. The 60 best runs are shown. Raises `PlotError` if there is nothing to draw.
+    """
+    runs = report.runs[:MOST_ROWS]
+    columns = [c for c in report.of_kind("task") if c.metric != "spearman"]
+    if not columns:
+        raise PlotError("nothing to draw: no run has a task")
+    [average] = report.of_kind("average")
+    if any(report.estimates[run][average.name].value is not None for run in runs):
+        columns = [average, *columns]
+    with drawing(language, font) as look:
+        width, height = 3.9 + 0.5 * len(columns), 2.2 + 0.25 * len(runs)
+        figure = look.figure(title, "Scores by task", width, height)
+        axes = figure.subplots()
+        _task_cells(figure, axes, report, runs, columns, look)
+        labels = [_task_label(report, column, look) for column in columns]
+        axes.set_xticks(range(len(columns)), labels, rotation=40, ha="left", rotation_mode="anchor")
+        axes.set_yticks(range(len(runs)), [look.name(run, 36) for run in runs])
+        for place, (one, other) in enumerate(pairwise(columns)):
+            if _home_of_column(one) != _home_of_column(other):
+                axes.axvline(place + 0.5, color="white", linewidth=3)
+        if told := star_text(report, columns, look):
+            figure.supxlabel(told, fontsize=9)
+        return finish(figure, f"{look.say('Runs')}: {len(runs)} / {len(report.runs)}")
+
+
+def _task_label(report: Report, column: Column, look: Look) -> str:
+    return column.parts[0].task if column.is_correlation else starred_name(report, column, look)
+
+
+def _home_of_column(column: Column) -> str:
+    return column.name if column.kind == "average" else column.parts[0].category
+
+
+def _task_cells(
+    figure: Figure,
+    axes: Axes,
+    report: Report,
+    runs: Sequence[str],
+    columns: Sequence[Column],
+    look: Look,
+) -> None:
+    found = [[report.estimates[run][column.name].value for column in columns] for run in runs]
+    values = np.array([[math.nan if v is None else v for v in row] for row in found])
+    image: Any = axes.imshow(values, cmap="cividis", vmin=0, vmax=1, aspect="auto")
+    for row, column in zip(*np.nonzero(np.isfinite(values)), strict=True):
+        value = values[row, column]
+        axes.text(
+            column,
+            row,
+            fixed(value, 2),
+            ha="center",
+            va="center_baseline",
+            fontsize=7.5,
+            color="white" if value < 0.5 else INK,
+        )
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+    bar = figure.colorbar(image, ax=axes, shrink=0.7, aspect=25, pad=0.01)
+    bar.set_label(look.say("Score"))
+    bar.outline.set_visible(False)
+
+
+KINDS: Mapping[str, Callable[..., Figure]] = MappingProxyType(
+    {"radar": radar, "bars": bars, "tasks": task_map}
+)
+"""Figures by name."""
+MOST_RUNS: Mapping[str, int] = MappingProxyType({"bars": MOST_BARS, "tasks": MOST_ROWS})
+"""Number of runs that a figure shows, the best ones, where it leaves others out."""
+
+
+def draw(kind: str, report: Report, **look: Any) -> Figure:
+    """Draw a figure of `KINDS`; `look`: `title`, `language` and `font`. Raises `PlotError`."""
+    if kind not in KINDS:
+        raise PlotError(f"unknown figure {kind!r}: expected one of {', '.join(KINDS)}")
+    return KINDS[kind](report, **look)
