@@ -333,7 +333,7 @@ def test_a_budget_is_never_passed(tmp_path: Path) -> None:
 
 
 def test_a_budget_needs_a_limit_on_the_output() -> None:
-    from pfgen_rs.judge.judge import Judge
+    from pfgen_rs.judge.requests import Judge
 
     with pytest.raises(SettingsError, match="max_tokens"):
         Budget(1.0, Prices(1, 1), Judge("openai-api", "judge"), token_counter("x", "characters"))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pfgen_rs.judge.formats.imported import read_folder, write_folder
 
 from fault_server import Asked, FaultServer, Handler
 from helpers import pfgen
@@ -17,7 +18,6 @@ from pfgen_rs.errors import PfgenError
 from pfgen_rs.judge import VerdictFolder
 from pfgen_rs.judge.compare import compare
 from pfgen_rs.judge.formats import Imported, read_format, write_format
-from pfgen_rs.judge.formats.folders import read_folder, write_folder
 from pfgen_rs.judge.pages import write_verdict_page
 from pfgen_rs.judge.pairs import Pair, write_pairs
 from pfgen_rs.judge.prompts import find_prompt

@@ -6,14 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
+from pfgen_rs.judge.formats.imported import read_folder, write_folder
 
 from helpers import pfgen
 from pfgen_rs.cli.judge_convert import ExportName, ImportName
 from pfgen_rs.errors import InputError, OutputError
 from pfgen_rs.judge.formats import FORMATS, Imported, read_format, write_format
-from pfgen_rs.judge.formats.folders import read_folder, write_folder
-from pfgen_rs.judge.letters import Letter
 from pfgen_rs.judge.sample import sample_path
+from pfgen_rs.judge.tokens import Letter
 from pfgen_rs.judge.verdict_folder import VerdictFolder
 
 CAREFUL = sample_path() / "verdicts" / "careful"

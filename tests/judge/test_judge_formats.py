@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pfgen_rs.judge.formats.prometheus import read_rubric
 
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.judge import Verdict, decide
@@ -27,7 +28,6 @@ from pfgen_rs.judge.formats import (
     write_format,
 )
 from pfgen_rs.judge.formats.arena_hard import wins_of_level
-from pfgen_rs.judge.formats.prometheus import read_rubric
 
 Records = list[dict[str, Any]]
 Reader = Callable[[Records], Imported]

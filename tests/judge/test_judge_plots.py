@@ -17,9 +17,8 @@ from helpers import pfgen
 from pfgen_rs import errors, load_benchmark, score_runs
 from pfgen_rs.judge import agree, plots, rank
 from pfgen_rs.judge.against_scores import run_correlation
-from pfgen_rs.judge.agreement.calibration import Calibration, calibration
-from pfgen_rs.judge.agreement.intervals import share_of
-from pfgen_rs.judge.agreement.matrix import UNDECIDED, agreements
+from pfgen_rs.judge.agreement.intervals import Calibration, calibration, share_of
+from pfgen_rs.judge.agreement.kappa import UNDECIDED, agreements
 from pfgen_rs.judge.grading import mean_ratings, read_ratings
 from pfgen_rs.judge.pairs import read_humans
 from pfgen_rs.judge.plots.kinds import JudgeWish, draw

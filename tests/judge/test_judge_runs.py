@@ -20,8 +20,7 @@ from pfgen_rs import load_benchmark, sample_runs, score_runs
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.judge.against_scores import agreement_by_margin, run_correlation, scored_pairs
 from pfgen_rs.judge.grading import mean_ratings, read_ratings
-from pfgen_rs.judge.pairs import Pair, read_pairs
-from pfgen_rs.judge.run_pairs import pairs_of_runs, references_of
+from pfgen_rs.judge.pairs import Pair, pairs_of_runs, read_pairs, references_of
 from pfgen_rs.judge.sample import sample_path
 from pfgen_rs.runs.naming import named_results
 

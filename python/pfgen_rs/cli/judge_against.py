@@ -112,7 +112,7 @@ def _correlation_of_runs(
     """Returns the correlation, and how many answers lack a rating and ratings an answer."""
     from pfgen_rs.judge.against_scores import run_correlation
     from pfgen_rs.judge.grading import mean_ratings, ratings_of_runs
-    from pfgen_rs.judge.run_pairs import references_of
+    from pfgen_rs.judge.pairs import references_of
     from pfgen_rs.runs.naming import named_results
 
     if not runs:

@@ -42,12 +42,6 @@ def agree(
             "--allow-missing", help="Raters may lack pairs: Krippendorff's α instead of Fleiss' κ."
         ),
     ] = False,
-    families: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Your own table of model families (TOML), for self-preference."
-        ),
-    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -72,11 +66,10 @@ def agree(
 
     Example: `pfgen-rs judge agree verdicts --humans humans.jsonl`
     """
-    from pfgen_rs.judge.agreement.agreed import agree as agreed
-    from pfgen_rs.judge.agreement.between import compare_judges
-    from pfgen_rs.judge.agreement.families import read_families
+    from pfgen_rs.judge.agreement.agree import agree as agreed
+    from pfgen_rs.judge.agreement.agree import compare_judges
+    from pfgen_rs.judge.decision_columns import write_tables
     from pfgen_rs.judge.pairs import read_humans
-    from pfgen_rs.judge.tables import write_tables
     from pfgen_rs.judge.verdict_folder import VerdictFolder, distinct_judge_names
 
     if len(verdicts) > 2 or (len(verdicts) == 2 and humans is None):
@@ -88,14 +81,12 @@ def agree(
     frames = [frame for frame, _ in read]
     known = {pair for frame in frames for pair in frame["pair"]}
     people = None if humans is None else read_humans(humans, known)
-    table = None if families is None else read_families(families)
     found = [
         agreed(
             frame,
             _humans_of_pairs(people, frame),
             rule=by.value,
             judge=folder.judge_model,
-            families=table,
             allow_missing=allow_missing,
             level=level,
             resamples=resamples,

@@ -12,8 +12,7 @@ from pfgen_rs.io.counted import counted
 from pfgen_rs.stats.permutation import permutations_text, resolution_text, shown_p
 
 if TYPE_CHECKING:
-    from pfgen_rs.judge.agreement.between import JudgeComparison
-    from pfgen_rs.judge.agreement.result import Agreement
+    from pfgen_rs.judge.agreement.agree import Agreement, JudgeComparison
 
 __all__ = ["percent", "range_text", "show_agreement", "show_comparison"]
 

@@ -116,7 +116,7 @@ def compare(
 
 
 def _pairs_with_criteria(path: Path, criteria: Path | None) -> list[Pair]:
-    from pfgen_rs.judge.criteria import criteria_file, pairs_with_criteria
+    from pfgen_rs.judge.compare import criteria_file, pairs_with_criteria
     from pfgen_rs.judge.pairs import read_pairs
 
     found = read_pairs(path)

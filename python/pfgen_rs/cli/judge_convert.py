@@ -66,7 +66,7 @@ def import_verdicts(
 
     Example: `pfgen-rs judge import pairwise-gpt-4/ question.jsonl --from vicuna-qa --out verdicts`
     """
-    from pfgen_rs.judge.formats.folders import HUMANS, write_folder
+    from pfgen_rs.judge.formats.imported import HUMANS, write_folder
     from pfgen_rs.judge.formats.registry import read_format
 
     found = read_format(files, source.value if source else None).of_judge(judge)
@@ -96,7 +96,7 @@ def export_verdicts(
 
     Example: `pfgen-rs judge export verdicts --to alpaca-eval --out annotations.json`
     """
-    from pfgen_rs.judge.formats.folders import read_folder
+    from pfgen_rs.judge.formats.imported import read_folder
     from pfgen_rs.judge.formats.registry import write_format
 
     found = read_folder(verdicts)

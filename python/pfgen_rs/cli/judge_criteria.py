@@ -35,7 +35,7 @@ def criteria(
 
     Example: `pfgen-rs judge criteria pairs.jsonl --engine openai --model gpt-4o`
     """
-    from pfgen_rs.judge.criteria import (
+    from pfgen_rs.judge.compare import (
         criteria_file,
         criteria_requests,
         make_criteria,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-    from pfgen_rs.judge.binding import Coverage
+    from pfgen_rs.judge.requests import Coverage
     from pfgen_rs.judge.verdict_folder import VerdictFolder
 
 __all__ = ["RuleName", "decide", "read_decisions"]
@@ -70,7 +70,7 @@ def decide(
 
     Example: `pfgen-rs judge decide verdicts --by probability`
     """
-    from pfgen_rs.judge.tables import decision_counts, decision_rows, write_frame
+    from pfgen_rs.judge.decision_columns import decision_counts, decision_rows, write_frame
     from pfgen_rs.judge.verdict_folder import VerdictFolder, doubtful_share
 
     folder = VerdictFolder(verdicts)

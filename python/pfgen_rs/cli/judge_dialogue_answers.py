@@ -67,9 +67,9 @@ def answer(
         answer_journal,
         answer_requests,
         poor_answers,
+        read_items,
     )
     from pfgen_rs.judge.dialogues.answering import answer as answered
-    from pfgen_rs.judge.dialogues.items import read_items
     from pfgen_rs.judge.prompts import Prompt
 
     items, _ = read_items(

@@ -25,7 +25,7 @@ from pfgen_rs.cli.judge_options import (
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
-    from pfgen_rs.judge.dialogues.items import Item
+    from pfgen_rs.judge.dialogues.answering import Item
     from pfgen_rs.judge.dialogues.mt_bench import ModelAnswers
     from pfgen_rs.judge.dialogues.records import Dialogue
 
@@ -104,15 +104,10 @@ def grade(
     - `pfgen-rs judge dialogues grade question.jsonl --answers model_answer/a.jsonl --references gpt-4.jsonl
     --prompts judge_prompts.jsonl --prompt single-v1 --engine openai --model gpt-4o --out g`
     """
-    from pfgen_rs.judge.dialogues.grading import (
-        find_grading_prompts,
-        grade_answers,
-        grade_journal,
-        grade_requests,
-        model_scores,
-        stale_grades,
-    )
-    from pfgen_rs.judge.dialogues.items import read_items, with_references
+    from pfgen_rs.judge.dialogues.answering import read_items, with_references
+    from pfgen_rs.judge.dialogues.grading import find_grading_prompts, grade_answers, grade_requests
+    from pfgen_rs.judge.dialogues.grades import grade_journal
+    from pfgen_rs.judge.dialogues.grades import model_scores, stale_grades
     from pfgen_rs.judge.dialogues.mt_bench import read_answers
     from pfgen_rs.judge.dialogues.report import model_table
 
@@ -161,8 +156,7 @@ def grade(
 def _answers_to_grade(
     paths: Sequence[Path] | None, items: Sequence[Item], dialogues: Sequence[Dialogue]
 ) -> list[ModelAnswers]:
-    from pfgen_rs.judge.dialogues.answering import read_model_answers
-    from pfgen_rs.judge.dialogues.items import record_answers
+    from pfgen_rs.judge.dialogues.answering import read_model_answers, record_answers
 
     if paths:
         return [found for path in paths for found in read_model_answers(path, items)]

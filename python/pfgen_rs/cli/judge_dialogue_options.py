@@ -11,8 +11,8 @@ import typer
 from pfgen_rs.cli import output
 
 if TYPE_CHECKING:
-    from pfgen_rs.judge.dialogues.fields import Fields
     from pfgen_rs.judge.dialogues.layout import Grid
+    from pfgen_rs.judge.dialogues.records import Fields
 
 __all__ = [
     "FieldsFile",
@@ -61,7 +61,7 @@ class TurnsName(StrEnum):
 
 def read_dialogue_fields(path: Path | None) -> Fields | None:
     """Returns the names of fields in a file, if there is one."""
-    from pfgen_rs.judge.dialogues.fields import read_fields
+    from pfgen_rs.judge.dialogues.records import read_fields
 
     return None if path is None else read_fields(path)
 

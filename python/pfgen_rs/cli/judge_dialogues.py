@@ -82,7 +82,7 @@ def light(
     """
     from pfgen_rs.io import write_atomic
     from pfgen_rs.io.patterns import refuse_overwriting
-    from pfgen_rs.judge.dialogues.light import light_version
+    from pfgen_rs.judge.dialogues.tables import light_version
 
     refuse_overwriting(out, [str(data)])
     dialogues = _read_dialogue_file(data, fields)

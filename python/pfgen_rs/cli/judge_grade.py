@@ -80,7 +80,7 @@ def grade(
         ratings_of_runs,
     )
     from pfgen_rs.judge.grading import grade as graded
-    from pfgen_rs.judge.run_pairs import references_of
+    from pfgen_rs.judge.pairs import references_of
     from pfgen_rs.runs.naming import named_results
 
     results = named_results(scoring.score_with(runs, benchmark))

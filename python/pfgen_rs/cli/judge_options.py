@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pfgen_rs.generate.asking.ask import AskingProgress
     from pfgen_rs.generate.asking.costs import Budget
     from pfgen_rs.generate.engines import Engine
-    from pfgen_rs.judge.judge import Judge
     from pfgen_rs.judge.prompts import Kind, Prompt
+    from pfgen_rs.judge.requests import Judge
 
 __all__ = [
     "AskOptions",
@@ -86,7 +86,7 @@ class AskOptions(EngineOptions):
     def judge(self, prompt: Prompt, *, brief: bool) -> Judge:
         """Returns the judge; `brief`: whether the prompt asks for a letter or a number only."""
         from pfgen_rs.generate.engines.factory import recorded_name
-        from pfgen_rs.judge.judge import Judge
+        from pfgen_rs.judge.requests import Judge
 
         limit = prompt.max_tokens or (_SHORT if brief else _LONG)
         return Judge(
@@ -138,7 +138,7 @@ class RetryOptions(AskOptions):
         """Returns the judge as it asks in a folder, again about what is invalid there if that is wished."""
         from pfgen_rs.generate.asking import Retry
         from pfgen_rs.io.run_files import CONFIG
-        from pfgen_rs.judge.verdict_folder import folder_config
+        from pfgen_rs.judge.requests import folder_config
 
         if not self.retry_invalid or not (folder / CONFIG).exists():
             return judge

@@ -48,8 +48,7 @@ def pairs(
 
     Example: `pfgen-rs judge pairs runs/a runs/b -b pfgen-bench --out pairs.jsonl`
     """
-    from pfgen_rs.judge.pairs import write_pairs
-    from pfgen_rs.judge.run_pairs import pairs_of_runs, references_of
+    from pfgen_rs.judge.pairs import pairs_of_runs, references_of, write_pairs
     from pfgen_rs.runs.naming import named_results
 
     results = named_results(reading.score(runs, options.load(benchmark, None)))

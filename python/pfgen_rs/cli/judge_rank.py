@@ -57,7 +57,7 @@ def rank(
     Example: `pfgen-rs judge rank verdicts`
     """
     from pfgen_rs.judge.agreement.ranking import rank as ranked
-    from pfgen_rs.judge.tables import write_tables
+    from pfgen_rs.judge.decision_columns import write_tables
     from pfgen_rs.judge.verdict_folder import VerdictFolder
 
     folder = VerdictFolder(verdicts)

@@ -15,28 +15,23 @@ from pfgen_rs.drawing.style import NEEDED, available
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import OutputError, PlotError
 from pfgen_rs.judge.against_scores import run_correlation
-from pfgen_rs.judge.agreement.agreed import check_rule
-from pfgen_rs.judge.agreement.calibration import Calibration, calibration
-from pfgen_rs.judge.agreement.codes import NONE, Codes, column_codes
-from pfgen_rs.judge.agreement.judged import judged, winner_probabilities
-from pfgen_rs.judge.agreement.matrix import UNDECIDED, agreements
-from pfgen_rs.judge.agreement.position import position_bias_of_codes
+from pfgen_rs.judge.agreement.counts import judged, winner_probabilities
+from pfgen_rs.judge.agreement.intervals import Calibration, calibration, position_bias_of_codes
+from pfgen_rs.judge.agreement.kappa import UNDECIDED, agreements
 from pfgen_rs.judge.agreement.ranking import rank
-from pfgen_rs.judge.decisions import Rule
+from pfgen_rs.judge.decision_columns import NONE, Codes, column_codes
+from pfgen_rs.judge.decisions import Rule, check_rule
 from pfgen_rs.judge.grading import mean_ratings, ratings_of_runs
-from pfgen_rs.judge.pairs import read_humans
+from pfgen_rs.judge.pairs import read_humans, references_of
 from pfgen_rs.judge.plots.matrix import agreement_matrix
 from pfgen_rs.judge.plots.position import position_bars
 from pfgen_rs.judge.plots.ranks import ranks
 from pfgen_rs.judge.plots.reliability import reliability
 from pfgen_rs.judge.plots.scores import rating_scores
-from pfgen_rs.judge.run_pairs import references_of
 from pfgen_rs.judge.verdict_folder import VerdictFolder, check_same_pairs, distinct_judge_names
 from pfgen_rs.report.plots.inputs import Score
 from pfgen_rs.report.plots.kinds import Drawn
 from pfgen_rs.runs.naming import named_results
-
-__all__ = ["KINDS", "JudgeWish", "draw"]
 
 _LEVEL = 0.95
 

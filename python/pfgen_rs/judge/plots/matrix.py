@@ -17,8 +17,6 @@ from pfgen_rs.errors import PlotError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["agreement_matrix"]
-
 _HEADINGS = {"kappa": "Cohen's κ", "share": "Share of equal verdicts"}
 _MOST = 40  # judges and raters
 

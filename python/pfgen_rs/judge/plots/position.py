@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from pfgen_rs.judge.agreement.intervals import Share
 
-__all__ = ["position_bars"]
-
 _MOST = 60  # judges that are shown
 
 
@@ -31,7 +29,7 @@ def position_bars(
     """Draw for each judge which answer wins in pairs that flip: the one shown first or the one shown second.
 
     `judges`: by name, the share of flipping pairs that the first answer wins in both orders
-    (`pfgen_rs.judge.agreement.position`), drawn with its exact interval. Without position bias it is 1/2.
+    (`pfgen_rs.judge.agreement.intervals`), drawn with its exact interval. Without position bias it is 1/2.
     Raises `PlotError` if no pair flips.
     """
     from matplotlib.patches import Patch

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["ranks"]
-
 _MOST = 100  # models that are shown
 _HEADINGS = {
     "strength": "Bradley–Terry strength (log-odds)",

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["rating_scores"]
-
 _PANEL, _LINE, _COLUMNS = 5.0, 0.165, 2
 Bounds = tuple[float | None, float | None]
 
