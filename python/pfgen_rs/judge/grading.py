@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.generate.asking import Asked, Journal, Request, ask
 from pfgen_rs.generate.asking.ask import AskingProgress
 from pfgen_rs.generate.asking.costs import Budget
@@ -336,3 +336,11 @@ def mean_ratings(ratings: pl.DataFrame) -> pl.DataFrame:
     return means.join(errors, on="model", maintain_order="left").select(
         "model", "ratings", "invalid", "mean", "se", "expected"
     )
+
+
+def read_rubric(path: str | os.PathLike[str]) -> str:
+    """Returns the text that `{rubric}` stands for, from a file. Raises `InputError`."""
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(unreadable(error), path=Path(path)) from error

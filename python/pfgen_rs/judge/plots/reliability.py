@@ -6,10 +6,16 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import COLOURS, GREY, INK, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
+from pfgen_rs.judge.agreement.counts import judged, winner_probabilities
+from pfgen_rs.judge.agreement.intervals import Calibration, calibration
+from pfgen_rs.judge.plots.kinds import LEVEL, JudgePlotRequest, judge_plot
+from pfgen_rs.report.plots.kinds import Drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -124,3 +130,24 @@ def grid_of(panels: int) -> tuple[int, int]:
     """Returns the number of rows and columns for panels."""
     across = 2 if panels == 4 else min(panels, _ACROSS)
     return math.ceil(panels / across), across
+
+
+@judge_plot(
+    "reliability",
+    "how often decisions by probability are the raters' majority, in ten bins of probability",
+)
+def draw_reliability(request: JudgePlotRequest) -> Drawn:
+    """Draw the calibration of each judge."""
+    judges, notes = request.decisions()
+    humans = request.verdicts_of_people(judges)
+    if humans is None:
+        raise PlotError("a reliability diagram needs verdicts of people: --humans FILE")
+    found = {name: _calibration_of(table, humans) for name, table in judges.items()}
+    return Drawn(reliability(found, **request.look), notes)
+
+
+def _calibration_of(decisions: pl.DataFrame, humans: pl.DataFrame) -> Calibration:
+    own = humans.join(decisions.select("pair"), on="pair", how="semi", maintain_order="left")
+    data = judged(decisions, own)
+    probabilities = winner_probabilities(decisions)
+    return calibration(data.decided["probability"], probabilities, data.verdicts, LEVEL)
