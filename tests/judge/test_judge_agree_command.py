@@ -11,7 +11,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pfgen_rs.cli.judge_agree_view import show_comparison
+from pfgen_rs.cli.judge_agree import show_comparison
 from pfgen_rs.judge import VerdictFolder, agree, read_humans
 from pfgen_rs.judge.agreement.agree import JudgeComparison
 from pfgen_rs.judge.agreement.intervals import Interval

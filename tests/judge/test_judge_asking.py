@@ -29,9 +29,10 @@ from judging import (
 from pfgen_rs.errors import InputError, PfgenError, SettingsError
 from pfgen_rs.generate.asking import Journal, Request
 from pfgen_rs.generate.asking.costs import Budget, Prices, read_prices, token_counter
-from pfgen_rs.judge.compare import compare, comparison_requests
+from pfgen_rs.judge.compare import compare
 from pfgen_rs.judge.pairs import write_pairs
 from pfgen_rs.judge.prompts import find_prompt
+from pfgen_rs.judge.requests import comparison_requests
 from pfgen_rs.judge.verdict_folder import VerdictFolder
 
 pytest.importorskip("openai", reason="the package openai is not installed")

@@ -13,7 +13,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from pfgen_rs.judge.formats.imported import read_folder
 
 from pfgen_rs.errors import PfgenError
 from pfgen_rs.generate.engines import Answered, Failed, Outcome, Parameters
@@ -22,6 +21,7 @@ from pfgen_rs.judge import Pair, VerdictFolder, agree, decide, rank
 from pfgen_rs.judge.compare import compare
 from pfgen_rs.judge.decision_columns import decision_rows
 from pfgen_rs.judge.grading import answers_of_run, grade, mean_ratings, ratings_of_runs
+from pfgen_rs.judge.imported import read_folder
 from pfgen_rs.judge.pages import index_payload, verdict_view
 from pfgen_rs.judge.prompts import find_prompt
 from pfgen_rs.judge.requests import Judge
