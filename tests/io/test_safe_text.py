@@ -91,4 +91,4 @@ def test_the_table_stands_in_one_module() -> None:
             if isinstance(node, ast.Attribute) and ast.unparse(node) == "unicodedata.category":
                 users.add(path.relative_to(ROOT).as_posix())
     # Letters of verdicts are found by what is punctuation, not by what acts on terminals and pages.
-    assert users == {"io/safe_text.py", "judge/letters.py"}
+    assert users == {"io/safe_text.py", "judge/tokens.py"}

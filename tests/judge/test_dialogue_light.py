@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from made_dialogues import CATEGORIES, TYPES, made_dialogue, made_set, write_json_lines
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.judge.dialogues import Dialogue, Fields, difficulty, light_version, read_dialogues
-from pfgen_rs.judge.dialogues.light import VERSIONS
 from pfgen_rs.judge.dialogues.records import _parsed_dialogue
+from pfgen_rs.judge.dialogues.tables import VERSIONS
 
 Record = dict[str, Any]
 

@@ -15,7 +15,7 @@ from sklearn.metrics import cohen_kappa_score  # type: ignore[import-untyped]
 
 from made_dialogues import write_json_lines
 from pfgen_rs.errors import InputError
-from pfgen_rs.judge.dialogues.judges import judge_agreement, model_means, read_judge_table
+from pfgen_rs.judge.dialogues.association import judge_agreement, model_means, read_judge_table
 from pfgen_rs.judge.dialogues.mt_bench import (
     Question,
     answer_record,

@@ -25,8 +25,8 @@ from pfgen_rs.judge.dialogues import (
     second_answer_lengths,
     second_answer_scores,
 )
-from pfgen_rs.judge.dialogues.light import VERSIONS
 from pfgen_rs.judge.dialogues.records import _parsed_dialogue
+from pfgen_rs.judge.dialogues.tables import VERSIONS
 
 Record = dict[str, Any]
 RECORDS = made_set(40, 5, unscored=2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,8 @@ import pytest
 
 import agreement_oracle as oracle
 from made_judgments import decisions_frame, humans_frame, letters, made, raters_of
-from pfgen_rs.errors import ConfigError, InputError, SettingsError
-from pfgen_rs.judge import agree, compare_judges, family_of, read_families
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.judge import agree, compare_judges
 from pfgen_rs.judge.agreement.intervals import clopper_pearson
 from pfgen_rs.judge.decisions import RULES
 
@@ -172,30 +171,16 @@ def test_biases_of_judge_and_raters() -> None:
         "A" if a > b else "B" if b > a else None
         for a, b in zip(frame["length_a"], frame["length_b"], strict=True)
     ]
-    own = [
-        {(True, False): "A", (False, True): "B"}.get(("gpt" in a, "gpt" in b))
-        for a, b in zip(frame["model_a"], frame["model_b"], strict=True)
-    ]
-    for bias, favoured in (("longer answer", longer), ("own family", own)):
-        for rater, decided in everyone.items():
-            both = [(f, d) for f, d in zip(favoured, decided, strict=True) if f]
-            winners = [(f, d) for f, d in both if d in ("A", "B")]
-            (row,) = rows_of(found, bias=bias, rater=rater)
-            assert row["n"] == len(winners) > 0
-            assert row["wins"] == sum(f == d for f, d in winners)
-            assert row["share"] == row["wins"] / row["n"]
-            bounds = clopper_pearson(row["wins"], row["n"])
-            assert (row["low"], row["high"]) == (bounds.low, bounds.high)
-            assert row["ties"] == sum(d == "C" for _, d in both)
-
-
-def test_a_judge_of_unknown_family_is_noted() -> None:
-    frame, codes = sample()
-    found = agree(frame, humans_frame(codes), judge="my-judge")
-    assert set(found.biases["bias"]) == {"longer answer"}
-    assert any("'my-judge'" in note for note in found.notes)
-    mine = {"mine": ["my"], "gpt": ["gpt"]}
-    assert "own family" in set(agree(frame, judge="my-judge", families=mine).biases["bias"])
+    for rater, decided in everyone.items():
+        both = [(f, d) for f, d in zip(longer, decided, strict=True) if f]
+        winners = [(f, d) for f, d in both if d in ("A", "B")]
+        (row,) = rows_of(found, bias="longer answer", rater=rater)
+        assert row["n"] == len(winners) > 0
+        assert row["wins"] == sum(f == d for f, d in winners)
+        assert row["share"] == row["wins"] / row["n"]
+        bounds = clopper_pearson(row["wins"], row["n"])
+        assert (row["low"], row["high"]) == (bounds.low, bounds.high)
+        assert row["ties"] == sum(d == "C" for _, d in both)
 
 
 def test_calibration() -> None:
@@ -345,56 +330,6 @@ def test_invalid_settings() -> None:
     ):
         with pytest.raises(SettingsError, match=message):
             agree(frame, **changes)
-
-
-@pytest.mark.parametrize(
-    ("model", "family"),
-    [
-        ("openai--text-davinci-003", "gpt"),
-        ("gpt-4o-2024-11-20", "gpt"),
-        ("openai/gpt-oss-20b", "gpt"),
-        ("gpt4", "gpt"),
-        ("claude-3-5-sonnet-20241022", "claude"),
-        ("google/gemma-2-9b-it", "gemini"),
-        ("meta-llama/Llama-4-Scout-17B-16E-Instruct", "llama"),
-        ("tokyotech-llm--Swallow-70b-instruct-hf", "swallow"),
-        ("tokyotech-llm/Llama-3.1-Swallow-8B-Instruct-v0.3", "swallow"),
-        ("ELYZA-japanese-Llama-2-7b-fast-instruct", "elyza"),
-        ("shisa-ai/shisa-v2-qwen2.5-32b", "shisa"),
-        ("Qwen/QwQ-32B", "qwen"),
-        ("cyberagent--calm2-7b-chat", "calm"),
-        ("llm-jp--llm-jp-13b-instruct-full-jaster-dolly-oasst-v1.0", "llm-jp"),
-        ("rinna--japanese-gpt-neox-3.6b-instruction-ppo", "rinna"),
-        ("pfnet/plamo-100b", "plamo"),
-        ("cerebras-gpt-6.7B", "cerebras-gpt"),
-        ("SmolLM2-135M-Instruct", "smollm"),
-        ("deepseek-ai/DeepSeek-R1-Distill-Qwen-32B", "deepseek"),
-        ("delphi-7b", None),
-        ("my-model", None),
-        ("", None),
-    ],
-)
-def test_families(model: str, family: str | None) -> None:
-    assert family_of(model) == family
-
-
-def test_families_of_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "families.toml"
-    path.write_text('[families]\nmine = ["gpt-mine"]\nllama = ["ours"]\n', encoding="utf-8")
-    families = read_families(path)
-    assert family_of("gpt-mine-7b", families) == "mine"
-    assert family_of("gpt-4", families) == "gpt"
-    assert family_of("ours-8b", families) == family_of("llama-3", families) == "llama"
-    for text, message in (
-        ("families", "invalid TOML"),
-        ("[family]\n", r"no table \[families\]"),
-        ('[families]\nmine = "my"\n', "invalid family 'mine': expected a list of words"),
-    ):
-        path.write_text(text, encoding="utf-8")
-        with pytest.raises(ConfigError, match=message):
-            read_families(path)
-    with pytest.raises(ConfigError, match="cannot be read"):
-        read_families(tmp_path / "none.toml")
 
 
 def test_undefined_values_are_null() -> None:

@@ -11,9 +11,9 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from pfgen_rs.cli.judge_agree_view import show_comparison
+from pfgen_rs.cli.judge_agree import show_comparison
 from pfgen_rs.judge import VerdictFolder, agree, read_humans
-from pfgen_rs.judge.agreement.between import JudgeComparison
+from pfgen_rs.judge.agreement.agree import JudgeComparison
 from pfgen_rs.judge.agreement.intervals import Interval
 from pfgen_rs.judge.pairs import write_pairs
 from pfgen_rs.judge.sample import sample_path

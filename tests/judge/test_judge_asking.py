@@ -29,9 +29,10 @@ from judging import (
 from pfgen_rs.errors import InputError, PfgenError, SettingsError
 from pfgen_rs.generate.asking import Journal, Request
 from pfgen_rs.generate.asking.costs import Budget, Prices, read_prices, token_counter
-from pfgen_rs.judge.compare import compare, comparison_requests
+from pfgen_rs.judge.compare import compare
 from pfgen_rs.judge.pairs import write_pairs
 from pfgen_rs.judge.prompts import find_prompt
+from pfgen_rs.judge.requests import comparison_requests
 from pfgen_rs.judge.verdict_folder import VerdictFolder
 
 pytest.importorskip("openai", reason="the package openai is not installed")
@@ -333,7 +334,7 @@ def test_a_budget_is_never_passed(tmp_path: Path) -> None:
 
 
 def test_a_budget_needs_a_limit_on_the_output() -> None:
-    from pfgen_rs.judge.judge import Judge
+    from pfgen_rs.judge.requests import Judge
 
     with pytest.raises(SettingsError, match="max_tokens"):
         Budget(1.0, Prices(1, 1), Judge("openai-api", "judge"), token_counter("x", "characters"))

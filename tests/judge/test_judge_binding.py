@@ -16,8 +16,8 @@ from judging import JUDGE, chat_reply, engine_for, judging, made_pairs, token
 from pfgen_rs.errors import PfgenError
 from pfgen_rs.judge import VerdictFolder
 from pfgen_rs.judge.compare import compare
-from pfgen_rs.judge.formats import Imported, read_format, write_format
-from pfgen_rs.judge.formats.folders import read_folder, write_folder
+from pfgen_rs.judge.formats import read_format, write_format
+from pfgen_rs.judge.imported import Imported, read_folder, write_folder
 from pfgen_rs.judge.pages import write_verdict_page
 from pfgen_rs.judge.pairs import Pair, write_pairs
 from pfgen_rs.judge.prompts import find_prompt
@@ -115,7 +115,7 @@ def test_folders_of_earlier_versions_are_read_without_stored_digests(tmp_path: P
 
 def test_imported_judgments_belong_to_the_texts_they_came_with(tmp_path: Path) -> None:
     given = read_folder(sample_path() / "verdicts" / "careful")
-    write_format(tmp_path / "file.json", given, "vicuna-qa")
+    write_format(tmp_path / "file.json", given, "json-lines")
     write_folder(tmp_path / "v", read_format([tmp_path / "file.json"]))
     folder = VerdictFolder(tmp_path / "v")
     assert folder.read()[1].notes() == []
@@ -155,5 +155,5 @@ def test_a_page_of_many_pairs_lists_a_sample_and_says_so(tmp_path: Path) -> None
     ids = {pair.id for pair in view.pairs}
     assert {pair for pair, _ in view.judges[0].said} == ids
     assert "全 30 ペアから無作為に選んだ 7 ペア" in (tmp_path / "page.html").read_text("utf-8")
-    done = command("page", tmp_path / "v", "--out", tmp_path / "p", "--sample", "7")
+    done = command("page", tmp_path / "v", "--out", tmp_path / "p", "--limit", "7")
     assert done.stdout == f"{tmp_path / 'p'}: 30 pairs, 7 of them listed, drawn at random\n"

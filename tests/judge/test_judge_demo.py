@@ -12,8 +12,7 @@ import typer
 from typer.main import get_group
 
 from helpers import environment, pfgen
-from pfgen_rs.cli import judge, judge_demo
-from pfgen_rs.cli.demo_steps import DemoStep
+from pfgen_rs.cli import judge
 from pfgen_rs.judge.sample import sample_path
 
 PROGRAM = Path(sys.executable).parent / "pfgen-rs"
@@ -30,7 +29,7 @@ def test_every_command_prints_the_same_when_it_is_typed() -> None:
     folder, *commands = printed(done.stdout, "$")
     assert folder == f"cd {sample_path()}"
     assert [each.removeprefix("pfgen-rs judge ") for each in commands] == [
-        step.arguments for step in judge_demo._STEPS
+        words for _, words in judge._STEPS
     ]
     for command in commands:
         typed = subprocess.run(
@@ -60,10 +59,10 @@ def test_what_is_not_run_has_commands_and_options_that_exist() -> None:
 def test_a_step_that_fails_does_not_end_the_demo(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    steps = (DemoStep("broken", "decide nowhere"), *judge_demo._STEPS[:1])
-    monkeypatch.setattr(judge_demo, "_STEPS", steps)
+    steps = (("broken", "decide nowhere"), *judge._STEPS[:1])
+    monkeypatch.setattr(judge, "_STEPS", steps)
     with pytest.raises(typer.Exit) as ended:
-        judge_demo.demo()
+        judge.demo()
     assert ended.value.exit_code == 2
     captured = capsys.readouterr()
     assert "error: nowhere: is not a folder of verdicts" in captured.err

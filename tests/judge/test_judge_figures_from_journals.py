@@ -19,13 +19,12 @@ from pfgen_rs.generate.engines import Answered, Failed, Outcome, Parameters
 from pfgen_rs.generate.prompts import Task
 from pfgen_rs.judge import Pair, VerdictFolder, agree, decide, rank
 from pfgen_rs.judge.compare import compare
-from pfgen_rs.judge.formats.folders import read_folder
+from pfgen_rs.judge.decision_columns import decision_rows
 from pfgen_rs.judge.grading import answers_of_run, grade, mean_ratings, ratings_of_runs
-from pfgen_rs.judge.judge import Judge
-from pfgen_rs.judge.pages.payloads import index_payload
-from pfgen_rs.judge.pages.views import verdict_view
+from pfgen_rs.judge.imported import read_folder
+from pfgen_rs.judge.pages import index_payload, verdict_view
 from pfgen_rs.judge.prompts import find_prompt
-from pfgen_rs.judge.tables import decision_rows
+from pfgen_rs.judge.requests import Judge
 from pfgen_rs.judge.verdicts import Verdict
 
 JUDGE = Judge("fake", "j", max_tokens=64)

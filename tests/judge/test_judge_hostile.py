@@ -14,9 +14,10 @@ from fault_server import FaultServer
 from judging import JUDGE, engine_for, judging, made_pairs, probabilities_for, records
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.judge import read_rating, read_verdict, read_verdict_text
-from pfgen_rs.judge.compare import compare, comparison_requests
+from pfgen_rs.judge.compare import compare
 from pfgen_rs.judge.pairs import Pair, read_pairs, write_pairs
 from pfgen_rs.judge.prompts import PLACEHOLDERS, Prompt, built_in_prompts, find_prompt, read_prompts
+from pfgen_rs.judge.requests import comparison_requests
 from pfgen_rs.judge.verdict_folder import VerdictFolder
 
 HOSTILE = [

@@ -10,8 +10,8 @@ import pytest
 from fault_server import Asked, FaultServer, Handler
 from judging import JUDGE, chat_reply, engine_for, judging, made_pairs, records, replying
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.judge.compare import compare
-from pfgen_rs.judge.criteria import (
+from pfgen_rs.judge.compare import (
+    compare,
     criteria_file,
     criteria_requests,
     make_criteria,

@@ -20,10 +20,14 @@ from statsmodels.stats.inter_rater import (  # type: ignore[import-untyped]
 import agreement_oracle as oracle
 from pfgen_rs.errors import InputError, PfgenError, SettingsError
 from pfgen_rs.judge import cohen_kappa, concordance, fleiss_kappa, position_bias, robustness
-from pfgen_rs.judge.agreement.codes import letter_codes
-from pfgen_rs.judge.agreement.concordance import majority
 from pfgen_rs.judge.agreement.intervals import clopper_pearson, share_of
-from pfgen_rs.judge.agreement.kappa import alpha_from_counts, alpha_of_sums, alpha_unit_sums
+from pfgen_rs.judge.agreement.kappa import (
+    alpha_from_counts,
+    alpha_of_sums,
+    alpha_unit_sums,
+    majority,
+)
+from pfgen_rs.judge.decision_columns import letter_codes
 
 LETTER = st.sampled_from("ABC")
 PERHAPS = st.sampled_from(["A", "B", "C", None])

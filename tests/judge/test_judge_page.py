@@ -16,9 +16,13 @@ import pytest
 from helpers import pfgen
 from pfgen_rs.errors import InputError, OutputError
 from pfgen_rs.judge import VerdictFolder, agree, read_humans
-from pfgen_rs.judge.pages import write_verdict_page
-from pfgen_rs.judge.pages.payloads import chunk_payloads, chunk_starts, index_payload
-from pfgen_rs.judge.pages.views import verdict_view
+from pfgen_rs.judge.pages import (
+    chunk_payloads,
+    chunk_starts,
+    index_payload,
+    verdict_view,
+    write_verdict_page,
+)
 from pfgen_rs.judge.sample import JUDGES, sample_path
 from site_samples import Elements
 from verdict_pages import (

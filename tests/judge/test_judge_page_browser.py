@@ -12,9 +12,8 @@ from urllib.parse import quote
 import pytest
 
 from browser import NewPage, settled
-from pfgen_rs.judge.pages import payloads, write_verdict_page
-from pfgen_rs.judge.pages.payloads import index_payload
-from pfgen_rs.judge.pages.views import verdict_view
+from pfgen_rs.judge import pages
+from pfgen_rs.judge.pages import index_payload, verdict_view, write_verdict_page
 from site_samples import HOSTILE
 from verdict_pages import (
     made_verdict_pairs,
@@ -262,7 +261,7 @@ def test_a_link_to_no_pair_is_said(page: Page, made: Path) -> None:
 def test_many_chunks_are_searched_and_let_go(
     page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(payloads, "_PAIRS", 1)  # more chunks than are kept in memory
+    monkeypatch.setattr(pages, "_PAIRS", 1)  # more chunks than are kept in memory
     write_verdict_page([write_verdict_folder(tmp_path / "v", PAIRS)], tmp_path / "page")
     assert len([*(tmp_path / "page" / "verdicts").iterdir()]) == COUNT + 1
     opened(page, tmp_path)

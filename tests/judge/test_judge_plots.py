@@ -17,12 +17,11 @@ from helpers import pfgen
 from pfgen_rs import errors, load_benchmark, score_runs
 from pfgen_rs.judge import agree, plots, rank
 from pfgen_rs.judge.against_scores import run_correlation
-from pfgen_rs.judge.agreement.calibration import Calibration, calibration
-from pfgen_rs.judge.agreement.intervals import share_of
-from pfgen_rs.judge.agreement.matrix import UNDECIDED, agreements
+from pfgen_rs.judge.agreement.intervals import Calibration, calibration, share_of
+from pfgen_rs.judge.agreement.kappa import UNDECIDED, agreements
 from pfgen_rs.judge.grading import mean_ratings, read_ratings
 from pfgen_rs.judge.pairs import read_humans
-from pfgen_rs.judge.plots.kinds import JudgeWish, draw
+from pfgen_rs.judge.plots.kinds import JudgePlotRequest, draw
 from pfgen_rs.judge.sample import JUDGES, sample_path
 from pfgen_rs.judge.verdict_folder import VerdictFolder
 from pfgen_rs.questions.locate import sample_runs
@@ -203,21 +202,21 @@ def test_pairs_without_a_decision_equal_nothing() -> None:
 # Figures of folders.
 
 
-def sample_wish(**changes: Any) -> JudgeWish:
+def sample_request(**changes: Any) -> JudgePlotRequest:
     sample = sample_path()
     folders = [sample / "verdicts" / judge for judge in JUDGES]
-    return JudgeWish(**{"folders": folders, "humans": sample / "humans.jsonl", **changes})
+    return JudgePlotRequest(**{"folders": folders, "humans": sample / "humans.jsonl", **changes})
 
 
 def test_the_matrix_of_the_sample_has_the_kappas_of_agree() -> None:
-    wish = sample_wish()
-    folder = VerdictFolder(wish.folders[1])
+    request = sample_request()
+    folder = VerdictFolder(request.folders[1])
     decisions = folder.decisions()
     humans = read_humans(sample_path() / "humans.jsonl", set(decisions["pair"]))
-    drawn = str(draw("agreement", wish).figure.get_label())
+    drawn = str(draw("agreement", request).figure.get_label())
     for row in agree(decisions, humans).cohen.to_dicts():
         assert f"{folder.judge_name} – {row['rater']}: {row['kappa']:.3f}" in drawn
-    drawn = str(draw("agreement", sample_wish(value="share", rule="tie")).figure.get_label())
+    drawn = str(draw("agreement", sample_request(value="share", rule="tie")).figure.get_label())
     rates = agree(decisions, humans, rule="tie").concordance
     for row in (
         rates.filter(rule="tie").filter(pl.col("task").is_null()).drop_nulls("rater").to_dicts()
@@ -226,9 +225,9 @@ def test_the_matrix_of_the_sample_has_the_kappas_of_agree() -> None:
 
 
 def test_the_diagram_of_the_sample_has_the_errors_of_agree() -> None:
-    wish = sample_wish()
-    drawn = str(draw("reliability", wish).figure.get_label())
-    for path in wish.folders:
+    request = sample_request()
+    drawn = str(draw("reliability", request).figure.get_label())
+    for path in request.folders:
         decisions = VerdictFolder(path).decisions()
         humans = read_humans(sample_path() / "humans.jsonl", set(decisions["pair"]))
         found = agree(decisions, humans).calibration
@@ -238,18 +237,18 @@ def test_the_diagram_of_the_sample_has_the_errors_of_agree() -> None:
 
 def test_what_figures_need() -> None:
     with pytest.raises(errors.PlotError, match="needs verdicts of people: --humans FILE"):
-        draw("reliability", sample_wish(humans=None))
-    with pytest.raises(errors.PlotError, match="unknown figure 'pie': expected one of reliability"):
-        draw("pie", sample_wish())
+        draw("reliability", sample_request(humans=None))
+    with pytest.raises(errors.PlotError, match="unknown figure 'pie': expected one of agreement"):
+        draw("pie", sample_request())
     with pytest.raises(errors.SettingsError, match="unknown rule 'x'"):
-        draw("agreement", sample_wish(rule="x"))
+        draw("agreement", sample_request(rule="x"))
 
 
 def test_judges_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
     sample = sample_path() / "verdicts" / JUDGES[1]
     shutil.copytree(sample, tmp_path / "again")
     drawn = str(
-        draw("position", sample_wish(folders=[sample, tmp_path / "again"])).figure.get_label()
+        draw("position", sample_request(folders=[sample, tmp_path / "again"])).figure.get_label()
     )
     name = VerdictFolder(sample).judge_name
     assert drawn.count(name[:10]) == 2
@@ -259,7 +258,7 @@ def test_judges_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
 def test_ratings_of_the_sample_have_the_correlation_of_its_runs() -> None:
     runs = [str(path) for path in sample_runs().values()]
     sample = sample_path() / "ratings"
-    figure = draw("scores", sample_wish(folders=[sample], runs=runs, benchmark="mini")).figure
+    figure = draw("scores", sample_request(folders=[sample], runs=runs, benchmark="mini")).figure
     results = named_results(score_runs(runs, load_benchmark("mini")))
     scores = {name: result.score for name, result in results.items()}
     found = run_correlation(mean_ratings(read_ratings(sample)), scores)
@@ -267,15 +266,15 @@ def test_ratings_of_the_sample_have_the_correlation_of_its_runs() -> None:
     assert f"r = {found.pearson:.4f}" in str(figure.get_label())
     assert f"(n = {len(found.runs)})" in str(figure.get_label())
     with pytest.raises(errors.PlotError, match="the rated runs: --run RUN"):
-        draw("scores", sample_wish(folders=[sample]))
+        draw("scores", sample_request(folders=[sample]))
     with pytest.raises(errors.PlotError, match="expected one folder of ratings, found 2"):
-        draw("scores", sample_wish(runs=runs))
+        draw("scores", sample_request(runs=runs))
 
 
 @pytest.mark.parametrize("value", ["strength", "win-rate", "soft-win-rate"])
 def test_ranks_of_the_sample_are_those_of_rank(value: str) -> None:
     [folder] = folders = [sample_path() / "verdicts" / JUDGES[0]]
-    drawn = draw("ranks", sample_wish(folders=folders, value=value))
+    drawn = draw("ranks", sample_request(folders=folders, value=value))
     column = value.replace("-", "_")
     found = rank(VerdictFolder(folder).decisions(), with_strengths=value == "strength")
     for model, number in found.models.select("model", column).rows():

@@ -20,9 +20,9 @@ from pfgen_rs import load_benchmark, sample_runs, score_runs
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.judge.against_scores import agreement_by_margin, run_correlation, scored_pairs
 from pfgen_rs.judge.grading import mean_ratings, read_ratings
-from pfgen_rs.judge.pairs import Pair, read_pairs
-from pfgen_rs.judge.run_pairs import pairs_of_runs, references_of
+from pfgen_rs.judge.pairs import Pair, pairs_of_runs, read_pairs, references_of
 from pfgen_rs.judge.sample import sample_path
+from pfgen_rs.judge.verdicts import read_result
 from pfgen_rs.runs.naming import named_results
 
 SCRIPT = Path(sys.executable).parent / "pfgen-rs"
@@ -211,9 +211,8 @@ def test_against_scores_runs_on_the_bundled_sample() -> None:
     assert found["runs"]["pearson_interval"] == [None, None]
 
 
-def test_rubrics_of_prometheus_are_filled_and_read(tmp_path: Path) -> None:
-    rubric = {"criteria": "正確か", **{f"score{n}_description": f"段階{n}" for n in range(1, 6)}}
-    (tmp_path / "rubric.json").write_text(json.dumps(rubric))
+def test_rubrics_are_filled_and_results_read(tmp_path: Path) -> None:
+    (tmp_path / "rubric.txt").write_text("正確か\n5: とても\n")
     (tmp_path / "prompts.toml").write_text(
         '[grade.rubric]\ntext = "{answer}\\n###\\n{rubric}"\nscale = [1, 5]\nresult = true\n'
     )
@@ -225,20 +224,29 @@ def test_rubrics_of_prometheus_are_filled_and_read(tmp_path: Path) -> None:
 
     with FaultServer(default=grading) as server:
         command(
-            *(
-                "judge",
-                "grade",
-                sample_runs()["faithful"],
-                "-b",
-                "mini",
-                "-e",
-                "openai",
-                "-m",
-                "judge",
-            ),
-            *("--base-url", server.url, "--out", tmp_path / "r", "--trials", "1"),
+            *("judge", "grade", sample_runs()["faithful"], "-b", "mini", "-e", "openai"),
+            *("-m", "judge", "--base-url", server.url, "--out", tmp_path / "r", "--trials", "1"),
             *("--prompts", tmp_path / "prompts.toml", "--prompt", "rubric"),
-            *("--rubric", tmp_path / "rubric.json"),
+            *("--rubric", tmp_path / "rubric.txt"),
         )
-    assert set(texts) == {"\n".join(["[正確か]", *(f"Score {n}: 段階{n}" for n in range(1, 6))])}
+    assert set(texts) == {"正確か\n5: とても"}
     assert read_ratings(tmp_path / "r")["rating"].unique().to_list() == [4.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("Feedback: good. [RESULT] 4", 4.0),
+        ("[RESULT] (5)", 5.0),
+        ("[RESULT] 2 or rather [RESULT] 3", 3.0),
+        ("［RESULT］　４", 4.0),
+        ("[RESULT] 4.5", 4.5),
+        ("[RESULT] 6", None),
+        ("[RESULT] 0", None),
+        ("[RESULT] 1.2.3", None),
+        ("[RESULT] 3 [RESULT] A", None),
+        ("4", None),
+    ],
+)
+def test_results_are_read_from_replies(text: str, result: float | None) -> None:
+    assert read_result(text) == result

@@ -19,10 +19,9 @@ from pfgen_rs.errors import GenerationError
 from pfgen_rs.generate.asking import Respondent, Retry
 from pfgen_rs.generate.engines import Answered, Details, Outcome, Parameters
 from pfgen_rs.generate.prompts import Task
-from pfgen_rs.judge.compare import compare
-from pfgen_rs.judge.criteria import make_criteria
+from pfgen_rs.judge.compare import compare, make_criteria
 from pfgen_rs.judge.dialogues import answering, grading
-from pfgen_rs.judge.dialogues.items import items_of_dialogues, record_answers
+from pfgen_rs.judge.dialogues.answering import items_of_dialogues, record_answers
 from pfgen_rs.judge.dialogues.records import read_dialogues
 from pfgen_rs.judge.grading import Graded, grade
 from pfgen_rs.judge.pairs import write_pairs

@@ -12,8 +12,8 @@ from typing import Any
 from fault_server import Asked, Behaviour, Handler
 from pfgen_rs.generate.engines.backoff import Backoff
 from pfgen_rs.generate.engines.openai import OpenAIEngine
-from pfgen_rs.judge.judge import Judge
 from pfgen_rs.judge.pairs import Pair
+from pfgen_rs.judge.requests import Judge
 
 LETTERS = "ABC"
 MODELS = ("org/one", "org/two")

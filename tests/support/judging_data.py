@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.judge.letters import Letter
+from pfgen_rs.judge.tokens import Letter
 
 PANDALM: dict[int, Letter] = {0: "C", 1: "A", 2: "B"}
 GPT: dict[str, Letter] = {"1": "A", "2": "B", "Tie": "C"}

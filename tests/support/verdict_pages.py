@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.judge.letters import LETTERS
 from pfgen_rs.judge.pairs import Pair, write_pairs
+from pfgen_rs.judge.tokens import LETTERS
 from site_samples import HOSTILE
 
 MODELS = ("org/alpha", "org/beta", "org/gamma")

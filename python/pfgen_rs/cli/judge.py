@@ -1,45 +1,46 @@
-"""`pfgen-rs judge`: judging answers with a language model; its subcommands."""
+"""`pfgen-rs judge`: judging answers with a language model; its subcommands, and their demo."""
 
 from __future__ import annotations
 
 import typer
+from typer.main import get_group
 
 from pfgen_rs.cli.loading import Deferred, deferring
 
-__all__ = ["COMMANDS", "app"]
-
 COMMANDS = {
-    "pairs": Deferred("judge_pairs", "pairs", "Make pairs out of the answers of two or more runs."),
+    "pairs": Deferred("judge_ask", "pairs", "Make pairs out of the answers of two or more runs."),
     "criteria": Deferred(
-        "judge_criteria", "criteria", "Let a judge write evaluation criteria for each question."
+        "judge_ask", "criteria", "Let a judge write evaluation criteria for each question."
     ),
     "compare": Deferred(
-        "judge_compare", "compare", "Let a judge say which answer of each pair is better."
+        "judge_ask", "compare", "Let a judge say which answer of each pair is better."
     ),
-    "decide": Deferred("judge_decide", "decide", "Decide pairs from the verdicts of both orders."),
+    "decide": Deferred(
+        "judge_verdicts", "decide", "Decide pairs from the verdicts of both orders."
+    ),
     "agree": Deferred(
         "judge_agree", "agree", "Compare a judge with people, and its two orders with each other."
     ),
     "rank": Deferred(
-        "judge_rank", "rank", "Rank models by the decisions about their pairs, with intervals."
+        "judge_verdicts", "rank", "Rank models by the decisions about their pairs, with intervals."
     ),
     "grade": Deferred(
-        "judge_grade",
+        "judge_ask",
         "grade",
         "Let a judge rate the answers of runs, and correlate with their scores.",
     ),
     "against-scores": Deferred(
-        "judge_against",
+        "judge_verdicts",
         "against_scores",
         "Hold a judge and people against the scores of pfgen-bench.",
     ),
-    "plot": Deferred("judge_plot", "plot", "Plot agreement and biases of judges."),
-    "page": Deferred("judge_page", "page", "Write a page of verdicts to look through."),
+    "plot": Deferred("judge_views", "plot", "Plot agreement and biases of judges."),
+    "page": Deferred("judge_views", "page", "Write a page of verdicts to look through."),
     "import": Deferred(
-        "judge_convert", "import_verdicts", "Import judgments in the format of another tool."
+        "judge_verdicts", "import_verdicts", "Import judgments in the format of another tool."
     ),
     "export": Deferred(
-        "judge_convert", "export_verdicts", "Export a folder of verdicts for another tool."
+        "judge_verdicts", "export_verdicts", "Export a folder of verdicts for another tool."
     ),
     "dialogues": Deferred(
         "judge_dialogues",
@@ -47,7 +48,7 @@ COMMANDS = {
         "Count, select, tabulate, answer and grade dialogues of two turns.",
     ),
     "demo": Deferred(
-        "judge_demo", "demo", "Show these commands on the bundled sample, without a judge."
+        "judge", "demo", "Show these commands on the bundled sample, without a judge."
     ),
 }
 
@@ -57,3 +58,68 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Judge answers with a language model, and see how far to trust it.",
 )
+
+_PROGRAM = "pfgen-rs judge"
+_RECORDED = (
+    "pairs runs/kaede runs/nagi runs/shiori --out pairs.jsonl",
+    "criteria pairs.jsonl --engine openai --model gpt-4o",
+    "compare pairs.jsonl --engine openai --model gpt-4o --prompt criteria-reason --out verdicts/careful",
+)
+"""What would make the verdicts of the sample; not run."""
+_STEPS = (
+    (
+        "Both orders of each pair are decided by their mean probabilities:",
+        "decide verdicts/careful --by probability",
+    ),
+    (
+        "A judge that favours the answer it saw first leaves many pairs undecided:",
+        "decide verdicts/hasty --by strict",
+    ),
+    (
+        "How far is it to be trusted, and what do mean probabilities change?",
+        "agree verdicts/hasty --humans humans.jsonl",
+    ),
+    ("Which model is best, and how sure is that?", "rank verdicts/careful"),
+    ("Does a judge prefer the answers with the higher scores of pfgen-bench?", "against-scores"),
+    ("How many dialogues are there?", "dialogues sizes dialogues.jsonl"),
+    (
+        "What do people and the judge think of the second answers?",
+        "dialogues tables dialogues.jsonl --table 4",
+    ),
+    (
+        "Do they agree, and does the judge like long answers?",
+        "dialogues tables dialogues.jsonl --table 5 --table length-bias",
+    ),
+)
+
+
+def demo() -> None:
+    """Show the commands on the bundled sample, with recorded verdicts instead of a judge.
+
+    Each command is printed before its output, so that it can be tried with your own files. The sample is made
+    up: its numbers say nothing about models, people or judges.
+
+    Example: `pfgen-rs judge demo`
+    """
+    from pfgen_rs.cli import output
+    from pfgen_rs.cli.demo_steps import demo_succeeds, tell
+    from pfgen_rs.judge.sample import sample_path
+
+    folder = sample_path()
+    tell("The sample is made up: its numbers say nothing about models, people or judges.")
+    output.emit(f"\n$ cd {folder}\n")
+    tell("\nThese commands need runs and a judge; what they give is recorded in the sample:")
+    output.emit("\n" + "".join(f"# {_PROGRAM} {each}\n" for each in _RECORDED))
+    command = get_group(app)
+    failed = False
+    known = {path.name for path in folder.iterdir()}
+    for text, words in _STEPS:
+        tell(f"\n{text}")
+        output.emit(f"\n$ {_PROGRAM} {words}\n")
+        arguments = [
+            str(folder / each) if each.partition("/")[0] in known else each
+            for each in words.split()
+        ]
+        failed |= not demo_succeeds(command, _PROGRAM, arguments)
+    if failed:
+        output.fail(output.BAD_INPUT)

@@ -2,33 +2,36 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.cli import (
-    judge_dialogue_answers,
-    judge_dialogue_grades,
-    judge_dialogue_tables,
-    loading,
-    options,
-    output,
-)
-from pfgen_rs.cli.judge_dialogue_options import (
-    FieldsFile,
-    PerCategory,
+from pfgen_rs.cli import loading, options, output
+from pfgen_rs.cli.engine_options import finish_asking, resumable_asking
+from pfgen_rs.cli.judge_options import (
+    Ratings,
+    Resamples,
+    RetryOptions,
     Seed,
-    VersionName,
-    read_dialogue_fields,
-    show_dialogue_grid,
+    retrying_options,
+    tell_asked,
+    warn_all,
 )
+from pfgen_rs.cli.plot import Font, Language, LanguageName
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
-    from pfgen_rs.judge.dialogues.records import Dialogue
-
-__all__ = ["app"]
+    from pfgen_rs.judge.dialogues.answering import Item
+    from pfgen_rs.judge.dialogues.layout import Grid
+    from pfgen_rs.judge.dialogues.mt_bench import ModelAnswers
+    from pfgen_rs.judge.dialogues.records import Dialogue, Fields
+    from pfgen_rs.judge.dialogues.sources import Made
 
 app = loading.group("Count, select, tabulate, answer and grade dialogues of two turns.")
 
@@ -36,6 +39,38 @@ Data = Annotated[
     Path,
     typer.Argument(metavar="DATA", help="Dialogue records (JSON lines).", show_default=False),
 ]
+FieldsFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--fields",
+        metavar="FILE",
+        help="TOML file whose table [fields] gives the keys of dialogue records other names.",
+    ),
+]
+PerCategory = Annotated[
+    int,
+    typer.Option(
+        "--per-category",
+        "-n",
+        metavar="N",
+        help="Number of dialogues of each category in a light version, half of each type.",
+    ),
+]
+
+
+class VersionName(StrEnum):
+    """A light version."""
+
+    LITE = "lite"
+    EASY = "easy"
+    HARD = "hard"
+
+
+class TurnsName(StrEnum):
+    """Which answers a model writes."""
+
+    SECOND = "second"
+    BOTH = "both"
 
 
 @app.command()
@@ -82,7 +117,7 @@ def light(
     """
     from pfgen_rs.io import write_atomic
     from pfgen_rs.io.patterns import refuse_overwriting
-    from pfgen_rs.judge.dialogues.light import light_version
+    from pfgen_rs.judge.dialogues.tables import light_version
 
     refuse_overwriting(out, [str(data)])
     dialogues = _read_dialogue_file(data, fields)
@@ -93,9 +128,323 @@ def light(
     output.emit(f"wrote {counted(len(chosen.dialogues), 'dialogue')} to {out}\n")
 
 
-app.command("tables")(judge_dialogue_tables.tables)
-app.command("answer")(judge_dialogue_answers.answer)
-app.command("grade")(judge_dialogue_grades.grade)
+class PrintedFormat(StrEnum):
+    """How tables are printed."""
+
+    TABLE = "table"
+    MARKDOWN = "markdown"
+    JSON = "json"
+
+
+@app.command()
+def tables(
+    data: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DATA…",
+            help="Dialogue records, or ratings: FastChat's judgments (JSON lines), CSV with a column per "
+            "judge, folders of `judge dialogues grade`.",
+            show_default=False,
+        ),
+    ],
+    table: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--table",
+            "-t",
+            metavar="NAME",
+            help="Table to make: 1, 2, 3, 4, 5, 12, 13 or length-bias of dialogue records; 6, means or "
+            "judges of ratings; repeatable (default: all that the data allows).",
+        ),
+    ] = None,
+    turn: Annotated[
+        int,
+        typer.Option(min=1, max=2, metavar="1|2", help="Turn of table 5 and of the length bias."),
+    ] = 2,
+    per_category: PerCategory = 60,
+    seed: Seed = 0,
+    resamples: Resamples = 1000,
+    level: options.Level = 0.95,
+    questions: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="MT-bench's questions, for the categories of ratings."),
+    ] = None,
+    fields: FieldsFile = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Folder for each table as Parquet, CSV, Markdown and figure.",
+        ),
+    ] = None,
+    language: Language = LanguageName.ENGLISH,
+    font: Font = None,
+    output_format: Annotated[
+        PrintedFormat, typer.Option("--format", "-f", help="Output format.")
+    ] = PrintedFormat.TABLE,
+) -> None:
+    """Make the tables of the paper on Japanese MT-bench++, and compare judges.
+
+    - `1`, `3`, `4`: mean scores by people and by the judge, in light versions, of first and of second answers
+
+    - `2`: number of dialogues; `12`, `13`: mean lengths
+
+    - `5`: correlation of people and judge; `length-bias`: how much more the judge likes long answers
+
+    - `6`, `means`: ratings of models by version, turn and category; `judges`: how judges agree
+
+    For example:
+
+    - `pfgen-rs judge dialogues tables dialogues.jsonl --out tables`
+
+    - `pfgen-rs judge dialogues tables gpt-4_single.jsonl --questions question.jsonl`
+    """
+    from pfgen_rs.drawing.style import available
+    from pfgen_rs.judge.dialogues.report import Options, write_tables
+    from pfgen_rs.judge.dialogues.sources import tables_of
+
+    chosen = Options(per_category, seed, 1 if turn == 1 else 2, level, resamples)
+    made = tables_of(data, table, chosen, fields=read_dialogue_fields(fields), questions=questions)
+    warn_all(made.notes)
+    _print_dialogue_tables(made, output_format)
+    if out is not None:
+        with warnings.catch_warnings(record=True) as remarks:
+            warnings.simplefilter("always")
+            written = write_tables(
+                out,
+                made.tables,
+                plot="svg" if available() else None,
+                language=language.value,
+                font=font,
+            )
+        warn_all(str(remark.message) for remark in remarks)
+        output.remark(f"wrote {counted(len(written), 'file')} to {out}")
+
+
+def _print_dialogue_tables(made: Made, output_format: PrintedFormat) -> None:
+    if output_format is PrintedFormat.JSON:
+        output.emit_json({table.name: table.frame.to_dicts() for table in made.tables})
+    elif output_format is PrintedFormat.MARKDOWN:
+        output.emit("\n".join(table.markdown() for table in made.tables))
+    else:
+        for table in made.tables:
+            show_dialogue_grid(table.grid, table.title)
+            for note in table.notes:
+                if note not in made.notes:  # which are warnings already
+                    output.emit(f"{note}\n")
+
+
+@app.command()
+@retrying_options
+def answer(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="Dialogue records, or MT-bench's questions (JSON lines).",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="DIR", help="Folder of answers.", show_default=False),
+    ],
+    asking: RetryOptions,
+    name: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Name of the model in tables (default: MODEL)."),
+    ] = None,
+    turns: Annotated[
+        TurnsName | None,
+        typer.Option(
+            help="Whether the model writes the second answer, after the record's first one, or both, as in "
+            "the original MT-bench (default: second; both for MT-bench's questions).",
+        ),
+    ] = None,
+    system: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="System message (default: none).")
+    ] = None,
+    fields: FieldsFile = None,
+) -> None:
+    """Let a model answer dialogues, as a chat of two turns.
+
+    MODEL is the model that answers. If interrupted, the same command continues, and several processes can run
+    it at the same time. The folder then has the answers in FastChat's format (model_answer.jsonl).
+
+    Example: `pfgen-rs judge dialogues answer lite.jsonl --engine openai --model gpt-4o --out answers/gpt-4o`
+    """
+    from pfgen_rs.judge.dialogues.answering import (
+        EXPORT,
+        answer_journal,
+        answer_requests,
+        poor_answers,
+        read_items,
+    )
+    from pfgen_rs.judge.dialogues.answering import answer as answered
+    from pfgen_rs.judge.prompts import Prompt
+
+    items, _ = read_items(
+        data, read_dialogue_fields(fields), None if turns is None else turns.value
+    )
+    model = asking.retrying(asking.judge(Prompt("answer", "grade", ""), brief=False), out)
+    with resumable_asking(out, "answered"):
+        asked = asking.ask(
+            model,
+            "answering",
+            answer_journal(out),
+            answer_requests(items, model, out, name=name, system=system),
+            partial(answered, items, model=model, out=out, name=name, system=system),
+        )
+    if asked is not None:
+        tell_asked(out, asked, "answer")
+        blank, cut = poor_answers(out)
+        if blank or cut:
+            output.warn(f"{counted(blank, 'blank answer')}, {cut:,} cut off by the limit on tokens")
+        if asked.complete:
+            output.emit(f"wrote {out / EXPORT}\n")
+    finish_asking(asked)
+
+
+@app.command()
+@retrying_options
+def grade(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="The dialogue records or MT-bench's questions that were answered (JSON lines).",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="DIR", help="Folder of ratings.", show_default=False),
+    ],
+    asking: RetryOptions,
+    answers: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--answers",
+            metavar="PATH",
+            help="Answers of a model: a folder of `answer`, or a file in FastChat's format; repeatable "
+            "(default: the second answers in the records, by author).",
+        ),
+    ] = None,
+    prompt: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Prompt: mtbench++-10 or mtbench++-5 (paper 004: the last answer, a number only), or one of "
+            "--prompts, such as single-v1 of FastChat's judge_prompts.jsonl (every answer).",
+        ),
+    ] = "mtbench++-10",
+    turns: Annotated[
+        TurnsName | None,
+        typer.Option(
+            help="Whether the models wrote the second answer or both, as for `answer` (default: second; both "
+            "for MT-bench's questions).",
+        ),
+    ] = None,
+    references: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Reference answers in FastChat's format, for math, reasoning and coding.",
+        ),
+    ] = None,
+    version: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Name of these dialogues in table 6 (default: DATA's name)."
+        ),
+    ] = None,
+    samples: Ratings = 1,
+    fields: FieldsFile = None,
+) -> None:
+    """Let a judge rate models' answers in dialogues, and print mean ratings by category (table 6).
+
+    MODEL is the judge. Several versions and models may share a folder; nothing is asked twice. The folder
+    then has all ratings in FastChat's format (judgments.jsonl).
+
+    For example:
+
+    - `pfgen-rs judge dialogues grade lite.jsonl --answers answers/a --engine openai --model gpt-4o --out g`
+
+    - `pfgen-rs judge dialogues grade question.jsonl --answers model_answer/a.jsonl --references gpt-4.jsonl
+    --prompts judge_prompts.jsonl --prompt single-v1 --engine openai --model gpt-4o --out g`
+    """
+    from pfgen_rs.judge.dialogues.answering import read_items, with_references
+    from pfgen_rs.judge.dialogues.grades import grade_journal, model_scores, stale_grades
+    from pfgen_rs.judge.dialogues.grading import find_grading_prompts, grade_answers, grade_requests
+    from pfgen_rs.judge.dialogues.mt_bench import read_answers
+    from pfgen_rs.judge.dialogues.report import model_table
+
+    items, dialogues = read_items(
+        data, read_dialogue_fields(fields), None if turns is None else turns.value
+    )
+    if references is not None:
+        items = with_references(items, read_answers(references)[0].answers)
+    graded = _answers_to_grade(answers, items, dialogues)
+    prompts = find_grading_prompts(prompt, asking.prompts)
+    first = replace(prompts.prompts[prompts.name], max_tokens=prompts.max_tokens)
+    judge = asking.retrying(asking.judge(first, brief=prompts.brief), out)
+    requests = list(grade_requests(items, graded, prompts, samples))
+    with resumable_asking(out, "rated"):
+        asked = asking.ask(
+            judge,
+            "rating",
+            grade_journal(out),
+            requests,
+            partial(
+                grade_answers,
+                version or data.name.partition(".")[0],
+                items,
+                graded,
+                judge=judge,
+                prompts=prompts,
+                out=out,
+                samples=samples,
+            ),
+        )
+    if asked is not None:
+        tell_asked(out, asked, "rating")
+        if asked.stored:
+            table = model_table(model_scores(out))
+            show_dialogue_grid(table.grid, table.title)
+            warn_all(table.notes)
+            if stale := stale_grades(out):
+                output.warn(f"{counted(stale, 'rating')} of earlier answers: kept, but not used")
+    finish_asking(asked)
+
+
+def _answers_to_grade(
+    paths: Sequence[Path] | None, items: Sequence[Item], dialogues: Sequence[Dialogue]
+) -> list[ModelAnswers]:
+    from pfgen_rs.judge.dialogues.answering import read_model_answers, record_answers
+
+    if paths:
+        return [found for path in paths for found in read_model_answers(path, items)]
+    found = record_answers(dialogues)
+    if not found:
+        raise typer.BadParameter("DATA contains no answers to grade", param_hint="--answers")
+    return found
+
+
+def read_dialogue_fields(path: Path | None) -> Fields | None:
+    """Returns the names of fields in a file, if there is one."""
+    from pfgen_rs.judge.dialogues.records import read_fields
+
+    return None if path is None else read_fields(path)
+
+
+def show_dialogue_grid(grid: Grid, title: str | None = None) -> None:
+    """Print a table."""
+    table = output.new_table(*grid.headings, numbers=grid.headings[grid.labels :], title=title)
+    for row in grid.rows:
+        table.add_row(*map(output.cell, row))
+    output.show(table)
 
 
 def _read_dialogue_file(data: Path, fields: Path | None) -> tuple[Dialogue, ...]:

@@ -1,43 +1,115 @@
-"""Options that commands share which ask a judge."""
+"""Options that commands of `pfgen-rs judge` share, and reading and writing that goes with them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from pfgen_rs.cli import generate_values, output
-from pfgen_rs.cli.engine_options import (
-    BudgetOf,
-    EngineOptions,
-    finish_asking,
-    resumable_asking,
-)
+from pfgen_rs.cli.engine_options import BudgetOf, EngineOptions
 from pfgen_rs.cli.options import with_options
+from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from pfgen_rs.generate.asking import Asked, Journal, Request
     from pfgen_rs.generate.asking.ask import AskingProgress
-    from pfgen_rs.generate.asking.costs import Budget
     from pfgen_rs.generate.engines import Engine
-    from pfgen_rs.judge.judge import Judge
     from pfgen_rs.judge.prompts import Kind, Prompt
-
-__all__ = [
-    "AskOptions",
-    "RetryOptions",
-    "asking_options",
-    "finish_asking",
-    "resumable_asking",
-    "retrying_options",
-]
+    from pfgen_rs.judge.requests import Coverage, Judge
+    from pfgen_rs.judge.verdict_folder import VerdictFolder
 
 F = TypeVar("F", bound=Callable[..., Any])
 _SHORT, _LONG = 64, 2048
 """Limits of a judge's output in tokens: for letters and numbers alone, and with reasons."""
+_NONE = "–"
+
+
+class RuleName(StrEnum):
+    """How a pair is decided."""
+
+    PROBABILITY = "probability"
+    STRICT = "strict"
+    TIE = "tie"
+    FIRST = "first"
+
+
+Pairs = Annotated[
+    Path, typer.Argument(metavar="PAIRS", help="File of pairs (JSON lines).", show_default=False)
+]
+Verdicts = Annotated[
+    Path, typer.Argument(metavar="VERDICTS", help="Folder of verdicts.", show_default=False)
+]
+By = Annotated[RuleName, typer.Option(help="How pairs are decided; see `judge decide`.")]
+Humans = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Verdicts of people: JSON lines or CSV with id, rater and verdict (A, B or C).",
+    ),
+]
+RatedRuns = Annotated[
+    list[str] | None,
+    typer.Option("--run", metavar="RUN", help="A rated run; repeatable."),
+]
+Ratings = Annotated[
+    int,
+    typer.Option(
+        "--samples", min=1, metavar="N", help="Ratings of each answer; needs a temperature above 0."
+    ),
+]
+Resamples = Annotated[int, typer.Option(metavar="N", help="Number of bootstrap resamples.")]
+Seed = Annotated[int, typer.Option(metavar="N", help="Seed of random choices.")]
+TablesFolder = Annotated[
+    Path | None,
+    typer.Option(
+        "--out",
+        "-o",
+        metavar="DIR",
+        help="Write all tables to a folder, as Parquet, CSV, Markdown and JSON.",
+    ),
+]
+
+
+def percent(value: float | None) -> str:
+    """Returns a share as text, in percent."""
+    return _NONE if value is None or value != value else f"{100 * value:.1f}"
+
+
+def range_text(low: float | None, high: float | None, scale: float = 100, digits: int = 1) -> str:
+    """Returns an interval as text."""
+    if low is None or high is None or low != low or high != high:
+        return _NONE
+    return f"{scale * low:.{digits}f} to {scale * high:.{digits}f}"
+
+
+def read_decisions(folders: Sequence[VerdictFolder]) -> list[tuple[pl.DataFrame, Coverage]]:
+    """Returns the decisions of folders on the same pairs, and says what is missing or out of date."""
+    from pfgen_rs.judge.verdict_folder import check_same_pairs
+
+    check_same_pairs(folders)
+    read = [folder.read() for folder in folders]
+    for folder, (_, coverage) in zip(folders, read, strict=True):
+        place = f"{folder.path}: " if len(folders) > 1 else ""
+        warn_all(f"{place}{note}" for note in coverage.notes())
+    return read
+
+
+def warn_all(notes: Iterable[str]) -> None:
+    """Print warnings."""
+    for note in notes:
+        output.warn(note)
+
+
+def tell_asked(out: Path, asked: Asked, what: str) -> None:
+    """Print how many judgments, ratings or answers a folder has now."""
+    output.emit(f"{out}: {asked.stored} of {counted(asked.total, what)}, {asked.new} new\n")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +158,7 @@ class AskOptions(EngineOptions):
     def judge(self, prompt: Prompt, *, brief: bool) -> Judge:
         """Returns the judge; `brief`: whether the prompt asks for a letter or a number only."""
         from pfgen_rs.generate.engines.factory import recorded_name
-        from pfgen_rs.judge.judge import Judge
+        from pfgen_rs.judge.requests import Judge
 
         limit = prompt.max_tokens or (_SHORT if brief else _LONG)
         return Judge(
@@ -107,16 +179,17 @@ class AskOptions(EngineOptions):
         doing: str,
         journal: Journal,
         requests: Sequence[Request],
-        call: Callable[[Engine, Budget | None, AskingProgress], Asked],
+        call: Callable[..., Asked],
     ) -> Asked | None:
         """Ask what the journal does not answer yet by `call`; with `--dry-run`, print an estimate instead.
 
-        Returns `None` for a dry run.
+        `call` gets `engine`, `budget`, `keep_going` and `progress`. Returns `None` for a dry run.
         """
 
         def checked(engine: Engine, budget_of: BudgetOf, progress: AskingProgress) -> Asked:
             _check_logprobs(engine, judge)
-            return call(engine, budget_of(judge), progress)
+            more = {"budget": budget_of(judge), "keep_going": self.keep_going, "progress": progress}
+            return call(engine=engine, **more)
 
         return self.ask_groups([(judge, requests)], doing, journal, checked)
 
@@ -138,7 +211,7 @@ class RetryOptions(AskOptions):
         """Returns the judge as it asks in a folder, again about what is invalid there if that is wished."""
         from pfgen_rs.generate.asking import Retry
         from pfgen_rs.io.run_files import CONFIG
-        from pfgen_rs.judge.verdict_folder import folder_config
+        from pfgen_rs.judge.requests import folder_config
 
         if not self.retry_invalid or not (folder / CONFIG).exists():
             return judge

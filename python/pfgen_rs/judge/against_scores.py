@@ -21,14 +21,6 @@ from pfgen_rs.judge.decisions import Rule
 from pfgen_rs.judge.pairs import Pair, read_humans
 from pfgen_rs.stats.correlation import fisher_interval, pearson, spearman
 
-__all__ = [
-    "RunCorrelation",
-    "agreement_by_margin",
-    "run_correlation",
-    "scored_pairs",
-    "verdicts_by_name",
-]
-
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 _BINS = 4

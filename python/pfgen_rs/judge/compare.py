@@ -1,24 +1,29 @@
-"""Asking a judge which answer of each pair is better; paper 002."""
+"""Asking a judge which answer of each pair is better, and for criteria to judge by; paper 002, appendix B."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
-from pfgen_rs.generate.asking import Asked, ask
+from pfgen_rs.errors import InputError
+from pfgen_rs.generate.asking import Asked, Journal, Request, UnreadError, ask
 from pfgen_rs.generate.asking.ask import AskingProgress
 from pfgen_rs.generate.asking.costs import Budget
 from pfgen_rs.generate.engines import Answered, Details, Engine
-from pfgen_rs.judge.binding import Orders, comparison_requests
-from pfgen_rs.judge.judge import Judge
+from pfgen_rs.io.counted import counted
+from pfgen_rs.io.json_lines import id_field, parsed
+from pfgen_rs.io.records import text_field
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.prompts import Prompt
-from pfgen_rs.judge.thoughts import CUT, THOUGHT_BEGIN, without_thoughts
+from pfgen_rs.judge.requests import Judge, Orders, comparison_requests, named
+from pfgen_rs.judge.tokens import CUT, THOUGHT_BEGIN, without_thoughts
 from pfgen_rs.judge.verdict_folder import open_verdict_folder
 from pfgen_rs.judge.verdicts import Verdict, Which, read_output
-
-__all__ = ["compare", "comparison_config", "comparison_requests", "read_judgment"]
 
 _EMPTY = Details()
 
@@ -104,3 +109,143 @@ def _judgment_problem(
     if verdict.shown is not None:
         return None
     return "no verdict" if content else "empty"
+
+
+# Criteria
+
+
+_KEY = ("question_id", "sample", "digest")
+
+
+def criteria_file(pairs: str | os.PathLike[str]) -> Path:
+    """Returns where the criteria of a file of pairs are kept: `pairs.criteria.jsonl` beside it."""
+    path = Path(pairs)
+    return path.with_name(f"{path.stem}.criteria.jsonl")
+
+
+def open_criteria(path: str | os.PathLike[str]) -> Journal:
+    """Returns the journal of criteria, which is not open yet."""
+    return Journal(Path(path), _KEY)
+
+
+def criteria_requests(pairs: Iterable[Pair], prompt: Prompt) -> Iterator[Request]:
+    """Yield one request a question whose pairs do not all have criteria.
+
+    Raises `InputError` if pairs with the same question id have different questions or references.
+    """
+    first: dict[str, Pair] = {}
+    lacking: dict[str, Pair] = {}
+    for pair in pairs:
+        known = first.setdefault(pair.question_id, pair)
+        if (known.question, known.reference) != (pair.question, pair.reference):
+            raise InputError(
+                f"pairs {known.id!r:.60} and {pair.id!r:.60} have the question id {pair.question_id!r:.60} "
+                "but different questions or reference answers"
+            )
+        if pair.criteria is None:
+            lacking.setdefault(pair.question_id, pair)
+    for question_id, pair in lacking.items():
+        fitting = prompt if pair.reference is not None else prompt.without_reference()
+        values = {"question": pair.question, "reference": pair.reference or ""}
+        about = {"question_id": question_id, "texts": _texts_digest(pair), "prompt": fitting.name}
+        yield Request(question_id, fitting.filled(values), about)
+
+
+def make_criteria(
+    pairs: Sequence[Pair],
+    engine: Engine,
+    judge: Judge,
+    prompt: Prompt,
+    out: str | os.PathLike[str],
+    *,
+    budget: Budget | None = None,
+    keep_going: bool = False,
+    progress: AskingProgress | None = None,
+) -> Asked:
+    """Ask for the criteria of each question, once, and append them to the file `out`.
+
+    All pairs of a question share its criteria. Empty ones and those that were cut off count as failed and are
+    not stored. The file of pairs is not changed: see `with_criteria`. Raises what `ask` raises.
+    """
+    requests = list(criteria_requests(pairs, prompt))
+    with open_criteria(out) as journal:
+        return ask(
+            journal,
+            requests,
+            engine,
+            judge,
+            _criteria_in_answer,
+            budget=budget,
+            keep_going=keep_going,
+            progress=progress,
+        )
+
+
+def _criteria_in_answer(_: Request, answered: Answered) -> Mapping[str, Any]:
+    details = answered.details or Details()
+    text = without_thoughts(answered.text).strip()
+    if details.finish_reason == "length" or text.startswith(THOUGHT_BEGIN):
+        raise UnreadError(
+            "the criteria were cut off by the token limit: allow more with --max-tokens"
+        )
+    if not text:
+        raise UnreadError("the criteria are empty")
+    return {"criteria": text, "finish_reason": details.finish_reason}
+
+
+def read_criteria(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Read criteria by question id from JSON lines with `question_id` and `criteria`; the last ones count.
+
+    Raises `InputError` with file and line.
+    """
+    rows = parsed(Path(path), lambda r: (id_field(r, "question_id"), text_field(r, "criteria")))
+    return dict(row for _, row in rows)
+
+
+def pairs_with_criteria(
+    pairs: Sequence[Pair], path: str | os.PathLike[str]
+) -> tuple[list[Pair], list[str]]:
+    """Returns pairs with the criteria that a file has of their questions, and notes for a user.
+
+    Criteria that were made of another question or reference answer are not used. Those in a user's own file,
+    which does not say of which texts they are, are found by question id. Raises `InputError` with file and
+    line.
+    """
+    texts = {pair.question_id: _texts_digest(pair) for pair in pairs if pair.criteria is None}
+    found, other, unbound = dict[str, str](), set[str](), set[str]()
+    for _, record in parsed(Path(path), dict):
+        question_id, criteria = id_field(record, "question_id"), text_field(record, "criteria")
+        if question_id not in texts:
+            continue
+        if record.get("texts", texts[question_id]) != texts[question_id]:
+            other.add(question_id)
+            continue
+        found[question_id] = criteria
+        (unbound.add if "digest" in record and "texts" not in record else unbound.discard)(
+            question_id
+        )
+    notes = []
+    if lost := sorted(other - found.keys()):
+        notes.append(
+            f"{path}: the criteria of {counted(len(lost), 'question')} were made of other texts and are not "
+            f"used: {named(lost)}: make them again with judge criteria"
+        )
+    if unbound:
+        notes.append(
+            f"{path}: the criteria of {counted(len(unbound), 'question')} are found by question id alone, "
+            f"since their records do not say of which texts they were made: {named(sorted(unbound))}"
+        )
+    return with_criteria(pairs, found), notes
+
+
+def _texts_digest(pair: Pair) -> str:
+    text = json.dumps([pair.question, pair.reference], ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def with_criteria(pairs: Iterable[Pair], criteria: Mapping[str, str]) -> list[Pair]:
+    """Returns pairs with the criteria of their questions; those that have criteria keep them."""
+    return [
+        replace(pair, criteria=criteria.get(pair.question_id)) if pair.criteria is None else pair
+        for pair in pairs
+    ]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from pfgen_rs.judge.letters import LETTERS, SWAPPED, Letter
+from pfgen_rs.errors import SettingsError
+from pfgen_rs.judge.tokens import LETTERS, SWAPPED, Letter
 from pfgen_rs.judge.verdicts import Probabilities, Verdict
-
-__all__ = ["RULES", "Decision", "Rule", "State", "decide", "swapped_back"]
 
 Rule = Literal["probability", "strict", "tie", "first"]
 RULES: tuple[Rule, ...] = ("probability", "strict", "tie", "first")
@@ -89,6 +88,12 @@ def decide(first: Verdict | None, second: Verdict | None) -> Decision:
     )
 
 
+def check_rule(rule: str) -> None:
+    """Raise `SettingsError` for an unknown rule."""
+    if rule not in RULES:
+        raise SettingsError(f"unknown rule {rule!r}: expected one of {', '.join(RULES)}")
+
+
 def swapped_back(verdict: Verdict) -> Verdict:
     """Returns a verdict of order 2 in letters of the pair."""
     shown, p = verdict.shown, verdict.probabilities
@@ -113,3 +118,9 @@ def _most_probable(mean: Probabilities | None) -> Letter | None:
     largest = max(mean.values())
     winners = [letter for letter in LETTERS if mean[letter] == largest]
     return winners[0] if len(winners) == 1 else "C"
+
+
+# Letters of verdicts and decisions as small integers: A 0, B 1, C 2, and -1 for none.
+
+
+# Tables of decisions, for people and for files.

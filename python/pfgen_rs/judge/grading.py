@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.generate.asking import Asked, Journal, Request, ask
 from pfgen_rs.generate.asking.ask import AskingProgress
 from pfgen_rs.generate.asking.costs import Budget
@@ -18,26 +18,10 @@ from pfgen_rs.generate.asking.journal import journal_records
 from pfgen_rs.generate.engines import Answered, Details, Engine
 from pfgen_rs.io.counted import counted
 from pfgen_rs.io.run_files import CONFIG
-from pfgen_rs.judge.binding import judge_of_config
-from pfgen_rs.judge.formats.prometheus import read_result
-from pfgen_rs.judge.judge import Judge
 from pfgen_rs.judge.prompts import Prompt
-from pfgen_rs.judge.ratings import expected_rating, read_rating
-from pfgen_rs.judge.thoughts import CUT, THOUGHT_BEGIN, without_thoughts
-from pfgen_rs.judge.verdict_folder import folder_config, write_folder_config
-
-__all__ = [
-    "Graded",
-    "RunRatings",
-    "answers_of_run",
-    "grade",
-    "grading_config",
-    "grading_requests",
-    "mean_ratings",
-    "ratings_of_runs",
-    "read_grading",
-    "read_ratings",
-]
+from pfgen_rs.judge.requests import Judge, folder_config, judge_of_config, write_folder_config
+from pfgen_rs.judge.tokens import CUT, THOUGHT_BEGIN, without_thoughts
+from pfgen_rs.judge.verdicts import expected_rating, read_rating, read_result
 
 _RATINGS = "ratings.jsonl"
 _KEY = ("trial", "sample", "digest")
@@ -352,3 +336,11 @@ def mean_ratings(ratings: pl.DataFrame) -> pl.DataFrame:
     return means.join(errors, on="model", maintain_order="left").select(
         "model", "ratings", "invalid", "mean", "se", "expected"
     )
+
+
+def read_rubric(path: str | os.PathLike[str]) -> str:
+    """Returns the text that `{rubric}` stands for, from a file. Raises `InputError`."""
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(unreadable(error), path=Path(path)) from error

@@ -16,8 +16,6 @@ from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.json_lines import objects
 from pfgen_rs.judge.verdicts import Which
 
-__all__ = ["PLACEHOLDERS", "Kind", "Prompt", "built_in_prompts", "find_prompt", "read_prompts"]
-
 Kind = Literal["criteria", "pairwise", "grade"]
 
 PLACEHOLDERS = (

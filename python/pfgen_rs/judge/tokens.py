@@ -1,13 +1,16 @@
-"""Sampled tokens with their log probabilities, as OpenAI's chat API sends them."""
+"""Sampled tokens with their log probabilities, the verdict letters in them, and thoughts before answers.
+
+Tokens are as OpenAI's chat API sends them.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import accumulate
-from typing import Any
-
-__all__ = ["Token", "TokenText", "is_token", "listed", "probability_of", "spelling"]
+from typing import Any, Literal
 
 Token = Mapping[str, Any]
 """`token`, `logprob`, `top_logprobs`, and perhaps `bytes`; anything may be missing or malformed."""
@@ -187,3 +190,98 @@ class TokenText:
         before = self.text[self._starts[first] : start]
         after = self.text[end : self._starts[last + 1]]
         return None if (before + after).strip() else list(self.tokens[first : last + 1])
+
+
+# Verdict letters
+
+
+Letter = Literal["A", "B", "C"]
+LETTERS: tuple[Letter, ...] = ("A", "B", "C")
+"""A: the first answer is better; B: the second one is; C: a tie."""
+SWAPPED: dict[Letter, Letter] = {"A": "B", "B": "A", "C": "C"}
+"""Letters as shown in one order, as they read in the other."""
+
+
+@lru_cache(maxsize=1 << 16)
+def letter_of(token: str) -> Letter | None:
+    """Returns the letter that a token is after NFKC, without white space and punctuation around it."""
+    if len(token) > _LONGEST:
+        return None
+    stripped = _stripped_of_marks(unicodedata.normalize("NFKC", token))
+    return stripped if stripped in ("A", "B", "C") else None  # type: ignore[return-value]
+
+
+_LONGEST = 256  # longer tokens do not exist, but answers of a megabyte may be passed off as one
+
+
+def _stripped_of_marks(text: str) -> str:
+    start, end = 0, len(text)
+    while start < end and _is_mark(text[start]):
+        start += 1
+    while start < end and _is_mark(text[end - 1]):
+        end -= 1
+    return text[start:end]
+
+
+def _is_mark(character: str) -> bool:
+    return character.isspace() or unicodedata.category(character).startswith("P")
+
+
+def is_beside_word(before: str, letter: str, after: str) -> bool:
+    """Whether a letter has a Latin letter or a digit right before or after it.
+
+    `before` and `after`: the text around the letter; only the nearest characters count.
+    """
+    left = unicodedata.normalize("NFKC", before[-1:])
+    if left and _is_word_character(left[-1]):
+        return True
+    right = unicodedata.normalize("NFKC", letter + after[:1])
+    # A combining character makes the letter another one.
+    return right[:1] != letter or (len(right) > 1 and _is_word_character(right[1]))
+
+
+@lru_cache(maxsize=4096)
+def _is_word_character(character: str) -> bool:
+    if character.isascii():
+        return character.isalnum()
+    category = unicodedata.category(character)
+    return category == "Nd" or (
+        category.startswith("L") and unicodedata.name(character, "").startswith("LATIN")
+    )
+
+
+def letters_alone(text: str) -> Iterator[tuple[int, Letter]]:
+    """Yield position and letter of each A, B and C in `text` (after NFKC) that stands alone."""
+    for position, character in enumerate(text):
+        if character in "ABC" and not is_beside_word(
+            text[max(position - 1, 0) : position], character, text[position + 1 : position + 2]
+        ):
+            yield position, character  # type: ignore[misc]
+
+
+# Thoughts
+
+
+THOUGHT_BEGIN, THOUGHT_END = "<think>", "</think>"
+CUT = "cut off by the token limit"
+"""The problem of an output that ended before what was asked for, thoughts included."""
+
+
+def without_thoughts(text: str) -> str:
+    """Returns what follows the last `</think>`, or the whole text without any."""
+    return text.rpartition(THOUGHT_END)[2]
+
+
+def answer_tokens(tokens: Sequence[Token], content: str) -> list[Token] | None:
+    """Returns the tokens of an answer whose text, without thoughts, is `content`.
+
+    Servers list the tokens of thoughts, too, even if they send these as `reasoning_content`, and tokens that
+    end the text. `None` if the tokens do not spell the content.
+    """
+    joined = TokenText(tokens)
+    wanted = content.strip()
+    if not wanted:
+        return []
+    behind = joined.text.rfind(THOUGHT_END)
+    start = joined.text.rfind(wanted, 0 if behind < 0 else behind + len(THOUGHT_END))
+    return None if start < 0 else joined.slice(start, start + len(wanted))

@@ -11,7 +11,6 @@ A judgment counts only with the digest of what would be asked about its pair now
 from __future__ import annotations
 
 import io
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -19,47 +18,41 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from pfgen_rs import _native
-from pfgen_rs.errors import InputError, SettingsError, unreadable
+from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.generate.asking import Journal
 from pfgen_rs.generate.asking.journal import journal_records
-from pfgen_rs.io import write_atomic, writing_failed
+from pfgen_rs.io import write_atomic
 from pfgen_rs.io.counted import counted
 from pfgen_rs.io.json_lines import parsed
 from pfgen_rs.io.locks import locked
-from pfgen_rs.io.records import parse_line
 from pfgen_rs.io.run_files import CONFIG
-from pfgen_rs.judge.binding import HALF, Coverage, pair_digests, prompt_of_config
 from pfgen_rs.judge.decision_columns import (
     NONE,
+    ORDERS,
     Codes,
-    DecidedColumns,
     Floats,
+    _decision_series,
     decide_columns,
 )
-from pfgen_rs.judge.letters import LETTERS
 from pfgen_rs.judge.pairs import Pair, pair_of, read_pairs, write_pairs
+from pfgen_rs.judge.requests import (
+    HALF,
+    JUDGMENTS,
+    Coverage,
+    folder_config,
+    pair_digests,
+    prompt_of_config,
+    write_folder_config,
+)
+from pfgen_rs.judge.tokens import LETTERS
 from pfgen_rs.judge.verdicts import WHICH, Which, doubt_of
 
-__all__ = [
-    "VerdictFolder",
-    "check_same_pairs",
-    "distinct_judge_names",
-    "doubtful_share",
-    "folder_config",
-    "judgment_journal",
-    "open_verdict_folder",
-    "write_folder_config",
-]
-
-_PAIRS, _JUDGMENTS, _DIGESTS = "pairs.jsonl", "judgments.jsonl", ".digests.csv"
-_ORDERS = (1, 2)
+_PAIRS, _DIGESTS = "pairs.jsonl", ".digests.csv"
 KEY = ("pair", "order", "sample", "digest")
 """The fields that identify a judgment."""
 
-Flags = NDArray[np.bool_]
 _Schema = dict[str, pl.DataType | type[pl.DataType]]
 _PROBABILITIES = pl.Struct(dict.fromkeys(LETTERS, pl.Float64))
 _READ: _Schema = {
@@ -126,16 +119,16 @@ class VerdictFolder:
 
     def judgments(self) -> list[dict[str, Any]]:
         """Returns all judgments, as they are recorded, in order. Raises `InputError` with file and line."""
-        return list(journal_records(self.path / _JUDGMENTS))
+        return list(journal_records(self.path / JUDGMENTS))
 
     def present_judgments(self) -> Iterator[dict[str, Any]]:
         """Yield the records of judgments of the pairs' present texts, in the order of the journal.
 
         Of several ones of a pair in one order, the last counts. Raises `InputError`.
         """
-        found = _judgment_columns(self.path / _JUDGMENTS)
+        found = _judgment_columns(self.path / JUDGMENTS)
         rows = set(self._present(found, _pair_columns(self.path / _PAIRS))["row"])
-        for row, record in enumerate(journal_records(self.path / _JUDGMENTS)):
+        for row, record in enumerate(journal_records(self.path / JUDGMENTS)):
             if row in rows:
                 yield record
 
@@ -159,9 +152,9 @@ class VerdictFolder:
     def read(self) -> tuple[pl.DataFrame, Coverage]:
         """Returns the decisions, and what is missing or out of date. Raises `InputError`."""
         pairs = _pair_columns(self.path / _PAIRS)
-        found = _judgment_columns(self.path / _JUDGMENTS)
+        found = _judgment_columns(self.path / JUDGMENTS)
         present = self._present(found, pairs)
-        one, two = (_in_order(pairs, present, order) for order in _ORDERS)
+        one, two = (_in_order(pairs, present, order) for order in ORDERS)
         columns = decide_columns(
             _letter_codes(one), _letter_codes(two), _probability_array(one), _probability_array(two)
         )
@@ -184,7 +177,7 @@ class VerdictFolder:
         """
         prompt = self.config.get("prompt")
         which = prompt.get("verdict") if isinstance(prompt, Mapping) else None
-        read = _judgment_columns(self.path / _JUDGMENTS, {**_READ, "output": pl.String})
+        read = _judgment_columns(self.path / JUDGMENTS, {**_READ, "output": pl.String})
         found = (
             self._present(read, _pair_columns(self.path / _PAIRS))
             .unique(["pair", "order"], keep="last", maintain_order=True)
@@ -221,7 +214,7 @@ class VerdictFolder:
             digests = _digests_of_pairs(self.path, self.each_pair())
         return pl.concat(
             digests.select(pair=ids, order=pl.lit(order, pl.Int64), expected=str(order))
-            for order in _ORDERS
+            for order in ORDERS
         )
 
 
@@ -266,7 +259,7 @@ def distinct_judge_names(folders: Sequence[VerdictFolder]) -> list[str]:
 
 def judgment_journal(folder: Path) -> Journal:
     """Returns the journal of a folder's judgments, which is not open yet."""
-    return Journal(folder / _JUDGMENTS, KEY)
+    return Journal(folder / JUDGMENTS, KEY)
 
 
 def open_verdict_folder(
@@ -316,56 +309,6 @@ def _stored_digests(folder: Path) -> pl.DataFrame | None:
 def _digest_of_sources(folder: Path) -> str:
     """Returns a digest of the files that the digests of pairs are computed from."""
     return " ".join(_native.digest((folder / name).read_bytes()) for name in (CONFIG, _PAIRS))
-
-
-def write_folder_config(folder: Path, config: Mapping[str, Any]) -> None:
-    """Write `config.json`, or check that an existing one is the same.
-
-    Raises `SettingsError` and `OutputError`.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise writing_failed(folder, error) from error
-    with locked(folder):
-        path = folder / CONFIG
-        if not path.exists():
-            if (folder / _JUDGMENTS).exists():
-                raise SettingsError(
-                    f"{folder}: has judgments but no config.json: choose another folder"
-                )
-            write_atomic(path, json.dumps(config, ensure_ascii=False, indent=1).encode() + b"\n")
-            return
-        old = folder_config(folder)
-        for key in sorted(config.keys() | old.keys()):
-            if old.get(key) != config.get(key):
-                changed = _changed_setting(key, old, config)
-                retry = ", or ask again what is invalid with --retry-invalid"
-                raise SettingsError(
-                    f"{folder}: was begun with another {changed}: choose another folder with --out"
-                    f"{retry if 'max_tokens (' in changed else ''}"
-                )
-
-
-def _changed_setting(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Returns the first setting that differs, with both values."""
-    before, now = old.get(key), new.get(key)
-    if isinstance(before, Mapping) and isinstance(now, Mapping):
-        names = sorted(before.keys() | now.keys())
-        changed = next(name for name in names if before.get(name) != now.get(name))
-        return f"{key}: {_changed_setting(changed, before, now)}"
-    return f"{key} ({before!r:.60}, now {now!r:.60})"
-
-
-def folder_config(folder: Path) -> dict[str, Any]:
-    """Returns what a folder's `config.json` says. Raises `InputError`."""
-    path = folder / CONFIG
-    try:
-        return parse_line(path.read_bytes())
-    except OSError as error:
-        raise InputError(unreadable(error), path=path) from error
-    except InputError as error:
-        raise InputError(error.problem, path=path) from None
 
 
 def _not_a_verdict_folder(folder: Path, name: str) -> InputError:
@@ -426,7 +369,7 @@ def _judgment_columns(path: Path, schema: _Schema = _READ) -> pl.DataFrame:
         for _ in journal_records(path):
             pass  # raises the error with its line
         raise InputError(f"is damaged: {error}", path=path) from None
-    return found.filter(pl.col("sample").fill_null(0) == 0, pl.col("order").is_in(_ORDERS))
+    return found.filter(pl.col("sample").fill_null(0) == 0, pl.col("order").is_in(ORDERS))
 
 
 def _in_order(pairs: pl.DataFrame, found: pl.DataFrame, order: int) -> pl.DataFrame:
@@ -449,48 +392,3 @@ def _probability_array(column: pl.DataFrame) -> Floats:
     return np.stack(
         [field.cast(pl.Float64).fill_null(np.nan).to_numpy() for field in fields], axis=1
     )
-
-
-def _decision_series(
-    columns: DecidedColumns, judged: Sequence[Flags], whole: Flags
-) -> list[pl.Series]:
-    """Returns the columns of decisions. `judged`: in each order; `whole`: in every order that was asked."""
-    both = judged[0] & judged[1]
-    known = np.where(columns.consistent, "decided", "undecided")
-    states = np.where(columns.valid, known, np.where(both, "invalid", "missing"))
-    lacking = np.where(whole, "invalid", "missing")
-    probable = np.where(columns.probability == NONE, lacking, "decided")
-    letters = {
-        "v1": columns.v1,
-        "v2": columns.v2,
-        "probability": columns.probability,
-        "strict": columns.strict,
-        "tie": columns.tie,
-        "first": columns.v1,
-    }
-    return [
-        *(_letter_series(name, codes) for name, codes in letters.items()),
-        *_probability_series("p1", columns.p1),
-        *_probability_series("p2", columns.p2),
-        pl.Series("probability_state", probable),
-        pl.Series("strict_state", states),
-        *_probability_series("p", columns.mean),
-        pl.Series("single", columns.single),
-        pl.Series("consistent", columns.consistent),
-        pl.Series("margin", columns.margin, nan_to_null=True),
-        pl.Series("outside", columns.outside, nan_to_null=True),
-        *(pl.Series(f"judged_{order}", each) for order, each in zip(_ORDERS, judged, strict=True)),
-    ]
-
-
-def _letter_series(name: str, codes: Codes) -> pl.Series:
-    letters = pl.Series([*LETTERS, None], dtype=pl.String)
-    places = np.where(codes == NONE, len(LETTERS), codes).astype(np.uint32)
-    return letters.gather(pl.Series(places)).alias(name)
-
-
-def _probability_series(name: str, p: Floats) -> list[pl.Series]:
-    return [
-        pl.Series(f"{name}_{letter.lower()}", p[:, i], nan_to_null=True)
-        for i, letter in enumerate(LETTERS)
-    ]

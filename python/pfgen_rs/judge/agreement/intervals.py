@@ -1,32 +1,25 @@
-"""Shares with exact intervals, and intervals from resamples."""
+"""Intervals of shares, exact and from resamples; position bias, preference of longer answers, calibration."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.extras import missing
+from pfgen_rs.judge.agreement.kappa import majority, same
+from pfgen_rs.judge.decision_columns import NONE, Codes, Floats, letter_codes
 from pfgen_rs.stats.shares import wilson
 from pfgen_rs.stats.student import MOST_FREEDOM, check_level, two_sided_quantile
 
-__all__ = [
-    "Interval",
-    "Share",
-    "bootstrap_bounds",
-    "clopper_pearson",
-    "expanded_tail",
-    "fewest_questions",
-    "share_bounds",
-    "share_of",
-]
-
-Floats = NDArray[np.float64]
 _NO_SPREAD = 1e-18
 
 
@@ -170,3 +163,152 @@ def share_bounds(
         low[place] = min(low[place], lowest + width * below)
         high[place] = max(high[place], lowest + width * above)
     return low, high
+
+
+# Biases
+
+
+_A, _B = 0, 1
+
+
+def position_bias(
+    first: Sequence[str | None], second: Sequence[str | None], *, level: float = 0.95
+) -> Share:
+    """Returns among pairs that flip between winners the share won by the answer shown first in both orders.
+
+    `first`, `second`: letters of order 1 and of order 2, the latter swapped back; pairs with a tie or an
+    invalid verdict (`None`) do not count. Without position bias the share is 1/2. The interval is exact
+    (extra `judge`). Raises `InputError` for unequal lengths and unknown letters.
+
+    >>> position_bias(["A", "A", "B", "C"], ["B", "B", "A", "A"]).value
+    0.6666666666666666
+    """
+    if len(first) != len(second):
+        raise InputError(f"{len(first)} and {len(second)} verdicts: expected the same number")
+    return position_bias_of_codes(letter_codes(first), letter_codes(second), level)
+
+
+def position_bias_of_codes(first: Codes, second: Codes, level: float) -> Share:
+    """Returns the same from codes."""
+    towards_first = int(np.count_nonzero((first == _A) & (second == _B)))
+    towards_second = int(np.count_nonzero((first == _B) & (second == _A)))
+    return share_of(towards_first, towards_first + towards_second, level)
+
+
+_TIE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """How often the favoured answer wins.
+
+    `share`: of the decided pairs with a favoured answer and a winner, those that it won; a tie has no winner.
+    `ties`: pairs with a favoured answer that were decided as a tie.
+    """
+
+    share: Share
+    ties: int
+
+
+def preference(letters: Codes, favoured: Codes, level: float) -> Preference:
+    """Returns how often the favoured answer wins; `favoured`: 0 for a, 1 for b, -1 for neither."""
+    concerned = favoured != NONE
+    won = concerned & ((letters == _A) | (letters == _B))
+    wins = int(np.count_nonzero(won & (letters == favoured)))
+    ties = int(np.count_nonzero(concerned & (letters == _TIE)))
+    return Preference(share_of(wins, int(np.count_nonzero(won)), level), ties)
+
+
+def favoured_by_length(lengths_a: NDArray[Any], lengths_b: NDArray[Any]) -> Codes:
+    """Returns which answer is longer: 0 for a, 1 for b, -1 if they are equally long."""
+    longer = np.where(lengths_a > lengths_b, _A, _B)
+    return np.where(lengths_a == lengths_b, NONE, longer).astype(np.int8)
+
+
+# Calibration
+
+
+_BINS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration(EqualByFields):
+    """How often the decisions of `probability` are the raters' majority, by the winner's probability.
+
+    The winner's probability is the largest of the mean probabilities, as they are (not renormalised).
+    `table`: ten bins of equal width, one row each: `from`, `to` (a bin holds from ≤ p < to; the last one
+    also p = 1), `pairs`, `probability` (mean of the bin), `right`, `share` (right/pairs) with its exact
+    interval `low`, `high`; null where no pair is. `error`: expected calibration error, the mean over
+    pairs of |share - probability| of their bins; NaN without pairs. `pairs`: how many; `without_probability`
+    and `without_majority` were left out. Pairs for which several letters share the lead among the raters
+    have no majority.
+    """
+
+    table: pl.DataFrame = field(repr=False)
+    error: float
+    pairs: int
+    without_probability: int
+    without_majority: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns JSON types."""
+        return {
+            "expected_calibration_error": None if math.isnan(self.error) else self.error,
+            "pairs": self.pairs,
+            "without_probability": self.without_probability,
+            "without_majority": self.without_majority,
+            "bins": self.table.to_dicts(),
+        }
+
+
+def calibration(
+    decisions: Codes, probabilities: Floats, raters: Codes, level: float = 0.95
+) -> Calibration:
+    """Returns the calibration of decisions by `probability`.
+
+    `decisions`: shape (pairs,). `probabilities`: that of the winner, NaN for none. `raters`: shape (raters,
+    pairs). Source of the error: M. P. Naeini, G. F. Cooper, M. Hauskrecht, "Obtaining well calibrated
+    probabilities using Bayesian binning", AAAI 2015.
+    """
+    known = (decisions != NONE) & ~np.isnan(probabilities)
+    chosen = majority(raters)
+    kept = known & (chosen != NONE)
+    p, right = probabilities[kept], same(decisions, chosen)[kept]
+    bins = np.minimum((p * _BINS).astype(np.int64), _BINS - 1)
+    number = np.bincount(bins, minlength=_BINS)
+    sums = np.bincount(bins, weights=p, minlength=_BINS)
+    hits = np.bincount(bins[right], minlength=_BINS)
+    rows = [
+        _calibration_row(i, int(n), float(total), int(hit), level)
+        for i, (n, total, hit) in enumerate(zip(number, sums, hits, strict=True))
+    ]
+    total = int(number.sum())
+    return Calibration(
+        table=pl.DataFrame(rows, schema=_CALIBRATION_COLUMNS, orient="row"),
+        error=float(np.abs(hits - sums).sum() / total) if total else math.nan,
+        pairs=total,
+        without_probability=int(np.count_nonzero(~known)),
+        without_majority=int(np.count_nonzero(known & ~kept)),
+    )
+
+
+_CALIBRATION_COLUMNS = {
+    "from": pl.Float64,
+    "to": pl.Float64,
+    "pairs": pl.Int64,
+    "probability": pl.Float64,
+    "right": pl.Int64,
+    "share": pl.Float64,
+    "low": pl.Float64,
+    "high": pl.Float64,
+}
+
+
+def _calibration_row(
+    i: int, number: int, total: float, right: int, level: float
+) -> tuple[float | None, ...]:
+    place = i / _BINS, (i + 1) / _BINS, number
+    if not number:
+        return *place, None, right, None, None, None
+    interval = clopper_pearson(right, number, level)
+    return *place, total / number, right, right / number, interval.low, interval.high

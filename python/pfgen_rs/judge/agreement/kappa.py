@@ -1,30 +1,90 @@
-"""Agreement beyond chance: Fleiss' and Cohen's κ, and Krippendorff's α where raters are missing."""
+"""Agreement of letters: concordance and robustness; beyond chance Fleiss' and Cohen's κ, Krippendorff's α."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError, PfgenError, SettingsError
 from pfgen_rs.extras import missing
-from pfgen_rs.judge.agreement.codes import Floats, Indices, letter_codes
-from pfgen_rs.judge.letters import LETTERS
+from pfgen_rs.judge.decision_columns import NONE, Codes, Floats, Indices, letter_codes
+from pfgen_rs.judge.tokens import LETTERS
 
-__all__ = [
-    "alpha_from_counts",
-    "alpha_of_sums",
-    "alpha_unit_sums",
-    "cohen_kappa",
-    "cohen_of_confusion",
-    "confusion_counts",
-    "fleiss_from_counts",
-    "fleiss_kappa",
-    "fleiss_of_sums",
-]
+Letters = Sequence[str | None]
+
+
+def concordance(
+    decisions: Letters | Mapping[str, str | None], verdicts: Letters | Mapping[str, str | None]
+) -> float:
+    """Returns the share of a rater's pairs for which the decision is the rater's verdict.
+
+    Sequences of letters of equal length, or mappings from pair id to letter. A decision of `None` (undecided
+    or invalid) is wrong; pairs without a verdict (`None`, or not in the mapping) are left out; NaN if none
+    are left. Raises `InputError` for sequences of unequal length, unknown letters, and verdicts on pairs
+    that `decisions` lacks.
+
+    Source: paper 002, equation 1, for one rater.
+
+    >>> concordance(["A", "B", None, "C"], ["A", "C", "B", None])
+    0.3333333333333333
+    """
+    if isinstance(decisions, Mapping) != isinstance(verdicts, Mapping):
+        raise InputError("expected two sequences or two mappings, found one of each")
+    if isinstance(decisions, Mapping) and isinstance(verdicts, Mapping):
+        unknown = next((pair for pair in verdicts if pair not in decisions), None)
+        if unknown is not None:
+            raise InputError(f"a verdict on the unknown pair {unknown!r}: decisions lack it")
+        pairs = list(verdicts)
+        decisions, verdicts = [decisions[p] for p in pairs], [verdicts[p] for p in pairs]
+    if len(decisions) != len(verdicts):
+        raise InputError(
+            f"{len(decisions)} decisions and {len(verdicts)} verdicts: expected the same number"
+        )
+    decided, judged = letter_codes(decisions), letter_codes(verdicts)
+    number = int(np.count_nonzero(judged != NONE))
+    return int(np.count_nonzero(same(decided, judged))) / number if number else math.nan
+
+
+def robustness(first: Letters, second: Letters) -> float:
+    """Returns the share of pairs whose verdicts in both orders are the same letter; NaN for no pairs.
+
+    Letters speak of the pair (those of order 2 are swapped back); `None` (invalid) equals nothing. Raises
+    `InputError` for unequal lengths and unknown letters.
+
+    >>> robustness(["A", "B", None], ["A", "A", None])
+    0.3333333333333333
+    """
+    if len(first) != len(second):
+        raise InputError(f"{len(first)} and {len(second)} verdicts: expected the same number")
+    alike = same(letter_codes(first), letter_codes(second))
+    return float(alike.mean()) if len(alike) else math.nan
+
+
+def same(first: Codes, second: Codes) -> NDArray[np.bool_]:
+    """Whether codes are the same letter; none equals nothing."""
+    return np.asarray((first == second) & (first != NONE))
+
+
+def majority(raters: Codes) -> Codes:
+    """Returns the letter that most raters chose for each pair, -1 if several share the lead or none voted.
+
+    `raters`: shape (raters, pairs). A shared lead is no tie between the answers (raters who say A and B do
+    not say C), so such pairs have no majority.
+    """
+    votes = np.stack([np.count_nonzero(raters == code, axis=0) for code in range(len(LETTERS))])
+    most = votes.max(axis=0)
+    alone = np.count_nonzero(votes == most, axis=0) == 1
+    return np.where(alone, votes.argmax(axis=0), NONE).astype(np.int8)
+
+
+# Beyond chance
+
 
 Row = Sequence[str | int | None]
 
@@ -235,3 +295,43 @@ def _cohen_of_numbers(first: Floats, second: Floats, weights: str | None) -> flo
     if not expected:
         return math.nan
     return float(1 - (table * apart).sum() * table.sum() / expected)
+
+
+# Every two judges and raters
+
+
+UNDECIDED = len(LETTERS)
+"""The code of a judge's pair without a decision, which equals nothing and is a label of its own for κ."""
+_COLUMNS = {
+    "one": pl.String,
+    "other": pl.String,
+    "pairs": pl.Int64,
+    "share": pl.Float64,
+    "kappa": pl.Float64,
+}
+
+
+def agreements(letters: Mapping[str, Codes]) -> pl.DataFrame:
+    """Returns how every two judges or raters agree about the pairs that both judged.
+
+    `letters`: by name, codes of equal length (int8, shape (pairs,)): -1 where a pair was not judged,
+    `UNDECIDED` where it was judged without a decision. Columns: `one`, `other`, `pairs` (that both judged),
+    `share` (of equal letters) and `kappa` (Cohen's, unweighted); null if no pair has both, `kappa` also
+    where it is undefined.
+    """
+    rows = [
+        (one, other, *_agreement_of_two(letters[one], letters[other]))
+        for one, other in combinations(letters, 2)
+    ]
+    return pl.DataFrame(rows, schema=_COLUMNS, orient="row")
+
+
+def _agreement_of_two(first: Codes, second: Codes) -> tuple[int, float | None, float | None]:
+    both = (first != NONE) & (second != NONE)
+    number = int(np.count_nonzero(both))
+    if not number:
+        return 0, None, None
+    table = confusion_counts(first[both], second[both], UNDECIDED + 1)
+    kappa = float(cohen_of_confusion(table))
+    equal = float(np.trace(table[:UNDECIDED, :UNDECIDED])) / number
+    return number, equal, None if np.isnan(kappa) else kappa

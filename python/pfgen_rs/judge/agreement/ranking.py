@@ -10,10 +10,14 @@ import polars as pl
 
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.io.counted import counted
-from pfgen_rs.judge.agreement.agreed import check_rule
-from pfgen_rs.judge.agreement.bradley_terry import bradley_terry, resampled_strengths
-from pfgen_rs.judge.agreement.codes import Floats, Indices
-from pfgen_rs.judge.agreement.games import Games, games_of, sums_by_model, win_matrix
+from pfgen_rs.judge.agreement.bradley_terry import (
+    Games,
+    bradley_terry,
+    games_of,
+    resampled_strengths,
+    sums_by_model,
+    win_matrix,
+)
 from pfgen_rs.judge.agreement.intervals import (
     bootstrap_bounds,
     expanded_tail,
@@ -26,12 +30,11 @@ from pfgen_rs.judge.agreement.resampling import (
     resampled_counts,
     resampled_values,
 )
-from pfgen_rs.judge.decisions import Rule
+from pfgen_rs.judge.decision_columns import Floats, Indices
+from pfgen_rs.judge.decisions import Rule, check_rule
 from pfgen_rs.stats.checks import check_resampling
 from pfgen_rs.stats.ranks import ranges
 from pfgen_rs.stats.student import check_level
-
-__all__ = ["Ranking", "rank", "rank_ranges_of_resamples"]
 
 _OUTCOMES = 3
 _CONSTANT = 1e-12

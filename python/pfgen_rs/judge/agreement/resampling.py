@@ -2,27 +2,19 @@
 
 Pairs are sorted into *classes* that are alike in everything that is counted, and statistics are functions of
 sums over classes. A resample is then a weight per question, or, since questions that contain the same
-classes are alike, a weight per kind of question. No row is ever drawn.
+classes are alike, a weight per kind of question. No row is ever drawn. `Sums` keeps sums by name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pfgen_rs.judge.agreement.codes import Floats, Indices
-
-__all__ = [
-    "RESAMPLES",
-    "Questions",
-    "classes_of",
-    "resampled_counts",
-    "resampled_sums",
-    "resampled_values",
-]
+from pfgen_rs.judge.decision_columns import Floats, Indices
 
 RESAMPLES = 1000
 _AT_ONCE = 1 << 20  # weights in a block
@@ -189,3 +181,46 @@ def _numbered(key: Indices, size: int) -> tuple[Indices, Indices]:
     places = np.empty(np.count_nonzero(present), dtype=np.int64)
     places[numbers] = np.arange(len(key))
     return numbers, places
+
+
+# Sums by name
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Sums by name. `observed`: any shape; `resampled`: the same with resamples as first axis."""
+
+    observed: dict[str, Floats]
+    resampled: dict[str, Floats]
+
+
+def summed(
+    counted: dict[str, NDArray[Any]],
+    classes: Indices,
+    questions: Indices,
+    resamples: int,
+    seed: int,
+) -> Sums:
+    """Returns sums over all pairs and over each resample.
+
+    `counted`: what each class counts, integers of shape (classes, …), by name. `classes`, `questions`: class
+    and question of each pair.
+    """
+    number = next(iter(counted.values())).shape[0]
+    flat = {name: each.reshape(number, -1).astype(np.int64) for name, each in counted.items()}
+    table = np.concatenate(list(flat.values()), axis=1)
+    total = np.bincount(classes, minlength=number) @ table
+    drawn = resampled_sums(Questions(questions, classes), table, resamples, seed)
+    ends = np.cumsum([each.shape[1] for each in flat.values()])[:-1]
+    shapes = [each.shape[1:] for each in counted.values()]
+    return Sums(
+        _named_sums(counted, np.split(total, ends), [(*shape,) for shape in shapes]),
+        _named_sums(counted, np.split(drawn, ends, axis=1), [(len(drawn), *s) for s in shapes]),
+    )
+
+
+def _named_sums(
+    names: dict[str, NDArray[Any]], parts: list[Floats], shapes: list[tuple[int, ...]]
+) -> dict[str, Floats]:
+    each = zip(names, parts, shapes, strict=True)
+    return {name: part.reshape(shape) for name, part, shape in each}

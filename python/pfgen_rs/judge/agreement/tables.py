@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pfgen_rs.judge.agreement.codes import NONE, Floats
-from pfgen_rs.judge.agreement.concordance import same
 from pfgen_rs.judge.agreement.counts import (
+    Judged,
     Statistic,
     judge_counts,
     kinds_of,
@@ -19,23 +20,20 @@ from pfgen_rs.judge.agreement.counts import (
     votes_of,
 )
 from pfgen_rs.judge.agreement.intervals import Interval, share_bounds
-from pfgen_rs.judge.agreement.judged import Judged
 from pfgen_rs.judge.agreement.kappa import (
     alpha_from_counts,
     alpha_of_sums,
     alpha_unit_sums,
     cohen_of_confusion,
     fleiss_of_sums,
+    same,
 )
-from pfgen_rs.judge.agreement.paired import question_differences
-from pfgen_rs.judge.agreement.result import RaterAgreement
-from pfgen_rs.judge.agreement.sums import summed
+from pfgen_rs.judge.agreement.resampling import summed
+from pfgen_rs.judge.decision_columns import NONE, Floats, Indices
 from pfgen_rs.judge.decisions import RULES, Rule
-from pfgen_rs.judge.letters import LETTERS
+from pfgen_rs.judge.tokens import LETTERS
 from pfgen_rs.stats.many_tests import holm
 from pfgen_rs.stats.permutation import resolution, sign_flip_by_size
-
-__all__ = ["BOUNDS", "COUNT", "NUMBER", "TEXT", "AgreementTables", "frame"]
 
 TEXT, COUNT, NUMBER = pl.String, pl.Int64, pl.Float64
 BOUNDS = {"low": NUMBER, "high": NUMBER}
@@ -46,6 +44,34 @@ _COMPARISONS = {
     **BOUNDS,
     **dict.fromkeys(("p", "p_holm", "smallest_p"), NUMBER),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class RaterAgreement:
+    """How far the raters agree with each other.
+
+    `statistic`: "fleiss_kappa", or "krippendorff_alpha" if raters are missing and that is allowed. `value` is
+    NaN if it is undefined, for example if all raters choose the same letter everywhere. `pairs`: those that
+    count. `interval`: bootstrap over questions.
+    """
+
+    statistic: str
+    value: float
+    interval: Interval
+    pairs: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns JSON types."""
+        bounds = {
+            "low": self.interval.low,
+            "high": self.interval.high,
+            "level": self.interval.level,
+        }
+        found = {"statistic": self.statistic, "value": self.value, "pairs": self.pairs, **bounds}
+        nan = {
+            key for key, value in found.items() if isinstance(value, float) and math.isnan(value)
+        }
+        return {key: None if key in nan else value for key, value in found.items()}
 
 
 class AgreementTables:
@@ -275,3 +301,18 @@ def _quotient(above: Floats, below: NDArray[Any]) -> Floats:
     """Quotients, NaN for 0/0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(above / below, dtype=np.float64)
+
+
+PERMUTATIONS = 10_000
+
+
+def question_differences(gained: Indices, judged: Floats, questions: Indices) -> Floats:
+    """Returns by how much a difference of concordance (mean of the raters) is due to each question.
+
+    `gained`: for each rater and pair, 1 where only the first of two decisions is right, -1 where only the
+    second is, shape (raters, pairs). `judged`: numbers of pairs that the raters judged. The differences of
+    all questions add up to that of concordance.
+    """
+    judging = judged > 0
+    sums = np.stack([np.bincount(questions, weights=each) for each in gained[judging]])
+    return np.asarray((sums / judged[judging, None]).sum(axis=0) / np.count_nonzero(judging))

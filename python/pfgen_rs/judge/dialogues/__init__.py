@@ -49,25 +49,25 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from pfgen_rs.judge.dialogues.answering import answer, read_model_answers
-    from pfgen_rs.judge.dialogues.association import human_judge_correlation, length_bias
-    from pfgen_rs.judge.dialogues.fields import Fields, read_fields
-    from pfgen_rs.judge.dialogues.grading import (
-        find_grading_prompts,
-        grade_answers,
-        model_scores,
-        ratings_of_folder,
-    )
-    from pfgen_rs.judge.dialogues.items import (
+    from pfgen_rs.judge.dialogues.answering import (
         Item,
+        answer,
         items_of_dialogues,
         items_of_questions,
         read_items,
+        read_model_answers,
         record_answers,
         with_references,
     )
-    from pfgen_rs.judge.dialogues.judges import judge_agreement, model_means, read_judge_table
-    from pfgen_rs.judge.dialogues.light import Light, difficulty, light_version
+    from pfgen_rs.judge.dialogues.association import (
+        human_judge_correlation,
+        judge_agreement,
+        length_bias,
+        model_means,
+        read_judge_table,
+    )
+    from pfgen_rs.judge.dialogues.grades import model_scores, ratings_of_folder
+    from pfgen_rs.judge.dialogues.grading import find_grading_prompts, grade_answers
     from pfgen_rs.judge.dialogues.mt_bench import (
         ModelAnswers,
         Question,
@@ -79,12 +79,23 @@ if TYPE_CHECKING:
         write_questions,
         write_ratings,
     )
-    from pfgen_rs.judge.dialogues.records import CATEGORIES, TYPES, Answer, Dialogue, read_dialogues
+    from pfgen_rs.judge.dialogues.records import (
+        CATEGORIES,
+        TYPES,
+        Answer,
+        Dialogue,
+        Fields,
+        read_dialogues,
+        read_fields,
+    )
     from pfgen_rs.judge.dialogues.sources import tables_of
     from pfgen_rs.judge.dialogues.tables import (
+        Light,
+        difficulty,
         first_answer_lengths,
         first_answer_scores,
         light_scores,
+        light_version,
         second_answer_lengths,
         second_answer_scores,
         sizes,
@@ -96,41 +107,24 @@ else:  # lazy, so that reading records does not load polars
         __name__,
         {
             "answering": (
-                "answer",
-                "read_model_answers",
-            ),
-            "association": (
-                "human_judge_correlation",
-                "length_bias",
-            ),
-            "fields": (
-                "Fields",
-                "read_fields",
-            ),
-            "grading": (
-                "find_grading_prompts",
-                "grade_answers",
-                "model_scores",
-                "ratings_of_folder",
-            ),
-            "items": (
                 "Item",
+                "answer",
                 "items_of_dialogues",
                 "items_of_questions",
                 "read_items",
+                "read_model_answers",
                 "record_answers",
                 "with_references",
             ),
-            "judges": (
+            "association": (
+                "human_judge_correlation",
                 "judge_agreement",
+                "length_bias",
                 "model_means",
                 "read_judge_table",
             ),
-            "light": (
-                "Light",
-                "difficulty",
-                "light_version",
-            ),
+            "grades": ("model_scores", "ratings_of_folder"),
+            "grading": ("find_grading_prompts", "grade_answers"),
             "mt_bench": (
                 "ModelAnswers",
                 "Question",
@@ -143,17 +137,22 @@ else:  # lazy, so that reading records does not load polars
                 "write_ratings",
             ),
             "records": (
-                "CATEGORIES",
-                "TYPES",
                 "Answer",
+                "CATEGORIES",
                 "Dialogue",
+                "Fields",
+                "TYPES",
                 "read_dialogues",
+                "read_fields",
             ),
             "sources": ("tables_of",),
             "tables": (
+                "Light",
+                "difficulty",
                 "first_answer_lengths",
                 "first_answer_scores",
                 "light_scores",
+                "light_version",
                 "second_answer_lengths",
                 "second_answer_scores",
                 "sizes",

@@ -9,8 +9,6 @@ import polars as pl
 
 from pfgen_rs.report.markup import inert
 
-__all__ = ["MISSING", "Grid", "by_category", "markdown", "plain", "with_intervals"]
-
 MISSING = "–"
 
 

@@ -20,25 +20,6 @@ from pfgen_rs.io.json_lines import Line, id_field, parsed_lines, write_objects
 from pfgen_rs.io.records import text_field
 from pfgen_rs.io.safe_text import shortened
 
-__all__ = [
-    "INVALID",
-    "REFERENCE_CATEGORIES",
-    "ModelAnswers",
-    "Question",
-    "Ratings",
-    "Row",
-    "answer_record",
-    "judgment_record",
-    "ratings_of",
-    "read_answers",
-    "read_questions",
-    "read_ratings",
-    "write_answers",
-    "write_questions",
-    "write_ratings",
-    "written_id",
-]
-
 INVALID = -1
 """The score of a judgment without a rating that FastChat could read."""
 REFERENCE_CATEGORIES = ("math", "reasoning", "coding")

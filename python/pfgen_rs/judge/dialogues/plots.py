@@ -18,8 +18,6 @@ from pfgen_rs.errors import PlotError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["MOST", "agreement_matrix", "counts", "interval_points", "radar"]
-
 MOST = len(COLOURS)
 """Lines on a radar chart; more would hide each other."""
 _PANELS = 3  # side by side

@@ -15,26 +15,16 @@ from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, PlotError, SettingsError
 from pfgen_rs.io import write_atomic
 from pfgen_rs.io.table_writer import csv_text, write_parquet
-from pfgen_rs.judge.dialogues import association, judges, layout, plots, tables
+from pfgen_rs.judge.dialogues import association, layout, plots, tables
+from pfgen_rs.judge.dialogues import association as judges
 from pfgen_rs.judge.dialogues.layout import Grid
-from pfgen_rs.judge.dialogues.light import PER_CATEGORY, VERSIONS, light_version
 from pfgen_rs.judge.dialogues.mt_bench import Ratings
 from pfgen_rs.judge.dialogues.records import Dialogue
+from pfgen_rs.judge.dialogues.tables import PER_CATEGORY, VERSIONS, light_version
 from pfgen_rs.report.markup import inert
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = [
-    "DIALOGUE_TABLES",
-    "RATING_TABLES",
-    "Options",
-    "Table",
-    "dialogue_tables",
-    "model_table",
-    "rating_tables",
-    "write_tables",
-]
 
 DIALOGUE_TABLES = ("1", "2", "3", "4", "5", "12", "13", "length-bias")
 """Tables of dialogue records; numbers are those of the paper."""

@@ -13,11 +13,10 @@ import polars as pl
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.counted import counted
 from pfgen_rs.io.json_lines import lines
-from pfgen_rs.judge.dialogues import grading
-from pfgen_rs.judge.dialogues.fields import Fields
-from pfgen_rs.judge.dialogues.judges import read_judge_table
+from pfgen_rs.judge.dialogues import grades
+from pfgen_rs.judge.dialogues.association import read_judge_table
 from pfgen_rs.judge.dialogues.mt_bench import Ratings, ratings_of, read_questions, read_ratings
-from pfgen_rs.judge.dialogues.records import read_dialogues
+from pfgen_rs.judge.dialogues.records import Fields, read_dialogues
 from pfgen_rs.judge.dialogues.report import (
     DIALOGUE_TABLES,
     RATING_TABLES,
@@ -27,8 +26,6 @@ from pfgen_rs.judge.dialogues.report import (
     model_table,
     rating_tables,
 )
-
-__all__ = ["TABLES", "Made", "tables_of"]
 
 TABLES = (*DIALOGUE_TABLES, "6", *RATING_TABLES)
 """Names of all tables."""
@@ -109,7 +106,7 @@ def _tables_of_ratings(
 ) -> Made:
     folders = [Path(path) for path in paths if Path(path).is_dir()]
     for folder in folders:
-        if not grading.is_grade_folder(folder):
+        if not grades.is_grade_folder(folder):
             raise InputError("is not a folder of graded dialogues", path=folder)
     allowed = RATING_TABLES if len(folders) < len(paths) else ("6", *RATING_TABLES)
     _check_table_names(names, allowed, "these ratings")
@@ -117,7 +114,7 @@ def _tables_of_ratings(
     categories: Mapping[str, str] = {
         dialogue: category
         for folder in folders
-        for dialogue, category in grading.graded_categories(folder).items()
+        for dialogue, category in grades.graded_categories(folder).items()
     }
     if questions is not None:
         categories = {question.id: question.category for question in read_questions(questions)}
@@ -138,7 +135,7 @@ def _tables_of_ratings(
 
 
 def _stale_notes(folders: Sequence[Path]) -> list[str]:
-    counts = [(folder, grading.stale_grades(folder)) for folder in folders]
+    counts = [(folder, grades.stale_grades(folder)) for folder in folders]
     return [
         f"{folder}: {counted(count, 'rating')} of earlier answers: kept, but not used"
         for folder, count in counts
@@ -158,7 +155,7 @@ def _read_all_ratings(paths: Sequence[str | os.PathLike[str]]) -> Ratings:
     frames = []
     for path in paths:
         if Path(path).is_dir():
-            found = grading.ratings_of_folder(path)
+            found = grades.ratings_of_folder(path)
         elif Path(path).suffix.lower() == ".csv":
             found = read_judge_table(path)
         else:
@@ -171,9 +168,9 @@ def _table_6(folders: Sequence[Path]) -> pl.DataFrame:
     """Returns the ratings of all folders; with several, versions are named after the judges, too."""
     frames = []
     for folder in folders:
-        frame = grading.model_scores(folder)
+        frame = grades.model_scores(folder)
         if len(folders) > 1:
-            judge = grading.ratings_of_folder(folder).frame["judge"][0]
+            judge = grades.ratings_of_folder(folder).frame["judge"][0]
             frame = frame.with_columns(
                 pl.format("{} · {}", pl.lit(judge), "version").alias("version")
             )

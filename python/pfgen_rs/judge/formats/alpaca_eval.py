@@ -9,22 +9,70 @@ from typing import Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.records import missing, optional_text_field, text_field
-from pfgen_rs.judge.formats.imported import Collector, Imported, decided
-from pfgen_rs.judge.formats.places import Place, all_records, write_array
-from pfgen_rs.judge.letters import Letter
+from pfgen_rs.judge.formats import judge_format
+from pfgen_rs.judge.imported import Collector, Imported, decided
 from pfgen_rs.judge.pairs import Pair
+from pfgen_rs.judge.records import Place, all_records, write_array
+from pfgen_rs.judge.tokens import Letter
 
-__all__ = ["read_alpaca_eval", "recognised_alpaca_eval", "write_alpaca_eval"]
-
-NAME = "alpaca-eval"
 _HARD: Mapping[float | None, Letter | None] = {1.0: "A", 2.0: "B", 1.5: "C", None: None}
 
 
-def recognised_alpaca_eval(record: Mapping[str, Any]) -> bool:
-    """Whether a record is an annotation of this format."""
-    return {"instruction", "output_1", "output_2", "preference"} <= record.keys()
+def write_alpaca_eval(path: Path, imported: Imported) -> int:
+    """Write one annotation a pair. Raises `OutputError`.
+
+    With probabilities the preference is 1 + p(B) + p(C)/2 of the normalised mean; without, 1, 2, 1.5 (tie) or
+    null (invalid).
+    """
+    return write_array(path, _annotations(imported))
 
 
+def _annotations(imported: Imported) -> Iterator[dict[str, Any]]:
+    by_pair = imported.by_pair()
+    for pair in imported.pairs:
+        judgments = by_pair[pair.id]
+        if judgments:
+            yield {
+                "instruction": pair.question,
+                "output_1": pair.answers[0],
+                "output_2": pair.answers[1],
+                "generator_1": pair.models[0],
+                "generator_2": pair.models[1],
+                "dataset": pair.task,
+                "annotator": judgments[0]["judge"]["model"],
+                "preference": _written_preference(judgments),
+                "raw_completion": judgments[0]["output"],
+            }
+
+
+def _written_preference(judgments: Sequence[dict[str, Any]]) -> float | None:
+    letter, decision = decided(judgments)
+    total = sum(decision.mean.values()) if decision.mean else 0
+    if decision.mean and total > 0:
+        return 1 + (decision.mean["B"] + decision.mean["C"] / 2) / total
+    return next(preference for preference, each in _HARD.items() if each == letter)
+
+
+@judge_format(
+    "alpaca-eval",
+    files="`annotations.json`",
+    verdicts="`preference` 1: A, 2: B, 1.5: C, null: invalid. An annotator with any other value gives soft "
+    "preferences: 2 − x and x − 1 are the probabilities of A and B",
+    pair_id="`N:GENERATOR_1:GENERATOR_2`",
+    example={
+        "instruction": "何ですか？",
+        "output_1": "甲",
+        "output_2": "乙",
+        "generator_1": "m1",
+        "generator_2": "m2",
+        "annotator": "gpt4",
+        "preference": 1,
+    },
+    recognises=lambda record: (
+        {"instruction", "output_1", "output_2", "preference"} <= record.keys()
+    ),
+    write=write_alpaca_eval,
+)
 def read_alpaca_eval(paths: Sequence[Path]) -> Imported:
     """Read annotations. Each is one judgment in order 1; the order that was shown is not recorded.
 
@@ -34,7 +82,7 @@ def read_alpaca_eval(paths: Sequence[Path]) -> Imported:
     """
     annotations = list(all_records(paths))
     soft = _soft_annotators(annotations)
-    found, numbers = Collector(NAME), dict[str, int]()
+    found, numbers = Collector("alpaca-eval"), dict[str, int]()
     for place, record in annotations:
         with place:
             question = text_field(record, "instruction")
@@ -95,38 +143,3 @@ def _verdict_of_preference(
         return _HARD[preference], None
     letter: Letter = "C" if preference == 1.5 else "A" if preference < 1.5 else "B"
     return letter, {"A": 2 - preference, "B": preference - 1, "C": 0.0}
-
-
-def write_alpaca_eval(path: Path, imported: Imported) -> int:
-    """Write one annotation a pair. Raises `OutputError`.
-
-    With probabilities the preference is 1 + p(B) + p(C)/2 of the normalised mean; without, 1, 2, 1.5 (tie) or
-    null (invalid).
-    """
-    return write_array(path, _annotations(imported))
-
-
-def _annotations(imported: Imported) -> Iterator[dict[str, Any]]:
-    by_pair = imported.by_pair()
-    for pair in imported.pairs:
-        judgments = by_pair[pair.id]
-        if judgments:
-            yield {
-                "instruction": pair.question,
-                "output_1": pair.answers[0],
-                "output_2": pair.answers[1],
-                "generator_1": pair.models[0],
-                "generator_2": pair.models[1],
-                "dataset": pair.task,
-                "annotator": judgments[0]["judge"]["model"],
-                "preference": _written_preference(judgments),
-                "raw_completion": judgments[0]["output"],
-            }
-
-
-def _written_preference(judgments: Sequence[dict[str, Any]]) -> float | None:
-    letter, decision = decided(judgments)
-    total = sum(decision.mean.values()) if decision.mean else 0
-    if decision.mean and total > 0:
-        return 1 + (decision.mean["B"] + decision.mean["C"] / 2) / total
-    return next(preference for preference, each in _HARD.items() if each == letter)

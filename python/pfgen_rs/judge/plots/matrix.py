@@ -13,11 +13,14 @@ from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
+from pfgen_rs.judge.agreement.kappa import UNDECIDED, agreements
+from pfgen_rs.judge.decision_columns import NONE, Codes, column_codes
+from pfgen_rs.judge.decisions import Rule
+from pfgen_rs.judge.plots.kinds import JudgePlotRequest, judge_plot
+from pfgen_rs.report.plots.kinds import Drawn
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = ["agreement_matrix"]
 
 _HEADINGS = {"kappa": "Cohen's κ", "share": "Share of equal verdicts"}
 _MOST = 40  # judges and raters
@@ -71,3 +74,39 @@ def agreement_matrix(
             if number is not None
         )
         return finish(figure, f"{look.say(_HEADINGS[value])}: {said}")
+
+
+@judge_plot(
+    "agreement", "a matrix of judges and raters, with Cohen's κ or the share of equal verdicts"
+)
+def draw_agreement(request: JudgePlotRequest) -> Drawn:
+    """Draw the agreement of judges and raters."""
+    judges, notes = request.decisions()
+    humans = request.verdicts_of_people(judges)
+    pairs = pl.concat([table.select("pair") for table in judges.values()]).unique(
+        maintain_order=True
+    )
+    letters = {
+        name: _letters_of_judge(pairs, table, request.rule) for name, table in judges.items()
+    }
+    for rater, verdicts in _verdicts_by_rater(humans):
+        name = rater if rater not in letters else f"{rater} (rater)"
+        letters[name] = column_codes(_in_order_of(pairs, verdicts, "verdict"))
+    return Drawn(agreement_matrix(agreements(letters), **request.choice, **request.look), notes)
+
+
+def _letters_of_judge(pairs: pl.DataFrame, decisions: pl.DataFrame, rule: Rule) -> Codes:
+    codes = column_codes(_in_order_of(pairs, decisions, rule))
+    seen = pairs["pair"].is_in(decisions["pair"].to_list()).to_numpy()
+    return np.where((codes == NONE) & seen, UNDECIDED, codes).astype(np.int8)
+
+
+def _in_order_of(pairs: pl.DataFrame, table: pl.DataFrame, column: str) -> pl.Series:
+    chosen = table.select("pair", column)
+    return pairs.join(chosen, on="pair", how="left", maintain_order="left")[column]
+
+
+def _verdicts_by_rater(humans: pl.DataFrame | None) -> list[tuple[str, pl.DataFrame]]:
+    if humans is None:
+        return []
+    return [(part["rater"][0], part) for part in humans.partition_by("rater", maintain_order=True)]

@@ -9,14 +9,16 @@ from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import COLOURS, INK, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
+from pfgen_rs.judge.agreement.intervals import Share, position_bias_of_codes
+from pfgen_rs.judge.decision_columns import column_codes
+from pfgen_rs.judge.plots.kinds import LEVEL, JudgePlotRequest, judge_plot
+from pfgen_rs.report.plots.kinds import Drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from pfgen_rs.judge.agreement.intervals import Share
-
-__all__ = ["position_bars"]
 
 _MOST = 60  # judges that are shown
 
@@ -31,7 +33,7 @@ def position_bars(
     """Draw for each judge which answer wins in pairs that flip: the one shown first or the one shown second.
 
     `judges`: by name, the share of flipping pairs that the first answer wins in both orders
-    (`pfgen_rs.judge.agreement.position`), drawn with its exact interval. Without position bias it is 1/2.
+    (`pfgen_rs.judge.agreement.intervals`), drawn with its exact interval. Without position bias it is 1/2.
     Raises `PlotError` if no pair flips.
     """
     from matplotlib.patches import Patch
@@ -74,3 +76,14 @@ def _position_bar(axes: Axes, place: int, found: Share) -> None:
         capsize=3,
         linewidth=1.4,
     )
+
+
+@judge_plot("position", "which answer wins in pairs that flip with the order")
+def draw_position(request: JudgePlotRequest) -> Drawn:
+    """Draw the position bias of each judge."""
+    judges, notes = request.decisions()
+    shares = {
+        name: position_bias_of_codes(column_codes(table["v1"]), column_codes(table["v2"]), LEVEL)
+        for name, table in judges.items()
+    }
+    return Drawn(position_bars(shares, **request.look), notes)

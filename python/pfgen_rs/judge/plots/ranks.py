@@ -10,13 +10,14 @@ from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import COLOURS, GREY, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
+from pfgen_rs.judge.agreement.ranking import rank
+from pfgen_rs.judge.plots.kinds import LEVEL, JudgePlotRequest, judge_plot
 from pfgen_rs.report.plots.frames import drawable
+from pfgen_rs.report.plots.kinds import Drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = ["ranks"]
 
 _MOST = 100  # models that are shown
 _HEADINGS = {
@@ -88,3 +89,17 @@ def _rank_ranges(axes: Axes, shown: pl.DataFrame, look: Look) -> None:
     for place, (best, worst) in enumerate(shown.select("best_rank", "worst_rank").rows()):
         said = f"{best}" if best == worst else f"{best}–{worst}"
         axes.text(1.1, place, said, transform=at, ha="right", va="center_baseline", fontsize=8.5)
+
+
+@judge_plot("ranks", "models with intervals and the ranks that are left open")
+def draw_ranks(request: JudgePlotRequest) -> Drawn:
+    """Draw the ranking of a folder."""
+    request.only_folder("verdicts")
+    value = request.choice.get("value", "strength")
+    judges, notes = request.decisions()
+    [decisions] = judges.values()
+    found = rank(decisions, rule=request.rule, with_strengths=value == "strength", level=LEVEL)
+    models = found.models
+    if value not in ("strength", "win_rate"):  # the values that the rank ranges are about
+        models = models.drop("best_rank", "worst_rank")
+    return Drawn(ranks(models, value=value, **request.look), [*notes, *found.notes])

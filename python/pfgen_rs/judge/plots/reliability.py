@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import COLOURS, GREY, INK, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
-from pfgen_rs.judge.plots.panels import check_panels, grid_of
+from pfgen_rs.judge.agreement.counts import judged, winner_probabilities
+from pfgen_rs.judge.agreement.intervals import Calibration, calibration
+from pfgen_rs.judge.plots.kinds import LEVEL, JudgePlotRequest, judge_plot
+from pfgen_rs.report.plots.kinds import Drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from pfgen_rs.judge.agreement.calibration import Calibration
+    from pfgen_rs.judge.agreement.intervals import Calibration
 
-__all__ = ["reliability"]
 
 _HEIGHTS = (3.0, 1.0)  # of the diagram and of its counts
 
@@ -31,7 +36,7 @@ def reliability(
 ) -> Figure:
     """Draw for each judge how often its decisions are the raters' majority, in ten bins of probability.
 
-    `judges`: by name (see `pfgen_rs.judge.agreement.calibration`). A point is the mean probability of a bin
+    `judges`: by name (see `pfgen_rs.judge.agreement.intervals`). A point is the mean probability of a bin
     and the share of its pairs for which the decision is the majority, with the exact interval; bars below are
     the numbers of pairs. Raises `PlotError` if no pair has a probability and a majority.
     """
@@ -106,3 +111,43 @@ def _label_reliability(above: Axes, below: Axes, look: Look, *, first: bool) -> 
     if first:
         above.set_ylabel(look.say("Share equal to the raters' majority"))
         below.set_ylabel(look.say("Pairs"))
+
+
+MOST = 9
+"""Panels of a figure."""
+_ACROSS = 3
+
+
+def check_panels(panels: Mapping[str, Any]) -> None:
+    """Raise `PlotError` for no panels and for too many."""
+    if not panels:
+        raise PlotError("nothing to draw: no judge")
+    if len(panels) > MOST:
+        raise PlotError(f"too many judges for one figure: {len(panels)}, at most {MOST}")
+
+
+def grid_of(panels: int) -> tuple[int, int]:
+    """Returns the number of rows and columns for panels."""
+    across = 2 if panels == 4 else min(panels, _ACROSS)
+    return math.ceil(panels / across), across
+
+
+@judge_plot(
+    "reliability",
+    "how often decisions by probability are the raters' majority, in ten bins of probability",
+)
+def draw_reliability(request: JudgePlotRequest) -> Drawn:
+    """Draw the calibration of each judge."""
+    judges, notes = request.decisions()
+    humans = request.verdicts_of_people(judges)
+    if humans is None:
+        raise PlotError("a reliability diagram needs verdicts of people: --humans FILE")
+    found = {name: _calibration_of(table, humans) for name, table in judges.items()}
+    return Drawn(reliability(found, **request.look), notes)
+
+
+def _calibration_of(decisions: pl.DataFrame, humans: pl.DataFrame) -> Calibration:
+    own = humans.join(decisions.select("pair"), on="pair", how="semi", maintain_order="left")
+    data = judged(decisions, own)
+    probabilities = winner_probabilities(decisions)
+    return calibration(data.decided["probability"], probabilities, data.verdicts, LEVEL)

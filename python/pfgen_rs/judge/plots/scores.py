@@ -10,7 +10,13 @@ from pfgen_rs.drawing.numbers import fixed
 from pfgen_rs.drawing.saving import finish
 from pfgen_rs.drawing.style import GREY, drawing
 from pfgen_rs.drawing.words import Language
+from pfgen_rs.errors import PlotError
+from pfgen_rs.judge.against_scores import run_correlation
+from pfgen_rs.judge.grading import mean_ratings, ratings_of_runs
+from pfgen_rs.judge.pairs import references_of
+from pfgen_rs.judge.plots.kinds import JudgePlotRequest, judge_plot
 from pfgen_rs.report.plots.frames import drawable
+from pfgen_rs.report.plots.kinds import Drawn
 from pfgen_rs.report.plots.points import (
     list_height,
     list_runs,
@@ -18,12 +24,11 @@ from pfgen_rs.report.plots.points import (
     numbered_points,
     scatter,
 )
+from pfgen_rs.runs.naming import named_results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = ["rating_scores"]
 
 _PANEL, _LINE, _COLUMNS = 5.0, 0.165, 2
 Bounds = tuple[float | None, float | None]
@@ -84,3 +89,28 @@ def _told_correlation(r: float | None, interval: Bounds, runs: int) -> str:
     low, high = interval
     bounds = "" if low is None or high is None else f" [{fixed(low, 4)}, {fixed(high, 4)}]"
     return f"r = {fixed(r, 4)}{bounds} (n = {runs})"
+
+
+@judge_plot(
+    "scores", "mean ratings of runs against their scores, with Pearson's r (paper 001, figure 4)"
+)
+def draw_scores(request: JudgePlotRequest) -> Drawn:
+    """Draw the ratings of runs against their scores."""
+    folder = request.only_folder("ratings")
+    if not request.runs:
+        raise PlotError("ratings are drawn against the scores of the rated runs: --run RUN")
+    results = named_results(request.score(list(request.runs), request.benchmark))
+    frames = {name: result.frame for name, result in results.items()}
+    ratings = ratings_of_runs(folder, frames, references_of(request.benchmark))
+    means = mean_ratings(ratings.frame)
+    found = run_correlation(means, {name: result.score for name, result in results.items()})
+    modes = {name: (result.config or {}).get("mode") for name, result in results.items()}
+    known = pl.DataFrame(
+        {"model": list(modes), "mode": [x if isinstance(x, str) else None for x in modes.values()]},
+        schema={"model": pl.String, "mode": pl.String},
+    )
+    runs = found.runs.join(known, on="model", how="left", maintain_order="left").join(
+        means.select("model", "se"), on="model", how="left", maintain_order="left"
+    )
+    figure = rating_scores(runs, found.pearson, found.pearson_interval, **request.look)
+    return Drawn(figure, ratings.notes())

@@ -1,18 +1,110 @@
-"""Questions and answers in files of their own, as FastChat and Arena-Hard keep them beside judgments."""
+"""Records in files of other tools: their places for messages, their ids and times, and their texts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
-from pfgen_rs.errors import InputError
-from pfgen_rs.io.json_lines import id_field
+from pfgen_rs.errors import InputError, Item
+from pfgen_rs.io import write_atomic
+from pfgen_rs.io.json_lines import id_field, lines, write_objects
 from pfgen_rs.io.records import text_field
-from pfgen_rs.judge.formats.places import Place
 
-__all__ = ["Texts", "own_id"]
-
+_SUFFIXES = {".json", ".jsonl"}
 _REFERENCES = "reference_answer"
+_LONG_NUMBER = 16  # other programs read such numbers as floats
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a record is: `with place:` gives `InputError`s raised within it file and line or element."""
+
+    path: Path
+    number: int
+    item: Item = "line"
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, InputError) and error.path is None:
+            raise InputError(
+                error.problem, path=self.path, line=self.number, item=self.item
+            ) from None
+
+
+def files_of(paths: Sequence[Path]) -> list[Path]:
+    """Returns the files at these paths; a folder stands for the JSON files right in it, by name.
+
+    They may be compressed.
+    """
+    found: list[Path] = []
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(each for each in path.iterdir() if _SUFFIXES & {*each.suffixes})
+            if not inside:
+                raise InputError("contains no .json or .jsonl files", path=path)
+            found += inside
+        else:
+            found.append(path)
+    return found
+
+
+def all_records(paths: Iterable[Path]) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Yield the records of several files."""
+    for path in paths:
+        yield from records(path)
+
+
+def records(path: Path) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Yield the objects of a file of JSON lines or of a JSON array, with their places.
+
+    Raises `InputError` with file and line or element.
+    """
+    for line in lines(path):
+        yield Place(path, line.number, line.item), line.record
+
+
+def write_lines(path: Path, values: Iterable[Mapping[str, Any]]) -> int:
+    """Write objects as JSON lines, atomically; returns how many. Raises `OutputError`."""
+    written = list(values)
+    write_objects(path, written)
+    return len(written)
+
+
+def write_array(path: Path, values: Iterable[Mapping[str, Any]]) -> int:
+    """Write objects as a JSON array, atomically; returns how many. Raises `OutputError`."""
+    written = list(values)
+    text = json.dumps(written, ensure_ascii=False, indent=4) + "\n"
+    write_atomic(path, text.encode("utf-8", "surrogatepass"))
+    return len(written)
+
+
+def written_id(name: str) -> str | int:
+    """Returns an id as FastChat writes it: digits as a number, if other programs read it exactly."""
+    plain = name.isascii() and name.isdigit() and len(name) < _LONG_NUMBER
+    return int(name) if plain and str(int(name)) == name else name
+
+
+def iso_time(seconds: object) -> str | None:
+    """Returns a time in seconds since 1970 as ISO 8601, `None` for anything else."""
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat()
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+def unix_time(timestamp: str | None) -> float:
+    """Returns an ISO 8601 time in seconds since 1970; -1, as FastChat has it, for anything else."""
+    try:
+        return datetime.fromisoformat(timestamp or "").timestamp()
+    except ValueError:
+        return -1
 
 
 def own_id(record: Mapping[str, Any]) -> str:

@@ -1,22 +1,27 @@
-"""What files of others hold: pairs, judgments in the form of verdict folders, and verdicts of people."""
+"""Judgments of other tools: pairs, judgments as in verdict folders, verdicts of people; as folders, too."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
-from pfgen_rs.errors import InputError
-from pfgen_rs.judge.binding import imported_digest
+from pfgen_rs.errors import InputError, OutputError
+from pfgen_rs.io import writing_failed
+from pfgen_rs.io.counted import counted, plural
+from pfgen_rs.io.json_lines import write_objects
 from pfgen_rs.judge.decisions import Decision, decide
-from pfgen_rs.judge.letters import Letter
-from pfgen_rs.judge.pairs import Pair
+from pfgen_rs.judge.pairs import Pair, read_humans, write_pairs
+from pfgen_rs.judge.requests import JUDGMENTS, imported_digest
+from pfgen_rs.judge.tokens import Letter
+from pfgen_rs.judge.verdict_folder import VerdictFolder, open_verdict_folder
 from pfgen_rs.judge.verdicts import Verdict
 
-__all__ = ["Collector", "Imported", "decided", "iso_time", "unix_time"]
-
 Judgment = dict[str, Any]
+HUMANS = "humans.jsonl"
+"""Verdicts of people in a verdict folder, where `read_folder` looks for them."""
 
 
 @dataclass(frozen=True)
@@ -158,19 +163,62 @@ def decided(judgments: Sequence[Judgment]) -> tuple[Letter | None, Decision]:
     return decision.tie, decision
 
 
-def iso_time(seconds: object) -> str | None:
-    """Returns a time in seconds since 1970 as ISO 8601, `None` for anything else."""
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        return None
+def write_folder(out: str | os.PathLike[str], imported: Imported) -> None:
+    """Write a new verdict folder with the judgments of one judge, and `humans.jsonl` if there are raters.
+
+    Without judgments there are only pairs and raters. Raises `InputError` if there are several judges, and
+    `OutputError` if the folder has anything in it.
+    """
+    chosen, folder = imported.of_judge(None), Path(out)
     try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat()
-    except (OverflowError, OSError, ValueError):
-        return None
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise OutputError(f"{folder}: already exists: choose another folder")
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        if isinstance(error, OutputError):
+            raise
+        raise writing_failed(folder, error) from error
+    if chosen.humans:
+        write_objects(
+            folder / HUMANS,
+            ({"id": pair, "rater": rater, "verdict": each} for pair, rater, each in chosen.humans),
+        )
+    if not chosen.judgments:
+        write_pairs(folder / "pairs.jsonl", chosen.pairs)
+        return
+    open_verdict_folder(folder, _imported_config(chosen.judgments[0]), chosen.pairs)
+    write_objects(folder / JUDGMENTS, chosen.judgments)
 
 
-def unix_time(timestamp: str | None) -> float:
-    """Returns an ISO 8601 time in seconds since 1970; -1, as FastChat has it, for anything else."""
-    try:
-        return datetime.fromisoformat(timestamp or "").timestamp()
-    except ValueError:
-        return -1
+def _imported_config(judgment: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "kind": "pairwise",
+        "judge": judgment["judge"],
+        "prompt": {"name": judgment["prompt"]},
+    }
+
+
+def read_folder(path: str | os.PathLike[str]) -> Imported:
+    """Read a verdict folder: pairs, the last judgment of each pair in each order, and raters if it has them.
+
+    Samples after the first are left out, and so are judgments of other texts than the pairs' present ones,
+    with notes. Raises `InputError`.
+    """
+    folder = VerdictFolder(path)
+    pairs = folder.pairs()
+    known = {pair.id for pair in pairs}
+    others = 0
+    for judgment in folder.judgments():
+        if judgment.get("pair") not in known:
+            raise InputError(
+                f"has a judgment of an unknown pair {judgment.get('pair')!r:.80}",
+                path=folder.path / JUDGMENTS,
+            )
+        others += bool(judgment.get("sample", 0))
+    last = {(each["pair"], each["order"]): each for each in folder.present_judgments()}
+    humans = folder.path / HUMANS
+    rows = read_humans(humans, known).rows() if humans.is_file() else []
+    counts = f"{counted(others, 'judgment')} of further samples {plural(others, 'was', 'were')}"
+    notes = [f"{counts} left out"] if others else []
+    notes += replace(folder.read()[1], unbound=0).notes()  # files of others bind nothing to texts
+    return Imported(pairs, list(last.values()), rows, tuple(notes))

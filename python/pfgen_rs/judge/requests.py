@@ -1,4 +1,7 @@
-"""Which judgments belong to a pair's present texts: those with the digest of what would be asked now."""
+"""The judge, what it is asked about pairs, and which judgments belong to the texts that pairs have now.
+
+A judgment belongs to the texts whose request has its digest.
+"""
 
 from __future__ import annotations
 
@@ -6,32 +9,39 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
-from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.generate.asking import Request
+from pfgen_rs.errors import InputError, SettingsError, unreadable
+from pfgen_rs.generate.asking import Request, Respondent
+from pfgen_rs.io import write_atomic, writing_failed
 from pfgen_rs.io.counted import counted, plural
+from pfgen_rs.io.locks import locked
+from pfgen_rs.io.records import parse_line
+from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.io.safe_text import shortened
-from pfgen_rs.judge.judge import Judge
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.prompts import Prompt
 
-__all__ = [
-    "HALF",
-    "Coverage",
-    "Orders",
-    "comparison_requests",
-    "imported_digest",
-    "judge_of_config",
-    "named",
-    "pair_digests",
-    "prompt_of_config",
-]
+
+@dataclass(frozen=True)
+class Judge(Respondent):
+    """A judge and its sampling parameters; `None` leaves a value to the engine.
+
+    The defaults are those of paper 002: temperature 0, seed 1, and log probabilities of the 20 most likely
+    tokens.
+    """
+
+    role: ClassVar[str] = "judge"
+    logprobs: int | None = 20
+
 
 Orders = Literal["both", "one"]
 HALF = 32
 """Characters of the halves of `imported_digest`."""
 _NAMED = 3  # ids in a message
+JUDGMENTS = "judgments.jsonl"
+"""The journal of a folder of verdicts."""
 
 
 @dataclass(frozen=True)
@@ -179,3 +189,53 @@ def imported_digest(source: str, judge: str, pair: Pair, order: int) -> str:
 def _half_digest(parts: Sequence[object]) -> str:
     text = json.dumps(parts, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:HALF]
+
+
+def write_folder_config(folder: Path, config: Mapping[str, Any]) -> None:
+    """Write `config.json`, or check that an existing one is the same.
+
+    Raises `SettingsError` and `OutputError`.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise writing_failed(folder, error) from error
+    with locked(folder):
+        path = folder / CONFIG
+        if not path.exists():
+            if (folder / JUDGMENTS).exists():
+                raise SettingsError(
+                    f"{folder}: has judgments but no config.json: choose another folder"
+                )
+            write_atomic(path, json.dumps(config, ensure_ascii=False, indent=1).encode() + b"\n")
+            return
+        old = folder_config(folder)
+        for key in sorted(config.keys() | old.keys()):
+            if old.get(key) != config.get(key):
+                changed = _changed_setting(key, old, config)
+                retry = ", or ask again what is invalid with --retry-invalid"
+                raise SettingsError(
+                    f"{folder}: was begun with another {changed}: choose another folder with --out"
+                    f"{retry if 'max_tokens (' in changed else ''}"
+                )
+
+
+def _changed_setting(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """Returns the first setting that differs, with both values."""
+    before, now = old.get(key), new.get(key)
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        names = sorted(before.keys() | now.keys())
+        changed = next(name for name in names if before.get(name) != now.get(name))
+        return f"{key}: {_changed_setting(changed, before, now)}"
+    return f"{key} ({before!r:.60}, now {now!r:.60})"
+
+
+def folder_config(folder: Path) -> dict[str, Any]:
+    """Returns what a folder's `config.json` says. Raises `InputError`."""
+    path = folder / CONFIG
+    try:
+        return parse_line(path.read_bytes())
+    except OSError as error:
+        raise InputError(unreadable(error), path=path) from error
+    except InputError as error:
+        raise InputError(error.problem, path=path) from None

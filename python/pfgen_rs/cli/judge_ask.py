@@ -1,0 +1,366 @@
+"""`pfgen-rs judge pairs`, `criteria`, `compare` and `grade`: what a judge is asked, and asking it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pfgen_rs.cli import options, output
+from pfgen_rs.cli.engine_options import finish_asking, resumable_asking
+from pfgen_rs.cli.judge_options import (
+    AskOptions,
+    Pairs,
+    Ratings,
+    RetryOptions,
+    Seed,
+    asking_options,
+    retrying_options,
+    tell_asked,
+    warn_all,
+)
+from pfgen_rs.cli.judge_verdicts import show_correlation
+from pfgen_rs.cli.scoring_options import ReadingOptions, ScoringOptions, scoring_options
+from pfgen_rs.io.counted import counted
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from pfgen_rs.generate.asking import Asked
+    from pfgen_rs.judge.pairs import Pair
+    from pfgen_rs.judge.verdict_folder import VerdictFolder
+
+
+@options.with_options(ReadingOptions, "reading")
+def pairs(
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN…", help="Files or folders of two or more runs.", show_default=False
+        ),
+    ],
+    reading: ReadingOptions,
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="FILE", help="File to write (JSON lines).")
+    ],
+    benchmark: options.BenchmarkName = None,
+    trials: Annotated[
+        str,
+        typer.Option(metavar="N|all", help="Number of answers to each question to pair, or 'all'."),
+    ] = "1",
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Number of pairs for every two runs, spread evenly over the questions (default: all).",
+        ),
+    ] = None,
+    seed: Seed = 0,
+) -> None:
+    """Make pairs of answers to the same question, for every two runs.
+
+    The n-th answer of one run meets the n-th of the other. Which of two models comes first alternates. The
+    benchmark's example answers become reference answers.
+
+    Example: `pfgen-rs judge pairs runs/a runs/b -b pfgen-bench --out pairs.jsonl`
+    """
+    from pfgen_rs.judge.pairs import pairs_of_runs, references_of, write_pairs
+    from pfgen_rs.runs.naming import named_results
+
+    results = named_results(reading.score(runs, options.load(benchmark, None)))
+    frames = {name: result.frame for name, result in results.items()}
+    found = pairs_of_runs(
+        frames,
+        references=references_of(benchmark),
+        trials=_pair_trials(trials),
+        sample=limit,
+        seed=seed,
+    )
+    write_pairs(out, found)
+    questions = len({pair.question_id for pair in found})
+    output.emit(
+        f"wrote {counted(len(found), 'pair')} of {counted(questions, 'question')} to {out}\n"
+    )
+
+
+def _pair_trials(text: str) -> int | None:
+    if text == "all":
+        return None
+    if text.isdecimal() and int(text):
+        return int(text)
+    raise typer.BadParameter(
+        f"invalid value {text!r}: expected a positive integer or 'all'", param_hint="--trials"
+    )
+
+
+@asking_options
+def criteria(
+    pairs: Pairs,
+    asking: AskOptions,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="File of criteria (default: PAIRS.criteria.jsonl)."
+        ),
+    ] = None,
+    prompt: Annotated[str, typer.Option(metavar="NAME", help="Prompt.")] = "criteria",
+) -> None:
+    """Let a judge write the criteria by which answers to each question are compared.
+
+    One request a question, shared by all its pairs. The file of pairs is not changed; `compare` finds the
+    criteria beside it. Existing criteria are not made again.
+
+    Example: `pfgen-rs judge criteria pairs.jsonl --engine openai --model gpt-4o`
+    """
+    from pfgen_rs.judge.compare import (
+        criteria_file,
+        criteria_requests,
+        make_criteria,
+        open_criteria,
+    )
+    from pfgen_rs.judge.pairs import read_pairs
+
+    path = out or criteria_file(pairs)
+    found = read_pairs(pairs)
+    chosen = asking.prompt(prompt, "criteria")
+    judge = asking.judge(chosen, brief=False)
+    requests = list(criteria_requests(found, chosen))
+    asked = asking.ask(
+        judge,
+        "criteria",
+        open_criteria(path),
+        requests,
+        partial(make_criteria, found, judge=judge, prompt=chosen, out=path),
+    )
+    if asked is not None:
+        output.emit(
+            f"{path}: criteria of {asked.stored} of {asked.total} questions, {asked.new} new\n"
+        )
+    finish_asking(asked)
+
+
+class Orders(StrEnum):
+    """Orders in which a pair is shown."""
+
+    BOTH = "both"
+    ONE = "one"
+
+
+class RequestMode(StrEnum):
+    """How prompts are sent."""
+
+    CHAT = "chat"
+    COMPLETION = "completion"
+
+
+@retrying_options
+def compare(
+    pairs: Pairs,
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="DIR", help="Folder of verdicts.", show_default=False),
+    ],
+    asking: RetryOptions,
+    prompt: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME",
+            help="Prompt: criteria-reason, criteria-result, reason, result (paper 002), pair, pair-math "
+            "(Japanese Vicuna QA), or one of --prompts.",
+        ),
+    ] = "reason",
+    criteria: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="File of criteria (default: PAIRS.criteria.jsonl)."),
+    ] = None,
+    orders: Annotated[
+        Orders, typer.Option(help="Show each pair in both orders, or once, which costs half.")
+    ] = Orders.BOTH,
+    mode: Annotated[
+        RequestMode, typer.Option(help="Send prompts as chats, or as texts to complete.")
+    ] = RequestMode.CHAT,
+) -> None:
+    """Let a judge say which answer of each pair is better, in both orders.
+
+    Nothing is asked twice: if interrupted, the same command continues, and several processes may share the
+    work. Judgments are appended to judgments.jsonl in DIR as they arrive. The exit code is 1 if some are
+    missing at the end.
+
+    Example: `pfgen-rs judge compare pairs.jsonl --engine openai --model gpt-4o --out verdicts`
+    """
+    from pfgen_rs.judge.compare import compare as compared
+    from pfgen_rs.judge.requests import comparison_requests
+    from pfgen_rs.judge.verdict_folder import VerdictFolder, judgment_journal
+
+    chosen = asking.prompt(prompt, "pairwise")
+    judge = asking.retrying(asking.judge(chosen, brief=chosen.verdict == "first"), out)
+    found = _pairs_with_criteria(pairs, criteria)
+    requests = list(comparison_requests(found, chosen, orders.value))
+    if orders is Orders.ONE:
+        output.warn(
+            "with --orders one, position bias stays in every decision and cannot be measured; strict and tie "
+            "decide nothing"
+        )
+    with resumable_asking(out, "judged"):
+        asked = asking.ask(
+            judge,
+            "judging",
+            judgment_journal(out),
+            requests,
+            partial(
+                compared,
+                found,
+                judge=judge,
+                prompt=chosen,
+                out=out,
+                orders=orders.value,
+                mode=mode.value,
+            ),
+        )
+    if asked is not None:
+        _tell_judged(VerdictFolder(out), asked)
+    finish_asking(asked)
+
+
+def _pairs_with_criteria(path: Path, criteria: Path | None) -> list[Pair]:
+    from pfgen_rs.judge.compare import criteria_file, pairs_with_criteria
+    from pfgen_rs.judge.pairs import read_pairs
+
+    found = read_pairs(path)
+    beside = criteria or criteria_file(path)
+    if criteria is None and not beside.exists():
+        return found
+    complete, notes = pairs_with_criteria(found, beside)
+    warn_all(notes)
+    return complete
+
+
+def _tell_judged(folder: VerdictFolder, asked: Asked) -> None:
+    from pfgen_rs.judge.verdict_folder import doubtful_share
+
+    last = {(each["pair"], each["order"]): each for each in folder.present_judgments()}
+    problems = Counter(
+        problem for record in last.values() if (problem := record.get("problem")) is not None
+    )
+    tell_asked(folder.path, asked, "judgment")
+    for problem, count in problems.most_common():
+        output.warn(f"{counted(count, 'judgment')} invalid: {problem}")
+    doubtful = doubtful_share(folder.doubts())
+    if doubtful is not None:
+        output.warn(doubtful)
+    warn_all(folder.read()[1].notes())
+
+
+@scoring_options()
+@retrying_options
+def grade(
+    runs: Annotated[
+        list[str],
+        typer.Argument(metavar="RUN…", help="Files or folders of runs.", show_default=False),
+    ],
+    asking: RetryOptions,
+    scoring: ScoringOptions,
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="DIR", help="Folder of ratings."),
+    ] = Path("ratings"),
+    prompt: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="Prompt: single-reference (paper 001), or one of --prompts."
+        ),
+    ] = "single-reference",
+    benchmark: options.BenchmarkName = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Rate the first N answers to each question (default: all)."
+        ),
+    ] = None,
+    rubric: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File with the text that {rubric} stands for in the prompt.",
+        ),
+    ] = None,
+    samples: Ratings = 1,
+) -> None:
+    """Let a judge rate every answer of runs, and correlate the means with the runs' scores.
+
+    The benchmark's example answers are the reference answers. Nothing is asked twice.
+
+    Example: `pfgen-rs judge grade runs/a runs/b -b pfgen-bench --engine openai --model gpt-4o --out ratings`
+    """
+    from pfgen_rs.judge.against_scores import run_correlation
+    from pfgen_rs.judge.grading import (
+        answers_of_run,
+        grading_requests,
+        mean_ratings,
+        open_ratings,
+        ratings_of_runs,
+        read_rubric,
+    )
+    from pfgen_rs.judge.grading import grade as graded
+    from pfgen_rs.judge.pairs import references_of
+    from pfgen_rs.runs.naming import named_results
+
+    results = named_results(scoring.score_with(runs, benchmark))
+    references = references_of(benchmark)
+    text = None if rubric is None else read_rubric(rubric)
+    items = [
+        item
+        for name, result in results.items()
+        for item in answers_of_run(result.frame, name, references, trials, text)
+    ]
+    chosen = asking.prompt(prompt, "grade")
+    brief = not (chosen.brackets or chosen.result)
+    judge = asking.retrying(asking.judge(chosen, brief=brief), out)
+    requests = list(grading_requests(items, chosen, samples))
+    with resumable_asking(out, "rated"):
+        asked = asking.ask(
+            judge,
+            "rating",
+            open_ratings(out),
+            requests,
+            partial(graded, items, judge=judge, prompt=chosen, out=out, samples=samples),
+        )
+    if asked is not None:
+        tell_asked(out, asked, "rating")
+        scores = {name: result.score for name, result in results.items()}
+        frames = {name: result.frame for name, result in results.items()}
+        most = trials or max(frame.height for frame in frames.values())
+        found = ratings_of_runs(out, frames, references, most)
+        means = mean_ratings(found.frame)
+        _show_ratings(means, scores)
+        warn_all(found.notes())
+        show_correlation(run_correlation(means, scores))
+    finish_asking(asked)
+
+
+def _show_ratings(means: pl.DataFrame, scores: dict[str, float]) -> None:
+    table = output.new_table(
+        "model",
+        "score",
+        "rating",
+        "±",
+        "ratings",
+        "invalid",
+        numbers=("score", "rating", "±", "ratings", "invalid"),
+    )
+    for row in means.iter_rows(named=True):
+        score = scores.get(row["model"])
+        table.add_row(
+            output.cell(row["model"]),
+            output.cell("–" if score is None else f"{score:.4f}"),
+            output.cell("–" if row["mean"] is None else f"{row['mean']:.3f}"),
+            output.cell("–" if row["se"] is None else f"{row['se']:.3f}"),
+            output.cell(row["ratings"]),
+            output.cell(row["invalid"]),
+        )
+    output.show(table)

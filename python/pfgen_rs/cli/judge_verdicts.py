@@ -1,0 +1,419 @@
+"""`pfgen-rs judge decide`, `rank`, `against-scores`, `import` and `export`: what verdicts say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pfgen_rs.cli import options, output
+from pfgen_rs.cli.judge_options import (
+    By,
+    Humans,
+    RatedRuns,
+    Resamples,
+    RuleName,
+    Seed,
+    TablesFolder,
+    Verdicts,
+    percent,
+    range_text,
+    read_decisions,
+    warn_all,
+)
+from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
+from pfgen_rs.io.counted import counted
+from pfgen_rs.io.safe_text import shortened
+from pfgen_rs.judge.formats import format_names
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from pfgen_rs.judge.against_scores import RunCorrelation
+    from pfgen_rs.judge.agreement.ranking import Ranking
+
+_SHOWN = 80  # characters of an output
+
+
+def decide(
+    verdicts: Verdicts,
+    by: Annotated[
+        RuleName,
+        typer.Option(
+            help="probability: largest mean probability of both orders; strict: what both orders say, else "
+            "undecided; tie: the same, else a tie; first: the first order alone."
+        ),
+    ] = RuleName.PROBABILITY,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="Write all columns to a .jsonl, .csv or .parquet file.",
+        ),
+    ] = None,
+    doubtful: Annotated[
+        bool,
+        typer.Option(
+            "--doubtful",
+            help="Show the verdicts instead whose output begins with a refusal or has several letters.",
+        ),
+    ] = False,
+    output_format: options.Rows = options.RowsFormat.TABLE,
+) -> None:
+    """Decide each pair, and count the decisions.
+
+    A: the pair's first model wins, B: its second one, C: a tie. A pair that lacks a judgment of its present
+    texts is missing; judgments of other texts are never used. `--format json` or `csv` and `--out` have a row
+    a pair.
+
+    Example: `pfgen-rs judge decide verdicts --by probability`
+    """
+    from pfgen_rs.judge.decision_columns import decision_counts, decision_rows, write_frame
+    from pfgen_rs.judge.verdict_folder import VerdictFolder, doubtful_share
+
+    folder = VerdictFolder(verdicts)
+    [(found, _)] = read_decisions([folder])
+    if doubtful:
+        rows = wide = folder.doubts().drop_nulls("doubt")
+    else:
+        rows = decision_rows(found, by.value)
+        wide = found.with_columns(decision=rows["decision"], state=rows["state"])
+    if out is not None:
+        write_frame(wide, out)
+    if output_format is options.RowsFormat.JSON:
+        output.emit_json(rows.to_dicts())
+    elif output_format is options.RowsFormat.CSV:
+        from pfgen_rs.io.table_writer import csv_text
+
+        output.emit(csv_text(rows))
+    elif doubtful:
+        _show_doubts(rows)
+    else:
+        _show_counts(decision_counts(found, by.value), by.value)
+        share = doubtful_share(folder.doubts())
+        if share is not None:
+            output.warn(share)
+
+
+def _show_doubts(rows: pl.DataFrame) -> None:
+    if rows.is_empty():
+        output.remark("no verdict is doubtful")
+        return
+    table = output.new_table("pair", "order", "verdict", "doubt", "output", numbers=["order"])
+    for *cells, text in rows.iter_rows():
+        table.add_row(*map(output.cell, cells), output.cell(shortened(text, _SHOWN)))
+    output.show(table)
+
+
+def _show_counts(counts: pl.DataFrame, rule: str) -> None:
+    names = counts.columns[2:]
+    table = output.new_table(
+        "model a", "model b", *names, numbers=names, title=f"decisions by {rule}"
+    )
+    for row in counts.iter_rows():
+        table.add_row(*(output.cell(value) for value in row))
+    output.show(table)
+
+
+def rank(
+    verdicts: Verdicts,
+    by: By = RuleName.PROBABILITY,
+    win_rates_only: Annotated[
+        bool,
+        typer.Option(
+            "--win-rates-only",
+            help="Do not fit Bradley–Terry, which needs models that are connected by wins.",
+        ),
+    ] = False,
+    out: TablesFolder = None,
+    resamples: Resamples = 1000,
+    seed: Seed = 0,
+    level: options.Level = 0.95,
+    output_format: options.Format = options.JsonFormat.TABLE,
+) -> None:
+    """Rank models by Bradley–Terry and by win rates, with intervals and the ranks that they leave open.
+
+    A tie counts as half a win each way. Soft win rates use the judge's probabilities. Intervals resample
+    questions. Pairs without a decision are left out and counted.
+
+    Example: `pfgen-rs judge rank verdicts`
+    """
+    from pfgen_rs.judge.agreement.ranking import rank as ranked
+    from pfgen_rs.judge.decision_columns import write_tables
+    from pfgen_rs.judge.verdict_folder import VerdictFolder
+
+    folder = VerdictFolder(verdicts)
+    [(decisions, coverage)] = read_decisions([folder])
+    found = ranked(
+        decisions,
+        rule=by.value,
+        with_strengths=not win_rates_only,
+        level=level,
+        resamples=resamples,
+        seed=seed,
+    )
+    if out is not None:
+        write_tables(found.tables(), found.to_dict(), out)
+    if output_format is options.JsonFormat.JSON:
+        values = {"name": folder.judge_name, **found.to_dict(), "coverage": coverage.to_dict()}
+        output.emit_json(values)
+        return
+    _show_ranking(folder.judge_name, found)
+
+
+def _show_ranking(name: str, found: Ranking) -> None:
+    left_out = (
+        f", {counted(found.left_out, 'pair')} without a decision left out" if found.left_out else ""
+    )
+    output.remark(
+        f"{name}: {counted(found.games, 'pair')} of {counted(found.questions, 'question')}{left_out}; "
+        f"intervals {100 * found.level:g} % ({found.resamples} resamples of questions, seed {found.seed})"
+    )
+    known = [name for name in _SCORES if found.models[name].is_not_null().any()]
+    choices = [_ranking_table(found, known[:count]) for count in range(len(known), 0, -1)]
+    output.show(output.first_that_fits(*choices))
+    warn_all(found.notes)
+
+
+_SCORES = {
+    "strength": ("Bradley–Terry", 1.0, 2),
+    "win_rate": ("win rate, %", 100.0, 1),
+    "soft_win_rate": ("soft, %", 100.0, 1),
+}
+
+
+def _ranking_table(found: Ranking, known: Sequence[str]) -> Any:
+    names = ["rank", "ranks", "model", "games", "W/T/L"]
+    for place, name in enumerate(known):
+        names += [_SCORES[name][0], "interval" + " " * place]
+    numbers = [name for name in names if name != "model"]
+    table = output.new_table(*names, numbers=numbers)
+    for row in found.models.iter_rows(named=True):
+        cells = [
+            row["rank"],
+            f"{row['best_rank']}–{row['worst_rank']}",
+            row["model"],
+            row["games"],
+            f"{row['wins']}/{row['ties']}/{row['losses']}",
+        ]
+        for name in known:
+            _, scale, digits = _SCORES[name]
+            value = row[name]
+            cells.append(percent(None) if value is None else f"{scale * value:.{digits}f}")
+            cells.append(range_text(row[f"{name}_low"], row[f"{name}_high"], scale, digits))
+        table.add_row(*map(output.cell, cells))
+    return table
+
+
+@scoring_options()
+def against_scores(
+    verdicts: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[VERDICTS…]",
+            help="Folders of verdicts on answers to the benchmark's questions (default: the bundled "
+            "sample's).",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    scoring: ScoringOptions,
+    benchmark: options.BenchmarkName = None,
+    humans: Humans = None,
+    by: By = RuleName.PROBABILITY,
+    ratings: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of ratings (made by `judge grade`) of --run."),
+    ] = None,
+    runs: RatedRuns = None,
+    output_format: options.Format = options.JsonFormat.TABLE,
+) -> None:
+    """Tell how often the answer with the higher score is the one that a judge or people prefer, by margin.
+
+    With --ratings and --run, correlate mean ratings with the scores of runs as well (paper 001, figure 4).
+    Without arguments: the bundled, made-up sample, whose figures are no findings.
+
+    Example: `pfgen-rs judge against-scores verdicts -b pfgen-bench --humans humans.jsonl`
+    """
+    from pfgen_rs.judge.against_scores import agreement_by_margin, scored_pairs, verdicts_by_name
+    from pfgen_rs.judge.verdict_folder import VerdictFolder, distinct_judge_names
+
+    folders = verdicts
+    if not verdicts and ratings is None:
+        folders, ratings, runs = _sample_arguments()
+    found: dict[str, Any] = {}
+    table = None
+    if folders:
+        opened = [VerdictFolder(path) for path in folders]
+        read = read_decisions(opened)
+        pairs = list({pair.id: pair for folder in opened for pair in folder.pairs()}.values())
+        scores = scored_pairs(pairs, scoring.load(benchmark), clean=scoring.cleaning)
+        frames = dict(zip(distinct_judge_names(opened), (frame for frame, _ in read), strict=True))
+        table = agreement_by_margin(scores, verdicts_by_name(frames, by.value, humans))
+        found["pairs"] = table.to_dicts()
+        found["coverage"] = [coverage.to_dict() for _, coverage in read]
+    correlation = None
+    if ratings is not None:
+        correlation, missing = _correlation_of_runs(ratings, runs or [], benchmark, scoring)
+        found["runs"] = {**correlation.to_dict(), **missing}
+    if output_format is options.JsonFormat.JSON:
+        output.emit_json(found)
+        return
+    if table is not None:
+        _show_margins(table)
+    if correlation is not None:
+        show_correlation(correlation)
+
+
+def _sample_arguments() -> tuple[list[Path], Path, list[str]]:
+    from pfgen_rs.judge.sample import sample_path
+    from pfgen_rs.questions.locate import sample_runs
+
+    output.remark("the bundled sample, which is made up: its figures are no findings")
+    sample = sample_path()
+    return (
+        [sample / "verdicts" / "runs"],
+        sample / "ratings",
+        [str(path) for path in sample_runs().values()],
+    )
+
+
+def _correlation_of_runs(
+    ratings: Path, runs: list[str], benchmark: str | None, scoring: ScoringOptions
+) -> tuple[RunCorrelation, dict[str, Any]]:
+    """Returns the correlation, and how many answers lack a rating and ratings an answer."""
+    from pfgen_rs.judge.against_scores import run_correlation
+    from pfgen_rs.judge.grading import mean_ratings, ratings_of_runs
+    from pfgen_rs.judge.pairs import references_of
+    from pfgen_rs.runs.naming import named_results
+
+    if not runs:
+        raise typer.BadParameter("--ratings requires the rated runs: --run RUN", param_hint="--run")
+    results = named_results(scoring.score_with(runs, benchmark))
+    scores = {name: result.score for name, result in results.items()}
+    frames = {name: result.frame for name, result in results.items()}
+    found = ratings_of_runs(ratings, frames, references_of(benchmark))
+    warn_all(found.notes())
+    missing = {"missing": dict(found.missing), "stale": found.others}
+    return run_correlation(mean_ratings(found.frame), scores), missing
+
+
+def _show_margins(table: pl.DataFrame) -> None:
+    names = ["who", "margin", "share", "exact interval", "pairs", "ties", "missing"]
+    shown = output.new_table(
+        *names, numbers=names[1:], title="the answer with the higher score is preferred, %"
+    )
+    for row in table.iter_rows(named=True):
+        cells = [
+            row["who"],
+            row["margin"],
+            percent(row["share"]),
+            range_text(row["low"], row["high"]),
+            row["pairs"],
+            row["ties"],
+            row["missing"],
+        ]
+        shown.add_row(*map(output.cell, cells))
+    output.show(shown)
+
+
+def show_correlation(found: RunCorrelation) -> None:
+    """Print the correlation of ratings with scores over runs."""
+    for name, value, interval in (
+        ("Pearson's r", found.pearson, found.pearson_interval),
+        ("Spearman's ρ", found.spearman, found.spearman_interval),
+    ):
+        if value is None:
+            output.emit(
+                f"{name} of ratings and scores: undefined for {counted(len(found.runs), 'run')}\n"
+            )
+            continue
+        bounds = range_text(*interval, 1, 4)
+        output.emit(
+            f"{name} of ratings and scores: {value:.4f} (95 % interval {bounds}), "
+            f"{counted(len(found.runs), 'run')}\n"
+        )
+
+
+def import_verdicts(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE…",
+            help="Judgments, and files of questions, answers or pairs that belong to them; a folder stands "
+            "for the .json and .jsonl files in it.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option("--out", "-o", metavar="FOLDER", help="New folder of verdicts to write."),
+    ],
+    source: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="FORMAT",
+            autocompletion=format_names,
+            help=f"Format of the files: one of {', '.join(format_names())} (default: recognised).",
+        ),
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Judge to import, if the files have several."),
+    ] = None,
+) -> None:
+    """Import judgments of another tool as a folder of verdicts.
+
+    Verdicts of people go to humans.jsonl in that folder.
+
+    Example: `pfgen-rs judge import gpt-4_pair.jsonl question.jsonl model_answer/ --out verdicts`
+    """
+    from pfgen_rs.judge.formats import read_format
+    from pfgen_rs.judge.imported import HUMANS, write_folder
+
+    found = read_format(files, source).of_judge(judge)
+    write_folder(out, found)
+    warn_all(found.notes)
+    judgments = counted(len(found.judgments), "judgment")
+    output.emit(f"wrote {counted(len(found.pairs), 'pair')} and {judgments} to {out}\n")
+    if found.humans:
+        raters = len({rater for _, rater, _ in found.humans})
+        written = counted(len(found.humans), "verdict")
+        output.emit(f"wrote {written} of {counted(raters, 'rater')} to {out / HUMANS}\n")
+
+
+def export_verdicts(
+    verdicts: Verdicts,
+    target: Annotated[
+        str,
+        typer.Option(
+            "--to",
+            metavar="FORMAT",
+            autocompletion=format_names,
+            help=f"Format to write: one of {', '.join(format_names())}, unless it is imported only.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="File to write.")],
+) -> None:
+    """Export a folder of verdicts for another tool.
+
+    Only alpaca-eval keeps probabilities, as soft preferences.
+
+    Example: `pfgen-rs judge export verdicts --to alpaca-eval --out annotations.json`
+    """
+    from pfgen_rs.judge.formats import write_format
+    from pfgen_rs.judge.imported import read_folder
+
+    found = read_folder(verdicts)
+    written = write_format(out, found, target)
+    warn_all(found.notes)
+    if written < len(found.pairs):
+        left_out = counted(len(found.pairs) - written, "pair")
+        output.warn(f"{left_out} left out: no judgment, or none that {target} can express")
+    output.emit(f"wrote {counted(written, 'pair')} to {out}\n")

@@ -1,0 +1,389 @@
+"""Agreement of a judge with raters and with itself, and two judges against the same raters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from pfgen_rs.equality import EqualByFields
+from pfgen_rs.errors import InputError
+from pfgen_rs.io.counted import counted
+from pfgen_rs.judge.agreement.counts import Judged, judged, needed_columns, winner_probabilities
+from pfgen_rs.judge.agreement.intervals import (
+    Calibration,
+    Interval,
+    Preference,
+    Share,
+    calibration,
+    favoured_by_length,
+    position_bias_of_codes,
+    preference,
+    share_bounds,
+)
+from pfgen_rs.judge.agreement.kappa import same
+from pfgen_rs.judge.agreement.resampling import RESAMPLES, classes_of, summed
+from pfgen_rs.judge.agreement.tables import (
+    BOUNDS,
+    COUNT,
+    NUMBER,
+    PERMUTATIONS,
+    TEXT,
+    AgreementTables,
+    RaterAgreement,
+    frame,
+    question_differences,
+)
+from pfgen_rs.judge.decision_columns import NONE, Codes, Floats
+from pfgen_rs.judge.decisions import Rule, check_rule
+from pfgen_rs.judge.tokens import LETTERS
+from pfgen_rs.stats.checks import check_resampling
+from pfgen_rs.stats.permutation import resolution, sign_flip_by_size
+from pfgen_rs.stats.student import check_level
+
+
+@dataclass(frozen=True, eq=False)
+class Agreement(EqualByFields):
+    """Agreement of a judge with raters, its consistency and its biases.
+
+    In all tables undefined numbers are null; a null `task` stands for all pairs, a null `rater` for the mean
+    of the raters (for the judge in `biases`), and `low` and `high` for an interval at `level`: bootstrap over
+    questions (`intervals.share_bounds`), unless it is said to be exact (Clopper–Pearson).
+
+    `rule`: the rule by which pairs were decided for everything that concerns single decisions.
+    `decisions`: per rule how many pairs were decided as A, B and C, `undecided`, `invalid` and `missing`.
+    `concordance`: by `rule`, `task` and `rater`: `pairs` judged, `left_out` (not judged by the rater),
+    `right`, and `concordance`.
+    `robustness`: by `task`: `pairs`, `consistent`, `invalid` (a verdict is missing), and `robustness`.
+    `position`: of pairs that flip between winners, those won by what was shown first in both orders (exact).
+    `rater_agreement`: Fleiss' κ or Krippendorff's α; `None` with fewer than two raters, or if it was refused.
+    `cohen`: Cohen's κ of judge and each rater, over the rater's pairs; no decision is a letter of its own.
+    `confusion`: by `rater` and `decision` (null: none), how often the rater said `A`, `B`, `C`.
+    `leave_one_out`: for each rater, over `pairs` for which the others have a majority, how often the
+    `human` and the `judge` agree with it, and the `difference` judge - human; `left_out`: no majority.
+    `biases`: by `bias` ("longer answer") and `rater`: of `n` decided pairs with a winner,
+    how many `wins` of the favoured answer, their `share` (exact), and `ties` beside them.
+    `calibration`: of decisions by probability; `None` without probabilities or raters.
+    `comparisons`: the rule against each `other` rule: `difference` of concordance, and p-values of the
+    sign-flip test by question, also with Holm's correction; `smallest_p` is what the permutations resolve,
+    0 if p is exact.
+    `notes`: remarks for the reader.
+    """
+
+    rule: Rule
+    judge: str | None
+    raters: tuple[str, ...]
+    pairs: int
+    questions: int
+    level: float
+    resamples: int
+    permutations: int
+    seed: int
+    decisions: pl.DataFrame = field(repr=False)
+    concordance: pl.DataFrame = field(repr=False)
+    robustness: pl.DataFrame = field(repr=False)
+    position: Share
+    rater_agreement: RaterAgreement | None
+    cohen: pl.DataFrame = field(repr=False)
+    confusion: pl.DataFrame = field(repr=False)
+    leave_one_out: pl.DataFrame = field(repr=False)
+    biases: pl.DataFrame = field(repr=False)
+    calibration: Calibration | None
+    comparisons: pl.DataFrame = field(repr=False)
+    notes: tuple[str, ...] = ()
+
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """Returns the tables that are not empty, by name."""
+        names = (
+            "decisions",
+            "concordance",
+            "robustness",
+            "cohen",
+            "confusion",
+            "leave_one_out",
+            "biases",
+            "comparisons",
+        )
+        found: dict[str, pl.DataFrame] = {name: getattr(self, name) for name in names}
+        if self.calibration is not None:
+            found["calibration"] = self.calibration.table
+        return {name: table for name, table in found.items() if not table.is_empty()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns everything as JSON types; undefined values are null."""
+        single = (
+            "rule",
+            "judge",
+            "pairs",
+            "questions",
+            "level",
+            "resamples",
+            "permutations",
+            "seed",
+        )
+        tables = {
+            name: table.to_dicts() for name, table in self.tables().items() if name != "calibration"
+        }
+        return {
+            **{name: getattr(self, name) for name in single},
+            "raters": list(self.raters),
+            **tables,
+            "position_bias": self.position.to_dict(),
+            "rater_agreement": self.rater_agreement and self.rater_agreement.to_dict(),
+            "calibration": self.calibration and self.calibration.to_dict(),
+            "notes": list(self.notes),
+        }
+
+
+def agree(
+    decisions: pl.DataFrame,
+    humans: pl.DataFrame | None = None,
+    *,
+    rule: Rule = "probability",
+    judge: str | None = None,
+    allow_missing: bool = False,
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    permutations: int = PERMUTATIONS,
+    seed: int = 0,
+) -> Agreement:
+    """Returns how far a judge's decisions agree with raters and with themselves.
+
+    `decisions`: one row per pair, with `pair`, `question_id`, the letters `v1`, `v2` of both orders
+    (swapped back) and those of all rules; optionally `task`, `p_a`, `p_b`, `p_c` (mean probabilities),
+    `model_a`, `model_b`, `length_a`, `length_b`. `humans`: `pair`, `rater`, `verdict`; without it there is
+    what a judge says of itself. `rule`: which decisions to look at closely; concordance is shown for all.
+    `judge`: the judge's name, which the result keeps.
+    `allow_missing`: Krippendorff's α where raters are missing, which is otherwise left out with a note.
+
+    Intervals are a bootstrap over questions, except exact ones. 500,000 pairs with three
+    raters take one to two seconds. Raises `InputError` for frames that lack columns or contradict themselves,
+    if `rule` decided no pair, and `SettingsError` for invalid settings. Needs scipy (extra `judge`).
+    """
+    check_level(level)
+    check_resampling(resamples, seed)
+    check_rule(rule)
+    data = judged(decisions, humans)
+    if rule == "probability" and (data.decided[rule] == NONE).all():
+        raise InputError(
+            "no pair has a decision by probability: choose the rule strict, tie or first, or a judge that "
+            "reports log-probabilities"
+        )
+    work = AgreementTables(data, rule, allow_missing, level, resamples, seed)
+    chosen = data.decided[rule]
+    return Agreement(
+        rule=rule,
+        judge=judge,
+        raters=data.raters,
+        pairs=len(chosen),
+        questions=int(data.questions.max()) + 1,
+        level=level,
+        resamples=resamples,
+        permutations=permutations,
+        seed=seed,
+        decisions=_decision_table(decisions, data),
+        concordance=work.concordance(),
+        robustness=work.robustness(),
+        position=position_bias_of_codes(data.first, data.second, level),
+        rater_agreement=work.rater_agreement(),
+        cohen=work.cohen(),
+        confusion=work.confusion(),
+        leave_one_out=work.leave_one_out(),
+        biases=_biases(decisions, data, chosen, level),
+        calibration=_calibration(decisions, data, level),
+        comparisons=work.comparisons(permutations),
+        notes=tuple(_missing_notes(decisions, data, allow_missing)),
+    )
+
+
+_BIASES = {
+    "bias": TEXT,
+    "rater": TEXT,
+    "wins": COUNT,
+    "n": COUNT,
+    "share": NUMBER,
+    **BOUNDS,
+    "ties": COUNT,
+}
+
+
+def _decision_table(decisions: pl.DataFrame, data: Judged) -> pl.DataFrame:
+    valid = (data.first != NONE) & (data.second != NONE)
+    one, two = _judged_orders(decisions)
+    lacking = {"first": ~one, "probability": ~one | ~two & two.any()}
+    rows = []
+    for rule, codes in data.decided.items():
+        none = codes == NONE
+        undecided = int(np.count_nonzero(none & valid)) if rule == "strict" else 0
+        missing = int(np.count_nonzero(none & lacking.get(rule, ~(one & two))))
+        letters = np.bincount(codes[~none], minlength=len(LETTERS)).tolist()
+        invalid = int(np.count_nonzero(none)) - undecided - missing
+        rows.append((rule, *letters, undecided, invalid, missing))
+    names = (*LETTERS, "undecided", "invalid", "missing")
+    return frame(rows, {"rule": TEXT, **dict.fromkeys(names, COUNT)})
+
+
+def _judged_orders(decisions: pl.DataFrame) -> list[NDArray[np.bool_]]:
+    """Whether each pair has a judgment in order 1 and 2, which frames of others need not say."""
+    names = ("judged_1", "judged_2")
+    if not {*names} <= {*decisions.columns}:
+        return [np.ones(len(decisions), dtype=bool)] * 2
+    return [decisions[name].to_numpy() for name in names]
+
+
+def _biases(decisions: pl.DataFrame, data: Judged, chosen: Codes, level: float) -> pl.DataFrame:
+    """The judge's and the raters' preference of longer answers: a longer one may well be the better one."""
+    if not {"length_a", "length_b"} <= {*decisions.columns}:
+        return frame([], _BIASES)
+    longer = favoured_by_length(*(decisions[name].to_numpy() for name in ("length_a", "length_b")))
+    everyone = [(None, chosen), *zip(data.raters, data.verdicts, strict=True)]
+    rows = [
+        ("longer answer", rater, *_preference_row(preference(letters, longer, level)))
+        for rater, letters in everyone
+    ]
+    return frame(rows, _BIASES)
+
+
+def _preference_row(found: Preference) -> tuple[float, ...]:
+    share, bounds = found.share, found.share.interval
+    return share.count, share.n, share.value, bounds.low, bounds.high, found.ties
+
+
+def _calibration(decisions: pl.DataFrame, data: Judged, level: float) -> Calibration | None:
+    chosen = data.decided["probability"]
+    if not data.raters or (chosen == NONE).all() or "p_a" not in decisions.columns:
+        return None
+    return calibration(chosen, winner_probabilities(decisions), data.verdicts, level)
+
+
+def _missing_notes(decisions: pl.DataFrame, data: Judged, allow_missing: bool) -> Iterator[str]:
+    one, two = _judged_orders(decisions)
+    unjudged = int(np.count_nonzero(~one | ~two & two.any()))
+    if unjudged:
+        yield (
+            f"{unjudged:,} of {counted(len(one), 'pair')} lack a judgment of their texts: they count like "
+            "invalid ones"
+        )
+    present = np.count_nonzero(data.verdicts != NONE, axis=0)
+    lacking = int(np.count_nonzero(present < len(data.raters)))
+    if not lacking:
+        return
+    number = f"{lacking:,} of {counted(len(present), 'pair')}"
+    if len(data.raters) > 1 and not allow_missing:
+        yield (
+            f"{number} lack raters: no Fleiss' kappa; Krippendorff's alpha is computed if missing raters are "
+            "allowed"
+        )
+    else:
+        yield f"{number} lack raters: they are left out where a rater did not judge"
+
+
+# Two judges
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeComparison:
+    """Concordance of two judges (mean of the raters) on the same pairs.
+
+    `difference`: first - second, with its `interval` (bootstrap over questions). `p`: two-sided p-value of
+    the sign-flip test by question; `smallest_p` is what the permutations resolve, 0 if p is exact. `pairs`,
+    `questions`: what both judged. `left_out`: pairs that only one of them has.
+    """
+
+    first: float
+    second: float
+    difference: float
+    interval: Interval
+    p: float
+    smallest_p: float
+    pairs: int
+    questions: int
+    left_out: int
+    seed: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns JSON types."""
+        return asdict(self)
+
+
+def compare_judges(
+    first: pl.DataFrame,
+    second: pl.DataFrame,
+    humans: pl.DataFrame,
+    *,
+    rules: tuple[Rule, Rule] = ("probability", "probability"),
+    level: float = 0.95,
+    resamples: int = RESAMPLES,
+    permutations: int = PERMUTATIONS,
+    seed: int = 0,
+) -> JudgeComparison:
+    """Returns the difference between two frames of decisions in concordance with the same raters.
+
+    Frames as in `agree`: of two judges, of two prompts, or the same frame with two `rules`. Only pairs that
+    both have count; questions are those of `first`. Raises `InputError` as `agree` does, and if both have no
+    judged pair in common, and `SettingsError` for invalid settings.
+    """
+    check_level(level)
+    check_resampling(resamples, seed)
+    for rule in rules:
+        check_rule(rule)
+    for each in (first, second):
+        needed_columns(each, ("pair",), "decisions")
+    _check_pairs_of_humans(first, second, humans)
+    common = first.join(second.select("pair"), on="pair", how="semi")
+    aligned = common.select("pair").join(second, on="pair", how="left", maintain_order="left")
+    left_out = len(first) + len(second) - 2 * len(common)
+    theirs = humans.join(common.select("pair"), on="pair", how="semi")
+    if common.is_empty() or theirs.is_empty():
+        raise InputError("no pair that both judges decided and a rater judged")
+    one, two = judged(common, theirs), judged(aligned, theirs)
+    right = [
+        same(data.decided[rule], data.verdicts).astype(np.int64)
+        for data, rule in zip((one, two), rules, strict=True)
+    ]
+    known = (one.verdicts != NONE).astype(np.int64)
+    classes, places = classes_of([*right[0], *right[1], *known])
+    counted = {
+        "right": np.stack(right, axis=-1)[:, places].swapaxes(0, 1),
+        "judged": known[:, places].T,
+    }
+    sums = summed(counted, classes, one.questions, resamples, seed)
+    means, resampled = (_mean_rates(each) for each in (sums.observed, sums.resampled))
+    low, high = share_bounds(
+        means[0] - means[1], resampled[:, 0] - resampled[:, 1], level, one.questions.max() + 1, -1.0
+    )
+    differences = question_differences(right[0] - right[1], sums.observed["judged"], one.questions)
+    return JudgeComparison(
+        first=float(means[0]),
+        second=float(means[1]),
+        difference=float(means[0] - means[1]),
+        interval=Interval(float(low), float(high), level),
+        p=sign_flip_by_size(differences, permutations=permutations, seed=seed),
+        smallest_p=resolution(int(np.count_nonzero(differences)), permutations),
+        pairs=len(common),
+        questions=int(one.questions.max()) + 1,
+        left_out=left_out,
+        seed=seed,
+    )
+
+
+def _check_pairs_of_humans(first: pl.DataFrame, second: pl.DataFrame, humans: pl.DataFrame) -> None:
+    needed_columns(humans, ("pair", "rater", "verdict"), "human verdicts")
+    known = pl.concat([first.select("pair"), second.select("pair")])
+    unknown = humans.join(known, on="pair", how="anti")
+    if len(unknown):
+        raise InputError(
+            f"a verdict on the unknown pair {unknown['pair'][0]!r}: neither judge has it"
+        )
+
+
+def _mean_rates(sums: dict[str, Floats]) -> Floats:
+    """Mean over raters of the share of right decisions; shape (…, 2)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rates = sums["right"] / sums["judged"][..., None]
+    known = ~np.isnan(rates)
+    return np.asarray(np.where(known, rates, 0.0).sum(axis=-2) / np.maximum(known.sum(axis=-2), 1))
