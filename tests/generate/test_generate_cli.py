@@ -15,14 +15,13 @@ from typer.testing import CliRunner
 from generating import answers, finished_names, key_of, names, wanted, write_samples
 from helpers import CATS, SEAS, pfgen
 from pfgen_rs import PfgenError, SettingsError, score_file
+from pfgen_rs.ask import engines
+from pfgen_rs.ask.engines.manual import AnswersFile, ManualEngine, task_lines
+from pfgen_rs.ask.engines.openai import OpenAIEngine
+from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.cli.app import app
 from pfgen_rs.generate import Prompter, read_examples
 from pfgen_rs.generate.config import config_hash
-from pfgen_rs.generate.engines import factory
-from pfgen_rs.generate.engines.manual import AnswersFile, ManualEngine
-from pfgen_rs.generate.engines.openai import OpenAIEngine
-from pfgen_rs.generate.engines.protocol import Parameters
-from pfgen_rs.generate.task_lines import task_lines
 from places import SUPPORT
 
 PROGRAM = SUPPORT / "answering_program.py"
@@ -339,16 +338,16 @@ def test_more_examples_than_there_are(tmp_path: Path, tiny: Path) -> None:
 
 
 def test_making_engines() -> None:
-    engine = factory.make("manual", "m", ask=lambda _: None)
+    engine = engines.make("manual", "m", ask=lambda _: None)
     assert isinstance(engine, ManualEngine)
     assert list(engine.generate(Prompter(read_examples()).tasks(1), Parameters())) == []
-    assert factory.recorded_name("command") == "command"
+    assert engines.recorded_name("command") == "command"
     with pytest.raises(SettingsError, match="unknown engine 'psychic'"):
-        factory.make("psychic", "m")
+        engines.make("psychic", "m")
     with pytest.raises(SettingsError, match=r"'colour' \(its options: command, timeout\)"):
-        factory.make("command", "m", command="true", colour="red")
+        engines.make("command", "m", command="true", colour="red")
     with pytest.raises(SettingsError, match="retries, omit, max_tokens_name, extra"):
-        factory.make("openai", "m", colour="red")
+        engines.make("openai", "m", colour="red")
 
 
 def test_tasks_as_lines() -> None:

@@ -16,8 +16,8 @@ import pytest
 
 from generating import QUESTIONS, Key, answers, finished_names, names, wanted, write_samples
 from helpers import SCRIPT, TIMEOUT, environment
+from pfgen_rs.ask.engines.command import CommandEngine
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.engines.command import CommandEngine
 from pfgen_rs.generate.runner import Run, generate
 from places import SUPPORT
 

@@ -22,8 +22,8 @@ from typer.testing import CliRunner
 from builds import prepare
 from helpers import environment, pfgen
 from pfgen_rs import OutputError, SettingsError, sample_runs, score_file
+from pfgen_rs.ask.journal import Journal
 from pfgen_rs.cli import app, output, streams
-from pfgen_rs.generate.asking.journal import Journal
 from pfgen_rs.generate.config import RunConfig
 from pfgen_rs.generate.open_trial import OpenTrial, journal_path
 from pfgen_rs.io import locks, system, write_atomic

@@ -15,10 +15,11 @@ from pfgen_rs.cli.generate_values import EngineName
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
-    from pfgen_rs.generate.asking import Asked, Estimate, Journal, Prices, Request, Respondent
-    from pfgen_rs.generate.asking.ask import AskingProgress
-    from pfgen_rs.generate.asking.costs import Budget, TokenCounter
-    from pfgen_rs.generate.engines import Engine
+    from pfgen_rs.ask.costs import Budget, Estimate, Prices, TokenCounter
+    from pfgen_rs.ask.journal import Journal
+    from pfgen_rs.ask.loop import Asked, AskingProgress
+    from pfgen_rs.ask.protocol import Engine
+    from pfgen_rs.ask.request import Request, Respondent
 
 __all__ = [
     "BudgetOf",
@@ -107,7 +108,7 @@ class EngineOptions:
         """Returns the server's address for the record; `None` for engines without one."""
         if self.engine is not EngineName.OPENAI:
             return None
-        from pfgen_rs.generate.engines.openai_place import find_address
+        from pfgen_rs.ask.server import find_address
 
         return find_address(self.base_url)
 
@@ -126,7 +127,7 @@ class EngineOptions:
 
         `groups`: requests with the same sampling parameters. Returns `None` for a dry run.
         """
-        from pfgen_rs.generate.asking.costs import Budget, read_prices, token_counter
+        from pfgen_rs.ask.costs import Budget, read_prices, token_counter
 
         model = groups[0][0].model
         prices = None if self.prices is None else read_prices(self.prices, model)
@@ -154,7 +155,7 @@ class EngineOptions:
         return asked
 
     def _created_engine(self, model: str) -> Engine:
-        from pfgen_rs.generate.engines import factory
+        from pfgen_rs.ask import engines
 
         own = {
             "concurrency": self.concurrency,
@@ -175,7 +176,7 @@ class EngineOptions:
         given = generate_values.engine_options(generate_values.engine_settings(self.more or []))
         if self.engine is EngineName.OPENAI:
             given.setdefault("optional", _OPTIONAL)
-        return factory.make(self.engine.value, model, **chosen, **given)
+        return engines.make(self.engine.value, model, **chosen, **given)
 
 
 def finish_asking(asked: Asked | None) -> None:
@@ -196,8 +197,8 @@ def _estimate_of_groups(
     counter: TokenCounter,
     prices: Prices | None,
 ) -> Estimate:
-    from pfgen_rs.generate.asking.ask import open_requests
-    from pfgen_rs.generate.asking.costs import estimated, joined_estimates
+    from pfgen_rs.ask.costs import estimated, joined_estimates
+    from pfgen_rs.ask.loop import open_requests
 
     found = []
     for respondent, requests in groups:
@@ -209,7 +210,7 @@ def _estimate_of_groups(
 
 def _spent(journal: Journal, prices: Prices) -> float:
     """Returns what the stored answers have cost, as far as their tokens were reported."""
-    from pfgen_rs.generate.asking.journal import journal_records
+    from pfgen_rs.ask.journal import journal_records
 
     used = [record.get("usage") or {} for record in journal_records(journal.path)]
     prompt, completion = (

@@ -14,7 +14,7 @@ from pfgen_rs.cli.generate_values import EngineName
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
-    from pfgen_rs.generate.engines import Engine
+    from pfgen_rs.ask.protocol import Engine
 
 __all__ = ["generate_answers"]
 
@@ -239,11 +239,10 @@ def generate_answers(
     The engine openai reads the environment variables OPENAI_BASE_URL and OPENAI_API_KEY, and never stores
     them.
     """
+    from pfgen_rs.ask import engines
+    from pfgen_rs.ask.engines.manual import AnswersFile, task_lines
     from pfgen_rs.generate.config import RunConfig
-    from pfgen_rs.generate.engines import factory
-    from pfgen_rs.generate.engines.manual import AnswersFile
     from pfgen_rs.generate.runner import generate, open_tasks
-    from pfgen_rs.generate.task_lines import task_lines
     from pfgen_rs.questions.examples import read_examples
     from pfgen_rs.questions.locate import BUNDLED
 
@@ -253,7 +252,7 @@ def generate_answers(
     given = generate_values.engine_settings(more or [])
     shown = read_examples(benchmark if questions is None else questions)
     config = RunConfig(
-        engine=factory.recorded_name(engine.value),
+        engine=engines.recorded_name(engine.value),
         model=name or model,
         mode=mode.value,
         num_examples=examples,
@@ -336,8 +335,8 @@ def _export_generation_tasks(lines: str, count: int, path: Path | None) -> None:
 def _generation_engine(
     engine: EngineName, model: str, own: Mapping[str, Any], given: Mapping[str, Any]
 ) -> Engine:
-    from pfgen_rs.generate.engines import factory
-    from pfgen_rs.generate.engines.manual import AnswersFile
+    from pfgen_rs.ask import engines
+    from pfgen_rs.ask.engines.manual import AnswersFile
 
     chosen = {key: value for key, value in own.items() if value is not None}
     for key in chosen:
@@ -348,13 +347,13 @@ def _generation_engine(
         path = chosen.get("import")
         if path is not None:
             return AnswersFile(model, path)
-        return factory.make("manual", model, ask=generate_view.ask_person)
+        return engines.make("manual", model, ask=generate_view.ask_person)
     if engine is EngineName.COMMAND and "command" not in chosen:
         raise typer.BadParameter(
             "the engine command requires a program: --command 'PROGRAM …'", param_hint="--command"
         )
     passed = {} if engine is EngineName.COMMAND else generate_values.engine_options(given)
-    return factory.make(engine.value, model, **chosen, **passed)
+    return engines.make(engine.value, model, **chosen, **passed)
 
 
 def _watched_generation(

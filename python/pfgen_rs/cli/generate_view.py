@@ -24,8 +24,7 @@ from pfgen_rs.io.counted import counted, plural
 from pfgen_rs.io.safe_text import visible
 
 if TYPE_CHECKING:
-    from pfgen_rs.generate.engines import Usage
-    from pfgen_rs.generate.prompts import Task
+    from pfgen_rs.ask.protocol import Task, Usage
     from pfgen_rs.generate.runner import Run
 
 __all__ = [

@@ -19,7 +19,7 @@ from pfgen_rs.cli.judge_options import (
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
-    from pfgen_rs.generate.asking import Asked
+    from pfgen_rs.ask.loop import Asked
     from pfgen_rs.judge.pairs import Pair
     from pfgen_rs.judge.verdict_folder import VerdictFolder
 

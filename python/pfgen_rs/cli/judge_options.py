@@ -19,10 +19,11 @@ from pfgen_rs.cli.engine_options import (
 from pfgen_rs.cli.options import with_options
 
 if TYPE_CHECKING:
-    from pfgen_rs.generate.asking import Asked, Journal, Request
-    from pfgen_rs.generate.asking.ask import AskingProgress
-    from pfgen_rs.generate.asking.costs import Budget
-    from pfgen_rs.generate.engines import Engine
+    from pfgen_rs.ask.costs import Budget
+    from pfgen_rs.ask.journal import Journal
+    from pfgen_rs.ask.loop import Asked, AskingProgress
+    from pfgen_rs.ask.protocol import Engine
+    from pfgen_rs.ask.request import Request
     from pfgen_rs.judge.judge import Judge
     from pfgen_rs.judge.prompts import Kind, Prompt
 
@@ -85,7 +86,7 @@ class AskOptions(EngineOptions):
 
     def judge(self, prompt: Prompt, *, brief: bool) -> Judge:
         """Returns the judge; `brief`: whether the prompt asks for a letter or a number only."""
-        from pfgen_rs.generate.engines.factory import recorded_name
+        from pfgen_rs.ask.engines import recorded_name
         from pfgen_rs.judge.judge import Judge
 
         limit = prompt.max_tokens or (_SHORT if brief else _LONG)
@@ -136,7 +137,7 @@ class RetryOptions(AskOptions):
 
     def retrying(self, judge: Judge, folder: Path) -> Judge:
         """Returns the judge as it asks in a folder, again about what is invalid there if that is wished."""
-        from pfgen_rs.generate.asking import Retry
+        from pfgen_rs.ask.request import Retry
         from pfgen_rs.io.run_files import CONFIG
         from pfgen_rs.judge.verdict_folder import folder_config
 
@@ -160,7 +161,7 @@ def retrying_options(command: F) -> F:
 
 
 def _check_logprobs(engine: Engine, judge: Judge) -> None:
-    from pfgen_rs.generate.engines import abilities
+    from pfgen_rs.ask.protocol import abilities
 
     if judge.logprobs is not None and "logprobs" not in abilities(engine):
         output.warn(

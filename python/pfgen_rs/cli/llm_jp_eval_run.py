@@ -66,8 +66,9 @@ def run(
 
     Example: `pfgen-rs llm-jp-eval run org/model --engine vllm --num 100`
     """
-    from pfgen_rs.generate.asking import Asked, Respondent
-    from pfgen_rs.generate.engines.factory import recorded_name
+    from pfgen_rs.ask.engines import recorded_name
+    from pfgen_rs.ask.loop import Asked
+    from pfgen_rs.ask.request import Respondent
     from pfgen_rs.llm_jp_eval.results import ScoreSettings
     from pfgen_rs.llm_jp_eval.run_folder import default_folder, output_journal
     from pfgen_rs.llm_jp_eval.running import open_run, request_groups, run_tasks, score_run

@@ -152,8 +152,8 @@ def watch(
 
     - `pfgen-rs watch checkpoints --command './answer --gpu {worker} {checkpoint}' --workers 2`
     """
-    from pfgen_rs.generate.answers import default_stop
-    from pfgen_rs.generate.engines import Parameters
+    from pfgen_rs.ask.protocol import Parameters
+    from pfgen_rs.io.cleaning import default_stop
     from pfgen_rs.training.watch import PATTERNS, Watcher
 
     watcher = Watcher(

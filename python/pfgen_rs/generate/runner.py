@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pfgen_rs.ask.protocol import Engine, Task, Usage
 from pfgen_rs.benchmark import Benchmark, score_file
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.engines.protocol import Engine
-from pfgen_rs.generate.engines.usage import Usage
 from pfgen_rs.generate.partial import scored_partially
-from pfgen_rs.generate.prompts import Prompter, Task
+from pfgen_rs.generate.prompts import Prompter
 from pfgen_rs.generate.run_folder import RunFolder
 from pfgen_rs.generate.served import Served
 from pfgen_rs.generate.unscored import Failure, read_failures

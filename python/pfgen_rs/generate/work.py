@@ -8,20 +8,19 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 
+from pfgen_rs.ask.breaker import Breaker
+from pfgen_rs.ask.protocol import SEEDS, Engine, Failed, Outcome, Task, closing_outcomes, is_rolling
+from pfgen_rs.ask.waits import LOG
 from pfgen_rs.errors import GenerationError
-from pfgen_rs.generate.answers import cleaned
 from pfgen_rs.generate.blanks import why_blank
-from pfgen_rs.generate.breaker import Breaker
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.engines.protocol import Engine, Failed, Outcome, is_rolling
-from pfgen_rs.generate.engines.rolling import closing_outcomes
-from pfgen_rs.generate.engines.waits import LOG
 from pfgen_rs.generate.open_trial import OpenTrial
-from pfgen_rs.generate.prompts import SEEDS, Prompter, Task
+from pfgen_rs.generate.prompts import Prompter
 from pfgen_rs.generate.run_folder import RunFolder
 from pfgen_rs.generate.served import Served
 from pfgen_rs.generate.unscored import read_failures, record_failures
 from pfgen_rs.generate.usage_file import UsageFile
+from pfgen_rs.io.cleaning import cleaned
 
 __all__ = ["GenerationProgress", "Work"]
 

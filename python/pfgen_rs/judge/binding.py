@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
+from pfgen_rs.ask.request import Request
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.generate.asking import Request
 from pfgen_rs.io.counted import counted, plural
 from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.judge.judge import Judge

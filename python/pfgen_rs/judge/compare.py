@@ -6,10 +6,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from pfgen_rs.generate.asking import Asked, ask
-from pfgen_rs.generate.asking.ask import AskingProgress
-from pfgen_rs.generate.asking.costs import Budget
-from pfgen_rs.generate.engines import Answered, Details, Engine
+from pfgen_rs.ask.costs import Budget
+from pfgen_rs.ask.loop import Asked, AskingProgress, ask
+from pfgen_rs.ask.protocol import Answered, Details, Engine
 from pfgen_rs.judge.binding import Orders, comparison_requests
 from pfgen_rs.judge.judge import Judge
 from pfgen_rs.judge.pairs import Pair

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from pfgen_rs.generate.asking import Respondent
+from pfgen_rs.ask.request import Respondent
 
 __all__ = ["Judge"]
 

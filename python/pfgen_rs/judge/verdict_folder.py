@@ -22,9 +22,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs import _native
+from pfgen_rs.ask.journal import Journal, journal_records
 from pfgen_rs.errors import InputError, SettingsError, unreadable
-from pfgen_rs.generate.asking import Journal
-from pfgen_rs.generate.asking.journal import journal_records
 from pfgen_rs.io import write_atomic, writing_failed
 from pfgen_rs.io.counted import counted
 from pfgen_rs.io.json_lines import parsed

@@ -7,9 +7,8 @@ import operator
 from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any, TypeVar
 
+from pfgen_rs.ask.protocol import Parameters, Task
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.generate.engines.protocol import Parameters
-from pfgen_rs.generate.prompts import Task
 
 __all__ = [
     "check_budget",
@@ -100,9 +99,7 @@ def check_who_answers(
         if generate is not None:
             raise SettingsError("pass either `generate` or `engine`, not both")
         if isinstance(engine, type) or not callable(getattr(engine, "generate", None)):
-            raise SettingsError(
-                f"`engine` must be an engine of pfgen_rs.generate.engines, not {engine!r:.60}"
-            )
+            raise SettingsError(f"`engine` must be an engine of pfgen_rs.ask, not {engine!r:.60}")
         return
     if generate is None:
         raise SettingsError("cannot generate answers: pass a function `generate` or an `engine`")

@@ -7,10 +7,16 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from pfgen_rs.ask.protocol import (
+    Engine,
+    Failed,
+    Outcome,
+    Parameters,
+    Task,
+    by_parameters,
+    closing_outcomes,
+)
 from pfgen_rs.errors import GenerationError
-from pfgen_rs.generate.engines.protocol import Engine, Failed, Outcome, Parameters
-from pfgen_rs.generate.engines.rolling import closing_outcomes
-from pfgen_rs.generate.prompts import Task, by_parameters
 from pfgen_rs.io.ahead import Ahead
 from pfgen_rs.io.safe_text import visible
 
@@ -50,7 +56,7 @@ class FromEngine:
 
 
 class EngineAnswers:
-    """Asks an engine a list of tasks; see `pfgen_rs.generate.engines.Engine`.
+    """Asks an engine a list of tasks; see `pfgen_rs.ask.Engine`.
 
     `budget`: seconds for all tasks together (default: no limit). When it is over, the engine is stopped by
     its method `stop`, if it has one, else at its next answer. An empty text is an answer. Tasks with

@@ -11,8 +11,8 @@ from typing import Any
 from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.generate.answers import cleaned, default_stop
 from pfgen_rs.generate.prompts import Mode
+from pfgen_rs.io.cleaning import cleaned, default_stop
 from pfgen_rs.metrics.names import Metric
 from pfgen_rs.questions.placed import Placed
 from pfgen_rs.training.checks import function

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs import _native
+from pfgen_rs.ask.protocol import Task
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.generate.prompts import Mode, Prompter, Task
+from pfgen_rs.generate.prompts import Mode, Prompter
 from pfgen_rs.questions.examples import Example, read_examples
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.training.checks import checked_texts, count

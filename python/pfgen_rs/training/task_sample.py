@@ -10,9 +10,9 @@ from typing import Any
 
 import polars as pl
 
+from pfgen_rs.ask.protocol import Parameters, Task
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.generate.parameters import Parameters
-from pfgen_rs.generate.prompts import Mode, Task
+from pfgen_rs.generate.prompts import Mode
 from pfgen_rs.llm_jp_eval.averages import AVERAGES
 from pfgen_rs.llm_jp_eval.catalog import chosen_tasks, find_task
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, raw_digest, read_tasks, used

@@ -9,12 +9,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from pfgen_rs.ask.costs import Budget
+from pfgen_rs.ask.journal import Journal, journal_records
+from pfgen_rs.ask.loop import Asked, AskingProgress, ask
+from pfgen_rs.ask.protocol import Answered, Details, Engine
+from pfgen_rs.ask.request import Request
 from pfgen_rs.errors import InputError
-from pfgen_rs.generate.asking import Asked, Journal, Request, ask
-from pfgen_rs.generate.asking.ask import AskingProgress
-from pfgen_rs.generate.asking.costs import Budget
-from pfgen_rs.generate.asking.journal import journal_records
-from pfgen_rs.generate.engines import Answered, Details, Engine
 from pfgen_rs.io.json_lines import write_objects
 from pfgen_rs.judge.binding import judge_of_config
 from pfgen_rs.judge.dialogues.items import Item
