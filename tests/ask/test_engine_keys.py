@@ -11,6 +11,7 @@ from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -120,23 +121,14 @@ class ManyKeys:
     ) -> AsyncIterator[Callable[[Task], Awaitable[Outcome]]]:
         from pfgen_rs.ask.client import Session, connected
 
-        async with connected(Place(self._url, None), 20.0) as client:
-
-            async def outcome(task: Task) -> Outcome:
-                key = self._keys[key_of(task)]
-                session = Session(
-                    client.with_options(api_key=key),
-                    Place(self._url, key),
-                    Form("m"),
-                    parameters,
-                    timeout=20.0,
-                    retries=3,
-                    backoff=SHORT,
-                    meter=Meter(),
-                )
+        async def outcome(task: Task) -> Outcome:
+            place = Place(self._url, self._keys[key_of(task)])
+            given: dict[str, Any] = {"retries": 3, "backoff": SHORT, "meter": Meter()}
+            async with connected(place, 20.0) as client:
+                session = Session(client, place, Form("m"), parameters, timeout=20.0, **given)
                 return await session.outcome(task)
 
-            yield outcome
+        yield outcome
 
     def close(self) -> None:
         """Hold nothing."""
@@ -247,7 +239,7 @@ def test_what_servers_say_of_errors_is_kept_for_the_owner_alone(tmp_path: Path) 
     with FaultServer(default=faults.status(400, "x" * 255 + SECRET)) as server:
         env = {"OPENAI_API_KEY": SECRET, "OPENAI_BASE_URL": server.url}
         asked = ("generate", "org/m", "--engine=openai", "-b", "mini", "--trials=1", "--retries=0")
-        done = pfgen(*asked, f"--results={tmp_path}", env=env)
+        done = pfgen(*asked, f"--out={tmp_path}", env=env)
     assert done.returncode == 1
     [kept] = tmp_path.rglob("unscored.jsonl")
     for text in (kept.read_text("utf-8"), done.stderr, done.stdout):

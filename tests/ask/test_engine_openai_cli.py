@@ -33,7 +33,7 @@ def generate(server: FaultServer, results: Path, *more: str, key: str = KEY) -> 
         "0",
     )
     env = {**LOGGING, "OPENAI_API_KEY": key, "OPENAI_BASE_URL": server.url}
-    done = pfgen(*args, "--results", results, *more, env=env)
+    done = pfgen(*args, "--out", results, *more, env=env)
     return done.returncode, done.stdout + done.stderr
 
 

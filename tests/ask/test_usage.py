@@ -240,12 +240,8 @@ def test_a_damaged_file_is_refused_before_anything_is_asked(
     assert (folder / "usage.json").read_text("utf-8") == content
 
 
-def test_the_cost() -> None:
-    assert Usage(1, 1, 2_000_000, 500_000, 100, 100).cost(0.15, 0.6) == pytest.approx(0.6)
-
-
 def _arguments(folder: Path) -> list[str]:
-    return ["generate", "org/m", "--engine=openai", "-b", "mini", f"--results={folder}"]
+    return ["generate", "org/m", "--engine=openai", "-b", "mini", f"--out={folder}"]
 
 
 def _generate(server: FaultServer, folder: Path, *more: str) -> list[str]:
@@ -258,11 +254,13 @@ def _generate(server: FaultServer, folder: Path, *more: str) -> list[str]:
 
 def test_the_command_prints_tokens_and_their_cost(tmp_path: Path) -> None:
     pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
+    prices = tmp_path / "prices.toml"
+    prices.write_text('currency = "USD"\n[models."org/m"]\nprompt = 1000\ncompletion = 2000\n')
     with FaultServer(default=reply()) as server:
-        first = _generate(server, tmp_path, "--trials=1", "--price=1000,2000")
+        first = _generate(server, tmp_path, "--trials=1", f"--prices={prices}")
         second = _generate(server, tmp_path, "--trials=3")
     tokens = "140 prompt tokens (28 cached), 70 completion tokens (42 of reasoning)"
-    assert first == [f"used: 14 requests, {tokens}, cost 0.2800"]
+    assert first == [f"used: 14 requests, {tokens}, cost 0.2800 USD"]
     assert second[0].startswith("used: 28 requests, 280 prompt tokens")
     assert second[1].startswith("used by the whole run: 42 requests, 420 prompt tokens (84 cached)")
 

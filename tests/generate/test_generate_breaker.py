@@ -249,7 +249,7 @@ def test_the_command_line_tells_it_and_can_go_on_regardless(tmp_path: Path) -> N
     path = tmp_path / "questions.jsonl"
     path.write_bytes(lines([(e.question, e.answer) for e in EXAMPLES]))
     args = ["generate", "org/m", "--engine=openai", "--mode=chat", f"--questions={path}"]
-    args += ["--trials=3", "--concurrency=1", f"--results={tmp_path / 'result'}"]
+    args += ["--trials=3", "--concurrency=1", f"--out={tmp_path / 'result'}"]
     with FaultServer(default=thinking()) as server:
         done = pfgen(*args, env={"OPENAI_BASE_URL": server.url})
         assert len(server.asked) < 12

@@ -94,7 +94,7 @@ def run_cli(
     """Exit code, output and remarks, but the first, of two trials with this engine."""
     monkeypatch.setattr(engines, "make", lambda *_, **__: engine)
     place = write_samples(tmp_path / "tiny")
-    given = ["-b", str(place), "--trials=2", f"--results={tmp_path / 'result'}"]
+    given = ["-b", str(place), "--trials=2", f"--out={tmp_path / 'result'}"]
     args = ["generate", "m", "--engine=command", "--command=x", *given, *more]
     done = CliRunner().invoke(app, args)
     first, _, rest = done.stderr.partition("\n")

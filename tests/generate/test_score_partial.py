@@ -126,7 +126,7 @@ def command(tiny: Path, answered: int, *more: str) -> list[str]:
         "--engine=command",
         asked,
         f"--benchmark={tiny}",
-        f"--results={tiny.parent / 'result'}",
+        f"--out={tiny.parent / 'result'}",
     ]
     return ["generate", "org/model", *given, *more]
 

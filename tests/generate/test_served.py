@@ -94,7 +94,7 @@ def test_answers_cut_by_the_token_limit_are_counted_by_generate_score_and_compar
     pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
     behave: Behaviour = reply
     with FaultServer(default=behave) as server:
-        asked = ("generate", "org/m", "--engine=openai", "-b", "mini", f"--results={tmp_path}")
+        asked = ("generate", "org/m", "--engine=openai", "-b", "mini", f"--out={tmp_path}")
         done = pfgen(*asked, "--trials=2", f"--base-url={server.url}", env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr
     [folder] = (tmp_path / "org/m").iterdir()

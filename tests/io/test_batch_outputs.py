@@ -66,7 +66,7 @@ def test_what_is_exported_is_answered_by_a_batch_and_imported(tmp_path: Path) ->
         "manual",
         "--mode=qa",
         "--trials=2",
-        f"--results={tmp_path}",
+        f"--out={tmp_path}",
     )
     more = (f"--benchmark={bench}", f"--questions={samples}")
     tasks = tmp_path / "tasks.jsonl"

@@ -482,7 +482,7 @@ def commands(folder: Path) -> dict[str, tuple[str | Path, ...]]:
     program.write_text(ANSWER, encoding="utf-8")
     careless = RUN.with_name("careless")
     engine = f'"{sys.executable}" {program}'
-    trials = ("-b", "mini", "--trials", "2", "--results", folder / "runs")
+    trials = ("-b", "mini", "--trials", "2", "--out", folder / "runs")
     return {
         "table": ("score", RUN, "--per-response", folder / "scores.parquet", "--resume"),
         "lines": ("score", RUN, "--per-response", folder / "scores.jsonl"),

@@ -1,10 +1,10 @@
-"""Passing requests to an engine and keeping what comes back."""
+"""The loop that passes tasks to an engine, and asking with a journal that keeps what comes back."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -18,9 +18,12 @@ from pfgen_rs.ask.protocol import (
     Engine,
     Failed,
     Outcome,
+    Parameters,
+    RollingEngine,
     Task,
     Usage,
     abilities,
+    available,
     closing_outcomes,
     is_rolling,
 )
@@ -33,6 +36,73 @@ AskingProgress = Callable[[int, int, float, int], None]
 Read = Callable[[Request, Answered], Mapping[str, Any]]
 
 _BATCH = 256  # requests at a time for engines that take lists
+
+
+def key_of(task: Task) -> tuple[int, str]:
+    """Returns what identifies a task among those of a call: its trial and its question."""
+    return task.trial, task.question
+
+
+def passed(
+    engine: Engine | RollingEngine,
+    tasks: Iterable[Task | None],
+    parameters: Parameters,
+    in_flight: dict[tuple[int, str], Task],
+    most: int | None = None,
+) -> Iterator[Outcome]:
+    """Pass tasks to an engine, and yield what becomes of each, once.
+
+    A rolling engine takes the tasks as it has room for them, and may meet `None` (see `RollingEngine`);
+    others get those that are available, at most `most`. `in_flight` has the tasks that the engine has taken
+    and not dealt with, as keys and values: what it leaves there stays open. Closing the iterator stops the
+    engine. Raises `GenerationError` for an outcome of no such task.
+    """
+
+    def taken() -> Iterator[Task | None]:
+        for task in tasks:
+            if task is not None:
+                in_flight[key_of(task)] = task
+            yield task
+
+    if is_rolling(engine):
+        outcomes = engine.generate(taken(), parameters)
+    else:
+        batch = available(taken(), most)
+        outcomes = engine.generate(batch, parameters) if batch else iter(())
+    with closing_outcomes(outcomes):
+        for outcome in outcomes:
+            trial, question = key_of(outcome.task)
+            if in_flight.pop((trial, question), None) is None:
+                raise GenerationError(
+                    f"engine {engine.name!r} returned an outcome for an unknown task, or a second one: "
+                    f"{question!r} in trial {trial}"
+                )
+            yield outcome
+
+
+class Tally:
+    """Counts answers, and tells them whoever wants to know; `new`: those of this call."""
+
+    def __init__(self, report: AskingProgress | None, total: int, done: int) -> None:
+        self._report, self._total = report, total
+        self.done, self.new = done, 0
+        self._begun = 0.0
+
+    def add(self, count: int = 1) -> None:
+        """Count new answers."""
+        self.done += count
+        self.new += count
+
+    def tell(self, failed: int) -> None:
+        """Report the counts; `failed`: the number of failures."""
+        if self._report is None:
+            return
+        now, rate = time.monotonic(), 0.0
+        if self.new <= 1:  # exclude the time for loading a model
+            self._begun = now
+        else:
+            rate = (self.new - 1) / max(now - self._begun, 1e-9)
+        self._report(self.done, self._total, rate, failed)
 
 
 class UnreadError(Exception):
@@ -143,20 +213,19 @@ class _Asking:
         progress: AskingProgress | None,
     ) -> None:
         self._journal, self._respondent, self._read_answer = journal, respondent, read
-        self._mode, self._budget, self._report = mode, budget, progress
+        self._mode, self._budget = mode, budget
         if respondent.retry is not None:
             journal.forget_invalid()
         fields = [_request_fields(request, respondent) for request in requests]
         self._keys: list[Key] = [journal.key(each) for each in fields]
         self._fields, self._requests = fields, requests
         self._waiting = deque(n for n, key in enumerate(self._keys) if key not in journal)
-        self._asked: set[int] = set()
+        self._asked: dict[tuple[int, str], Task] = {}  # with the engine
         self._elsewhere: list[int] = []
         self._unaffordable = 0
         self._failures: list[Failure] = []
         self._breaker = None if keep_going else Breaker(len({r.subject for r in requests}))
-        self._stored_before = len(requests) - len(self._waiting)
-        self._new, self._begun = 0, 0.0
+        self._tally = Tally(progress, len(requests), len(requests) - len(self._waiting))
 
     def run(self, engine: Engine) -> Asked:
         self._tell()
@@ -164,13 +233,13 @@ class _Asking:
             while self._pass(engine) and self._retake_elsewhere():
                 pass
         finally:
-            for number in list(self._asked):
-                self._journal.release(self._keys[number])
+            for task in self._asked.values():
+                self._journal.release(self._keys[task.trial - 1])
         self._journal.refresh()
         return Asked(
             total=len(self._keys),
             stored=sum(key in self._journal for key in self._keys),
-            new=self._new,
+            new=self._tally.new,
             failures=self._failures,
             elsewhere=len(self._elsewhere),
             unaffordable=self._unaffordable,
@@ -180,9 +249,11 @@ class _Asking:
     def _pass(self, engine: Engine) -> bool:
         """Ask everything that is waiting; returns false if the engine left something open."""
         while self._waiting:
-            with closing_outcomes(self._outcomes(engine)) as outcomes:
+            parameters = self._respondent.parameters
+            asking = passed(engine, self._tasks(), parameters, self._asked, _BATCH)
+            with closing_outcomes(asking) as outcomes:
                 for outcome in outcomes:
-                    self._take(engine, outcome)
+                    self._take(outcome)
             if self._asked:
                 return False
         return True
@@ -201,28 +272,15 @@ class _Asking:
         self._waiting.extend(free)
         return True
 
-    def _outcomes(self, engine: Engine) -> Iterator[Outcome]:
-        parameters = self._respondent.parameters
-        if is_rolling(engine):
-            return engine.generate(self._tasks_as_needed(), parameters)
-        batch: list[Task] = []
-        while len(batch) < _BATCH and (number := self._next()) is not None:
-            batch.append(self._task(number))
-        return engine.generate(batch, parameters) if batch else iter(())
-
-    def _tasks_as_needed(self) -> Iterator[Task | None]:
+    def _tasks(self) -> Iterator[Task | None]:
         while True:
             number = self._next()
             if number is not None:
-                yield self._task(number)
+                yield self._requests[number].task(number + 1, self._respondent, self._mode)
             elif self._waiting:  # the budget may allow more once what is in progress has come back
                 yield None
             else:
                 return
-
-    def _task(self, number: int) -> Task:
-        self._asked.add(number)
-        return self._requests[number].task(number + 1, self._respondent, self._mode)
 
     def _next(self) -> int | None:
         """Claim the next request that is neither answered nor in progress elsewhere, if it is affordable."""
@@ -249,11 +307,8 @@ class _Asking:
             self._unaffordable = len(self._waiting)
             self._waiting.clear()
 
-    def _take(self, engine: Engine, outcome: Outcome) -> None:
+    def _take(self, outcome: Outcome) -> None:
         number = outcome.task.trial - 1
-        if number not in self._asked:
-            raise GenerationError(f"engine {engine.name!r} returned an unknown task, or one twice")
-        self._asked.remove(number)
         try:
             if isinstance(outcome, Failed):
                 self._fail(number, outcome)
@@ -286,7 +341,7 @@ class _Asking:
         record["usage"] = _record_of_usage(usage)
         record["left_out"] = [] if details is None else list(details.left_out)
         record["timestamp"] = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self._new += self._journal.add(record)
+        self._tally.add(self._journal.add(record))
         if record.get("problem") is not None:
             self._count_unread(number, record["problem"], answered.text, _how_to_retry(details))
         elif not answered.text.strip():
@@ -312,15 +367,7 @@ class _Asking:
         self._failures.append(Failure(request.subject, request.about, reason))
 
     def _tell(self) -> None:
-        if self._report is None:
-            return
-        now, rate = time.monotonic(), 0.0
-        if self._new <= 1:  # exclude the time for loading a model
-            self._begun = now
-        else:
-            rate = (self._new - 1) / max(now - self._begun, 1e-9)
-        done = self._stored_before + self._new
-        self._report(done, len(self._keys), rate, len(self._failures))
+        self._tally.tell(len(self._failures))
 
 
 def _how_to_retry(details: Details | None) -> str:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, Protocol, Self, TypeGuard, TypeVar
 from pfgen_rs.io.cleaning import Mode
 
 SEEDS = 1 << 31
-_PRICED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +89,6 @@ class Usage:
     def __bool__(self) -> bool:
         """Whether anything was counted."""
         return any(astuple(self))
-
-    def cost(self, prompt: float, completion: float) -> float:
-        """Returns the cost at these prices per million tokens, in their currency.
-
-        Cached tokens cost as much as the others.
-        """
-        return (self.prompt_tokens * prompt + self.completion_tokens * completion) / _PRICED
 
 
 class Meter:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from pfgen_rs.cli import generate_values, output
+from pfgen_rs.cli import output
 from pfgen_rs.cli.engine_options import (
     BudgetOf,
     EngineOptions,
     finish_asking,
     resumable_asking,
+    tokens_or_none,
 )
 from pfgen_rs.cli.options import with_options
 
@@ -91,15 +92,15 @@ class AskOptions(EngineOptions):
 
         limit = prompt.max_tokens or (_SHORT if brief else _LONG)
         return Judge(
-            recorded_name(self.engine.value),
+            recorded_name(self.engine),
             self.model,
             base_url=self.shown_base_url(),
             temperature=self.temperature_value(),
             seed=self.seed,
             max_tokens=limit
             if self.max_tokens is None
-            else generate_values.tokens_or_none("--max-tokens", self.max_tokens),
-            logprobs=generate_values.tokens_or_none("--logprobs", self.logprobs),
+            else tokens_or_none("--max-tokens", self.max_tokens),
+            logprobs=tokens_or_none("--logprobs", self.logprobs),
         )
 
     def ask(

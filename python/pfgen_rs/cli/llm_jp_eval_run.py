@@ -14,7 +14,6 @@ from pfgen_rs.cli.engine_options import (
     finish_asking,
     resumable_asking,
 )
-from pfgen_rs.cli.generate_values import EngineName
 from pfgen_rs.cli.llm_jp_eval_view import show_evaluation
 from pfgen_rs.io.counted import counted
 
@@ -73,7 +72,7 @@ def run(
     from pfgen_rs.llm_jp_eval.run_folder import default_folder, output_journal
     from pfgen_rs.llm_jp_eval.running import open_run, request_groups, run_tasks, score_run
 
-    if asking.engine is EngineName.MANUAL:
+    if asking.engine == "manual":
         raise typer.BadParameter(
             "the engine manual is not supported: use the commands 'prompts' and 'score'",
             param_hint="--engine",
@@ -85,7 +84,7 @@ def run(
     settings = ScoreSettings(variant.value, average.value, shared.number(num), prompts, every)
     datas = shared.read_datas(data, tasks, split, strict=strict)
     respondent = Respondent(
-        recorded_name(asking.engine.value),
+        recorded_name(asking.engine),
         model,
         base_url=asking.shown_base_url(),
         temperature=asking.temperature_value(),
