@@ -60,8 +60,8 @@ LLAMA_INSTRUCTIONS = -DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON -DGGML_F16C=
 
 .PHONY: test-torch
 test-torch: build .venv-torch/installed .venv-llm/installed ## Run the tests that need torch, transformers, Lightning and TRL (several GB; in CI weekly)
-	PFGEN_LLM_ENV=.venv-llm .venv-torch/bin/python -m pytest tests/generate/test_engine_transformers.py \
-		tests/generate/test_engine_probabilities.py tests/training \
+	PFGEN_LLM_ENV=.venv-llm .venv-torch/bin/python -m pytest tests/ask/test_engine_transformers.py \
+		tests/ask/test_engine_probabilities.py tests/training \
 		tests/integrations/test_lightning.py tests/integrations/test_transformers.py tests/test_examples.py
 
 .venv-torch/installed: requirements-dev.lock

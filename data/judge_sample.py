@@ -22,7 +22,7 @@ from typing import Any
 
 import made
 from pfgen_rs import score_runs
-from pfgen_rs.generate.asking import Request
+from pfgen_rs.ask.request import Request
 from pfgen_rs.judge.compare import comparison_config
 from pfgen_rs.judge.grading import answers_of_run, grading_config, grading_requests
 from pfgen_rs.judge.pairs import Pair, pair_of, pair_record, pairs_of_runs, references_of

@@ -31,7 +31,7 @@ TRIALS, QUESTIONS = 2, 14
 TOTAL = TRIALS * QUESTIONS
 CONCURRENCY = 2
 # Japanese takes this model two to three tokens a character: more examples would take minutes.
-GENERATE = ("--engine", "openai", "--trials", TRIALS, "--examples", 2, "--max-tokens", 64)
+GENERATE = ("--engine", "openai", "--trials", TRIALS, "--shots", 2, "--max-tokens", 64)
 SECONDS = 900.0
 Key = tuple[int, str]
 
@@ -80,7 +80,7 @@ class _Check:
     def of(self, mode: Mode) -> Checked:
         """Generate half of a run, then the rest, then nothing."""
         results = self._folder / mode
-        begin = (SCRIPT, "generate", MODEL, "--mode", mode, "--results", results, "-b", "mini")
+        begin = (SCRIPT, "generate", MODEL, "--mode", mode, "--out", results, "-b", "mini")
         command = [*map(str, (*begin, *GENERATE)), "--concurrency", str(CONCURRENCY)]
         begun = time.monotonic()
         requests, still_open = self._killed_half_way(command, mode)

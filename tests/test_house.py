@@ -20,6 +20,7 @@ ORDER = (
     "judge",
     "llm_jp_eval",
     "generate",
+    "ask",
     "references",
     "studies",
     "report",

@@ -18,10 +18,9 @@ import builds
 from helpers import pfgen
 from page_tables import codes, tables
 from pfgen_rs import Benchmark, sample_runs, scan, score_file
+from pfgen_rs.ask.engines.command import task_line
+from pfgen_rs.ask.protocol import Parameters, Usage
 from pfgen_rs.generate import Prompter, read_examples
-from pfgen_rs.generate.engines import Parameters
-from pfgen_rs.generate.engines.usage import Usage
-from pfgen_rs.generate.task_lines import task_line
 from pfgen_rs.judge.sample import sample_path
 from pfgen_rs.llm_jp_eval.data import sample_path as jpeval_sample
 from pfgen_rs.questions.locate import bundled_path

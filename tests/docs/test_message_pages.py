@@ -300,7 +300,7 @@ CASES: dict[str, Case] = {
     "cannot be started": generated("--command", "./none"),
     "before sending all": generated("--command", f"{sys.executable} -c ''"),
     "looks like a secret": generated("--set", "api_key=1"),
-    "more are available": generated("--examples", 99),
+    "more are available": generated("--shots", 99),
     "questions.jsonl": lambda tmp: question()(tmp) + generated("-b", tmp)(tmp),
     "imported answers": lambda tmp: (
         scored("a.jsonl", '{"question": "x", "trial": 1, "answer": "y"}\n')(tmp)

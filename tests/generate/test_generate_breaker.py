@@ -16,12 +16,12 @@ from engine_tasks import engine
 from fault_server import Behaviour, FaultServer
 from generating import FakeEngine
 from helpers import lines, pfgen
+from pfgen_rs.ask.breaker import Breaker
+from pfgen_rs.ask.protocol import Failed
 from pfgen_rs.errors import GenerationError
 from pfgen_rs.generate import Example, Task
 from pfgen_rs.generate.blanks import why_blank
-from pfgen_rs.generate.breaker import Breaker
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.engines import Failed
 from pfgen_rs.generate.runner import Run, generate
 from pfgen_rs.generate.unscored import UNSCORED
 
@@ -91,7 +91,7 @@ CASES: dict[str, tuple[Callable[[], Behaviour], int, tuple[str, ...]]] = {
 
 @pytest.mark.parametrize("kind", CASES)
 def test_a_server_that_answers_nothing_is_not_asked_everything(kind: str, tmp_path: Path) -> None:
-    pytest.importorskip("openai", reason="the package openai is not installed")
+    pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
     behaviour, most, said = CASES[kind]
     with FaultServer(default=behaviour()) as server:
         with pytest.raises(GenerationError) as caught:
@@ -197,7 +197,7 @@ def test_questions_that_are_never_answered_end_nothing(tmp_path: Path) -> None:
 
 def test_rejections_that_are_faster_than_answers_end_nothing(tmp_path: Path) -> None:
     """Every third prompt is too long; what is answered takes its time."""
-    pytest.importorskip("openai", reason="the package openai is not installed")
+    pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
 
     def behave(handler: faults.Handler, asked: faults.Asked) -> None:
         if int(asked.prompt[3]) % 3 == 0:
@@ -245,11 +245,11 @@ def test_the_first_failure_is_told_at_once(
 
 
 def test_the_command_line_tells_it_and_can_go_on_regardless(tmp_path: Path) -> None:
-    pytest.importorskip("openai", reason="the package openai is not installed")
+    pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
     path = tmp_path / "questions.jsonl"
     path.write_bytes(lines([(e.question, e.answer) for e in EXAMPLES]))
     args = ["generate", "org/m", "--engine=openai", "--mode=chat", f"--questions={path}"]
-    args += ["--trials=3", "--concurrency=1", f"--results={tmp_path / 'result'}"]
+    args += ["--trials=3", "--concurrency=1", f"--out={tmp_path / 'result'}"]
     with FaultServer(default=thinking()) as server:
         done = pfgen(*args, env={"OPENAI_BASE_URL": server.url})
         assert len(server.asked) < 12

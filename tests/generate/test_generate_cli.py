@@ -15,14 +15,12 @@ from typer.testing import CliRunner
 from generating import answers, finished_names, key_of, names, wanted, write_samples
 from helpers import CATS, SEAS, pfgen
 from pfgen_rs import PfgenError, SettingsError, score_file
+from pfgen_rs.ask.engines.manual import AnswersFile, task_lines
+from pfgen_rs.ask.engines.openai import OpenAIEngine
+from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.cli.app import app
 from pfgen_rs.generate import Prompter, read_examples
 from pfgen_rs.generate.config import config_hash
-from pfgen_rs.generate.engines import factory
-from pfgen_rs.generate.engines.manual import AnswersFile, ManualEngine
-from pfgen_rs.generate.engines.openai import OpenAIEngine
-from pfgen_rs.generate.engines.protocol import Parameters
-from pfgen_rs.generate.task_lines import task_lines
 from places import SUPPORT
 
 PROGRAM = SUPPORT / "answering_program.py"
@@ -37,7 +35,7 @@ def tiny(tmp_path: Path) -> Path:
 def command(tmp_path: Path, *more: str | Path, engine: str = "manual") -> list[str]:
     """The arguments for a run of two trials of the tiny benchmark."""
     given = [f"--engine={engine}", f"--benchmark={tmp_path / 'tiny'}", "--trials=2"]
-    return ["generate", "org/model", *given, f"--results={tmp_path / 'result'}", *map(str, more)]
+    return ["generate", "org/model", *given, f"--out={tmp_path / 'result'}", *map(str, more)]
 
 
 def program(tmp_path: Path, *fault: str) -> str:
@@ -175,7 +173,7 @@ def test_what_was_chosen_is_recorded(tmp_path: Path, tiny: Path) -> None:
         f"--set=chat_template=@{template}",
         "--mode=qa",
         "--name=other/name",
-        "--examples=3",
+        "--shots=3",
         "--seed-text=日本",
         "--prefix=<s>",
         "--temperature=0",
@@ -246,7 +244,6 @@ def test_people_have_no_temperature(tmp_path: Path, tiny: Path) -> None:
     ("more", "said"),
     [
         (["--trials=0"], "greater than or equal to 1"),
-        (["--engine=psychic"], "'psychic' is not one of"),
         (["--mode=sing"], "'sing' is not one of"),
         (["--temperature=warm"], "invalid value 'warm': expected a number or 'none'"),
         (["--max-tokens=0"], "invalid value '0': expected a positive integer or 'none'"),
@@ -259,15 +256,15 @@ def test_people_have_no_temperature(tmp_path: Path, tiny: Path) -> None:
         (["--set=_model=x"], "use MODEL for model"),
         (["--set=enable_thinking=false"], "use --enable-thinking or --disable-thinking for"),
         (["--disable-thinking"], "--disable-thinking requires the engine openai; for vllm and"),
-        (["--price=1,2"], "--price requires the engine openai or vllm, which count tokens"),
-        *(
-            (["--engine=openai", f"--price={text}"], f"invalid prices {text!r}: expected IN,OUT")
-            for text in ("1", "1,2,3", "a,b", "-1,2", "nan,1", "1,inf", "")
-        ),
+        (["--prices=p.toml"], "--prices requires an engine that counts tokens: openai, vllm,"),
         (["--engine=command"], "the engine command requires a program: --command 'PROGRAM …'"),
         (["--set=chat_template=@none"], "none: cannot be read: No such file"),
         (["--base-url=http://127.0.0.1"], "--base-url requires the engine openai"),
         (["--timeout=1"], "--timeout requires the engine openai or command"),
+        (
+            ["--engine=psychic"],
+            "unknown engine 'psychic': expected one of openai, vllm, transformers",
+        ),
         (["--import=x", "--export=y"], "--import and --export cannot be combined"),
         (["--import=x", "--dry-run"], "--import and --dry-run cannot be combined"),
         (["--export=/no/such/t.jsonl"], "/no/such: not a directory"),
@@ -331,24 +328,11 @@ def test_other_questions(tmp_path: Path, tiny: Path) -> None:
 
 
 def test_more_examples_than_there_are(tmp_path: Path, tiny: Path) -> None:
-    done = RUNNER.invoke(app, command(tmp_path, "--examples=3", "--dry-run"))
+    done = RUNNER.invoke(app, command(tmp_path, "--shots=3", "--dry-run"))
     first = "warning: prompts show 1 example answer instead of 3: no more are available"
     assert done.stderr.splitlines()[0] == first
-    fewer = RUNNER.invoke(app, command(tmp_path, "--examples=1", "--dry-run"))
+    fewer = RUNNER.invoke(app, command(tmp_path, "--shots=1", "--dry-run"))
     assert "warning" not in fewer.stderr
-
-
-def test_making_engines() -> None:
-    engine = factory.make("manual", "m", ask=lambda _: None)
-    assert isinstance(engine, ManualEngine)
-    assert list(engine.generate(Prompter(read_examples()).tasks(1), Parameters())) == []
-    assert factory.recorded_name("command") == "command"
-    with pytest.raises(SettingsError, match="unknown engine 'psychic'"):
-        factory.make("psychic", "m")
-    with pytest.raises(SettingsError, match=r"'colour' \(its options: command, timeout\)"):
-        factory.make("command", "m", command="true", colour="red")
-    with pytest.raises(SettingsError, match="retries, omit, max_tokens_name, extra"):
-        factory.make("openai", "m", colour="red")
 
 
 def test_tasks_as_lines() -> None:

@@ -16,8 +16,8 @@ import pytest
 
 from generating import QUESTIONS, Key, answers, finished_names, names, wanted, write_samples
 from helpers import SCRIPT, TIMEOUT, environment
+from pfgen_rs.ask.engines.command import CommandEngine
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.engines.command import CommandEngine
 from pfgen_rs.generate.runner import Run, generate
 from places import SUPPORT
 
@@ -47,16 +47,15 @@ class Place:
     def program(self, log: str, *fault: str) -> list[str]:
         return [sys.executable, str(PROGRAM), str(self.logs / log), *fault]
 
-    def arguments(self, log: str, *fault: str, trials: int = 4, batch: int = 1000) -> list[str]:
+    def arguments(self, log: str, *fault: str, trials: int = 4) -> list[str]:
         return [
             "generate",
             "org/model",
             "--engine=command",
             f"--command={shlex.join(self.program(log, *fault))}",
             f"--benchmark={self.benchmark}",
-            f"--results={self.results}",
+            f"--out={self.results}",
             f"--trials={trials}",
-            f"--batch={batch}",
         ]
 
     def start(self, log: str, *fault: str, **options: int) -> subprocess.Popen[str]:
@@ -138,8 +137,37 @@ def test_a_signal_while_generating(place: Place, number: signal.Signals, code: i
     assert names(place.folder) == finished_names(4)
 
 
+SHARING = """
+import sys
+from pfgen_rs.ask.engines.command import CommandEngine
+from pfgen_rs.generate import RunConfig, generate
+
+benchmark, results, *command = sys.argv[1:]
+engine = CommandEngine("org/model", command=command)
+config = RunConfig("command", "org/model")
+generate(config, engine, benchmark=benchmark, results=results, trials=8, batch=1)
+engine.close()
+"""
+
+
 def test_two_processes_share_a_run(place: Place) -> None:
-    processes = [place.start(log, "meet", batch=1, trials=8) for log in ("first", "second")]
+    processes = [
+        subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                SHARING,
+                place.benchmark,
+                place.results,
+                *place.program(log, "meet"),
+            ],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=environment(),
+        )
+        for log in ("first", "second")
+    ]
     results = [ended(process) for process in processes]
     first, second = place.asked("first"), place.asked("second")
     assert first

@@ -12,12 +12,12 @@ from engine_tasks import until
 from generating import FakeEngine, answer_to, write_samples
 from helpers import SEAS
 from pfgen_rs import InputError
+from pfgen_rs.ask import engines
+from pfgen_rs.ask.waits import LOG
 from pfgen_rs.cli import generate_view
 from pfgen_rs.cli.app import app
 from pfgen_rs.generate import Task
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.engines import factory
-from pfgen_rs.generate.engines.waits import LOG
 from pfgen_rs.generate.runner import generate
 from pfgen_rs.verify import verify
 
@@ -92,9 +92,9 @@ def run_cli(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: FakeEngine, *more: str
 ) -> tuple[int, str, str]:
     """Exit code, output and remarks, but the first, of two trials with this engine."""
-    monkeypatch.setattr(factory, "make", lambda *_, **__: engine)
+    monkeypatch.setattr(engines, "make", lambda *_, **__: engine)
     place = write_samples(tmp_path / "tiny")
-    given = ["-b", str(place), "--trials=2", f"--results={tmp_path / 'result'}"]
+    given = ["-b", str(place), "--trials=2", f"--out={tmp_path / 'result'}"]
     args = ["generate", "m", "--engine=command", "--command=x", *given, *more]
     done = CliRunner().invoke(app, args)
     first, _, rest = done.stderr.partition("\n")

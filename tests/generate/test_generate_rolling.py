@@ -26,11 +26,10 @@ from generating import (
 )
 from helpers import CATS
 from pfgen_rs import OutputError
+from pfgen_rs.ask.engines.command import CommandEngine
+from pfgen_rs.ask.protocol import Answered, Failed, Outcome, Parameters, available
 from pfgen_rs.generate import Task, read_examples, work
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.engines import Answered, Failed, Outcome, Parameters
-from pfgen_rs.generate.engines.command import CommandEngine
-from pfgen_rs.generate.engines.rolling import available
 from pfgen_rs.generate.open_trial import OpenTrial
 from pfgen_rs.generate.run_folder import RunFolder
 from pfgen_rs.generate.runner import Run, generate
@@ -205,7 +204,7 @@ def test_a_claim_that_fails_ends_the_engine_s_work(
 
 
 def test_a_server_that_puts_one_task_off_delays_that_task_alone(place: Place) -> None:
-    pytest.importorskip("openai", reason="the package openai is not installed")
+    pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
     slow = f"Q: {CATS}"
     later = faults.status(429, "later", {"retry-after": "2"})
     config = RunConfig("openai-api", "m", "chat")

@@ -12,7 +12,7 @@ import pytest
 from generating import CONFIG, FakeEngine, answer_to, key_of, names, write_samples
 from helpers import CATS, SEAS, pfgen
 from pfgen_rs import IncompleteRunError, Result, load_benchmark
-from pfgen_rs.generate.prompts import Task
+from pfgen_rs.ask.protocol import Task
 from pfgen_rs.generate.runner import Run, generate
 from pfgen_rs.runs.outputs import write_results
 from pfgen_rs.runs.summary_row import summary_row
@@ -126,7 +126,7 @@ def command(tiny: Path, answered: int, *more: str) -> list[str]:
         "--engine=command",
         asked,
         f"--benchmark={tiny}",
-        f"--results={tiny.parent / 'result'}",
+        f"--out={tiny.parent / 'result'}",
     ]
     return ["generate", "org/model", *given, *more]
 

@@ -14,8 +14,7 @@ from engine_tasks import engine
 from fault_server import Asked, Behaviour, FaultServer, Handler
 from generating import CONFIG, answers, write_samples
 from helpers import pfgen
-from pfgen_rs.generate.engines import Answered, Details
-from pfgen_rs.generate.prompts import Task
+from pfgen_rs.ask.protocol import Answered, Details, Task
 from pfgen_rs.generate.runner import generate
 from pfgen_rs.questions.locate import sample_runs
 
@@ -92,10 +91,10 @@ cuts: list[bool] = []
 def test_answers_cut_by_the_token_limit_are_counted_by_generate_score_and_compare(
     tmp_path: Path,
 ) -> None:
-    pytest.importorskip("openai", reason="the package openai is not installed")
+    pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
     behave: Behaviour = reply
     with FaultServer(default=behave) as server:
-        asked = ("generate", "org/m", "--engine=openai", "-b", "mini", f"--results={tmp_path}")
+        asked = ("generate", "org/m", "--engine=openai", "-b", "mini", f"--out={tmp_path}")
         done = pfgen(*asked, "--trials=2", f"--base-url={server.url}", env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr
     [folder] = (tmp_path / "org/m").iterdir()
@@ -124,7 +123,7 @@ SECRET = "sk-proj-aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYz1112223"
 def test_what_a_server_calls_itself_is_kept_without_the_key_and_as_valid_text(
     said: dict[str, Any], kept: dict[str, str], tiny: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    pytest.importorskip("openai", reason="the package openai is not installed")
+    pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
 
     def behave(handler: Handler, asked: Asked) -> None:
         reply = json.loads(faults.body("答え"))

@@ -10,7 +10,7 @@ import pytest
 
 from helpers import CATS, SEAS, pfgen, write_benchmark
 from pfgen_rs import InputError, score_file
-from pfgen_rs.generate.engines.manual import AnswersFile
+from pfgen_rs.ask.engines.manual import AnswersFile
 from pfgen_rs.llm_jp_eval.outputs import read_outputs
 
 TEXTS = {CATS: "猫は狩りのために体力を残して眠ります。", SEAS: "海は空の色を映します。"}
@@ -66,7 +66,7 @@ def test_what_is_exported_is_answered_by_a_batch_and_imported(tmp_path: Path) ->
         "manual",
         "--mode=qa",
         "--trials=2",
-        f"--results={tmp_path}",
+        f"--out={tmp_path}",
     )
     more = (f"--benchmark={bench}", f"--questions={samples}")
     tasks = tmp_path / "tasks.jsonl"

@@ -14,16 +14,16 @@ import pytest
 from engine_tasks import tasks
 from helpers import GOOD, lines, write_benchmark
 from pfgen_rs import InputError, PfgenError, score_file
+from pfgen_rs.ask.engines.openai import OpenAIEngine
+from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.errors import GenerationError
-from pfgen_rs.generate.engines.openai import OpenAIEngine
-from pfgen_rs.generate.engines.protocol import Parameters
 from pfgen_rs.install.installer import download
 from pfgen_rs.io.remote.listing import expanded_url
 from pfgen_rs.io.remote.storage import Storage
 from pfgen_rs.io.remote.target import RemoteTarget
 
 pytest.importorskip("obstore")
-pytest.importorskip("openai")
+pytest.importorskip("aiohttp")
 SECRET = "hf_" + "s3cret" * 4
 FILE = "hf://datasets/u/n/x.jsonl"
 GLOB = "hf://datasets/u/n/*.jsonl"

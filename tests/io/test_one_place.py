@@ -43,7 +43,7 @@ def modules_with(wanted: set[str], *, anywhere: bool) -> set[str]:
 def test_why_a_file_cannot_be_read_is_said_in_one_place() -> None:
     assert modules_with({"cannot be read: "}, anywhere=True) <= {
         "errors.py",
-        "generate/engines/chat_template.py",  # a template, which is no file
+        "ask/engines/vllm.py",  # a template, which is no file
         "runs/timestamps.py",  # the times in a file that can be read
     }
 

@@ -22,8 +22,8 @@ from typer.testing import CliRunner
 from builds import prepare
 from helpers import environment, pfgen
 from pfgen_rs import OutputError, SettingsError, sample_runs, score_file
+from pfgen_rs.ask.journal import Journal
 from pfgen_rs.cli import app, output, streams
-from pfgen_rs.generate.asking.journal import Journal
 from pfgen_rs.generate.config import RunConfig
 from pfgen_rs.generate.open_trial import OpenTrial, journal_path
 from pfgen_rs.io import locks, system, write_atomic
@@ -472,7 +472,7 @@ def commands(folder: Path) -> dict[str, tuple[str | Path, ...]]:
     program.write_text(ANSWER, encoding="utf-8")
     careless = RUN.with_name("careless")
     engine = f'"{sys.executable}" {program}'
-    trials = ("-b", "mini", "--trials", "2", "--results", folder / "runs")
+    trials = ("-b", "mini", "--trials", "2", "--out", folder / "runs")
     return {
         "table": ("score", RUN, "--per-response", folder / "scores.parquet"),
         "lines": ("score", RUN, "--per-response", folder / "scores.jsonl"),

@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 
 from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark
 from pfgen_rs import Benchmark, SettingsError, _native, load_benchmark, scan, score_file, score_runs
-from pfgen_rs.generate.answers import cleaned, default_stop
 from pfgen_rs.io import unclean, unclean_counts
-from pfgen_rs.io.cleaning import MODES, Mode
+from pfgen_rs.io.cleaning import MODES, Mode, cleaned, default_stop
 from pfgen_rs.io.unclean import clean_column, count_unclean
 from pfgen_rs.io.unclean_counts import described
 

@@ -11,9 +11,8 @@ import polars as pl
 import pytest
 
 from made_dialogues import CATEGORIES, TYPES, made_dialogue, write_json_lines
+from pfgen_rs.ask.protocol import Answered, Failed, Outcome, Parameters, Task
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.generate.engines import Answered, Failed, Outcome, Parameters
-from pfgen_rs.generate.prompts import Task
 from pfgen_rs.judge.dialogues import answering, grades, grading
 from pfgen_rs.judge.dialogues.answering import (
     Item,

@@ -26,16 +26,17 @@ from judging import (
     replying,
     token,
 )
+from pfgen_rs.ask.costs import Budget, Prices, read_prices, token_counter
+from pfgen_rs.ask.journal import Journal
+from pfgen_rs.ask.request import Request
 from pfgen_rs.errors import InputError, PfgenError, SettingsError
-from pfgen_rs.generate.asking import Journal, Request
-from pfgen_rs.generate.asking.costs import Budget, Prices, read_prices, token_counter
 from pfgen_rs.judge.compare import compare
 from pfgen_rs.judge.pairs import write_pairs
 from pfgen_rs.judge.prompts import find_prompt
 from pfgen_rs.judge.requests import comparison_requests
 from pfgen_rs.judge.verdict_folder import VerdictFolder
 
-pytest.importorskip("openai", reason="the package openai is not installed")
+pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
 
 RESULT, REASON = find_prompt("result", "pairwise"), find_prompt("reason", "pairwise")
 SCRIPT = Path(sys.executable).parent / "pfgen-rs"

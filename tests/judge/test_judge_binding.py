@@ -23,7 +23,7 @@ from pfgen_rs.judge.pairs import Pair, write_pairs
 from pfgen_rs.judge.prompts import find_prompt
 from pfgen_rs.judge.sample import sample_path
 
-pytest.importorskip("openai", reason="the package openai is not installed")
+pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
 
 RESULT = find_prompt("result", "pairwise")
 GOOD, BAD = "とても良い答え", "悪い答え"

@@ -14,9 +14,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from pfgen_rs.ask.protocol import Answered, Failed, Outcome, Parameters, Task
 from pfgen_rs.errors import PfgenError
-from pfgen_rs.generate.engines import Answered, Failed, Outcome, Parameters
-from pfgen_rs.generate.prompts import Task
 from pfgen_rs.judge import Pair, VerdictFolder, agree, decide, rank
 from pfgen_rs.judge.compare import compare
 from pfgen_rs.judge.decision_columns import decision_rows

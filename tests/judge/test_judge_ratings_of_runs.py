@@ -14,7 +14,7 @@ from helpers import pfgen
 from judging import chat_reply
 from pfgen_rs.benchmark import load_benchmark
 
-pytest.importorskip("openai", reason="the package openai is not installed")
+pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
 
 QUESTIONS = [question.text for question in load_benchmark("mini")][:4]
 

@@ -14,11 +14,10 @@ from fault_server import Asked, FaultServer, Handler
 from jpeval_data import write_data
 from judging import JUDGE, chat_reply, judging, keys, made_pairs, records
 from made_dialogues import made_dialogue, write_json_lines
+from pfgen_rs.ask.protocol import Answered, Details, Outcome, Parameters, Task
+from pfgen_rs.ask.request import Respondent, Retry
 from pfgen_rs.cli.app import app
 from pfgen_rs.errors import GenerationError
-from pfgen_rs.generate.asking import Respondent, Retry
-from pfgen_rs.generate.engines import Answered, Details, Outcome, Parameters
-from pfgen_rs.generate.prompts import Task
 from pfgen_rs.judge.compare import compare, make_criteria
 from pfgen_rs.judge.dialogues import answering, grading
 from pfgen_rs.judge.dialogues.answering import items_of_dialogues, record_answers

@@ -18,10 +18,10 @@ from fault_server import Asked, Behaviour, FaultServer, Handler, answer, body, s
 from helpers import SCRIPT, environment
 from jpeval_data import SAMPLES, SHOTS, jp_eval, write_data
 from judging import engine_for
+from pfgen_rs.ask.costs import Budget, Prices, token_counter
+from pfgen_rs.ask.loop import Asked as Outcome
+from pfgen_rs.ask.request import Respondent
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.generate.asking import Asked as Outcome
-from pfgen_rs.generate.asking import Prices, Respondent
-from pfgen_rs.generate.asking.costs import Budget, token_counter
 from pfgen_rs.llm_jp_eval.catalog import AVERAGED
 from pfgen_rs.llm_jp_eval.data import TaskData, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import filled

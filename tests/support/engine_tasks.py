@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from fault_server import DEADLINE, FaultServer
-from pfgen_rs.generate.engines import Answered, Outcome
-from pfgen_rs.generate.engines.backoff import Backoff
-from pfgen_rs.generate.engines.openai import OpenAIEngine
-from pfgen_rs.generate.prompts import Mode, Task
+from pfgen_rs.ask.engines.openai import OpenAIEngine
+from pfgen_rs.ask.protocol import Answered, Outcome, Task
+from pfgen_rs.ask.waits import Backoff
+from pfgen_rs.generate.prompts import Mode
 
 SHORT = Backoff(first=0.02, longest=0.08, patience=0.1)
 

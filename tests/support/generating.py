@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from helpers import CATS, GOOD, SEAS, lines, write_benchmark
+from pfgen_rs.ask.protocol import Answered, Failed, Outcome, Parameters
 from pfgen_rs.generate import Task
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.engines import Answered, Failed, Outcome, Parameters
 
 CONFIG = RunConfig("fake", "org/model")
 QUESTIONS = [CATS, SEAS]

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from fault_server import Asked, Behaviour, Handler
-from pfgen_rs.generate.engines.backoff import Backoff
-from pfgen_rs.generate.engines.openai import OpenAIEngine
+from pfgen_rs.ask.engines.openai import OpenAIEngine
+from pfgen_rs.ask.waits import Backoff
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.requests import Judge
 

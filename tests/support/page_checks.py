@@ -9,7 +9,7 @@ from pathlib import Path
 
 from page_blocks import Block, blocks
 from page_commands import check_command, check_python
-from pfgen_rs.generate.asking.costs import read_prices
+from pfgen_rs.ask.costs import read_prices
 from pfgen_rs.judge.dialogues.records import read_fields
 from pfgen_rs.judge.pairs import read_pairs
 from pfgen_rs.judge.prompts import read_prompts

@@ -18,8 +18,8 @@ from engine_tasks import until
 from fault_server import FaultServer, answer
 from generating import FakeEngine
 from pfgen_rs import Benchmark, GenerationError, InputError, SettingsError
+from pfgen_rs.ask.protocol import Answered, Outcome, Parameters
 from pfgen_rs.generate import Task
-from pfgen_rs.generate.engines import Answered, Outcome, Parameters
 from pfgen_rs.training import StepEvaluator
 
 Reply = Callable[[Task], str | Exception | None]

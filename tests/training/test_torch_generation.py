@@ -18,8 +18,8 @@ pytest.importorskip("transformers")
 import helpers  # noqa: E402
 import tiny_torch  # noqa: E402
 from pfgen_rs import SettingsError  # noqa: E402
+from pfgen_rs.ask.protocol import Parameters  # noqa: E402
 from pfgen_rs.generate import Prompter, Task, read_examples  # noqa: E402
-from pfgen_rs.generate.engines import Parameters  # noqa: E402
 from pfgen_rs.integrations.torch_generation import ModelGenerate  # noqa: E402
 from pfgen_rs.io.cleaning import unicode_text  # noqa: E402
 from pfgen_rs.llm_jp_eval.data import read_tasks  # noqa: E402

@@ -201,7 +201,7 @@ def test_the_command_with_several_workers_and_a_budget(place: Path) -> None:
     checkpoint(place, "step_2")
     (place / "program.py").write_text(HANGING)
     text = shlex.join(command(place)[:3]) + " {checkpoint} " + shlex.quote(str(place / "log"))
-    once = ["--command", text, "--once", "--settle-seconds", "0", "--sample", "3", "-b", "mini"]
+    once = ["--command", text, "--once", "--settle-seconds", "0", "--limit", "3", "-b", "mini"]
     done = helpers.pfgen("watch", place / "checkpoints", *once, "--workers", "2", "--budget", "2")
     assert [line[:13] for line in done.stdout.splitlines()] == ["step_1: score", "step_2: score"]
     assert done.stderr.splitlines()[1:] == [
@@ -323,7 +323,7 @@ def test_the_command(place: Path) -> None:
         "--settle-seconds",
         "0.05",
     ]
-    arguments += ["--sample", "3", "-b", "mini", "--plot", plot]
+    arguments += ["--limit", "3", "-b", "mini", "--plot", plot]
     done = helpers.pfgen(*arguments)
     assert done.returncode == 1
     assert "\x1b" not in done.stdout + done.stderr
@@ -345,7 +345,7 @@ def test_the_command_says_what_it_looks_for(place: Path) -> None:
     checkpoint(place, "other-7")
     folder, log = place / "checkpoints", shlex.quote(str(place / "log"))
     text = shlex.join(command(place)[:3]) + " {checkpoint} " + log
-    once = ["--command", text, "--once", "--settle-seconds", "0", "--sample", "2", "-b", "mini"]
+    once = ["--command", text, "--once", "--settle-seconds", "0", "--limit", "2", "-b", "mini"]
     done = helpers.pfgen("watch", folder, *once)
     assert (done.returncode, done.stdout[:19]) == (0, "checkpoint-3: score")
     again = helpers.pfgen("watch", folder, *once)

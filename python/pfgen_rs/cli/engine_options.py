@@ -1,72 +1,109 @@
-"""Options that commands share which ask models by an engine, and the engine that they describe."""
+"""Options of all commands that ask models, and the engine that they describe."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import generate_values, generate_view, output
-from pfgen_rs.cli.generate_values import EngineName
+from pfgen_rs.ask import engines
+from pfgen_rs.cli import generate_view, output
+from pfgen_rs.errors import unreadable
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
-    from pfgen_rs.generate.asking import Asked, Estimate, Journal, Prices, Request, Respondent
-    from pfgen_rs.generate.asking.ask import AskingProgress
-    from pfgen_rs.generate.asking.costs import Budget, TokenCounter
-    from pfgen_rs.generate.engines import Engine
-
-__all__ = [
-    "BudgetOf",
-    "EngineOptions",
-    "finish_asking",
-    "resumable_asking",
-]
+    from pfgen_rs.ask.costs import Budget, Estimate, Prices, TokenCounter
+    from pfgen_rs.ask.journal import Journal
+    from pfgen_rs.ask.loop import Asked, AskingProgress
+    from pfgen_rs.ask.protocol import Engine
+    from pfgen_rs.ask.request import Request, Respondent
 
 BudgetOf = Callable[["Respondent"], "Budget | None"]
 """Returns the budget that is left for requests to a respondent, `None` without a limit."""
+_OWN = ("concurrency", "base_url", "timeout", "retries", "command")
+"""Options that only those engines have whose class takes them."""
 _OPTIONAL = ("logprobs", "seed", "temperature")
 _SHOWN = 5
+_KEY = re.compile(r"_?[a-z][a-z0-9_]*")
+_RESERVED = {
+    "seed": "--seed-text",
+    "prefix": "--prefix",
+    "think": "--think",
+    "enable_thinking": "--enable-thinking or --disable-thinking",
+    "questions": "--questions",
+    "concurrency": "--concurrency",
+    "base_url": "--base-url",
+    "timeout": "--timeout",
+    "retries": "--retries",
+    "name": "--name",
+    "model": "MODEL",
+}
+
+
+def _known_engine(name: str) -> str:
+    if name not in engines.names():
+        raise typer.BadParameter(
+            f"unknown engine {name!r}: expected one of {', '.join(engines.names())}"
+        )
+    return name
 
 
 @dataclass(frozen=True, kw_only=True)
-class EngineOptions:
-    """How a model is asked; every field is an option."""
+class EngineChoice:
+    """An engine and how it is asked; every field is an option of all commands that ask models."""
 
     engine: Annotated[
-        EngineName,
-        typer.Option("--engine", "-e", help="Engine that runs the model.", show_default=False),
-    ]
-    temperature: Annotated[
         str,
         typer.Option(
-            metavar="T|none", help="Sampling temperature, or 'none' for the engine's default."
+            "--engine",
+            "-e",
+            metavar="|".join(engines.names()),
+            callback=_known_engine,
+            help="Engine that runs the model.",
+            show_default=False,
         ),
-    ] = "0"
-    seed: Annotated[int, typer.Option(metavar="N", help="Sampling seed.")] = 1
+    ]
     more: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="KEY=VALUE", help="Engine option, such as dtype=float16; repeatable."
+            "--set",
+            metavar="KEY=VALUE",
+            help="Engine option (JSON, text, or @FILE), such as dtype=float16; repeatable. A run's "
+            "config.json records it unless KEY begins with _, as in _tensor_parallel_size=8.",
         ),
     ] = None
     concurrency: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="Number of concurrent requests (openai).")
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Number of concurrent requests (openai, default: 64)."
+        ),
     ] = None
     base_url: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="URL of the server (openai), usually ending in /v1."),
+        typer.Option(
+            metavar="URL", help="URL of the server (openai), including /v1 if it has that path."
+        ),
     ] = None
     timeout: Annotated[
         float | None,
-        typer.Option(min=0.001, metavar="SECONDS", help="Time limit of a request (openai)."),
+        typer.Option(
+            min=0.001,
+            metavar="SECONDS",
+            help="Time limit of a request (openai, default: 600), or for a program without an answer "
+            "(command, default: no limit).",
+        ),
     ] = None
     retries: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Number of retries per request (openai).")
+        int | None,
+        typer.Option(
+            min=0, metavar="N", help="Number of retries per request (openai, default: 6)."
+        ),
     ] = None
     command: Annotated[
         str | None, typer.Option(metavar="'PROGRAM …'", help="Program that answers (command).")
@@ -79,6 +116,50 @@ class EngineOptions:
             "prompt and completion.",
         ),
     ] = None
+    keep_going: Annotated[
+        bool,
+        typer.Option(
+            "--keep-going", help="Do not stop if many requests in a row fail or get blank answers."
+        ),
+    ] = False
+
+    def create(self, model: str, settings: Mapping[str, Any]) -> Engine:
+        """Returns the engine for a model. `settings`: options by name, besides those of the command line.
+
+        Raises `BadParameter` for an option that the engine does not take, or that it lacks.
+        """
+        given = {name: getattr(self, name) for name in _OWN}
+        chosen = {name: value for name, value in given.items() if value is not None}
+        takes = engines.options(self.engine)
+        for name in chosen:
+            if name not in takes:
+                able = " or ".join(engines.names_with(name))
+                raise typer.BadParameter(f"--{name.replace('_', '-')} requires the engine {able}")
+        if "command" in takes and "command" not in chosen:
+            raise typer.BadParameter(
+                f"the engine {self.engine} requires a program: --command 'PROGRAM …'",
+                param_hint="--command",
+            )
+        return engines.make(self.engine, model, **chosen, **settings)
+
+    def read_prices(self, model: str) -> Prices | None:
+        """Returns the prices of a model, if they are given."""
+        from pfgen_rs.ask.costs import read_prices
+
+        return None if self.prices is None else read_prices(self.prices, model)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineOptions(EngineChoice):
+    """How a model is asked whose answers go to a journal; every field is an option."""
+
+    temperature: Annotated[
+        str,
+        typer.Option(
+            metavar="T|none", help="Sampling temperature, or 'none' for the engine's default."
+        ),
+    ] = "0"
+    seed: Annotated[int, typer.Option(metavar="N", help="Sampling seed.")] = 1
     budget: Annotated[
         float | None,
         typer.Option(
@@ -99,21 +180,18 @@ class EngineOptions:
             "--dry-run", help="Print what would be asked and what it would cost, and ask nothing."
         ),
     ] = False
-    keep_going: Annotated[
-        bool, typer.Option("--keep-going", help="Do not stop if many requests in a row fail.")
-    ] = False
 
     def shown_base_url(self) -> str | None:
         """Returns the server's address for the record; `None` for engines without one."""
-        if self.engine is not EngineName.OPENAI:
+        if "base_url" not in engines.options(self.engine):
             return None
-        from pfgen_rs.generate.engines.openai_place import find_address
+        from pfgen_rs.ask.server import find_address
 
         return find_address(self.base_url)
 
     def temperature_value(self) -> float | None:
         """Returns the temperature, `None` for the engine's default."""
-        return generate_values.number_or_none("--temperature", self.temperature)
+        return number_or_none("--temperature", self.temperature)
 
     def ask_groups(
         self,
@@ -126,10 +204,10 @@ class EngineOptions:
 
         `groups`: requests with the same sampling parameters. Returns `None` for a dry run.
         """
-        from pfgen_rs.generate.asking.costs import Budget, read_prices, token_counter
+        from pfgen_rs.ask.costs import Budget, token_counter
 
         model = groups[0][0].model
-        prices = None if self.prices is None else read_prices(self.prices, model)
+        prices = self.read_prices(model)
         if self.budget is not None and prices is None:
             raise typer.BadParameter("--budget requires --prices", param_hint="--budget")
         needed = self.dry_run or self.budget is not None
@@ -146,36 +224,88 @@ class EngineOptions:
         for respondent, _ in groups:
             budget_of(respondent)  # for its errors
         with (
-            closing(self._created_engine(model)) as engine,
+            closing(self._created(model)) as engine,
             generate_view.generation_progress(doing) as progress,
         ):
             asked = call(engine, budget_of, progress)
         _tell_asked(asked, prices)
         return asked
 
-    def _created_engine(self, model: str) -> Engine:
-        from pfgen_rs.generate.engines import factory
+    def _created(self, model: str) -> Engine:
+        settings = unprefixed(engine_settings(self.more or []))
+        if "optional" in engines.options(self.engine):
+            settings.setdefault("optional", _OPTIONAL)
+        return self.create(model, settings)
 
-        own = {
-            "concurrency": self.concurrency,
-            "base_url": self.base_url,
-            "timeout": self.timeout,
-            "retries": self.retries,
-            "command": self.command,
-        }
-        chosen = {key: value for key, value in own.items() if value is not None}
-        for key in chosen:
-            if key != "command" and self.engine is not EngineName.OPENAI:
-                raise typer.BadParameter(f"--{key.replace('_', '-')} requires the engine openai")
-        if self.engine is EngineName.COMMAND and self.command is None:
+
+def number_or_none(option: str, text: str) -> float | None:
+    """Parse a number, or 'none' as `None`."""
+    if is_none(text):
+        return None
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"invalid value {text!r}: expected a number or 'none'", param_hint=option
+        ) from None
+
+
+def tokens_or_none(option: str, text: str) -> int | None:
+    """Parse a positive integer, or 'none' as `None`."""
+    if is_none(text):
+        return None
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise typer.BadParameter(
+            f"invalid value {text!r}: expected a positive integer or 'none'",
+            param_hint=option,
+        )
+    return number
+
+
+def is_none(text: str) -> bool:
+    """Whether a value is the word 'none'."""
+    return text.strip().lower() == "none"
+
+
+def engine_settings(pairs: Sequence[str]) -> dict[str, Any]:
+    """Parse KEY=VALUE: the value is JSON if it is valid, a file's text after @, and text otherwise."""
+    found = {}
+    for pair in pairs:
+        key, given, value = pair.partition("=")
+        if not given or not _KEY.fullmatch(key):
             raise typer.BadParameter(
-                "the engine command requires a program: --command 'PROGRAM …'",
-                param_hint="--command",
+                f"invalid setting {pair!r}: expected KEY=VALUE", param_hint="--set"
             )
-        given = generate_values.engine_options(generate_values.engine_settings(self.more or []))
-        if self.engine is EngineName.OPENAI:
-            given.setdefault("optional", _OPTIONAL)
-        return factory.make(self.engine.value, model, **chosen, **given)
+        if (plain := key.removeprefix("_")) in _RESERVED:
+            raise typer.BadParameter(f"use {_RESERVED[plain]} for {plain}", param_hint="--set")
+        found[key] = _setting_value(value)
+    return found
+
+
+def unprefixed(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the engine's own options: all settings, without the leading underscore."""
+    return {key.removeprefix("_"): value for key, value in given.items()}
+
+
+def _setting_value(text: str) -> Any:
+    if text.startswith("@"):
+        return _file_text(Path(text[1:]))
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def _file_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        problem = f"{path}: {unreadable(error)}"
+    raise typer.BadParameter(problem, param_hint="--set")
 
 
 def finish_asking(asked: Asked | None) -> None:
@@ -196,8 +326,8 @@ def _estimate_of_groups(
     counter: TokenCounter,
     prices: Prices | None,
 ) -> Estimate:
-    from pfgen_rs.generate.asking.ask import open_requests
-    from pfgen_rs.generate.asking.costs import estimated, joined_estimates
+    from pfgen_rs.ask.costs import estimated, joined_estimates
+    from pfgen_rs.ask.loop import open_requests
 
     found = []
     for respondent, requests in groups:
@@ -209,7 +339,7 @@ def _estimate_of_groups(
 
 def _spent(journal: Journal, prices: Prices) -> float:
     """Returns what the stored answers have cost, as far as their tokens were reported."""
-    from pfgen_rs.generate.asking.journal import journal_records
+    from pfgen_rs.ask.journal import journal_records
 
     used = [record.get("usage") or {} for record in journal_records(journal.path)]
     prompt, completion = (

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import generate_values, generate_view, options, output, progress_log
-from pfgen_rs.cli.generate_values import EngineName
+from pfgen_rs.cli import engine_options, generate_view, options, output, progress_log
+from pfgen_rs.cli.engine_options import EngineChoice
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
-    from pfgen_rs.generate.engines import Engine
-
-__all__ = ["generate_answers"]
+    from pfgen_rs.ask.costs import Prices
+    from pfgen_rs.ask.protocol import Engine
 
 _EVERYTHING = 1 << 40
+_MANUAL = "manual"
 
 
-_OWN: dict[str, tuple[EngineName, ...]] = {
-    "concurrency": (EngineName.OPENAI,),
-    "base_url": (EngineName.OPENAI,),
-    "timeout": (EngineName.OPENAI, EngineName.COMMAND),
-    "retries": (EngineName.OPENAI,),
-    "command": (EngineName.COMMAND,),
-    "import": (EngineName.MANUAL,),
-}
-"""Options that only some engines support."""
-
-
+@options.with_options(EngineChoice, "asking")
 def generate_answers(
     model: Annotated[
         str,
@@ -41,20 +32,17 @@ def generate_answers(
             show_default=False,
         ),
     ],
-    engine: Annotated[
-        EngineName,
-        typer.Option("--engine", "-e", help="Engine that generates answers.", show_default=False),
-    ],
+    asking: EngineChoice,
     mode: options.Mode = options.ModeName.COMPLETION,
     name: Annotated[
         str | None,
         typer.Option(
             metavar="ORG/MODEL",
-            help="Name of the run (default: MODEL). Its folder is RESULTS/ORG/MODEL/HASH.",
+            help="Name of the run (default: MODEL). Its folder is OUT/ORG/MODEL/HASH.",
         ),
     ] = None,
     trials: options.Trials = 100,
-    examples: options.Examples = 20,
+    shots: options.Shots = 20,
     seed_text: Annotated[
         str,
         typer.Option(metavar="TEXT", help="Changes the example answers and the sampling seeds."),
@@ -104,18 +92,8 @@ def generate_answers(
         ),
     ] = None,
     think: options.Think = options.ThinkName.KEEP,
-    more: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="KEY=VALUE",
-            help="Engine option (JSON, text, or @FILE), such as dtype=float16; repeatable. Recorded in "
-            "config.json unless KEY begins with _, as in _tensor_parallel_size=8. The engines command and "
-            "manual only record it.",
-        ),
-    ] = None,
-    results: Annotated[
-        Path, typer.Option("--results", "-o", metavar="DIR", help="Folder for all runs.")
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for all runs.")
     ] = Path("result"),
     benchmark: options.BenchmarkName = None,
     questions: Annotated[
@@ -124,37 +102,6 @@ def generate_answers(
             metavar="FILE",
             help="File of questions with example answers (default: the benchmark's questions.jsonl).",
         ),
-    ] = None,
-    concurrency: Annotated[
-        int | None,
-        typer.Option(
-            min=1, metavar="N", help="Number of concurrent requests (openai, default: 64)."
-        ),
-    ] = None,
-    base_url: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL", help="URL of the server (openai), including /v1 if it has that path."
-        ),
-    ] = None,
-    timeout: Annotated[
-        float | None,
-        typer.Option(
-            min=0.001,
-            metavar="SECONDS",
-            help="Time limit of a request (openai, default: 600), or for a program without an answer "
-            "(command, default: no limit).",
-        ),
-    ] = None,
-    retries: Annotated[
-        int | None,
-        typer.Option(
-            min=0, metavar="N", help="Number of retries per request (openai, default: 6)."
-        ),
-    ] = None,
-    command: Annotated[
-        str | None,
-        typer.Option(metavar="'PROGRAM …'", help="Program that generates answers (command)."),
     ] = None,
     answers: Annotated[
         Path | None,
@@ -177,27 +124,8 @@ def generate_answers(
             "--dry-run", help="Print the open tasks as JSON lines, without generating answers."
         ),
     ] = False,
-    batch: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Number of tasks that this process works on at a time; fewer distribute work better "
-            "between processes.",
-        ),
-    ] = 1000,
-    rounds: Annotated[
-        int,
-        typer.Option(min=1, metavar="N", help="Maximum number of attempts if the answer is empty."),
-    ] = 10,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Retry tasks that were given up.")
-    ] = False,
-    keep_going: Annotated[
-        bool,
-        typer.Option(
-            "--keep-going", help="Do not stop if many tasks in a row fail or get blank answers."
-        ),
     ] = False,
     score: Annotated[
         bool, typer.Option("--score", help="Score the finished trials and print the result.")
@@ -210,14 +138,6 @@ def generate_answers(
             "marked as partial and not comparable with those of complete runs.",
         ),
     ] = False,
-    price: Annotated[
-        str | None,
-        typer.Option(
-            metavar="IN,OUT",
-            help="Prices of a million prompt tokens and a million completion tokens, to print the cost "
-            "(openai, vllm).",
-        ),
-    ] = None,
 ) -> None:
     """Generate a model's answers into a run folder of pfgen-bench.
 
@@ -239,73 +159,63 @@ def generate_answers(
     The engine openai reads the environment variables OPENAI_BASE_URL and OPENAI_API_KEY, and never stores
     them.
     """
+    from pfgen_rs.ask.engines import recorded_name
+    from pfgen_rs.ask.engines.manual import AnswersFile, task_lines
     from pfgen_rs.generate.config import RunConfig
-    from pfgen_rs.generate.engines import factory
-    from pfgen_rs.generate.engines.manual import AnswersFile
     from pfgen_rs.generate.runner import generate, open_tasks
-    from pfgen_rs.generate.task_lines import task_lines
     from pfgen_rs.questions.examples import read_examples
     from pfgen_rs.questions.locate import BUNDLED
 
-    generate_values.check_export(answers, export, dry_run)
-    generate_values.check_thinking(engine, thinking)
-    prices = generate_values.prices(engine, price)
-    given = generate_values.engine_settings(more or [])
+    _check_export(answers, export, dry_run)
+    _check_thinking(asking.engine, thinking)
+    prices = _prices(asking, model)
+    given = engine_options.engine_settings(asking.more or [])
     shown = read_examples(benchmark if questions is None else questions)
     config = RunConfig(
-        engine=factory.recorded_name(engine.value),
+        engine=recorded_name(asking.engine),
         model=name or model,
         mode=mode.value,
-        num_examples=examples,
-        stop=generate_values.stop_strings(stop),
-        max_tokens=generate_values.tokens_or_none("--max-tokens", max_tokens),
-        temperature=_generation_option("--temperature", temperature, 1.0, engine),
-        top_p=_generation_option("--top-p", top_p, 0.98, engine),
-        more=generate_values.recorded_options(
+        num_examples=shots,
+        stop=_stop_strings(stop),
+        max_tokens=engine_options.tokens_or_none("--max-tokens", max_tokens),
+        temperature=_generation_option("--temperature", temperature, 1.0, asking.engine),
+        top_p=_generation_option("--top-p", top_p, 0.98, asking.engine),
+        more=_recorded_options(
             given, seed=seed_text, prefix=prefix, think=think.value, thinking=thinking
         ),
     ).with_questions(shown)
-    generate_view.check_examples(examples, len(shown))
+    generate_view.check_examples(shots, len(shown))
     named = str(questions or benchmark or BUNDLED)
     if dry_run or export is not None:
         generate_view.tell_beginning(named, len(shown), trials, None)
-        tasks = open_tasks(config, examples=shown, trials=trials, results=results)
+        tasks = open_tasks(config, examples=shown, trials=trials, results=out)
         _export_generation_tasks(task_lines(tasks, config.parameters), len(tasks), export)
         return
-    own = {
-        "concurrency": concurrency,
-        "base_url": base_url,
-        "timeout": timeout,
-        "retries": retries,
-        "command": command,
-        "import": answers,
-    }
     with (
-        closing(_generation_engine(engine, model, own, given)) as asked,
-        _resumable_generation(config.folder(results)),
+        closing(_generation_engine(asking, model, answers, given)) as engine,
+        _resumable_generation(config.folder(out)),
         # What is logged of the score, `tell_score` says.
         progress_log.logged("pfgen_rs", lambda _: None),
-        _watched_generation(engine, answers) as progress,
+        _watched_generation(asking.engine, answers) as progress,
     ):
-        generate_view.tell_beginning(named, len(shown), trials, config.folder(results))
+        generate_view.tell_beginning(named, len(shown), trials, config.folder(out))
         run = generate(
             config,
-            asked,
+            engine,
             benchmark=benchmark,
             examples=shown,
             trials=trials,
-            results=results,
-            rounds=rounds,
+            results=out,
             retry_failed=retry_failed,
-            keep_going=keep_going,
+            keep_going=asking.keep_going,
             # Imported answers are all available immediately, so smaller batches have no benefit.
-            batch=batch if answers is None else _EVERYTHING,
+            batch=1000 if answers is None else _EVERYTHING,
             score=score,
             score_partial=score_partial,
             progress=progress,
         )
-    if isinstance(asked, AnswersFile):
-        generate_view.tell_import(asked.unused, asked.blank)
+    if isinstance(engine, AnswersFile):
+        generate_view.tell_import(engine.unused, engine.blank)
     generate_view.tell_run(run, prices)
     if score or score_partial:
         generate_view.tell_score(run, partial=score_partial)
@@ -314,12 +224,12 @@ def generate_answers(
 
 
 def _generation_option(
-    option: str, text: str | None, published: float, engine: EngineName
+    option: str, text: str | None, published: float, engine: str
 ) -> float | None:
     """Returns the given value or, except for people (engine manual), the published one."""
     if text is None:
-        return None if engine is EngineName.MANUAL else published
-    return generate_values.number_or_none(option, text)
+        return None if engine == _MANUAL else published
+    return engine_options.number_or_none(option, text)
 
 
 def _export_generation_tasks(lines: str, count: int, path: Path | None) -> None:
@@ -334,34 +244,26 @@ def _export_generation_tasks(lines: str, count: int, path: Path | None) -> None:
 
 
 def _generation_engine(
-    engine: EngineName, model: str, own: Mapping[str, Any], given: Mapping[str, Any]
+    asking: EngineChoice, model: str, answers: Path | None, given: Mapping[str, Any]
 ) -> Engine:
-    from pfgen_rs.generate.engines import factory
-    from pfgen_rs.generate.engines.manual import AnswersFile
+    from pfgen_rs.ask.engines.manual import AnswersFile
 
-    chosen = {key: value for key, value in own.items() if value is not None}
-    for key in chosen:
-        if engine not in _OWN[key]:
-            wanted = " or ".join(_OWN[key])
-            raise typer.BadParameter(f"--{key.replace('_', '-')} requires the engine {wanted}")
-    if engine is EngineName.MANUAL:
-        path = chosen.get("import")
-        if path is not None:
-            return AnswersFile(model, path)
-        return factory.make("manual", model, ask=generate_view.ask_person)
-    if engine is EngineName.COMMAND and "command" not in chosen:
-        raise typer.BadParameter(
-            "the engine command requires a program: --command 'PROGRAM …'", param_hint="--command"
-        )
-    passed = {} if engine is EngineName.COMMAND else generate_values.engine_options(given)
-    return factory.make(engine.value, model, **chosen, **passed)
+    if answers is not None:
+        if asking.engine != _MANUAL:
+            raise typer.BadParameter(f"--import requires the engine {_MANUAL}")
+        return AnswersFile(model, answers)
+    if asking.engine == _MANUAL:
+        return asking.create(model, {"ask": generate_view.ask_person})
+    # What programs are told beyond their tasks is part of their command: here it is only recorded.
+    passed = {} if asking.command is not None else engine_options.unprefixed(given)
+    return asking.create(model, passed)
 
 
 def _watched_generation(
-    engine: EngineName, answers: Path | None
+    engine: str, answers: Path | None
 ) -> AbstractContextManager[Callable[[int, int, float, int], None] | None]:
     """Show a progress bar, unless a person answers in the terminal."""
-    asks = engine is EngineName.MANUAL and answers is None
+    asks = engine == _MANUAL and answers is None
     return nullcontext() if asks else generate_view.generation_progress()
 
 
@@ -373,3 +275,59 @@ def _resumable_generation(folder: Path) -> AbstractContextManager[None]:
         return folder if any(folder.glob("*trial_*.jsonl")) else None
 
     return output.resumable(kept, "answered", how, after_errors=how)
+
+
+def _check_export(answers: Path | None, export: Path | None, dry_run: bool) -> None:
+    """Raise `BadParameter` if import and export are combined, or the folder of the export does not exist."""
+    if answers is not None and (dry_run or export is not None):
+        other = "--dry-run" if dry_run else "--export"
+        raise typer.BadParameter(f"--import and {other} cannot be combined")
+    if export is not None and not export.absolute().parent.is_dir():
+        raise typer.BadParameter(f"{export.parent}: not a directory", param_hint="--export")
+
+
+def _check_thinking(engine: str, thinking: bool | None) -> None:
+    """Raise `BadParameter` if thinking is enabled or disabled for an engine other than openai."""
+    if thinking is None or engine == "openai":
+        return
+    option = "--enable-thinking" if thinking else "--disable-thinking"
+    kwargs = json.dumps({"enable_thinking": thinking})
+    raise typer.BadParameter(
+        f"{option} requires the engine openai; for vllm and transformers, use "
+        f"--set 'chat_template_kwargs={kwargs}'"
+    )
+
+
+def _prices(asking: EngineChoice, model: str) -> Prices | None:
+    from pfgen_rs.ask.engines import kind, names
+    from pfgen_rs.ask.protocol import abilities
+
+    if asking.prices is not None and "usage" not in abilities(kind(asking.engine)):
+        able = ", ".join(name for name in names() if "usage" in abilities(kind(name)))
+        raise typer.BadParameter(f"--prices requires an engine that counts tokens: {able}")
+    return asking.read_prices(model)
+
+
+def _stop_strings(texts: Sequence[str] | None) -> tuple[str, ...] | None:
+    r"""Parse stop strings, in which `\n` is a newline; a single 'none' or empty one means no stop strings."""
+    if texts is None:
+        return None
+    if any(map(engine_options.is_none, texts)):
+        if len(texts) > 1:
+            raise typer.BadParameter(
+                "'none' cannot be combined with other values", param_hint="--stop"
+            )
+        return ()
+    return tuple(text.replace("\\n", "\n") for text in texts if text)
+
+
+def _recorded_options(
+    given: Mapping[str, Any], *, seed: str, prefix: str, think: str, thinking: bool | None = None
+) -> dict[str, Any]:
+    """Returns the entries of `config.json` beyond the published parameters; empty for the defaults."""
+    chosen = {"seed": seed, "prefix": prefix, "think": "" if think == "keep" else think}
+    return {
+        **{key: value for key, value in given.items() if not key.startswith("_")},
+        **{key: value for key, value in chosen.items() if value},
+        **({} if thinking is None else {"enable_thinking": thinking}),
+    }

@@ -24,8 +24,8 @@ from pfgen_rs.io.counted import counted, plural
 from pfgen_rs.io.safe_text import visible
 
 if TYPE_CHECKING:
-    from pfgen_rs.generate.engines import Usage
-    from pfgen_rs.generate.prompts import Task
+    from pfgen_rs.ask.costs import Prices
+    from pfgen_rs.ask.protocol import Task, Usage
     from pfgen_rs.generate.runner import Run
 
 __all__ = [
@@ -146,11 +146,8 @@ def check_examples(wanted: int, questions: int) -> None:
         )
 
 
-def tell_run(run: Run, prices: tuple[float, float] | None = None) -> None:
-    """Print the numbers of trials, answers and tokens, and failures with their reasons.
-
-    `prices`: of a million prompt tokens and a million completion tokens.
-    """
+def tell_run(run: Run, prices: Prices | None = None) -> None:
+    """Print the numbers of trials, answers and tokens, the cost at these prices, and failures."""
     _tell_generation_failures(run)
     if run.elsewhere:
         count = len(run.elsewhere)
@@ -169,7 +166,7 @@ def tell_run(run: Run, prices: tuple[float, float] | None = None) -> None:
         output.emit(f"used by the whole run: {_generation_usage(run.total_usage, prices)}\n")
 
 
-def _generation_usage(usage: Usage, prices: tuple[float, float] | None) -> str:
+def _generation_usage(usage: Usage, prices: Prices | None) -> str:
     if not usage.reported:
         return f"{counted(usage.requests, 'request')}; no numbers of tokens were reported"
 
@@ -183,9 +180,14 @@ def _generation_usage(usage: Usage, prices: tuple[float, float] | None) -> str:
             counted(usage.prompt_tokens, "prompt token") + part(usage.cached_tokens, "cached"),
             counted(usage.completion_tokens, "completion token")
             + part(usage.reasoning_tokens, "of reasoning"),
-            *([] if prices is None else [f"cost {usage.cost(*prices):,.4f}"]),
+            *([] if prices is None else [_cost(usage, prices)]),
         ]
     )
+
+
+def _cost(usage: Usage, prices: Prices) -> str:
+    """Cached tokens cost as much as the others."""
+    return "cost " + prices.shown(prices.cost(usage.prompt_tokens, usage.completion_tokens))
 
 
 def tell_score(run: Run, *, partial: bool) -> None:

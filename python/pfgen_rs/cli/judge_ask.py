@@ -30,7 +30,7 @@ from pfgen_rs.io.counted import counted
 if TYPE_CHECKING:
     import polars as pl
 
-    from pfgen_rs.generate.asking import Asked
+    from pfgen_rs.ask.loop import Asked
     from pfgen_rs.judge.pairs import Pair
     from pfgen_rs.judge.verdict_folder import VerdictFolder
 

@@ -10,17 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from pfgen_rs.cli import generate_values, output
-from pfgen_rs.cli.engine_options import BudgetOf, EngineOptions
+from pfgen_rs.cli import output
+from pfgen_rs.cli.engine_options import BudgetOf, EngineOptions, tokens_or_none
 from pfgen_rs.cli.options import with_options
 from pfgen_rs.io.counted import counted
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from pfgen_rs.generate.asking import Asked, Journal, Request
-    from pfgen_rs.generate.asking.ask import AskingProgress
-    from pfgen_rs.generate.engines import Engine
+    from pfgen_rs.ask.journal import Journal
+    from pfgen_rs.ask.loop import Asked, AskingProgress
+    from pfgen_rs.ask.protocol import Engine
+    from pfgen_rs.ask.request import Request
     from pfgen_rs.judge.prompts import Kind, Prompt
     from pfgen_rs.judge.requests import Coverage, Judge
     from pfgen_rs.judge.verdict_folder import VerdictFolder
@@ -157,20 +158,20 @@ class AskOptions(EngineOptions):
 
     def judge(self, prompt: Prompt, *, brief: bool) -> Judge:
         """Returns the judge; `brief`: whether the prompt asks for a letter or a number only."""
-        from pfgen_rs.generate.engines.factory import recorded_name
+        from pfgen_rs.ask.engines import recorded_name
         from pfgen_rs.judge.requests import Judge
 
         limit = prompt.max_tokens or (_SHORT if brief else _LONG)
         return Judge(
-            recorded_name(self.engine.value),
+            recorded_name(self.engine),
             self.model,
             base_url=self.shown_base_url(),
             temperature=self.temperature_value(),
             seed=self.seed,
             max_tokens=limit
             if self.max_tokens is None
-            else generate_values.tokens_or_none("--max-tokens", self.max_tokens),
-            logprobs=generate_values.tokens_or_none("--logprobs", self.logprobs),
+            else tokens_or_none("--max-tokens", self.max_tokens),
+            logprobs=tokens_or_none("--logprobs", self.logprobs),
         )
 
     def ask(
@@ -209,7 +210,7 @@ class RetryOptions(AskOptions):
 
     def retrying(self, judge: Judge, folder: Path) -> Judge:
         """Returns the judge as it asks in a folder, again about what is invalid there if that is wished."""
-        from pfgen_rs.generate.asking import Retry
+        from pfgen_rs.ask.request import Retry
         from pfgen_rs.io.run_files import CONFIG
         from pfgen_rs.judge.requests import folder_config
 
@@ -233,7 +234,7 @@ def retrying_options(command: F) -> F:
 
 
 def _check_logprobs(engine: Engine, judge: Judge) -> None:
-    from pfgen_rs.generate.engines import abilities
+    from pfgen_rs.ask.protocol import abilities
 
     if judge.logprobs is not None and "logprobs" not in abilities(engine):
         output.warn(

@@ -12,7 +12,6 @@ import typer
 from pfgen_rs.cli import llm_jp_eval as shared
 from pfgen_rs.cli import options, output
 from pfgen_rs.cli.engine_options import EngineOptions, finish_asking, resumable_asking
-from pfgen_rs.cli.generate_values import EngineName
 from pfgen_rs.cli.llm_jp_eval import SampleOptions
 from pfgen_rs.cli.options import JsonFormat
 from pfgen_rs.errors import InputError
@@ -63,13 +62,14 @@ def run(
 
     Example: `pfgen-rs llm-jp-eval run org/model --engine vllm --limit 100`
     """
-    from pfgen_rs.generate.asking import Asked, Respondent
-    from pfgen_rs.generate.engines.factory import recorded_name
+    from pfgen_rs.ask.engines import recorded_name
+    from pfgen_rs.ask.loop import Asked
+    from pfgen_rs.ask.request import Respondent
     from pfgen_rs.llm_jp_eval.results import ScoreSettings
     from pfgen_rs.llm_jp_eval.run_folder import default_folder, output_journal
     from pfgen_rs.llm_jp_eval.running import open_run, request_groups, run_tasks, score_run
 
-    if asking.engine is EngineName.MANUAL:
+    if asking.engine == "manual":
         raise typer.BadParameter(
             "the engine manual is not supported: use the commands 'prompts' and 'score'",
             param_hint="--engine",
@@ -79,7 +79,7 @@ def run(
     settings = ScoreSettings(variant.value, average.value, samples.limit, prompts, every)
     datas = samples.datas()
     respondent = Respondent(
-        recorded_name(asking.engine.value),
+        recorded_name(asking.engine),
         model,
         base_url=asking.shown_base_url(),
         temperature=asking.temperature_value(),

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BenchmarkName",
-    "Examples",
     "Format",
     "JsonFormat",
     "Level",
@@ -32,6 +31,7 @@ __all__ = [
     "QuestionName",
     "Rows",
     "RowsFormat",
+    "Shots",
     "StorageOptions",
     "Think",
     "ThinkName",
@@ -164,8 +164,9 @@ Mode = Annotated[
 Trials = Annotated[
     int, typer.Option("--trials", "-n", min=1, metavar="N", help="Number of answers per question.")
 ]
-Examples = Annotated[
-    int, typer.Option(min=0, metavar="K", help="Number of example answers in each prompt.")
+Shots = Annotated[
+    int,
+    typer.Option("--shots", min=0, metavar="K", help="Number of example answers in each prompt."),
 ]
 MaxTokens = Annotated[
     int, typer.Option(min=1, metavar="N", help="Maximum length of an answer, in tokens.")

@@ -91,7 +91,7 @@ def watch(
         ),
     ] = None,
     trials: options.Trials = 1,
-    sample: Annotated[
+    limit: Annotated[
         int | None,
         typer.Option(
             min=1,
@@ -105,7 +105,7 @@ def watch(
         typer.Option(metavar="TEXT", help="Changes the questions, examples and sampling seeds."),
     ] = "",
     mode: options.Mode = options.ModeName.COMPLETION,
-    examples: options.Examples = 20,
+    shots: options.Shots = 20,
     max_tokens: options.MaxTokens = 300,
     temperature: Annotated[
         float, typer.Option(min=0, metavar="T", help="Sampling temperature.")
@@ -152,8 +152,8 @@ def watch(
 
     - `pfgen-rs watch checkpoints --command './answer --gpu {worker} {checkpoint}' --workers 2`
     """
-    from pfgen_rs.generate.answers import default_stop
-    from pfgen_rs.generate.engines import Parameters
+    from pfgen_rs.ask.protocol import Parameters
+    from pfgen_rs.io.cleaning import default_stop
     from pfgen_rs.training.watch import PATTERNS, Watcher
 
     watcher = Watcher(
@@ -166,10 +166,10 @@ def watch(
         settle_seconds=settle_seconds,
         out=out,
         trials=trials,
-        questions=sample,
+        questions=limit,
         seed=seed_text,
         mode=mode.value,
-        num_examples=examples,
+        num_examples=shots,
         parameters=Parameters(max_tokens, temperature, top_p, default_stop(mode.value)),
         think=think.value,
         timeout=timeout,

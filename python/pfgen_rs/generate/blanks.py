@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pfgen_rs.generate.answers import cleaned
+from pfgen_rs.ask.engines import cure_for_thinking
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.engines.thinking import cure_for_thinking
+from pfgen_rs.io.cleaning import cleaned
 
 __all__ = ["why_blank"]
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PureWindowsPath
 from typing import Any, Self
 
+from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.generate.answers import THINK, Think, default_stop
-from pfgen_rs.generate.engines.protocol import Parameters
 from pfgen_rs.generate.escapes import unescaped
 from pfgen_rs.generate.prompts import MODES, Mode
+from pfgen_rs.io.cleaning import THINK, Think, default_stop
 from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.io.system import forbidden_name
 from pfgen_rs.questions.examples import Example

@@ -7,54 +7,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
+from pfgen_rs.ask.protocol import SEEDS, Task
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.generate.parameters import Parameters
 from pfgen_rs.io.cleaning import MODES, Mode
 from pfgen_rs.questions.examples import Example
 
-__all__ = ["MODES", "SEEDS", "Mode", "Prompter", "Task", "by_parameters"]
+__all__ = ["MODES", "Mode", "Prompter"]
 
 _TITLE = "## 回答例\n"
 _SYSTEM = f"例と同様の文体及び文字数で、ユーザの質問に1行で答えてください。\n\n{_TITLE}"
 _INSTRUCTION = f"例と同様の文体及び文字数で、質問に1行で答えてください。\n\n{_TITLE}"
-SEEDS = 1 << 31
-
-
-@dataclass(frozen=True, slots=True)
-class Task:
-    """One answer to be generated.
-
-    `prompt` is the whole prompt or, in mode `chat`, the user message that follows the message `system`.
-    `seed`: for sampling, from 0 to 2^31 - 1. `trial` counts from 1. `history`: earlier turns of a chat, as
-    pairs of a role (`user`, `assistant`) and a text; mode `completion` has none. `parameters`: sampling
-    parameters of this task alone, instead of those for all tasks (`None`: no difference). Engines sample all
-    tasks of a call alike, so their callers have to group tasks by parameters; see `by_parameters`.
-    """
-
-    question: str
-    trial: int
-    mode: Mode
-    prompt: str
-    seed: int
-    system: str | None = None
-    history: tuple[tuple[str, str], ...] = ()
-    parameters: Parameters | None = None
-
-    @property
-    def messages(self) -> list[dict[str, str]]:
-        """The task as chat messages: the system message, if any, the earlier turns, and the user message."""
-        turns = [("system", self.system), *self.history, ("user", self.prompt)]
-        return [{"role": role, "content": text} for role, text in turns if text is not None]
-
-
-def by_parameters(tasks: Iterable[Task]) -> dict[Parameters | None, list[int]]:
-    """Returns the places of tasks by their own parameters, in the order of the tasks."""
-    places: dict[Parameters | None, list[int]] = {}
-    for place, task in enumerate(tasks):
-        places.setdefault(task.parameters, []).append(place)
-    return places
 
 
 class Prompter:

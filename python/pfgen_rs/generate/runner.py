@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from pfgen_rs.ask.loop import AskingProgress
+from pfgen_rs.ask.protocol import Engine, Task, Usage
 from pfgen_rs.benchmark import Benchmark, score_file
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.engines.protocol import Engine
-from pfgen_rs.generate.engines.usage import Usage
 from pfgen_rs.generate.partial import scored_partially
-from pfgen_rs.generate.prompts import Prompter, Task
+from pfgen_rs.generate.prompts import Prompter
 from pfgen_rs.generate.run_folder import RunFolder
 from pfgen_rs.generate.served import Served
 from pfgen_rs.generate.unscored import Failure, read_failures
 from pfgen_rs.generate.usage_file import UsageFile, read_usage
-from pfgen_rs.generate.work import GenerationProgress, Work
+from pfgen_rs.generate.work import Work
 from pfgen_rs.questions.examples import Example, read_examples
 from pfgen_rs.runs.result import Result
 
@@ -75,7 +75,7 @@ def generate(
     batch: int = 1000,
     score: bool = False,
     score_partial: bool = False,
-    progress: GenerationProgress | None = None,
+    progress: AskingProgress | None = None,
 ) -> Run:
     """Generate the missing trials of a run in `results/model/hash`.
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from pfgen_rs.ask.protocol import Details, Engine
+from pfgen_rs.ask.waits import LOG
 from pfgen_rs.errors import InputError, unreadable
-from pfgen_rs.generate.engines.protocol import Details, Engine
-from pfgen_rs.generate.engines.waits import LOG
 from pfgen_rs.io.atomic import append, writing_failed
 from pfgen_rs.io.counted import counted
 from pfgen_rs.io.records import parse_line

@@ -7,9 +7,8 @@ from dataclasses import asdict, fields
 from io import FileIO
 from pathlib import Path
 
+from pfgen_rs.ask.protocol import Engine, Usage
 from pfgen_rs.errors import InputError, unreadable
-from pfgen_rs.generate.engines.protocol import Engine
-from pfgen_rs.generate.engines.usage import Usage
 from pfgen_rs.io import write_atomic, writing_failed
 from pfgen_rs.io.locks import lock_now, locked
 from pfgen_rs.io.records import parse_line

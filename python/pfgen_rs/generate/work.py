@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 
-from pfgen_rs.errors import GenerationError
-from pfgen_rs.generate.answers import cleaned
+from pfgen_rs.ask.breaker import Breaker
+from pfgen_rs.ask.loop import AskingProgress, Tally, key_of, passed
+from pfgen_rs.ask.protocol import SEEDS, Engine, Failed, Outcome, Task, closing_outcomes, is_rolling
+from pfgen_rs.ask.waits import LOG
 from pfgen_rs.generate.blanks import why_blank
-from pfgen_rs.generate.breaker import Breaker
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.engines.protocol import Engine, Failed, Outcome, is_rolling
-from pfgen_rs.generate.engines.rolling import closing_outcomes
-from pfgen_rs.generate.engines.waits import LOG
 from pfgen_rs.generate.open_trial import OpenTrial
-from pfgen_rs.generate.prompts import SEEDS, Prompter, Task
+from pfgen_rs.generate.prompts import Prompter
 from pfgen_rs.generate.run_folder import RunFolder
 from pfgen_rs.generate.served import Served
 from pfgen_rs.generate.unscored import read_failures, record_failures
 from pfgen_rs.generate.usage_file import UsageFile
+from pfgen_rs.io.cleaning import cleaned
 
-__all__ = ["GenerationProgress", "Work"]
+__all__ = ["AskingProgress", "Work"]
 
-# Called with the number of answers, their total, new answers per second, and the number of failed tasks.
-GenerationProgress = Callable[[int, int, float, int], None]
-Key = tuple[int, str]
+Key = tuple[int, str]  # trial and question
 
 _CLAIMS = 128  # at a time; each is an open file
 
@@ -36,7 +32,7 @@ class Work:
     """The work of one process on a run.
 
     Trials are claimed in order while fewer than `batch` tasks are open, and for a rolling engine only when it
-    takes their tasks. `new`: the number of answers so far; `given_up`: tasks that failed in this call, by
+    takes their tasks. `given_up`: tasks that failed in this call, by
     trial and question; `elsewhere`: trials claimed by other processes.
 
     Failures count as such once a task has been answered after them, or at the end of the run: if all tasks
@@ -56,7 +52,7 @@ class Work:
         keep_going: bool,
         usage: UsageFile,
         served: Served,
-        progress: GenerationProgress | None,
+        progress: AskingProgress | None,
     ) -> None:
         self._folder, self._prompter, self._config = folder, prompter, config
         self._rounds, self._batch, self._retry_failed = rounds, batch, retry_failed
@@ -64,21 +60,24 @@ class Work:
         self._claimed: dict[int, OpenTrial] = {}
         self._open: dict[Key, Task] = {}
         self._ready: deque[Key] = deque()  # open, but not with the engine
-        self._asked: set[Key] = set()  # with the engine
+        self._asked: dict[Key, Task] = {}  # with the engine
         self._left: dict[int, int] = {}
         self._empty: Counter[Key] = Counter()
         self._held: dict[Key, str] = {}  # failed since the last answer
         self._failed: defaultdict[int, dict[str, str]] = defaultdict(dict)
         self._breaker, self._keep_going = Breaker(len(prompter.questions)), keep_going
         self._told_failure = False
-        self._usage, self._served, self._report = usage, served, progress
-        self._total = trials * len(prompter.questions)
-        self._done = self._total - len(self._waiting) * len(prompter.questions)
-        self._begun = 0.0
+        self._usage, self._served = usage, served
+        finished = (trials - len(self._waiting)) * len(prompter.questions)
+        self._tally = Tally(progress, trials * len(prompter.questions), finished)
         self._skipped = 0
-        self.new = 0
         self.given_up: set[Key] = set()
         self.elsewhere: list[int] = []
+
+    @property
+    def new(self) -> int:
+        """The number of answers so far."""
+        return self._tally.new
 
     def run(self, engine: Engine) -> None:
         """Run until no tasks are open or the engine leaves some open; always releases its claims."""
@@ -122,7 +121,7 @@ class Work:
                 self.elsewhere.append(number)
 
     def _begin(self, number: int, trial: OpenTrial) -> None:
-        self._done += len(trial.lines)
+        self._tally.done += len(trial.lines)
         given_up = () if self._retry_failed else self._failed[number]
         wanted = [question for question in trial.missing if question not in given_up]
         for task in self._prompter.tasks(number, wanted):
@@ -149,25 +148,17 @@ class Work:
     def _ask(self, engine: Engine) -> bool:
         """Pass open tasks to the engine; returns whether it dealt with all that it could have."""
         self._tell()
-        with closing_outcomes(self._outcomes(engine)) as outcomes:
+        parameters = self._config.parameters
+        tasks = self._tasks_as_needed() if is_rolling(engine) else self._tasks_now()
+        with closing_outcomes(passed(engine, tasks, parameters, self._asked)) as outcomes:
             for outcome in outcomes:
-                key = outcome.task.trial, outcome.task.question
-                if key not in self._asked:
-                    raise GenerationError(
-                        f"engine {engine.name!r} returned an outcome for an unknown task, or a second "
-                        f"one: {key[1]!r} in trial {key[0]}"
-                    )
-                self._asked.remove(key)
                 # Before the outcome: what was paid for an answer is never missing where the answer is.
                 self._usage.save()
-                self._take(key, outcome)
+                self._take(key_of(outcome.task), outcome)
         return not (self._asked or (is_rolling(engine) and self._ready))
 
-    def _outcomes(self, engine: Engine) -> Iterator[Outcome]:
-        parameters = self._config.parameters
-        if is_rolling(engine):
-            return engine.generate(self._tasks_as_needed(), parameters)
-        return engine.generate([self._next_task() for _ in range(len(self._ready))], parameters)
+    def _tasks_now(self) -> list[Task]:
+        return [self._next_task() for _ in range(len(self._ready))]
 
     def _tasks_as_needed(self) -> Iterator[Task | None]:
         """Yield tasks as the engine takes them, claiming trials for them."""
@@ -182,9 +173,7 @@ class Work:
                 return
 
     def _next_task(self) -> Task:
-        key = self._ready.popleft()
-        self._asked.add(key)
-        return self._open[key]
+        return self._open[self._ready.popleft()]
 
     def _take(self, key: Key, outcome: Outcome) -> None:
         if isinstance(outcome, Failed):
@@ -205,8 +194,7 @@ class Work:
         self._give_up_held()
         self._claimed[key[0]].add(key[1], text)
         del self._open[key]
-        self.new += 1
-        self._done += 1
+        self._tally.add()
         self._tell()
         self._end(key)
 
@@ -224,7 +212,7 @@ class Work:
 
     def _is_counted(self, key: Key) -> bool:
         """Whether failing may end the run: not if this task failed before in a run that has answers."""
-        return not self._keep_going and not (self._done and key[1] in self._failed[key[0]])
+        return not self._keep_going and not (self._tally.done and key[1] in self._failed[key[0]])
 
     def _fail(self, key: Key, reason: str) -> None:
         if not self._told_failure:
@@ -254,12 +242,4 @@ class Work:
             self._settle(number)
 
     def _tell(self) -> None:
-        if self._report is None:
-            return
-        now, rate = time.monotonic(), 0.0
-        if self.new <= 1:  # exclude the time for loading a model
-            self._begun = now
-        else:
-            rate = (self.new - 1) / max(now - self._begun, 1e-9)
-        failed = self._skipped + len(self.given_up) + len(self._held)
-        self._report(self._done, self._total, rate, failed)
+        self._tally.tell(self._skipped + len(self.given_up) + len(self._held))

@@ -13,8 +13,8 @@ from typing import Any
 from pfgen_rs.errors import InputError, PfgenError, UnknownQuestionError
 from pfgen_rs.extras import missing
 from pfgen_rs.generate import Mode, Prompter, Task, read_examples
-from pfgen_rs.generate.answers import Think, cleaned, default_stop
 from pfgen_rs.integrations.common import prepared
+from pfgen_rs.io.cleaning import Think, cleaned, default_stop
 from pfgen_rs.runs.result import Result
 
 try:
@@ -48,7 +48,7 @@ class PfgenMetric(Metric):
     """Scores outputs as `score_file` does.
 
     `benchmark`: any argument of `load_benchmark`. `mode`: how to clean outputs before scoring (see
-    `pfgen_rs.generate.answers.cleaned`); without it, they are scored unchanged. `key`: key of the question
+    `pfgen_rs.io.cleaning.cleaned`); without it, they are scored unchanged. `key`: key of the question
     (text or id) in `extra_info`; if it is missing, the first reference is the question.
 
     Empty outputs score 0, as in a file.

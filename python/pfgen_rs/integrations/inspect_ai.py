@@ -15,9 +15,9 @@ from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import PfgenError, SettingsError
 from pfgen_rs.extras import missing
 from pfgen_rs.generate import Mode, Prompter, Task, read_examples
-from pfgen_rs.generate.answers import THINK, Think, cleaned, default_stop
 from pfgen_rs.generate.prompts import MODES
 from pfgen_rs.integrations.common import prepared
+from pfgen_rs.io.cleaning import THINK, Think, cleaned, default_stop
 from pfgen_rs.metrics.names import BY_SOURCE, METRICS, share_name
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.runs.aggregate import question_scores

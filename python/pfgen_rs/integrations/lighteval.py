@@ -18,10 +18,10 @@ import polars as pl
 from pfgen_rs.errors import PfgenError
 from pfgen_rs.extras import missing
 from pfgen_rs.generate import Mode, Prompter, read_examples
-from pfgen_rs.generate.answers import Think, cleaned, default_stop
 from pfgen_rs.integrations.common import prepared
 from pfgen_rs.io import write_atomic
 from pfgen_rs.io.cache_folder import cache_folder
+from pfgen_rs.io.cleaning import Think, cleaned, default_stop
 from pfgen_rs.metrics.names import check_metric
 
 try:
@@ -149,7 +149,7 @@ class PfgenScore(SampleLevelComputation):
     """One score of every answer, as in `score_file`: `average` or one of the three metrics.
 
     A document's question is `specific["question"]` (text or id), or else its query. `mode`: how to clean a
-    text before scoring (see `pfgen_rs.generate.answers.cleaned`); without it, it is scored unchanged. An
+    text before scoring (see `pfgen_rs.io.cleaning.cleaned`); without it, it is scored unchanged. An
     empty text scores 0; several texts for a document are averaged.
     """
 

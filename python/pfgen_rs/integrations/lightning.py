@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from pfgen_rs.ask.protocol import Task
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.extras import needed
-from pfgen_rs.generate.answers import default_stop
-from pfgen_rs.generate.prompts import Task
 from pfgen_rs.integrations.callback_settings import check_no_sampling, split_settings
+from pfgen_rs.io.cleaning import default_stop
 from pfgen_rs.training.checks import check_who_answers, count
 from pfgen_rs.training.evaluator import StepEvaluator
 from pfgen_rs.training.loggers import Finished, hand_over

@@ -11,9 +11,8 @@ from typing import Any
 import torch
 from transformers.generation import StopStringCriteria
 
+from pfgen_rs.ask.protocol import Parameters, Task, by_parameters
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.generate.parameters import Parameters
-from pfgen_rs.generate.prompts import Task, by_parameters
 from pfgen_rs.integrations.callback_settings import check_sampling
 from pfgen_rs.integrations.torch_ranks import Ranks, unwrapped, whole
 

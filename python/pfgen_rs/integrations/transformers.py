@@ -10,8 +10,8 @@ from typing import Any
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.extras import needed
-from pfgen_rs.generate.answers import default_stop
 from pfgen_rs.integrations.callback_settings import split_settings
+from pfgen_rs.io.cleaning import default_stop
 from pfgen_rs.training.evaluator import StepEvaluator
 from pfgen_rs.training.loggers import Finished, hand_over
 

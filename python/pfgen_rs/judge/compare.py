@@ -10,11 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from pfgen_rs.ask.costs import Budget
+from pfgen_rs.ask.journal import Journal
+from pfgen_rs.ask.loop import Asked, AskingProgress, UnreadError, ask
+from pfgen_rs.ask.protocol import Answered, Details, Engine
+from pfgen_rs.ask.request import Request
 from pfgen_rs.errors import InputError
-from pfgen_rs.generate.asking import Asked, Journal, Request, UnreadError, ask
-from pfgen_rs.generate.asking.ask import AskingProgress
-from pfgen_rs.generate.asking.costs import Budget
-from pfgen_rs.generate.engines import Answered, Details, Engine
 from pfgen_rs.io.counted import counted
 from pfgen_rs.io.json_lines import id_field, parsed
 from pfgen_rs.io.records import text_field

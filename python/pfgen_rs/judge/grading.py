@@ -10,12 +10,12 @@ from typing import Any
 
 import polars as pl
 
+from pfgen_rs.ask.costs import Budget
+from pfgen_rs.ask.journal import Journal, journal_records
+from pfgen_rs.ask.loop import Asked, AskingProgress, ask
+from pfgen_rs.ask.protocol import Answered, Details, Engine
+from pfgen_rs.ask.request import Request
 from pfgen_rs.errors import InputError, SettingsError, unreadable
-from pfgen_rs.generate.asking import Asked, Journal, Request, ask
-from pfgen_rs.generate.asking.ask import AskingProgress
-from pfgen_rs.generate.asking.costs import Budget
-from pfgen_rs.generate.asking.journal import journal_records
-from pfgen_rs.generate.engines import Answered, Details, Engine
 from pfgen_rs.io.counted import counted
 from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.judge.prompts import Prompt

@@ -12,8 +12,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from pfgen_rs.ask.request import Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError, unreadable
-from pfgen_rs.generate.asking import Request, Respondent
 from pfgen_rs.io import write_atomic, writing_failed
 from pfgen_rs.io.counted import counted, plural
 from pfgen_rs.io.locks import locked

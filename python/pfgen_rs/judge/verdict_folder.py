@@ -20,9 +20,8 @@ import numpy as np
 import polars as pl
 
 from pfgen_rs import _native
+from pfgen_rs.ask.journal import Journal, journal_records
 from pfgen_rs.errors import InputError, unreadable
-from pfgen_rs.generate.asking import Journal
-from pfgen_rs.generate.asking.journal import journal_records
 from pfgen_rs.io import write_atomic
 from pfgen_rs.io.counted import counted
 from pfgen_rs.io.json_lines import parsed

@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pfgen_rs.ask.request import Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.generate.asking import Request, Respondent
 from pfgen_rs.io.batch_outputs import response_text
 from pfgen_rs.io.counted import counted, plural
 from pfgen_rs.io.json_lines import parsed

@@ -14,9 +14,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+from pfgen_rs.ask.journal import Journal, journal_records
+from pfgen_rs.ask.request import Respondent
 from pfgen_rs.errors import InputError, SettingsError, unreadable
-from pfgen_rs.generate.asking import Journal, Respondent
-from pfgen_rs.generate.asking.journal import journal_records
 from pfgen_rs.io import write_atomic, writing_failed
 from pfgen_rs.io.locks import locked
 from pfgen_rs.io.records import parse_line

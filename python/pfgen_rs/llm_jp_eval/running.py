@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from pfgen_rs.ask.costs import Budget
+from pfgen_rs.ask.journal import Journal
+from pfgen_rs.ask.loop import Asked, AskingProgress, UnreadError, ask
+from pfgen_rs.ask.protocol import Answered, Details, Engine
+from pfgen_rs.ask.request import Request, Respondent
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.generate.asking import Asked, Journal, Request, Respondent, UnreadError, ask
-from pfgen_rs.generate.asking.ask import AskingProgress
-from pfgen_rs.generate.asking.costs import Budget
-from pfgen_rs.generate.engines import Answered, Details, Engine
 from pfgen_rs.io.source import has_lone_surrogate
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, used
 from pfgen_rs.llm_jp_eval.outputs import Outputs, check_digests, items

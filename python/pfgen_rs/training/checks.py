@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Literal, TypeVar, get_args
 
+from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.errors import InputError, PfgenError, SettingsError
-from pfgen_rs.generate.engines.protocol import Parameters
-from pfgen_rs.generate.prompts import Task
+from pfgen_rs.ask.protocol import Task
 from pfgen_rs.io.ahead import THREADS
 from pfgen_rs.io.safe_text import shortened, visible
 
@@ -94,9 +94,7 @@ def check_who_answers(
         if generate is not None:
             raise SettingsError("pass either `generate` or `engine`, not both")
         if isinstance(engine, type) or not callable(getattr(engine, "generate", None)):
-            raise SettingsError(
-                f"`engine` must be an engine of pfgen_rs.generate.engines, not {engine!r:.60}"
-            )
+            raise SettingsError(f"`engine` must be an engine of pfgen_rs.ask, not {engine!r:.60}")
         return
     if generate is None:
         raise SettingsError("cannot generate answers: pass a function `generate` or an `engine`")

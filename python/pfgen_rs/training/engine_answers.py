@@ -7,10 +7,17 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from pfgen_rs.ask.loop import key_of, passed
+from pfgen_rs.ask.protocol import (
+    Engine,
+    Failed,
+    Outcome,
+    Parameters,
+    Task,
+    by_parameters,
+    closing_outcomes,
+)
 from pfgen_rs.errors import GenerationError
-from pfgen_rs.generate.engines.protocol import Engine, Failed, Outcome, Parameters
-from pfgen_rs.generate.engines.rolling import closing_outcomes
-from pfgen_rs.generate.prompts import Task, by_parameters
 from pfgen_rs.io.ahead import Ahead
 from pfgen_rs.io.safe_text import visible
 
@@ -50,7 +57,7 @@ class FromEngine:
 
 
 class EngineAnswers:
-    """Asks an engine a list of tasks; see `pfgen_rs.generate.engines.Engine`.
+    """Asks an engine a list of tasks; see `pfgen_rs.ask.Engine`.
 
     `budget`: seconds for all tasks together (default: no limit). When it is over, the engine is stopped by
     its method `stop`, if it has one, else at its next answer. An empty text is an answer. Tasks with
@@ -75,27 +82,18 @@ class EngineAnswers:
     def __call__(self, tasks: Sequence[Task]) -> FromEngine:
         """Returns the texts; raises `GenerationError` if the engine fails or there are none."""
         found: dict[tuple[int, str], Outcome] = {}
-        asked = {(task.trial, task.question) for task in tasks}
         deadline = None if self._budget is None else time.monotonic() + self._budget
         late = False
         # Not a `with`: leaving it would wait for a thread that the engine may block.
         self._outcomes = Ahead(lambda: self._generated(tasks), len(tasks))
         try:
             for outcome in self._until(self._outcomes, deadline):
-                key = outcome.task.trial, outcome.task.question
-                if key not in asked or key in found:
-                    raise GenerationError(
-                        f"engine {self._engine.name!r} returned an outcome for an unknown task, or a second "
-                        f"one: {key[1]!r} in trial {key[0]}"
-                    )
-                found[key] = outcome
+                found[key_of(outcome.task)] = outcome
         except TimeoutError:
             late = True
         finally:
             self._stop(self._outcomes)
-        return _checked_engine_answers(
-            [found.get((task.trial, task.question)) for task in tasks], late
-        )
+        return _checked_engine_answers([found.get(key_of(task)) for task in tasks], late)
 
     def _stop(self, outcomes: Ahead[Outcome]) -> None:
         outcomes.close()
@@ -107,12 +105,11 @@ class EngineAnswers:
         try:
             for parameters, places in by_parameters(tasks).items():
                 group = [tasks[place] for place in places]
-                given = 0
-                asked = self._engine.generate(group, parameters or self._parameters)
+                in_flight: dict[tuple[int, str], Task] = {}
+                asked = passed(self._engine, group, parameters or self._parameters, in_flight)
                 with closing_outcomes(asked) as outcomes:
-                    for given, outcome in enumerate(outcomes, 1):  # noqa: B007
-                        yield outcome
-                if given < len(group):  # it ended early, so that the other tasks stay open, too
+                    yield from outcomes
+                if in_flight:  # it ended early, so that the other tasks stay open, too
                     return
         except TimeoutError as error:  # which means something else to whoever waits for an outcome
             raise GenerationError(f"engine {self._engine.name!r}: TimeoutError: {error}") from error

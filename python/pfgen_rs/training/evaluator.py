@@ -13,12 +13,11 @@ from typing import Any
 
 import polars as pl
 
+from pfgen_rs.ask.protocol import Engine, Parameters, Task
 from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.errors import InputError, OutputError, PfgenError, SettingsError
-from pfgen_rs.generate.answers import THINK, Think, cleaned, default_stop
-from pfgen_rs.generate.engines.protocol import Engine, Parameters
-from pfgen_rs.generate.prompts import Mode, Task
-from pfgen_rs.io.cleaning import unicode_text, without_thoughts
+from pfgen_rs.generate.prompts import Mode
+from pfgen_rs.io.cleaning import THINK, Think, cleaned, default_stop, unicode_text, without_thoughts
 from pfgen_rs.io.closing import Closing
 from pfgen_rs.questions.examples import Example
 from pfgen_rs.training.checks import (
@@ -61,7 +60,7 @@ class StepEvaluator(Closing):
     thread. At most `behind` steps are pending there; after that, calls block until there is room, so no step
     is skipped.
 
-    Or provide `engine`, any engine of `pfgen_rs.generate.engines`, such as one for a server that has the
+    Or provide `engine`, any engine of `pfgen_rs.ask`, such as one for a server that has the
     current weights. It is asked in the background by the main process alone, with `parameters` (default: as
     published), and never blocks training: a step that is due while another one is being evaluated is skipped.
     `due(step)` says in advance whether a step will be evaluated. Blank answers are scored as empty ones,

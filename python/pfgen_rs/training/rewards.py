@@ -13,8 +13,8 @@ from typing import Any
 from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.errors import InputError, SettingsError, UnknownQuestionError
-from pfgen_rs.generate.answers import cleaned, default_stop
 from pfgen_rs.generate.prompts import Mode
+from pfgen_rs.io.cleaning import cleaned, default_stop
 from pfgen_rs.io.safe_text import visible
 from pfgen_rs.llm_jp_eval.catalog import find_task
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, read_task

@@ -11,9 +11,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import NamedTuple
 
+from pfgen_rs.ask.protocol import Engine, Parameters, Task
 from pfgen_rs.errors import GenerationError
-from pfgen_rs.generate.engines.protocol import Engine, Parameters
-from pfgen_rs.generate.prompts import Task
 from pfgen_rs.io.ahead import THREADS
 from pfgen_rs.io.closing import Closing
 from pfgen_rs.training.engine_answers import EngineAnswers, FromEngine

@@ -12,7 +12,7 @@ from lm_eval.api.registry import register_filter
 from pfgen_rs import stats
 from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.errors import InputError
-from pfgen_rs.generate.answers import cleaned, default_stop
+from pfgen_rs.io.cleaning import cleaned, default_stop
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.sample import sample_of
 

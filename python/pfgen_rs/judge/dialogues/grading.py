@@ -8,11 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pfgen_rs.ask.costs import Budget
+from pfgen_rs.ask.loop import Asked, AskingProgress, ask
+from pfgen_rs.ask.protocol import Engine
+from pfgen_rs.ask.request import Request
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.generate.asking import Asked, Request, ask
-from pfgen_rs.generate.asking.ask import AskingProgress
-from pfgen_rs.generate.asking.costs import Budget
-from pfgen_rs.generate.engines import Engine
 from pfgen_rs.judge.dialogues.answering import Item
 from pfgen_rs.judge.dialogues.grades import (
     add_digests,

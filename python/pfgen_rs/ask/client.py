@@ -1,0 +1,305 @@
+"""Requests to a server that speaks OpenAI's protocol: sending, retrying, giving up; imports aiohttp."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from random import Random
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+
+from pfgen_rs.ask.logprobs import texts_in_tokens
+from pfgen_rs.ask.protocol import Answered, Failed, Meter, Outcome, Parameters, Task, Usage
+from pfgen_rs.ask.refusals import (
+    Again,
+    ErrorReply,
+    Hopeless,
+    OptionalParameters,
+    Refused,
+    Unwanted,
+    cure,
+    described,
+    refusal,
+)
+from pfgen_rs.ask.server import BASE_URL, KEY, Place, in_short, redacted
+from pfgen_rs.ask.waits import Backoff, Silence, Waits
+from pfgen_rs.ask.wire import CutError, Form, read_answer, read_reply, reported_usage
+from pfgen_rs.errors import GenerationError
+
+_CONNECTING = 10.0
+"""Seconds to wait for a connection."""
+_ACCOUNTS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
+"""Headers that name an account, and the variables that have it."""
+_SILENT = 8
+"""Number of tasks in a row without any response after which the server is considered down."""
+_REFUSED = 8
+"""Number of tasks rejected for one option, with none answered, after which it counts as unsupported."""
+
+_FOREIGN = 3
+"""Number of replies in a row, before any that is JSON, after which the address counts as wrong."""
+_START = 40
+"""Characters of such a reply to show."""
+_BEGINNING = 1000
+"""Bytes of it that are looked at, in which the key is found whole."""
+
+_Verdict = Outcome | Again | Refused | Hopeless
+
+
+class Client:
+    """Posts to one server. It follows no redirects: prompts and key are for the address that was given."""
+
+    def __init__(self, session: aiohttp.ClientSession, place: Place) -> None:
+        self._session, self._url = session, place.url.rstrip("/")
+        self._proxy = _proxy(place.url)
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> bytes | ErrorReply:
+        """Returns the content of a successful reply, or what was answered with another status than 2xx."""
+        data = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+        async with self._session.post(
+            self._url + path,
+            data=data.encode("utf-8", "surrogatepass"),
+            proxy=self._proxy,
+            allow_redirects=False,
+        ) as reply:
+            content = await reply.read()
+        if 200 <= reply.status < 300:
+            return content
+        return ErrorReply.read(reply.status, reply.headers, str(reply.url), content)
+
+
+@asynccontextmanager
+async def connected(place: Place, timeout: float) -> AsyncIterator[Client]:
+    """Open a client for a server; `timeout` in seconds. Raises `GenerationError` for an unusable proxy."""
+    accounts = {header: os.environ.get(name) for header, name in _ACCOUNTS.items()}
+    async with aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0),  # as many as there are workers
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={
+            "Authorization": f"Bearer {place.sent_key}",
+            "Content-Type": "application/json",
+            "User-Agent": "pfgen_rs",
+            **{header: value for header, value in accounts.items() if value},
+        },
+        # Each attempt has its own limit in total: see `Session`.
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(timeout, _CONNECTING)),
+    ) as session:
+        yield Client(session, place)
+
+
+def _proxy(url: str) -> str | None:
+    """Returns the proxy that the environment names for an address.
+
+    Not left to aiohttp, which would look for it, and for another key in `~/.netrc`, at every request.
+    """
+    parts, proxies = urlsplit(url), getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if not proxy or proxy_bypass(parts.netloc):
+        return None
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    if urlsplit(proxy).scheme not in ("http", "https"):  # not shown: it may contain a password
+        raise GenerationError(
+            f"the proxy that the environment names for {parts.scheme} is not supported: expected http://host:port"
+        )
+    return proxy
+
+
+class Session:
+    """Requests answers through one client.
+
+    `timeout`: seconds for one attempt in total, which also limits servers that keep sending single bytes.
+    `retries`: attempts after the first.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        place: Place,
+        form: Form,
+        parameters: Parameters,
+        *,
+        timeout: float,
+        retries: int,
+        backoff: Backoff,
+        meter: Meter,
+        optional: OptionalParameters | None = None,
+    ) -> None:
+        self._client = client
+        self._place = place
+        self._form = form
+        self._parameters = parameters
+        self._timeout = timeout
+        self._retries = retries
+        self._backoff = backoff
+        self._meter = meter
+        self._optional = optional or OptionalParameters()
+        self._waits = Waits()
+        self._silence = Silence(timeout)
+        self._foreign = 0
+        self._understood = False
+        self._heard = False
+        self._silent = 0
+        self._answered = False
+        self._refused: Counter[str] = Counter()
+
+    async def outcome(self, task: Task) -> Outcome:
+        """Returns the answer to a task or its failure; raises `GenerationError` if all tasks are affected."""
+        verdict = self._judged(await self._persistently(task))
+        if isinstance(verdict, Answered):
+            self._answered = True
+            return self._without_key(verdict)
+        reason = redacted(verdict.reason, self._place.key)
+        if isinstance(verdict, Hopeless):
+            raise GenerationError(reason)
+        if isinstance(verdict, Failed):
+            return verdict._replace(reason=reason)
+        return Failed(task, reason, individual=verdict.individual)
+
+    async def watch(self) -> None:
+        """Log long silence of the server, until cancelled."""
+        await self._silence.watch()
+
+    def _without_key(self, outcome: Answered) -> Outcome:
+        """Turn an answer that contains the key into a failure, since answers are never edited."""
+        texts = _texts_of_answer(outcome) if self._place.secret else ()
+        if any(map(self._place.is_exposed_by, texts)):
+            return Failed(
+                outcome.task, f"the answer contains the API key ({KEY}) and was discarded"
+            )
+        return outcome
+
+    def _judged(self, verdict: Outcome | Refused | Hopeless) -> Outcome | Refused | Hopeless:
+        """Generalise a rejection to all tasks if only one option was rejected so far and nothing answered."""
+        if self._answered or not isinstance(verdict, Refused) or verdict.option is None:
+            return verdict
+        # Servers report too long prompts as too large max_tokens, with different numbers each time.
+        what = verdict.reason if verdict.option == "max_tokens" else verdict.option
+        self._refused[what] += 1
+        if self._refused[what] < _REFUSED or len(self._refused) > 1:
+            return verdict
+        return Hopeless(f"{verdict.reason}: {cure(verdict.option)}")
+
+    async def _persistently(self, task: Task) -> Outcome | Refused | Hopeless:
+        verdict = await self._attempt(task)
+        if not isinstance(verdict, Again):
+            return verdict
+        # One source per task, so that waits do not depend on which task failed first.
+        random = Random(f"{task.seed} {task.question}")  # noqa: S311
+        for failure in range(self._retries):
+            seconds = self._backoff.wait(failure, random, verdict.after)
+            self._waits.report(verdict.reason, seconds, verdict.after)
+            await asyncio.sleep(seconds)
+            verdict = await self._attempt(task)
+            if not isinstance(verdict, Again):
+                return verdict
+        return self._given_up(verdict)
+
+    def _given_up(self, last: Again) -> Refused | Hopeless:
+        reason = f"{last.reason} (attempts: {self._retries + 1})"
+        if last.answered:
+            return Refused(reason)
+        self._silent += 1
+        # A single task may crash a server; several in a row, or the very first, mean that it is down.
+        if self._heard and self._silent < _SILENT:
+            return Refused(reason)
+        return Hopeless(
+            f"{self._place.url}: {reason}. Check that the server is running, and its address"
+        )
+
+    async def _attempt(self, task: Task) -> _Verdict:
+        """Send a request, and again at once without each optional parameter for which it is refused."""
+        options = self._form.options(task, self._parameters)
+        left_out = self._optional.left_out & options.keys()
+        refused: list[Unwanted] = []
+        while True:
+            sent = {name: value for name, value in options.items() if name not in left_out}
+            verdict = await self._sent(task, sent)
+            if not isinstance(verdict, Unwanted):
+                break
+            refused.append(verdict)
+            left_out |= {verdict.option}
+        if isinstance(verdict, Answered | Failed):
+            self._optional.accept(refused, sent)
+        if isinstance(verdict, Answered) and verdict.details is not None and left_out:
+            details = replace(verdict.details, left_out=tuple(sorted(left_out)))
+            return verdict._replace(details=details)
+        return verdict
+
+    async def _sent(self, task: Task, options: Mapping[str, Any]) -> _Verdict | Unwanted:
+        path, body = self._form.request(task, options)
+        replied = True
+        self._silence.begin()
+        self._meter.count(Usage(requests=1))
+        try:
+            async with asyncio.timeout(self._timeout):
+                reply = await self._client.post(path, body)
+        except (aiohttp.ClientError, OSError) as error:
+            replied = False
+            return Again(self._trouble(error), answered=False)
+        finally:
+            self._silence.end(replied=replied)
+        self._heard, self._silent = True, 0
+        if isinstance(reply, ErrorReply):
+            return self._refusal(reply, options)
+        return self._read(task, reply)
+
+    def _refusal(
+        self, error: ErrorReply, options: Mapping[str, Any]
+    ) -> Again | Refused | Hopeless | Unwanted:
+        option = self._optional.unwanted(error, options.keys())
+        if option is None:
+            return refusal(error, self._form.model, self._place.key)
+        return Unwanted(option, described(error, self._place.key))
+
+    def _read(self, task: Task, content: bytes) -> Outcome | Again | Hopeless:
+        try:
+            reply = read_reply(content)
+        except CutError as error:
+            return self._foreign_reply(content) or Again(str(error))
+        self._understood = True
+        self._meter.count(reported_usage(reply))
+        return read_answer(task, reply, self._place.key)
+
+    def _foreign_reply(self, content: bytes) -> Hopeless | None:
+        """Give up if the first replies are something other than JSON objects, whole or truncated."""
+        start = content.lstrip()[:_BEGINNING]
+        self._foreign = 0 if start.startswith(b"{") else self._foreign + 1
+        if self._understood or self._foreign < _FOREIGN:
+            return None
+        shown = in_short(start.decode(errors="replace"), self._place.key)[:_START]
+        return Hopeless(
+            f"{self._place.url}: the server's replies are not JSON; they begin with {shown!r}. Check the "
+            f"base URL ({BASE_URL}), whose path is /v1 for most servers"
+        )
+
+    def _trouble(self, error: BaseException) -> str:
+        """Describe a failure by its innermost error, since the outer ones may be misleading."""
+        if isinstance(error, TimeoutError):
+            reason = f"no answer within {self._timeout:g} seconds"
+            if isinstance(error, aiohttp.ServerTimeoutError):
+                reason = f"no connection within {min(self._timeout, _CONNECTING):g} seconds"
+            self._silence.timed_out(reason, self._retries)
+            return reason
+        while error.__cause__ is not None:
+            error = error.__cause__
+        # aiohttp's text for a truncated body begins with 400, though no server sent that status.
+        words = getattr(error, "message", "") or error
+        return f"the connection failed: {in_short(words, self._place.key) or type(error).__name__}"
+
+
+def _texts_of_answer(answered: Answered) -> Iterator[str]:
+    """Yield all texts in an answer that come from the server."""
+    yield answered.text
+    details = answered.details
+    if details is None:
+        return
+    yield details.reasoning or ""
+    yield details.finish_reason or ""
+    yield from texts_in_tokens(details.tokens or ())

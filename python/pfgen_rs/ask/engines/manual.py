@@ -1,0 +1,130 @@
+"""Answers by people and batch APIs: asked interactively, or read from a file; and the tasks for them."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pfgen_rs.ask.engines import engine
+from pfgen_rs.ask.engines.command import task_line
+from pfgen_rs.ask.protocol import Answered, Details, Outcome, Parameters, Task
+from pfgen_rs.ask.wire import served_by
+from pfgen_rs.errors import InputError, unreadable
+from pfgen_rs.io.batch_outputs import answer_record, custom_id, is_failed
+from pfgen_rs.io.records import parse_line, text_field
+
+Key = tuple[int, str]
+
+
+@engine("manual")
+class ManualEngine:
+    """Asks a person: `ask` returns the answer to a task, or `None` to stop."""
+
+    name = "manual"
+    abilities = frozenset({"completion", "chat"})
+
+    def __init__(self, model: str, *, ask: Callable[[Task], str | None]) -> None:
+        self.model = model
+        self._ask = ask
+
+    def generate(self, tasks: Sequence[Task], _parameters: Parameters) -> Iterator[Outcome]:
+        """Yield one answer at a time, until `ask` returns `None`."""
+        for task in tasks:
+            answer = self._ask(task)
+            if answer is None:
+                return
+            yield Answered(task, answer)
+
+    def close(self) -> None:
+        """Do nothing: no resources are held."""
+
+
+class AnswersFile:
+    """Reads answers from JSON lines with `question`, `trial` and `answer`, or outputs of a batch API.
+
+    Other keys are ignored.
+
+    `blank`: the number of answers that are empty or only white space, and of failed requests. Tasks without
+    an answer, or with a blank one, stay open. Raises `InputError`, naming the file and line.
+    """
+
+    name = ManualEngine.name
+    abilities = ManualEngine.abilities
+
+    def __init__(self, model: str, path: str | os.PathLike[str]) -> None:
+        self.model = model
+        self._answers, self.blank = _read_manual_answers(Path(path))
+
+    @property
+    def unused(self) -> list[Key]:
+        """Trial and question of the answers not used so far, in the order of the file."""
+        return list(self._answers)
+
+    def generate(self, tasks: Sequence[Task], _parameters: Parameters) -> Iterator[Outcome]:
+        """Yield the answers found in the file."""
+        for task in tasks:
+            found = self._answers.pop((task.trial, task.question), None)
+            if found is not None:
+                yield Answered(task, *found)
+
+    def close(self) -> None:
+        """Do nothing: no resources are held."""
+
+
+def _read_manual_answers(path: Path) -> tuple[dict[Key, tuple[str, Details | None]], int]:
+    """Returns the answers with what else is known of them, and the number of blank ones."""
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise InputError(unreadable(error), path=path) from error
+    answers: dict[Key, tuple[str, Details | None]] = {}
+    blank = 0
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            record = parse_line(line)
+            if is_failed(record):
+                blank += 1
+                continue
+            found = answer_record(record)
+            key, answer = _parsed_manual_answer(found)
+            if key in answers:
+                raise InputError(f"duplicate answer in trial {key[0]}, question {key[1]!r}")
+        except InputError as error:
+            raise InputError(error.problem, path=path, line=number) from None
+        if answer.strip():
+            answers[key] = answer, None if found is record else _details_of_response(record)
+        else:
+            blank += 1
+    return answers, blank
+
+
+def _details_of_response(record: Mapping[str, Any]) -> Details:
+    body = record["response"]["body"]
+    return served_by(body, body["choices"][0])
+
+
+def _parsed_manual_answer(record: Mapping[str, Any]) -> tuple[Key, str]:
+    trial = record.get("trial")
+    if type(trial) is not int:
+        advice = ""
+        if "trial" not in record:
+            advice = ": expected the keys question, trial and answer, or a custom_id TRIAL/QUESTION"
+        raise InputError(f"'trial' must be an integer, not {trial!r:.60}{advice}")
+    return (trial, text_field(record, "question")), text_field(record, "answer")
+
+
+def task_lines(tasks: Iterable[Task], parameters: Parameters) -> str:
+    """Returns tasks as JSON lines, numbered from 1.
+
+    `custom_id` is that of requests of batch APIs, whose outputs are imported by it.
+    """
+    lines = []
+    for number, task in enumerate(tasks, 1):
+        name = json.dumps(custom_id(task.trial, task.question), ensure_ascii=False)
+        lines.append(f'{task_line(number, task, parameters)[:-1]}, "custom_id": {name}}}\n')
+    return "".join(lines)

@@ -1,0 +1,205 @@
+"""The journal of a folder: one record a line, appended as answers arrive, by any number of processes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Self
+
+from pfgen_rs.errors import InputError, unreadable
+from pfgen_rs.io.atomic import append, writing_failed
+from pfgen_rs.io.json_lines import as_line
+from pfgen_rs.io.locks import lock_byte, lock_now, unlock, unlock_byte
+from pfgen_rs.io.records import parse_line
+
+Key = tuple[Any, ...]
+_PLACES = 1 << 62  # offsets that may be locked
+_CLAIMED: set[tuple[str, Key]] = set()  # by this process, whose own locks do not exclude it
+_CLAIMED_LOCK = threading.Lock()
+
+
+def journal_records(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the records of a journal, up to a torn last line. Raises `InputError` with file and line."""
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    return
+                if line.strip():
+                    yield _journal_record(path, number, line)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InputError(unreadable(error), path=path) from error
+
+
+def _journal_record(path: Path, number: int, line: bytes) -> dict[str, Any]:
+    try:
+        return parse_line(line)
+    except InputError as error:
+        problem = f"{error.problem}: remove the line to ask for it again"
+        raise InputError(problem, path=path, line=number) from None
+
+
+class Journal:
+    """Records of answers in a file of JSON lines, each found by the values of some `fields`.
+
+    Every process reads what others append. A record is claimed before it is asked for, by locking a byte
+    whose position is a digest of its key; the lock ends with the process. On file systems without locks, only
+    one process may use a journal.
+    """
+
+    def __init__(self, path: Path, fields: Iterable[str]) -> None:
+        self.path = path
+        self._fields = tuple(fields)
+        self._keys: set[Key] = set()
+        self._invalid: set[Key] = set()  # whose last record has a problem
+        self._read, self._lines = 0, 0
+        self._open_file: IO[bytes] | None = None
+        self._claims: IO[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        """Open the file and read it. Raises `InputError` for invalid lines, and `OutputError`."""
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._open_file = self.path.open("a+b", buffering=0)
+            self._claims = self._claims_path.open("a+b", buffering=0)
+            with self._exclusive():
+                self._catch_up()
+        except OSError as error:
+            self.__exit__()
+            raise writing_failed(self.path, error) from error
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for file in (self._open_file, self._claims):
+            if file is not None:
+                file.close()
+        self._open_file = self._claims = None
+        with _CLAIMED_LOCK:
+            mine = {claim for claim in _CLAIMED if claim[0] == self._name}
+            _CLAIMED.difference_update(mine)
+
+    @property
+    def _file(self) -> IO[bytes]:
+        if self._open_file is None:
+            raise ValueError("the journal is not open")
+        return self._open_file
+
+    @property
+    def _claims_path(self) -> Path:
+        return self.path.with_name(f".{self.path.name}.claims")
+
+    @property
+    def _name(self) -> str:
+        return str(self.path.absolute())
+
+    def key(self, record: Mapping[str, Any]) -> Key:
+        """Returns the values that identify a record."""
+        return tuple(record.get(field) for field in self._fields)
+
+    def stored_keys(self, *, valid: bool = False) -> set[Key]:
+        """Returns the keys of the file's records, without opening it for writing.
+
+        `valid`: only those whose last record has no `problem`.
+        """
+        found = {self.key(r): r.get("problem") is None for r in journal_records(self.path)}
+        return {key for key, sound in found.items() if sound or not valid}
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._keys
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def forget_invalid(self) -> None:
+        """Take records with a `problem` for missing until others with their keys are appended."""
+        self._keys -= self._invalid
+
+    def refresh(self) -> None:
+        """Read what other processes have appended."""
+        if os.fstat(self._file.fileno()).st_size > self._read:
+            with self._exclusive():
+                self._catch_up()
+
+    def claim(self, key: Key) -> bool:
+        """Claim a record that is to be asked for; returns false if another process has claimed it."""
+        place = (self._name, key)
+        with _CLAIMED_LOCK:
+            if place in _CLAIMED:
+                return False
+            if not self._lock_place(key):
+                return False
+            _CLAIMED.add(place)
+        return True
+
+    def release(self, key: Key) -> None:
+        """Give up a claim."""
+        with _CLAIMED_LOCK:
+            _CLAIMED.discard((self._name, key))
+            if self._claims is not None:
+                unlock_byte(self._claims.fileno(), _journal_offset(key))
+
+    def _lock_place(self, key: Key) -> bool:
+        return self._claims is None or lock_byte(self._claims.fileno(), _journal_offset(key))
+
+    def add(self, record: Mapping[str, Any]) -> bool:
+        """Append a record; returns false, without writing, if there is one with its key.
+
+        Raises `OutputError` if it cannot be written; the journal is then as it was.
+        """
+        key = self.key(record)
+        with self._exclusive():
+            self._catch_up()
+            if key in self._keys:
+                return False
+            self._append(as_line(record))
+            self._note(record)
+        return True
+
+    def _append(self, line: bytes) -> None:
+        append(self.path, self._file, self._read, line)
+        self._read += len(line)
+        self._lines += 1
+
+    def _catch_up(self) -> None:
+        """Read new lines; with the lock held, a torn last line has no writer any more and is cut off."""
+        if os.fstat(self._file.fileno()).st_size == self._read:
+            return
+        with self.path.open("rb") as file:
+            file.seek(self._read)
+            for line in file:
+                if not line.endswith(b"\n"):
+                    self._file.truncate(self._read)
+                    return
+                self._read += len(line)
+                self._lines += 1
+                if line.strip():
+                    self._note(_journal_record(self.path, self._lines, line))
+
+    def _note(self, record: Mapping[str, Any]) -> None:
+        key = self.key(record)
+        self._keys.add(key)
+        (self._invalid.discard if record.get("problem") is None else self._invalid.add)(key)
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        """Lock the file against the writes of other processes."""
+        handle = self._file.fileno()
+        lock_now(handle)
+        try:
+            yield
+        finally:
+            unlock(handle)
+
+
+def _journal_offset(key: Key) -> int:
+    digest = hashlib.sha256(repr(key).encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8], "big") % _PLACES

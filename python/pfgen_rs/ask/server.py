@@ -1,0 +1,128 @@
+"""A server's address and its API key, which is never shown."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from dataclasses import dataclass, field
+from urllib.parse import SplitResult, urlsplit
+
+from pfgen_rs.errors import GenerationError, SettingsError
+
+BASE_URL = "OPENAI_BASE_URL"
+KEY = "OPENAI_API_KEY"
+
+_DEFAULT = "https://api.openai.com/v1"
+_NO_KEY = "none"
+_REDACTED = 8
+"""Number of characters of a key, counted from its beginning, that no message shows."""
+_SECRET = 16
+"""Minimum length of keys that cannot occur in an answer by chance."""
+_LOCAL = (".local", ".localhost", ".internal", ".lan")
+_SHOWN = 300
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+def redacted(text: str, key: str | None) -> str:
+    """Remove a key from an error or log message, and what is left of it where it was cut.
+
+    Short placeholders such as `none` or `1` for local servers also occur in ordinary text, and are kept.
+    """
+    if key is None or len(key) < _REDACTED:
+        return text
+    parts, end = [], 0
+    while (at := text.find(key[:_REDACTED], end)) >= 0:
+        parts.append(text[end:at])
+        end = at + _REDACTED
+        while end - at < len(key) and text[end : end + 1] == key[end - at]:
+            end += 1
+    return "***".join([*parts, text[end:]])
+
+
+def in_short(words: object, key: str | None = None) -> str:
+    """Shorten a server's message to one line of bounded length without control characters and the key."""
+    # The key is removed first: of one that is cut, too little may be left to be recognised.
+    line = " ".join(redacted(str(words), key).split())
+    shown = line if len(line) <= _SHOWN else f"{line[: _SHOWN - 1]}…"
+    return "".join(c if c.isprintable() else _REPLACEMENT for c in shown)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A server's base URL and its API key (`None`: no key needed)."""
+
+    url: str
+    key: str | None = field(repr=False)
+
+    @property
+    def sent_key(self) -> str:
+        """The key to send; the client requires one even if the server does not."""
+        return self.key or _NO_KEY
+
+    @property
+    def is_openai(self) -> bool:
+        """Whether this is OpenAI's own server."""
+        return urlsplit(self.url).hostname == urlsplit(_DEFAULT).hostname
+
+    def is_exposed_by(self, answer: str) -> bool:
+        """Whether an answer contains the key, or is cut within it, and so must be rejected.
+
+        Answers are never edited.
+        """
+        if self.secret is None:
+            return False
+        at = answer.rfind(self.secret[:_SECRET])
+        return at >= 0 and (self.secret in answer or self.secret.startswith(answer[at:]))
+
+    @property
+    def secret(self) -> str | None:
+        """The key if it is long enough not to occur in an answer by chance."""
+        return self.key if self.key is not None and len(self.key) >= _SECRET else None
+
+
+def find_place(base_url: str | None = None, key: str | None = None) -> Place:
+    """Returns the server: by argument, else by `OPENAI_BASE_URL` and `OPENAI_API_KEY`, else OpenAI's.
+
+    Raises `SettingsError` for an address that is invalid or contains secrets, and for a key that cannot be
+    sent; raises `GenerationError` if a server outside the local network has no key.
+    """
+    url = find_address(base_url)
+    key = (key or os.environ.get(KEY) or "").strip() or None
+    parts = _openai_place_parts(url)
+    if key is None and not _is_openai_place_local(parts.hostname or ""):
+        raise GenerationError(f"{parts.hostname} needs an API key: set {KEY} in the environment")
+    if key is not None and not (key.isascii() and key.isprintable()):
+        raise SettingsError(
+            f"the API key ({KEY}, not shown) contains characters that cannot be sent"
+        )
+    return Place(url, key)
+
+
+def find_address(base_url: str | None = None) -> str:
+    """Returns the server's address as `find_place` does; raises `SettingsError` if it contains secrets."""
+    url = base_url or os.environ.get(BASE_URL) or _DEFAULT
+    _openai_place_parts(url)
+    return url
+
+
+def _openai_place_parts(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        usable = False
+    # The address may contain a password, so it is not shown.
+    if not usable or "@" in parts.netloc or parts.query or parts.fragment:
+        raise SettingsError(
+            f"the base URL ({BASE_URL}) must be http(s)://host[:port]/path, "
+            "without a user, a password or a query"
+        )
+    return parts
+
+
+def _is_openai_place_local(host: str) -> bool:
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        return "." not in host or host.endswith(_LOCAL)
+    return address.is_private or address.is_loopback or address.is_link_local

@@ -1,0 +1,180 @@
+"""How the engine for OpenAI's protocol keeps its limits: requests at once, waits, cancelling, and its key."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import subprocess
+import sys
+import traceback
+from datetime import UTC, datetime
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+import fault_server as faults
+from engine_tasks import SHORT, bare, engine, tasks, until
+from fault_server import FaultServer
+from pfgen_rs.ask.protocol import Answered, Outcome, Parameters
+from pfgen_rs.ask.waits import Backoff
+from pfgen_rs.errors import GenerationError
+from places import SUPPORT
+
+pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
+
+KEY = "sk-0123456789-very-secret"
+NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
+
+
+def test_all_tasks_are_answered_and_begun_in_order() -> None:
+    asked = tasks(30)
+    with FaultServer() as server:
+        outcomes = bare(engine(server, concurrency=1).generate(asked, Parameters()))
+    assert [one.prompt for one in server.asked] == [task.prompt for task in asked]
+    assert outcomes == [Answered(task, f"{task.prompt}/{task.seed}") for task in asked]
+
+
+def test_as_many_requests_as_allowed_are_under_way_and_never_more() -> None:
+    with FaultServer(default=faults.meet(8)) as server:
+        outcomes = list(engine(server, concurrency=8).generate(tasks(64), Parameters()))
+    assert sorted(outcome.task.seed for outcome in outcomes) == list(range(100, 164))
+    assert server.most_at_once == 8
+
+
+def test_a_slow_reader_is_waited_for() -> None:
+    with FaultServer() as server:
+        outcomes = engine(server, concurrency=4).generate(tasks(60), Parameters())
+        next(outcomes)
+        # The reader pauses until no more is begun.
+        until(lambda: len(server.asked) == 8)
+        for taken, _ in enumerate(outcomes, 2):
+            assert len(server.asked) <= taken + 8
+    assert len(server.asked) == 60
+
+
+def test_long_waits_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    far = faults.status(429, f"{KEY} is slow", {"retry-after": "3600"})
+    near = faults.status(429, "soon", {"retry-after": "0.02"})
+    script = {"p0": [near, far, far], "p1": [far], "p2": [far]}
+    with FaultServer(script) as server:
+        list(
+            engine(server, api_key=KEY, backoff=Backoff(0.01, 0.01, 0.02)).generate(
+                tasks(3), Parameters()
+            )
+        )
+    assert caplog.messages == [
+        "waiting 0 s: the server answered 429: *** is slow (server asked for 3,600 s)"
+    ]
+    assert caplog.record_tuples[0][:2] == ("pfgen_rs.generate", logging.WARNING)
+
+
+def test_waits_double_and_are_seeded() -> None:
+    with FaultServer({"p0": [faults.status(500)] * 3}) as server:
+        list(engine(server).generate(tasks(), Parameters()))
+    random = Random("100 q0")
+    for failure, (early, late) in enumerate(pairwise(server.asked)):
+        wait = SHORT.wait(failure, random)
+        assert 0.01 * 2**failure <= wait <= 0.02 * 2**failure
+        assert late.at - early.at >= wait
+    assert len(server.asked) == 4
+
+
+def test_a_server_that_says_when_is_believed_up_to_a_limit() -> None:
+    busy = [faults.status(429, "wait", {"retry-after-ms": "80"})]
+    patient = [faults.status(429, "wait", {"retry-after": "86400"})]
+    with FaultServer({"p0": busy, "p1": patient}) as server:
+        list(engine(server).generate(tasks(2), Parameters()))
+    for prompt, least in (("p0", 0.08), ("p1", 0.1)):
+        first, second = server.attempts(prompt)
+        assert second.at - first.at >= least
+
+
+def test_closing_the_iterator_cancels_what_is_under_way() -> None:
+    with FaultServer({"p0": [faults.answer()]}, faults.hang()) as server:
+        outcomes = engine(server, concurrency=4, timeout=600).generate(tasks(50), Parameters())
+        assert isinstance(next(outcomes), Answered)
+        until(lambda: len(server.asked) == 5)
+        outcomes.close()  # type: ignore[attr-defined]
+        for _ in range(4):
+            assert server.left.acquire(timeout=faults.DEADLINE)
+        assert len(server.asked) == 5
+
+
+INTERRUPTED = """
+import sys
+from engine_tasks import tasks
+from pfgen_rs.ask.protocol import Parameters
+from pfgen_rs.ask.engines.openai import OpenAIEngine
+
+engine = OpenAIEngine("m", base_url=sys.argv[1], concurrency=4)
+try:
+    for outcome in engine.generate(tasks(50), Parameters()):
+        print("answered", flush=True)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise there")
+def test_an_interrupt_ends_the_waiting() -> None:
+    folder = SUPPORT
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
+    }
+    with FaultServer({"p0": [faults.answer()]}, faults.hang()) as server:
+        command = [sys.executable, "-c", INTERRUPTED, server.url]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"answered\n"
+            until(lambda: len(server.asked) == 5)
+            process.send_signal(signal.SIGINT)
+            assert process.communicate(timeout=faults.DEADLINE)[0] == b"interrupted\n"
+        assert process.returncode == 0
+
+
+def test_it_works_where_an_event_loop_runs() -> None:
+    async def within(server: FaultServer) -> list[Outcome]:
+        return list(engine(server).generate(tasks(3), Parameters()))
+
+    with FaultServer() as server:
+        assert len(asyncio.run(within(server))) == 3
+
+
+def test_no_tasks_take_no_request() -> None:
+    with FaultServer() as server:
+        assert list(engine(server).generate([], Parameters())) == []
+    assert server.asked == []
+
+
+@pytest.mark.parametrize("code", [200, 400, 401, 429, 500])
+def test_the_key_is_shown_nowhere(
+    code: int,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", f" {KEY}\n")
+    caplog.set_level(logging.DEBUG)
+    shown: list[str] = []
+    chained: tuple[BaseException | None, ...] = (None, None)
+    with FaultServer(default=faults.echo_key(code)) as server:
+        asking = engine(server, retries=1)
+        shown.append(repr(asking) + str(asking))
+        try:
+            shown += [repr(outcome) for outcome in asking.generate(tasks(2), Parameters())]
+        except GenerationError as error:
+            # Nothing hangs on it that knows the key, such as the package's error with its request.
+            chained = (error.__cause__, error.__context__)
+            shown += traceback.format_exception(error)
+    assert chained == (None, None)
+    assert server.asked[0].headers["authorization"] == f"Bearer {KEY}"
+    assert len(caplog.messages) > 0
+    said = "contains the API key" if code == 200 else "your key is Bearer ***"
+    assert said in "".join(shown)
+    everything = "".join([*shown, caplog.text, *caplog.messages, *capfd.readouterr()])
+    assert KEY not in everything
+    assert "very-secret" not in everything
