@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, Literal, TypeVar, get_args
 
-from pfgen_rs.ask.protocol import Parameters
+from pfgen_rs.ask.protocol import Parameters, Task
 from pfgen_rs.errors import InputError, PfgenError, SettingsError
-from pfgen_rs.ask.protocol import Task
 from pfgen_rs.io.ahead import THREADS
 from pfgen_rs.io.safe_text import shortened, visible
 
