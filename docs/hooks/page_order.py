@@ -19,6 +19,7 @@ _SECTIONS = {
         "reference",
         "formats judge-formats settings environment exit-codes messages glossary",
     ),
+    "Specification": ("specification", "index scoring judging llm-jp-eval"),
     "Explanation": (
         "explanation",
         "metrics variants exactness statistics limits index-structure hot-path",
@@ -28,7 +29,7 @@ _PARTS = {
     "Reference": {
         "Commands": ("reference/commands", "index"),
         "Python": ("reference/api", "index"),
-    }
+    },
 }
 _ALONE = {"Studies": "studies", "FAQ": "faq"}
 

@@ -103,7 +103,7 @@ def assert_same(results: dict[str, Any], expected: Evaluation) -> None:
 
 
 def assert_asked(asked: list[dict[str, Any]], datas: list[TaskData], shots: int) -> None:
-    """Prompts are those of the contract; nothing stops generation but the end of the text."""
+    """Prompts are those of llm-jp-eval 5; nothing stops generation but the end of the text."""
     for data in datas:
         own = [one for one in asked if one["doc"]["task"] == data.task]
         inputs = [sample.input for sample in data.samples[: len(own)]]

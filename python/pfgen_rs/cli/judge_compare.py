@@ -55,7 +55,7 @@ def compare(
         str,
         typer.Option(
             metavar="NAME",
-            help="Prompt: criteria-reason, criteria-result, reason, result (paper 002), pair, pair-math "
+            help="Prompt: criteria-reason, criteria-result, reason, result (Morita 2025), pair, pair-math "
             "(Japanese Vicuna QA), or one of --prompts.",
         ),
     ] = "reason",

@@ -40,7 +40,7 @@ def grade(
     prompt: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="Prompt: single-reference (paper 001), or one of --prompts."
+            metavar="NAME", help="Prompt: single-reference (Imajo 2025), or one of --prompts."
         ),
     ] = "single-reference",
     benchmark: options.BenchmarkName = None,

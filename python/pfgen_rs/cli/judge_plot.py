@@ -87,7 +87,7 @@ def plot(
 
     - `ranks`: models with intervals and the ranks that are left open
 
-    - `scores`: mean ratings of runs against their scores, with Pearson's r (paper 001, figure 4)
+    - `scores`: mean ratings of runs against their scores, with Pearson's r (Imajo 2025, figure 4)
 
     For example:
 

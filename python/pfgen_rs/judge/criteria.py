@@ -1,4 +1,4 @@
-"""Evaluation criteria for each question, made by a judge; paper 002, appendix B."""
+"""Evaluation criteria for each question, made by a judge (judging 2.4)."""
 
 from __future__ import annotations
 

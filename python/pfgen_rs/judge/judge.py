@@ -14,7 +14,7 @@ __all__ = ["Judge"]
 class Judge(Respondent):
     """A judge and its sampling parameters; `None` leaves a value to the engine.
 
-    The defaults are those of paper 002: temperature 0, seed 1, and log probabilities of the 20 most likely
+    The defaults are those of Morita 2025: temperature 0, seed 1, and log probabilities of the 20 most likely
     tokens.
     """
 

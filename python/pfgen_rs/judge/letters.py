@@ -1,4 +1,4 @@
-"""Verdict letters (A, B, C) in tokens and in text; contract: spec of judges, section 3."""
+"""Verdict letters (A, B, C) in tokens and in text (judging 3.2)."""
 
 from __future__ import annotations
 
