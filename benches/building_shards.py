@@ -2,7 +2,7 @@
 
     python benches/building_shards.py [--quick] [--count 1000000]
 
-With PFGEN_CANDIDATES_DIR set (files `*.jsonl.xz` with `answer`), all real answers are taken, and the rest are
+With PFGEN_DATA_DIR set, all real answers are taken, and the rest are
 put together from beginnings and ends of two of them; half of these have up to ten slips. Otherwise answers
 are made from a bundled grammar. They are in random order. A process with one thread filters all shards.
 """
@@ -10,7 +10,6 @@ are made from a bundled grammar. They are in random order. A process with one th
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import resource
 import sys
@@ -30,6 +29,7 @@ import polars as pl
 
 import building_singletons
 import launcher
+import measures
 import timing
 from pfgen_rs import _native
 from pfgen_rs.references.config import BuildConfig
@@ -119,8 +119,8 @@ def measure(count: int) -> None:
 def candidates(count: int) -> list[str]:
     """Candidates in random order."""
     rng = random.Random(building_singletons.SEED)
-    if os.environ.get(building_singletons.VARIABLE):
-        real = building_singletons.real(Path(os.environ[building_singletons.VARIABLE]), count)
+    if folder := measures.public_data("candidates"):
+        real = building_singletons.real(folder, count)
         answers = [*real, *(mixed(real, rng) for _ in range(count - len(real)))]
     else:
         answers = building_singletons.made(count)

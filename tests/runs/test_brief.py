@@ -15,13 +15,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import helpers
 from helpers import CATS, GOOD, SEAS, lines, write_benchmark, write_run
 from pfgen_rs import Benchmark, Settings, load_benchmark, score_file
 from pfgen_rs.io import known_files
 from pfgen_rs.questions.known_questions import KnownQuestions, KnownSet
 from pfgen_rs.runs.brief import BriefRun, scored_briefly
 from pfgen_rs.runs.summary_row import summary_row, unclean_note
+from public_data import needed, published_runs
 
 
 class Known:
@@ -184,9 +184,9 @@ def test_without_a_sound_index_nothing_is_said(
 
 
 @pytest.mark.usefixtures("patch")
-@pytest.mark.parametrize("folder", helpers.published_runs())
+@pytest.mark.parametrize("folder", published_runs())
 def test_published_runs_are_the_same(folder: str, published: Known) -> None:
-    path = Path(os.environ[helpers.BENCH]) / folder
+    path = needed("pfgen-bench") / folder
     if not list(path.glob("trials.jsonl*")):
         pytest.skip("without answers")
     same(published.brief(path), path, published.read)
@@ -194,4 +194,4 @@ def test_published_runs_are_the_same(folder: str, published: Known) -> None:
 
 @pytest.fixture(scope="module")
 def published(patch: pytest.MonkeyPatch) -> Known:
-    return Known(Path(os.environ[helpers.BENCH]))
+    return Known(needed("pfgen-bench"))
