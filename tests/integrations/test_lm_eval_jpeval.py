@@ -28,10 +28,11 @@ from pfgen_rs.llm_jp_eval.data import TaskData, item_id, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import filled, template
 from pfgen_rs.llm_jp_eval.results import PromptSettings, ScoreSettings, signature
 from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate, standard_errors
-from places import DOCS, SUPPORT
+from places import SUPPORT
+from told import section
 
 PROGRAM = SUPPORT / "lm_eval_answers.py"
-PAGE = (DOCS / "how-to" / "lm-eval.md").read_text(encoding="utf-8")
+PAGE = section("harnesses.md", "lm-evaluation-harness")
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 TIMEOUT = 300
 SHOTS = 2  # the made-up train files are small
