@@ -34,7 +34,7 @@ demo: .venv/runtime ## Score the three bundled sample runs and print the leaderb
 	$(BIN)/pfgen-rs score $(RUNS)/faithful $(RUNS)/careless $(RUNS)/babbling --benchmark mini
 
 .PHONY: test
-test: build ## Run the tests but the slow ones (those of the published data need PFGEN_BENCH_DIR and PFGEN_VECTORS_DIR)
+test: build ## Run the tests but the slow ones (those of public data need PFGEN_DATA_DIR)
 	cargo test --package pfgen-core --package pfgen-jpeval --package pfgen-lines --locked --quiet
 	$(BIN)/pytest --numprocesses auto --dist worksteal -m 'not slow'
 
@@ -105,6 +105,7 @@ lint: build ## Run every linter that CI runs
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest pfgen_rs._native
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/codespell
 
 # The variable silences a notice about the generator's successor.
@@ -113,7 +114,7 @@ docs: build ## Build the documentation site into target/docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --quiet
 
 .PHONY: bench
-bench: build ## Measure speed and memory: a table, and target/bench.json (real responses with PFGEN_BENCH_DIR)
+bench: build ## Measure speed and memory: a table, and target/bench.json (real responses with PFGEN_DATA_DIR)
 	$(BIN)/python benches/run.py --json target/bench.json
 
 FUZZED := index lines scorer store

@@ -2,7 +2,7 @@
 
     python benches/building.py [--quick] [--pool-only] [--json FILE]
 
-Pools are made from a bundled grammar; with PFGEN_CANDIDATES_DIR set (files `Qnn.jsonl.xz`), real answers are
+Pools are made from a bundled grammar; with PFGEN_DATA_DIR set, real answers are
 measured beside them, and take part in the whole build. The largest pool is as large as that of the paper for
 one question; `--pool-only` measures no more, and leaves the rest of FILE as it is.
 """
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import tempfile
 from collections.abc import Iterator
@@ -59,10 +58,10 @@ def measure(*, quick: bool) -> Iterator[tuple[str, list[Measure]]]:
     few, many, size = (10_000, 50_000, 2_000) if quick else (200_000, MILLION, 30_000)
     yield f"{many:,} made candidates", [whole_build("whole_build", many)]
     yield from largest_pool(quick=quick)
-    folder = os.environ.get("PFGEN_CANDIDATES_DIR")
+    folder = measures.public_data("candidates")
     pools = {"made": building_singletons.made(many)}
     if folder:
-        pools["real"] = building_singletons.real(Path(folder), many)
+        pools["real"] = building_singletons.real(folder, many)
     for kind, pool in pools.items():
         speed = building_singletons.beside_plain(pool[:few], 3)
         memory = building_singletons.in_memory(pool, 1 << 30)
@@ -105,8 +104,8 @@ def write_candidates(path: Path, count: int) -> None:
     question = building_singletons.question()
     sources = list(question.sources.values())
     rng = random.Random(SEED)
-    folder = os.environ.get("PFGEN_CANDIDATES_DIR")
-    real = building_singletons.real(Path(folder), 7_000) if folder else []
+    folder = measures.public_data("candidates")
+    real = building_singletons.real(folder, 7_000) if folder else []
     with path.open("w", encoding="utf-8") as file:
         for i in range(count):
             if i < len(real):

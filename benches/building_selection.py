@@ -2,8 +2,8 @@
 
     python benches/building_selection.py [--quick]
 
-The pool is made from a bundled grammar, with wrong characters. With PFGEN_CANDIDATES_DIR set, a pool of
-real answers is measured, too, and with PFGEN_BENCH_DIR the published reference answers of a question.
+The pool is made from a bundled grammar, with wrong characters. With PFGEN_DATA_DIR set, a pool of
+real answers is measured, too, and the published reference answers of a question.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import argparse
 import json
 import lzma
 import math
-import os
 import random
 import statistics
 from collections.abc import Iterator
@@ -49,10 +48,10 @@ def main() -> None:
 def pools(size: int) -> Iterator[tuple[str, list[str]]]:
     """Made answers, and real ones where they are at hand."""
     yield "made answers", made(size)
-    if folder := os.environ.get("PFGEN_CANDIDATES_DIR"):
-        yield "real answers to several questions", candidates(Path(folder), size)
-    if folder := os.environ.get("PFGEN_BENCH_DIR"):
-        question = max(load_benchmark(Path(folder, "data")), key=lambda q: len(q.sources))
+    if folder := measures.public_data("candidates"):
+        yield "real answers to several questions", candidates(folder, size)
+    if folder := measures.public_data("pfgen-bench"):
+        question = max(load_benchmark(folder / "data"), key=lambda q: len(q.sources))
         answers = [answer for own in question.answers.values() for answer in own]
         yield "published reference answers of one question", answers
 

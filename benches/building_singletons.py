@@ -2,7 +2,7 @@
 
     python benches/building_singletons.py [--quick]
 
-Answers are made from a bundled grammar, some with slips. With PFGEN_CANDIDATES_DIR set (files `*.jsonl.xz`
+Answers are made from a bundled grammar, some with slips. With PFGEN_DATA_DIR set (files `*.jsonl.xz`
 with `answer`), real ones are measured beside them.
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import json
 import lzma
-import os
 import random
 import sys
 import tempfile
@@ -29,7 +28,6 @@ from pfgen_rs.references.singletons import singletons
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "data"))
 import grammar
 
-VARIABLE = "PFGEN_CANDIDATES_DIR"
 GRAMMAR = Path(__file__).resolve().parent.parent / "data" / "mini" / "grammar" / "Q01.toml"
 SEED, N = 20250613, 5
 SLIPS = 0.5
@@ -50,8 +48,8 @@ def main() -> None:
         return
     few, many = (10_000, 50_000) if options.quick else (200_000, 1_000_000)
     pools = {"made": made(many)}
-    if os.environ.get(VARIABLE):
-        pools["real"] = real(Path(os.environ[VARIABLE]), many)
+    if folder := measures.public_data("candidates"):
+        pools["real"] = real(folder, many)
     for kind, pool in pools.items():
         mean = sum(map(len, pool)) / len(pool)
         print(f"\n{len(pool):,} {kind} answers, {mean:.0f} characters at the mean")

@@ -2,7 +2,7 @@
 
     python benches/home_made.py [--splits dev|kept] [--variant NAME ...] [--json FILE]
 
-Models (PFGEN_CANDIDATES_DIR: files Qnn.jsonl*) and published runs (PFGEN_BENCH_DIR) are split by
+Models (files Qnn.jsonl* in candidates) and published runs (of PFGEN_DATA_DIR) are split by
 organisation: the answers of some organisations are the candidates, the runs of all others are scored. Sets
 are built from the candidates without written rules, for the questions that have three published sources.
 Reported is Pearson's correlation over the scored runs of the mean of Fluency and Truthfulness, with the
@@ -12,7 +12,7 @@ the share of random choices of 12 questions on which a home-made set is better t
 the three, the best of them) both over all and above 0.5.
 
 Settings were chosen on the splits `dev`; the splits `kept` were scored once, at the end. In the split
-`published` all models of PFGEN_CANDIDATES_DIR are the pool and the runs of PFGEN_BENCH_DIR are scored,
+`published` all models of the candidates are the pool and the published runs are scored,
 some of which are of the same organisations.
 """
 
@@ -37,6 +37,7 @@ from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.references.config import BuildConfig, Consensus, Length, Select, Singletons
 from pfgen_rs.references.pipeline import Built, build
 
+DATA = Path(os.environ["PFGEN_DATA_DIR"])
 SPLITS = {"dev": (1, 2, 3, 4), "kept": (101, 102, 103, 104, 105, 106), "published": (0,)}
 SOURCES = ("P", "S", "T")
 GOOD = 0.5
@@ -63,7 +64,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write the measures there, too")
     options = parser.parse_args()
     answers = answers_of_models()
-    published = load_benchmark(Path(os.environ["PFGEN_BENCH_DIR"], "data"))
+    published = load_benchmark(DATA / "pfgen-bench" / "data")
     answers = with_published_scores(answers, published)
     rows: list[dict[str, Any]] = []
     for number in SPLITS[options.splits]:
@@ -81,7 +82,7 @@ def variants() -> dict[str, BuildConfig]:
     """The settings that are compared; selection is a random choice but in one of them, which takes longer."""
     default = BuildConfig(
         candidates=("candidates.parquet",),
-        questions=str(Path(os.environ["PFGEN_BENCH_DIR"], "data")),
+        questions=str(DATA / "pfgen-bench" / "data"),
         out="set",
         per_source=False,
         allow_fewer=True,
@@ -116,14 +117,14 @@ def answers_of_models() -> pl.DataFrame:
 
 def candidate_rows() -> Iterator[dict[str, str]]:
     """Answers of the candidates' models."""
-    for path in sorted(Path(os.environ["PFGEN_CANDIDATES_DIR"]).glob("Q*.jsonl*")):
+    for path in sorted((DATA / "candidates").glob("Q*.jsonl*")):
         for row in lines(path):
             yield row_of(row, f"candidates/{row['model']}", row["model"])
 
 
 def published_rows() -> Iterator[dict[str, str]]:
     """Answers of the published runs."""
-    results = Path(os.environ["PFGEN_BENCH_DIR"], "result")
+    results = DATA / "pfgen-bench" / "result"
     for path in sorted(results.glob("**/trials.jsonl.xz")):
         model = "/".join(path.relative_to(results).parts[:2])
         for row in lines(path):

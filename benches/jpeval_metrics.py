@@ -2,7 +2,7 @@
 
     python benches/jpeval_metrics.py [--json FILE] [--quick]
 
-With PFGEN_JPEVAL_DIR set: outputs for three tasks with char_f1, in equal parts, with made-up differences.
+With PFGEN_DATA_DIR set: outputs for three tasks with char_f1, in equal parts, with made-up differences.
 Gold answers are such outputs as well. The loop follows fuzzywuzzy's formula: prediction, words, sorted
 tokens, and rapidfuzz (Python package) for the similarity. It scores a sample; its values must equal ours.
 Characters of Latin-1 are deleted by a table, as there, or by an expression (`quick_loop`), which takes less
@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import re
 import tempfile
@@ -59,10 +58,10 @@ def main() -> None:
     parser.add_argument("--json", type=Path, default=None, help="write what was measured")
     parser.add_argument("--quick", action="store_true", help="small sizes, to try the script")
     options = parser.parse_args()
-    folder = os.environ.get("PFGEN_JPEVAL_DIR")
+    folder = measures.public_data("jpeval")
     if not folder:
-        raise SystemExit("PFGEN_JPEVAL_DIR is not set: it names the folder with golden/")
-    outputs, golds = made_pairs(Path(folder), QUICK_ROWS if options.quick else ROWS)
+        raise SystemExit(f"{measures.DATA} has no jpeval, the folder with golden/")
+    outputs, golds = made_pairs(folder, QUICK_ROWS if options.quick else ROWS)
     found: dict[str, Any] = {
         "machine": measures.machine(),
         "outputs": len(outputs),

@@ -12,8 +12,16 @@ from typing import Any
 
 import pfgen_rs
 
+DATA = "PFGEN_DATA_DIR"
+"""Names the folder of public data; CONTRIBUTING says how to get them."""
 TIMES = "x"
 """Unit of ratios, where more is better; of all others less is better."""
+
+
+def public_data(part: str) -> Path | None:
+    """A subfolder of the public data, such as `pfgen-bench`; None if it is not there."""
+    folder = Path(os.environ.get(DATA) or os.devnull, part)
+    return folder if folder.is_dir() else None
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Reports: every measure that is asked, as a table.
 
-    PFGEN_BENCH_DIR=CHECKOUT python benches/reporting.py [--json FILE] [--only-many]
+    PFGEN_DATA_DIR=FOLDER python benches/reporting.py [--json FILE] [--only-many]
 
 Works on copies of a pfgen-bench checkout. The page of a thousand runs is measured in chromium, driven
 by Playwright, where both are there.
@@ -43,7 +43,7 @@ def main() -> None:
         "--only-many", action="store_true", help="only what is measured on many runs"
     )
     options = parser.parse_args()
-    checkout = Path(os.environ["PFGEN_BENCH_DIR"])
+    checkout = Path(os.environ[measures.DATA], "pfgen-bench")
     measured = list(many_runs(checkout) if options.only_many else measure(checkout))
     print("\n".join(measures.lines(measured)))
     if options.json:

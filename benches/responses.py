@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,13 +13,13 @@ from typing import TypeVar
 import polars as pl
 
 import pfgen_rs
+from measures import DATA, public_data
 from pfgen_rs.benchmark import Benchmark, Question
 from pfgen_rs.io import Chunk, Options, Source, read_ahead
 from pfgen_rs.questions.locate import bundled_path
 
 T = TypeVar("T")
 
-VARIABLE = "PFGEN_BENCH_DIR"
 SEED = 20250613
 FEW = 1_000
 """Responses; with fewer, what a batch costs in itself would show."""
@@ -75,16 +74,16 @@ class World:
 
 
 def real_world() -> World:
-    """The published questions and runs that `PFGEN_BENCH_DIR` names, or the bundled ones."""
-    given = os.environ.get(VARIABLE)
-    folder = Path(given, "data").resolve() if given else bundled_path()
-    runs = Path(given, "result") if given else folder / "runs"
+    """The published questions and runs in `PFGEN_DATA_DIR`, or the bundled ones."""
+    given = public_data("pfgen-bench")
+    folder = (given / "data").resolve() if given else bundled_path()
+    runs = given / "result" if given else folder / "runs"
     benchmark = pfgen_rs.load_benchmark(folder)
     frame = pl.concat(read(path) for path in sorted(runs.rglob("trials.jsonl*")))
     kind = "published" if given else "bundled"
     what = f"{len(frame):,} responses of the {kind} runs, {len(benchmark)} questions"
     if not given:
-        what += f" (what is asked for means the published ones: set {VARIABLE})"
+        what += f" (what is asked for means the published ones: set {DATA})"
     return World(benchmark, folder, frame.sample(fraction=1, shuffle=True, seed=SEED), what)
 
 

@@ -3,7 +3,7 @@
     python benches/run.py [--full] [--quick] [--json FILE]
 
 Both sides of a ratio are measured in this process, turn by turn, and must give the same scores first. Trust
-ratios more than rates: machines differ and are noisy. With PFGEN_BENCH_DIR set the responses are those of
+ratios more than rates: machines differ and are noisy. With PFGEN_DATA_DIR set the responses are those of
 the published runs, otherwise those of the bundled sample runs. With PFGEN_BENCH_CHECKOUT set to a checkout
 that has its scripts, the published scorer itself is measured, too.
 """

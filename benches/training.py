@@ -2,7 +2,7 @@
 
     python benches/training.py [--json FILE]
 
-With PFGEN_BENCH_DIR set questions and answers are the published ones, otherwise those of the bundled
+With PFGEN_DATA_DIR set questions and answers are the published ones, otherwise those of the bundled
 benchmark. What a whole run of pretraining loses to scoring is measured by `pretraining.py`.
 """
 

@@ -1,9 +1,8 @@
-"""Fixtures that every test may use; published data is reached through the environment alone."""
+"""Fixtures that every test may use."""
 
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,16 +10,11 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-from helpers import BENCH, published_runs
 from pfgen_rs import Benchmark, Result, load_benchmark, score_file
 from pfgen_rs.io import known_files
+from public_data import VARIABLE, needed, published_runs
 
-pytest_plugins = ["browser", "built_docs", "figure_settings", "jpeval_converted", "skips"]
-
-VECTORS = "PFGEN_VECTORS_DIR"
-JUDGING = "PFGEN_JUDGING_DIR"
-JPEVAL = "PFGEN_JPEVAL_DIR"
-STUDIES = "PFGEN_STUDIES_DIR"
+pytest_plugins = ["browser", "built_docs", "figure_settings", "jpeval_converted"]
 
 hypothesis.settings.register_profile("pfgen", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("pfgen")
@@ -43,15 +37,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give a test with the argument `published_run` one case a published run."""
     if "published_run" in metafunc.fixturenames:
-        missing = pytest.param("", id="none", marks=pytest.mark.skip(reason=f"{BENCH} is not set"))
+        skipped = pytest.mark.skip(reason=f"{VARIABLE} has no pfgen-bench")
+        missing = pytest.param("", id="none", marks=skipped)
         metafunc.parametrize("published_run", published_runs() or [missing])
-
-
-def _folder(variable: str) -> Path:
-    value = os.environ.get(variable)
-    if not value:
-        pytest.skip(f"{variable} is not set")
-    return Path(value)
 
 
 @pytest.fixture
@@ -86,31 +74,31 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
 @pytest.fixture(scope="session")
 def published_dir() -> Path:
     """The published repository: `data/` with the question files, `result/` with the runs."""
-    return _folder(BENCH)
+    return needed("pfgen-bench")
 
 
 @pytest.fixture(scope="session")
 def vectors_dir() -> Path:
     """Edge cases with every intermediate value."""
-    return _folder(VECTORS)
+    return needed("vectors")
 
 
 @pytest.fixture(scope="session")
 def judging_dir() -> Path:
     """Real verdicts and ratings of judges, prompts, and golden values."""
-    return _folder(JUDGING)
+    return needed("judging")
 
 
 @pytest.fixture(scope="session")
 def jpeval_dir() -> Path:
     """llm-jp-eval: raw data, and what the published tool makes of it."""
-    return _folder(JPEVAL)
+    return needed("jpeval")
 
 
 @pytest.fixture(scope="session")
 def studies_dir() -> Path:
     """Tables of other benchmarks, the published figures, and what their correlations are."""
-    return _folder(STUDIES)
+    return needed("studies")
 
 
 @pytest.fixture(scope="session")

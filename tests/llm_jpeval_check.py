@@ -4,7 +4,7 @@
 
 `make test-llm` makes ENVIRONMENT, with the server and the model, and runs this. `pfgen-rs llm-jp-eval run` is
 killed when half of the requests are answered; a second call must ask for what is not in the journal, and for
-nothing else; a third call must ask for nothing. The data are the real ones with PFGEN_JPEVAL_DIR, otherwise
+nothing else; a third call must ask for nothing. The data are the real ones in PFGEN_DATA_DIR, otherwise
 the bundled sample. `--record` instead writes the model's outputs for the bundled sample, which
 `pfgen-rs llm-jp-eval demo` scores.
 """
@@ -66,8 +66,8 @@ class _JpevalCheck:
 
     def run_killed_and_resumed(self) -> None:
         """Run half of the samples, then the rest, then nothing."""
-        real = os.environ.get("PFGEN_JPEVAL_DIR")
-        self._convert(Path(real) / "raw" if real else sample_path() / "raw_files")
+        real = Path(os.environ.get("PFGEN_DATA_DIR", os.devnull), "jpeval", "raw")
+        self._convert(real if real.is_dir() else sample_path() / "raw_files")
         datas = read_tasks(self._data, TASKS)
         golds = {data.task: [s.output for s in data.samples[:SAMPLES]] for data in datas}
         total = sum(map(len, golds.values()))

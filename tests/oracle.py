@@ -1,8 +1,8 @@
-"""The obvious scorer: plain Python, one response at a time, written from the specification.
+"""The obvious scorer: plain Python, one response at a time, written from docs/specification/scoring.md.
 
 The tests hold the native scorer equal to this module, value for value. It is meant to be
 difficult to get wrong rather than fast, and needs nothing but the standard library.
-Sections and equations named below are those of the scoring specification.
+Sections named below are those of that document.
 
 Text is a sequence of code points. Lengths, positions and cuts count code points. A sequence of words
 (`words.Words`) may stand for a text: all of them count words then.
@@ -27,7 +27,7 @@ Text = str | Words
 Gram = Sequence[str]
 Sum = Callable[[Iterable[float]], float]
 BEGIN, END = "<begin>", "<end>"  # longer than one character, so no character equals them
-NOT_FOUND = sys.maxsize  # acts as the specification's 9999, at any length
+NOT_FOUND = sys.maxsize  # acts as the 9999 of scoring 4.2, at any length
 Q_FRACTIONS = (0.0, 0.25, 0.5, 0.75, 1.0)
 
 
@@ -81,7 +81,7 @@ class Settings:
             raise ValueError("needed: 0 <= target_length < zero_length <= max_length")
 
     def discount(self, length: int) -> float:
-        """d(k) of section 2: 1 up to the target, falling in a line, negative past zero_length."""
+        """d(k) of 2.2: 1 up to the target, falling in a line, negative past zero_length."""
         excess = max(length - self.target_length, 0)
         return 1.0 - excess / (self.zero_length - self.target_length)
 
@@ -102,7 +102,7 @@ class Reference:
         self.baseline = own_mean([self.fluency(answer, 1.0)[0] for answer in answers])
 
     def fluency(self, response: Text, baseline: float) -> tuple[float, float]:
-        """Value and discount of the first best cut (section 2); (0.0, 1.0) if none is positive."""
+        """Value and discount of the first best cut (2.3); (0.0, 1.0) if none is positive."""
         best = (0.0, 1.0)
         for k, raw in enumerate(raw_counts(response, self.df, self.settings), start=1):
             discount = self.settings.discount(k)
@@ -130,7 +130,7 @@ class Reference:
 
 
 def own_mean(totals: list[float]) -> float:
-    """The baseline of section 2; ValueError where it would be 0 and divide nothing."""
+    """The baseline of 2.4; ValueError where it would be 0 and divide nothing."""
     baseline = left_sum(totals) / len(totals)
     if not baseline > 0.0:
         raise ValueError("the answers of a source score nothing against themselves")
@@ -148,7 +148,7 @@ def substrings(text: Gram, lengths: Iterable[int]) -> set[Any]:
 
 
 def raw_counts(text: Gram, df: dict[Gram, int], settings: Settings) -> Iterator[int]:
-    """raw(k) of section 2 for k = 1, 2 … min(L, max_length): the set of n-grams grows with k."""
+    """raw(k) of 2.3 for k = 1, 2 … min(L, max_length): the set of n-grams grows with k."""
     seen: set[Gram] = set()
     raw = 0
     for k in range(1, min(len(text), settings.max_length) + 1):
@@ -161,7 +161,7 @@ def raw_counts(text: Gram, df: dict[Gram, int], settings: Settings) -> Iterator[
 
 
 def covering_frequency(text: Gram, i: int, df: dict[Gram, int], n: int) -> int:
-    """a_i of section 3: the largest df of the n-character windows that cover index i."""
+    """a_i of 3.1: the largest df of the n-character windows that cover index i."""
     starts = range(max(i - n + 1, 0), min(i, len(text) - n) + 1)
     return max((df.get(text[start : start + n], 0) for start in starts), default=0)
 
@@ -217,7 +217,7 @@ class PaperReference:
 
 
 def with_markers(text: Text) -> tuple[str, ...]:
-    """C_0 … C_{L+1} of section 10."""
+    """C_0 … C_{L+1} of 10.1."""
     return (BEGIN, *text, END)
 
 
@@ -227,12 +227,12 @@ def windows(symbols: tuple[str, ...], n: int) -> list[tuple[str, ...]]:
 
 
 def paper_discount(settings: Settings, length: int) -> float:
-    """d(L) of section 10, which does not fall below zero."""
+    """d(L) of 10.1, which does not fall below zero."""
     return max(0.0, settings.discount(length))
 
 
 def locate_rule(rule: dict[str, Any], text: str) -> tuple[int, str]:
-    """Position and label of one rule (section 4); ValueError names a rule that is none."""
+    """Position and label of one rule (4.2); ValueError names a rule that is none."""
     kinds = [kind for kind in ("t", "and", "or") if kind in rule]
     if len(kinds) != 1 or not rule[kinds[0]]:
         raise ValueError(f"not a keyword rule: {rule!r}")
@@ -308,7 +308,7 @@ class Question:
         return self.reference(source).truthfulness(response)
 
     def helpfulness(self, response: Text) -> tuple[float, int, list[list[Any]]]:
-        """Unrounded value, the last best cut n and `helpfulness_results` (section 4)."""
+        """Unrounded value, the last best cut n and `helpfulness_results` (4.3, 4.4)."""
         limit = self.settings.max_length
         found = locate_rules(self.keywords, response, limit)
         factors = [1.0 - importance(rule) for rule in self.keywords]
@@ -331,7 +331,7 @@ class Question:
         return best, n, results
 
     def score(self, response: Text, add: Sum = left_sum) -> dict[str, Any]:
-        """The published `scores` object of one answer (section 5), in the variant pfgen-bench."""
+        """The published `scores` object of one answer (5.1), in the variant pfgen-bench."""
         sources = self.sources
         fluency = {s: round(self.fluency(s, response)[0] / len(sources), 6) for s in sources}
         truth = {s: round(self.truthfulness(s, response) / len(sources), 6) for s in sources}
@@ -383,7 +383,7 @@ def run_result(
     config: dict[str, Any] | None,
     add: Sum = left_sum,
 ) -> dict[str, Any]:
-    """The whole `result.json` (section 6); `file_bytes` in the order of the file names.
+    """The whole `result.json` (6.2); `file_bytes` in the order of the file names.
 
     `add` stands for the built-in `sum`, wherever the published scorer uses it.
 

@@ -237,7 +237,7 @@ PADDED = st.builds(lambda text, at: "〇" * at + text, TEXTS.map("".join), st.in
 @examples(max_examples=150)
 @given(rules=st.lists(rule_trees(LITERALS + EXPRESSIONS), max_size=4), texts=TEXTS)
 def test_rules(variant: Variant, rules: list[dict[str, Any]], texts: list[str]) -> None:
-    # With max_length above every text: section 10 searches all of it, section 4 as much as is read.
+    # With max_length above every text: scoring 10 searches all of it, 4.1 as much as is read.
     helpful(variant, rules, texts, target_length=6, zero_length=20, max_length=400)
 
 

@@ -10,10 +10,10 @@ import polars as pl
 import pytest
 
 import oracle
-from helpers import published_runs
 from pfgen_rs import Benchmark, Question
 from pfgen_rs.io import Options, Reading, Source
 from pfgen_rs.questions.locate import bundled_path
+from public_data import published_runs
 
 TIMES = 100
 ROUNDS = 5

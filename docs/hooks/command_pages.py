@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import chain, pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from typer.main import get_command
@@ -24,10 +25,12 @@ __all__ = [
     "named_commands",
     "on_page_markdown",
     "overview_page",
+    "page_of_commands",
     "root_command",
 ]
 
 _FORMATS = "<!-- judge formats -->"
+_PAGES = Path(__file__).resolve().parents[1] / "reference" / "commands"
 _MARK = re.compile(r"^<!-- help(?:: ([\w-]+))? -->$", re.MULTILINE)
 
 
@@ -76,14 +79,20 @@ def leaves(named: Named) -> Iterator[Named]:
 def overview_page() -> str:
     """The page of `pfgen-rs` itself: its own help, and all commands with their pages."""
     rows = []
-    for top in named_commands().values():
-        for named in leaves(top):
-            anchor = "" if named is top else f"#{_anchor(named.path)}"
-            link = f"[`{named.path}`](pfgen-rs-{top.command.name}.md{anchor})"
+    for top, page in page_of_commands().items():
+        for named in leaves(named_commands()[top]):
+            link = f"[`{named.path}`]({page}#{_anchor(named.path)})"
             rows.append(f"| {link} | {_escaped(_first_paragraph(named))} |")
     usage, about, *options = _body(root_command())
     table = "\n".join(["| command | |", "| --- | --- |", *rows])
     return "\n\n".join([usage, about, table, *options])
+
+
+def page_of_commands() -> dict[str, str]:
+    """The top-level commands in the order of their help, with the files whose marks name them."""
+    marks = {path: _MARK.findall(path.read_text("utf-8")) for path in sorted(_PAGES.glob("*.md"))}
+    pages = {name: path.name for path, names in marks.items() for name in names if name}
+    return {name: pages[name] for name in named_commands()}
 
 
 def _first_paragraph(named: Named) -> str:
@@ -91,11 +100,10 @@ def _first_paragraph(named: Named) -> str:
 
 
 def command_page(name: str) -> str:
-    """The page of a top-level command and of all below it, without the title."""
+    """A top-level command and all below it, under headings."""
     parts = []
-    for number, named in enumerate(leaves(named_commands()[name])):
-        if number:
-            parts.append(f"{'#' * named.depth} `{named.path}` {{#{_anchor(named.path)}}}")
+    for named in leaves(named_commands()[name]):
+        parts.append(f"{'#' * (named.depth + 1)} `{named.path}` {{#{_anchor(named.path)}}}")
         parts += _body(named)
     return "\n\n".join(parts) + "\n"
 

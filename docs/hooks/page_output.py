@@ -11,14 +11,19 @@ _ALTERNATE = re.compile(r'\s*<link rel="alternate" [^>]*hreflang=[^>]*>')
 _SEARCH = re.compile(r'("search": "[^"]*assets/)javascripts/workers/search\.[^"]*"')
 _ARTICLE = '<article class="md-content__inner md-typeset">'
 _H1 = "</h1>"
-_NOTE = '\n<p lang="ja">このページは{source}から作られるため、英語です。</p>'
+_NOTE = '\n<p lang="ja">このページは{why}英語です。</p>'
+_WHY = {
+    "api": " docstring から作られるため、",
+    "commands": "コマンドのヘルプから作られるため、",
+    "specification": "定義の文言を一つに保つため、",
+}
 _REFERENCE = re.compile(r'(<a class="autorefs[^>]* href=")(?:\.\./){3}(reference/api/[^"]*")')
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
     """Puts the search of docs/assets in the place of the theme's; marks what is not translated.
 
-    In these pages, which are all below reference/, links to other objects stay within the language.
+    In pages of the reference, links to other objects stay within the language.
     """
     language = "ja" if page.file.dest_uri.startswith("ja/") else "en"
     found, count = _SEARCH.subn(rf'\g<1>search-worker.js?lang={language}"', output)
@@ -27,6 +32,6 @@ def on_post_page(output: str, page: Any, **_: Any) -> str:
     if language != page.file.locale:
         found = found.replace(_ARTICLE, f'{_ARTICLE[:-1]} lang="{page.file.locale}">')
         found = _REFERENCE.sub(r"\g<1>../../\g<2>", found)
-        source = " docstring " if "/api/" in page.file.dest_uri else "コマンドのヘルプ"
-        found = found.replace(_H1, _H1 + _NOTE.format(source=source), 1)
+        why = next(text for part, text in _WHY.items() if f"/{part}/" in page.file.dest_uri)
+        found = found.replace(_H1, _H1 + _NOTE.format(why=why), 1)
     return _ALTERNATE.sub("", found)

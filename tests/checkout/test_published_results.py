@@ -10,12 +10,13 @@ import polars as pl
 import pytest
 
 from checkouts import contents, times
-from helpers import pfgen, published_runs
+from helpers import pfgen
 from pfgen_rs import Benchmark
 from pfgen_rs.checkout.entries import read_entries
 from pfgen_rs.checkout.marks import marks_of
 from pfgen_rs.checkout.published import read_published
 from pfgen_rs.report import leaderboard
+from public_data import published_runs
 
 pytestmark = pytest.mark.published
 

@@ -41,7 +41,7 @@ def searched(page: Page, query: str) -> list[str]:
         ("ja/index.html", "ｓｃｏｒｅ_batch", "ja/reference/api/index.html"),
         ("index.html", "confidence interval", "reference/glossary.html"),
         ("how-to/slurm.html", "Slurm", "how-to/slurm.html"),
-        ("index.html", "plan-trials", "reference/commands/pfgen-rs-plan-trials.html"),
+        ("index.html", "plan-trials", "reference/commands/keepers.html"),
     ],
 )
 def test_a_search_finds(
@@ -113,7 +113,7 @@ def test_pages_fit_their_screens(
         "index",
         "how-to/judge",
         "reference/api/index",
-        "reference/commands/pfgen-rs-score",
+        "reference/commands/daily",
     ):
         for language in ("", "ja"):
             page.goto((built_docs / language / f"{name}.html").as_uri())

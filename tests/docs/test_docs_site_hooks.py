@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -11,22 +10,8 @@ import pytest
 import command_pages
 import page_anchors
 import page_links
-import page_order
 import page_output
-from places import DOCS
-
-
-def test_pages_that_no_list_names_come_last(tmp_path: Path) -> None:
-    for name in ("z.md", "a.md", "b.md", "b.ja.md"):
-        (tmp_path / "how-to").mkdir(exist_ok=True)
-        (tmp_path / "how-to" / name).touch()
-    ordered = page_order.ordered_pages(tmp_path, "how-to", "z not-yet")
-    assert ordered == ["how-to/z.md", "how-to/a.md", "how-to/b.md"]
-
-
-def test_a_new_folder_is_no_error_while_it_is_empty(tmp_path: Path) -> None:
-    assert page_order.ordered_pages(tmp_path, "nowhere", "a") == []
-
+from page_lines import joined
 
 ENGLISH = "# One\n\n```sh\n# no heading\n```\n\n## Two `x` – three\n\n## One\n"
 
@@ -49,6 +34,22 @@ def test_a_translation_has_the_anchors_of_the_english_page() -> None:
 
 def test_other_headings_get_no_anchors() -> None:
     assert page_anchors.with_anchors("# 一\n\n### 二\n\n## 三\n", ENGLISH) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("採点します。\n次に比べます。", "採点します。次に比べます。"),
+        ("- 一つ目。\n  続き。\n- 二つ目。", "- 一つ目。続き。\n- 二つ目。"),
+        ("- **要点。** 説明です。", "- **要点。**説明です。"),
+        ("段落。\n\n次の段落。",) * 2,
+        ("| 表 |\n| --- |\n| 値。 |\n| 値。 |",) * 2,
+        ("次のとおりです。\n```text\n一行目。\n二行目。\n```\n続きです。",) * 2,
+        ("Python\nと Rust",) * 2,
+    ],
+)
+def test_lines_of_japanese_paragraphs_are_joined(text: str, shown: str) -> None:
+    assert joined(text) == shown
 
 
 ADDRESS = "https://a.example/x"
@@ -93,13 +94,11 @@ def test_pages_name_every_option() -> None:
 
 
 def test_the_overview_links_to_every_command() -> None:
-    links = re.findall(r"\]\((pfgen-rs-[\w-]+\.md)(?:#([\w-]+))?\)", command_pages.overview_page())
-    assert len(links) > 40
-    for file, anchor in links:
-        page = (DOCS / "reference/commands" / file).read_text("utf-8")
-        name = file.removeprefix("pfgen-rs-").removesuffix(".md")
-        assert f"<!-- help: {name} -->" in page
-        assert not anchor or f"{{#{anchor}}}" in command_pages.command_page(name)
+    links = set(re.findall(r"\]\((\w+\.md#[\w-]+)\)", command_pages.overview_page()))
+    for name, file in command_pages.page_of_commands().items():
+        anchors = re.findall(r"\{#([\w-]+)\}", command_pages.command_page(name))
+        assert anchors
+        assert {f"{file}#{anchor}" for anchor in anchors} <= links
 
 
 @pytest.mark.parametrize(("path", "language"), [("a/b.html", "en"), ("ja/a/b.html", "ja")])

@@ -17,7 +17,7 @@ import pytest
 
 import pfgen_rs
 from jpeval_data import write_data
-from page_tables import fences, japanese, prose
+from page_tables import codes, fences, japanese, prose
 from pfgen_rs import PfgenError, load_benchmark, sample_runs
 from pfgen_rs.cli import streams
 from pfgen_rs.cli.app import app
@@ -29,6 +29,7 @@ from pfgen_rs.training import StepEvaluator
 from places import DOCS, ROOT
 
 PAGE = DOCS / "reference" / "messages.md"
+FAQ = DOCS / "faq.md"
 GOOD = '{"question": "Q02", "answer": "光合成です。"}\n'
 UNCLEAN = '{"question": "Q02", "answer": " 光合成です。\\n\\nQ: 次は？ "}\n'
 MINI = ("-b", "mini")
@@ -366,4 +367,13 @@ def test_every_quoted_message_is_tried() -> None:
 
 def test_both_pages_quote_the_same() -> None:
     assert quoted(PAGE) == quoted(japanese(PAGE))
-    assert prose(PAGE).count("\n## ") == prose(japanese(PAGE)).count("\n## ")
+
+
+@pytest.mark.parametrize("page", [FAQ, japanese(FAQ)], ids=lambda page: page.name)
+def test_messages_of_the_questions_are_quoted_here(page: Path) -> None:
+    """There parts may be left out (…)."""
+    shown = [code for code in codes(prose(page)) if code.startswith(("error: ", "warning: "))]
+    assert shown
+    for message in shown:
+        pattern = ".*".join(map(re.escape, message.split("…")))
+        assert any(re.match(pattern, each) for each in quoted(PAGE)), message

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import tarfile
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from install_sources import FILES, GOOD, PUBLISHED, Server, entry_of, saved, use
+from public_data import needed
 
 
 @pytest.fixture(autouse=True)
@@ -76,10 +76,7 @@ def good(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def checkout() -> Path:
-    folder = os.environ.get("PFGEN_BENCH_DIR")
-    if not folder:
-        pytest.skip("PFGEN_BENCH_DIR, the path of a pfgen-bench checkout, is not set")
-    return Path(folder)
+    return needed("pfgen-bench")
 
 
 @pytest.fixture(scope="module")

@@ -20,11 +20,12 @@ from pfgen_rs import Benchmark, InputError, SettingsError, UnknownQuestionError
 from pfgen_rs.integrations.datasets import scorer
 from pfgen_rs.metrics.names import COLUMNS
 from pfgen_rs.questions.locate import bundled_path
-from places import DOCS, SUPPORT
+from places import SUPPORT
+from told import section
 
 RUN = bundled_path() / "runs" / "careless"
 ELSEWHERE = SUPPORT / "datasets_elsewhere.py"
-PAGE = DOCS / "how-to" / "datasets.md"
+PAGE = section("python.md", "Hugging Face datasets")
 
 
 @pytest.fixture(autouse=True)
@@ -170,9 +171,8 @@ def test_single_rows_are_refused(mini: Benchmark) -> None:
 
 
 def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    [example] = re.findall(r"^```python\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
-    exec(compile(example, "datasets.md", "exec"), {})
+    [example] = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
+    exec(compile(example, "python.md", "exec"), {})
     said = re.findall(r"column_names\)  # (.*)", example)[0].split(", ")
     frame = pfgen_rs.load_benchmark().score_batch(["Q02", "Q14"], ["光合成です。", "風呂敷です。"])
     assert capsys.readouterr().out == f"{said}\n{frame['average'].to_list()}\n"
@@ -180,5 +180,5 @@ def test_the_example_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_the_page_says_how_to_sum_up(mini: Benchmark, expected: pl.DataFrame) -> None:
     ds = datasets.Dataset.from_polars(expected.select("question", "answer"))
-    assert "evaluate(ds.data.table)" in PAGE.read_text(encoding="utf-8")
+    assert "evaluate(ds.data.table)" in PAGE
     assert mini.evaluate(ds.data.table).score == pfgen_rs.score_file(RUN, mini).score

@@ -18,12 +18,12 @@ from inspect_harness import Harness
 from pfgen_rs import Benchmark, score_file
 from pfgen_rs.generate import Prompter, read_examples
 from pfgen_rs.questions.locate import bundled_path
-from places import DOCS
+from told import section
 
 pytest.importorskip("inspect_ai")
 
 METRICS = ["average", "fluency", "truthfulness", "helpfulness"]
-PAGE = (DOCS / "how-to" / "inspect.md").read_text(encoding="utf-8")
+PAGE = section("harnesses.md", "inspect_ai")
 
 
 @pytest.fixture

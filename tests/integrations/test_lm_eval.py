@@ -27,10 +27,11 @@ from pfgen_rs.integrations.lm_eval.choices import KEY, TRIALS, Choices, choices
 from pfgen_rs.integrations.paths import HARNESSES, harness_path
 from pfgen_rs.io.cleaning import default_stop
 from pfgen_rs.questions.locate import bundled_path
-from places import DOCS, SUPPORT
+from places import SUPPORT
+from told import section
 
 PROGRAM = SUPPORT / "lm_eval_answers.py"
-PAGE = (DOCS / "how-to" / "lm-eval.md").read_text(encoding="utf-8")
+PAGE = section("harnesses.md", "lm-evaluation-harness")
 RUNS = bundled_path() / "runs"
 # The interpreter of an environment with another version of the harness.
 OTHER = "PFGEN_LM_EVAL_PYTHON"

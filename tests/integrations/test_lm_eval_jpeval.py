@@ -28,10 +28,11 @@ from pfgen_rs.llm_jp_eval.data import TaskData, item_id, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import filled, template
 from pfgen_rs.llm_jp_eval.results import PromptSettings, ScoreSettings, signature
 from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate, standard_errors
-from places import DOCS, SUPPORT
+from places import SUPPORT
+from told import section
 
 PROGRAM = SUPPORT / "lm_eval_answers.py"
-PAGE = (DOCS / "how-to" / "lm-eval.md").read_text(encoding="utf-8")
+PAGE = section("harnesses.md", "lm-evaluation-harness")
 OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 TIMEOUT = 300
 SHOTS = 2  # the made-up train files are small
@@ -103,7 +104,7 @@ def assert_same(results: dict[str, Any], expected: Evaluation) -> None:
 
 
 def assert_asked(asked: list[dict[str, Any]], datas: list[TaskData], shots: int) -> None:
-    """Prompts are those of the contract; nothing stops generation but the end of the text."""
+    """Prompts are those of llm-jp-eval 5; nothing stops generation but the end of the text."""
     for data in datas:
         own = [one for one in asked if one["doc"]["task"] == data.task]
         inputs = [sample.input for sample in data.samples[: len(own)]]

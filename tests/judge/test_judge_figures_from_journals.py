@@ -59,7 +59,7 @@ class Unreliable:
 
 
 def plain_digest(prompt: Any, **texts: str) -> str:
-    """The digest of a request, as the contract says."""
+    """The digest of a request, as judging 1.5 says."""
     filled = prompt.text
     for name, text in texts.items():
         filled = filled.replace(f"{{{name}}}", text)

@@ -312,7 +312,7 @@ def dumped(value: Any) -> bytes:
 
 
 def mersenne_shuffled(count: int) -> list[int]:
-    """The contract's description of the shuffle, from the generator's bits."""
+    """The shuffle of llm-jp-eval 2.2, from the generator's bits."""
     generator, values = random.Random(42), list(range(count))
     for i in range(count - 1, 0, -1):
         bits = (i + 1).bit_length()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import lzma
-import os
 import random
 import sys
 from pathlib import Path
@@ -18,10 +17,11 @@ import timing
 from grammar import load
 from pfgen_rs import load_benchmark
 from places import ROOT
+from public_data import part
 
 MILLION = 1_000_000
 GRAMMAR = ROOT / "data" / "mini" / "grammar" / "Q01.toml"
-CANDIDATES = os.environ.get("PFGEN_CANDIDATES_DIR")
+CANDIDATES = part("candidates")
 CONFIG = """
 candidates = ["*.parquet"]
 out = "set"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import lzma
-import os
 import re
 from importlib import resources
 from pathlib import Path
@@ -17,8 +16,8 @@ from hypothesis import strategies as st
 
 from pfgen_rs import BenchmarkError, InputError, SettingsError
 from pfgen_rs.references.normalise import Style, StyleRule, normalise, read_style
+from public_data import needed
 
-CANDIDATES = "PFGEN_CANDIDATES_DIR"
 STYLE = Style.standard()
 SAMPLES = [text for rule in STYLE.rules for pair in rule.examples for text in pair if text]
 PIECES = sorted({c for text in SAMPLES for c in text} | set(" \n\t,.、。「」『』（）!?:~-/#0１aＡ"))
@@ -287,10 +286,9 @@ def test_published_answers_have_the_style(published_dir: Path) -> None:
 
 
 def test_candidates_come_closer_to_the_style() -> None:
-    folder = os.environ.get(CANDIDATES)
-    if not folder:
-        pytest.skip(f"{CANDIDATES} is not set")
-    with lzma.open(sorted(Path(folder).glob("Q*.jsonl.xz"))[0], "rt", encoding="utf-8") as file:
+    with lzma.open(
+        sorted(needed("candidates").glob("Q*.jsonl.xz"))[0], "rt", encoding="utf-8"
+    ) as file:
         answers = [json.loads(line)["answer"] for line in file]
     done = STYLE.apply(answers)
     assert 0.5 < done.kept.mean() < 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -239,9 +238,8 @@ def test_holm_is_that_of_python(calculator: Page) -> None:
         )
 
 
-@pytest.mark.skipif("PFGEN_BENCH_DIR" not in os.environ, reason="PFGEN_BENCH_DIR is not set")
-def test_published_runs_have_the_figures_of_python(calculator: Page) -> None:
-    checkout = Path(os.environ["PFGEN_BENCH_DIR"])
+def test_published_runs_have_the_figures_of_python(calculator: Page, published_dir: Path) -> None:
+    checkout = published_dir
     benchmark = load_benchmark(checkout)
     paths = sorted(checkout.glob("result/**/trials.jsonl.xz"))
     samples = [sample_of(score_file(path, benchmark), str(path)) for path in paths]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import pickle
 import shutil
 import sys
@@ -16,7 +15,7 @@ import polars as pl
 import pytest
 
 import pfgen_rs
-from helpers import BENCH, GOOD, lines, python, write_benchmark, write_run
+from helpers import GOOD, lines, python, write_benchmark, write_run
 from pfgen_rs import Benchmark, BenchmarkError, Result, load_benchmark, score_file, score_runs
 from pfgen_rs.comparisons import compare_runs
 from pfgen_rs.questions.locate import sample_runs
@@ -110,9 +109,8 @@ def test_a_result_is_small() -> None:
         assert len(pickle.dumps(result)) < allowed
 
 
-@pytest.mark.skipif(not os.environ.get(BENCH), reason=f"{BENCH} is not set")
-def test_a_result_of_fifty_published_questions_is_small() -> None:
-    root = Path(os.environ[BENCH])
+def test_a_result_of_fifty_published_questions_is_small(published_dir: Path) -> None:
+    root = published_dir
     run = next(path.parent for path in sorted(root.glob("result/**/result.json")))
     bench = load_benchmark(root / "data")
     frame = score_file(run, bench).frame

@@ -1,4 +1,4 @@
-"""Statistics of section 5 once more in plain Python, the obvious way, on letters and `None`."""
+"""Statistics of judging 5 once more in plain Python, the obvious way, on letters and `None`."""
 
 from __future__ import annotations
 

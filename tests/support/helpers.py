@@ -12,7 +12,6 @@ from typing import Any
 
 SCRIPT = Path(sys.executable).parent / ("pfgen-rs.exe" if os.name == "nt" else "pfgen-rs")
 TIMEOUT = 60
-BENCH = "PFGEN_BENCH_DIR"
 
 CATS, SEAS = "猫はなぜ眠るのですか？", "海はなぜ青いのですか？"
 QUESTIONS: dict[str, dict[str, Any]] = {
@@ -48,12 +47,6 @@ GOOD = [
     (CATS, "猫は夜に遊ぶので昼に眠ります。"),
     (SEAS, "空の色が映るからです。"),
 ]
-
-
-def published_runs() -> list[str]:
-    """Folders of the published runs, relative to the published data; none where it is not given."""
-    root = Path(os.environ.get(BENCH) or os.devnull)
-    return sorted(str(path.parent.relative_to(root)) for path in root.glob("result/**/result.json"))
 
 
 def write_benchmark(folder: Path, changes: Mapping[str, Mapping[str, Any]] | None = None) -> Path:

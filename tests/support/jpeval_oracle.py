@@ -1,4 +1,4 @@
-"""Predictions and metrics of llm-jp-eval once more, from the text of the contract: obvious and slow."""
+"""Predictions and metrics of llm-jp-eval once more, from llm-jp-eval 6 and 7: obvious and slow."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import lzma
-import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from polars.testing import assert_frame_equal
 
 import pfgen_rs
 from pfgen_rs import Benchmark, load_benchmark, results_from_scores
+from public_data import part
 
 ROWS, FILES, BAD = 500_000, 20, 50
 
@@ -44,18 +44,18 @@ def write_answers(folder: Path) -> Answers:
     for i in range(FILES):
         part = rows[ROWS * i // FILES : ROWS * (i + 1) // FILES]
         part.write_parquet(folder / f"answers-{i:02}.parquet", row_group_size=5_000)
-    where = os.environ.get("PFGEN_BENCH_DIR")
-    bench = load_benchmark(Path(where, "data") if where and _candidates() else "mini").prepare()
+    where = part("pfgen-bench")
+    bench = load_benchmark(where / "data" if where and _candidates() else "mini").prepare()
     good = rows.filter(~is_bad).sort("row")
     return Answers(folder, bench, pfgen_rs.scan(good, bench).collect(), good)
 
 
 def _candidates() -> list[pl.DataFrame]:
-    folder = os.environ.get("PFGEN_CANDIDATES_DIR")
-    if not folder or not os.environ.get("PFGEN_BENCH_DIR"):
+    folder = part("candidates")
+    if not folder or not part("pfgen-bench"):
         return []
     found = []
-    for path in sorted(Path(folder).glob("*.jsonl.xz")):
+    for path in sorted(folder.glob("*.jsonl.xz")):
         with lzma.open(path, "rt", encoding="utf-8") as lines:
             rows = [json.loads(line) for line in lines]
         columns = {key: [row[key] for row in rows] for key in ("question", "answer", "model")}

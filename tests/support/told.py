@@ -29,9 +29,16 @@ def needs(package: str) -> pytest.MarkDecorator:
     return pytest.mark.skipif(missing, reason=f"{package} is not installed: make test-harnesses")
 
 
-def example(page: str, language: str) -> str:
-    """The one example of a page in `docs/` that is in this language."""
+def section(page: str, title: str) -> str:
+    """A section of a page in `docs/how-to`."""
     text = (DOCS / "how-to" / page).read_text(encoding="utf-8")
+    [found] = re.findall(rf"^## {title}\n(.*?)(?=^## |\Z)", text, flags=re.DOTALL | re.MULTILINE)
+    return str(found)
+
+
+def example(harness: str, language: str) -> str:
+    """The one example of a harness that is in this language."""
+    text = section("harnesses.md", harness)
     [code] = re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
     return str(code)
 

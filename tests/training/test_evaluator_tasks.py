@@ -117,7 +117,7 @@ def test_the_benchmark_is_scored_as_without_tasks(folder: Path) -> None:
     assert curves[0]["score"][0] > 0
 
 
-def test_prompts_and_parameters_are_those_of_the_contract(
+def test_prompts_and_parameters_are_those_of_the_specification(
     folder: Path, datas: list[TaskData]
 ) -> None:
     seen: list[Task] = []

@@ -56,9 +56,9 @@ def agree(
 ) -> None:
     """Compare a judge's decisions with verdicts of people, and its two orders with each other.
 
-    Concordance by rater, task and rule (paper 002), robustness, position bias, κ, what each person would get
-    as judge, biases, and calibration. Intervals resample questions. Without --humans: what the verdicts say
-    of themselves.
+    Concordance by rater, task and rule (Morita 2025), robustness, position bias, κ, what each person would
+    get as judge, biases, and calibration. Intervals resample questions. Without --humans: what the verdicts
+    say of themselves.
 
     Example: `pfgen-rs judge agree verdicts --humans humans.jsonl`
     """

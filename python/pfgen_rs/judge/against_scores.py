@@ -141,7 +141,7 @@ def _agreement_row(who: str, margin: str, higher: Any, given: Any, inside: Any) 
 
 @dataclass(frozen=True, eq=False)
 class RunCorrelation(EqualByFields):
-    """Correlation of the judge's mean ratings with the scores of runs; paper 001, section 5 and figure 4.
+    """Correlation of the judge's mean ratings with the scores of runs (judging 6.5).
 
     `pearson`, `spearman` with 95 % intervals by Fisher's transformation; `None` where runs are too few.
     `runs`: one row a run: `model`, `score`, `rating`.

@@ -1,4 +1,4 @@
-"""Asking a judge which answer of each pair is better, and for criteria to judge by; paper 002, appendix B."""
+"""Asking a judge which answer of each pair is better (judging 1 and 2)."""
 
 from __future__ import annotations
 

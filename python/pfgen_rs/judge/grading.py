@@ -1,4 +1,4 @@
-"""Grading single answers by a judge: experiment 2 of papers 000 and 001."""
+"""Grading single answers by a judge (judging 6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prompts for judges: built-in ones, and a user's own; papers 002, 004 and 001."""
+"""Prompts for judges: built-in ones, and a user's own (judging 2 and 6.1)."""
 
 from __future__ import annotations
 

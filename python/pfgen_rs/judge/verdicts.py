@@ -1,4 +1,4 @@
-"""Reading verdicts on pairs (paper 002, section 3) and ratings of answers, from tokens or text."""
+"""Reading a judge's verdict from its tokens or its text (judging 3)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def read_verdict(tokens: Sequence[Token], which: Which = "first") -> Verdict:
     tokens that are this letter. If no token is a letter, the text decides, without probabilities. Thoughts
     up to the last `</think>` are ignored. Linear in the number of tokens.
 
-    Source: paper 002, section 3, with the details that the contract decides. Raises `SettingsError` for an
+    Source: judging 3, after Morita 2025, section 3. Raises `SettingsError` for an
     unknown `which`.
     """
     _check_which(which)

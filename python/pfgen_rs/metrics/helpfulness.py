@@ -1,6 +1,6 @@
 """Helpfulness: keyword rules, parsed and checked once, and evaluated natively from keyword positions.
 
-Source: Imajo et al. 2025, section 3.3.3, and the published rules. A rule has a position (the number of code
+Source: scoring 4. A rule has a position (the number of code
 points up to the end of the text that satisfies it) and a label; a response cut before that position misses
 the rule.
 """

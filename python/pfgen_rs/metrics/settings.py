@@ -57,8 +57,8 @@ class Settings:
     words, the position of a keyword is that of the word in which it ends, counted from 1.
 
     Variant `pfgen-bench` computes the published scores; `paper` follows the papers' equations literally
-    (Imajo et al. 2025, eqs. 1-9, with eq. 6's denominator read as 0.005; in both, keyword rules apply to the
-    first `max_length` characters).
+    (scoring 10: eqs. 1-9 of Imajo 2025, eq. 6's denominator read as 0.005; in both, keyword rules apply to
+    the first `max_length` characters).
 
     `helpfulness`: whether Helpfulness is part of the average. It is 1 for every answer to a question without
     keyword rules, so a set in which no question has any turns it off: the average is then the mean of Fluency

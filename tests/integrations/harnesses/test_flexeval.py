@@ -55,7 +55,7 @@ def test_a_run_scores_as_its_file_does(tmp_path: Path, mini: Benchmark, mode: Mo
     setup = ["--eval_setup", SETUP, "--eval_setup.benchmark", "mini", "--eval_setup.mode", mode]
     setup += ["--eval_setup.gen_kwargs", '{"do_sample": true}']
     if mode == "qa":  # the page's example
-        (tmp_path / "pfgen.jsonnet").write_text(example("flexeval.md", "jsonnet"), encoding="utf-8")
+        (tmp_path / "pfgen.jsonnet").write_text(example("flexeval", "jsonnet"), encoding="utf-8")
         setup = ["--eval_setup", "pfgen.jsonnet"]
     saved = ["--language_model.calls", str(calls), "--save_dir", "out"]
     command(tmp_path, "flexeval_lm", *model, *setup, *saved, **OFFLINE)

@@ -72,7 +72,7 @@ def test_a_run_scores_as_its_file_does(tmp_path: Path, mini: Benchmark, mode: Mo
 
 def test_tasks_of_ones_own(tmp_path: Path, mini: Benchmark) -> None:
     """The page's example: other trials and seeds. Thoughts are left out, and what is empty scores 0."""
-    (tmp_path / "mine.py").write_text(example("lighteval.md", "python"), encoding="utf-8")
+    (tmp_path / "mine.py").write_text(example("lighteval", "python"), encoding="utf-8")
     prompter = Prompter(read_examples("mini"), "qa", num_examples=3, seed="s")
     answers = {task.prompt: "<think>光合成" for trial in (1, 2) for task in prompter.tasks(trial)}
     question = mini["Q02"]

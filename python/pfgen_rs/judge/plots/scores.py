@@ -43,7 +43,7 @@ def rating_scores(
     language: Language = "en",
     font: str | None = None,
 ) -> Figure:
-    """Draw the mean rating of each run against its pfgen score, with Pearson's r (figure 4 of paper 001).
+    """Draw the mean rating of each run against its pfgen score, with Pearson's r (judging 6.5).
 
     `runs`: columns `model`, `score`, `rating`, and optionally `mode` and `se` (the standard error of the
     rating, drawn as ± 1.96 se). `correlation`, `interval`: Pearson's r over the runs, and its bounds. Raises

@@ -1,4 +1,4 @@
-"""The metrics against each other as a matrix of scatter plots (figure 2 of paper 001)."""
+"""The metrics against each other as a matrix of scatter plots (figure 2 of Imajo 2025)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The leaderboard against another benchmark, one point a model (figures 5 and 6 of paper 001)."""
+"""The leaderboard against another benchmark, one point a model (figures 5 and 6 of Imajo 2025)."""
 
 from __future__ import annotations
 
