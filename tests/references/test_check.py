@@ -90,7 +90,7 @@ def part() -> Benchmark:
 
 @pytest.fixture(scope="module")
 def responses(part: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
-    return scored_runs(part, run_files(part, tmp_path_factory.mktemp("runs")))
+    return scored_runs(part, run_files(part, tmp_path_factory.mktemp("runs")))[0]
 
 
 def run_files(bench: Benchmark, folder: Path) -> list[Path]:
@@ -395,7 +395,7 @@ def test_run_means(part: Benchmark, responses: pl.DataFrame) -> None:
 def test_runs_of_one_name_are_told_apart(part: Benchmark, tmp_path: Path) -> None:
     text = next(iter(part)).text
     paths = [write_run(tmp_path / name, [(text, name)], model="m") for name in "ab"]
-    names = scored_runs(part, paths)["run"].unique(maintain_order=True).to_list()
+    names = scored_runs(part, paths)[0]["run"].unique(maintain_order=True).to_list()
     assert names == [f"m ({path / 'trials.jsonl'})" for path in paths]
 
 

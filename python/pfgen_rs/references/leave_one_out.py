@@ -52,24 +52,24 @@ def characters(texts: Sequence[str]) -> Characters:
     return Characters(codes, text, np.arange(len(codes)) - begins[text], lengths)
 
 
-def shared_ngrams(found: Characters, longest: int) -> Iterator[Shared]:
+def shared_ngrams(chars: Characters, longest: int) -> Iterator[Shared]:
     """Yield the shared n-grams of 1, 2, … `longest` characters.
 
     Equal n-grams are adjacent and, because the sort is stable, in order of occurrence. An n-gram of n + 1
     characters extends one of n, and if that is not shared, neither is its extension, so only shared ones
     are sorted again. O(c log c) for each length with c occurrences of shared n-grams.
     """
-    base = int(found.codes.max(initial=0)) + 1
-    left = found.lengths[found.text] - found.offset
-    start, gram = np.arange(len(found.codes)), np.zeros(len(found.codes), np.int64)
+    base = int(chars.codes.max(initial=0)) + 1
+    left = chars.lengths[chars.text] - chars.offset
+    start, gram = np.arange(len(chars.codes)), np.zeros(len(chars.codes), np.int64)
     for n in range(1, longest + 1):
         fits = left[start] >= n
         start, gram = start[fits], gram[fits]
-        key = gram * base + found.codes[start + n - 1]
+        key = gram * base + chars.codes[start + n - 1]
         order = np.argsort(key, kind="stable")
         start, key = start[order], key[order]
         new = np.diff(key, prepend=-1) != 0
-        first = new | (np.diff(found.text[start], prepend=-1) != 0)
+        first = new | (np.diff(chars.text[start], prepend=-1) != 0)
         gram = np.cumsum(new) - 1
         others = (np.bincount(gram[first]) - 1)[gram]
         kept = others > 0
@@ -93,31 +93,31 @@ def leave_one_out(
     if len(answers) < 2:
         nothing = np.full(len(answers), np.nan)
         return nothing, nothing
-    found = characters(answers)
-    gains = np.zeros(len(found.codes), np.int64)
+    chars = characters(answers)
+    gains = np.zeros(len(chars.codes), np.int64)
     windows = Shared(0, *(np.zeros(0, np.int64),) * 2, np.zeros(0, np.bool_))
-    for ngrams in shared_ngrams(found, max(settings.max_n, settings.truthfulness_n)):
+    for ngrams in shared_ngrams(chars, max(settings.max_n, settings.truthfulness_n)):
         if settings.min_n <= ngrams.n <= settings.max_n:
             # Only the first occurrence in a text counts, at the n-gram's last character.
             ends = ngrams.start[ngrams.first] + ngrams.n - 1
             gains[ends] += ngrams.others[ngrams.first]
         if ngrams.n == settings.truthfulness_n:
             windows = ngrams
-    fluency = _fluency(found, gains, baseline, settings)
-    return fluency, _truthfulness(answers, found, windows, settings)
+    fluency = _fluency(chars, gains, baseline, settings)
+    return fluency, _truthfulness(answers, chars, windows, settings)
 
 
 def truthfulness_without_itself(answers: Sequence[str], settings: Settings) -> Floats:
     """Returns Truthfulness alone, as `leave_one_out` does, in about a third of the time."""
     if len(answers) < 2:
         return np.full(len(answers), np.nan)
-    found = characters(answers)
-    *_, windows = shared_ngrams(found, settings.truthfulness_n)
-    return _truthfulness(answers, found, windows, settings)
+    chars = characters(answers)
+    *_, windows = shared_ngrams(chars, settings.truthfulness_n)
+    return _truthfulness(answers, chars, windows, settings)
 
 
 def _matrix(
-    found: Characters,
+    chars: Characters,
     at: NDArray[np.int64],
     values: NDArray[np.int64],
     shape: tuple[int, int],
@@ -125,19 +125,19 @@ def _matrix(
 ) -> NDArray[np.int64]:
     """Place the `values` of characters `at` in rows by text, `shift` columns to the right; zero elsewhere."""
     matrix = np.zeros(shape, np.int64)
-    columns = found.offset[at] + shift
+    columns = chars.offset[at] + shift
     fits = columns < shape[1]
-    matrix[found.text[at][fits], columns[fits]] = values[fits]
+    matrix[chars.text[at][fits], columns[fits]] = values[fits]
     return matrix
 
 
 def _fluency(
-    found: Characters, gains: NDArray[np.int64], baseline: float, settings: Settings
+    chars: Characters, gains: NDArray[np.int64], baseline: float, settings: Settings
 ) -> Floats:
     """Returns the best cut's sum, discounted and divided by the baseline in the published order."""
-    width = min(int(found.lengths.max(initial=0)), settings.max_length)
+    width = min(int(chars.lengths.max(initial=0)), settings.max_length)
     everywhere = np.arange(len(gains))
-    raw = np.cumsum(_matrix(found, everywhere, gains, (len(found.lengths), width), 0), axis=1)
+    raw = np.cumsum(_matrix(chars, everywhere, gains, (len(chars.lengths), width), 0), axis=1)
     # Beyond a text's end the sum is constant and the discount decreases: no such cut exceeds the best.
     discounts = np.array([settings.discount(cut) for cut in range(1, width + 1)])
     best: Floats = np.max(raw * discounts / baseline, axis=1, initial=0.0)
@@ -145,12 +145,12 @@ def _fluency(
 
 
 def _truthfulness(
-    answers: Sequence[str], found: Characters, windows: Shared, settings: Settings
+    answers: Sequence[str], chars: Characters, windows: Shared, settings: Settings
 ) -> Floats:
     """Read all answers with their markers from the left, in parallel."""
     width = settings.max_length + 2
-    covering = _covering(answers, found, windows, width)
-    text = _texts(found, width)
+    covering = _covering(answers, chars, windows, width)
+    text = _texts(chars, width)
     skipped = np.array([ord(character) for character in settings.skipped] + [_NOTHING])
     counted = ~np.isin(text, skipped)
     shares = covering / (len(answers) - 1) * (1.0 / settings.threshold)
@@ -167,25 +167,25 @@ def _truthfulness(
     return result
 
 
-def _texts(found: Characters, width: int) -> NDArray[np.int64]:
+def _texts(chars: Characters, width: int) -> NDArray[np.int64]:
     """Returns the code points of every text with its markers, as far as they are read."""
-    rows = len(found.lengths)
-    everywhere = np.arange(len(found.codes))
+    rows = len(chars.lengths)
+    everywhere = np.arange(len(chars.codes))
     begin, end = (ord(marker) for marker in _MARKERS)
-    text = _matrix(found, everywhere, found.codes - _NOTHING, (rows, width), 1) + _NOTHING
+    text = _matrix(chars, everywhere, chars.codes - _NOTHING, (rows, width), 1) + _NOTHING
     text[:, 0] = begin
-    ended = found.lengths + 1 < width
-    text[ended, found.lengths[ended] + 1] = end
+    ended = chars.lengths + 1 < width
+    text[ended, chars.lengths[ended] + 1] = end
     return text
 
 
 def _covering(
-    answers: Sequence[str], found: Characters, windows: Shared, width: int
+    answers: Sequence[str], chars: Characters, windows: Shared, width: int
 ) -> NDArray[np.int64]:
     """Returns for every character the largest number of other answers that contain a window covering it."""
     n = windows.n
     # Windows are indexed by their first character, and must lie entirely in what is read.
-    known = _matrix(found, windows.start, windows.others, (len(answers), width), 1)
+    known = _matrix(chars, windows.start, windows.others, (len(answers), width), 1)
     known[:, width - n + 1 :] = 0
     for row, start, others in _windows(answers, n, width):
         known[row, start] = others
@@ -207,7 +207,7 @@ def _windows(answers: Sequence[str], n: int, width: int) -> list[tuple[int, int,
     ]
     if not holding:
         return []
-    found = []
+    windows = []
     for row, answer in enumerate(answers):
         text = f"^{answer}$"[:width]
         starts = {0, len(text) - n} if len(answer) + 2 <= width else {0}
@@ -215,5 +215,5 @@ def _windows(answers: Sequence[str], n: int, width: int) -> list[tuple[int, int,
             window = text[start : start + n] if start >= 0 else ""
             if len(window) == n:
                 others = sum(window in other for place, other in holding if place != row)
-                found.append((row, start, others))
-    return found
+                windows.append((row, start, others))
+    return windows

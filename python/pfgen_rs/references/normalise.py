@@ -144,17 +144,6 @@ class Style:
         return Normalised(pl.Series("answer", texts), self._codes[rule], changed)
 
 
-def normalise(
-    answers: Any,
-    *,
-    extra: Iterable[str | Path] = (),
-    without: Iterable[str] = (),
-    threads: int | None = None,
-) -> Normalised:
-    """Normalise answers with the standard style; `extra` and `without` as in `Style.standard`."""
-    return Style.standard(extra, without).apply(answers, threads=threads)
-
-
 def read_style(path: str | Path) -> tuple[StyleRule, ...]:
     """Read the rules of a file, and check each against its examples.
 

@@ -50,8 +50,8 @@ def read_outlines(path: Path) -> list[Outline]:
     and duplicate ids or texts.
     """
     if path.is_dir():
-        found, _ = question.read_folder(path)
-        return [Outline(q.id, q.text, q.category, q.note, q.keywords) for q in found]
+        questions, _ = question.read_folder(path)
+        return [Outline(q.id, q.text, q.category, q.note, q.keywords) for q in questions]
     try:
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".toml":

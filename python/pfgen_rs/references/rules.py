@@ -79,8 +79,8 @@ class RuleTable:
         present = [kind for kind in kinds if kind in self.data]
         if len(present) != 1:
             names = ", ".join(kinds)
-            found = " and ".join(present) or "none"
-            self.fail(f"expected exactly one of {names}, found {found}")
+            named = " and ".join(present) or "none"
+            self.fail(f"expected exactly one of {names}, found {named}")
         return present[0]
 
     def text(self, key: str, default: str | None = None) -> str:
@@ -177,13 +177,13 @@ def parse_answer_rules(
 
 def read_answer_rules(path: str | Path) -> dict[str, AnswerRules]:
     """Read the rules of a file, by question id; raises the same errors as `parse_answer_rules`."""
-    found = {}
+    by_question = {}
     for question, table in read_tables(path).items():
         if not isinstance(table, dict) or set(table) != {"rule"}:
             problem = f"{question}: expected only [[{question}.rule]] tables"
             raise BenchmarkError(problem, path=path)
-        found[question] = parse_answer_rules(table["rule"], question, path=path)
-    return found
+        by_question[question] = parse_answer_rules(table["rule"], question, path=path)
+    return by_question
 
 
 def _parse_rule(table: RuleTable) -> AnswerRule:

@@ -81,11 +81,11 @@ def lengths(benchmark: Benchmark) -> pl.DataFrame:
     rows = []
     for question in benchmark:
         for source, answers in coded_answers(benchmark, question).items():
-            found = sorted(map(len, answers))
-            mean = sum(found) / len(found)
-            variance = math.fsum((length - mean) ** 2 for length in found) / len(found)
-            middle = found[(len(found) - 1) // 2]
-            numbers = (len(found), mean, math.sqrt(variance), found[0], middle, found[-1])
+            sizes = sorted(map(len, answers))
+            mean = sum(sizes) / len(sizes)
+            variance = math.fsum((length - mean) ** 2 for length in sizes) / len(sizes)
+            middle = sizes[(len(sizes) - 1) // 2]
+            numbers = (len(sizes), mean, math.sqrt(variance), sizes[0], middle, sizes[-1])
             rows.append((question.id, source, *numbers))
     return table(
         rows,
@@ -146,12 +146,12 @@ def near_duplicates(
         places = _first_places(question)
         texts = list(places)
         coded = benchmark.coder.encode(texts).to_list()
-        found = similar_pairs(coded, n=n, threshold=threshold)
-        concerned = {number for pair in found for number in pair[1:]}
+        similar = similar_pairs(coded, n=n, threshold=threshold)
+        concerned = {number for pair in similar for number in pair[1:]}
         total = sum(map(len, question.answers.values()))
-        largest = found[0].similarity if found else None
-        counts.append((question.id, total, len(texts), len(found), len(concerned), largest))
-        for pair in found[:shown]:
+        largest = similar[0].similarity if similar else None
+        counts.append((question.id, total, len(texts), len(similar), len(concerned), largest))
+        for pair in similar[:shown]:
             one, other = texts[pair.one], texts[pair.other]
             pairs.append((question.id, pair.similarity, *places[one], one, *places[other], other))
     return (

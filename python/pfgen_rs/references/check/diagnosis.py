@@ -27,7 +27,7 @@ from pfgen_rs.references.check.runs import (
     STRETCH,
     contamination,
     run_means,
-    score_known,
+    scored_runs,
     shrinking,
     shrinking_runs,
 )
@@ -75,7 +75,7 @@ def check(
     tables = _of_set(loaded, similarity, threads, progress)
     files = list(runs)
     if files:
-        responses, left_out = score_known(
+        responses, left_out = scored_runs(
             loaded, files, threads=threads, progress=progress, **reading
         )
         tables |= _of_runs(loaded, responses, stretch, progress)
@@ -97,9 +97,7 @@ def check(
 
 def _left_out(counts: Mapping[str, Mapping[str, int]]) -> pl.DataFrame:
     rows = [
-        (run, question, answers)
-        for run, found in counts.items()
-        for question, answers in found.items()
+        (run, question, answers) for run, own in counts.items() for question, answers in own.items()
     ]
     return table(rows, run=str, question=str, answers=int)
 

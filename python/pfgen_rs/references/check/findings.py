@@ -15,7 +15,7 @@ from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.references.lengths import OFF_TARGET, OFFICIAL_STD, is_off_target
 
-Found = Mapping[str, list[dict[str, Any]]]
+RowsByTable = Mapping[str, list[dict[str, Any]]]
 
 # Thresholds for warnings. The published set is well within most of them.
 LIMITS: dict[str, float] = {
@@ -31,25 +31,27 @@ LIMITS: dict[str, float] = {
 _SHOWN = 40
 
 
-def concerns_about(found: Found, settings: Settings, backtracking: Mapping[str, str]) -> list[str]:
-    """Returns the warnings about one question; `found` holds its rows of all tables.
+def concerns_about(
+    own: RowsByTable, settings: Settings, backtracking: Mapping[str, str]
+) -> list[str]:
+    """Returns the warnings about one question; `own` holds its rows of all tables.
 
     `backtracking`: the regular expressions that only Python can match, with the places of their rules.
     """
     return list(
         chain(
-            _about_copies(found),
-            _about_lengths(found, settings),
-            _about_sources(found),
-            _about_note(found),
-            _about_rules_and_runs(found),
+            _about_copies(own),
+            _about_lengths(own, settings),
+            _about_sources(own),
+            _about_note(own),
+            _about_rules_and_runs(own),
             _about_expressions(backtracking),
         )
     )
 
 
-def _about_copies(found: Found) -> Iterator[str]:
-    [copies] = found["near_duplicates"]
+def _about_copies(own: RowsByTable) -> Iterator[str]:
+    [copies] = own["near_duplicates"]
     repeated = copies["answers"] - copies["distinct"]
     if repeated > LIMITS["repeated"] * copies["answers"]:
         yield f"{repeated} of {copies['answers']} answers are exact duplicates of others"
@@ -57,8 +59,8 @@ def _about_copies(found: Found) -> Iterator[str]:
         yield f"{copies['in_near_pairs']} of {copies['distinct']} texts are nearly identical to another"
 
 
-def _about_lengths(found: Found, settings: Settings) -> Iterator[str]:
-    for row in found["lengths"]:
+def _about_lengths(own: RowsByTable, settings: Settings) -> Iterator[str]:
+    for row in own["lengths"]:
         source = _quoted(row["source"])
         if row["answers"] < LIMITS["answers"]:
             yield f"source {source} has only {_counted(row['answers'], 'answer')}"
@@ -74,8 +76,8 @@ def _about_lengths(found: Found, settings: Settings) -> Iterator[str]:
             )
 
 
-def _about_sources(found: Found) -> Iterator[str]:
-    for row in found["sources"]:
+def _about_sources(own: RowsByTable) -> Iterator[str]:
+    for row in own["sources"]:
         source, against, both = (
             _quoted(row["source"]),
             _quoted(row["against"]),
@@ -89,8 +91,8 @@ def _about_sources(found: Found) -> Iterator[str]:
             yield f"answers of source {source} score only {both:.2f} against source {against}"
 
 
-def _about_note(found: Found) -> Iterator[str]:
-    note = found["coverage"][0]
+def _about_note(own: RowsByTable) -> Iterator[str]:
+    note = own["coverage"][0]
     if not note["length"]:
         yield "no example answer"
         return
@@ -100,11 +102,11 @@ def _about_note(found: Found) -> Iterator[str]:
         yield "the example answer satisfies too few keyword rules (Helpfulness 0)"
 
 
-def _about_rules_and_runs(found: Found) -> Iterator[str]:
-    for row in found["rules"]:
+def _about_rules_and_runs(own: RowsByTable) -> Iterator[str]:
+    for row in own["rules"]:
         if row["remark"] == "hardly any" and row["rule"] is not None:
             yield f"only {row['share']:.0%} of answers satisfy the rule {_quoted(row['label'])}"
-    verbatim = sum(row["verbatim"] for row in found.get("contamination", []))
+    verbatim = sum(row["verbatim"] for row in own.get("contamination", []))
     if verbatim:
         occur = "occurs" if verbatim == 1 else "occur"
         yield f"{_counted(verbatim, 'answer')} of runs {occur} verbatim in the set"
@@ -170,14 +172,14 @@ def summarise(benchmark: Benchmark, tables: Tables) -> pl.DataFrame:
     parts = {name: _by_question(table) for name, table in tables.items() if "question_id" in table}
     rows = []
     for question in benchmark:
-        found = {name: part.get(question.id, []) for name, part in parts.items()}
+        own = {name: part.get(question.id, []) for name, part in parts.items()}
         backtracking = benchmark.helpfulness(question).backtracking
-        remarks = "; ".join(concerns_about(found, benchmark.settings, backtracking))
+        remarks = "; ".join(concerns_about(own, benchmark.settings, backtracking))
         numbers = {
-            **_copies(found),
-            **_combined_lengths(found),
-            **_scores(found),
-            **_shares(found),
+            **_copies(own),
+            **_combined_lengths(own),
+            **_scores(own),
+            **_shares(own),
         }
         rows.append({"question_id": question.id, **numbers, "warnings": remarks})
     return pl.DataFrame(rows, schema=_SCHEMA)
@@ -190,30 +192,30 @@ def _by_question(table: pl.DataFrame) -> dict[str, list[Row]]:
     return rows
 
 
-def _copies(found: Mapping[str, list[Row]]) -> Row:
-    [copies] = found["near_duplicates"]
+def _copies(own: Mapping[str, list[Row]]) -> Row:
+    [copies] = own["near_duplicates"]
     verbatim = None
-    if "contamination" in found:
-        verbatim = sum(row["verbatim"] for row in found["contamination"])
+    if "contamination" in own:
+        verbatim = sum(row["verbatim"] for row in own["contamination"])
     counts = {name: copies[name] for name in _COPIES}
-    return {"sources": len(found["lengths"]), **counts, "verbatim": verbatim}
+    return {"sources": len(own["lengths"]), **counts, "verbatim": verbatim}
 
 
-def _combined_lengths(found: Mapping[str, list[Row]]) -> Row:
+def _combined_lengths(own: Mapping[str, list[Row]]) -> Row:
     """Combine the means and standard deviations of all sources."""
-    rows = found["lengths"]
+    rows = own["lengths"]
     total = sum(row["answers"] for row in rows)
     mean = math.fsum(row["mean"] * row["answers"] for row in rows) / total
     squares = ((row["std"] ** 2 + (row["mean"] - mean) ** 2) * row["answers"] for row in rows)
     return {"length": mean, "length_std": math.sqrt(math.fsum(squares) / total)}
 
 
-def _scores(found: Mapping[str, list[Row]]) -> Row:
+def _scores(own: Mapping[str, list[Row]]) -> Row:
     means = {
-        name: _mean_of_known([row[metric] for row in found["self_scores"]])
+        name: _mean_of_known([row[metric] for row in own["self_scores"]])
         for name, metric in zip(_SELF, COLUMNS, strict=True)
     }
-    others = [row["both"] for row in found["sources"] if row["source"] != row["against"]]
+    others = [row["both"] for row in own["sources"] if row["source"] != row["against"]]
     return {**means, "agreement": min(others, default=None)}
 
 
@@ -222,10 +224,10 @@ def _mean_of_known(values: list[float | None]) -> float | None:
     return math.fsum(known) / len(known) if known else None
 
 
-def _shares(found: Mapping[str, list[Row]]) -> Row:
-    notes = found["coverage"]
+def _shares(own: Mapping[str, list[Row]]) -> Row:
+    notes = own["coverage"]
     known = [row["known"] for row in notes if row["known"] is not None]
-    [together] = [row for row in found["rules"] if row["rule"] is None and row["source"] is None]
+    [together] = [row for row in own["rules"] if row["rule"] is None and row["source"] is None]
     return {
         "note_average": notes[0]["average"],
         "note_known": max(known, default=None),
@@ -346,12 +348,12 @@ def _source_findings(tables: Tables) -> Iterator[str]:
 
 
 def _left_out_findings(tables: Tables) -> Iterator[str]:
-    found = tables["left_out"]
-    if found.is_empty():
+    left_out = tables["left_out"]
+    if left_out.is_empty():
         return
-    questions = found["question"].n_unique()
+    questions = left_out["question"].n_unique()
     yield (
-        f"{_total(found['answers']):,} answers of runs were left out, because the set does not have "
+        f"{_total(left_out['answers']):,} answers of runs were left out, because the set does not have "
         f"their {questions} {_plural('question', questions)}"
     )
 

@@ -32,28 +32,14 @@ def scored_runs(
     *,
     threads: int | None = None,
     progress: CheckProgress | None = None,
-) -> pl.DataFrame:
+    **reading: Any,
+) -> tuple[pl.DataFrame, dict[str, Counter[str]]]:
     """Score runs; returns one row per response: `run`, and the columns of `Result.frame`.
 
     `files`: files, run folders or globs, as for `pfgen-rs score`. A run is named after its model (or its
     folder), followed by its path if the name is not unique. Responses to questions that the benchmark does
-    not have are left out. Raises the same errors as `score_file`, also for a run that answers none of the
-    questions.
-    """
-    return score_known(benchmark, files, threads=threads, progress=progress)[0]
-
-
-def score_known(
-    benchmark: Benchmark,
-    files: Iterable[str | os.PathLike[str]],
-    *,
-    threads: int | None = None,
-    progress: CheckProgress | None = None,
-    **reading: Any,
-) -> tuple[pl.DataFrame, dict[str, Counter[str]]]:
-    """Returns the result of `scored_runs`, and by run the number of responses left out, by question.
-
-    `reading`: options of `score_file`.
+    not have are left out: also returned is their number by run and question. `reading`: options of
+    `score_file`. Raises the same errors as `score_file`, also for a run that answers none of the questions.
     """
     paths = patterns.expand([os.fspath(path) for path in files])
     results = [
@@ -257,11 +243,11 @@ def contamination(
         runs = asked[question.id].group_by(["run"], maintain_order=True)
         for (run,), part in runs:
             answers = [answer.strip() for answer in part.get_column("answer")]
-            found = [answer for answer in answers if answer in places]
+            verbatim = [answer for answer in answers if answer in places]
             copied = sum(_holds(answer, stretches, stretch) for answer in answers)
-            shares = (len(found) / len(answers), copied / len(answers))
-            counts.append((run, question.id, len(answers), len(found), copied, *shares))
-            distinct = list(dict.fromkeys(found))
+            shares = (len(verbatim) / len(answers), copied / len(answers))
+            counts.append((run, question.id, len(answers), len(verbatim), copied, *shares))
+            distinct = list(dict.fromkeys(verbatim))
             examples += [(run, question.id, *places[text], text) for text in distinct[:shown]]
     return (
         table(

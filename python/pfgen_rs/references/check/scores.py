@@ -165,9 +165,9 @@ def sources_compared(benchmark: Benchmark, self_scores: pl.DataFrame) -> pl.Data
     to about 5.
     """
     named = [name for name in self_scores.columns if name.startswith(_PREFIXES)]
-    found = means(self_scores, ["question_id", "source"], named)
+    averages = means(self_scores, ["question_id", "source"], named)
     rows = []
-    for row in found.to_dicts():
+    for row in averages.to_dicts():
         against = benchmark[row["question_id"]].sources
         for other in against:
             values = [row[share_name(metric, other)] for metric in BY_SOURCE]
@@ -201,9 +201,9 @@ def sources_by_runs(benchmark: Benchmark, responses: pl.DataFrame) -> pl.DataFra
     `responses` as returned by `scored_runs`.
     """
     names = benchmark.sources
-    found = means(responses, ["run", "question_id"], [*BY_SOURCE, *share_names(names)])
+    averages = means(responses, ["run", "question_id"], [*BY_SOURCE, *share_names(names)])
     everyone = (*names, None)
-    values = {source: _by_question(benchmark, found, source) for source in everyone}
+    values = {source: _by_question(benchmark, averages, source) for source in everyone}
     rows = []
     for source, other in combinations(everyone, 2):
         common = sorted(values[source].keys() & values[other].keys())
@@ -216,11 +216,11 @@ def sources_by_runs(benchmark: Benchmark, responses: pl.DataFrame) -> pl.DataFra
 
 
 def _by_question(
-    benchmark: Benchmark, found: pl.DataFrame, source: str | None
+    benchmark: Benchmark, averages: pl.DataFrame, source: str | None
 ) -> dict[tuple[str, str], float]:
     """Returns means of Fluency and Truthfulness by run and question with the source (`None`: all)."""
     values = {}
-    for row in found.to_dicts():
+    for row in averages.to_dicts():
         own = benchmark[row["question_id"]].sources
         if source is None:
             value = (row["fluency"] + row["truthfulness"]) / 2
@@ -241,4 +241,4 @@ def _by_run(values: dict[tuple[str, str], float], common: list[tuple[str, str]])
     runs: dict[str, list[float]] = {}
     for run, question in common:
         runs.setdefault(run, []).append(values[run, question])
-    return [math.fsum(found) / len(found) for found in runs.values()]
+    return [math.fsum(own) / len(own) for own in runs.values()]
