@@ -21,7 +21,7 @@ from helpers import pfgen, write_benchmark, write_run
 from pfgen_rs import Benchmark, Settings, load_benchmark, score_file
 from pfgen_rs.errors import BenchmarkError, SettingsError
 from pfgen_rs.integrations import arrow, datasets
-from pfgen_rs.integrations.lm_eval.scoring import scored
+from pfgen_rs.integrations.lm_eval.pfgen import scored
 from pfgen_rs.metrics.units import Answer, Unit
 from pfgen_rs.questions.known_questions import KnownQuestions
 from pfgen_rs.references.config import BuildConfig, Length, Select

@@ -15,7 +15,7 @@ import pytest
 import pfgen_rs
 from helpers import environment
 from pfgen_rs import SettingsError
-from pfgen_rs.integrations.lm_eval.jpeval_choices import (
+from pfgen_rs.integrations.lm_eval.choices import (
     DATA,
     JPEVAL_KEY,
     JpevalChoices,

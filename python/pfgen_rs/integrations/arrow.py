@@ -211,9 +211,9 @@ class _Rows:
         """Returns a column as text, and notes rows that are null or not text."""
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
-        if pa.types.is_null(column.type) or _is_arrow_view(column.type):
+        if pa.types.is_null(column.type) or _is_view(column.type):
             column = column.cast(pa.large_string())  # views cannot be filtered
-        if not _is_arrow_text(column.type):
+        if not _is_text(column.type):
             self._note(np.ones(len(column), bool), f"the {what} is of type {column.type}, not text")
             return pa.nulls(len(column), pa.string())
         return self._checked(column, what, _native.Texts)
@@ -290,9 +290,9 @@ class _Rows:
                 self.problems[row], self.usable[row] = problem, False
 
 
-def _is_arrow_text(kind: pa.DataType) -> bool:
+def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _is_arrow_view(kind: pa.DataType) -> bool:
+def _is_view(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string_view(kind))

@@ -26,7 +26,7 @@ def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
     """
     known = [*SAMPLING, *(inspect.signature(StepEvaluator).parameters.keys() - _OURS)]
     for name in settings.keys() - known:
-        raise SettingsError(f"unknown setting `{name}`{_meant_callback_setting(name, known)}")
+        raise SettingsError(f"unknown setting `{name}`{_meant(name, known)}")
     sampling = {name: value for name, value in settings.items() if name in SAMPLING}
     check_sampling(**sampling)
     others = {name: value for name, value in settings.items() if name not in SAMPLING}
@@ -37,7 +37,7 @@ def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
         raise SettingsError(f"unknown mode {mode!r}: expected one of {', '.join(MODES)}")
     check_budget(others.get("budget"))
     if others.get("tasks"):
-        _check_callback_tasks(others["tasks"])
+        _check_tasks(others["tasks"])
     others = {"on_error": "warn", **others}
     check_on_error(others["on_error"])
     if others.get("engine") is not None:
@@ -45,7 +45,7 @@ def split_settings(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
     return sampling, others | {"loggers": functions(others.get("loggers", ()), "loggers")}
 
 
-def _check_callback_tasks(tasks: str | Sequence[str]) -> None:
+def _check_tasks(tasks: str | Sequence[str]) -> None:
     from pfgen_rs.llm_jp_eval.catalog import chosen_tasks
 
     chosen_tasks((tasks,) if isinstance(tasks, str) else checked_texts(tasks, "tasks"))
@@ -65,17 +65,17 @@ def check_sampling(
     """Raise `SettingsError` for invalid sampling settings."""
     count(batch_size, "batch_size")
     count(max_new_tokens, "max_new_tokens")
-    if not _callback_setting_number(temperature) or not 0 <= temperature < float("inf"):
+    if not _is_number(temperature) or not 0 <= temperature < float("inf"):
         raise SettingsError(f"`temperature` must be at least 0, not {temperature!r:.60}")
-    if not _callback_setting_number(top_p) or not 0 < top_p <= 1:
+    if not _is_number(top_p) or not 0 < top_p <= 1:
         raise SettingsError(f"`top_p` must be positive and at most 1, not {top_p!r:.60}")
 
 
-def _callback_setting_number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     return isinstance(value, int | float)
 
 
-def _meant_callback_setting(name: str, known: list[str]) -> str:
+def _meant(name: str, known: list[str]) -> str:
     close = difflib.get_close_matches(name, known, 1)
     if close:
         return f": did you mean `{close[0]}`?"

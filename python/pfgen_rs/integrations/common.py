@@ -1,16 +1,19 @@
-"""Shared by the integrations: benchmarks that are read once per process."""
+"""Shared by the integrations: benchmarks that are read once per process, and outputs for llm-jp-eval."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.placed import read_once
 
-__all__ = ["loaded", "prepared"]
+if TYPE_CHECKING:
+    from pfgen_rs.llm_jp_eval.scoring import Evaluation
 
 
 def loaded(
@@ -27,3 +30,29 @@ def loaded(
 def prepared(benchmark: str | os.PathLike[str] | None = None) -> Benchmark:
     """Load a benchmark like `loaded`, with all scorers ready."""
     return loaded(benchmark).prepare()
+
+
+class TaskOutput(NamedTuple):
+    """An output with what it is compared with. `gold`: as it stands in the file."""
+
+    task: str
+    metrics: tuple[str, ...]
+    gold: str
+    output: str
+
+
+def evaluated_outputs(outputs: Iterable[TaskOutput], variant: str) -> Evaluation:
+    """Evaluate outputs of one or more tasks, which are those of all samples in the order of the files."""
+    from pfgen_rs.llm_jp_eval.catalog import tasks  # which scorers of single answers do without
+    from pfgen_rs.llm_jp_eval.data import Sample, TaskData
+    from pfgen_rs.llm_jp_eval.scoring import evaluate
+
+    own: dict[str, list[TaskOutput]] = {}
+    for one in outputs:
+        own.setdefault(one.task, []).append(one)
+    datas, texts = [], {}
+    for task in filter(own.__contains__, tasks()):
+        samples = tuple(Sample("", one.gold) for one in own[task])
+        datas.append(TaskData(task, "", "", 1, own[task][0].metrics, samples, (), "", ""))
+        texts[task] = [one.output for one in own[task]]
+    return evaluate(datas, texts, variant)

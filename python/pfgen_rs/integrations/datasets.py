@@ -74,9 +74,9 @@ class DatasetScorer:
 
     def __call__(self, batch: Any) -> Any:
         """Returns the new columns of a batch or, if the batch is a table, the table with them added."""
-        questions = _dataset_column(batch, self.question_field)
-        answers = _dataset_column(batch, self.answer_field)
-        return _dataset_with_columns(batch, self._scores(questions, answers))
+        questions = _column(batch, self.question_field)
+        answers = _column(batch, self.answer_field)
+        return _with_columns(batch, self._scores(questions, answers))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the constructor's arguments and everything else that results depend on."""
@@ -84,7 +84,7 @@ class DatasetScorer:
         # Without the folder, because scores do not depend on its name.
         benchmark = (list(bench), bench.metadata_hash, bench.settings)
         chosen = (self.question_field, self.answer_field, self.metrics, self.threads)
-        return _dataset_scorer_again, (bench.signature, benchmark, chosen)
+        return _scorer_again, (bench.signature, benchmark, chosen)
 
     def __repr__(self) -> str:
         """Show the metrics and the signature."""
@@ -92,15 +92,15 @@ class DatasetScorer:
 
     def _scores(self, questions: Any, answers: Any) -> Columns:
         # Does not use polars, because its threads do not survive a fork.
-        with _datasets_column_errors(self.question_field):
+        with _column_errors(self.question_field):
             numbers = batch.numbers_of(self.benchmark, _native.Texts(questions, self.threads))
-        with _datasets_column_errors(self.answer_field):
+        with _column_errors(self.answer_field):
             column = self.benchmark.coder.column(answers, self.threads)
         found = batch.score_arrays(self.benchmark, numbers, column, threads=self.threads)
         return {metric: found.columns[place] for metric, place in self._places.items()}
 
 
-def _dataset_scorer_again(
+def _scorer_again(
     signature: str, benchmark: tuple[Any, ...], chosen: tuple[Any, ...]
 ) -> DatasetScorer:
     del signature
@@ -108,7 +108,7 @@ def _dataset_scorer_again(
 
 
 @contextmanager
-def _datasets_column_errors(column: str) -> Iterator[None]:
+def _column_errors(column: str) -> Iterator[None]:
     """Add the name of the batch's column to errors."""
     try:
         yield
@@ -117,28 +117,28 @@ def _datasets_column_errors(column: str) -> Iterator[None]:
         raise type(error)(problem, question=error.question) from None
 
 
-def _dataset_column(batch: Any, name: str) -> Any:
-    names = _dataset_column_names(batch)
+def _column(batch: Any, name: str) -> Any:
+    names = _column_names(batch)
     if name not in names:
         raise InputError(f"missing column {name!r}: found {', '.join(names)}")
     column = batch[name]
     if isinstance(column, str):
         raise InputError("the scorer requires batches: call map with batched=True")
-    return column if hasattr(column, "__arrow_c_stream__") else _dataset_column_list(column)
+    return column if hasattr(column, "__arrow_c_stream__") else _column_list(column)
 
 
-def _dataset_column_names(batch: Any) -> list[str]:
+def _column_names(batch: Any) -> list[str]:
     if isinstance(batch, Mapping):
         return list(batch)
     # pyarrow's `columns` attribute has the columns themselves rather than their names.
     return list(batch.column_names if hasattr(batch, "column_names") else batch.columns)
 
 
-def _dataset_column_list(column: Any) -> Any:
+def _column_list(column: Any) -> Any:
     return column.tolist() if isinstance(column, np.ndarray) else list(column)
 
 
-def _dataset_with_columns(batch: Any, columns: Columns) -> Any:
+def _with_columns(batch: Any, columns: Columns) -> Any:
     """Returns only the new columns for a mapping, which `map` updates; else the whole table."""
     if isinstance(batch, Mapping):
         return columns

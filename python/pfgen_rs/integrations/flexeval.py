@@ -85,7 +85,7 @@ class PfgenMetric(Metric):
         ]
         result = self.benchmark.evaluate(questions, [self._answer(output) for output in lm_outputs])
         details = result.frame.select(*_SCORES).rename(_SCORES)
-        return MetricResult(_flexeval_summary(result), details.to_dicts())
+        return MetricResult(_summary(result), details.to_dicts())
 
     def _question(self, row: int, info: Mapping[str, Any], references: Sequence[str]) -> str:
         question = info.get(self.key) or next(iter(references), "")
@@ -104,7 +104,7 @@ class PfgenMetric(Metric):
         return cleaned(text, self.mode, default_stop(self.mode), think=self.think)
 
 
-def _flexeval_summary(result: Result) -> dict[str, Any]:
+def _summary(result: Result) -> dict[str, Any]:
     return {
         "pfgen": result.score,
         **{name: getattr(result, metric) for metric, name in list(_SCORES.items())[1:]},
@@ -131,12 +131,8 @@ class PfgenChats(ChatDataset):
         prefix: str = "",
     ) -> None:
         self._instances = [
-            ChatInstance(
-                messages=task.messages, references=[answer], extra_info=_flexeval_task_info(task)
-            )
-            for task, answer in _flexeval_tasks_asked(
-                benchmark, mode, trials, num_examples, seed, prefix
-            )
+            ChatInstance(messages=task.messages, references=[answer], extra_info=_task_info(task))
+            for task, answer in _tasks(benchmark, mode, trials, num_examples, seed, prefix)
         ]
 
     def __len__(self) -> int:
@@ -161,11 +157,9 @@ class PfgenPrompts(GenerationDataset):
     ) -> None:
         self._instances = [
             GenerationInstance(
-                inputs={"prompt": task.prompt, **_flexeval_task_info(task)}, references=[answer]
+                inputs={"prompt": task.prompt, **_task_info(task)}, references=[answer]
             )
-            for task, answer in _flexeval_tasks_asked(
-                benchmark, "completion", trials, num_examples, seed, prefix
-            )
+            for task, answer in _tasks(benchmark, "completion", trials, num_examples, seed, prefix)
         ]
 
     def __len__(self) -> int:
@@ -177,11 +171,11 @@ class PfgenPrompts(GenerationDataset):
         return self._instances[i]
 
 
-def _flexeval_task_info(task: Task) -> dict[str, Any]:
+def _task_info(task: Task) -> dict[str, Any]:
     return {"question": task.question, "trial": task.trial}
 
 
-def _flexeval_tasks_asked(
+def _tasks(
     benchmark: str | None, mode: Mode, trials: int, num_examples: int, seed: str, prefix: str
 ) -> Iterator[tuple[Task, str]]:
     """Yield all tasks with the example answers to their questions."""
@@ -224,7 +218,7 @@ class Pfgen(EvalSetup):
     def _setup(self) -> EvalSetup:
         asked = (self.trials, self.num_examples, self.seed, self.prefix)
         common = {
-            "gen_kwargs": {**_published_flexeval_settings(self.mode), **self.gen_kwargs},
+            "gen_kwargs": {**_sampling(self.mode), **self.gen_kwargs},
             "metrics": PfgenMetric(self.benchmark, self.mode, self.think),
             "batch_size": self.batch_size,
             "max_instances": self.max_instances,
@@ -235,7 +229,7 @@ class Pfgen(EvalSetup):
         return ChatResponse(PfgenChats(self.benchmark, self.mode, *asked), **common)
 
 
-def _published_flexeval_settings(mode: Mode) -> dict[str, Any]:
+def _sampling(mode: Mode) -> dict[str, Any]:
     return {
         "max_new_tokens": 300,
         "temperature": 1.0,

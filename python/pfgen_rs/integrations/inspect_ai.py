@@ -34,8 +34,8 @@ try:
 except ImportError as error:
     raise missing("inspect_ai", "inspect", error, PfgenError) from error
 
-from pfgen_rs.integrations.inspect_errors import inspect_ai_errors
 from pfgen_rs.integrations.inspect_jpeval import (
+    inspect_ai_errors,
     llm_jp_eval,
     llm_jp_eval_figures,
     llm_jp_eval_scorer,
@@ -82,7 +82,7 @@ def pfgen(
         count(trials, "trials")
         bench = prepared(benchmark)
         return ai.Task(
-            dataset=MemoryDataset(_inspect_samples(bench, benchmark), name="pfgen"),
+            dataset=MemoryDataset(_samples(bench, benchmark), name="pfgen"),
             solver=pfgen_solver(benchmark, mode, num_examples, seed, prefix, think),
             scorer=pfgen_scorer(benchmark, mode, think),
             metrics={
@@ -97,7 +97,7 @@ def pfgen(
         )
 
 
-def _inspect_samples(bench: Benchmark, benchmark: str | None) -> list[Sample]:
+def _samples(bench: Benchmark, benchmark: str | None) -> list[Sample]:
     samples = []
     for question, answer in read_examples(benchmark):
         question_id = bench.find(question).id
@@ -120,7 +120,7 @@ def pfgen_solver(
 
     Retries empty answers; `rounds` is the maximum number of attempts. Raises `SettingsError`.
     """
-    _check_inspect_ai_think(think)
+    _check_think(think)
     whole(num_examples, "the number of examples")
     count(rounds, "rounds")
     if mode not in _CHATS:
@@ -137,7 +137,7 @@ def pfgen_solver(
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         [task] = prompter.tasks(state.epoch, [state.input_text])
         for _ in range(rounds):
-            state.messages = _inspect_messages(task)
+            state.messages = _messages(task)
             state = await generate(state, tool_calls="none", seed=task.seed)
             if cleaned(state.output.completion, mode, default_stop(mode), think=think):
                 break
@@ -146,13 +146,13 @@ def pfgen_solver(
     return solve
 
 
-def _check_inspect_ai_think(think: str) -> None:
+def _check_think(think: str) -> None:
     """Reject values immediately that `cleaned` would reject after answers have been paid for."""
     if think not in THINK:
         raise SettingsError(f"think must be one of {', '.join(THINK)}, not {think!r}")
 
 
-def _inspect_messages(task: Task) -> list[ChatMessage]:
+def _messages(task: Task) -> list[ChatMessage]:
     return [_ROLES[turn["role"]](content=turn["content"]) for turn in task.messages]
 
 
@@ -174,7 +174,7 @@ def published_epochs() -> scoring.ScoreReducer:
         reduced = mean(scores)
         scored = [score for score in scores if isinstance(score.value, dict)]
         if scored and all(_SHARES in (score.metadata or {}) for score in scored):
-            question = {_PUBLISHED: _inspect_question_scores(scored)}
+            question = {_PUBLISHED: _question_scores(scored)}
             reduced.metadata = {**(reduced.metadata or {}), **question}
         return reduced
 
@@ -200,7 +200,7 @@ def published_mean(metric: str) -> scoring.Metric:
     return mean
 
 
-def _inspect_question_scores(scores: Sequence[scoring.Score]) -> dict[str, Any]:
+def _question_scores(scores: Sequence[scoring.Score]) -> dict[str, Any]:
     """Returns the `scores` of a question in `result.json`, from those of its answers."""
     shares: list[Any] = [(score.metadata or {})[_SHARES] for score in scores]
     values: list[Any] = [score.value for score in scores]
@@ -230,28 +230,28 @@ def pfgen_scorer(
     provider filtered it, else `no_response`. An unknown question is an error of its sample. Raises
     `SettingsError`.
     """
-    _check_inspect_ai_think(think)
+    _check_think(think)
     if mode is not None and mode not in MODES:
         raise SettingsError(f"unknown mode {mode!r}: expected one of {', '.join(MODES)}")
     bench = prepared(benchmark)
 
     async def scored(state: TaskState, target: scoring.Target) -> scoring.Score:  # noqa: ARG001
-        question = bench.find(_inspect_question(state)).id
+        question = bench.find(_question(state)).id
         text = state.output.completion
         answer = text if mode is None else cleaned(text, mode, default_stop(mode), think=think)
         if not answer:
-            return _inspect_unscored(state, question)
-        return await to_thread.run_sync(_inspect_score, bench, question, answer)
+            return _unscored(state, question)
+        return await to_thread.run_sync(_score, bench, question, answer)
 
     return scored
 
 
-def _inspect_question(state: TaskState) -> str:
+def _question(state: TaskState) -> str:
     named = (state.metadata.get(key) for key in (_QUESTION_ID, "question"))
     return str(next((name for name in named if name), state.input_text))
 
 
-def _inspect_score(benchmark: Benchmark, question: str, answer: str) -> scoring.Score:
+def _score(benchmark: Benchmark, question: str, answer: str) -> scoring.Score:
     found = benchmark.score(question, answer)
     return scoring.Score(
         value={
@@ -269,7 +269,7 @@ def _inspect_score(benchmark: Benchmark, question: str, answer: str) -> scoring.
     )
 
 
-def _inspect_unscored(state: TaskState, question: str) -> scoring.Score:
+def _unscored(state: TaskState, question: str) -> scoring.Score:
     filtered = state.output.stop_reason == "content_filter"
     return scoring.Score.unscored(
         reason="refusal" if filtered else "no_response",

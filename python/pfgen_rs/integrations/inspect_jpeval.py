@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import inspect_ai as ai
 from inspect_ai import scorer as scoring
+from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.model import GenerateConfig
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
-from pfgen_rs.integrations.inspect_errors import inspect_ai_errors
-from pfgen_rs.integrations.jpeval_outputs import TaskOutput, evaluated_outputs
+from pfgen_rs.errors import PfgenError
+from pfgen_rs.integrations.common import TaskOutput, evaluated_outputs
 from pfgen_rs.io.cleaning import unicode_text
 from pfgen_rs.llm_jp_eval.catalog import ALL, AVERAGES, chosen_tasks, find_task
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, read_tasks, used
@@ -23,9 +25,16 @@ from pfgen_rs.llm_jp_eval.results import PromptSettings, ScoreSettings, signatur
 from pfgen_rs.llm_jp_eval.scoring import standard_errors
 from pfgen_rs.training.checks import count, whole
 
-__all__ = ["llm_jp_eval", "llm_jp_eval_figures", "llm_jp_eval_scorer", "llm_jp_eval_solver"]
-
 _IN_AVERAGE = list(AVERAGES["AVR"])
+
+
+@contextmanager
+def inspect_ai_errors() -> Iterator[None]:
+    """Convert errors to a type that inspect_ai shows without tracebacks."""
+    try:
+        yield
+    except PfgenError as error:
+        raise PrerequisiteError(str(error)) from None
 
 
 @ai.task
@@ -57,7 +66,7 @@ def llm_jp_eval(
         first = [replace(data, samples=data.samples[: used(data, n)]) for data in datas]
         return ai.Task(
             dataset=MemoryDataset(
-                [sample for each in first for sample in _jpeval_inspect_samples(each, shots)],
+                [sample for each in first for sample in _samples(each, shots)],
                 name="llm_jp_eval",
             ),
             solver=llm_jp_eval_solver(),
@@ -68,7 +77,7 @@ def llm_jp_eval(
         )
 
 
-def _jpeval_inspect_samples(data: TaskData, shots: int) -> Iterator[Sample]:
+def _samples(data: TaskData, shots: int) -> Iterator[Sample]:
     own = template(data, shots)
     for index, sample in enumerate(data.samples):
         yield Sample(

@@ -80,20 +80,14 @@ def tasks(
             }
             for t in asked
         ]
-        configs.append(
-            _lighteval_task_config(
-                mode, _lighteval_dataset(rows), pfgen_metrics(benchmark, mode, think)
-            )
-        )
+        configs.append(_config(mode, _dataset(rows), pfgen_metrics(benchmark, mode, think)))
     return configs
 
 
-def _lighteval_task_config(
-    mode: Mode, dataset: Path, metrics: list[SampleLevelMetric]
-) -> LightevalTaskConfig:
+def _config(mode: Mode, dataset: Path, metrics: list[SampleLevelMetric]) -> LightevalTaskConfig:
     return LightevalTaskConfig(
         name=f"pfgen_{mode}",
-        prompt_function=_lighteval_doc_of_row,
+        prompt_function=_doc,
         hf_repo=str(dataset),
         hf_subset="default",
         hf_avail_splits=["test"],
@@ -104,7 +98,7 @@ def _lighteval_task_config(
     )
 
 
-def _lighteval_dataset(rows: list[dict[str, Any]]) -> Path:
+def _dataset(rows: list[dict[str, Any]]) -> Path:
     """Write a dataset. Returns its folder, named by its content: lighteval caches answers by dataset name."""
     lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
     folder = cache_folder() / "lighteval" / hashlib.sha256(lines).hexdigest()[:16]
@@ -114,7 +108,7 @@ def _lighteval_dataset(rows: list[dict[str, Any]]) -> Path:
     return folder
 
 
-def _lighteval_doc_of_row(row: dict[str, Any], task_name: str) -> Doc:
+def _doc(row: dict[str, Any], task_name: str) -> Doc:
     return Doc(
         query=row["prompt"],
         choices=[row["answer"]],
@@ -172,9 +166,7 @@ class PfgenScore(SampleLevelComputation):
         texts = [response.final_text or [""] for response in responses]
         questions = [(doc.specific or {}).get("question", doc.query) for doc in docs]
         answers = [(q, self._answer(t)) for q, ts in zip(questions, texts, strict=True) for t in ts]
-        values = iter(
-            _lighteval_scores(self.benchmark, tuple(answers)).get_column(self.metric).to_list()
-        )
+        values = iter(_scores(self.benchmark, tuple(answers)).get_column(self.metric).to_list())
         return [sum(next(values) for _ in several) / len(several) for several in texts]
 
     def _answer(self, text: str) -> str:
@@ -184,7 +176,7 @@ class PfgenScore(SampleLevelComputation):
 
 
 @lru_cache(maxsize=1)
-def _lighteval_scores(benchmark: str | None, answers: tuple[tuple[str, str], ...]) -> pl.DataFrame:
+def _scores(benchmark: str | None, answers: tuple[tuple[str, str], ...]) -> pl.DataFrame:
     """Score answers once for the four metrics of a task, which are computed one after another."""
     questions, texts = zip(*answers, strict=True)
     return prepared(benchmark).score_batch(list(questions), list(texts))

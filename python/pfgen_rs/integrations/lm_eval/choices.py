@@ -1,4 +1,7 @@
-"""Settings for users of the harness: environment variables, and `--metadata '{"pfgen": {…}}'`."""
+"""Settings for users of the harness: environment variables, and `--metadata '{"pfgen": {…}}'`.
+
+Those of the tasks of llm-jp-eval are under `llm_jp_eval`.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +9,19 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any
 
 from pfgen_rs.errors import SettingsError
+from pfgen_rs.llm_jp_eval.data import TaskData, read_task
+from pfgen_rs.llm_jp_eval.metrics.samples import check_variant
+from pfgen_rs.llm_jp_eval.prompts import SHOTS
 from pfgen_rs.questions.locate import BUNDLED, ENVIRONMENT
-
-__all__ = [
-    "KEY",
-    "TRIALS",
-    "Choices",
-    "check_choice_types",
-    "choices",
-    "choices_under",
-    "misplaced_choice",
-]
 
 KEY = "pfgen"
 TRIALS = "PFGEN_RS_TRIALS"
+JPEVAL_KEY = "llm_jp_eval"
+DATA = "PFGEN_RS_LLM_JP_EVAL"
 _FEW = 10
 
 
@@ -59,16 +58,16 @@ def choices(metadata: Mapping[str, Any]) -> Choices:
     The harness adds the model's arguments to the metadata, so our settings have their own key. Raises
     `SettingsError`, also for settings outside that key.
     """
-    _check_choices_beside_metadata(metadata)
+    _check_beside_metadata(metadata)
     chosen = choices_under(KEY, metadata, [field.name for field in fields(Choices)])
     defaults = {
         "benchmark": os.environ.get(ENVIRONMENT) or BUNDLED,
-        "trials": _trials_per_question(),
+        "trials": _trials(),
     }
     return Choices(**{**defaults, **chosen})
 
 
-def _check_choices_beside_metadata(metadata: Mapping[str, Any]) -> None:
+def _check_beside_metadata(metadata: Mapping[str, Any]) -> None:
     """Reject settings that would be ignored silently. A numeric seed is an argument of the model."""
     for field in fields(Choices):
         value = metadata.get(field.name)
@@ -102,8 +101,50 @@ def misplaced_choice(key: str, name: str, value: Any) -> SettingsError:
     )
 
 
-def _trials_per_question() -> int:
+def _trials() -> int:
     text = os.environ.get(TRIALS) or str(_FEW)
     if not text.isdecimal():
         raise SettingsError(f"{TRIALS} must be an integer, not {text!r}")
     return int(text)
+
+
+@dataclass(frozen=True)
+class JpevalChoices:
+    """Settings of a task of llm-jp-eval.
+
+    `data`: a folder of converted files (empty: the installed ones). `split`: `train`, `dev` or `test`.
+    `shots`: number of examples in prompts. `variant`: how outputs become predictions.
+    """
+
+    data: str = ""
+    split: str = "test"
+    shots: int = SHOTS
+    variant: str = "upstream"
+
+    def __post_init__(self) -> None:
+        """Raise `SettingsError` for values of the wrong type and unknown variants."""
+        check_choice_types(self, JPEVAL_KEY)
+        check_variant(self.variant)
+
+    def read(self, task: str) -> TaskData:
+        """Returns the samples of a task; see `read_task`."""
+        return _read_task(self.data, task, self.split)
+
+
+def jpeval_choices(metadata: Mapping[str, Any]) -> JpevalChoices:
+    """Returns the settings in a task's metadata, then in the environment, then the defaults.
+
+    The harness adds the model's arguments to the metadata, so our settings have their own key. Raises
+    `SettingsError`, also for settings outside that key.
+    """
+    known = [field.name for field in fields(JpevalChoices)]
+    for name in known:
+        if metadata.get(name) is not None:
+            raise misplaced_choice(JPEVAL_KEY, name, metadata[name])
+    chosen = choices_under(JPEVAL_KEY, metadata, known)
+    return JpevalChoices(**{"data": os.environ.get(DATA) or "", **chosen})
+
+
+@lru_cache(maxsize=4)
+def _read_task(folder: str, task: str, split: str) -> TaskData:
+    return read_task(folder or None, task, split)

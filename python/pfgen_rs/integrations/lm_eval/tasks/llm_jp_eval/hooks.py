@@ -3,7 +3,6 @@
 The harness loads this file under a name of its own, hence all that is to exist once lies in the package.
 """
 
-from pfgen_rs.integrations.lm_eval.jpeval_documents import jpeval_documents
-from pfgen_rs.integrations.lm_eval.jpeval_task import JpevalTask
+from pfgen_rs.integrations.lm_eval.jpeval import JpevalTask, jpeval_documents
 
 __all__ = ["JpevalTask", "jpeval_documents"]

@@ -1,4 +1,4 @@
-"""Scores outputs for tasks of llm-jp-eval, and aggregates their values as `pfgen-rs llm-jp-eval` does."""
+"""The tasks of llm-jp-eval: their documents, and their values, aggregated as by `pfgen-rs llm-jp-eval`."""
 
 from __future__ import annotations
 
@@ -6,31 +6,28 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
+import datasets
+from lm_eval.api import task as tasks
 from lm_eval.api.filter import Filter
 from lm_eval.api.registry import register_filter
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.integrations.jpeval_outputs import TaskOutput, evaluated_outputs
+from pfgen_rs.integrations.common import TaskOutput, evaluated_outputs
+from pfgen_rs.integrations.lm_eval.choices import jpeval_choices
 from pfgen_rs.io.cleaning import unicode_text
 from pfgen_rs.llm_jp_eval.catalog import find_task
-from pfgen_rs.llm_jp_eval.data import TaskData
+from pfgen_rs.llm_jp_eval.data import TaskData, item_id
 from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS, mean, metric, parse_float
 from pfgen_rs.llm_jp_eval.metrics.samples import prediction
+from pfgen_rs.llm_jp_eval.prompts import filled, template
+from pfgen_rs.llm_jp_eval.results import PromptSettings, ScoreSettings, signature
 from pfgen_rs.llm_jp_eval.scoring import Evaluation, standard_errors
-
-__all__ = [
-    "SCORE",
-    "JpevalFilter",
-    "JpevalPrediction",
-    "JpevalScore",
-    "JpevalValue",
-    "jpeval_metric_list",
-    "jpeval_values",
-]
 
 SCORE = "score"
 """The main metric of every task that counts in AVR, under one name, so that groups can average it."""
 _STDERR = "_stderr"
+# 0.5 has a class for each type of task, 0.4 one for all.
+_Base: Any = getattr(tasks, "GenerateTask", tasks.ConfigurableTask)
 
 
 class JpevalPrediction(str):
@@ -58,22 +55,22 @@ class JpevalScore(float):
 
     def __mul__(self, size: Any) -> Any:
         """Returns the figure alone, unless it is weighted."""
-        return _JpevalSum({self.category: [float(self)]}) if size == 1 else float(self) * size
+        return _Sum({self.category: [float(self)]}) if size == 1 else float(self) * size
 
 
-class _JpevalSum:
+class _Sum:
     """Figures that are being added, by category."""
 
     def __init__(self, figures: Mapping[str, list[float]]) -> None:
         self._figures = figures
 
-    def __radd__(self, other: Any) -> _JpevalSum:
+    def __radd__(self, other: Any) -> _Sum:
         # `sum` begins with 0.
         return self if other == 0 else NotImplemented
 
-    def __add__(self, other: _JpevalSum) -> _JpevalSum:
+    def __add__(self, other: _Sum) -> _Sum:
         names = dict.fromkeys([*self._figures, *other._figures])
-        return _JpevalSum(
+        return _Sum(
             {name: [*self._figures.get(name, ()), *other._figures.get(name, ())] for name in names}
         )
 
@@ -92,7 +89,7 @@ class JpevalFilter(Filter):  # type: ignore[misc]
 
         Raises `InputError` unless each document has exactly one output.
         """
-        return [[_jpeval_prediction(given, doc)] for given, doc in zip(resps, docs, strict=True)]
+        return [[_prediction(given, doc)] for given, doc in zip(resps, docs, strict=True)]
 
 
 def jpeval_values(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, JpevalValue]:
@@ -103,7 +100,7 @@ def jpeval_values(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, J
     """
     predicted = results[0][0] if isinstance(results[0], list) else results[0]
     names = list(doc["metrics"])
-    values = {name: _jpeval_value(name, predicted) for name in names}
+    values = {name: _value(name, predicted) for name in names}
     if names[0] not in CORRELATIONS:
         values[SCORE] = values[names[0]]
     return values | {name + _STDERR: values[name] for name in names}
@@ -116,15 +113,15 @@ def jpeval_metric_list(data: TaskData) -> list[dict[str, Any]]:
     """
     entries = []
     for name in data.metrics:
-        entries.append(_jpeval_entry(name, partial(_jpeval_figure, name), better=True))
-        entries.append(_jpeval_entry(name + _STDERR, partial(_jpeval_error, name), better=False))
+        entries.append(_entry(name, partial(_figure, name), better=True))
+        entries.append(_entry(name + _STDERR, partial(_error, name), better=False))
     if data.metrics[0] not in CORRELATIONS:
-        main = partial(_jpeval_score, data.metrics[0])
-        entries.append(_jpeval_entry(SCORE, main, better=True))
+        main = partial(_score, data.metrics[0])
+        entries.append(_entry(SCORE, main, better=True))
     return entries
 
 
-def _jpeval_prediction(given: Sequence[str | None], doc: Mapping[str, Any]) -> JpevalPrediction:
+def _prediction(given: Sequence[str | None], doc: Mapping[str, Any]) -> JpevalPrediction:
     if len(given) != 1:
         raise InputError(f"{len(given)} outputs for {doc['id']}: leave out repeats")
     text = unicode_text(given[0] or "")
@@ -134,7 +131,7 @@ def _jpeval_prediction(given: Sequence[str | None], doc: Mapping[str, Any]) -> J
     return made
 
 
-def _jpeval_value(name: str, predicted: JpevalPrediction) -> JpevalValue:
+def _value(name: str, predicted: JpevalPrediction) -> JpevalValue:
     correlated = name in CORRELATIONS
     number = (
         parse_float(predicted)
@@ -146,34 +143,89 @@ def _jpeval_value(name: str, predicted: JpevalPrediction) -> JpevalValue:
     return made
 
 
-def _jpeval_entry(called: str, aggregation: Any, *, better: bool) -> dict[str, Any]:
+def _entry(called: str, aggregation: Any, *, better: bool) -> dict[str, Any]:
     return {"metric": called, "aggregation": aggregation, "higher_is_better": better}
 
 
-def _jpeval_figure(name: str, items: Sequence[JpevalValue]) -> float:
+def _figure(name: str, items: Sequence[JpevalValue]) -> float:
     """Returns the figure of a task, over all of its outputs."""
-    found = _evaluated_jpeval_task(items)
+    found = _evaluated(items)
     return found.scores[f"{items[0].response.task}_{name}"]
 
 
-def _jpeval_error(name: str, items: Sequence[JpevalValue]) -> float | str:
+def _error(name: str, items: Sequence[JpevalValue]) -> float | str:
     """Returns the standard error of a figure, or the harness's text for a missing one."""
-    found = _evaluated_jpeval_task(items)
+    found = _evaluated(items)
     error = standard_errors(found)[f"{items[0].response.task}_{name}"]
     return "N/A" if error is None else error
 
 
-def _jpeval_score(name: str, items: Sequence[JpevalValue]) -> JpevalScore:
-    made = JpevalScore(_jpeval_figure(name, items))
+def _score(name: str, items: Sequence[JpevalValue]) -> JpevalScore:
+    made = JpevalScore(_figure(name, items))
     made.category = find_task(items[0].response.task).category
     return made
 
 
-def _evaluated_jpeval_task(items: Sequence[JpevalValue]) -> Evaluation:
-    return _cached_jpeval_evaluation(tuple(item.response for item in items), items[0].variant)
+def _evaluated(items: Sequence[JpevalValue]) -> Evaluation:
+    return _evaluation(tuple(item.response for item in items), items[0].variant)
 
 
 @lru_cache(maxsize=1)
-def _cached_jpeval_evaluation(outputs: tuple[TaskOutput, ...], variant: str) -> Evaluation:
+def _evaluation(outputs: tuple[TaskOutput, ...], variant: str) -> Evaluation:
     """Score a task; cached, because all of its metrics need the same evaluation."""
     return evaluated_outputs(outputs, variant)
+
+
+def jpeval_documents(jpeval_task: str, **metadata: Any) -> datasets.DatasetDict:
+    """Returns the split `test` with the samples of the chosen split, in file order.
+
+    The harness calls this with `dataset_kwargs` and metadata. Raises `InputError` for missing or invalid
+    files, and `SettingsError` for invalid settings.
+    """
+    chosen = jpeval_choices(metadata)
+    data = chosen.read(jpeval_task)
+    own = template(data, chosen.shots)
+    rows = [
+        {
+            "id": item_id(data.task, data.split, index),
+            "task": data.task,
+            "input": sample.input,
+            "gold": sample.output,
+            "prompt": filled(own, sample.input),
+            "metrics": list(data.metrics),
+            "variant": chosen.variant,
+        }
+        for index, sample in enumerate(data.samples)
+    ]
+    return datasets.DatasetDict({"test": datasets.Dataset.from_list(rows)})
+
+
+class JpevalTask(_Base):  # type: ignore[misc]
+    """A harness task that is one of the tasks of llm-jp-eval."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        self._chosen = jpeval_choices(config.get("metadata") or {})
+        self._data = self._chosen.read(config["dataset_kwargs"]["jpeval_task"])
+        sampling = {"max_gen_toks": self._data.output_length, **config["generation_kwargs"]}
+        ours = {
+            "generation_kwargs": sampling,
+            "metric_list": jpeval_metric_list(self._data),
+            "process_results": jpeval_values,
+        }
+        super().__init__(config={k: v for k, v in config.items() if k != "class"} | ours)
+
+    def build_all_requests(self, **options: Any) -> Any:
+        """Note the signature, and bypass the cache, which ignores settings and data."""
+        limit = options.get("limit")
+        prompts = PromptSettings(self._chosen.shots, chat=bool(options.get("apply_chat_template")))
+        settings = ScoreSettings(
+            self._chosen.variant, n=None if limit is None else int(limit), prompts=prompts
+        )
+        # Part of the results' "configs": what makes the scores reproducible.
+        self.config.metadata["signature"] = signature([self._data], settings)
+        return super().build_all_requests(**options | {"cache_requests": False})
+
+    def aggregate(self, bootstrap_iters: int | None = None) -> Any:
+        """Returns the results of a run, without 0.5's bootstrap over documents."""
+        del bootstrap_iters
+        return super().aggregate(bootstrap_iters=0)

@@ -1,4 +1,4 @@
-"""Scores answers in one batch, and aggregates their scores as `score_file` does."""
+"""The tasks of pfgen-bench: their documents, and their scores, aggregated as `score_file` does."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
+import datasets
+from lm_eval.api import task as tasks
 from lm_eval.api.filter import Filter
 from lm_eval.api.registry import register_filter
 
 from pfgen_rs import stats
 from pfgen_rs.benchmark import Benchmark, load_benchmark
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.generate import Mode, Prompter, Task, read_examples
+from pfgen_rs.integrations.lm_eval.choices import Choices, choices
 from pfgen_rs.io.cleaning import cleaned, default_stop
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.sample import sample_of
-
-__all__ = ["METRICS", "Answered", "DocumentScore", "PfgenFilter", "document_scores", "metric_list"]
 
 # Names in the harness, and our names.
 METRICS = {
@@ -26,6 +28,8 @@ METRICS = {
     "helpfulness": "helpfulness",
 }
 _STDERR = "_stderr"
+# 0.5 has a class for each type of task, 0.4 one for all.
+_Base: Any = getattr(tasks, "GenerateTask", tasks.ConfigurableTask)
 
 
 class Response(NamedTuple):
@@ -68,16 +72,16 @@ def scored(
     A missing answer (`None`) counts as empty. Raises `InputError` unless each document has exactly one
     answer.
     """
-    answers = [_cleaned_response(given, doc) for given, doc in zip(resps, docs, strict=True)]
+    answers = [_cleaned(given, doc) for given, doc in zip(resps, docs, strict=True)]
     if not answers:
         return []
-    bench = _document_benchmark(docs[0]["benchmark"])
+    bench = _benchmark(docs[0]["benchmark"])
     frame = bench.score_batch([doc["question_id"] for doc in docs], answers)
     rows = frame.select(METRICS.values()).iter_rows(named=True)
-    return list(map(_answered_document, docs, answers, rows))
+    return list(map(_answered, docs, answers, rows))
 
 
-def _cleaned_response(given: Sequence[str | None], doc: Mapping[str, Any]) -> str:
+def _cleaned(given: Sequence[str | None], doc: Mapping[str, Any]) -> str:
     if len(given) != 1:
         raise InputError(
             f"{len(given)} answers to one document: use more trials instead of repeats",
@@ -86,7 +90,7 @@ def _cleaned_response(given: Sequence[str | None], doc: Mapping[str, Any]) -> st
     return cleaned(given[0] or "", doc["mode"], default_stop(doc["mode"]), think=doc["think"])
 
 
-def _answered_document(doc: Mapping[str, Any], text: str, row: dict[str, float]) -> Answered:
+def _answered(doc: Mapping[str, Any], text: str, row: dict[str, float]) -> Answered:
     answer = Answered(text)
     answer.response = Response(doc["benchmark"], doc["question_id"], text)
     answer.scores = {name: row[metric] for name, metric in METRICS.items()}
@@ -134,28 +138,107 @@ def _metric_entry(
 
 def _mean_score(name: str, items: Sequence[DocumentScore]) -> float:
     """Returns the run's score, rounded as by `score_file`."""
-    return float(getattr(_task_result(_document_responses(items)), name))
+    return float(getattr(_task_result(_responses(items)), name))
 
 
 def _clustered_error(name: str, items: Sequence[DocumentScore]) -> float | str:
     """Returns the standard error clustered by question, or the harness's text for a missing one."""
-    sample = sample_of(_task_result(_document_responses(items)), "run")
+    sample = sample_of(_task_result(_responses(items)), "run")
     # The error does not need resampling, so use the minimum.
     error = stats.estimate(sample, METRICS[name], resamples=100).question_se
     return "N/A" if error is None else error
 
 
-def _document_responses(items: Sequence[DocumentScore]) -> tuple[Response, ...]:
+def _responses(items: Sequence[DocumentScore]) -> tuple[Response, ...]:
     return tuple(item.response for item in items)
 
 
 @lru_cache(maxsize=1)
 def _task_result(responses: tuple[Response, ...]) -> Result:
     """Score a task's answers as a run; cached, because all metrics need the same run."""
-    bench = _document_benchmark(responses[0].benchmark)
+    bench = _benchmark(responses[0].benchmark)
     return bench.evaluate([r.question_id for r in responses], [r.answer for r in responses])
 
 
 @cache
-def _document_benchmark(name: str) -> Benchmark:
+def _benchmark(name: str) -> Benchmark:
     return load_benchmark(name)
+
+
+def documents(pfgen_mode: Mode, **metadata: Any) -> datasets.DatasetDict:
+    """Returns the split `test`: one trial after another, so that `--limit` drops trials before questions.
+
+    The harness calls this with `dataset_kwargs` and metadata. Raises `PfgenError` for an unusable benchmark
+    or invalid settings.
+    """
+    chosen = choices(metadata)
+    bench = load_benchmark(chosen.benchmark)
+    examples = read_examples(chosen.benchmark)
+    samples = dict(examples)
+    prompter = Prompter(
+        examples,
+        pfgen_mode,
+        num_examples=chosen.num_examples,
+        seed=chosen.seed,
+        prefix=chosen.prefix,
+    )
+    rows = [
+        {"question_id": bench.find(task.question).id, "sample": samples[task.question]}
+        | _document_row(task, chosen)
+        for trial in range(1, chosen.trials + 1)
+        for task in prompter.tasks(trial)
+    ]
+    return datasets.DatasetDict({"test": datasets.Dataset.from_list(rows)})
+
+
+def _document_row(task: Task, chosen: Choices) -> dict[str, Any]:
+    return {
+        "question": task.question,
+        "trial": task.trial,
+        "mode": task.mode,
+        "seed": task.seed,
+        "system": task.system or "",
+        "prompt": task.prompt,
+        "benchmark": chosen.benchmark,
+        "think": chosen.think,
+    }
+
+
+class PfgenTask(_Base):  # type: ignore[misc]
+    """A harness task in one of the three modes."""
+
+    def __init__(self, config: dict[str, Any]) -> None:
+        ours = {"metric_list": metric_list(), "process_results": document_scores}
+        super().__init__(config={k: v for k, v in config.items() if k != "class"} | ours)
+        chosen = choices(self.config.metadata)
+        self._send_seeds = chosen.send_seeds
+        # Part of the results' "configs": what makes the scores reproducible.
+        self.config.metadata["signature"] = load_benchmark(chosen.benchmark).signature
+
+    def build_all_requests(self, **options: Any) -> Any:
+        """Reject prompts that would differ from ours, and bypass the cache, which ignores trials."""
+        _check_template(self.config.dataset_kwargs["pfgen_mode"], options["apply_chat_template"])
+        return super().build_all_requests(**options | {"cache_requests": False})
+
+    def construct_requests(self, doc: dict[str, Any], ctx: Any, **more: Any) -> Any:
+        """Returns the request for a document, with its trial's seed if `send_seeds` is set."""
+        made = super().construct_requests(doc, ctx, **more)
+        if self._send_seeds:
+            for request in made if isinstance(made, list) else [made]:
+                request.arguments[1]["seed"] = doc["seed"]
+        return made
+
+    def aggregate(self, bootstrap_iters: int | None = None) -> Any:
+        """Returns the results of a run, without 0.5's bootstrap over answers."""
+        del bootstrap_iters
+        return super().aggregate(bootstrap_iters=0)
+
+
+def _check_template(mode: str, applied: bool) -> None:
+    if mode == "chat" and not applied:
+        raise SettingsError("pfgen_chat has a system message: add --apply_chat_template")
+    if mode == "completion" and applied:
+        raise SettingsError(
+            "pfgen asks the model to continue a text, which a chat template would wrap: omit "
+            "--apply_chat_template, or use pfgen_qa or pfgen_chat"
+        )
