@@ -25,7 +25,7 @@ from pfgen_rs import llm_jp_eval
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval import correlation, mean, metric, normalized_gold, prediction
 from pfgen_rs.llm_jp_eval.metrics import parse_float
-from pfgen_rs.llm_jp_eval.metrics.samples import indel_distance, sample_metrics
+from pfgen_rs.llm_jp_eval.metrics.samples import indel_distance, sample_metric, sample_metrics
 
 VARIANTS = {"upstream": "", "swallow": "_stripped"}
 
@@ -261,3 +261,52 @@ def test_modules_do_not_hide_functions_of_their_names(first: str) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+OWN = """
+from pfgen_rs.llm_jp_eval.metrics import sample_metric
+
+
+@sample_metric("starts_alike", column=lambda found, golds: [f[:1] == g[:1] for f, g in zip(found, golds)])
+def starts_alike(prediction, gold):
+    return float(prediction[:1] == gold[:1])
+"""
+USE = """
+from pfgen_rs.llm_jp_eval import mean, metric
+from pfgen_rs.llm_jp_eval.metrics import metric_expression, output_metric_column
+import polars as pl
+
+assert metric("starts_alike", ["abc", "x"], ["Ａ", "ｘ"]) == [0.0, 1.0]
+found = metric("starts_alike", ["abc", "x", "\\ud800"] * 200, ["Ａ", "ｘ", "a"] * 200)
+assert (len(found), mean(found)) == (600, 1 / 3)
+assert output_metric_column("starts_alike", [" x\\n\\n"], ["x"], "swallow").tolist() == [1.0]
+frame = pl.DataFrame({"p": ["x", None], "g": ["x", "x"]})
+values = frame.select(metric_expression("starts_alike", "p", "g")).to_series()
+assert values.to_list() == [1.0, None]
+"""
+
+
+def test_packages_contribute_metrics(tmp_path: Path) -> None:
+    (tmp_path / "own_metrics.py").write_text(OWN, "utf-8")
+    about = tmp_path / "own-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: own\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[pfgen_rs.llm_jp_eval_metrics]\nown = own_metrics\n")
+    program = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n{USE}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", ["Char F1", "", "pearson", "char_f1"])
+def test_names_of_metrics_are_plain_and_not_taken(name: str) -> None:
+    with pytest.raises(SettingsError, match=r"invalid name|already that of"):
+        sample_metric(name)(lambda *_: 0.0)
+
+
+@given(st.sampled_from(list(sample_metrics())), TEXTS, TEXTS)
+def test_every_metric_is_a_share_and_full_for_equal_texts(name: str, one: str, other: str) -> None:
+    value = sample_metrics()[name].value
+    assert 0.0 <= value(one, other) <= 1.0
+    assert sample_metrics()[name].summary
+    if "\n" not in one:
+        assert value(one, one) == 1.0

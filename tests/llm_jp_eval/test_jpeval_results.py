@@ -172,5 +172,5 @@ def test_unreadable_result_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not UTF-8"):
         read_result(tmp_path / "bad.json")
     (tmp_path / "deep.json").write_bytes(b"[" * 100_000)
-    with pytest.raises(InputError, match="is not JSON"):
+    with pytest.raises(InputError, match="is nested too deeply"):
         read_result(tmp_path / "deep.json")

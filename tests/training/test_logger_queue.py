@@ -108,8 +108,8 @@ def test_a_warning_that_is_an_error_is_logged(
 
 UNCLOSED = """
 import sys, time
-from pfgen_rs.training import StepEvaluator, logger_queue
-logger_queue._PATIENCE = float(sys.argv[2])
+from pfgen_rs.training import StepEvaluator, loggers
+loggers._PATIENCE = float(sys.argv[2])
 def slow(metrics, step):
     time.sleep(float(sys.argv[1]))
     print(step, flush=True)

@@ -1,4 +1,4 @@
-"""Installing one published benchmark from its publisher, a mirror, an archive or a checkout."""
+"""Downloads and installs one published benchmark: from its publisher, a mirror, an archive or a checkout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tasks of llm-jp-eval: their categories, metrics, lengths, instructions and licences."""
+"""Tasks, categories and averages of llm-jp-eval, as `catalog.toml` lists them; scores by name and as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading evaluation files: the samples of a task in a split, and the examples for its prompts."""
+"""Evaluation files: samples of a task in a split and the examples for its prompts, and where they are."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.cache_folder import cache_folder
+from pfgen_rs.io.source import has_lone_surrogate
 from pfgen_rs.llm_jp_eval.catalog import SPLITS
 from pfgen_rs.llm_jp_eval.metrics.samples import score_metrics
 
@@ -174,10 +175,11 @@ def raw_digest(datas: Sequence[TaskData]) -> str:
     return hashlib.sha256("".join(lines).encode()).hexdigest()[:_DIGEST]
 
 
-def _read_evaluation_file(path: Path) -> _EvaluationFile:
+def read_json(path: Path) -> tuple[Any, str]:
+    """Returns the value of a JSON file in UTF-8 and its SHA-256. Raises `InputError` with file and line."""
     try:
         content = path.read_bytes()
-        record = json.loads(content.decode("utf-8"))
+        return json.loads(content.decode("utf-8")), hashlib.sha256(content).hexdigest()
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
     except UnicodeDecodeError as error:
@@ -189,14 +191,19 @@ def _read_evaluation_file(path: Path) -> _EvaluationFile:
         raise InputError(f"is not JSON: {error.msg}", path=path, line=error.lineno) from None
     except ValueError as error:  # a number with too many digits
         raise InputError(f"is not JSON: {error}", path=path) from None
+
+
+def _read_evaluation_file(path: Path) -> _EvaluationFile:
+    record, digest = read_json(path)
     try:
         _check_evaluation_keys(record)
+        metrics, samples = record["metrics"], record["samples"]
         return _EvaluationFile(
             record["instruction"],
             record["output_length"],
-            _metrics_of_file(record["metrics"]),
-            _samples_of_file(record["samples"]),
-            hashlib.sha256(content).hexdigest(),
+            _metrics_of_file(metrics),
+            _samples_of_file(samples),
+            digest,
         )
     except InputError as error:
         raise InputError(error.problem, path=path) from None
@@ -245,10 +252,8 @@ def _sample_of_file(index: int, sample: Any) -> Sample:
 
 
 def _check_text_of_file(text: str, name: str) -> None:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise InputError(f"{name} contains a lone surrogate, which is not valid Unicode") from None
+    if has_lone_surrogate(text):
+        raise InputError(f"{name} contains a lone surrogate, which is not valid Unicode")
 
 
 # Where raw files and converted data are installed.

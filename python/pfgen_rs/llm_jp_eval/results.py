@@ -14,27 +14,13 @@ from typing import Any
 import polars as pl
 
 from pfgen_rs import _native
-from pfgen_rs.errors import InputError, SettingsError, unreadable
+from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import write_atomic
 from pfgen_rs.io.run_files import RESULT
-from pfgen_rs.llm_jp_eval.catalog import (
-    AVERAGES,
-    averages,
-    lacking_categories,
-    same_score,
-    score_texts,
-    split_score,
-    tasks,
-)
-from pfgen_rs.llm_jp_eval.data import TaskData, raw_digest
+from pfgen_rs.llm_jp_eval import catalog, scoring
+from pfgen_rs.llm_jp_eval.data import TaskData, raw_digest, read_json
 from pfgen_rs.llm_jp_eval.metrics.samples import check_variant, sample_metrics
 from pfgen_rs.llm_jp_eval.prompts import SHOTS, Template, template, template_digest
-from pfgen_rs.llm_jp_eval.scoring import (
-    Evaluation,
-    evaluated_predictions,
-    leniently,
-    standard_errors,
-)
 
 __all__ = [
     "SAMPLES",
@@ -100,8 +86,8 @@ class ScoreSettings:
 
     def __post_init__(self) -> None:
         check_variant(self.variant)
-        if self.average not in AVERAGES:
-            known = ", ".join(AVERAGES)
+        if self.average not in catalog.AVERAGES:
+            known = ", ".join(catalog.AVERAGES)
             raise SettingsError(f"unknown average {self.average!r}: expected one of {known}")
 
 
@@ -141,7 +127,9 @@ def _sampled_text(sampling: Mapping[str, float | None] | None, name: str) -> str
 
 
 def scores_record(
-    datas: Sequence[TaskData], evaluations: Mapping[str, Evaluation], settings: ScoreSettings
+    datas: Sequence[TaskData],
+    evaluations: Mapping[str, scoring.Evaluation],
+    settings: ScoreSettings,
 ) -> dict[str, Any]:
     """Returns what `scores.json` says: the signature, and of each variant scores, standard errors, averages.
 
@@ -158,16 +146,18 @@ def scores_record(
         "split": datas[0].split,
         "samples": counts,
         "missing": chosen.missing,
-        "lacking": {name: lacking_categories(name, chosen.scores) for name in AVERAGES},
+        "lacking": {
+            name: catalog.lacking_categories(name, chosen.scores) for name in catalog.AVERAGES
+        },
         "variants": {
             name: {
                 "scores": found.scores,
-                "standard_errors": standard_errors(found),
+                "standard_errors": scoring.standard_errors(found),
                 "averages": found.averages,
             }
             for name, found in evaluations.items()
         },
-        "lenient": {way: found.to_dict() for way, found in leniently(chosen).items()},
+        "lenient": {way: found.to_dict() for way, found in scoring.leniently(chosen).items()},
     }
 
 
@@ -185,7 +175,7 @@ def score_config(datas: Sequence[TaskData], settings: ScoreSettings) -> dict[str
 
 
 def result_content(
-    evaluation: Evaluation,
+    evaluation: scoring.Evaluation,
     templates: Mapping[str, str],
     config: Mapping[str, Any],
     *,
@@ -202,7 +192,7 @@ def result_content(
         sample = {"prompt": str(templates[task]), "input": text, "pred": pred, "gold": gold}
         outputs.setdefault(task, []).append(sample)
     content = {
-        "scores": score_texts(evaluation.scores, with_averages=with_averages),
+        "scores": catalog.score_texts(evaluation.scores, with_averages=with_averages),
         "outputs": outputs,
         "config": config,
     }
@@ -212,7 +202,7 @@ def result_content(
 def write_results(
     folder: str | os.PathLike[str],
     datas: Sequence[TaskData],
-    evaluations: Mapping[str, Evaluation],
+    evaluations: Mapping[str, scoring.Evaluation],
     config: Mapping[str, Any],
     settings: ScoreSettings,
 ) -> dict[str, Any]:
@@ -224,7 +214,7 @@ def write_results(
     chosen, place = evaluations[settings.variant], Path(folder)
     record = scores_record(datas, evaluations, settings)
     templates = {data.task: settings.prompts.template(data) for data in datas}
-    every = settings.all_tasks or tasks().keys() <= templates.keys()
+    every = settings.all_tasks or catalog.tasks().keys() <= templates.keys()
     result = result_content(chosen, templates, config, with_averages=every)
     samples = io.BytesIO()
     chosen.frame.drop("input").write_parquet(samples)
@@ -236,7 +226,7 @@ def write_results(
 
 
 @dataclass(frozen=True, eq=False)
-class ReadResult(Evaluation):
+class ReadResult(scoring.Evaluation):
     """A result file that was read: an evaluation of its predictions, without the raw outputs.
 
     `scores`, `averages`: those of its predictions, and as the file states them what these do not give: scores
@@ -255,7 +245,9 @@ class ReadResult(Evaluation):
         """The stated scores that the file's predictions do not have."""
         stated = _stated_numbers(self.recorded)
         names = self.scores.keys() & stated.keys()
-        return sorted(name for name in names if not same_score(self.scores[name], stated[name]))
+        return sorted(
+            name for name in names if not catalog.same_score(self.scores[name], stated[name])
+        )
 
 
 def read_result(path: str | os.PathLike[str]) -> ReadResult:
@@ -265,15 +257,7 @@ def read_result(path: str | os.PathLike[str]) -> ReadResult:
     variant is `unknown`. Raises `InputError`.
     """
     file = Path(path)
-    try:
-        record = json.loads(file.read_bytes().decode())
-    except OSError as error:
-        raise InputError(unreadable(error), path=file) from error
-    except UnicodeDecodeError as error:
-        problem = f"is not UTF-8: {error.reason} at byte {error.start}"
-        raise InputError(problem, path=file) from None
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"is not JSON: {error}", path=file) from None
+    record, _ = read_json(file)
     try:
         return _result_of_record(record)
     except InputError as error:
@@ -288,18 +272,20 @@ def _result_of_record(record: Any) -> ReadResult:
     if not isinstance(outputs, dict) or not isinstance(record.get("scores"), dict):
         raise InputError("is not a result file: expected an object with 'scores' and 'outputs'")
     recorded = {name: str(value) for name, value in record["scores"].items()}
-    parts = {name: split_score(name, {*outputs, *tasks()}) for name in recorded}
-    metrics = {task: info.metrics for task, info in tasks().items() if task in outputs}
-    for task in outputs.keys() - tasks().keys():
+    parts = {name: catalog.split_score(name, {*outputs, *catalog.tasks()}) for name in recorded}
+    metrics = {task: info.metrics for task, info in catalog.tasks().items() if task in outputs}
+    for task in outputs.keys() - catalog.tasks().keys():
         if _has_columns_of_result(outputs[task]):
             known = [
                 name for own, name in parts.values() if own == task and name in sample_metrics()
             ]
             metrics[task] = tuple(known[:1])
     frames, scores = [], {}
-    for task in sorted(metrics, key=[*tasks(), *outputs].index):
+    for task in sorted(metrics, key=[*catalog.tasks(), *outputs].index):
         inputs, preds, golds = _columns_of_result(task, outputs[task])
-        frame, found = evaluated_predictions(task, metrics[task], preds, golds, inputs=inputs)
+        frame, found = scoring.evaluated_predictions(
+            task, metrics[task], preds, golds, inputs=inputs
+        )
         frames.append(frame)
         scores.update({f"{task}_{metric}": value for metric, value in found.items()})
     stated = _stated_numbers(recorded)
@@ -311,7 +297,7 @@ def _result_of_record(record: Any) -> ReadResult:
     return ReadResult(
         pl.concat(frames),
         scores,
-        _averages_with_stated(averages(scores), of_file),
+        _averages_with_stated(catalog.averages(scores), of_file),
         "unknown",
         recorded=recorded,
         stated=of_file,
@@ -340,7 +326,7 @@ def _averages_with_stated(
     other = {
         name: value
         for name, value in stated.items()
-        if name not in ours or not same_score(ours[name], value)
+        if name not in ours or not catalog.same_score(ours[name], value)
     }
     return {**ours, **other}
 

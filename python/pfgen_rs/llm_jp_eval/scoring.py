@@ -1,9 +1,9 @@
-"""Scoring outputs: predictions, the values of every sample, and the scores of tasks and categories."""
+"""Scores of outputs: of every sample, of tasks and categories, and if outputs were read leniently."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -27,8 +27,7 @@ from pfgen_rs.llm_jp_eval.metrics.samples import (
     prediction,
     score_metrics,
 )
-from pfgen_rs.llm_jp_eval.metrics.totals import correlation, mean, parse_float
-from pfgen_rs.stats.jackknife import pearson_values, spearman_values
+from pfgen_rs.llm_jp_eval.metrics.totals import correlation, correlation_values, mean, parse_float
 
 Floats = NDArray[np.float64]
 _SHOWN = 3
@@ -112,20 +111,12 @@ def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
         )
         kind, own = name[len(task) + 1 :], rows[task].sort("index")
         if kind in CORRELATIONS:
-            values = _correlation_values(kind, own)
+            values = correlation_values(kind, own["pred"], list(map(float, own["gold"])))
         else:
             values = np.array([]) if task in seen else own["value"].to_numpy()
             seen.add(task)
         found[name] = _standard_error(values)
     return found
-
-
-def _correlation_values(kind: str, rows: pl.DataFrame) -> Floats:
-    predicted = np.array([parse_float(text) for text in rows["pred"]])
-    expected = np.array([float(text) for text in rows["gold"]])
-    if len(expected) < 2 or not np.isfinite([predicted, expected]).all():
-        return np.array([])
-    return (pearson_values if kind == "pearson" else spearman_values)(predicted, expected)
 
 
 def _standard_error(values: Floats) -> float | None:
@@ -274,30 +265,25 @@ def leniently(evaluation: Evaluation) -> dict[str, Lenient]:
 
     `evaluation`: one that knows its outputs.
     """
-    scores = {name: dict(evaluation.scores) for name in LENIENT}
-    right: dict[str, dict[str, int]] = {name: {} for name in LENIENT}
-    frames = evaluation.frame.group_by("task", maintain_order=True)
-    tasks = evaluation.frame["task"].unique().to_list()
+    scores = {way: dict(evaluation.scores) for way in LENIENT}
+    right: dict[str, dict[str, int]] = {way: {} for way in LENIENT}
+    names = evaluation.frame["task"].unique().to_list()
     main: dict[str, str] = {}
     for score in evaluation.scores:
-        task, name = split_score(score, tasks)
+        task, name = split_score(score, names)
         main.setdefault(task, name)
-    for (key,), frame in frames:
+    for (key,), frame in evaluation.frame.group_by("task", maintain_order=True):
         task, name = str(key), main[str(key)]
         pairs = list(zip(frame["pred"], frame["gold"], strict=True))
-        outputs = frame["output"].to_list()
         before = _values_of_pairs(name, pairs)
         for way in LENIENT:
-            read = [_READ[way](text, gold) for text, (_, gold) in zip(outputs, pairs, strict=True)]
-            changed = [
-                i for i, (one, other) in enumerate(zip(read, pairs, strict=True)) if one != other
-            ]
+            read = [_read(way, *each) for each in zip(frame["output"], frame["gold"], strict=True)]
+            changed = [i for i, pair in enumerate(read) if pair != pairs[i]]
             values = [*before]
-            found = _values_of_pairs(name, [read[i] for i in changed])
-            for i, value in zip(changed, found, strict=True):
+            own = _values_of_pairs(name, [read[i] for i in changed])
+            for i, value in zip(changed, own, strict=True):
                 values[i] = value
-            more = sum(values[i] == 1 != before[i] for i in changed)
-            if more:
+            if more := sum(values[i] == 1 != before[i] for i in changed):
                 right[way][task] = more
             if name not in CORRELATIONS:
                 scores[way][f"{task}_{name}"] = mean(values)
@@ -311,42 +297,17 @@ def _values_of_pairs(name: str, pairs: Sequence[Pair]) -> list[float]:
     return [float(parse_float(pred) == float(gold)) for pred, gold in pairs]
 
 
-def _stripped(text: str, gold: str) -> Pair:
-    return prediction(text.strip(), "swallow"), gold
+def _read(way: str, text: str, gold: str) -> Pair:
+    """Returns the prediction in an output that is read in this way, and the gold answer to compare."""
+    if way in ("without_thoughts", "all"):
+        text = without_thoughts(text)
+    pred = prediction(text.strip(), "swallow")
+    if way in ("unquoted", "all"):
+        pred = _unquoted(pred, gold)
+    return (pred.lower(), gold.lower()) if way in ("lower_cased", "all") else (pred, gold)
 
 
-def _without_thoughts(text: str, gold: str) -> Pair:
-    return _stripped(without_thoughts(text), gold)
-
-
-def _unquoted(text: str, gold: str) -> Pair:
-    return _pair_unquoted(*_stripped(text, gold))
-
-
-def _lower_cased(text: str, gold: str) -> Pair:
-    pred, _ = _stripped(text, gold)
-    return pred.lower(), gold.lower()
-
-
-def _all(text: str, gold: str) -> Pair:
-    pred, gold = _pair_unquoted(*_without_thoughts(text, gold))
-    return pred.lower(), gold.lower()
-
-
-def _pair_unquoted(pred: str, gold: str) -> Pair:
+def _unquoted(pred: str, gold: str) -> str:
     """Remove the quotation marks around a prediction, unless the answer is expected in some."""
     quoted = len(pred) > 1 and pred[0] + pred[-1] in _QUOTES
-    return (
-        (pred[1:-1].strip(), gold)
-        if quoted and gold[:1] + gold[-1:] not in _QUOTES
-        else (pred, gold)
-    )
-
-
-_READ: dict[str, Callable[[str, str], Pair]] = {
-    "stripped": _stripped,
-    "without_thoughts": _without_thoughts,
-    "unquoted": _unquoted,
-    "lower_cased": _lower_cased,
-    "all": _all,
-}
+    return pred[1:-1].strip() if quoted and gold[:1] + gold[-1:] not in _QUOTES else pred

@@ -1,4 +1,4 @@
-"""Checking arguments and results passed to a `StepEvaluator`."""
+"""What can go wrong in an evaluation: invalid arguments, steps that fail, errors in the background."""
 
 from __future__ import annotations
 

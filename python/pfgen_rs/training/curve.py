@@ -1,4 +1,4 @@
-"""The learning curve: one row per evaluated step, in memory and as Parquet."""
+"""The learning curve, and the record of a run: its curve, answers and logged metrics."""
 
 from __future__ import annotations
 

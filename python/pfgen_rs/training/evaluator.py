@@ -20,21 +20,7 @@ from pfgen_rs.generate.prompts import Mode
 from pfgen_rs.io.cleaning import THINK, Think, cleaned, default_stop, unicode_text, without_thoughts
 from pfgen_rs.io.closing import Closing
 from pfgen_rs.questions.examples import Example
-from pfgen_rs.training.checks import (
-    Background,
-    CollectiveError,
-    OnError,
-    Skipped,
-    check_budget,
-    check_on_error,
-    check_texts,
-    check_who_answers,
-    checked_texts,
-    count,
-    functions,
-    reason_of,
-    whole,
-)
+from pfgen_rs.training import checks
 from pfgen_rs.training.curve import Axis, Record, plot_curve
 from pfgen_rs.training.engine_answers import EngineAnswers
 from pfgen_rs.training.loggers import Logger
@@ -136,12 +122,12 @@ class StepEvaluator(Closing):
         question_metrics: bool = False,
         is_main: bool = True,
         behind: int = 4,
-        on_error: OnError = "raise",
+        on_error: checks.OnError = "raise",
     ) -> None:
-        self.every, behind = count(every, "every"), count(behind, "behind")
-        check_on_error(on_error)
-        check_budget(budget)
-        check_who_answers(generate, engine, parameters, budget)
+        self.every, behind = checks.count(every, "every"), checks.count(behind, "behind")
+        checks.check_on_error(on_error)
+        checks.check_budget(budget)
+        checks.check_who_answers(generate, engine, parameters, budget)
         stop = _evaluated_stop(stop, parameters, mode)
         if think not in THINK:
             raise SettingsError(f"`think` must be one of {', '.join(THINK)}, not {think!r}")
@@ -180,15 +166,15 @@ class StepEvaluator(Closing):
             self.sample,
             partial(cleaned, mode=mode, stop=stop, think=think),
             Path(folder) if folder and is_main else None,
-            functions(loggers, "loggers"),
+            checks.functions(loggers, "loggers"),
             metric_prefix,
             question_metrics=question_metrics,
             tasks=self._beside,
             clean_output=partial(_evaluated_output, think=think),
         )
-        self._background = Background(behind)
+        self._background = checks.Background(behind)
         self._warns = on_error == "warn"
-        self._skipped = Skipped()
+        self._skipped = checks.Skipped()
         self._seen: int | None = None  # the step of the last call
         self._done: set[int] = set()  # steps evaluated or failed since, the same on all ranks
         self._asking: int | None = None  # the step that the engine is asked about
@@ -201,7 +187,7 @@ class StepEvaluator(Closing):
         Evaluates the step if it is divisible by `every` and has not been evaluated yet; returns whether it
         was evaluated or, with an engine, whether its evaluation began.
         """
-        step = whole(step, "a step")
+        step = checks.whole(step, "a step")
         if step % self.every:
             self._notice(step)
             return False
@@ -213,7 +199,7 @@ class StepEvaluator(Closing):
         A step at which the engine is still busy is skipped, and so reported here. On several ranks, ask on
         the main process and tell the others.
         """
-        step = whole(step, "a step")
+        step = checks.whole(step, "a step")
         again = self._seen is None or step < self._seen
         if step % self.every or (step in self._done and not again):
             return False
@@ -221,8 +207,8 @@ class StepEvaluator(Closing):
 
     def evaluate(self, step: int, tokens: int | None = None) -> bool:
         """Evaluate this step regardless of `every`, unless already done; returns whether it was evaluated."""
-        step = whole(step, "a step")
-        tokens = None if tokens is None else whole(tokens, "the number of tokens")
+        step = checks.whole(step, "a step")
+        tokens = None if tokens is None else checks.whole(tokens, "the number of tokens")
         self._notice(step)
         if step in self._done:
             return False
@@ -231,7 +217,7 @@ class StepEvaluator(Closing):
         try:
             texts, seconds = self._generated()
         except Exception as error:
-            if not self._warns or isinstance(error, CollectiveError):
+            if not self._warns or isinstance(error, checks.CollectiveError):
                 raise
             self._done.add(step)  # other ranks may have succeeded
             self._skipped.add(step, error)
@@ -248,7 +234,7 @@ class StepEvaluator(Closing):
     def rewind(self, step: int) -> None:
         """Continue from this step, dropping later steps."""
         self._ready()
-        self._seen = whole(step, "a step")
+        self._seen = checks.whole(step, "a step")
         self._drop_from(self._seen + 1)
 
     @property
@@ -324,7 +310,7 @@ class StepEvaluator(Closing):
         except OutputError as error:
             if not self._warns:
                 raise
-            _LOG.warning("the curve of the checkpoint: %s", reason_of(error))
+            _LOG.warning("the curve of the checkpoint: %s", checks.reason_of(error))
 
     def _leave(self, error: BaseException | None) -> None:
         """Close the evaluator; an exception already being raised takes precedence."""
@@ -345,7 +331,7 @@ class StepEvaluator(Closing):
         else:
             texts = self._generate(self._tasks, budget=self._budget)
         seconds = time.perf_counter() - begun
-        return check_texts(texts, self._tasks, partial=self._budget is not None), seconds
+        return checks.check_texts(texts, self._tasks, partial=self._budget is not None), seconds
 
     def _begin_asking(self, engine: EngineAnswers, step: int, tokens: int | None) -> bool:
         if not self.is_main or self._is_busy(step):
@@ -439,7 +425,7 @@ def _evaluated_stop(
             raise SettingsError(
                 "`stop` cannot be combined with `parameters`, which have stop strings"
             )
-        return checked_texts(stop, "stop")
+        return checks.checked_texts(stop, "stop")
     return default_stop(mode) if parameters is None else parameters.stop
 
 
@@ -453,5 +439,5 @@ def _attempt_evaluator_change(what: str, work: Callable[[], object]) -> None:
     try:
         work()
     except Exception as error:
-        _LOG.warning("%s: %s", what, reason_of(error))
+        _LOG.warning("%s: %s", what, checks.reason_of(error))
         _LOG.debug("%s", what, exc_info=error)

@@ -1,4 +1,4 @@
-"""Scoring the answers of one step, for a row of the curve."""
+"""Scores of the answers and outputs of one step, for a row of the curve."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from numbers import Real
 from typing import Any
 
@@ -32,6 +32,13 @@ from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.training.checks import function
 
 _COLUMNS = ("question", "questions")  # columns of a data set that name the question
+
+
+def _check_reward(clean: Callable[[str], str] | None, unknown: float | None) -> None:
+    if not isinstance(unknown, Real | None):
+        raise SettingsError(f"`unknown` must be a number, not {unknown!r:.60}")
+    if clean is not None:
+        function(clean, "clean")
 
 
 class Reward:
@@ -67,10 +74,7 @@ class Reward:
         self.benchmark = (
             benchmark if isinstance(benchmark, Benchmark) else load_benchmark(benchmark)
         )
-        if not isinstance(unknown, Real | None):
-            raise SettingsError(f"`unknown` must be a number, not {unknown!r:.60}")
-        if clean is not None:
-            function(clean, "clean")
+        _check_reward(clean, unknown)
         self.metric, self.clean, self.unknown, self.threads = metric, clean, unknown, threads
         self.__name__ = "pfgen" if metric == "average" else f"pfgen_{metric}"
         self._score = self.benchmark.scorer(metric, threads=threads)
@@ -94,13 +98,12 @@ class Reward:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the constructor arguments, and of the benchmark where it is."""
-        return _reward_again, (
-            Placed(self.benchmark),
-            self.metric,
-            self.clean,
-            self.unknown,
-            self.threads,
-        )
+        settings: dict[str, Any] = {
+            "clean": self.clean,
+            "unknown": self.unknown,
+            "threads": self.threads,
+        }
+        return partial(Reward, **settings), (Placed(self.benchmark), self.metric)
 
     def __repr__(self) -> str:
         """Show the benchmark and the metric."""
@@ -169,19 +172,6 @@ def _default_reward() -> Reward:
             if _default is None:
                 _default = Reward()
     return _default
-
-
-def _reward_again(
-    benchmark: Benchmark,
-    metric: Metric,
-    clean: Callable[[str], str] | None,
-    unknown: float | None,
-    threads: int | None,
-) -> Reward:
-    return Reward(benchmark, metric, clean=clean, unknown=unknown, threads=threads)
-
-
-# Finding the question in a prompt and the text in a completion, for strings and chats.
 
 
 _PROMPTS = 4096  # cached, since every prompt comes with several completions
@@ -275,9 +265,6 @@ def unknown_question(prompt: Any) -> UnknownQuestionError:
     )
 
 
-# Values of samples of llm-jp-eval as reward functions for reinforcement learning with TRL's trainers.
-
-
 _INPUT, _RESPONSE = "### 入力:\n", "\n\n### 応答:"
 _SHOWN = 200  # characters of a prompt
 
@@ -320,10 +307,7 @@ class TaskReward:
         self.data = _rewarded_data(task, data, split)
         self.metric, self.variant = self._metric(metric), variant
         check_variant(variant)
-        if not isinstance(unknown, Real | None):
-            raise SettingsError(f"`unknown` must be a number, not {unknown!r:.60}")
-        if clean is not None:
-            function(clean, "clean")
+        _check_reward(clean, unknown)
         self.clean, self.unknown = clean, unknown
         self.__name__ = f"llm_jp_eval_{task}"
         samples = () if self.data is None else self.data.samples
@@ -357,8 +341,13 @@ class TaskReward:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what the rewards depend on."""
-        settings = (self.metric, self.variant, self.clean, self.unknown)
-        return _task_reward_again, (self.task, self.data, *settings)
+        settings: dict[str, Any] = {
+            "metric": self.metric,
+            "variant": self.variant,
+            "clean": self.clean,
+        }
+        again = partial(TaskReward, split=None, unknown=self.unknown, **settings)
+        return again, (self.task, self.data)
 
     def __repr__(self) -> str:
         """Show the task, the split and the metric."""
@@ -441,15 +430,3 @@ def _checked_reward_column(name: str, values: Any, prompts: Sequence[Any]) -> Se
 
 def _end_of_prompt(text: str) -> str:
     return visible(text if len(text) <= _SHOWN else "…" + text[-_SHOWN:])
-
-
-def _task_reward_again(
-    task: str,
-    data: TaskData | None,
-    metric: str,
-    variant: str,
-    clean: Callable[[str], str] | None,
-    unknown: float | None,
-) -> TaskReward:
-    settings: dict[str, Any] = {"metric": metric, "variant": variant, "clean": clean}
-    return TaskReward(task, data, split=None, unknown=unknown, **settings)

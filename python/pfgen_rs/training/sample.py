@@ -1,4 +1,4 @@
-"""The fixed sample of questions: the same tasks at every step."""
+"""Fixed samples that are evaluated at every step: questions of a benchmark, samples of llm-jp-eval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evaluating every new checkpoint in a folder with a program that generates its answers."""
+"""Evaluating every new, complete checkpoint in a folder with a program that generates its answers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Converting raw files: samples of each data set, shuffling, splitting, and writing the published files."""
+"""Raw files: published ones, finding, installing and reading them, and converting them."""

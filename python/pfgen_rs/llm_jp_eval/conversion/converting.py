@@ -1,4 +1,4 @@
-"""`convert`: raw files to evaluation and tuning files."""
+"""`convert`: raw files to evaluation and tuning files, byte for byte as the reference writes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval.catalog import SPLITS, TaskInfo, chosen_tasks
-from pfgen_rs.llm_jp_eval.conversion.datasets import CONVERTERS, Pair, Splits, wikipedia_splits
+from pfgen_rs.llm_jp_eval.conversion import datasets
 from pfgen_rs.llm_jp_eval.conversion.finding import find_raw
 from pfgen_rs.llm_jp_eval.conversion.installing import MissingFiles, missing_files, staged_folder
 from pfgen_rs.llm_jp_eval.conversion.published import RawFiles, Status
@@ -145,21 +145,21 @@ def _check_missing(
 
 def _converted_tasks(
     chosen: Sequence[TaskInfo], absent: set[str], raw: RawFiles, progress: ConvertProgress | None
-) -> Iterator[tuple[TaskInfo, Splits]]:
-    corpus: dict[str, Splits] = {}
+) -> Iterator[tuple[TaskInfo, datasets.Splits]]:
+    corpus: dict[str, datasets.Splits] = {}
     for info in chosen:
         if info.name in absent:
             continue
         if progress is not None:
             progress(info.name)
-        if info.name in CONVERTERS:
-            yield info, CONVERTERS[info.name](raw)
+        if info.name in datasets.CONVERTERS:
+            yield info, datasets.task_splits(info.name, raw)
         else:
-            corpus = corpus or wikipedia_splits(raw)
+            corpus = corpus or datasets.wikipedia_splits(raw)
             yield info, corpus[info.name]
 
 
-def _check_splits(source: Path, info: TaskInfo, splits: Splits) -> None:
+def _check_splits(source: Path, info: TaskInfo, splits: datasets.Splits) -> None:
     for split in SPLITS:
         if not splits[split]:
             problem = f"{info.name}: no samples for {split}: too few samples in its raw files"
@@ -167,7 +167,7 @@ def _check_splits(source: Path, info: TaskInfo, splits: Splits) -> None:
 
 
 def _files_to_write(
-    info: TaskInfo, splits: Splits, tuning: bool, stand_ins: Sequence[str]
+    info: TaskInfo, splits: datasets.Splits, tuning: bool, stand_ins: Sequence[str]
 ) -> Iterator[tuple[ConvertedFile, Iterator[bytes]]]:
     """Yield files, without digests and sizes, and contents in blocks."""
     for path, split, count, content in _task_files(info, splits, tuning):
@@ -195,7 +195,7 @@ def _contributes(name: str, split: str) -> bool:
 
 
 def _task_files(
-    info: TaskInfo, splits: Splits, tuning: bool
+    info: TaskInfo, splits: datasets.Splits, tuning: bool
 ) -> Iterator[tuple[str, str, int, Iterator[bytes]]]:
     """Yield path, split, number of samples and content, in blocks, of each file."""
     for split in SPLITS:
@@ -242,7 +242,7 @@ _TUNING_SAMPLE = b"""    {
     }"""
 
 
-def encoded(samples: Iterable[Pair]) -> list[Encoded]:
+def encoded(samples: Iterable[datasets.Pair]) -> list[Encoded]:
     """Returns the texts of samples as they stand between the quotes of JSON."""
     return [(_inside_quotes(given), _inside_quotes(output)) for given, output in samples]
 

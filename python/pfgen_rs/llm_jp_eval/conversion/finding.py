@@ -1,4 +1,4 @@
-"""Finds raw files by name and by digest."""
+"""Finds raw files by name and by digest, in folders and in archives."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from pfgen_rs.install.archive import matching_members
 from pfgen_rs.io.compression import SUFFIXES, UNPACKED_LIMIT, UnpackingError, read_whole
 from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.llm_jp_eval.conversion import published as naming
+from pfgen_rs.llm_jp_eval.conversion.datasets import has_documented_count
 from pfgen_rs.llm_jp_eval.conversion.published import (
     DOCUMENTED,
     RawFile,
@@ -29,7 +30,7 @@ from pfgen_rs.llm_jp_eval.conversion.published import (
     published,
     sources,
 )
-from pfgen_rs.llm_jp_eval.conversion.reading import has_documented_count, raw_text
+from pfgen_rs.llm_jp_eval.conversion.reading import raw_text
 
 MANIFEST = "manifest.json"
 """A file at the top of a folder that says which of its files stand in for which raw files."""

@@ -1,4 +1,4 @@
-"""Installs raw files in the cache folder, by the reference's names."""
+"""Installs raw files in the cache folder, and says what is missing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the raw files are published, under which licences, and their digests."""
+"""The published raw files: sources, licences, digests, and which of them a path stands for."""
 
 from __future__ import annotations
 

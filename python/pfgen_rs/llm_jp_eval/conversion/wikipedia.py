@@ -1,4 +1,4 @@
-"""Samples of the five tasks from the documents of a split."""
+"""Samples of the five tasks of the Wikipedia Annotated Corpus, from its documents."""
 
 from __future__ import annotations
 
@@ -8,24 +8,7 @@ from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
 
-from pfgen_rs.llm_jp_eval.conversion.entities import (
-    FUNCTION_WORDS,
-    Targets,
-    coreferences,
-    main_sentences,
-    mention_text,
-    text_with_parentheses,
-    text_without_parentheses,
-    trimmed_text,
-)
-from pfgen_rs.llm_jp_eval.conversion.knp import (
-    NO_PARENT,
-    BasePhrase,
-    Document,
-    Morpheme,
-    Sentence,
-    read_document,
-)
+from pfgen_rs.llm_jp_eval.conversion import entities, knp
 
 # wiki_ner: named entities and their kinds.
 
@@ -46,7 +29,7 @@ _START = re.compile(r"<NE:([^:>]+):")
 _END = re.compile(r"(?<!\\)>")
 
 
-def named_entities(document: Document) -> str:
+def named_entities(document: knp.Document) -> str:
     """Returns all named entities, `name（kind）`, on one line."""
     return " ".join(
         [item for sentence in document.sentences for item in _entities_of_sentence(sentence)]
@@ -72,7 +55,7 @@ def _name_end(features: str, start: int) -> int:
     return end.start() if end is not None else features.rfind(">", start)
 
 
-def _entities_of_sentence(sentence: Sentence) -> Iterator[str]:
+def _entities_of_sentence(sentence: knp.Sentence) -> Iterator[str]:
     for base_phrase in sentence.base_phrases:
         found = named_entity(base_phrase.features)
         if found is None or found[0] not in KINDS:
@@ -82,7 +65,7 @@ def _entities_of_sentence(sentence: Sentence) -> Iterator[str]:
             yield f"{name}（{KINDS[category]}）"
 
 
-def _is_run(name: str, base_phrases: Sequence[BasePhrase]) -> bool:
+def _is_run(name: str, base_phrases: Sequence[knp.BasePhrase]) -> bool:
     """Whether some successive morphemes make up the name."""
     surfaces = [each.surface for unit in base_phrases for each in unit.morphemes]
     text = "".join(surfaces)
@@ -95,15 +78,15 @@ def _is_run(name: str, base_phrases: Sequence[BasePhrase]) -> bool:
 # wiki_dependency: which phrase depends on which.
 
 
-def dependencies(document: Document) -> str:
+def dependencies(document: knp.Document) -> str:
     """Returns a line `phrase -> parent` for each phrase with a parent, outside parentheses."""
     lines = []
-    for sentence in main_sentences(document):
+    for sentence in knp.main_sentences(document):
         texts = [phrase.text for phrase in sentence.phrases]
         lines += [
             f"{text} -> {texts[phrase.parent]}"
             for phrase, text in zip(sentence.phrases, texts, strict=True)
-            if phrase.parent != NO_PARENT
+            if phrase.parent != knp.NO_PARENT
         ]
     return "\n".join(lines)
 
@@ -120,14 +103,14 @@ _NAMES = (
 _LETTERS = str.maketrans(dict(zip("ABCDEFGHIJKLMNOPQRSTUVWXYZ", _NAMES.split(), strict=True)))
 
 
-def readings(document: Document) -> str:
+def readings(document: knp.Document) -> str:
     """Returns the readings of all morphemes that are not in parentheses."""
     return "".join(
-        [_reading(each) for sentence in main_sentences(document) for each in sentence.morphemes]
+        [_reading(each) for sentence in knp.main_sentences(document) for each in sentence.morphemes]
     )
 
 
-def _reading(morpheme: Morpheme) -> str:
+def _reading(morpheme: knp.Morpheme) -> str:
     """Returns the first of the readings: nothing for `/` itself, as published."""
     if morpheme.reading in _SPACES and morpheme.surface not in _SPACES:
         return ""
@@ -148,9 +131,9 @@ _WIDE = str.maketrans("0123456789", "０１２３４５６７８９")
 _KATAKANA = {code: code + 0x60 for code in range(0x3041, 0x3097)}
 
 
-def predicates(document: Document) -> str:
+def predicates(document: knp.Document) -> str:
     """Returns a line `predicate case：argument …` for each predicate with arguments."""
-    targets = Targets(document.sentences)
+    targets = entities.Targets(document.sentences)
     lines = [
         _predicate_line(base_phrase, targets)
         for sentence in document.sentences
@@ -160,27 +143,33 @@ def predicates(document: Document) -> str:
     return "\n".join(filter(None, lines))
 
 
-def _predicate_line(base_phrase: BasePhrase, targets: Targets) -> str:
+def _predicate_line(base_phrase: knp.BasePhrase, targets: entities.Targets) -> str:
     """Returns the line of a base phrase; nothing if it has no arguments to list."""
     arguments = "".join(_argument_texts(base_phrase, targets))
     return _predicate_text(base_phrase) + arguments if arguments else ""
 
 
-def _predicate_text(base_phrase: BasePhrase) -> str:
-    return trimmed_text(base_phrase.phrase.morphemes, FUNCTION_WORDS, _BEHIND_PREDICATES)
+def _predicate_text(base_phrase: knp.BasePhrase) -> str:
+    return entities.trimmed_text(
+        base_phrase.phrase.morphemes, entities.FUNCTION_WORDS, _BEHIND_PREDICATES
+    )
 
 
-def _argument_texts(base_phrase: BasePhrase, targets: Targets) -> Iterator[str]:
+def _argument_texts(base_phrase: knp.BasePhrase, targets: entities.Targets) -> Iterator[str]:
     arguments = _arguments(base_phrase, targets)
     for case in sorted(arguments, key=CASES.index):
         for argument, optional in arguments[case].items():
             if not optional and argument.phrase is not base_phrase.phrase:
-                yield f" {_SHOWN_AS.get(case, case)}：{mention_text(argument)}"
+                yield f" {_SHOWN_AS.get(case, case)}：{entities.mention_text(argument)}"
 
 
-def _arguments(base_phrase: BasePhrase, targets: Targets) -> dict[str, dict[BasePhrase, bool]]:
+Arguments = dict[knp.BasePhrase, bool]
+"""Base phrases in the order of their tags, and whether each is optional."""
+
+
+def _arguments(base_phrase: knp.BasePhrase, targets: entities.Targets) -> dict[str, Arguments]:
     """Returns the arguments of each case in the order of their tags, and whether each is optional."""
-    found: dict[str, dict[BasePhrase, bool]] = {}
+    found: dict[str, Arguments] = {}
     for tag in base_phrase.rels:
         case = _case(tag.type)
         if case not in CASES:
@@ -199,14 +188,14 @@ def _case(name: str) -> str:
     return name.translate(_WIDE).translate(_KATAKANA)
 
 
-_Text = Callable[[Document], str]
+_Text = Callable[[knp.Document], str]
 
 _TASKS: dict[str, tuple[_Text, _Text]] = {
-    "wiki_reading": (text_without_parentheses, readings),
-    "wiki_ner": (text_with_parentheses, named_entities),
-    "wiki_dependency": (text_without_parentheses, dependencies),
-    "wiki_pas": (text_with_parentheses, predicates),
-    "wiki_coreference": (text_without_parentheses, coreferences),
+    "wiki_reading": (knp.text_without_parentheses, readings),
+    "wiki_ner": (knp.text_with_parentheses, named_entities),
+    "wiki_dependency": (knp.text_without_parentheses, dependencies),
+    "wiki_pas": (knp.text_with_parentheses, predicates),
+    "wiki_coreference": (knp.text_without_parentheses, entities.coreferences),
 }
 
 WIKI_TASKS = tuple(_TASKS)
@@ -222,12 +211,12 @@ def samples(documents: Iterable[tuple[str, bytes]]) -> dict[str, list[tuple[str,
     """
     found: dict[str, list[tuple[str, str]]] = {task: [] for task in WIKI_TASKS}
     for name, content in sorted(documents, key=lambda document: (Path(document[0]).name, document)):
-        for task, sample in document_samples(read_document(name, content)).items():
+        for task, sample in document_samples(knp.read_document(name, content)).items():
             found[task].append(sample)
     return found
 
 
-def document_samples(document: Document) -> dict[str, tuple[str, str]]:
+def document_samples(document: knp.Document) -> dict[str, tuple[str, str]]:
     """Returns input and output of each task for which the document's output is not blank."""
     found = {}
     for task, (shown, expected) in _TASKS.items():

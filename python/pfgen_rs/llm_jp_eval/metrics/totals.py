@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval.metrics.columns import check_texts
 from pfgen_rs.llm_jp_eval.metrics.samples import CORRELATIONS, normalized_gold
+from pfgen_rs.stats.jackknife import pearson_values, spearman_values
 
 Floats = NDArray[np.float64]
 
@@ -71,6 +72,18 @@ def correlation(name: str, predictions: Sequence[str], golds: Sequence[str]) -> 
     if name == "spearman":
         found, expected = _ranks_with_ties(found), _ranks_with_ties(expected)
     return _pearson_or_zero(found, expected)
+
+
+def correlation_values(name: str, predictions: Iterable[str], golds: Sequence[float]) -> Floats:
+    """Returns the jackknife's pseudo-values (`stats.jackknife`), whose mean is the correlation.
+
+    NaN where a number is too large or none, or there is a single sample.
+    """
+    found = np.array([parse_float(text) for text in predictions], dtype=np.float64)
+    expected = np.array(golds, dtype=np.float64)
+    if len(expected) < 2 or not np.isfinite([found, expected]).all():
+        return np.full(len(expected), np.nan)
+    return (pearson_values if name == "pearson" else spearman_values)(found, expected)
 
 
 def parse_float(text: str) -> float:

@@ -1,4 +1,4 @@
-"""The columns of a report: averages, categories, correlations and tasks, each a weighted sum of scores."""
+"""The columns of a report, each a weighted sum of scores, and their values with intervals."""
 
 from __future__ import annotations
 
@@ -12,14 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.llm_jp_eval.catalog import (
-    AVERAGED,
-    AVERAGES,
-    CATEGORIES,
-    same_score,
-    split_score,
-    tasks,
-)
+from pfgen_rs.llm_jp_eval import catalog
 from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
 from pfgen_rs.stats.jackknife import correlation_interval
@@ -27,7 +20,7 @@ from pfgen_rs.stats.shares import wilson
 from pfgen_rs.stats.strata import weighted_mean
 
 Kind = Literal["average", "category", "task"]
-_IN_PAPER = AVERAGES["AVR"]
+_IN_PAPER = catalog.AVERAGES["AVR"]
 _STS = "STS"
 _SHORT = {"pearson": "r", "spearman": "ρ"}
 _ALSO = {"mmluen_exact_match": "mmlu_en_exact_match"}  # the same score, as other versions name it
@@ -109,10 +102,12 @@ class Column:
 
 def average_column(name: str, known: Container[str] = ()) -> Column:
     """Returns the column of an average. `known`: the scores of the runs. Raises `SettingsError`."""
-    if name not in AVERAGES:
-        raise SettingsError(f"unknown average {name!r}: expected one of {', '.join(AVERAGES)}")
-    size = len(AVERAGES[name])
-    parts = [part for each in AVERAGES[name] for part in _category_parts(each, size, known)]
+    if name not in catalog.AVERAGES:
+        raise SettingsError(
+            f"unknown average {name!r}: expected one of {', '.join(catalog.AVERAGES)}"
+        )
+    size = len(catalog.AVERAGES[name])
+    parts = [part for each in catalog.AVERAGES[name] for part in _category_parts(each, size, known)]
     return Column(name, "average", tuple(parts), size)
 
 
@@ -122,10 +117,12 @@ def category_columns(known: Container[str] = (), stated: Iterable[str] = ()) -> 
     `known`: the scores of the runs, with which the other categories of version 1.3.0 are there. `stated`:
     names of categories in result files, of which those that are not known here have no parts.
     """
-    made = {name: Column(name, "category", _category_parts(name, 1, known)) for name in AVERAGED}
+    made = {
+        name: Column(name, "category", _category_parts(name, 1, known)) for name in catalog.AVERAGED
+    }
     found = [each for name, each in made.items() if name in _IN_PAPER or each.has_value(known)]
     sts = _correlation_columns(_STS, "jsts", "category")
-    taken = {*made, *AVERAGES, *tasks(), *(column.name for column in sts)}
+    taken = {*made, *catalog.AVERAGES, *catalog.tasks(), *(column.name for column in sts)}
     others = [name for name in dict.fromkeys(stated) if name not in taken]
     return [*found, *(Column(name, "category", ()) for name in others), *sts]
 
@@ -141,17 +138,17 @@ def task_columns(
     """
     names = [
         name
-        for category in CATEGORIES
+        for category in catalog.CATEGORIES
         for name in _tasks_of_category(category)
         if chosen is None or name in chosen
     ]
     found: list[Column] = []
     for name in names:
-        metric = tasks()[name].metrics[0]
+        metric = catalog.tasks()[name].metrics[0]
         if metric in CORRELATIONS:
             found += _correlation_columns(name, name, "task")
         else:
-            home = tasks()[name].category
+            home = catalog.tasks()[name].category
             found.append(Column(name, "task", (Part(name, metric, home, 1.0),)))
     return [*found, *_other_columns(known, chosen or (), taken)]
 
@@ -160,35 +157,37 @@ def _other_columns(
     known: Iterable[str], names: Iterable[str], taken: Container[str]
 ) -> list[Column]:
     """Returns the columns of scores that are none of the catalog's; `names`: of tasks."""
-    homes = {score: name for name, scores in AVERAGED.items() for score in scores}
+    homes = {score: name for name, scores in catalog.AVERAGED.items() for score in scores}
     homes |= {own: homes[score] for score, own in _ALSO.items()}
-    ours = {f"{each.name}_{metric}" for each in tasks().values() for metric in each.metrics}
+    ours = {f"{each.name}_{metric}" for each in catalog.tasks().values() for metric in each.metrics}
     order = list(homes)
     others = sorted(
         set(known) - ours, key=lambda s: (order.index(s) if s in homes else len(order), s)
     )
-    own = [*tasks(), *names, *(split_score(score, ())[0] for score in order)]
-    split = {score: split_score(score, own) for score in others}
+    own = [*catalog.tasks(), *names, *(catalog.split_score(score, ())[0] for score in order)]
+    split = {score: catalog.split_score(score, own) for score in others}
     times = Counter(task for task, _ in split.values())
     found = []
     for score, (task, metric) in split.items():
-        alone = times[task] == 1 and task not in tasks() and task not in taken
+        alone = times[task] == 1 and task not in catalog.tasks() and task not in taken
         name = task if alone else f"{task} ({metric})"
         found.append(Column(name, "task", (Part(task, metric, homes.get(score, ""), 1.0),)))
     return found
 
 
 def _tasks_of_category(category: str) -> list[str]:
-    if category in AVERAGED:
+    if category in catalog.AVERAGED:
         return [part.task for part in _category_parts(category, 1)]
-    return [each.name for each in tasks().values() if each.category == category]
+    return [each.name for each in catalog.tasks().values() if each.category == category]
 
 
 def _category_parts(category: str, categories: int, known: Container[str] = ()) -> tuple[Part, ...]:
-    scores = [*AVERAGED[category]]
+    scores = [*catalog.AVERAGED[category]]
     weight = 1 / (categories * len(scores))
     scores += [_ALSO[each] for each in scores if _ALSO.get(each) in known]
-    return tuple(Part(*split_score(score, tasks()), category, weight) for score in scores)
+    return tuple(
+        Part(*catalog.split_score(score, catalog.tasks()), category, weight) for score in scores
+    )
 
 
 def _correlation_columns(label: str, task: str, kind: Kind) -> list[Column]:
@@ -271,7 +270,7 @@ def estimated(values: RunValues, column: Column, level: float) -> ColumnEstimate
     if stated == 0 and not parts and column.parts:
         stated = None  # a category that was not run
     sampled = all(part.score in values.sampled for part in parts)
-    if stated is not None and (value is None or not same_score(value, stated)):
+    if stated is not None and (value is None or not catalog.same_score(value, stated)):
         value, missing, sampled = stated, (), False
         lacking = tuple(each for each in lacking if run.stated.get(each) == 0)
     se, low, high = None, None, None
@@ -284,7 +283,7 @@ def estimated(values: RunValues, column: Column, level: float) -> ColumnEstimate
 
 def _is_in_files(column: Column) -> bool:
     """Whether result files state the column: their average, and the categories that enter it."""
-    return column.name in ("AVG", *AVERAGED) or not column.parts
+    return column.name in ("AVG", *catalog.AVERAGED) or not column.parts
 
 
 def _column_value(run: ReportRun, column: Column, parts: Sequence[Part]) -> float:

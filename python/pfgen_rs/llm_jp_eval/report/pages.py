@@ -1,4 +1,4 @@
-"""Writes the page of a report: a single file, or a folder with the page and its data."""
+"""A report as Markdown and as a web page: a single file, or a folder with the page and its data."""
 
 from __future__ import annotations
 

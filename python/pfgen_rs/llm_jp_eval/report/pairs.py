@@ -1,4 +1,4 @@
-"""Paired comparison of runs over the same samples, column by column."""
+"""Paired comparisons of runs, column by column, and remarks on what they show."""
 
 from __future__ import annotations
 
@@ -133,9 +133,24 @@ def _compared_column(
             else _interval_within(mean, farthest, level)
         )
         signs = int(np.count_nonzero(_rounded(apart[0]))) if test == "sign_flip" else 0
-        smallest = resolution(signs, permutations) if signs > _FEW else 0.0
-        names = values[i].run.name, values[j].run.name, column.name
-        found.append(_column_pair(names, mean, bounds, test, tested, smallest, level, number))
+        found.append(
+            ColumnPair(
+                a=values[i].run.name,
+                b=values[j].run.name,
+                column=column.name,
+                difference=mean.value,
+                se=mean.se,
+                low=bounds[0],
+                high=bounds[1],
+                test=test,
+                p=tested,
+                p_holm=1.0,
+                smallest_p=resolution(signs, permutations) if signs > _FEW else 0.0,
+                family=0,
+                minimum_detectable=mean.detectable(level) if mean.se else None,
+                samples=number,
+            )
+        )
     return found
 
 
@@ -170,32 +185,6 @@ def _interval_within(found: WeightedMean, farthest: float, level: float) -> Boun
     if low is None or high is None:
         return None, None
     return max(low, -farthest), min(high, farthest)
-
-
-def _column_pair(
-    names: tuple[str, str, str],
-    found: WeightedMean,
-    bounds: Bounds,
-    test: Test,
-    p: float,
-    smallest_p: float,
-    level: float,
-    samples: int,
-) -> ColumnPair:
-    return ColumnPair(
-        *names,
-        difference=found.value,
-        se=found.se,
-        low=bounds[0],
-        high=bounds[1],
-        test=test,
-        p=p,
-        p_holm=1.0,
-        smallest_p=smallest_p,
-        family=0,
-        minimum_detectable=found.detectable(level) if found.se else None,
-        samples=samples,
-    )
 
 
 # Remarks on a report: what is missing, and what this number of samples cannot tell apart.

@@ -1,4 +1,4 @@
-"""Figures by name."""
+"""Figures of runs (requires the extra `plots`): a radar chart, bars, and a heat map of tasks."""
 
 from __future__ import annotations
 

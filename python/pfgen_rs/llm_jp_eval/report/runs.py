@@ -1,8 +1,7 @@
-"""Runs for a report: the samples of each with their values, and what runs must share to be compared."""
+"""Runs for a report: reading them, their samples, and what they must share to be compared."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,9 +16,10 @@ from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.counted import counted
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.llm_jp_eval.catalog import tasks as catalog
-from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS, correlation, mean, parse_float
+from pfgen_rs.llm_jp_eval.data import read_json
+from pfgen_rs.llm_jp_eval.metrics.samples import CORRELATIONS
+from pfgen_rs.llm_jp_eval.metrics.totals import correlation, correlation_values, mean
 from pfgen_rs.llm_jp_eval.results import SAMPLES, SAMPLING, SCORES, read_result
-from pfgen_rs.stats.jackknife import pearson_values, spearman_values
 
 Floats = NDArray[np.float64]
 _COLUMNS = ("task", "index", "pred", "gold", "value")
@@ -100,11 +100,8 @@ class ReportRun:
         rows = self.frame.filter(pl.col("task") == task).sort("index")
         if metric not in CORRELATIONS:
             return rows["value"].to_numpy()
-        predicted = np.array([parse_float(text) for text in rows["pred"]])
-        gold = np.array([_gold_of_report(self.name, text) for text in rows["gold"]])
-        if len(gold) < 2 or not np.isfinite([predicted, gold]).all():
-            return np.full(len(gold), np.nan)
-        return (pearson_values if metric == "pearson" else spearman_values)(predicted, gold)
+        gold = [_gold_of_report(self.name, text) for text in rows["gold"]]
+        return correlation_values(metric, rows["pred"], gold)
 
     def score(self, task: str, metric: str) -> float:
         """Returns the score of a task: the given one or else the one that its samples have."""
@@ -310,23 +307,15 @@ def _run_of_folder(path: Path, name: str) -> ReportRun:
 
 
 def _scores_of_folder(path: Path) -> dict[str, Any]:
+    record, _ = read_json(path)
     try:
-        record = json.loads(path.read_bytes())
-        scores = record["variants"][record["variant"]]["scores"]
-        if not isinstance(record["signature"], str) or not all(
-            isinstance(value, float | int) for value in scores.values()
-        ):
-            raise TypeError
-    except OSError as error:
-        raise InputError(unreadable(error), path=path) from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"is not JSON: {error}", path=path) from None
+        scores = record["variants"][record["variant"]]["scores"].values()
+        if isinstance(record["signature"], str) and all(isinstance(v, float | int) for v in scores):
+            return dict(record)
     except (KeyError, TypeError, AttributeError):
-        problem = (
-            "is not a file of scores: expected 'signature', 'variant' and 'variants' with scores"
-        )
-        raise InputError(problem, path=path) from None
-    return dict(record)
+        pass
+    problem = "is not a file of scores: expected 'signature', 'variant' and 'variants' with scores"
+    raise InputError(problem, path=path)
 
 
 def _samples_of_folder(path: Path) -> pl.DataFrame:
