@@ -21,8 +21,8 @@ from pfgen_rs import InputError
 from pfgen_rs.ask.protocol import Outcome, Parameters, Task, Usage
 from pfgen_rs.ask.wire import reported_usage
 from pfgen_rs.errors import GenerationError
+from pfgen_rs.generate.accounts import UsageFile, read_usage
 from pfgen_rs.generate.runner import Run, generate
-from pfgen_rs.generate.usage_file import UsageFile, read_usage
 
 TOKENS = {
     "prompt_tokens": 10,

@@ -20,10 +20,10 @@ from pfgen_rs.ask.breaker import Breaker
 from pfgen_rs.ask.protocol import Failed
 from pfgen_rs.errors import GenerationError
 from pfgen_rs.generate import Example, Task
-from pfgen_rs.generate.blanks import why_blank
 from pfgen_rs.generate.config import RunConfig
+from pfgen_rs.generate.run_folder import UNSCORED
 from pfgen_rs.generate.runner import Run, generate
-from pfgen_rs.generate.unscored import UNSCORED
+from pfgen_rs.generate.work import why_blank
 
 EXAMPLES = [Example(f"{n}番の質問は何ですか？", f"{n}番です。") for n in range(10)]
 CHAT = RunConfig("openai-api", "m", "chat")

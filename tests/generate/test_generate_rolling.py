@@ -30,10 +30,8 @@ from pfgen_rs.ask.engines.command import CommandEngine
 from pfgen_rs.ask.protocol import Answered, Failed, Outcome, Parameters, available
 from pfgen_rs.generate import Task, read_examples, work
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.open_trial import OpenTrial
-from pfgen_rs.generate.run_folder import RunFolder
+from pfgen_rs.generate.run_folder import Failure, OpenTrial, RunFolder
 from pfgen_rs.generate.runner import Run, generate
-from pfgen_rs.generate.unscored import Failure
 
 
 class Rolling(FakeEngine):

@@ -34,11 +34,10 @@ from pfgen_rs import (
     score_file,
 )
 from pfgen_rs.errors import GenerationError
-from pfgen_rs.generate import Task, open_trial, read_examples
+from pfgen_rs.generate import Task, read_examples, run_folder
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.open_trial import OpenTrial, journal_path
+from pfgen_rs.generate.run_folder import Failure, OpenTrial, journal_path, record_failures
 from pfgen_rs.generate.runner import Run, generate, open_tasks
-from pfgen_rs.generate.unscored import Failure, record_failures
 from pfgen_rs.io.locks import lock
 
 
@@ -437,7 +436,7 @@ def test_a_claim_to_a_journal_that_just_vanished(
         first.release()  # between opening and locking
         return lock(handle)
 
-    monkeypatch.setattr(open_trial, "lock", late)
+    monkeypatch.setattr(run_folder, "lock", late)
     second = OpenTrial.claim(path, ["問"])
     assert second is not None
     second.add("問", "答")

@@ -25,7 +25,7 @@ from pfgen_rs import OutputError, SettingsError, sample_runs, score_file
 from pfgen_rs.ask.journal import Journal
 from pfgen_rs.cli import app, output, streams
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.open_trial import OpenTrial, journal_path
+from pfgen_rs.generate.run_folder import OpenTrial, journal_path
 from pfgen_rs.io import locks, system, write_atomic
 from pfgen_rs.io.source import Source
 from pfgen_rs.io.temporary import temporary_copy

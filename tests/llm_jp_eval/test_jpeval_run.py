@@ -109,8 +109,9 @@ def test_records_and_results_say_how_they_were_made(folder: Path, tmp_path: Path
     with FaultServer(default=gold) as server:
         assert run(folder, out, server.url, "-t", "jamp", "--shots", 0).exit_code == 0
     record = records(out)[0]
-    keys = "id task split index sample digest output finish_reason model usage left_out timestamp"
-    assert list(record) == keys.split()
+    about = "id task split index sample digest output finish_reason"
+    assert list(record) == f"{about} model usage left_out served seconds timestamp".split()
+    assert record["seconds"] > 0
     assert record["usage"] == {"prompt_tokens": 5, "completion_tokens": 2}
     assert record["model"]["model"] == "org/m"
     config = json.loads((out / "config.json").read_text("utf-8"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
@@ -234,7 +235,7 @@ class Session:
 
     async def _sent(self, task: Task, options: Mapping[str, Any]) -> _Verdict | Unwanted:
         path, body = self._form.request(task, options)
-        replied = True
+        replied, begun = True, time.monotonic()
         self._silence.begin()
         self._meter.count(Usage(requests=1))
         try:
@@ -248,7 +249,7 @@ class Session:
         self._heard, self._silent = True, 0
         if isinstance(reply, ErrorReply):
             return self._refusal(reply, options)
-        return self._read(task, reply)
+        return _timed(self._read(task, reply), time.monotonic() - begun)
 
     def _refusal(
         self, error: ErrorReply, options: Mapping[str, Any]
@@ -292,6 +293,12 @@ class Session:
         # aiohttp's text for a truncated body begins with 400, though no server sent that status.
         words = getattr(error, "message", "") or error
         return f"the connection failed: {in_short(words, self._place.key) or type(error).__name__}"
+
+
+def _timed(verdict: _Verdict, seconds: float) -> _Verdict:
+    if isinstance(verdict, Answered) and verdict.details is not None:
+        return verdict._replace(details=replace(verdict.details, seconds=seconds))
+    return verdict
 
 
 def _texts_of_answer(answered: Answered) -> Iterator[str]:

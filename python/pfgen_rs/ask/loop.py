@@ -340,6 +340,9 @@ class _Asking:
         }
         record["usage"] = _record_of_usage(usage)
         record["left_out"] = [] if details is None else list(details.left_out)
+        record["served"] = None if details is None else details.model
+        seconds = None if details is None else details.seconds
+        record["seconds"] = None if seconds is None else round(seconds, 3)
         record["timestamp"] = datetime.now(UTC).isoformat(timespec="milliseconds")
         self._tally.add(self._journal.add(record))
         if record.get("problem") is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from itertools import islice
 from typing import Any, NamedTuple, Protocol, Self, TypeGuard, TypeVar
 
@@ -124,7 +124,8 @@ class Details:
     as they came and may be `None`, text or not finite. `finish_reason`: as OpenAI has it, such as `stop` or
     `length`. `reasoning`: the model's thoughts, where they are sent apart from the answer. `usage`: the
     tokens of this answer alone. `left_out`: parameters that were not sent because the server refuses them.
-    `model` and `system_fingerprint`: who answered, according to the server.
+    `model` and `system_fingerprint`: who answered, according to the server. `seconds`: how long
+    the answered request took.
     """
 
     tokens: list[dict[str, Any]] | None = None
@@ -134,6 +135,7 @@ class Details:
     left_out: tuple[str, ...] = ()
     model: str | None = None
     system_fingerprint: str | None = None
+    seconds: float | None = field(default=None, compare=False)
 
 
 class Answered(NamedTuple):

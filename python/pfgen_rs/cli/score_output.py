@@ -64,7 +64,7 @@ def tell_cut(path: str | Path | None) -> None:
         return
     folder = Path(path) if Path(path).is_dir() else Path(path).parent
     if (folder / SERVED).exists():
-        from pfgen_rs.generate.served import cut_note
+        from pfgen_rs.generate.accounts import cut_note
 
         if note := cut_note(folder):
             streams.warn(f"{folder}: {note}")

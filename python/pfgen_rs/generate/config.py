@@ -13,14 +13,11 @@ from typing import Any, Self
 
 from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.generate.escapes import unescaped
 from pfgen_rs.generate.prompts import MODES, Mode
 from pfgen_rs.io.cleaning import THINK, Think, default_stop
 from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.io.system import forbidden_name
 from pfgen_rs.questions.examples import Example
-
-__all__ = ["RunConfig", "config_hash"]
 
 # SHA-256 of the published example answers, as JSON lines.
 _PUBLISHED = "022bcec776c2ce8dcebee5895a37ed3b375bd86c0a440ae768f0d782ad911d9d"
@@ -207,3 +204,22 @@ def _check_config_number(name: str, value: float) -> float:
 def _config_examples_digest(examples: Sequence[Example]) -> str:
     lines = (json.dumps(example._asdict(), ensure_ascii=False) + "\n" for example in examples)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+# Python's escapes; any other backslash is an ordinary character.
+_ESCAPE = re.compile(r"""(\\(?:[\\'"abfnrtv\n]|[0-7]|[xuUN]))|\\""")
+
+
+def unescaped(text: str) -> str:
+    r"""Returns a text with its escapes replaced: those of Python strings, such as `\n` and `\t`.
+
+    Everything else stays as it is, newlines and other backslashes included. As published, `\xNN` is one byte
+    of UTF-8, so that the result must be valid UTF-8. Raises `SettingsError` otherwise.
+    """
+    known = _ESCAPE.sub(lambda match: match[1] or r"\\", text)
+    try:
+        return known.encode().decode("unicode_escape").encode("latin-1").decode()
+    except UnicodeError:
+        raise SettingsError(
+            f"invalid escape in {text!r}: expected escapes such as \\n, and \\\\ for a backslash"
+        ) from None

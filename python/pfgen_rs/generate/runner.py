@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pfgen_rs.ask.loop import AskingProgress
 from pfgen_rs.ask.protocol import Engine, Task, Usage
-from pfgen_rs.benchmark import Benchmark, score_file
+from pfgen_rs.benchmark import Benchmark, resolve, score_file
 from pfgen_rs.errors import SettingsError
+from pfgen_rs.generate.accounts import Served, UsageFile, read_usage
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.partial import scored_partially
 from pfgen_rs.generate.prompts import Prompter
-from pfgen_rs.generate.run_folder import RunFolder
-from pfgen_rs.generate.served import Served
-from pfgen_rs.generate.unscored import Failure, read_failures
-from pfgen_rs.generate.usage_file import UsageFile, read_usage
+from pfgen_rs.generate.run_folder import Failure, RunFolder, read_failures
 from pfgen_rs.generate.work import Work
 from pfgen_rs.questions.examples import Example, read_examples
 from pfgen_rs.runs.result import Result
-
-__all__ = ["Run", "generate", "open_tasks"]
 
 Place = Benchmark | str | os.PathLike[str] | None
 
@@ -193,3 +189,28 @@ def _check_runner_counts(**numbers: int) -> None:
     for name, value in numbers.items():
         if value < 1:
             raise SettingsError(f"{name} must be at least 1, not {value}")
+
+
+def scored_partially(
+    folder: RunFolder,
+    config: RunConfig,
+    benchmark: Benchmark | str | os.PathLike[str] | None,
+    *,
+    trials: int,
+) -> Result | None:
+    """Score all answers of a run, including those of its unfinished trials.
+
+    The result is marked as partial: `planned` is the number of answers in `trials` trials, or in more if the
+    folder has more. Returns `None` if there are no answers. Raises what `Benchmark.evaluate` raises.
+    """
+    found = folder.answers()
+    records = [record for answers in found.values() for record in answers]
+    if not records:
+        return None
+    scored = resolve(benchmark, None).evaluate(records)
+    return replace(
+        scored,
+        path=str(folder.path),
+        config=json.loads(config.to_json()),
+        planned=len(folder.questions) * max(trials, *found),
+    )

@@ -8,23 +8,19 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from pfgen_rs.ask.breaker import Breaker
+from pfgen_rs.ask.engines import cure_for_thinking
 from pfgen_rs.ask.loop import AskingProgress, Tally, key_of, passed
 from pfgen_rs.ask.protocol import SEEDS, Engine, Failed, Outcome, Task, closing_outcomes, is_rolling
 from pfgen_rs.ask.waits import LOG
-from pfgen_rs.generate.blanks import why_blank
+from pfgen_rs.generate.accounts import Served, UsageFile
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.open_trial import OpenTrial
 from pfgen_rs.generate.prompts import Prompter
-from pfgen_rs.generate.run_folder import RunFolder
-from pfgen_rs.generate.served import Served
-from pfgen_rs.generate.unscored import read_failures, record_failures
-from pfgen_rs.generate.usage_file import UsageFile
+from pfgen_rs.generate.run_folder import OpenTrial, RunFolder, read_failures, record_failures
 from pfgen_rs.io.cleaning import cleaned
-
-__all__ = ["AskingProgress", "Work"]
 
 Key = tuple[int, str]  # trial and question
 
+_SHOWN = 40  # characters
 _CLAIMS = 128  # at a time; each is an open file
 
 
@@ -243,3 +239,19 @@ class Work:
 
     def _tell(self) -> None:
         self._tally.tell(self._skipped + len(self.given_up) + len(self._held))
+
+
+def why_blank(text: str, config: RunConfig) -> tuple[str, str]:
+    """Returns the reason why nothing of `text` is left after cleaning, and advice."""
+    stop = config.parameters.stop
+    if not text.strip():
+        return (
+            "the model generated no text",
+            f"try another --mode; {cure_for_thinking(config.engine)}",
+        )
+    if config.think == "strip" and cleaned(text, config.mode, stop):
+        return "the model generated nothing but thinking", cure_for_thinking(config.engine)
+    shown = text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+    ends = ", ".join(map(repr, stop)) or "none"
+    reason = f"nothing is left of {shown!r} after cleaning (stop strings: {ends})"
+    return reason, "try other stop strings (--stop) or another --mode"
