@@ -22,7 +22,7 @@ from pfgen_rs.llm_jp_eval.metrics.means import mean
 from pfgen_rs.llm_jp_eval.metrics.names import CORRELATIONS, METRICS
 from pfgen_rs.llm_jp_eval.metrics.values import metric
 from pfgen_rs.llm_jp_eval.predictions import check_variant, normalized_gold, prediction
-from pfgen_rs.stats.jackknife import pearson_values, spearman_values
+from pfgen_rs.stats.correlation import pearson_values, spearman_values
 
 __all__ = [
     "Evaluation",

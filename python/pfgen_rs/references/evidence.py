@@ -9,8 +9,7 @@ from markupsafe import Markup
 from pfgen_rs.references.mining import Mined
 from pfgen_rs.references.places import Place
 from pfgen_rs.references.review import numbered, rule_pattern
-from pfgen_rs.report.site.pages import render
-from pfgen_rs.report.site.shown import shown
+from pfgen_rs.report.site.pages import render, shown
 
 __all__ = ["evidence_page"]
 

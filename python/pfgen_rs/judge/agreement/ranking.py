@@ -28,7 +28,7 @@ from pfgen_rs.judge.agreement.resampling import (
 )
 from pfgen_rs.judge.decisions import Rule
 from pfgen_rs.stats.checks import check_resampling
-from pfgen_rs.stats.ranks import ranges
+from pfgen_rs.stats.permutation import ranges
 from pfgen_rs.stats.student import check_level
 
 __all__ = ["Ranking", "rank", "rank_ranges_of_resamples"]

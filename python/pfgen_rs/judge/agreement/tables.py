@@ -32,8 +32,7 @@ from pfgen_rs.judge.agreement.result import RaterAgreement
 from pfgen_rs.judge.agreement.sums import summed
 from pfgen_rs.judge.decisions import RULES, Rule
 from pfgen_rs.judge.letters import LETTERS
-from pfgen_rs.stats.many_tests import holm
-from pfgen_rs.stats.permutation import resolution, sign_flip_by_size
+from pfgen_rs.stats.permutation import holm, resolution, sign_flip_by_size
 
 __all__ = ["BOUNDS", "COUNT", "NUMBER", "TEXT", "AgreementTables", "frame"]
 

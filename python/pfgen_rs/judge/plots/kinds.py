@@ -32,8 +32,8 @@ from pfgen_rs.judge.plots.reliability import reliability
 from pfgen_rs.judge.plots.scores import rating_scores
 from pfgen_rs.judge.run_pairs import references_of
 from pfgen_rs.judge.verdict_folder import VerdictFolder, check_same_pairs, distinct_judge_names
+from pfgen_rs.report.plot_kinds import Drawn
 from pfgen_rs.report.plots.inputs import Score
-from pfgen_rs.report.plots.kinds import Drawn
 from pfgen_rs.runs.naming import named_results
 
 __all__ = ["KINDS", "JudgeWish", "draw"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pfgen_rs.drawing.saving import finish
+from pfgen_rs.drawing.figures import finish
 from pfgen_rs.drawing.style import COLOURS, INK, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError

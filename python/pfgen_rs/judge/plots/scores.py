@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pfgen_rs.drawing.numbers import fixed
-from pfgen_rs.drawing.saving import finish
+from pfgen_rs.drawing.figures import finish, fixed
 from pfgen_rs.drawing.style import GREY, drawing
 from pfgen_rs.drawing.words import Language
-from pfgen_rs.report.plots.frames import drawable
+from pfgen_rs.report.plots.inputs import drawable
 from pfgen_rs.report.plots.points import (
     list_height,
     list_runs,

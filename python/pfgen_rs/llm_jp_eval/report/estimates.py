@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from pfgen_rs.llm_jp_eval.averages import AVERAGED, same_score
 from pfgen_rs.llm_jp_eval.report.columns import Column, Part
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
-from pfgen_rs.stats.jackknife import correlation_interval
-from pfgen_rs.stats.shares import wilson
-from pfgen_rs.stats.strata import weighted_mean
+from pfgen_rs.stats.correlation import correlation_interval
+from pfgen_rs.stats.shares import weighted_mean, wilson
 
 __all__ = ["ColumnEstimate", "RunValues", "estimated"]
 

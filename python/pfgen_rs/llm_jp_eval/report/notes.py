@@ -13,7 +13,7 @@ from pfgen_rs.llm_jp_eval.report.estimates import ColumnEstimate
 from pfgen_rs.llm_jp_eval.report.pairs import ColumnPair
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
 from pfgen_rs.stats.bootstrap import normal_quantile
-from pfgen_rs.stats.strata import POWER
+from pfgen_rs.stats.shares import POWER
 
 __all__ = ["per_task", "report_notes", "stated_notes"]
 

@@ -13,10 +13,8 @@ from numpy.typing import NDArray
 
 from pfgen_rs.llm_jp_eval.report.columns import Column, Part
 from pfgen_rs.llm_jp_eval.report.estimates import RunValues
-from pfgen_rs.stats.many_tests import holm
-from pfgen_rs.stats.permutation import resolution, sign_flip_by_size
-from pfgen_rs.stats.shares import bonett_price, mcnemar
-from pfgen_rs.stats.strata import WeightedMean, p_values, weighted_mean
+from pfgen_rs.stats.permutation import holm, resolution, sign_flip_by_size
+from pfgen_rs.stats.shares import WeightedMean, bonett_price, mcnemar, p_values, weighted_mean
 
 __all__ = ["MOST_FLIPPED", "ColumnPair", "compared_columns", "pair_order"]
 

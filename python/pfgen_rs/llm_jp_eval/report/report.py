@@ -22,7 +22,7 @@ from pfgen_rs.llm_jp_eval.report.estimates import ColumnEstimate, RunValues, est
 from pfgen_rs.llm_jp_eval.report.notes import report_notes, stated_notes
 from pfgen_rs.llm_jp_eval.report.pairs import ColumnPair, compared_columns, pair_order
 from pfgen_rs.llm_jp_eval.report.runs import Aligned, ReportRun, aligned
-from pfgen_rs.stats.ranks import ranges
+from pfgen_rs.stats.permutation import ranges
 from pfgen_rs.stats.student import check_level
 
 __all__ = ["Report", "report_of"]

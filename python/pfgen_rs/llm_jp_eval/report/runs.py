@@ -13,7 +13,7 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.counted import counted
 from pfgen_rs.llm_jp_eval.catalog import tasks as catalog
 from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS, correlation, mean, parse_float
-from pfgen_rs.stats.jackknife import pearson_values, spearman_values
+from pfgen_rs.stats.correlation import pearson_values, spearman_values
 
 __all__ = ["Aligned", "ReportRun", "aligned", "distinctly_named"]
 

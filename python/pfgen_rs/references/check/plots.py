@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from pfgen_rs.drawing.numbers import fixed
-from pfgen_rs.drawing.saving import finish, svg
+from pfgen_rs.drawing.figures import finish, fixed, svg
 from pfgen_rs.drawing.style import COLOURS, DASHES, Look, drawing
 from pfgen_rs.metrics.names import BY_SOURCE, COLUMNS
 

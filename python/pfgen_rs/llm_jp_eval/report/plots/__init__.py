@@ -4,7 +4,7 @@ Every function takes a `Report` and returns a `matplotlib.figure.Figure`. All ta
 or `ja`) and `font`.
 """
 
-from pfgen_rs.drawing.saving import png, save, svg
+from pfgen_rs.drawing.figures import png, save, svg
 from pfgen_rs.llm_jp_eval.report.plots.bars import bars
 from pfgen_rs.llm_jp_eval.report.plots.kinds import KINDS, MOST_RUNS, draw
 from pfgen_rs.llm_jp_eval.report.plots.radar import radar

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from pfgen_rs.drawing.saving import finish
+from pfgen_rs.drawing.figures import finish
 from pfgen_rs.drawing.style import COLOURS, INK, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
