@@ -206,6 +206,11 @@ ROWS: Rows = {
         (of(shares.weighted_mean, [np.ones(2)], []), Refused("and a weight for each")),
         (lambda: math.isnan(shares.weighted_mean([np.array([1, NAN])], [1]).value), True),
     ],
+    "p_values": [
+        (of(shares.p_values, []), []),
+        (lambda: shares.p_values([shares.weighted_mean([np.zeros(3)], [1.0])]), [1.0]),
+        (lambda: shares.p_values([shares.weighted_mean([np.ones(1)], [1.0])]), [None]),
+    ],
     "two_sided_quantile": [
         (of(two_sided_quantile, 0.95, 0), setting("invalid degrees of freedom 0: expected at")),
         (of(two_sided_quantile, NAN, 3), setting("invalid level nan")),

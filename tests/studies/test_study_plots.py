@@ -20,12 +20,16 @@ from pfgen_rs.studies import (
     AgainstStudy,
     BenchmarkTable,
     Leaderboard,
-    plots,
     study_against,
     study_metrics,
 )
 from pfgen_rs.studies.correlations import MetricStudy, correlations
-from pfgen_rs.studies.plots import against_figure, against_scatter
+from pfgen_rs.studies.plots import (
+    against_figure,
+    against_scatter,
+    correlation_map,
+    metric_matrix,
+)
 
 
 def board(names: list[str]) -> Leaderboard:
@@ -61,7 +65,7 @@ def study_of(names: list[str]) -> MetricStudy:
 FIGURES: dict[str, Callable[..., Figure]] = {
     "scatter": lambda names, **look: against_figure(against(names, names[0]), **look),
     "map": lambda names, **look: against_figure(against(names, names[0], 3), **look),
-    "metrics": lambda names, **look: plots(study_of(names), **look),
+    "metrics": lambda names, **look: metric_matrix(study_of(names), **look),
 }
 NAMES = [f"org/Model-{i}B" for i in range(12)]
 pytestmark = pytest.mark.usefixtures("settings_stay")
@@ -130,7 +134,7 @@ def test_a_map_is_symmetrical() -> None:
     matrix = correlations(
         {"x": [1, 2, 3, 4], "y": [1, 2, 4, 3], "z": [4, 3, 2, float("nan")]}, 0.95
     )
-    axes = plots(matrix, statistic="spearman").axes[0]
+    axes = correlation_map(matrix, statistic="spearman").axes[0]
     cells = np.asarray(axes.images[0].get_array(), dtype=float)
     np.testing.assert_allclose(cells, [[1.0, 0.8, -1.0], [0.8, 1.0, -1.0], [-1.0, -1.0, 1.0]])
     shown = sorted(text.get_text() for text in axes.texts)
@@ -140,14 +144,14 @@ def test_a_map_is_symmetrical() -> None:
 def test_close_correlations_have_more_digits() -> None:
     x = np.arange(20.0)
     matrix = correlations({"x": x, "y": x + 0.01 * np.sin(x)}, 0.95)
-    shown = {text.get_text() for text in plots(matrix).axes[0].texts}
+    shown = {text.get_text() for text in correlation_map(matrix).axes[0].texts}
     assert "1" in shown
     assert all(text == "1" or text.startswith("0.9999") for text in shown)
 
 
 def test_metrics_are_drawn_in_every_panel() -> None:
     study = study_of(NAMES)
-    panels = plots(study).axes
+    panels = metric_matrix(study).axes
     assert len(panels) == 16
     points = {
         (x, y)
@@ -171,9 +175,9 @@ def test_japanese_figures(kind: str) -> None:
 
 def test_nothing_to_draw() -> None:
     with pytest.raises(PlotError, match="nothing to draw"):
-        plots(correlations({"x": [1, 1, 1], "y": [1, 2, 3]}, 0.95))
+        correlation_map(correlations({"x": [1, 1, 1], "y": [1, 2, 3]}, 0.95))
     many = correlations(
         {f"c{i}": np.random.default_rng(i).uniform(size=5) for i in range(41)}, 0.95
     )
     with pytest.raises(PlotError, match="too many names for one figure: 41, at most 40"):
-        plots(many)
+        correlation_map(many)
