@@ -13,12 +13,14 @@ import numpy as np
 from measures import Measure
 from pfgen_rs import Benchmark, load_benchmark, score_file
 from pfgen_rs.report.site import payload
-from pfgen_rs.report.site.compare_page import COMPARISON, COMPARISON_PAGE, comparison_page
-from pfgen_rs.report.site.comparison_data import (
+from pfgen_rs.report.site.compare_page import (
+    COMPARISON,
+    COMPARISON_PAGE,
     MOST_COMPARED,
     Compared,
     compared_run,
     comparison_data,
+    comparison_page,
 )
 from pfgen_rs.runs.sample import sample_of
 from pfgen_rs.stats import METRICS, Sample

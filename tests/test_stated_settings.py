@@ -26,7 +26,7 @@ from pfgen_rs.metrics.units import Answer, Unit
 from pfgen_rs.questions.known_questions import KnownQuestions
 from pfgen_rs.references.config import BuildConfig, Length, Select
 from pfgen_rs.references.pipeline import build
-from pfgen_rs.report.site.page_scoring import page_settings
+from pfgen_rs.report.site.benchmark_page import page_settings
 from pfgen_rs.training import Reward
 from words import Words
 

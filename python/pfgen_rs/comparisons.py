@@ -19,7 +19,7 @@ from pfgen_rs.metrics.units import Answer
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.sample import cleaned_together, sample_of
 from pfgen_rs.runs.timestamps import timestamps
-from pfgen_rs.stats.compared import as_html
+from pfgen_rs.stats.comparing import as_html
 
 __all__ = [
     "RunComparison",

@@ -13,14 +13,14 @@ from checkouts import contents, times
 from helpers import pfgen
 from pfgen_rs import Benchmark
 from pfgen_rs.checkout.entries import read_entries
-from pfgen_rs.checkout.marks import marks_of
 from pfgen_rs.checkout.published import read_published
-from pfgen_rs.report import leaderboard
+from pfgen_rs.checkout.rescoring import marks_of
+from pfgen_rs.report import readme
 from public_data import published_runs
 
 pytestmark = pytest.mark.published
 
-BEGIN, END = leaderboard.BEGIN, leaderboard.END
+BEGIN, END = readme.BEGIN, readme.END
 SYSTEM = ("data", "data/final")
 KEPT = "data/final/result.json"  # its responses are not published
 TABLES = {"leaderboard.parquet", "leaderboard.csv", "leaderboard.json"}

@@ -12,8 +12,7 @@ import pytest
 
 from checkouts import FIRST, SECOND, add_run, contents, make_checkout
 from helpers import GOOD, pfgen
-from pfgen_rs.checkout.inspection import inspect_run
-from pfgen_rs.checkout.staleness import Reason, StaleKind, reason_lines
+from pfgen_rs.checkout.inspection import Reason, StaleKind, inspect_run, reason_lines
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.report import update
 from pfgen_rs.report.update import report

@@ -18,7 +18,6 @@ from helpers import CATS, GOOD, SCRIPT, SEAS, environment, lines, pfgen, write_b
 from pfgen_rs import load_benchmark, score_file
 from pfgen_rs.cli import streams
 from pfgen_rs.cli.app import COMMANDS
-from pfgen_rs.cli.bars import Bars, interval_bar
 from pfgen_rs.metrics.signature import fixed_part
 from pfgen_rs.runs.summary_row import summary_row
 
@@ -134,7 +133,6 @@ def test_several_runs_make_a_leaderboard(benchmark: Path, tmp_path: Path) -> Non
     result = score_file(tmp_path / "runs" / "a", benchmark)
     figures = summary_row(result)
     low, high = figures["score_low"], figures["score_high"]
-    assert {"●" in " ".join(row) for row in rows[3:6]} == {True}
     assert [*rows[4][2:5], *rows[4][-6:]] == [
         f"{result.score:.4f}",
         f"[{low:.3f},",
@@ -186,25 +184,6 @@ def test_one_trial_has_no_published_spread(benchmark: Path, tmp_path: Path) -> N
     [row] = [line.split() for line in done.stdout.splitlines() if " once " in line]
     assert "±0.0000/√1" not in done.stdout
     assert "–" in row
-
-
-def test_bars_end_where_the_interval_does() -> None:
-    assert interval_bar(0.5, 0.3, 0.7, (0.0, 1.0), 10) == "   ├─●─┤"
-    assert interval_bar(0.5, 0.5, 0.52, (0.0, 1.0), 10) == "     ●"
-    assert interval_bar(0.1, -2.0, 9.0, (0.0, 1.0), 10) == "├●───────┤"
-    assert interval_bar(0.0, None, None, (0.0, 0.0), 10) == "●"
-    assert interval_bar(0.8, 0.75, 0.9, (0.75, 1.0), 10) == "├─●───┤"
-
-
-def test_scales_begin_near_the_lowest_end() -> None:
-    rows: list[dict[str, float | None]] = [
-        {"score": 0.9, "score_low": 0.81, "score_high": 0.98},
-        {"score": 0.9, "score_low": None, "score_high": None},
-    ]
-    bars = Bars(rows)
-    assert (bars.low, bars.high) == (0.8, 1.0)
-    assert bars.heading(12).plain == "0.80    1.00"
-    assert bars.bar(rows[1], 9).plain == "    ●"
 
 
 def test_json_and_csv_say_the_same(benchmark: Path, tmp_path: Path) -> None:

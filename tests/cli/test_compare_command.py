@@ -150,7 +150,7 @@ def test_json_has_everything(benchmark: Path, runs: list[Path]) -> None:
 
 
 def test_answers_stand_side_by_side(benchmark: Path, runs: list[Path]) -> None:
-    found = compared(*runs[:2], "-b", benchmark, "--questions", "2")
+    found = compared(*runs[:2], "-b", benchmark, "--limit", "2")
     rows = [row for row in found["questions"] if row["metric"] == "average"]
     widest = sorted(rows, key=lambda row: (-abs(row["difference"]), row["question_id"]))[:2]
     shown = found["most_different"]
@@ -163,7 +163,7 @@ def test_answers_stand_side_by_side(benchmark: Path, runs: list[Path]) -> None:
             assert answer["mean"] == pytest.approx(row[key])
             mine = frame.filter(frame["question_id"] == each["question_id"])["average"]
             assert abs(answer["score"] - answer["mean"]) == (mine - answer["mean"]).abs().min()
-    text = pfgen("compare", *runs[:2], "-b", benchmark, "--questions", "1").stdout
+    text = pfgen("compare", *runs[:2], "-b", benchmark, "--limit", "1").stdout
     assert f"{shown[0]['question_id']} " in text
     assert f"  {shown[0]['answers'][1]['answer']}" in text
 
@@ -178,7 +178,7 @@ def test_categories_are_compared(benchmark: Path, runs: list[Path]) -> None:
 def test_many_runs_are_shown_beside_their_neighbours(benchmark: Path, tmp_path: Path) -> None:
     for i in range(8):
         write_run(tmp_path / "many" / f"run{i}", answers(i, 2 * i + 1))
-    arguments = ["compare", str(tmp_path / "many" / "*"), "-b", str(benchmark), "--questions", "0"]
+    arguments = ["compare", str(tmp_path / "many" / "*"), "-b", str(benchmark), "--limit", "0"]
     done = pfgen(*arguments)
     assert done.returncode == 0
     assert "use --format json for all pairs" in done.stdout
@@ -198,7 +198,7 @@ def test_comparisons_fit_the_window(
         name = f"an-organisation/a-model-of-a-long-name-{i}"
         write_run(tmp_path / "runs" / str(i), answers(i, 2 * i + 1), model=name)
     place = str(tmp_path / "runs" / "*")
-    arguments = ["compare", place, "-b", str(benchmark), "--questions", "0"]
+    arguments = ["compare", place, "-b", str(benchmark), "--limit", "0"]
     done = pfgen(*arguments, env={"COLUMNS": str(width)})
     tables = [line for line in done.stdout.splitlines() if line.startswith(" ")]
     assert max(map(cell_len, tables)) <= width

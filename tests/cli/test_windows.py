@@ -33,7 +33,6 @@ from pfgen_rs.questions.locate import bundled_path
 
 WIDTHS = (40, 60, 80, 100, 120, 200)
 METRICS = ("fluency", "truthfulness", "helpfulness")
-BAR = re.compile(r"0\.\d\d +[01]\.\d\d(?= )")
 LEGEND = "95 % interval over questions (Student's t)"
 MISSING = re.compile(r"not shown: (.*) \(use a wider window(?:, --plain)? or --format json\)")
 OPTIONAL = ("[low, high]", "published ±", "length")
@@ -50,7 +49,7 @@ def bundled() -> list[Result]:
 
 
 def check(shown: str, results: Sequence[Result], width: int) -> None:
-    """Metrics are there, a bar is wide or absent, and what is absent is named."""
+    """Metrics are there, and what is absent is named."""
     lines = shown.splitlines()
     end = max(i for i, line in enumerate(lines) if not line.strip()) + 1
     table, captions = "\n".join(lines[:end]), lines[end:]
@@ -58,10 +57,6 @@ def check(shown: str, results: Sequence[Result], width: int) -> None:
     for result in results:
         values = [result.score, *(getattr(result, metric) for metric in METRICS)]
         assert all(f"{value:.4f}" in table for value in values)
-    heading, *_ = table.split("─" * 20)
-    bar = BAR.search(heading)
-    assert bar is None or len(bar[0]) > 8
-    assert any("├─●─┤" in line for line in captions) == ("●" in table) == (bar is not None)
     assert any(LEGEND in line for line in captions) == ("[low, high]" in table)
     [missing] = [m[1] for line in captions if (m := MISSING.fullmatch(line))] or [""]
     assert missing == ", ".join(name for name in OPTIONAL if name not in table)
@@ -78,7 +73,6 @@ def test_the_bundled_runs_show_their_metrics(
     show_results(bundled, RowsFormat.TABLE, plain=False)
     shown = capsys.readouterr().out
     check(shown, bundled, width)
-    assert ("●" in shown) == (width >= 120)
     assert ("published ±" in shown.split("not shown")[0]) == (width in {40, 100, 120, 200})
 
 

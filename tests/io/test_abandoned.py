@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from helpers import TIMEOUT, environment, pfgen, write_benchmark, write_run
-from pfgen_rs.checkout.files import remove_unfinished
+from pfgen_rs.checkout.checkout import remove_unfinished
 from pfgen_rs.io import atomic, write_atomic
 from pfgen_rs.io.atomic import new_file
 from pfgen_rs.io.system import own

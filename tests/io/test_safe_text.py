@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import pfgen_rs
 from pfgen_rs.io.safe_text import ACTING, acts, escaped_json, visible
 from pfgen_rs.report.markup import inert
-from pfgen_rs.report.site.shown import plain, shown
+from pfgen_rs.report.site.pages import plain, shown
 
 ROOT = Path(pfgen_rs.__file__).parent
 SCRIPT = ROOT / "report" / "site" / "assets" / "text.js"

@@ -16,7 +16,7 @@ from matplotlib.text import Text
 
 from made_dialogues import CATEGORIES, made_dialogue, made_set, write_json_lines
 from pfgen_rs.drawing import style
-from pfgen_rs.drawing.saving import svg
+from pfgen_rs.drawing.figures import svg
 from pfgen_rs.drawing.words import JAPANESE
 from pfgen_rs.errors import InputError, OutputError, PlotError, SettingsError
 from pfgen_rs.judge.dialogues import layout, plots

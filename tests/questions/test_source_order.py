@@ -9,9 +9,8 @@ import pytest
 import small
 from pfgen_rs import load_benchmark
 from pfgen_rs.questions.sources import PUBLISHED, explained, known, order, sources_in_order
-from pfgen_rs.report.answers import run_answers
+from pfgen_rs.report.answers import distinct_windows, run_answers, window_table
 from pfgen_rs.report.site.benchmark_page import benchmark_page, references_payload
-from pfgen_rs.report.windows import distinct_windows, window_table
 
 
 @pytest.mark.parametrize("sources", [*permutations("SPT"), ("B", "R", "A", "P"), ()])

@@ -17,7 +17,7 @@ import pytest
 import scipy.stats  # type: ignore[import-untyped]
 
 from pfgen_rs import Benchmark, load_benchmark, score_file, stats
-from pfgen_rs.report.site.comparison_data import (
+from pfgen_rs.report.site.compare_page import (
     Compared,
     ComparisonSettings,
     compared_run,

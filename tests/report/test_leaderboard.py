@@ -12,8 +12,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from checkouts import BETTER, CONFIG, FIRST, SECOND, add_run, make_checkout
@@ -22,7 +20,6 @@ from pfgen_rs import load_benchmark
 from pfgen_rs.checkout.entries import Entry, entries, entries_frame, read_entries
 from pfgen_rs.checkout.published import Published, published
 from pfgen_rs.checkout.standings import read_standings, read_standings_file, select_standings
-from pfgen_rs.cli.bars import interval_bar
 from pfgen_rs.errors import InputError
 from pfgen_rs.report.plots.inputs import read_inputs
 from pfgen_rs.report.update import report
@@ -206,39 +203,6 @@ def test_a_table_of_other_results_is_not_read(checkout: Path, change: str) -> No
     assert len(found) == (2 if change == "run gone" else 3)
 
 
-# Bars.
-
-
-@given(
-    st.floats(0, 2), st.none() | st.floats(-1, 2), st.none() | st.floats(0, 3), st.integers(1, 60)
-)
-def test_bars_stay_in_their_room(
-    value: float, low: float | None, high: float | None, width: int
-) -> None:
-    drawn = interval_bar(value, low, high, (0.0, 1.0), width)
-    assert 1 <= cell_len(drawn) <= width
-    assert drawn.count("●") == 1
-    assert drawn.index("●") == min(width - 1, math.floor(value * width))
-    assert drawn.strip(" ─├┤●") == ""
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "drawn"),
-    [
-        (0.2, 0.7, "  ├──●─┤"),
-        (0.5, 0.55, "     ●"),
-        (None, None, "     ●"),
-        (-0.5, 1.5, "├────●───┤"),
-    ],
-)
-def test_bars(low: float | None, high: float | None, drawn: str) -> None:
-    assert interval_bar(0.55, low, high, (0.0, 1.0), 10) == drawn
-
-
-def test_a_scale_of_nothing() -> None:
-    assert interval_bar(0.0, 0.0, 0.0, (0.0, 0.0), 10) == "●"
-
-
 # The command.
 
 
@@ -264,7 +228,6 @@ def test_the_table_fits_the_window(checkout: Path, width: int) -> None:
     assert max(map(cell_len, lines[:end])) <= width
     assert "other/" in table
     assert "[low, high]" in table
-    assert ("●" in table) == ("├─●─┤" in captions[0]) == (width >= 140)
     assert ("truthfulness" in table) == (width != 80)
     assert ("truth-" in table) == (width == 80)
     assert "95 % interval over questions (Student's t)" in captions[0]

@@ -17,8 +17,8 @@ from checkouts import BETTER, FIRST, SECOND, add_run, make_checkout
 from helpers import pfgen
 from pfgen_rs import errors
 from pfgen_rs.report import plots
-from pfgen_rs.report.plots.inputs import read_curve_rows
-from pfgen_rs.report.plots.kinds import KINDS, Drawn, Wish, draw
+from pfgen_rs.report.plot_kinds import Drawn, draw, plot_summaries
+from pfgen_rs.report.plots.inputs import PlotRequest, read_curve_rows
 from pfgen_rs.report.update import report
 
 OF_RUNS = {"metrics", "length", "intervals"}
@@ -65,17 +65,17 @@ def test_every_figure_of_the_package_has_a_kind() -> None:
     tables = {"category_means", "question_scores", "responses", "running", "series"}
     others = {"available", "png", "save", "svg", "source_means", "source_scores"}
     assert set(plots.__all__) == drawing | tables | others
-    assert len(KINDS) == len(drawing)
+    assert len(plot_summaries()) == len(drawing)
 
 
 def test_names_are_labels(checkout: Path) -> None:
-    names = [row["name"] for row in rows(draw("metrics", Wish([str(checkout)])))]
+    names = [row["name"] for row in rows(draw("metrics", PlotRequest([str(checkout)])))]
     assert sorted(names) == ["model · completion", "other/model · chat", "some/model · chat"]
 
 
 @pytest.mark.parametrize("kind", sorted(OF_RUNS))
 def test_numbers_of_runs_are_the_published_ones(checkout: Path, kind: str) -> None:
-    found = rows(draw(kind, Wish([str(checkout)])))
+    found = rows(draw(kind, PlotRequest([str(checkout)])))
     assert [row["score"] for row in found] == sorted(
         (row["score"] for row in found), key=float, reverse=True
     )
@@ -91,7 +91,7 @@ def test_numbers_of_runs_are_the_published_ones(checkout: Path, kind: str) -> No
 
 
 def test_numbers_of_categories_are_means(checkout: Path) -> None:
-    found = rows(draw("categories", Wish([str(checkout)])))
+    found = rows(draw("categories", PlotRequest([str(checkout)])))
     [first] = [row for row in found if row["name"] == "other/model · chat"]
     assert float(first["all"]) == result(checkout, SECOND)["score"]
     categories = {
@@ -108,22 +108,22 @@ def test_numbers_of_categories_are_means(checkout: Path) -> None:
 
 
 def test_numbers_of_convergence_are_running_means(checkout: Path) -> None:
-    found = rows(draw("convergence", Wish([str(checkout)])))
+    found = rows(draw("convergence", PlotRequest([str(checkout)])))
     last = {row["name"]: row for row in found}
     assert len(last) == 3
-    for row in rows(draw("length", Wish([str(checkout)]))):
+    for row in rows(draw("length", PlotRequest([str(checkout)]))):
         assert float(last[row["name"]]["mean"]) == pytest.approx(float(row["score"]), abs=1e-4)
 
 
 def test_numbers_of_one_run(checkout: Path, tmp_path: Path) -> None:
-    wish = Wish([str(checkout / FIRST)], str(checkout / "data"))
+    wish = PlotRequest([str(checkout / FIRST)], str(checkout / "data"))
     drawn = draw("spread", wish)
     answers = (checkout / FIRST / "trials.jsonl").read_text(encoding="utf-8").splitlines()
     lengths = sorted(len(json.loads(line)["answer"]) for line in answers)
     assert sorted(int(row["length"]) for row in rows(drawn)) == lengths
     assert drawn.figure.get_suptitle().endswith(": model")
     for x in ("step", "tokens"):
-        learning = draw("learning", Wish([str(curve(tmp_path))], x=x))
+        learning = draw("learning", PlotRequest([str(curve(tmp_path))], x=x))
         assert [row["tokens"] for row in rows(learning)] == ["0", "50"]
         assert "each" not in rows(learning)[0]
         assert learning.figure.axes[0].get_xlabel() == x.title()
@@ -138,15 +138,15 @@ def test_what_is_no_curve(tmp_path: Path) -> None:
         ([str(tmp_path / "missing.parquet")], "not a learning curve"),
     ):
         with pytest.raises(errors.PfgenError, match=message):
-            draw("learning", Wish(paths))
+            draw("learning", PlotRequest(paths))
 
 
 def test_cut_lists_are_told(checkout: Path) -> None:
     for kind in ("intervals", "categories"):
-        drawn = draw(kind, Wish([str(checkout)], top=2))
+        drawn = draw(kind, PlotRequest([str(checkout)], top=2))
         assert drawn.notes == ["2 of 3 runs shown, best first"]
         assert len(rows(drawn)) == 3  # the table has them all
-        assert draw(kind, Wish([str(checkout)])).notes == []
+        assert draw(kind, PlotRequest([str(checkout)])).notes == []
 
 
 def test_the_command_writes_the_table_and_tells_what_is_cut(checkout: Path, tmp_path: Path) -> None:
@@ -197,6 +197,6 @@ def test_many_runs_of_the_published_data(published_dir: Path, tmp_path: Path) ->
         place = folder / "result" / f"m{i}" / "0"
         place.mkdir(parents=True)
         (place / "result.json").write_text(json.dumps(found), encoding="utf-8")
-    drawn = draw("length", Wish([str(folder)]))
+    drawn = draw("length", PlotRequest([str(folder)]))
     assert drawn.notes == ["The best 12 of 72 runs are numbered"]
     assert len(rows(drawn)) == 72

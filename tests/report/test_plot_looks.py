@@ -20,7 +20,7 @@ from figures import HOSTILE, check_names_are_inert, check_words_are_japanese, te
 from pfgen_rs import errors
 from pfgen_rs.drawing import fonts, style
 from pfgen_rs.report import plots
-from pfgen_rs.report.plots import frames
+from pfgen_rs.report.plots import inputs
 from plot_data import FIGURES, question_table, response_table, runs, source_table
 
 pytestmark = pytest.mark.usefixtures("settings_stay")
@@ -217,4 +217,4 @@ def test_without_matplotlib(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_columns_are_checked() -> None:
     with pytest.raises(errors.PlotError, match="missing columns in the table to draw: 'a', 'b'"):
-        frames.drawable(pl.DataFrame({"c": [1]}), ["a", "c"], ["b"])
+        inputs.drawable(pl.DataFrame({"c": [1]}), ["a", "c"], ["b"])

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 
 from pfgen_rs import errors, stats
-from pfgen_rs.drawing import names as drawn_names
+from pfgen_rs.drawing import fonts as drawn_names
+from pfgen_rs.drawing.figures import fixed
 from pfgen_rs.drawing.fonts import LATIN, japanese_font
-from pfgen_rs.drawing.numbers import fixed
 from pfgen_rs.drawing.style import drawing
 from pfgen_rs.report import plots
 from plot_data import CATEGORIES, FIGURES, question_table, response_table, runs, source_table

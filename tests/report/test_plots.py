@@ -22,7 +22,7 @@ from pfgen_rs import errors, stats
 from pfgen_rs.drawing import style
 from pfgen_rs.metrics.names import PARTS
 from pfgen_rs.report import plots
-from pfgen_rs.report.plots import placing
+from pfgen_rs.report.plots import points as placing
 from plot_data import (
     CATEGORIES,
     FIGURES,

@@ -18,11 +18,11 @@ from checkouts import FIRST, add_run, make_checkout
 from helpers import CATS, QUESTIONS
 from pfgen_rs import load_benchmark
 from pfgen_rs.benchmark import Benchmark
-from pfgen_rs.checkout.marks import BOLD, STRUCK, marks_of
 from pfgen_rs.checkout.published import Published, published, read_published
+from pfgen_rs.checkout.rescoring import BOLD, STRUCK, marks_of
 from pfgen_rs.questions.question import Question
 from pfgen_rs.report import markup
-from pfgen_rs.report.run_readme import run_readme
+from pfgen_rs.report.readme import run_readme
 from pfgen_rs.report.update import report
 
 TEXT = st.text(st.characters(codec="utf-8"))

@@ -13,7 +13,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from expressions import EXPRESSIONS, LINES, OTHER, SAME, TEXTS
-from pfgen_rs.report.site.page_scoring import script_expression
+from pfgen_rs.report.site.benchmark_page import script_expression
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -21,16 +21,17 @@ from hypothesis import strategies as st
 
 import small
 from pfgen_rs import Benchmark, Settings, load_benchmark
+from pfgen_rs.checkout.entries import run_labels
 from pfgen_rs.drawing.words import CATEGORIES
 from pfgen_rs.errors import OutputError
 from pfgen_rs.report import site
-from pfgen_rs.report.site import i18n, names, payload
+from pfgen_rs.report.site import pages as i18n
+from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.benchmark_page import LENGTHS, TOP, benchmark_page, references_payload
 from pfgen_rs.report.site.charts import Axis
-from pfgen_rs.report.site.folder import MARKER, SiteFolder
+from pfgen_rs.report.site.folder import MARKER, SiteFolder, slug
 from pfgen_rs.report.site.leaderboard import leaderboard_page
-from pfgen_rs.report.site.preview import PREVIEW
-from pfgen_rs.report.site.shown import plain, shown
+from pfgen_rs.report.site.pages import plain, shown
 from pfgen_rs.stats import from_summary
 from site_samples import HOSTILE, Elements, hostile_entries, made_entries
 
@@ -47,20 +48,20 @@ JSON = st.recursive(
 
 @given(ANY_TEXT)
 def test_slugs_are_names_of_files_anywhere(name: str) -> None:
-    slug = names.slug(name)
-    assert re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]*", slug)
-    assert len(slug) <= 70
-    assert slug == names.slug(name)
+    shown = slug(name)
+    assert re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9._-]*", shown)
+    assert len(shown) <= 70
+    assert shown == slug(name)
 
 
 @given(ANY_TEXT, ANY_TEXT)
 def test_different_names_have_different_slugs(a: str, b: str) -> None:
-    assert (names.slug(a).lower() == names.slug(b).lower()) == (a == b)
+    assert (slug(a).lower() == slug(b).lower()) == (a == b)
 
 
 def test_a_slug_stays_what_it_was() -> None:
-    assert names.slug("result/ACME/写本-7b/0a1b2c3") == "ACME-7b-0a1b2c3-cb0d98e0"
-    assert names.slug("result/Acme/a") != names.slug("result/acme/a")
+    assert slug("result/ACME/写本-7b/0a1b2c3") == "ACME-7b-0a1b2c3-cb0d98e0"
+    assert slug("result/Acme/a") != slug("result/acme/a")
 
 
 def decoded(text: str) -> Any:
@@ -265,7 +266,7 @@ def test_labels_are_short_and_unique() -> None:
         replace(made, run=f"result/r/{i}", model=model, mode=mode, organisation=of(model))
         for i, (model, mode) in enumerate(runs)
     ]
-    found = names.labels(entries)
+    found = run_labels(entries)
     assert list(found.values()) == [
         "claude-opus-4 · qa",
         "claude-opus-4 · chat",
@@ -292,7 +293,7 @@ def test_no_two_labels_are_alike(runs: list[tuple[str, str | None]]) -> None:
         replace(made, run=f"result/{i}", model=model, mode=mode)
         for i, (model, mode) in enumerate(runs)
     ]
-    found = names.labels(entries)
+    found = run_labels(entries)
     assert len({label.casefold() for label in found.values()}) == len(runs)
 
 
@@ -443,7 +444,7 @@ def test_sites_do_not_depend_on_threads_and_stay_when_nothing_changes(
 ) -> None:
     first = built(tmp_path / "a", mini, jobs=1)
     assert first == built(tmp_path / "b", mini, jobs=4)
-    assert len(first.keys() - {PREVIEW}) == 2 + len(mini)
+    assert len(first) == 2 + len(mini)
     times = {path: path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*.*")}
     built(tmp_path / "a", mini)
     assert times == {path: path.stat().st_mtime_ns for path in (tmp_path / "a").rglob("*.*")}

@@ -17,7 +17,7 @@ import small
 from browser import NewPage, kept, settled
 from pfgen_rs import Benchmark
 from pfgen_rs.report import site
-from pfgen_rs.report.site import names
+from pfgen_rs.report.site.folder import slug
 from pfgen_rs.report.site.leaderboard import leaderboard_page
 from site_samples import HOSTILE, hostile_entries, made_entries
 
@@ -298,10 +298,10 @@ def test_runs_are_linked_and_compared(page: Page, tmp_path: Path) -> None:
     for entry in (a, b):
         page.get_by_role("checkbox", name=entry.model).first.check()
     link = page.get_by_role("link", name="Open comparison")
-    address = "+".join(names.slug(entry.run) for entry in (a, b))
+    address = "+".join(slug(entry.run) for entry in (a, b))
     assert link.get_attribute("href") == f"compare/index.html#runs={address}"
     page.get_by_role("checkbox", name=c.model).first.check()
-    assert link.get_attribute("href") == f"compare/index.html#runs={address}+{names.slug(c.run)}"
+    assert link.get_attribute("href") == f"compare/index.html#runs={address}+{slug(c.run)}"
     assert page.get_by_role("checkbox").count() == 3, "runs without answers are not compared"
     page.get_by_role("button", name="Clear selection").click()
     assert page.locator("#comparison").is_hidden()

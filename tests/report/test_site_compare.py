@@ -13,9 +13,11 @@ import pytest
 
 from browser import NewPage, settled
 from pfgen_rs import Benchmark, Result, score_file, stats
+from pfgen_rs.checkout.entries import run_labels
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import site
-from pfgen_rs.report.site import names, single
+from pfgen_rs.report.site import single
+from pfgen_rs.report.site.folder import slug
 from pfgen_rs.runs.sample import sample_of
 from site_samples import made_entries
 
@@ -29,8 +31,8 @@ COUNT = 12
 ENTRIES = made_entries(COUNT)
 SYSTEM = 2  # of the made entries
 PART = 11  # answers some questions only
-LABELS = [names.labels(ENTRIES)[entry.run] for entry in ENTRIES]
-SLUGS = [names.slug(entry.run) for entry in ENTRIES]
+LABELS = [run_labels(ENTRIES)[entry.run] for entry in ENTRIES]
+SLUGS = [slug(entry.run) for entry in ENTRIES]
 
 
 @pytest.fixture(scope="module")

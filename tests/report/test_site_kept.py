@@ -9,31 +9,29 @@ import subprocess
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import pfgen_rs.report.shown_answers
+import pfgen_rs.report
 from checkouts import BETTER, CONFIG, FIRST, SECOND, add_run, contents, make_checkout, times
 from helpers import GOOD, SEAS
 from payload_texts import file_payloads
 from pfgen_rs import Benchmark, InputError, OutputError, SettingsError, score_file
 from pfgen_rs.checkout import rescoring
-from pfgen_rs.drawing import style
 from pfgen_rs.errors import PfgenError
 from pfgen_rs.io import write_atomic
 from pfgen_rs.io.run_files import EXAMPLES
 from pfgen_rs.questions.locate import bundled_path
-from pfgen_rs.report.shown_answers import most_shown
-from pfgen_rs.report.site import builder, marker, names, run_files
+from pfgen_rs.report import most_shown
+from pfgen_rs.report.site import builder
 from pfgen_rs.report.site import folder as folders
-from pfgen_rs.report.site.ahead import worked_ahead
+from pfgen_rs.report.site import folder as marker
+from pfgen_rs.report.site import runs as run_files
 from pfgen_rs.report.site.builder import Site
-from pfgen_rs.report.site.folder import MARKER, SiteFolder
-from pfgen_rs.report.site.preview import PREVIEW
-from pfgen_rs.report.site.run_files import ScoredRuns
+from pfgen_rs.report.site.folder import MARKER, SiteFolder, slug
+from pfgen_rs.report.site.runs import ScoredRuns, worked_ahead
 from pfgen_rs.report.update import report
 from pfgen_rs.runs.result import Result
 from site_samples import RUNS, made_entries
@@ -70,15 +68,15 @@ def scored(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def built(checkout: Path, **options: Any) -> set[str]:
-    """Write the site; the files that were written, but for its image, which needs matplotlib."""
+    """Write the site; the files that were written."""
     place = checkout.parent / "site"
     before = times(place)
     assert report(checkout, html=place, **options).problems == []
-    return {p for p, time in times(place).items() if before.get(p) != time and p != PREVIEW}
+    return {p for p, time in times(place).items() if before.get(p) != time}
 
 
 def of_run(run: str) -> set[str]:
-    return {f"runs/{names.slug(run)}/{name}" for name in ("index.html", "data.js")}
+    return {f"runs/{slug(run)}/{name}" for name in ("index.html", "data.js")}
 
 
 def test_a_run_has_two_files_and_all_are_listed(checkout: Path, scored: list[str]) -> None:
@@ -88,14 +86,14 @@ def test_a_run_has_two_files_and_all_are_listed(checkout: Path, scored: list[str
     assert {*of_run(FIRST), *of_run(SECOND), *shared, MARKER} <= made
     assert len(made) == 4 + len(shared) + 2 + 2 * questions  # the script, references, windows
     listed = json.loads((checkout.parent / "site" / MARKER).read_bytes())["files"]
-    assert {*listed, MARKER} - {PREVIEW} == made
+    assert {*listed, MARKER} == made
     assert scored[0] == max((SECOND, FIRST), key=lambda run: score(checkout, run))  # the best first
     assert sorted(scored) == sorted([FIRST, SECOND])
 
 
 def shown_answers(checkout: Path, run: str) -> list[int]:
     """How many answers to each question the page of a run holds."""
-    content = (checkout.parent / "site" / "runs" / names.slug(run) / "data.js").read_bytes()
+    content = (checkout.parent / "site" / "runs" / slug(run) / "data.js").read_bytes()
     return [len(part["texts"]) for part in file_payloads(content).values() if part]
 
 
@@ -113,8 +111,8 @@ def test_sites_of_many_runs_hold_fewer_answers(
     assert 5 <= max(shown_answers(checkout, run)) <= 6
     built(checkout)
     assert shown_answers(checkout, run) == everything
-    monkeypatch.setattr(pfgen_rs.report.shown_answers, "_MANY", 2)
-    monkeypatch.setattr(pfgen_rs.report.shown_answers, "_PER_QUESTION_OF_MANY", 7)
+    monkeypatch.setattr(pfgen_rs.report, "_MANY", 2)
+    monkeypatch.setattr(pfgen_rs.report, "_PER_QUESTION_OF_MANY", 7)
     built(checkout)
     assert 5 <= max(shown_answers(checkout, run)) <= 7
     assert [most_shown(100), most_shown(2), most_shown(3)] == [7, 1000, 7]
@@ -164,7 +162,7 @@ def test_a_new_run_and_one_that_is_gone(checkout: Path, scored: list[str]) -> No
         path.unlink()
     (checkout / third).rmdir()
     assert built(checkout) == {"index.html", "compare/data.js", MARKER}
-    assert not (checkout.parent / "site" / "runs" / names.slug(third)).exists()
+    assert not (checkout.parent / "site" / "runs" / slug(third)).exists()
     assert scored == [third]
 
 
@@ -220,16 +218,14 @@ def test_files_that_are_not_as_they_were_are_mended(checkout: Path, name: str, h
     built(checkout)
     place = checkout.parent / "site"
     before = contents(place)
-    name = name.format(names.slug(FIRST))
+    name = name.format(slug(FIRST))
     FILES[how](place / name)
     assert built(checkout) == {name, MARKER}
     after = contents(place)
     assert {**after, MARKER: b""} == {**before, MARKER: b""}
 
 
-def test_facts_examples_and_the_address_are_part_of_a_site(
-    checkout: Path, scored: list[str]
-) -> None:
+def test_facts_and_examples_are_part_of_a_site(checkout: Path, scored: list[str]) -> None:
     built(checkout)
     scored.clear()
     text = '[[released]]\ndate = 2024-01-02\nsource = "s"\nmodels = ["some/model"]\n'
@@ -240,19 +236,13 @@ def test_facts_examples_and_the_address_are_part_of_a_site(
     (checkout / "data" / EXAMPLES).write_text(example, encoding="utf-8")
     assert built(checkout) == {"benchmark/index.html", MARKER}
     assert scored == []
-    made = built(checkout, url="https://example.com/a/")
-    assert MARKER in made
-    assert built(checkout, url="https://example.com/a/") == set()
-    if style.available():
-        assert {"index.html", "benchmark/index.html", "compare/index.html"} <= made
-        assert {f"runs/{names.slug(run)}/index.html" for run in (FIRST, SECOND)} <= made
 
 
 def test_the_configuration_of_a_run_is_on_its_page(checkout: Path, scored: list[str]) -> None:
     built(checkout)
     scored.clear()
     (checkout / FIRST / "config.json").write_text(json.dumps({**CONFIG, "engine": "another"}))
-    assert f"runs/{names.slug(FIRST)}/index.html" in built(checkout)
+    assert f"runs/{slug(FIRST)}/index.html" in built(checkout)
     assert set(scored) == {FIRST}
 
 
@@ -263,8 +253,8 @@ def test_a_run_that_is_no_longer_usable_has_no_page(checkout: Path, scored: list
     for path in (checkout / FIRST).glob("trials*"):
         path.write_bytes(b"damaged")
     assert report(checkout, html=place).failed == [FIRST]
-    assert not (place / "runs" / names.slug(FIRST)).exists()
-    assert f"runs/{names.slug(FIRST)}/" not in (place / "index.html").read_text(encoding="utf-8")
+    assert not (place / "runs" / slug(FIRST)).exists()
+    assert f"runs/{slug(FIRST)}/" not in (place / "index.html").read_text(encoding="utf-8")
     listed = json.loads((place / MARKER).read_bytes())["files"]
     assert {*listed, MARKER} == contents(place).keys()
 
@@ -274,7 +264,7 @@ def test_force_makes_everything_again(checkout: Path, scored: list[str]) -> None
     scored.clear()
     place = checkout.parent / "site"
     before = contents(place)
-    path = place / "runs" / names.slug(FIRST) / "data.js"
+    path = place / "runs" / slug(FIRST) / "data.js"
     state = path.stat()
     path.write_bytes(bytes(reversed(path.read_bytes())))
     os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
@@ -352,7 +342,7 @@ def test_nothing_of_a_build_that_was_killed_stays(
     (checkout / "models.toml").write_text("", encoding="utf-8")  # so that something has changed
     built(checkout)
     assert {**contents(place), MARKER: b""} == {**before, MARKER: b""}
-    assert not (place / "runs" / names.slug(THIRD)).exists()
+    assert not (place / "runs" / slug(THIRD)).exists()
 
 
 def edited(change: Callable[[dict[str, Any]], object]) -> Callable[[bytes], bytes]:
@@ -408,11 +398,11 @@ def test_a_site_that_is_cut_off_says_so_and_is_gone_on_with(
     first, second = scored
     page = (place / "index.html").read_text(encoding="utf-8")
     assert NOTICE in page
-    assert f"runs/{names.slug(second)}/" in page
+    assert f"runs/{slug(second)}/" in page
     assert (place / "benchmark" / "index.html").exists()
     assert all((place / name).exists() for name in of_run(first))
     scored.clear()
-    leftover = place / "runs" / names.slug(second)
+    leftover = place / "runs" / slug(second)
     leftover.mkdir(exist_ok=True)
     (leftover / f".data.js.{'0' * 16}.tmp").write_bytes(b"half")
     rest = {"index.html", "compare/index.html", "compare/data.js", MARKER}
@@ -441,7 +431,7 @@ def test_runs_that_cannot_be_scored_have_no_links(
     [(run, problem)] = site.write(ScoredRuns(dict.fromkeys(results), scored), whole="x")
     assert (run, str(problem)) == (broken, "damaged")
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert [f"runs/{names.slug(run)}/" in page for run in results] == [True, False, True]
+    assert [f"runs/{slug(run)}/" in page for run in results] == [True, False, True]
     assert NOTICE not in page
     data = file_payloads((tmp_path / "compare" / "data.js").read_bytes())["compare/data"]
     assert len(data["runs"]) == 2
@@ -458,36 +448,11 @@ def test_links_to_the_comparison_lead_somewhere_even_if_runs_fail(
     ]
     runs = ScoredRuns(dict.fromkeys([first, second]), lambda _: iter(scored))
     Site(SiteFolder(tmp_path), mini, made_entries(3)).write(runs)
-    page = tmp_path / "runs" / names.slug(first) / "index.html"
+    page = tmp_path / "runs" / slug(first) / "index.html"
     assert "../../compare/index.html" in page.read_text(encoding="utf-8")
     data = file_payloads((tmp_path / "compare" / "data.js").read_bytes())["compare/data"]
     assert len(data["runs"]) == 1
     assert (tmp_path / "compare" / "index.html").exists()
-
-
-def test_the_image_is_made_again_for_other_names_and_fonts(
-    mini: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    drawn: list[list[str]] = []
-
-    def image(leaders: Sequence[Any], labels: Any, _: str) -> bytes:
-        drawn.append([labels[leader.run] for leader in leaders])
-        return b"image"
-
-    monkeypatch.setattr(builder, "preview", image)
-    monkeypatch.setattr(style, "available", lambda: True)
-    monkeypatch.setattr(style, "drawn_with", lambda: ["1", None])
-    folder, entries = tmp_path / "site", made_entries(5)
-    for _ in range(2):
-        Site(SiteFolder(folder), mini, entries).write(run_files.given_runs({}))
-    assert len(drawn) == 1
-    other = [*entries[:-1], replace(entries[-1], model=entries[0].model, mode="another")]
-    assert names.labels(other)[entries[0].run] != names.labels(entries)[entries[0].run]
-    Site(SiteFolder(folder), mini, other).write(run_files.given_runs({}))
-    assert len(drawn) == 2
-    monkeypatch.setattr(style, "drawn_with", lambda: ["1", "another font"])
-    Site(SiteFolder(folder), mini, other).write(run_files.given_runs({}))
-    assert len(drawn) == 3
 
 
 def test_progress_is_told_run_by_run(

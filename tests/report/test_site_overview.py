@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.errors import InputError
-from pfgen_rs.report.site.leaderboard import leaderboard_page
+from pfgen_rs.report.site.charts import Dates, Point, Scatter, Sizes
+from pfgen_rs.report.site.leaderboard import best_runs, leaderboard_page, overview, size_text
 from pfgen_rs.report.site.model_facts import (
     FILE,
     Fact,
@@ -24,8 +25,6 @@ from pfgen_rs.report.site.model_facts import (
     parameters_in_name,
     read_facts,
 )
-from pfgen_rs.report.site.overview import best_runs, overview, size_text
-from pfgen_rs.report.site.scatter import Dates, Point, Scatter, Sizes
 from site_samples import Elements, hostile_entries, made_entries
 
 
@@ -187,18 +186,18 @@ def named(models: Sequence[str]) -> list[Entry]:
     ]
 
 
-def labels(entries: Sequence[Entry]) -> dict[str, str]:
+def run_labels(entries: Sequence[Entry]) -> dict[str, str]:
     return {entry.run: entry.model for entry in entries}
 
 
 def test_leaders_are_the_best_of_each_organisation() -> None:
     entries = named(["a/1", "a/2", "b/1", "A/3", "c/1", "d/1", "b/1", "c/1"])
-    found = overview(entries, labels(entries), ModelFacts())
+    found = overview(entries, run_labels(entries), ModelFacts())
     assert found.leaders is not None
     assert [entry.model for entry in found.leaders.entries] == ["a/1", "b/1", "c/1", "d/1"]
     assert found.leaders.by_organisation
     assert found.models == len(best_runs(entries)) == 6
-    few = overview(entries[:4], labels(entries), ModelFacts())
+    few = overview(entries[:4], run_labels(entries), ModelFacts())
     assert few.leaders is not None
     assert [entry.model for entry in few.leaders.entries] == ["a/1", "a/2", "b/1", "A/3"]
     assert not few.leaders.by_organisation
@@ -208,7 +207,7 @@ def test_leaders_are_the_best_of_each_organisation() -> None:
 def test_models_of_unknown_size_are_in_no_plot() -> None:
     entries = named(["a/x-1b", "b/x-7b", "c/unknown", "d/x-70b", "e/x-8x7b", "f/x-3b", "a/x-1b"])
     facts = ModelFacts({"e/x-8x7b": Fact(46.7, "s")}, {"a/x-1b": Fact(date(2024, 1, 1), "s")})
-    found = overview(entries, labels(entries), facts)
+    found = overview(entries, run_labels(entries), facts)
     assert found.dates is None, "one date is no plot"
     assert found.sizes is not None
     points = {(point.name, point.text, point.source) for point in found.sizes.scatter.points}

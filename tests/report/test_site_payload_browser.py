@@ -14,7 +14,7 @@ from browser import NewPage
 from pfgen_rs import Benchmark, score_file
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import site
-from pfgen_rs.report.site import names
+from pfgen_rs.report.site.folder import slug
 from site_samples import RUNS, made_entries
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory, mini: Benchmark) -> Path:
 
 
 def address(folder: Path, number: int = 0) -> str:
-    return (folder / "runs" / names.slug(ENTRIES[number].run) / "index.html").as_uri()
+    return (folder / "runs" / slug(ENTRIES[number].run) / "index.html").as_uri()
 
 
 def choose(page: Page, form: str, *numbers: int) -> None:
@@ -98,7 +98,7 @@ def test_compared_answers_are_shown_while_choices_change(page: Page, folder: Pat
 @pytest.mark.parametrize("left", [0, 40])
 def test_a_file_that_hands_over_nothing_is_told(new_page: NewPage, folder: Path, left: int) -> None:
     page = new_page(expected="SyntaxError|Invalid or unexpected token|missing \\)")
-    damaged = folder / "runs" / names.slug(ENTRIES[1].run) / "data.js"
+    damaged = folder / "runs" / slug(ENTRIES[1].run) / "data.js"
     content = damaged.read_bytes()
     damaged.write_bytes(content[:left])
     try:
@@ -130,7 +130,7 @@ def test_answers_are_read_from_servers_too(new_page: NewPage, folder: Path) -> N
     try:
         home = f"http://127.0.0.1:{server.server_port}/"
         page = new_page(home=home)
-        page.goto(f"{home}runs/{names.slug(ENTRIES[0].run)}/index.html")
+        page.goto(f"{home}runs/{slug(ENTRIES[0].run)}/index.html")
         expect(page.locator("#list .answer")).to_have_count(5)
     finally:
         server.shutdown()

@@ -29,14 +29,13 @@ from pfgen_rs import (
 )
 from pfgen_rs.io import Options, Source
 from pfgen_rs.questions.locate import bundled_path
-from pfgen_rs.report import windows as tables
+from pfgen_rs.report import answers as tables
 from pfgen_rs.report.answers import QuestionAnswers, quantile_ranks, run_answers
-from pfgen_rs.report.run_view import Histogram, estimates, run_view
 from pfgen_rs.report.site import payload, single
-from pfgen_rs.report.site.charts import Bars
+from pfgen_rs.report.site.charts import Bars, Histogram
 from pfgen_rs.report.site.folder import MARKER
-from pfgen_rs.report.site.i18n import strings
-from pfgen_rs.report.site.run_page import run_page
+from pfgen_rs.report.site.pages import strings
+from pfgen_rs.report.site.run_page import estimates, run_page, run_view
 from pfgen_rs.runs import streaming
 from pfgen_rs.runs.sample import sample_of
 from site_samples import HOSTILE, RUNS, Elements, hostile_run

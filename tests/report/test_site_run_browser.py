@@ -11,9 +11,11 @@ import pytest
 
 from browser import NewPage, settled
 from pfgen_rs import Benchmark, Result, load_benchmark, score_file
+from pfgen_rs.checkout.entries import run_labels
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import site
-from pfgen_rs.report.site import names, single
+from pfgen_rs.report.site import single
+from pfgen_rs.report.site.folder import slug
 from site_samples import HOSTILE, RUNS, hostile_run, made_entries
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ expect = sync_api.expect
 
 NARROW = {"width": 360, "height": 740}
 ENTRIES = made_entries(4)
-LABELS = [names.labels(ENTRIES)[entry.run] for entry in ENTRIES]
+LABELS = [run_labels(ENTRIES)[entry.run] for entry in ENTRIES]
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +52,7 @@ def folder(
 
 
 def run_page(folder: Path, number: int) -> str:
-    return (folder / "runs" / names.slug(ENTRIES[number].run) / "index.html").as_uri()
+    return (folder / "runs" / slug(ENTRIES[number].run) / "index.html").as_uri()
 
 
 def opened(page: Page, folder: Path, number: int, question: int = 1) -> Page:
@@ -312,7 +314,7 @@ def test_a_file_that_is_missing_is_told_and_can_be_tried_again(
     new_page: NewPage, folder: Path
 ) -> None:
     page = new_page(expected="ERR_FILE_NOT_FOUND|ERR_FAILED")
-    lost = folder / "runs" / names.slug(ENTRIES[0].run) / "data.js"
+    lost = folder / "runs" / slug(ENTRIES[0].run) / "data.js"
     content = lost.read_bytes()
     lost.unlink()
     try:
@@ -350,7 +352,7 @@ def test_controls_and_drawings_have_names(page: Page, folder: Path, name: str) -
 
 
 def compared(page: Page, folder: Path, a: int, b: int) -> Page:
-    slugs = [names.slug(ENTRIES[i].run) for i in (a, b)]
+    slugs = [slug(ENTRIES[i].run) for i in (a, b)]
     page.goto(f"{(folder / 'compare' / 'index.html').as_uri()}#{slugs[0]}+{slugs[1]}")
     expect(page.locator("#answers .answer")).to_have_count(2)
     return page
@@ -359,7 +361,7 @@ def compared(page: Page, folder: Path, a: int, b: int) -> Page:
 def test_two_chosen_runs_are_compared_from_the_leaderboard(page: Page, folder: Path) -> None:
     page.goto((folder / "index.html").as_uri())
     for number in (0, 1):
-        page.locator(f"#{names.slug(ENTRIES[number].run)} input").check()
+        page.locator(f"#{slug(ENTRIES[number].run)} input").check()
     page.get_by_role("link", name="Open comparison").click()
     verdict = page.locator(".verdict")
     expect(verdict).to_be_visible()
@@ -606,7 +608,7 @@ def test_readers_of_english_never_see_japanese_first(
     expect(plain.get_by_role("heading", level=1)).to_be_visible()
     lone = tmp_path / "runs" / "x" / "index.html"
     lone.parent.mkdir(parents=True)
-    content = (folder / "runs" / names.slug(ENTRIES[0].run) / "index.html").read_bytes()
+    content = (folder / "runs" / slug(ENTRIES[0].run) / "index.html").read_bytes()
     lone.write_bytes(content)
     page = new_page(expected="ERR_FILE_NOT_FOUND")
     page.goto(lone.as_uri())

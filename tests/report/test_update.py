@@ -27,7 +27,7 @@ from helpers import CATS, GOOD, SEAS, pfgen, write_benchmark
 from pfgen_rs import score_file
 from pfgen_rs.checkout.published import published_ranks, ranked_published, read_published
 from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError, OutputError
-from pfgen_rs.report import leaderboard
+from pfgen_rs.report import readme as leaderboard
 from pfgen_rs.report.update import report
 
 # What a report makes of the small checkout.

@@ -13,7 +13,7 @@ import oracle
 from helpers import pfgen
 from pfgen_rs import Benchmark, Settings, load_benchmark, score_file
 from pfgen_rs.questions.index_cache import index_key
-from pfgen_rs.report.plots.frames import source_scores
+from pfgen_rs.report.plots.inputs import source_scores
 
 REFERENCES = {
     "A": ["布は青い。", "布は青くて広い。", "青い布だ。"],

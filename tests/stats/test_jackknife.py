@@ -10,7 +10,7 @@ import scipy.stats  # type: ignore[import-untyped]
 from numpy.typing import NDArray
 
 from pfgen_rs import InputError
-from pfgen_rs.stats.jackknife import correlation_interval, pearson_values, spearman_values
+from pfgen_rs.stats.correlation import correlation_interval, pearson_values, spearman_values
 
 Floats = NDArray[np.float64]
 Values = Callable[[Floats, Floats], Floats]
@@ -49,7 +49,7 @@ def test_blocks_do_not_matter(kind: str, monkeypatch: pytest.MonkeyPatch) -> Non
     values, _ = KINDS[kind]
     x, y = graded(np.random.default_rng(0), 50)
     whole = values(x, y)
-    monkeypatch.setattr("pfgen_rs.stats.jackknife._BLOCK", 150)
+    monkeypatch.setattr("pfgen_rs.stats.correlation._BLOCK", 150)
     np.testing.assert_array_equal(values(x, y), whole)
 
 

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from pfgen_rs import InputError, SettingsError, stats
-from pfgen_rs.stats.many_tests import holm_by_row
-from pfgen_rs.stats.ranks import RankTests
+from pfgen_rs.stats.permutation import RankTests, holm_by_row
 
 Floats = NDArray[np.float64]
 LEVELS = st.sampled_from([0.6, 0.9, 0.95, 0.99])

@@ -9,7 +9,7 @@ import pytest
 import scipy.stats  # type: ignore[import-untyped]
 
 from pfgen_rs import InputError
-from pfgen_rs.stats.strata import WeightedMean, weighted_mean
+from pfgen_rs.stats.shares import WeightedMean, weighted_mean
 
 
 def test_one_sample_is_student_s_t() -> None:

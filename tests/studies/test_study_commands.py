@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from helpers import CATS, SEAS, pfgen, write_benchmark, write_run
-from pfgen_rs.cli.study import COMMANDS
 from study_tables import SCORES, write_csv, write_leaderboard
 
 NARROW = {"COLUMNS": "80"}
@@ -190,9 +189,3 @@ def test_runs_with_unclean_answers_are_one_line_with_a_count(tmp_path: Path) -> 
     assert str(runs[0]) in shown[0]
     assert "run3" in shown[1]
     assert shown[1].endswith("(and 1 other file)")
-
-
-def test_summaries_are_those_of_the_commands() -> None:
-    for name, deferred in COMMANDS.items():
-        shown = " ".join((deferred.load(name).help or "").split("\n\n")[0].split())
-        assert shown == deferred.summary, f"{name}: change its summary in cli/study.py, too"

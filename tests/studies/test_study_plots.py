@@ -23,8 +23,7 @@ from pfgen_rs.studies import (
     study_against,
     study_metrics,
 )
-from pfgen_rs.studies.correlations import correlations
-from pfgen_rs.studies.metrics import MetricStudy
+from pfgen_rs.studies.correlations import MetricStudy, correlations
 from pfgen_rs.studies.plots import (
     against_figure,
     against_scatter,

@@ -98,9 +98,13 @@ def test_parquet_with_unusable_names(tmp_path: Path) -> None:
         read_benchmark_table(path)
 
 
-def test_long_texts_in_yaml_are_no_numbers(tmp_path: Path) -> None:
-    cells = {"hash": "c0ffee" * 30, "quoted": "1" * 200}
-    assert read_benchmark_table(write(tmp_path, "t.yml", [cells])).rows == (cells,)
+def test_cells_of_yaml_are_texts(tmp_path: Path) -> None:
+    text = "- n: 7\n  sexagesimal: 1:1\n  hex: 0x" + "f" * 4000 + "\n  x: !!float 1e-1\n  none: ~\n"
+    table = read_benchmark_table(write(tmp_path, "t.yml", text))
+    assert table.figures("n", "x", {}).values == {"7": 0.1}
+    assert table.figures("n", "none", {}).missing == 1
+    for column in ("sexagesimal", "hex"):
+        assert not table.is_numeric(column)
 
 
 def test_csv_with_blank_lines_and_spaces_before(tmp_path: Path) -> None:
@@ -210,30 +214,14 @@ BAD: dict[str, tuple[str, object, str]] = {
     ),
     "no YAML": ("t.yml", "a: [1\nb: 2", "invalid YAML"),
     "a tab in YAML": ("t.yml", "a:\n\t- 1", "invalid YAML"),
-    "Python in YAML": ("t.yml", "- !!python/object/apply:os.system [ls]", "invalid YAML"),
-    "a key twice in YAML": ("t.yml", "- a: 1\n  b: 2\n  a: 3", "line 3: the key 'a' occurs twice"),
+    "Python in YAML": ("t.yml", "- !!python/object/apply:os.system [ls]", "expected an object"),
+    "a key twice in YAML": ("t.yml", "- a: 1\n  b: 2\n  a: 3", "the key 'a' occurs twice"),
     "two documents": ("t.yml", "- a: 1\n---\n- a: 2", "invalid YAML"),
-    "an endless alias": ("t.yml", "&a [*a]", "the alias 'a' stands for nothing before it"),
-    "no anchor": ("t.yml", "- *a", "the alias 'a' stands for nothing before it"),
-    "a date that is none": ("t.yml", "- d: 2026-13-45", "invalid YAML"),
+    "an endless alias": ("t.yml", "&a [*a]", "line 1: has an alias"),
+    "no anchor": ("t.yml", "- *a", "line 1: has an alias"),
     "a list as a key": ("t.yml", "- {[1]: 2}", "invalid YAML"),
     "deep YAML": ("t.yml", "[" * 5000, "nested too deeply"),
     "control characters": ("t.yml", "a: \x00", "invalid YAML"),
-    "a hex number of many digits": (
-        "t.yml",
-        "- n: a\n  v: 0x" + "f" * 4000,
-        "line 2: has a number of",
-    ),
-    "a number to the base 60": (
-        "t.yml",
-        "- v: 1" + ":1" * 99,
-        "line 1: has a number of more than 100",
-    ),
-    "a tagged number": (
-        "t.yml",
-        '- v: !!int "0b' + "1" * 99 + '"',
-        "has a number of more than 100",
-    ),
     "a long name": (
         "t.json",
         [{"k" * 600: {"l" * 600: 1}}],
@@ -335,30 +323,15 @@ def test_aliases_that_would_fill_memory(kind: str, tmp_path: Path) -> None:
     path = write(tmp_path, "t.yml", BOMBS[kind])
     tracemalloc.start()
     try:
-        with pytest.raises(InputError, match=r"line \d: has too many values"):
+        with pytest.raises(InputError, match=r"line \d: has an alias"):
             read_benchmark_table(path)
         assert tracemalloc.get_traced_memory()[1] < 20 << 20
     finally:
         tracemalloc.stop()
 
 
-def test_aliases_and_merges_that_are_small(tmp_path: Path) -> None:
-    text = (
-        "- &a {name: one, ja: &ja {x: 1, y: 2}}\n"
-        "- {<<: *a, name: two}\n"
-        "- &c {<<: *a, name: three, ja: {<<: *ja, y: 3}}\n"
-        "- {<<: *c, name: four}\n"
-    )
-    table = read_benchmark_table(write(tmp_path, "t.yml", text))
-    assert table.figures("name", "ja.y", {}).values == {"one": 2, "two": 2, "three": 3, "four": 3}
-    assert table.figures("name", "ja.x", {}).values == dict.fromkeys(
-        ("one", "two", "three", "four"), 1
-    )
-
-
 def test_without_pyyaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "yaml", None)
-    monkeypatch.delitem(sys.modules, "pfgen_rs.studies.yaml_files", raising=False)
     with pytest.raises(InputError, match=r"pip install 'pfgen_rs\[studies\]'"):
         read_benchmark_table(write(tmp_path, "t.yml", "- a: 1"))
     assert read_benchmark_table(write(tmp_path, "t.csv", "a\n1\n")).columns == ("a",)

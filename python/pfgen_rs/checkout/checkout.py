@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from pfgen_rs.checkout.files import is_unfinished, remove_unfinished
-from pfgen_rs.checkout.known_runs import KnownRuns
+from pfgen_rs.checkout.published import KnownRuns
 from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError
 from pfgen_rs.io import run_files
 from pfgen_rs.io.known_files import file_states, is_settled
 from pfgen_rs.io.run_files import CONFIG, EXAMPLES, README, RESPONSES, RESULT
+from pfgen_rs.io.system import remove_abandoned
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.questions.files import (
     combined_digest,
@@ -22,16 +23,6 @@ from pfgen_rs.questions.files import (
     question_paths,
     read_question_file,
 )
-
-__all__ = [
-    "DATA",
-    "RUNS",
-    "Checkout",
-    "Run",
-    "find_runs",
-    "is_checkout",
-    "open_checkout",
-]
 
 DATA, RUNS = "data", "result"
 _OWN = {CONFIG, RESULT, README, EXAMPLES, *RESPONSES}
@@ -152,3 +143,35 @@ def _is_run_in_checkout(run: Run, names: list[str]) -> bool:
 
 def _concerns_run_in_checkout(name: str) -> bool:
     return name in _OWN or run_files.is_trial_file(name) or is_unfinished(name)
+
+
+# Files of a checkout: written atomically, and only if their content changes.
+
+
+_UNFINISHED = re.compile(r"\..+\.[0-9a-f]{16}\.tmp")
+
+
+def write_changed(path: Path, content: bytes) -> bool:
+    """Write a file unless it already has this content. Returns whether it was written."""
+    try:
+        if path.read_bytes() == content:
+            return False
+    except OSError:
+        pass  # not there, or no file: writing tells
+    from pfgen_rs.io import write_atomic  # here, since where nothing is stale nothing needs it
+
+    write_atomic(path, content)
+    return True
+
+
+def is_unfinished(name: str) -> bool:
+    """Whether this is the name of a temporary file of `write_changed`."""
+    return _UNFINISHED.fullmatch(name) is not None
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove temporary files that a killed `write_changed` has left, and none that is being written."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if is_unfinished(entry.name):
+                remove_abandoned(entry.path)

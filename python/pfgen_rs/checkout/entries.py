@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
@@ -21,9 +22,7 @@ from pfgen_rs.metrics.signature import signature
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.sources import sources_in_order
 from pfgen_rs.stats import Estimate, from_summary
-from pfgen_rs.stats.ranks import RankTests
-
-__all__ = ["LEVEL", "Entry", "entries", "entries_frame", "read_entries"]
+from pfgen_rs.stats.permutation import RankTests
 
 LEVEL = 0.95
 """The level of intervals and rank ranges."""
@@ -230,3 +229,77 @@ def _entry_row(entry: Entry) -> dict[str, Any]:
     estimate = entry.estimate
     bounds = {"score_low": estimate.low, "score_high": estimate.high}
     return {**estimate.to_dict(), **bounds, **own, **shares, "questions": estimate.questions}
+
+
+# Short names for runs, as people read them: of models, with as much more as tells them apart.
+
+
+BETWEEN = " · "
+"""What separates the parts of a label."""
+
+_PREFIX = "result/"
+_DATED = re.compile(r"-(?:20\d{2})-?(?:0[1-9]|1[0-2])-?(?:0[1-9]|[12]\d|3[01])$")
+
+
+class LabelledRun(Protocol):
+    """What a label is made of, such as an `Entry`."""
+
+    @property
+    def run(self) -> str:
+        """The run's folder within the checkout."""
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+
+    @property
+    def organisation(self) -> str | None:
+        """The part of that before the slash, or the folder's."""
+
+    @property
+    def mode(self) -> str | None:
+        """The mode in which it was asked."""
+
+
+def model_key(run: LabelledRun) -> str:
+    """Returns what all runs of a model share: organisation and name, ignoring case."""
+    return f"{run.organisation or ''}/{_name_without_path(run)}".casefold()
+
+
+def run_labels(runs: Sequence[LabelledRun]) -> dict[str, str]:
+    """Returns a short name for each run, by run, no two alike (case aside).
+
+    A name is the model's without organisation and without a date at its end ("claude-opus-4"). What others
+    share gets more, for all that share it: the mode ("claude-opus-4 · chat"), and the run's folder if the
+    model has several runs in this mode; then the date, then the organisation.
+    """
+    modes = Counter((model_key(run), run.mode) for run in runs)
+    forms = {run.run: _forms_of_label(run, modes[model_key(run), run.mode] > 1) for run in runs}
+    details = dict.fromkeys(forms, 0)
+    while True:
+        found = {run: forms[run][detail] for run, detail in details.items()}
+        counts = Counter(name.casefold() for name in found.values())
+        alike = [run for run, name in found.items() if counts[name.casefold()] > 1]
+        growing = [run for run in alike if details[run] < len(forms[run]) - 1]
+        if not growing:
+            return found
+        for run in growing:
+            details[run] += 1
+
+
+def _forms_of_label(run: LabelledRun, is_repeated: bool) -> list[str]:
+    """Returns names of a run, from the shortest to one that is unique."""
+    name = _name_without_path(run)
+    short = _DATED.sub("", name) or name
+    own = run.run.removeprefix(_PREFIX)
+    more = "".join(
+        f"{BETWEEN}{part}"
+        for part in (run.mode, own.rpartition("/")[2] if is_repeated else "")
+        if part
+    )
+    full = f"{run.organisation}/{name}" if run.organisation else run.model
+    return [short, short + more, name + more, full + more, own]
+
+
+def _name_without_path(run: LabelledRun) -> str:
+    return run.model.rpartition("/")[2] or run.model

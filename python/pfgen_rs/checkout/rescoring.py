@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from pfgen_rs.checkout.checkout import Run
-from pfgen_rs.checkout.published import Published, published_now
-from pfgen_rs.checkout.summation import rewritten
+from pfgen_rs.checkout.published import Published, published, published_now
 from pfgen_rs.errors import IncompleteRunError, InputError, PfgenError
 from pfgen_rs.io import Ahead, Options, Source
 from pfgen_rs.io.run_files import RESULT
+from pfgen_rs.metrics.names import BY_SOURCE
+from pfgen_rs.metrics.settings import SUMMATIONS, Settings, Summation
+from pfgen_rs.metrics.signature import has_helpfulness
+from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import streaming
-from pfgen_rs.runs.result import Result
-
-__all__ = ["Rescored", "Watch", "rescored", "scored_again"]
+from pfgen_rs.runs.result import Result, result_content
+from pfgen_rs.scoring.shading import marks
+from pfgen_rs.verify import best_reading
 
 # Takes the sources; returns what is called with their progress.
 Watch = Callable[[Sequence[Source]], AbstractContextManager[streaming.ScoringProgress | None]]
@@ -75,3 +80,98 @@ def scored_again(
     with closing(each) as found:
         for run, result in zip(runs, found, strict=True):
             yield run.name, result
+
+
+# Results rewritten with their sums computed as in the files that they replace.
+
+
+class Rewritten(NamedTuple):
+    """The new content of a `result.json`, and the object that it holds."""
+
+    content: bytes
+    result: dict[str, Any]
+
+
+def rewritten(path: Path, result: Result) -> Rewritten:
+    """The new content of the `result.json` at `path`, in the reading of Python's `sum` that the old one has.
+
+    With the same answers and questions, that is the reading closer to the old file. Otherwise the averages of
+    its samples, sums of their own parts, decide; where they fit both readings, sums are plain.
+    """
+    new = _written_for_summation(result)
+    try:
+        before = path.read_bytes()
+        if before == new.content:
+            return new
+        old = published(before, path, "").result
+    except (OSError, InputError):  # missing or damaged: there is nothing to keep
+        return new
+    if (old.get("input_hash"), old["metadata_hash"]) == _hashes_for_summation(result):
+        return _written_for_summation(best_reading(old, result).result)
+    summation = _summation_of_samples(old)
+    return new if summation == "plain" else _written_for_summation(result.with_summation(summation))
+
+
+def _written_for_summation(result: Result) -> Rewritten:
+    found = result.to_dict()
+    return Rewritten(result_content(found), found)
+
+
+def _hashes_for_summation(result: Result) -> tuple[str | None, str]:
+    return result.input_hash, result.benchmark.metadata_hash
+
+
+def _summation_of_samples(old: Mapping[str, Any]) -> Summation:
+    """Returns the reading that gives more of the samples' averages; about 1 in 1,000 depends on it."""
+    helpfulness = has_helpfulness(old)
+    readings = [Settings(summation=each, helpfulness=helpfulness) for each in SUMMATIONS]
+    right = dict.fromkeys(SUMMATIONS, 0)
+    for scores in _samples_for_summation(old):
+        for settings in readings:
+            right[settings.summation] += scores["average"] == _average_of_sample(scores, settings)
+    return "compensated" if right["compensated"] > right["plain"] else "plain"
+
+
+def _samples_for_summation(old: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for entry in old["questions"].values():
+        for sample in entry["samples"]:
+            yield sample["scores"]
+
+
+def _average_of_sample(scores: Mapping[str, Any], settings: Settings) -> float:
+    fluency, truthfulness = (
+        left_sum(scores[metric].values(), compensated=settings.compensated) for metric in BY_SOURCE
+    )
+    return round(float(settings.average(fluency, truthfulness, scores["helpfulness"])), 5)
+
+
+# Marks of samples: which characters are bold or struck out, from the counts of their windows.
+
+
+Marks = bytes
+"""The marks of an answer, a byte for each character: `BOLD`, `STRUCK`, or 0 for neither."""
+BOLD, STRUCK = 1, 2
+_BOLD_ABOVE, _STRUCK_BELOW = 10, 200  # one in so many of all reference answers
+
+
+def marks_of(
+    benchmark: QuestionSet, results: Sequence[Mapping[str, Any]]
+) -> list[dict[tuple[str, int], Marks]]:
+    """Returns for each result the marks of its samples, by question and number of the sample.
+
+    All answers to a question are looked up together.
+    """
+    places: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
+    for number, result in enumerate(results):
+        for key, entry in result["questions"].items():
+            places[key] += [(number, i, s["answer"]) for i, s in enumerate(entry["samples"])]
+    found: list[dict[tuple[str, int], Marks]] = [{} for _ in results]
+    for key, answers in places.items():
+        total = sum(map(len, benchmark[key].answers.values()))
+        texts = [answer for _, _, answer in answers]
+        # More than total / 10 for a whole number, and fewer than total / 200.
+        above, below = total // _BOLD_ABOVE, -(-total // _STRUCK_BELOW)
+        found_marks = marks(benchmark, key, texts, above=above, below=below)
+        for (number, i, _), own in zip(answers, found_marks, strict=True):
+            found[number][key, i] = own
+    return found

@@ -22,7 +22,7 @@ COMMANDS = {
     ),
     "compare": Deferred("compare", "compare", "Compare runs, paired by question."),
     "plan-trials": Deferred(
-        "plan_trials",
+        "compare",
         "plan_trials",
         "Plan how many trials are needed for a precision, or to detect a difference.",
     ),
@@ -46,7 +46,10 @@ COMMANDS = {
         "Print the leaderboard of a checkout, with intervals and rank ranges.",
     ),
     "plot": Deferred(
-        "plot", "plot", "Plot runs. Requires matplotlib (`pip install 'pfgen_rs[plots]'`)."
+        "plot",
+        "plot",
+        "Plot runs. Requires matplotlib (`pip install 'pfgen_rs[plots]'`).",
+        "PlotCommand",
     ),
     "study": Deferred(
         "study",

@@ -1,19 +1,28 @@
-"""`pfgen-rs compare`: compares runs, overall and by question."""
+"""`pfgen-rs compare` and `pfgen-rs plan-trials`: differences of runs, and how many trials show them."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import options, output
+from pfgen_rs.cli import options, output, table_fit
 from pfgen_rs.cli.loading import is_folder_there
 from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
+from pfgen_rs.io.counted import counted
 from pfgen_rs.metrics.names import METRICS
 
-__all__ = ["compare"]
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from pfgen_rs.comparisons import RunComparison
+    from pfgen_rs.stats import Comparison, Estimate, Pair, Plan
 
 
 class ComparedMetric(StrEnum):
@@ -53,7 +62,7 @@ def compare(
         ),
     ] = None,
     level: options.Level = 0.95,
-    questions: Annotated[
+    limit: Annotated[
         int,
         typer.Option(
             min=0, metavar="N", help="Number of questions for which to show the runs' answers."
@@ -100,7 +109,6 @@ def compare(
     - `pfgen-rs compare all.csv --run-field model --clean`
     """
     from pfgen_rs import comparisons
-    from pfgen_rs.cli import compare_view
 
     paths = comparisons.distinct(files)
     results = scoring.score_with(paths, benchmark, threads=threads)
@@ -117,6 +125,422 @@ def compare(
         with output.busy(f"writing {html}"):
             write_comparison(results, html, level=level, seed=seed)
     if output_format is options.JsonFormat.JSON:
-        output.emit_json(compare_view.comparison_document(found, questions))
+        output.emit_json(comparison_document(found, limit))
     else:
-        output.show(*compare_view.comparison_report(found, questions, output.width()))
+        output.show(*comparison_report(found, limit, output.width()))
+
+
+_SURE = "bold"
+_MEAN_WIDTH = 5  # width of a mean in characters
+_INTERVALS = (
+    "intervals: of means, over questions (Student's t); "
+    "of differences, from a bootstrap over questions and trials"
+)
+_ALL_PAIRS = 6  # maximum number of runs for which all pairs are shown
+_NEIGHBOURS = "only runs with adjacent means are compared: use --format json for all pairs"
+_DETECTABLE = "detectable: the difference that the test of a pair detects with 80 % power"
+_UNRANKED = "–: a system run, not ranked"
+_CATEGORIES = "means by category and run number"
+
+
+def comparison_document(found: RunComparison, count: int) -> dict[str, Any]:
+    """Returns everything as JSON values, with the answers to the `count` questions that differ most."""
+    from pfgen_rs.cli.verdicts import verdict
+
+    statistics = found.statistics
+    chosen = found.most_different(statistics.metrics[0], count)
+    answers = found.side_by_side(chosen, statistics.metrics[0])
+    return {
+        **statistics.to_dict(),
+        "notes": list(found.notes),
+        "files": {
+            name: result.path for name, result in zip(statistics.runs, found.results, strict=True)
+        },
+        "verdicts": [verdict(pair, statistics) for pair in statistics.pairs],
+        "most_different": [
+            {"question_id": question, "answers": [asdict(each) for each in answers[question]]}
+            for question in chosen
+        ],
+    }
+
+
+@dataclass(frozen=True)
+class _Ordered:
+    """A comparison with its runs numbered from 1 by descending mean of its first metric."""
+
+    statistics: Comparison
+    numbers: Mapping[str, int]
+
+    @classmethod
+    def of(cls, statistics: Comparison) -> _Ordered:
+        means = {
+            name: found.mean
+            for name, found in zip(
+                statistics.runs, statistics.estimates[statistics.metrics[0]], strict=True
+            )
+        }
+        order = sorted(statistics.runs, key=lambda name: -means[name])
+        return cls(statistics, {name: number for number, name in enumerate(order, 1)})
+
+    @property
+    def metric(self) -> str:
+        return self.statistics.metrics[0]
+
+    @property
+    def several(self) -> bool:
+        return len(self.numbers) > 2
+
+    @property
+    def interval(self) -> str:
+        return f"{self.statistics.level * 100:g} % interval"
+
+    def pair(self, pair: Pair) -> Pair:
+        """Returns the pair with the lower-numbered run first."""
+        return pair if self.numbers[pair.a] < self.numbers[pair.b] else pair.turned()
+
+    def pairs(self) -> list[Pair]:
+        """Returns all pairs or, for many runs, adjacent ones, ordered by metric and number."""
+        pairs = [self.pair(pair) for pair in self.statistics.pairs]
+        if len(self.numbers) > _ALL_PAIRS:
+            pairs = [p for p in pairs if self.numbers[p.b] - self.numbers[p.a] == 1]
+        metrics = self.statistics.metrics
+        return sorted(
+            pairs, key=lambda p: (metrics.index(p.metric), self.numbers[p.a], self.numbers[p.b])
+        )
+
+
+def comparison_report(found: RunComparison, count: int, room: int) -> list[RenderableType]:
+    """Returns tables of runs, pairs and categories for a window of `room` columns, and example answers.
+
+    Runs are numbered by descending mean, and tables refer to them by number; two runs are also compared in a
+    sentence.
+    """
+    from pfgen_rs.cli.verdicts import verdict
+
+    ordered = _Ordered.of(found.statistics)
+    shown = ordered.pairs()
+    runs, no_run_columns = _runs_that_fit(ordered, room)
+    pairs, no_pair_columns = _pairs_that_fit(ordered, shown)
+    parts: list[RenderableType] = [runs, pairs]
+    parts += map(output.cell, _captions(ordered, shown, pairs))
+    if missing := no_run_columns + no_pair_columns:
+        parts.append(output.cell(table_fit.not_shown(missing)))
+    if not ordered.several:
+        parts += [output.cell(""), output.cell(verdict(shown[0], found.statistics))]
+    for table in _category_tables(ordered, room):
+        parts += [output.cell(""), table]
+    parts += _answers(found, ordered, count)
+    return [*parts, output.cell(""), output.cell(found.statistics.signature or "")]
+
+
+def _captions(ordered: _Ordered, shown: Sequence[Pair], table: Table) -> Iterator[str]:
+    from pfgen_rs.stats.permutation import resolution_text
+
+    yield _INTERVALS
+    if ordered.several:
+        sizes = " or ".join(str(size) for size in sorted({pair.family for pair in shown}))
+        yield "runs: by number, higher mean first; bold: significantly different"
+        yield f"p: for each pair alone, uncorrected; p (Holm): corrected for {sizes} pairs"
+    if ordered.statistics.smallest_p:
+        yield resolution_text(ordered.statistics.smallest_p)
+    if None in ordered.statistics.ranks[ordered.metric]:
+        yield _UNRANKED
+    if "detectable" in {str(column.header) for column in table.columns}:
+        yield _DETECTABLE
+    if len(shown) < len(ordered.statistics.pairs):
+        yield _NEIGHBOURS
+
+
+def _runs_that_fit(ordered: _Ordered, room: int) -> tuple[Table, list[str]]:
+    """Returns a table, with standard errors if names then need not be wrapped, and the omitted headings."""
+    tables = [_run_table(ordered, count) for count in (4, 3, 2)]
+    shown = next((table for table in tables if table_fit.width(table) <= room), tables[-1])
+    return shown, table_fit.dropped(tables[0], shown)
+
+
+def _run_table(ordered: _Ordered, count: int) -> Table:
+    statistics, metric = ordered.statistics, ordered.metric
+    title = f"{metric}, {counted(len(statistics.compared), 'question')}"
+    table = output.new_table("no.", "ranks", "run", numbers=("no.", "ranks"), title=title)
+    headings = ("mean", ordered.interval, "SE\n(questions)", "SE\n(trials)")
+    for heading in headings[:count]:
+        table.add_column(heading, justify="right", no_wrap=True)
+    rows = zip(statistics.runs, statistics.ranks[metric], statistics.estimates[metric], strict=True)
+    for name, ranks, estimate in sorted(rows, key=lambda row: ordered.numbers[row[0]]):
+        table.add_row(
+            output.cell(ordered.numbers[name]),
+            output.cell(_rank(ranks)),
+            output.cell(name),
+            *map(output.cell, _estimate(estimate)[:count]),
+        )
+    return table
+
+
+def _rank(ranks: tuple[int, int] | None) -> str:
+    if ranks is None:
+        return "–"
+    best, worst = ranks
+    return str(best) if best == worst else f"{best}–{worst}"
+
+
+def _estimate(estimate: Estimate) -> tuple[str, ...]:
+    return (
+        f"{estimate.mean:.4f}",
+        _interval(estimate.low, estimate.high, ".3f"),  # as in `score` and leaderboards
+        _number(estimate.question_se, ".4f"),
+        _number(estimate.trial_se, ".4f"),
+    )
+
+
+def _pairs_that_fit(ordered: _Ordered, pairs: Sequence[Pair]) -> tuple[Table, list[str]]:
+    """Returns a table with as many columns as fit, and the omitted headings.
+
+    Omits the detectable difference first, then the uncorrected p.
+    """
+    everything = ["difference", ordered.interval, "p", "p (Holm)", "detectable"]
+    if not ordered.several:
+        everything.remove("p (Holm)")
+    without = [*everything[:-1]], [*everything[:2], everything[-2]]
+    tables = [_pair_table(ordered, pairs, headings) for headings in (everything, *without)]
+    shown = output.first_that_fits(*tables)
+    return shown, table_fit.dropped(tables[0], shown)
+
+
+def _pair_table(ordered: _Ordered, pairs: Sequence[Pair], headings: Sequence[str]) -> Table:
+    metrics = len(ordered.statistics.metrics) > 1
+    about = [*(["metric"] if metrics else []), *(["runs"] if ordered.several else [])]
+    title = None if ordered.several else "1 minus 2"
+    table = output.new_table(*about, *headings, numbers=["runs", *headings], title=title)
+    for pair in pairs:
+        sure = _SURE if pair.p_holm <= 1 - ordered.statistics.level else ""
+        runs = f"{ordered.numbers[pair.a]} – {ordered.numbers[pair.b]}"
+        cells = {"metric": pair.metric, "runs": runs, **_pair_cells(ordered, pair)}
+        table.add_row(
+            *(
+                output.cell(cells[heading], sure if heading == "difference" else "")
+                for heading in (*about, *headings)
+            )
+        )
+    return table
+
+
+def _pair_cells(ordered: _Ordered, pair: Pair) -> dict[str, str]:
+    """Returns the cells of a pair by heading."""
+    from pfgen_rs.stats.permutation import shown_p
+
+    smallest = ordered.statistics.smallest_p
+    return {
+        "difference": f"{pair.difference:+.4f}",
+        ordered.interval: _interval(pair.low, pair.high, "+.4f"),
+        "p": shown_p(pair.p, smallest),
+        "p (Holm)": shown_p(pair.p_holm, smallest * pair.family),
+        "detectable": f"{pair.minimum_detectable:.4f}",
+    }
+
+
+def _category_tables(ordered: _Ordered, room: int) -> Iterator[Table]:
+    """Yield, for two runs, a table with differences and intervals; for more, means in tables that fit."""
+    categories = ordered.statistics.categories
+    frame = categories.filter(categories["metric"] == ordered.metric)
+    if frame.is_empty():
+        return
+    if not ordered.several:
+        yield _category_differences(ordered, frame)
+        return
+    means = {(row["a"], row["category"]): row["mean_a"] for row in frame.iter_rows(named=True)}
+    means |= {(row["b"], row["category"]): row["mean_b"] for row in frame.iter_rows(named=True)}
+    sizes = frame.unique("category").sort("category").select("category", "questions").rows()
+    names = sorted(ordered.numbers, key=lambda name: ordered.numbers[name])
+    left = room - table_fit.width(_category_means(ordered, sizes, means, []))
+    fitting = max(1, left // (_MEAN_WIDTH + table_fit.GAP))
+    for start in range(0, len(names), fitting):
+        yield _category_means(ordered, sizes, means, names[start : start + fitting])
+
+
+def _category_differences(ordered: _Ordered, frame: pl.DataFrame) -> Table:
+    numbers = ["questions", "1", "2", "difference", ordered.interval]
+    everything = output.new_table("category", *numbers, numbers=numbers, title=_CATEGORIES)
+    less = output.new_table("category", *numbers[3:], numbers=numbers[3:], title=_CATEGORIES)
+    for row in frame.iter_rows(named=True):
+        turned = ordered.numbers[row["a"]] == 2
+        sides = ("mean_b", "mean_a") if turned else ("mean_a", "mean_b")
+        difference, low, high = row["difference"], row["low"], row["high"]
+        if turned:
+            difference = -difference
+            low, high = (None, None) if low is None else (-high, -low)
+        cells = [
+            str(row["questions"]),
+            *(f"{row[side]:.4f}" for side in sides),
+            f"{difference:+.4f}",
+            _interval(low, high, "+.4f"),
+        ]
+        everything.add_row(output.cell(row["category"]), *map(output.cell, cells))
+        less.add_row(output.cell(row["category"]), *map(output.cell, cells[3:]))
+    return output.first_that_fits(everything, less)
+
+
+def _category_means(
+    ordered: _Ordered,
+    sizes: Sequence[tuple[str, int]],
+    means: Mapping[tuple[str, str], float],
+    names: Sequence[str],
+) -> Table:
+    numbers = ["questions", *(str(ordered.numbers[name]) for name in names)]
+    table = output.new_table("category", *numbers, numbers=numbers, title=_CATEGORIES)
+    for category, questions in sizes:
+        table.add_row(
+            output.cell(category),
+            output.cell(questions),
+            *(output.cell(f"{means[name, category]:.3f}") for name in names),
+        )
+    return table
+
+
+def _answers(found: RunComparison, ordered: _Ordered, count: int) -> Iterator[RenderableType]:
+    chosen = found.most_different(ordered.metric, count)
+    answers = found.side_by_side(chosen, ordered.metric)
+    benchmark = found.results[0].benchmark
+    for question in chosen:
+        yield output.cell("")
+        yield output.cell(f"{question} {benchmark[question].text}", "bold")
+        for each in sorted(answers[question], key=lambda each: ordered.numbers[each.run]):
+            number = ordered.numbers[each.run]
+            yield output.cell(
+                f"{number}: {each.run}, mean {each.mean:.4f}, line {each.line} ({each.score:.4f}):"
+            )
+            yield output.cell(f"  {each.answer}")
+
+
+def _interval(low: float | None, high: float | None, form: str) -> str:
+    return "" if low is None or high is None else f"{low:{form}} to {high:{form}}"
+
+
+def _number(value: float | None, form: str) -> str:
+    return "" if value is None else f"{value:{form}}"
+
+
+@scoring_options()
+def plan_trials(
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="A run, as for `score`.", show_default=False)
+    ],
+    other: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="OTHER",
+            help="Second run: plan trials for the difference between the two.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    scoring: ScoringOptions,
+    benchmark: options.BenchmarkName = None,
+    precision: Annotated[
+        float, typer.Option(metavar="X", help="Half-width of the interval.")
+    ] = 0.005,
+    level: options.Level = 0.95,
+    difference: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X",
+            help="With OTHER: the difference to detect (default: the observed one).",
+            show_default=False,
+        ),
+    ] = None,
+    power: Annotated[
+        float,
+        typer.Option(metavar="SHARE", help="With OTHER: power to detect that difference."),
+    ] = 0.8,
+    metric: Annotated[
+        options.MetricName,
+        typer.Option(help="The average of the metrics, or one of them."),
+    ] = options.MetricName.AVERAGE,
+    output_format: options.Format = options.JsonFormat.TABLE,
+    threads: options.Threads = None,
+) -> None:
+    """Plan how many trials are needed for a precision, or to detect a difference.
+
+    A trial is one answer to every question. More trials reduce the noise between trials, but not the error
+    from the choice of questions; the plan shows both.
+
+    For example:
+
+    - `pfgen-rs plan-trials run/ --precision 0.005`
+
+    - `pfgen-rs plan-trials run-a/ run-b/ --difference 0.01`
+    """
+    from pfgen_rs import comparisons, stats
+
+    if difference is not None and other is None and scoring.run_field is None:
+        raise typer.BadParameter("--difference needs a second run", param_hint="'--difference'")
+    paths = comparisons.distinct([run] if other is None else [run, other])
+    results = scoring.score_with(paths, benchmark, threads=threads)
+    samples, _ = comparisons.comparison_samples(results)
+    plan = stats.plan_trials(
+        samples,
+        precision=precision,
+        difference=difference,
+        level=level,
+        power=power,
+        metric=metric.value,
+    )
+    if output_format is options.JsonFormat.JSON:
+        output.emit_json({**plan.to_dict(), "signature": samples[0].signature})
+    else:
+        output.show(*plan_report(plan), output.cell(samples[0].signature or ""))
+
+
+def plan_report(plan: Plan) -> list[RenderableType]:
+    """Returns a table of precision by number of trials, and the requested numbers of trials."""
+    numbers = ["trials", "± same questions", "± other questions"]
+    table = output.new_table(*numbers, numbers=numbers)
+    for step in plan.table:
+        table.add_row(
+            output.cell(f"{step.trials:,}"),
+            output.cell(f"{step.trial_noise:.4f}"),
+            output.cell(f"{step.with_questions:.4f}"),
+        )
+    return [table, *map(output.cell, _plan_sentences(plan))]
+
+
+def _plan_sentences(plan: Plan) -> Iterator[str]:
+    what = plan.metric if plan.metric != "average" else "score"
+    if len(plan.runs) == 1:
+        yield f"{plan.runs[0]}: {what} {plan.mean:.4f}, SD of a trial {plan.trial_sd:.4f}"
+    else:
+        a, b = plan.runs
+        yield f"{a} minus {b}: {what} {plan.mean:+.4f}, SD of a trial {plan.trial_sd:.4f}"
+    level = f"{plan.level * 100:g} %"
+    yield (
+        f"±{plan.precision:g} ({level}) needs {_trials(plan.trials_needed)} for the same questions"
+    )
+    if plan.trials_needed_with_questions is None:
+        yield (
+            "for other questions of the same kind, no number of trials is enough: "
+            f"±{plan.remaining:.4f} is due to having only {counted(plan.questions, 'question')}"
+        )
+    else:
+        yield (
+            f"for other questions of the same kind, {_trials(plan.trials_needed_with_questions)}; "
+            f"±{plan.remaining:.4f} remains with any number of trials"
+        )
+    if plan.difference is not None:
+        yield from _plan_to_tell_apart(plan)
+
+
+def _plan_to_tell_apart(plan: Plan) -> Iterator[str]:
+    finding = f"{plan.power * 100:g} % power to detect {plan.difference:.4f}"
+    for trials, where in (
+        (plan.trials_to_tell, "for the same questions"),
+        (plan.trials_to_tell_with_questions, "for other questions of the same kind"),
+    ):
+        needed = (
+            "cannot be reached with any number of trials"
+            if trials is None
+            else f"needs {_trials(trials)} per run"
+        )
+        yield f"{finding} {needed} {where}"
+
+
+def _trials(count: int) -> str:
+    return counted(count, "trial")

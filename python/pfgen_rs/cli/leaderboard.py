@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import RenderableType
 
-from pfgen_rs.cli import leaderboard_view, options, output
-
-__all__ = ["leaderboard"]
+from pfgen_rs.cli import options, output
+from pfgen_rs.cli.score_table import ScoreTable, aligned_score_lines, score_number
+from pfgen_rs.io.safe_text import visible
+from pfgen_rs.metrics.names import PARTS
 
 
 def leaderboard(
@@ -54,7 +57,7 @@ def leaderboard(
 
     rows, problems = read_standings(place)
     wanted = {"mode": mode, "engine": engine, "organisation": organisation}
-    _print_leaderboard(select_standings(rows, model=model, **wanted), output_format, plain)
+    _print(select_standings(rows, model=model, **wanted), output_format, plain)
     for name, values in standings_choices(rows, **wanted).items():
         output.warn(
             f"no run with {name} {wanted[name]!r}: expected one of {', '.join(values) or '(none)'}"
@@ -65,9 +68,7 @@ def leaderboard(
         output.fail(1)
 
 
-def _print_leaderboard(
-    rows: list[dict[str, Any]], output_format: options.RowsFormat, plain: bool
-) -> None:
+def _print(rows: list[dict[str, Any]], output_format: options.RowsFormat, plain: bool) -> None:
     if output_format is options.RowsFormat.JSON:
         output.emit_json(rows)
     elif not rows:
@@ -75,6 +76,115 @@ def _print_leaderboard(
     elif output_format is options.RowsFormat.CSV:
         output.emit_csv(rows)
     elif plain:
-        output.emit(leaderboard_view.leaderboard_lines(rows))
+        output.emit(leaderboard_lines(rows))
     else:
-        output.show(*leaderboard_view.leaderboard_report(rows, output.width()))
+        output.show(*leaderboard_report(rows, output.width()))
+
+
+Row = Mapping[str, Any]
+_LENGTH = "length"
+_RANGES = ("rank", "own_rank")
+_OWN = "own range"
+_LEGENDS = {
+    "range": "range: ranks that paired tests cannot rule out, for all runs at once",
+    _OWN: "own range: the same for one run alone, if you chose it before seeing any scores",
+}
+
+
+def leaderboard_report(rows: Sequence[Row], room: int) -> list[RenderableType]:
+    """Returns a table with as many columns as fit a window of `room`, its legend, and the signatures."""
+    own = [_rank_range(row, _RANGES[1]) for row in rows]
+    ranges = {_OWN: own} if any(own) else {}  # tables of earlier versions have none
+    table = ScoreTable(
+        rows,
+        about={
+            "rank": [_rank(row) for row in rows],
+            "range": [_rank_range(row, _RANGES[0]) for row in rows],
+            "": [row["icon"] for row in rows],
+            "model": _names(rows),
+        },
+        columns={**ranges, **_columns(rows)},
+        optional=(*ranges, _LENGTH),
+    )
+    signatures = dict.fromkeys(row["signature"] for row in rows if row.get("signature"))
+    legends = [_LEGENDS[name] for name in ("range", *ranges)]
+    captions = (*legends, _icons(rows), *signatures)
+    return [*table.parts(room), *map(output.cell, captions)]
+
+
+def _icons(rows: Sequence[Row]) -> str:
+    """Returns a legend of the icons in these rows."""
+    modes: dict[str, dict[str, None]] = {}
+    for row in rows:
+        modes.setdefault(row["icon"], {})[row["mode"] or "no mode"] = None
+    return ", ".join(f"{icon} {' or '.join(sorted(found))}" for icon, found in modes.items())
+
+
+def _names(rows: Sequence[Row]) -> list[str]:
+    """Returns unique names: models, with the mode or the folder if a model has several runs."""
+    models = [row["model"] for row in rows]
+    with_mode = [_name_with(row, row["mode"], models) for row in rows]
+    return [
+        _name_with(row, row["run"], with_mode) if with_mode.count(name) > 1 else name
+        for row, name in zip(rows, with_mode, strict=True)
+    ]
+
+
+def _name_with(row: Row, addition: str | None, names: Sequence[str]) -> str:
+    model: str = row["model"]
+    return f"{model} ({addition})" if addition and names.count(model) != 1 else model
+
+
+def _columns(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """Returns the cells of the length and the metrics."""
+    return {
+        _LENGTH: [f"{row['length']:.1f}" for row in rows],
+        **{metric: [f"{row[metric]:.3f}" for row in rows] for metric in PARTS},
+    }
+
+
+def _rank(row: Row) -> str:
+    return "–" if row["rank"] is None else str(row["rank"])
+
+
+def _rank_range(row: Row, which: str) -> str:
+    low, high = row.get(f"{which}_low"), row.get(f"{which}_high")
+    if low is None or high is None:
+        return ""
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def leaderboard_lines(rows: Sequence[Row]) -> str:
+    """Returns one line per run below a header, in aligned columns, with no non-ASCII symbols of our own."""
+    head = (
+        "rank",
+        "ranks",
+        "score",
+        "low",
+        "high",
+        "trials",
+        "length",
+        *PARTS,
+        "model",
+        "run",
+        "own",
+    )
+    return aligned_score_lines([head, *map(_plain_line, rows)], texts=3)
+
+
+def _plain_line(row: Row) -> tuple[str, ...]:
+    return (
+        _rank(row).replace("–", "-"),
+        _plain_range(row, _RANGES[0]),
+        f"{row['score']:.4f}",
+        *map(score_number, (row["score_low"], row["score_high"])),
+        str(row["num_trials"]),
+        *(cells[0] for cells in _columns([row]).values()),
+        visible(row["model"]),
+        visible(row["run"]),
+        _plain_range(row, _RANGES[1]),
+    )
+
+
+def _plain_range(row: Row, which: str) -> str:
+    return _rank_range(row, which).replace("–", "-") or "-"

@@ -153,7 +153,7 @@ def plot(
 
     - `pfgen-rs llm-jp-eval plot bars runs/* --out bars.png --language ja`
     """
-    from pfgen_rs.drawing.saving import save
+    from pfgen_rs.drawing.figures import save
     from pfgen_rs.drawing.style import NEEDED, available
     from pfgen_rs.errors import OutputError
     from pfgen_rs.llm_jp_eval.report.report import report_of

@@ -2,43 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from pfgen_rs.cli import options, output
 from pfgen_rs.cli.loading import is_folder_there
 from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
 
-__all__ = [
-    "AxisName",
-    "Font",
-    "Kind",
-    "Language",
-    "LanguageName",
-    "Title",
-    "csv_file_path",
-    "plot",
-    "plot_file_path",
-]
-
 _SUFFIXES = (".svg", ".png")
-
-
-class Kind(StrEnum):
-    """The type of figure."""
-
-    METRICS = "metrics"
-    LENGTH = "length"
-    INTERVALS = "intervals"
-    SOURCES = "sources"
-    CATEGORIES = "categories"
-    CONVERGENCE = "convergence"
-    STEPS = "steps"
-    SPREAD = "spread"
-    LEARNING = "learning"
 
 
 class AxisName(StrEnum):
@@ -89,19 +65,41 @@ def csv_file_path(path: Path | None) -> Path | None:
     return path
 
 
-def _check_kind_uses(kind: Kind, top: int | None, x: AxisName | None) -> None:
-    """Raise `typer.BadParameter` for options of other figures."""
-    if top is not None and kind not in (Kind.INTERVALS, Kind.CATEGORIES):
-        raise typer.BadParameter(
-            "--top requires the figure intervals or categories", param_hint="--top"
-        )
-    if x is not None and kind is not Kind.LEARNING:
-        raise typer.BadParameter("--x requires the figure learning", param_hint="--x")
+class PlotCommand(TyperCommand):
+    """The command `plot`, whose figures are those that are registered."""
+
+    def __init__(self, *args: Any, **attributes: Any) -> None:
+        super().__init__(*args, **attributes)
+        from pfgen_rs.report.plot_kinds import plot_summaries
+
+        kinds = plot_summaries()
+        listed = "\n\n".join(f"- `{name}`: {summary}" for name, summary in kinds.items())
+        self.help = (self.help or "").replace("{kinds}", listed)
+
+
+def _kinds() -> list[str]:
+    from pfgen_rs.report.plot_kinds import plot_summaries
+
+    return list(plot_summaries())
+
+
+def _known_kind(kind: str) -> str:
+    if kind not in _kinds():
+        raise typer.BadParameter(f"{kind!r} is not one of {', '.join(map(repr, _kinds()))}")
+    return kind
 
 
 @scoring_options()
 def plot(
-    kind: Annotated[Kind, typer.Argument(metavar="KIND", help="One of the figures below.")],
+    kind: Annotated[
+        str,
+        typer.Argument(
+            metavar="KIND",
+            help="One of the figures below.",
+            callback=_known_kind,
+            autocompletion=_kinds,
+        ),
+    ],
     inputs: Annotated[
         list[str],
         typer.Argument(
@@ -167,23 +165,7 @@ def plot(
 
     The figures, by KIND:
 
-    - `metrics`: each pair of metrics, one point per run
-
-    - `length`: score against mean length
-
-    - `intervals`: scores with their intervals, by rank
-
-    - `sources`: scores with one source of reference answers against another
-
-    - `categories`: a heat map of runs and categories
-
-    - `convergence`: score against number of trials (from responses)
-
-    - `steps`: score against training step
-
-    - `spread`: distribution of one run's scores and lengths (from responses)
-
-    - `learning`: score and metrics during training, from a curve.parquet
+    {kinds}
 
     Uses the result.json of each run; runs without one are scored first, with the given benchmark or the
     checkout's questions. With an option that says how to read or score responses, all runs are scored.
@@ -196,18 +178,18 @@ def plot(
 
     - `pfgen-rs plot steps 'runs/*' -b pfgen-bench --out steps.png --language ja`
     """
-    _check_kind_uses(kind, top, x)
     from pfgen_rs.io import write_atomic
-    from pfgen_rs.report import plots
-    from pfgen_rs.report.plots.kinds import Wish, draw
-    from pfgen_rs.report.plots.steps import STEP
+    from pfgen_rs.report.plot_kinds import draw
+    from pfgen_rs.report.plots import save
+    from pfgen_rs.report.plots.inputs import PlotRequest
 
-    wish = Wish(
+    _check_options(kind, {"top": top, "x": x})
+    request = PlotRequest(
         inputs,
         benchmark,
         metric.value,
         source,
-        STEP if step_pattern is None else step_pattern,
+        step_pattern,
         top,
         (x or AxisName.STEP).value,
         title,
@@ -216,9 +198,21 @@ def plot(
         scoring.score_with,
         again=scoring != ScoringOptions(),
     )
-    drawn = draw(kind.value, wish)
-    plots.save(drawn.figure, out)
+    drawn = draw(kind, request)
+    save(drawn.figure, out)
     if csv is not None:
         write_atomic(csv, drawn.csv())
     for note in drawn.notes:
         output.warn(note)
+
+
+def _check_options(kind: str, options: Mapping[str, object]) -> None:
+    """Raise `typer.BadParameter` for options of other figures."""
+    from pfgen_rs.report.plot_kinds import get_plot_kind, plot_summaries
+
+    for option, value in options.items():
+        if value is not None and option not in get_plot_kind(kind).options:
+            kinds = [name for name in plot_summaries() if option in get_plot_kind(name).options]
+            raise typer.BadParameter(
+                f"--{option} requires the figure {' or '.join(kinds)}", param_hint=f"--{option}"
+            )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from pfgen_rs.checkout.staleness import Reasons
+    from pfgen_rs.checkout.inspection import Reasons
     from pfgen_rs.io import Source
     from pfgen_rs.report.update import Report
     from pfgen_rs.runs.streaming import ScoringProgress
@@ -51,13 +51,6 @@ def report(
             help="Also write a website with all runs and their answers to this folder.",
         ),
     ] = None,
-    url: Annotated[
-        str | None,
-        typer.Option(
-            metavar="URL",
-            help="Address where the website will be, for previews of links to it (with --html).",
-        ),
-    ] = None,
     answers: Annotated[
         int | None,
         typer.Option(
@@ -89,11 +82,10 @@ def report(
 
     - `pfgen-rs report . --force --jobs 4`
 
-    - `pfgen-rs report . --html site --url https://example.com/pfgen/`
+    - `pfgen-rs report . --html site`
     """
-    for option, value in (("--url", url), ("--answers", answers)):
-        if value is not None and html is None:
-            raise typer.BadParameter(f"{option} requires --html", param_hint=option)
+    if answers is not None and html is None:
+        raise typer.BadParameter("--answers requires --html", param_hint="--answers")
     from pfgen_rs.report import update
 
     done = update.report(
@@ -101,37 +93,36 @@ def report(
         force=force,
         as_published=as_published,
         html=html,
-        url=url,
         answers_per_question=answers,
         jobs=jobs,
-        announce=_report_stale_runs,
-        watch=_report_progress,
-        steps=_report_pages,
+        announce=_announce,
+        watch=_watch,
+        steps=_steps,
     )
-    _print_report(done)
+    _print(done)
 
 
-def _report_stale_runs(stale: Mapping[str, Reasons]) -> None:
-    from pfgen_rs.checkout.staleness import reason_lines
+def _announce(stale: Mapping[str, Reasons]) -> None:
+    from pfgen_rs.checkout.inspection import reason_lines
 
     for line in reason_lines(stale):
         streams.remark(f"scoring {line}")
 
 
-def _report_progress(sources: Sequence[Source]) -> AbstractContextManager[ScoringProgress]:
+def _watch(sources: Sequence[Source]) -> AbstractContextManager[ScoringProgress]:
     from pfgen_rs.cli import output  # here, since where nothing is stale nothing needs it
 
     gc.freeze()  # loaded data is needed until the end, so exclude it from garbage collection
     return output.scoring(sources)
 
 
-def _report_pages(runs: int) -> AbstractContextManager[Callable[[str], None]]:
+def _steps(runs: int) -> AbstractContextManager[Callable[[str], None]]:
     from pfgen_rs.cli import output
 
     return output.steps("writing the site:", runs)
 
 
-def _print_report(done: Report) -> None:
+def _print(done: Report) -> None:
     for path in done.unfinished:
         streams.warn(f"{path}: skipped, because it is not finished (or not JSON lines)")
     for problem in done.problems:

@@ -1,12 +1,12 @@
 """Tables of scores that fit the window, with a note on omitted columns.
 
-The metrics have priority: first the bar is omitted, then the length and the published spread. Then names are
-wrapped, then the interval is omitted; if the table is still too wide, each row is shown as a list of cells.
+The metrics have priority: first the length and the published spread are omitted. Then names are wrapped, then
+the interval is omitted; if the table is still too wide, each row is shown as a list of cells.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,11 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from pfgen_rs.cli import output, table_fit
-from pfgen_rs.cli.bars import NARROWEST, WIDEST, Bars, bar_bounds
 
 __all__ = ["INTERVAL", "ScoreTable", "aligned_score_lines", "score_number"]
 
 INTERVAL = "[low, high]"
+_LEGEND = f"{INTERVAL}: 95 % interval over questions (Student's t)"
 _IN_PLAIN = {INTERVAL, "own range", "length"}
 _NARROW = {
     "own range": "own\nrange",
@@ -51,8 +51,8 @@ class ScoreTable:
 
     def parts(self, room: int) -> list[RenderableType]:
         """Returns a table with as many columns as fit a window of `room`, and its legend."""
-        columns, table, bar = self._fitting(room)
-        legend = [_score_table_legend(bar)] if INTERVAL in columns else []
+        columns, table = self._fitting(room)
+        legend = [_LEGEND] if INTERVAL in columns else []
         missing = [name for name in self._columns() if name not in columns]
         return [
             table,
@@ -62,50 +62,40 @@ class ScoreTable:
     def _columns(self) -> list[str]:
         return [INTERVAL, *self.columns]
 
-    def _fitting(self, room: int) -> tuple[list[str], Table, int]:
-        """Returns the columns after the score, their table, and the width of its bar."""
+    def _fitting(self, room: int) -> tuple[list[str], Table]:
+        """Returns the columns after the score, and their table."""
         every = self._columns()
         for kept in range(len(self.optional), -1, -1):
             columns = [name for name in every if name not in self.optional[kept:]]
             for headings in ({}, _NARROW):
-                left = room - table_fit.width(self._table(columns, headings))
-                if left >= 0:
-                    bar = min(left - table_fit.GAP, WIDEST) if columns == every else 0
-                    bar = bar if bar >= NARROWEST else 0
-                    return columns, self._table(columns, headings, bar), bar
+                table = self._table(columns, headings)
+                if table_fit.width(table) <= room:
+                    return columns, table
         fewest = [name for name in self.columns if name not in self.optional]
         for columns, name in (([INTERVAL, *fewest], _NAME), (fewest, _SHORTEST_NAME)):
             table = self._table(columns, _NARROWEST)
             if table_fit.fits(table, room, name):
-                return columns, table, 0
-        return every, self._table(every, {}), 0
+                return columns, table
+        return every, self._table(every, {})
 
-    def _table(self, columns: Sequence[str], headings: Mapping[str, str], bar: int = 0) -> Table:
+    def _table(self, columns: Sequence[str], headings: Mapping[str, str]) -> Table:
         *numbers, _ = self.about
         table = output.new_table(*self.about, numbers=numbers)
-        table.add_column("score", justify="right", no_wrap=True)
-        bars = Bars(self.rows)
-        for name in columns:
+        for name in ("score", *columns):
             table.add_column(headings.get(name, name), justify="right", no_wrap=True)
-            if name == INTERVAL and bar:
-                table.add_column(bars.heading(bar), no_wrap=True)
         for i, row in enumerate(self.rows):
             cells = [cells[i] for cells in self.about.values()] + [f"{row['score']:.4f}"]
-            table.add_row(*map(output.cell, cells), *self._cells(i, row, columns, bars, bar))
+            cells += [
+                _bounds(row) if name == INTERVAL else self.columns[name][i] for name in columns
+            ]
+            table.add_row(*map(output.cell, cells))
         return table
 
-    def _cells(
-        self, i: int, row: Row, columns: Sequence[str], bars: Bars, bar: int
-    ) -> Iterator[RenderableType]:
-        for name in columns:
-            yield output.cell(bar_bounds(row) if name == INTERVAL else self.columns[name][i])
-            if name == INTERVAL and bar:
-                yield bars.bar(row, bar)
 
-
-def _score_table_legend(bar: int) -> str:
-    shown = f"{INTERVAL} and ├─●─┤" if bar else INTERVAL
-    return f"{shown}: 95 % interval over questions (Student's t)"
+def _bounds(row: Row) -> str:
+    """Returns a row's interval as `[low, high]`; empty if it has none."""
+    low, high = row["score_low"], row["score_high"]
+    return "" if low is None or high is None else f"[{low:.3f}, {high:.3f}]"
 
 
 def _score_table_omissions(columns: Sequence[str]) -> str:

@@ -2,31 +2,465 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
 import typer
 
-from pfgen_rs.cli.loading import Deferred, deferring
+from pfgen_rs.cli import options, output
+from pfgen_rs.cli.loading import group
+from pfgen_rs.cli.plot import Font, Language, LanguageName, Title, csv_file_path, plot_file_path
+from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
+from pfgen_rs.errors import OutputError
+from pfgen_rs.io.counted import counted
 
-__all__ = ["COMMANDS", "app"]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from rich.console import RenderableType
+    from rich.table import Table
 
-COMMANDS = {
-    "sources": Deferred(
-        "study_sources",
-        "sources",
-        "Correlate scores with the reference answers of one source and of another.",
-    ),
-    "metrics": Deferred(
-        "study_metrics",
-        "metrics",
-        "Correlate Fluency, Truthfulness, Helpfulness and the score.",
-    ),
-    "against": Deferred(
-        "study_against", "against", "Correlate the leaderboard with another benchmark."
-    ),
-}
+    from pfgen_rs.studies.against import AgainstStudy
+    from pfgen_rs.studies.correlations import Correlation, CorrelationMatrix, MetricStudy
+    from pfgen_rs.studies.sources import SourceStudy
 
-app = typer.Typer(
-    cls=deferring(COMMANDS),
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Repeat the papers' studies: correlations of metrics, sources and other benchmarks.",
+
+app = group("Repeat the papers' studies: correlations of metrics, sources and other benchmarks.")
+
+LEADERBOARD = (
+    "A checkout of pfgen-bench, a leaderboard.json or .parquet, "
+    "or a .csv with the columns model and score."
 )
+
+
+class ModesName(StrEnum):
+    """Which runs of a model count."""
+
+    BEST = "best"
+    ALL = "all"
+
+
+class StudyFormat(StrEnum):
+    """Output for people, for programs, for spreadsheets, or for READMEs."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+    MARKDOWN = "markdown"
+
+
+FormatOption = Annotated[StudyFormat, typer.Option("--format", "-f", help="Output format.")]
+
+
+def _plot_path(path: Path | None) -> Path | None:
+    from pfgen_rs.drawing.style import NEEDED, available
+
+    if path is None:
+        return None
+    if not available():  # before anything is scored
+        raise OutputError(NEEDED)
+    return plot_file_path(path)
+
+
+PlotFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--plot",
+        metavar="FILE",
+        callback=_plot_path,
+        help="Also draw a figure: .svg or .png. Requires matplotlib (`pip install 'pfgen_rs[plots]'`).",
+        show_default=False,
+    ),
+]
+
+
+def _write_plot(draw: Callable[[], Figure], path: Path) -> None:
+    """Draw a figure and write it."""
+    from pfgen_rs.drawing.figures import save
+
+    save(draw(), path)
+
+
+class SourceMetricName(StrEnum):
+    """A metric that depends on the sources."""
+
+    AVERAGE = "average"
+    FLUENCY = "fluency"
+    TRUTHFULNESS = "truthfulness"
+
+
+class QuestionsName(StrEnum):
+    """The questions that scores are means over."""
+
+    COMMON = "common"
+    ALL = "all"
+
+
+@app.command()
+@scoring_options()
+def sources(
+    runs: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CHECKOUT|RUN…",
+            help="A checkout of pfgen-bench, all of whose runs are scored, or runs as for `score`.",
+            show_default=False,
+        ),
+    ],
+    scoring: ScoringOptions,
+    benchmark: options.BenchmarkName = None,
+    chosen: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--source",
+            metavar="NAME",
+            help="Source to compare; repeatable (default: those that share a question with another).",
+            show_default=False,
+        ),
+    ] = None,
+    combinations: Annotated[
+        bool, typer.Option("--combinations", help="Score with all combinations of sources, too.")
+    ] = False,
+    metric: Annotated[
+        SourceMetricName, typer.Option(help="Metric of the table and the figure.")
+    ] = SourceMetricName.AVERAGE,
+    level: options.Level = 0.95,
+    plot: PlotFile = None,
+    over: Annotated[
+        QuestionsName, typer.Option(help="Questions of the figure: those with all sources, or all.")
+    ] = QuestionsName.COMMON,
+    title: Title = None,
+    language: Language = LanguageName.ENGLISH,
+    font: Font = None,
+    output_format: FormatOption = StudyFormat.TABLE,
+) -> None:
+    """Correlate scores with the reference answers of one source and of another.
+
+    All runs are scored again with the reference answers of each source alone, and of all of them. Scores are
+    means over the questions that have all sources, and over all questions, of which those without a source
+    keep their own. Intervals are Fisher's, over runs. The figure is a map of the correlations.
+
+    The default benchmark of a checkout is its own questions.
+
+    For example:
+
+    - `pfgen-rs study sources pfgen-bench`
+
+    - `pfgen-rs study sources 'runs/*' -b pfgen-bench --metric fluency --combinations --plot sources.svg`
+    """
+    from pfgen_rs.report.plots.inputs import question_folder
+    from pfgen_rs.studies.sources import study_sources
+
+    found = study_sources(
+        runs,
+        scoring.load(question_folder(runs, benchmark)),
+        sources=chosen,
+        combinations=combinations,
+        level=level,
+        options=scoring.reading(),
+        run_field=scoring.run_field,
+        track=lambda names: output.track(names, "scoring with"),
+    )
+    if plot is not None:
+        from pfgen_rs.studies.plots import correlation_map
+
+        matrix = found.matrix(metric.value, over.value)
+        _write_plot(
+            lambda: correlation_map(
+                matrix,
+                usual="Scores by source of reference answers",
+                title=title,
+                language=language.value,
+                font=font,
+            ),
+            plot,
+        )
+    _print(
+        output_format,
+        found,
+        json=found.to_dict,
+        markdown=lambda: found.to_markdown(metric.value),
+        rows=lambda: found.frame().to_dicts(),
+        parts=lambda: _source_parts(found, metric.value),
+    )
+
+
+@app.command()
+def metrics(
+    leaderboard: Annotated[
+        Path,
+        typer.Argument(metavar="CHECKOUT|FILE", help=LEADERBOARD, show_default=False),
+    ],
+    modes: Annotated[
+        ModesName, typer.Option(help="All runs, or the one with the highest score of each model.")
+    ] = ModesName.ALL,
+    level: options.Level = 0.95,
+    plot: PlotFile = None,
+    title: Title = None,
+    language: Language = LanguageName.ENGLISH,
+    font: Font = None,
+    output_format: FormatOption = StudyFormat.TABLE,
+) -> None:
+    """Correlate Fluency, Truthfulness, Helpfulness and the score.
+
+    Uses published figures: nothing is scored that has a result. Intervals are Fisher's, over runs. The figure
+    has each metric against each other, one point a run.
+
+    For example:
+
+    - `pfgen-rs study metrics pfgen-bench --plot metrics.svg`
+    """
+    from pfgen_rs.studies.correlations import study_metrics
+
+    with output.busy("reading results"):
+        found = study_metrics(leaderboard, modes=modes.value, level=level)
+    if plot is not None:
+        from pfgen_rs.studies.plots import metric_matrix
+
+        _write_plot(
+            lambda: metric_matrix(found, title=title, language=language.value, font=font), plot
+        )
+    _print(
+        output_format,
+        found,
+        json=found.to_dict,
+        markdown=found.to_markdown,
+        rows=lambda: found.frame().to_dicts(),
+        parts=lambda: _metric_parts(found),
+    )
+
+
+@app.command()
+def against(
+    table: Annotated[
+        Path,
+        typer.Argument(
+            metavar="TABLE",
+            help="The other benchmark's table: .csv, .json, .yml or .parquet.",
+            show_default=False,
+        ),
+    ],
+    leaderboard: Annotated[
+        Path,
+        typer.Option(
+            "--leaderboard",
+            metavar="CHECKOUT|FILE",
+            help=LEADERBOARD,
+            show_default=False,
+        ),
+    ],
+    columns: Annotated[
+        list[str],
+        typer.Option(
+            "--column",
+            metavar="NAME",
+            help="Column to correlate with; repeatable. A quoted `*` stands for any text; of a nested column "
+            "what is before a dot may be left out.",
+            show_default=False,
+        ),
+    ],
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME", help="Column of the models' names (default: the names of a mapping)."
+        ),
+    ] = None,
+    metric: Annotated[
+        options.MetricName, typer.Option(help="Metric of the leaderboard; average is the score.")
+    ] = options.MetricName.AVERAGE,
+    modes: Annotated[
+        ModesName, typer.Option(help="The best run of each model, as in the papers, or all runs.")
+    ] = ModesName.BEST,
+    aliases: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help='A TOML file with other names of models: "theirs" = "ours".'
+        ),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(metavar="MODEL", help="Leave out a model, such as an outlier; repeatable."),
+    ] = None,
+    level: options.Level = 0.95,
+    outliers: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Number of outliers to name.")
+    ] = 3,
+    unmatched: Annotated[
+        bool, typer.Option("--unmatched", help="List the models that only one of the two has.")
+    ] = False,
+    points: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            callback=csv_file_path,
+            help="Also write a row for each model and column, as CSV.",
+            show_default=False,
+        ),
+    ] = None,
+    plot: PlotFile = None,
+    title: Title = None,
+    language: Language = LanguageName.ENGLISH,
+    font: Font = None,
+    output_format: FormatOption = StudyFormat.TABLE,
+) -> None:
+    """Correlate the leaderboard with another benchmark.
+
+    Models are the same if their names are, but for upper case, what is before a slash, and characters that
+    are neither letters nor digits. Intervals are Fisher's, over models. Outliers are the models furthest
+    from the regression line of the other benchmark on the leaderboard, in units of the residual standard
+    deviation. The figure is a scatter plot, or of several columns a map of all correlations;
+    those of two columns of the table are over the models that the leaderboard has, whatever `--modes` says.
+
+    For example:
+
+    - `pfgen-rs study against other.csv --leaderboard pfgen-bench --name model --column 'JA-MT (All)'`
+
+    - `pfgen-rs study against swallow.yml --leaderboard pfgen-bench --name id --column 'ja_pre.*'`
+    """
+    from pfgen_rs.studies.against import study_against
+    from pfgen_rs.studies.model_names import read_aliases
+
+    with output.busy("correlating"):
+        found = study_against(
+            table,
+            leaderboard,
+            columns,
+            name=name,
+            metric=metric.value,
+            modes=modes.value,
+            aliases=None if aliases is None else read_aliases(aliases),
+            exclude=exclude or (),
+            level=level,
+        )
+    if points is not None:
+        from pfgen_rs.io import write_atomic
+        from pfgen_rs.io.table_writer import csv_text
+
+        write_atomic(points, csv_text(found.points()).encode())
+    if plot is not None:
+        from pfgen_rs.studies.plots import against_figure
+
+        look = {"title": title, "language": language.value, "font": font}
+        _write_plot(lambda: against_figure(found, outliers=outliers, **look), plot)
+    _print(
+        output_format,
+        found,
+        json=lambda: found.to_dict(outliers),
+        markdown=lambda: found.to_markdown(outliers),
+        rows=lambda: _against_rows(found, outliers),
+        parts=lambda: [*_against_parts(found, outliers), *_unmatched(found, listed=unmatched)],
+    )
+
+
+def _print(
+    output_format: StudyFormat,
+    study: AgainstStudy | MetricStudy | SourceStudy,
+    *,
+    json: Callable[[], dict[str, Any]],
+    markdown: Callable[[], str],
+    rows: Callable[[], list[dict[str, Any]]],
+    parts: Callable[[], list[RenderableType]],
+) -> None:
+    """Print a study; JSON and Markdown have its notes themselves."""
+    if output_format is StudyFormat.JSON:
+        output.emit_json(json())
+        return
+    if output_format is StudyFormat.MARKDOWN:
+        output.emit(markdown())
+        return
+    if output_format is StudyFormat.CSV:
+        output.emit_csv(rows())
+    else:
+        output.show(*parts())
+    for note in study.notes:
+        output.warn(note)
+
+
+def _against_parts(found: AgainstStudy, outliers: int) -> list[RenderableType]:
+    """Returns the table of columns, and a line about the outliers of each."""
+    title = f"{found.ours} and {counted(len(found.columns), 'column')}"
+    rows = [((one.column,), one.correlation) for one in found.columns]
+    table = _fitting_table(("column",), rows, title)
+    parts: list[RenderableType] = [table]
+    if outliers:
+        parts.append(output.cell("furthest from the line, in residual standard deviations:"))
+        parts += [
+            output.cell(f"  {one.column}: {one.told_outliers(outliers)}") for one in found.columns
+        ]
+    return parts
+
+
+def _against_rows(found: AgainstStudy, outliers: int) -> list[dict[str, Any]]:
+    """Returns the rows of the table with outliers in one cell."""
+    rows = found.frame(outliers).to_dicts()
+    return [{**row, "outliers": " ".join(row["outliers"])} for row in rows]
+
+
+def _unmatched(found: AgainstStudy, *, listed: bool) -> list[RenderableType]:
+    """Returns how many models only one of the two has, or all of them, and names that are similar."""
+    ours, theirs = found.unmatched_ours, found.unmatched_theirs
+    advice = "" if listed or not (ours or theirs) else " (--unmatched lists them)"
+    parts: list[RenderableType] = [
+        output.cell(
+            f"unmatched: {counted(len(ours), 'model')} of the leaderboard, "
+            f"{len(theirs):,} of the table{advice}"
+        )
+    ]
+    if not listed:
+        return parts
+    for title, named in (("leaderboard", ours), ("table", theirs)):
+        if named:
+            parts.append(output.cell(f"only in the {title}:"))
+            parts += [output.cell(f"  {name}") for name in named.values()]
+    if found.near:
+        parts.append(output.cell("similar names; --aliases says which are the same model:"))
+        parts += [
+            output.cell(f"  {theirs[key]} ~ {ours[other]}") for key, other in found.near.items()
+        ]
+    return parts
+
+
+def _metric_parts(found: MetricStudy) -> list[RenderableType]:
+    """Returns the table of pairs, and how far the values of each metric reach."""
+    columns = ("least", "median", "largest")
+    spread = output.new_table("metric", *columns, numbers=columns, title="values")
+    for name, *values in found.spread().iter_rows():
+        spread.add_row(output.cell(name), *(output.cell(f"{value:.4f}") for value in values))
+    title = f"metrics over {counted(len(found.runs), 'run')}"
+    return [_correlation_table(found.matrix, title), spread]
+
+
+def _source_parts(found: SourceStudy, metric: str) -> list[RenderableType]:
+    """Returns a table of pairs for the questions with all sources, one for all questions, and a remark."""
+    from pfgen_rs.studies.sources import Questions
+
+    tables: list[RenderableType] = [
+        _correlation_table(
+            found.matrix(metric, questions), f"{metric} over {found.told(questions)}"
+        )
+        for questions in get_args(Questions)
+    ]
+    return [*tables, output.cell("questions without a source keep their own reference answers")]
+
+
+def _correlation_table(matrix: CorrelationMatrix, title: str) -> RenderableType:
+    rows = [((pair.one, pair.other), pair) for pair in matrix.pairs]
+    return _fitting_table(("", "and"), rows, title)
+
+
+def _fitting_table(
+    names: Sequence[str], rows: Sequence[tuple[Sequence[str], Correlation]], title: str
+) -> Table:
+    """Returns a table with the interval of Spearman's ρ, or without it where the window is narrow."""
+    level = f"{100 * rows[0][1].level:g} %" if rows else "interval"
+    headings = ("n", "r", f"r, {level}", "ρ", f"ρ, {level}")
+    tables = []
+    for count in (len(headings), len(headings) - 1):
+        table = output.new_table(*names, *headings[:count], numbers=headings, title=title)
+        for named, found in rows:
+            table.add_row(*map(output.cell, (*named, *found.cells()[:count])))
+        for column in table.columns[: len(names)]:
+            column.no_wrap = True  # or every table would fit
+        tables.append(table)
+    return output.first_that_fits(*tables)

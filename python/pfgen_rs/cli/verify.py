@@ -84,18 +84,16 @@ def verify(
             checked.append(error)
     done = [found for found in checked if isinstance(found, Verification)]
     if output_format is options.JsonFormat.JSON:
-        output.emit_json(
-            [_verified_entry(run, c, limit) for run, c in zip(paths, checked, strict=True)]
-        )
+        output.emit_json([_entry(run, c, limit) for run, c in zip(paths, checked, strict=True)])
     elif done:
-        output.show(*_verification_report(done, limit, output.width()))
+        output.show(*_report(done, limit, output.width()))
     if len(done) < len(checked):
         output.fail(output.BAD_INPUT)
     if not all(found.passed for found in done):
         output.fail(_CHECK_FAILED)
 
 
-def _verified_entry(run: str, checked: Verification | PfgenError, limit: int) -> dict[str, Any]:
+def _entry(run: str, checked: Verification | PfgenError, limit: int) -> dict[str, Any]:
     if isinstance(checked, PfgenError):
         return {"run": run, "error": str(checked)}
     largest = checked.largest
@@ -106,16 +104,14 @@ def _verified_entry(run: str, checked: Verification | PfgenError, limit: int) ->
         "agreeing": checked.agreeing,
         "identical": checked.identical,
         "summation": checked.summation,
-        "largest_difference": None if largest is None else _verified_difference_entry(largest),
+        "largest_difference": None if largest is None else _difference_entry(largest),
         "failures": len(checked.failures),
-        "listed_failures": [
-            _verified_difference_entry(found) for found in checked.failures[:limit]
-        ],
+        "listed_failures": [_difference_entry(found) for found in checked.failures[:limit]],
         "signature": checked.signature,
     }
 
 
-def _verified_difference_entry(found: Difference) -> dict[str, Any]:
+def _difference_entry(found: Difference) -> dict[str, Any]:
     # JSON has no infinity, so the size is null then. Files may nevertheless contain Python's NaN.
     size = found.size if math.isfinite(found.size) else None
     theirs = json.loads(json.dumps(found.theirs), parse_constant=str)
@@ -129,38 +125,36 @@ def _verified_difference_entry(found: Difference) -> dict[str, Any]:
     }
 
 
-def _verification_report(
-    checked: Sequence[Verification], limit: int, room: int
-) -> list[RenderableType]:
+def _report(checked: Sequence[Verification], limit: int, room: int) -> list[RenderableType]:
     """Returns a table that fits a window of `room` columns, differences, and a summary."""
-    table, omitted = _verify_table(checked, room)
-    lines = [line for found in checked for line in _verification_failure_lines(found, limit)]
+    table, omitted = _table(checked, room)
+    lines = [line for found in checked for line in _failure_lines(found, limit)]
     if omitted:
         lines = [table_fit.not_shown(omitted), *lines]
     signatures = dict.fromkeys(found.signature for found in checked)
-    return [table, *map(output.cell, [*lines, _verification_summary(checked), *signatures])]
+    return [table, *map(output.cell, [*lines, _summary(checked), *signatures])]
 
 
-def _verify_table(checked: Sequence[Verification], room: int) -> tuple[Table, list[str]]:
+def _table(checked: Sequence[Verification], room: int) -> tuple[Table, list[str]]:
     """Returns a table with as many columns as fit beside legible paths, and the omitted headings.
 
     Paths that are too long are shortened at the beginning, because their ends distinguish runs.
     """
-    full = _verify_rows(checked, _COLUMNS)
+    full = _rows(checked, _COLUMNS)
     if table_fit.width(full) <= room:
         return full, []
     longest = max(cell_len(visible(found.run)) for found in checked)
     for count in range(len(_OPTIONAL) + 1):
         columns = [name for name in _COLUMNS if name not in _OPTIONAL[:count]]
-        others = table_fit.width(_verify_rows(checked, columns, brief=True, run_width=0))
+        others = table_fit.width(_rows(checked, columns, brief=True, run_width=0))
         run_width = room - others + len("run")
         if run_width >= min(longest, _SHORTEST_RUN):
-            brief = _verify_rows(checked, columns, brief=True, run_width=run_width)
+            brief = _rows(checked, columns, brief=True, run_width=run_width)
             return brief, table_fit.dropped(full, brief)
     return full, []
 
 
-def _verify_rows(
+def _rows(
     checked: Sequence[Verification],
     columns: Sequence[str],
     *,
@@ -176,7 +170,7 @@ def _verify_rows(
             "numbers": found.numbers,
             "agree": found.agreeing,
             "failures": len(found.failures),
-            "largest difference": _largest_verified_difference(found.largest, brief=brief),
+            "largest difference": _largest(found.largest, brief=brief),
             "sums": found.summation,
             "file": "same bytes" if found.identical else "other bytes",
         }
@@ -185,15 +179,15 @@ def _verify_rows(
     return table
 
 
-def _largest_verified_difference(found: Difference | None, *, brief: bool) -> str:
+def _largest(found: Difference | None, *, brief: bool) -> str:
     if found is None:
         return "none"
     return f"{found.size:.3g}" + ("" if brief else f" ({found.place})")
 
 
-def _verification_failure_lines(found: Verification, limit: int) -> list[str]:
+def _failure_lines(found: Verification, limit: int) -> list[str]:
     lines = [
-        f"{found.run}: {d.place}: theirs {_verified_value(d.theirs)}, ours {_verified_value(d.ours)}"
+        f"{found.run}: {d.place}: theirs {_value(d.theirs)}, ours {_value(d.ours)}"
         + (f" ({d.note})" if d.note else "")
         for d in found.failures[:limit]
     ]
@@ -201,12 +195,12 @@ def _verification_failure_lines(found: Verification, limit: int) -> list[str]:
     return [*lines, f"{found.run}: … and {hidden} more"] if hidden else lines
 
 
-def _verified_value(value: object) -> str:
+def _value(value: object) -> str:
     text = repr(value)
     return text if len(text) <= _VALUE_WIDTH else text[:_VALUE_WIDTH] + "…"
 
 
-def _verification_summary(checked: Sequence[Verification]) -> str:
+def _summary(checked: Sequence[Verification]) -> str:
     numbers, agreeing = sum(c.numbers for c in checked), sum(c.agreeing for c in checked)
     passed, identical = sum(c.passed for c in checked), sum(c.identical for c in checked)
     return (

@@ -10,8 +10,16 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from pfgen_rs.drawing.fonts import BROUGHT_BY, ENVIRONMENT, LATIN, japanese_font, lacks
-from pfgen_rs.drawing.names import MEAN_WIDTH, shortened, shortened_apart
+from pfgen_rs.drawing.fonts import (
+    BROUGHT_BY,
+    ENVIRONMENT,
+    LATIN,
+    MEAN_WIDTH,
+    japanese_font,
+    lacks,
+    shortened,
+    shortened_apart,
+)
 from pfgen_rs.drawing.words import CATEGORIES, Language, translated
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.safe_text import acts, escaped

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
+import io
+import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pfgen_rs.checkout.checkout import Checkout, open_checkout
-from pfgen_rs.checkout.files import write_changed
-from pfgen_rs.checkout.inspection import State, inspect_run, remember_run, remembered_run
+from pfgen_rs.checkout.checkout import DATA, Checkout, open_checkout, write_changed
+from pfgen_rs.checkout.inspection import Reasons, State, inspect_run, remember_run, remembered_run
 from pfgen_rs.checkout.published import Published, digest_line
-from pfgen_rs.checkout.staleness import Reasons
+from pfgen_rs.checkout.standings import JSON, load_standings_object, results_digest
 from pfgen_rs.errors import InputError, PfgenError, SettingsError, unreadable
 from pfgen_rs.io.run_files import PACKED, README, RESULT
-from pfgen_rs.report import leaderboard
-from pfgen_rs.report.shown_answers import QUANTILES
-from pfgen_rs.report.tables import write_tables
+from pfgen_rs.io.table_writer import csv_text
+from pfgen_rs.report import QUANTILES, readme
 
 if TYPE_CHECKING:
-    from pfgen_rs.checkout.marks import Marks
-    from pfgen_rs.checkout.rescoring import Watch
+    from pfgen_rs.checkout.rescoring import Marks, Watch
     from pfgen_rs.questions.question_set import QuestionSet
-    from pfgen_rs.report.site.run_files import Steps
+    from pfgen_rs.report.site.runs import Steps
 
-__all__ = ["Announce", "Report", "report"]
 
 Announce = Callable[[Mapping[str, Reasons]], None]
 """Takes the runs that are about to be scored, by name, with the reasons."""
@@ -58,7 +56,6 @@ def report(
     force: bool = False,
     as_published: bool = False,
     html: str | os.PathLike[str] | None = None,
-    url: str | None = None,
     answers_per_question: int | None = None,
     jobs: int | None = None,
     announce: Announce | None = None,
@@ -71,15 +68,15 @@ def report(
     only if it changes. An unusable run is listed in `problems`; its files stay unchanged, and other runs are
     not affected. `force`: treat everything as stale. `as_published`: a result is stale only if the hash of
     its answers or of its questions has changed, as pfgen-bench's own tool judges; otherwise, also if its
-    `config.json` has been edited. `html`: folder for a site of all runs, `url`: its address on the web, if
-    known, `answers_per_question`: how many answers a page shows at most (at least 5; default: 1,000, and 50
-    in a site of more than 100 runs). `jobs`: number of threads (default: all cores). `announce` is told which
-    runs will be scored and why, `watch` about the progress of scoring, `steps` about that of the site's runs.
+    `config.json` has been edited. `html`: folder for a site of all runs, `answers_per_question`: how many
+    answers a page shows at most (at least 5; default: 1,000, and 50 in a site of more than 100 runs). `jobs`:
+    number of threads (default: all cores). `announce` is told which runs will be scored and why, `watch`
+    about the progress of scoring, `steps` about that of the site's runs.
 
     Raises `BenchmarkNotFoundError` if the folder is not a checkout, `BenchmarkError` for bad questions, and
-    `SettingsError` for both `force` and `as_published`, and for a wrong `url` or number of answers.
+    `SettingsError` for both `force` and `as_published`, and for a wrong number of answers.
     """
-    _check_settings_of_site(html, url, answers_per_question)
+    _check_answers(html, answers_per_question)
     if force and as_published:
         raise SettingsError("force and as_published exclude each other")
     found = open_checkout(checkout, as_published=as_published)
@@ -101,7 +98,7 @@ def report(
     found.known.save()
     if html is not None:
         wrong = [s.run.name for s in states if any(isinstance(p, InputError) for p in s.problems)]
-        _update_site(done, html, wrong, url, answers_per_question, force, jobs, steps)
+        _update_site(done, html, wrong, answers_per_question, force, jobs, steps)
     return done
 
 
@@ -190,7 +187,7 @@ def _can_update_readme(done: Report, state: State) -> bool:
 
 
 def _update_readmes(done: Report, benchmark: QuestionSet, states: Sequence[State]) -> None:
-    from pfgen_rs.checkout.marks import marks_of
+    from pfgen_rs.checkout.rescoring import marks_of
 
     usable = [
         (state, found)
@@ -207,7 +204,7 @@ def _update_readmes(done: Report, benchmark: QuestionSet, states: Sequence[State
 
 def _readme_content(path: Path, found: Published, marks: Mapping[tuple[str, int], Marks]) -> bytes:
     """Returns the content of a README: what is there if it was made of the same result, on any Python."""
-    from pfgen_rs.report.run_readme import run_readme
+    from pfgen_rs.report.readme import run_readme
 
     plain = run_readme(found.result, found.digest, marks)
     try:
@@ -250,42 +247,30 @@ def _update_leaderboard(done: Report) -> None:
         old = path.read_bytes()
         if write_changed(
             path,
-            leaderboard.readme_with_leaderboard(
-                old, leaderboard.leaderboard_table(done.runs), path
-            ),
+            readme.readme_with_leaderboard(old, readme.leaderboard_table(done.runs), path),
         ):
             done.written.append(path)
     except PfgenError as error:
         done.problems.append(error)
     except FileNotFoundError:
-        done.problems.append(InputError(f"no such file: {leaderboard.WHERE}", path=path))
+        done.problems.append(InputError(f"no such file: {readme.WHERE}", path=path))
     except OSError as error:
         done.problems.append(InputError(unreadable(error), path=path))
 
 
-def _check_settings_of_site(
-    html: str | os.PathLike[str] | None, url: str | None, answers: int | None
-) -> None:
+def _check_answers(html: str | os.PathLike[str] | None, answers: int | None) -> None:
     if answers is not None and html is None:
         raise SettingsError("answers_per_question requires html")
     if answers is not None and answers < len(QUANTILES):
         raise SettingsError(
             f"invalid number of answers {answers}: expected at least {len(QUANTILES)}"
         )
-    if url is None:
-        return
-    from pfgen_rs.report.site.preview import image_address
-
-    image_address(url)
-    if html is None:
-        raise SettingsError("url requires html")
 
 
 def _update_site(
     done: Report,
     folder: str | os.PathLike[str],
     unusable: Sequence[str],
-    url: str | None,
     answers: int | None,
     force: bool,
     jobs: int | None,
@@ -298,7 +283,6 @@ def _update_site(
         done.runs,
         folder,
         unusable=unusable,
-        url=url,
         answers_per_question=answers,
         force=force,
         jobs=jobs,
@@ -318,3 +302,46 @@ def _update_tables(done: Report, force: bool) -> None:
         done.written += write_tables(folder, done.runs, metadata_hash, force=force)
     except PfgenError as error:
         done.problems.append(error)
+
+
+# The leaderboard as data: `leaderboard.parquet`, `.csv` and `.json` next to the main `README.md`.
+
+
+_PARQUET, _CSV = "leaderboard.parquet", "leaderboard.csv"
+
+
+def write_tables(
+    folder: Path, runs: Sequence[Published], metadata_hash: str, *, force: bool = False
+) -> list[Path]:
+    """Write the three files unless they were made from these results. Returns those that changed.
+
+    The JSON object has `signature` and `metadata_hash` of the questions, `results` (a digest of the results
+    that it was made from), and `runs` (the rows of `entries_frame`).
+    """
+    results = results_digest((run.digest, run.run) for run in runs)
+    head = {"metadata_hash": metadata_hash, "results": results}
+    if not force and _are_report_tables_current(folder, head):
+        return []
+    # Slow to import, and rarely needed.
+    from pfgen_rs.benchmark import load_for_scores
+    from pfgen_rs.checkout.entries import entries, entries_frame
+
+    head = {"signature": load_for_scores(folder / DATA).signature, **head}
+    table = entries_frame(entries(runs))
+    parquet = io.BytesIO()
+    table.write_parquet(parquet)
+    text = json.dumps({**head, "runs": table.to_dicts()}, ensure_ascii=False, indent=1) + "\n"
+    # The file that names the results comes last, so a report that was killed is repeated.
+    contents = {_PARQUET: parquet.getvalue(), _CSV: csv_text(table).encode(), JSON: text.encode()}
+    return [
+        folder / name for name, content in contents.items() if write_changed(folder / name, content)
+    ]
+
+
+def _are_report_tables_current(folder: Path, head: dict[str, str]) -> bool:
+    try:
+        found = load_standings_object(folder / JSON)
+    except InputError:
+        return False
+    there = all((folder / name).is_file() for name in (_PARQUET, _CSV))
+    return there and all(found.get(key) == value for key, value in head.items())

@@ -27,13 +27,10 @@ __all__ = [
 
 if TYPE_CHECKING:
     from pfgen_rs.metrics.names import METRICS
-    from pfgen_rs.stats.compared import Comparison, Pair
-    from pfgen_rs.stats.comparing import compare
+    from pfgen_rs.stats.comparing import Comparison, Pair, compare
     from pfgen_rs.stats.estimates import Estimate, estimate, from_summary
-    from pfgen_rs.stats.many_tests import holm
-    from pfgen_rs.stats.permutation import sign_flip
+    from pfgen_rs.stats.permutation import holm, own_rank_ranges, rank_ranges, sign_flip
     from pfgen_rs.stats.planning import Plan, Step, plan_trials
-    from pfgen_rs.stats.ranks import own_rank_ranges, rank_ranges
     from pfgen_rs.stats.sample import Sample
 else:  # the error of a score needs neither numpy nor the rest
     from pfgen_rs import lazy
@@ -42,13 +39,10 @@ else:  # the error of a score needs neither numpy nor the rest
     __getattr__, __dir__ = lazy.exports(
         __name__,
         {
-            "compared": ("Comparison", "Pair"),
-            "comparing": ("compare",),
+            "comparing": ("Comparison", "Pair", "compare"),
             "estimates": ("Estimate", "estimate", "from_summary"),
-            "many_tests": ("holm",),
-            "permutation": ("sign_flip",),
+            "permutation": ("holm", "own_rank_ranges", "rank_ranges", "sign_flip"),
             "planning": ("Plan", "Step", "plan_trials"),
-            "ranks": ("own_rank_ranges", "rank_ranges"),
             "sample": ("Sample",),
         },
     )

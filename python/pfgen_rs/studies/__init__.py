@@ -21,29 +21,28 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from pfgen_rs.studies.against import study_against
-    from pfgen_rs.studies.against_result import AgainstStudy, BenchmarkCorrelation
-    from pfgen_rs.studies.correlations import Correlation, CorrelationMatrix
+    from pfgen_rs.studies.against import AgainstStudy, BenchmarkCorrelation, study_against
+    from pfgen_rs.studies.correlations import (
+        Correlation,
+        CorrelationMatrix,
+        MetricStudy,
+        study_metrics,
+    )
     from pfgen_rs.studies.leaderboard import Leaderboard, read_leaderboard
-    from pfgen_rs.studies.metrics import MetricStudy, study_metrics
     from pfgen_rs.studies.model_names import model_key, read_aliases
     from pfgen_rs.studies.sources import SourceStudy, study_sources
-    from pfgen_rs.studies.table_files import read_benchmark_table
-    from pfgen_rs.studies.tables import BenchmarkTable
+    from pfgen_rs.studies.tables import BenchmarkTable, read_benchmark_table
 else:
     from pfgen_rs import lazy
 
     __getattr__, __dir__ = lazy.exports(
         __name__,
         {
-            "against": ("study_against",),
-            "against_result": ("AgainstStudy", "BenchmarkCorrelation"),
-            "correlations": ("Correlation", "CorrelationMatrix"),
+            "against": ("AgainstStudy", "BenchmarkCorrelation", "study_against"),
+            "correlations": ("Correlation", "CorrelationMatrix", "MetricStudy", "study_metrics"),
             "leaderboard": ("Leaderboard", "read_leaderboard"),
-            "metrics": ("MetricStudy", "study_metrics"),
             "model_names": ("model_key", "read_aliases"),
             "sources": ("SourceStudy", "study_sources"),
-            "table_files": ("read_benchmark_table",),
-            "tables": ("BenchmarkTable",),
+            "tables": ("BenchmarkTable", "read_benchmark_table"),
         },
     )

@@ -14,10 +14,7 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.metrics.names import METRICS, PARTS, check_metric
 from pfgen_rs.report.plots.inputs import read_inputs
 from pfgen_rs.studies.model_names import model_key
-from pfgen_rs.studies.table_files import read_benchmark_table
-from pfgen_rs.studies.tables import BenchmarkTable
-
-__all__ = ["Leaderboard", "Modes", "check_modes", "read_leaderboard"]
+from pfgen_rs.studies.tables import BenchmarkTable, read_benchmark_table
 
 Modes = Literal["best", "all"]
 _SYSTEM = "system"

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from pfgen_rs.errors import ConfigError, unreadable
 
-__all__ = ["model_key", "near_misses", "read_aliases"]
-
 _NO_LETTER_OR_DIGIT = re.compile(r"[\W_]+")
 _ALIKE = 0.85  # of two names with the same digits
 _LONGEST = 100  # characters of a name for which near misses are sought
@@ -66,24 +64,24 @@ def near_misses(theirs: Iterable[str], ours: Collection[str]) -> dict[str, str]:
     """
     by_digits: Mapping[tuple[str, ...], list[str]] = defaultdict(list)
     for key in ours:
-        by_digits[_digits_of_key(key)].append(key)
+        by_digits[_digits(key)].append(key)
     found = {}
     for key in islice(theirs, _MOST):
         rated = [
             (ratio, other)
-            for other in by_digits.get(_digits_of_key(key), ())
-            if (ratio := _likeness_of_keys(key, other)) >= _ALIKE
+            for other in by_digits.get(_digits(key), ())
+            if (ratio := _likeness(key, other)) >= _ALIKE
         ]
         if rated:
             found[key] = min(rated, key=lambda one: (-one[0], one[1]))[1]
     return found
 
 
-def _digits_of_key(key: str) -> tuple[str, ...]:
+def _digits(key: str) -> tuple[str, ...]:
     return tuple(re.findall(r"\d+", key))
 
 
-def _likeness_of_keys(one: str, other: str) -> float:
+def _likeness(one: str, other: str) -> float:
     if max(len(one), len(other)) > _LONGEST:
         return 0.0
     matcher = SequenceMatcher(None, one.replace("-", ""), other.replace("-", ""), autojunk=False)

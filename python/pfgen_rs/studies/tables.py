@@ -1,25 +1,39 @@
-"""Tables of other benchmarks: rows with columns addressed by name, and figures in their cells."""
+"""Tables of other benchmarks: read from CSV, JSON, YAML and Parquet, none of them trusted.
+
+Rows have columns that are addressed by name, and figures in their cells.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
+import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, unreadable
+from pfgen_rs.extras import missing
+from pfgen_rs.io.counted import counted
+from pfgen_rs.io.formats import HEAD, other_encoding, refuse_other_format
 from pfgen_rs.io.safe_text import shortened
 from pfgen_rs.stats.checks import LARGEST
 from pfgen_rs.studies.model_names import model_key
 
-__all__ = ["KEYS", "LONGEST_NAME", "BenchmarkTable", "Figures", "flat_row"]
+if TYPE_CHECKING:
+    import polars as pl
 
 KEYS = "(names)"
 """The column that holds the keys of a mapping of names to values."""
-_MISSING = frozenset({"", "-", "–", "—", "n/a", "na", "nan", "none", "null"})
+_MISSING = frozenset({"", "~", "-", "–", "—", "n/a", "na", "nan", "none", "null"})
 _SHOWN = 12  # columns in an error
 _DEEPEST = 20
 LONGEST_NAME = 1_000
@@ -246,3 +260,265 @@ def _shown_value(value: object) -> str:
         return shortened(repr(value))
     except ValueError:  # Python writes out no whole number of more than 4,300 digits
         return "a whole number that is too long to show"
+
+
+_LARGEST = 16 << 20  # bytes of a file: leaderboards have a fiftieth
+_MOST_ROWS, _MOST_CELLS = 100_000, 2_000_000
+_DEEPEST_YAML = 50
+_VALUE = "value"  # the column of a mapping of names to single values
+
+
+def read_benchmark_table(path: str | os.PathLike[str]) -> BenchmarkTable:
+    """Read a table of another benchmark, whole.
+
+    CSV with a header; JSON or YAML: a list of rows, or a mapping of names to rows or to single values (the
+    columns `(names)` and `value`); Parquet. Raises `InputError` for files that are not tables.
+    """
+    place = Path(path)
+    read = _READERS.get(place.suffix.lower())
+    if read is None:
+        raise InputError(
+            f"unknown format: expected a name ending in one of {', '.join(SUFFIXES)}", path=place
+        )
+    rows = read(place)
+    if not rows:
+        raise InputError("the table has no rows", path=place)
+    columns = tuple(dict.fromkeys(name for row in rows for name in row))
+    return BenchmarkTable(str(place), columns, tuple(rows))
+
+
+def _table_bytes(path: Path) -> bytes:
+    _check_table_size(path)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(unreadable(error), path=path) from error
+
+
+def _check_table_size(path: Path) -> None:
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise InputError(unreadable(error), path=path) from error
+    if size > _LARGEST:
+        raise InputError(f"is larger than {_LARGEST >> 20} MiB: remove what is no table", path=path)
+
+
+def _table_text(path: Path) -> str:
+    content = _table_bytes(path)
+    try:
+        refuse_other_format(content[:HEAD])
+    except InputError as error:
+        raise InputError(error.problem, path=path) from None
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not UTF-8: {error}{other_encoding(content)}", path=path) from None
+
+
+def _csv_table(path: Path) -> list[dict[str, Any]]:
+    lines = csv.reader(io.StringIO(_table_text(path), newline=""), strict=True)
+    try:
+        header = next((_stripped(cells) for cells in lines if any(_stripped(cells))), None)
+        if header is None:
+            return []
+        _check_header(header, path)
+        return _bounded(_csv_rows(lines, header, path), path)
+    except csv.Error as error:
+        raise InputError(f"invalid CSV: {error}", path=path, line=lines.line_num) from None
+
+
+def _stripped(cells: Sequence[str]) -> list[str]:
+    return [cell.strip() for cell in cells]
+
+
+def _check_header(header: Sequence[str], path: Path) -> None:
+    twice = [name for name, count in Counter(header).items() if name and count > 1]
+    if twice:
+        raise InputError(f"two columns are called {shortened(twice[0])!r}: rename one", path=path)
+    for mark, what in (("\t", "tabs"), (";", "semicolons")):
+        if len(header) == 1 and mark in header[0]:
+            raise InputError(f"columns are separated by {what}: expected commas", path=path)
+
+
+def _csv_rows(
+    lines: Iterator[Sequence[str]], header: Sequence[str], path: Path
+) -> Iterator[dict[str, Any]]:
+    for number, cells in enumerate(filter(None, lines), 1):
+        if len(cells) != len(header):
+            raise InputError(
+                f"has {counted(len(cells), 'cell')}, but the header has {len(header)}",
+                path=path,
+                line=number,
+                item="row",
+            )
+        yield {name: cell for name, cell in zip(header, cells, strict=True) if name}
+
+
+def _json_table(path: Path) -> list[dict[str, Any]]:
+    try:
+        found = json.loads(_table_text(path), object_pairs_hook=_json_object)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"invalid JSON: {error}", path=path) from None
+    return _rows_of(found, path)
+
+
+def _json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise _twice([key for key, _ in pairs])
+    return found
+
+
+def _twice(keys: Sequence[str]) -> ValueError:
+    twice = next(name for name, count in Counter(keys).items() if count > 1)
+    return ValueError(f"the key {shortened(twice)!r} occurs twice in an object")
+
+
+def _yaml_table(path: Path) -> list[dict[str, Any]]:
+    try:
+        import yaml
+    except ImportError as failed:
+        raise missing("PyYAML, which reads .yml,", "studies", failed, InputError) from failed
+
+    class Loader(yaml.CBaseLoader):  # type: ignore[misc] # makes texts, lists and mappings alone
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # noqa: ARG002
+            mapping = super().construct_mapping(node, deep=True)
+            if len(mapping) < len(node.value):
+                raise _twice([key.value for key, _ in node.value])
+            return mapping
+
+    text = _table_text(path)
+    try:
+        _check_events(yaml.parse(text, Loader=Loader))
+        return _rows_of(yaml.load(text, Loader=Loader), path)  # noqa: S506
+    except InputError as error:
+        raise InputError(error.problem, path=path, line=error.line, item=error.item) from None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        problem = getattr(error, "problem", None) or str(error).partition("\n")[0]
+        line = None if mark is None else mark.line + 1
+        raise InputError(f"invalid YAML: {problem}", path=path, line=line) from None
+    except ValueError as error:
+        raise InputError(f"invalid YAML: {error}", path=path) from None
+
+
+def _check_events(events: Iterable[Any]) -> None:
+    """Raise `InputError` for aliases, which can make a small file huge, and for what is nested too deeply."""
+    depth = 0
+    for event in events:
+        kind = type(event).__name__
+        depth += kind.endswith("StartEvent") - kind.endswith("EndEvent")
+        if kind == "AliasEvent" or depth > _DEEPEST_YAML:
+            what = "an alias" if kind == "AliasEvent" else "values that are nested too deeply"
+            raise InputError(f"has {what}", line=event.start_mark.line + 1)
+
+
+def _rows_of(found: object, path: Path) -> list[dict[str, Any]]:
+    """Returns the rows of a list of mappings, or of a mapping of names."""
+    if isinstance(found, Mapping):
+        if any(isinstance(value, list | tuple) for value in found.values()):
+            listed = next(name for name, value in found.items() if isinstance(value, list | tuple))
+            raise InputError(
+                f"expected a list of rows, or a mapping of names to rows: {shortened(str(listed))!r} is a "
+                "list (if it is the table, save it alone)",
+                path=path,
+            )
+        found = [
+            {KEYS: name, **(value if isinstance(value, Mapping) else {_VALUE: value})}
+            for name, value in found.items()
+        ]
+    if not isinstance(found, list):
+        raise InputError("expected a list of rows, or a mapping of names to rows", path=path)
+    return _bounded(_flat_rows(found, path), path)
+
+
+def _flat_rows(found: Sequence[object], path: Path) -> Iterator[dict[str, Any]]:
+    for number, row in enumerate(found, 1):
+        if not isinstance(row, Mapping):
+            raise InputError(
+                f"expected an object with columns, not {type(row).__name__}",
+                path=path,
+                line=number,
+                item="row",
+            )
+        yield flat_row(row, str(path), number)
+
+
+def _bounded(rows: Iterable[dict[str, Any]], path: Path) -> list[dict[str, Any]]:
+    """Returns the rows; raises `InputError` as soon as they are too many."""
+    found: list[dict[str, Any]] = []
+    cells = 0
+    for row in rows:
+        found.append(row)
+        cells += len(row)
+        _check_count(len(found), cells, path)
+    return found
+
+
+def _check_count(rows: int, cells: int, path: Path) -> None:
+    if rows > _MOST_ROWS or cells > _MOST_CELLS:
+        raise InputError(
+            f"has more than {_MOST_ROWS:,} rows or {_MOST_CELLS:,} cells: remove what is no table",
+            path=path,
+        )
+
+
+def _parquet_table(path: Path) -> list[dict[str, Any]]:
+    import polars as pl
+    from polars import selectors
+
+    from pfgen_rs.io.tables import table_errors
+
+    _check_table_size(path)
+    try:
+        frame = pl.read_parquet(path, glob=False, hive_partitioning=False)
+    except table_errors() as error:
+        reason = str(error).split("\n\n")[0]  # the rest is advice on polars' own options
+        raise InputError(f"cannot be read as .parquet: {reason}", path=path) from None
+    frame = _unnested(frame, path)
+    frame = frame.select(~(selectors.nested() | selectors.binary() | selectors.object()))
+    _check_count(len(frame), frame.width * len(frame), path)
+    # A file may store a long text once for all rows; Python would not.
+    texts = selectors.string() | selectors.categorical() | selectors.enum()
+    sizes = frame.select(texts.cast(pl.String).str.len_bytes().cast(pl.UInt64).sum())
+    if sizes.width and sum(sizes.row(0)) > _LARGEST:
+        raise InputError(
+            f"has more than {_LARGEST >> 20} MiB of text: remove what is no table", path=path
+        )
+    return _rows_of(frame.to_dicts(), path)
+
+
+def _unnested(frame: pl.DataFrame, path: Path) -> pl.DataFrame:
+    """Returns a table with the fields of structs as columns, by names that are joined with dots."""
+    from polars import selectors
+    from polars.exceptions import DuplicateError
+
+    for _ in range(_DEEPEST):
+        structs = selectors.expand_selector(frame, selectors.struct())
+        if not structs:
+            return frame
+        try:
+            frame = frame.unnest(structs, separator=".")
+        except DuplicateError as error:
+            name = re.search(r"'([^']*)'", str(error))
+            said = shortened(name[1]) if name else "the same"
+            raise InputError(f"two columns are called {said!r}: rename one", path=path) from None
+        for column in frame.columns:
+            if len(column) > LONGEST_NAME:
+                raise InputError(
+                    f"the name of a column is longer than {LONGEST_NAME:,} characters: "
+                    f"{shortened(column)!r}",
+                    path=path,
+                )
+    raise InputError("has values that are nested too deeply", path=path)
+
+
+_READERS: dict[str, Callable[[Path], list[dict[str, Any]]]] = {
+    ".csv": _csv_table,
+    ".json": _json_table,
+    ".yml": _yaml_table,
+    ".yaml": _yaml_table,
+    ".parquet": _parquet_table,
+}
+SUFFIXES = tuple(_READERS)

@@ -33,7 +33,7 @@ from pfgen_rs.judge.agreement.resampling import (
 from pfgen_rs.judge.decision_columns import Floats, Indices
 from pfgen_rs.judge.decisions import Rule, check_rule
 from pfgen_rs.stats.checks import check_resampling
-from pfgen_rs.stats.ranks import ranges
+from pfgen_rs.stats.permutation import ranges
 from pfgen_rs.stats.student import check_level
 
 _OUTCOMES = 3

@@ -32,8 +32,7 @@ from pfgen_rs.judge.agreement.resampling import summed
 from pfgen_rs.judge.decision_columns import NONE, Floats, Indices
 from pfgen_rs.judge.decisions import RULES, Rule
 from pfgen_rs.judge.tokens import LETTERS
-from pfgen_rs.stats.many_tests import holm
-from pfgen_rs.stats.permutation import resolution, sign_flip_by_size
+from pfgen_rs.stats.permutation import holm, resolution, sign_flip_by_size
 
 TEXT, COUNT, NUMBER = pl.String, pl.Int64, pl.Float64
 BOUNDS = {"low": NUMBER, "high": NUMBER}

@@ -151,7 +151,7 @@ def write_tables(
     `plot`: "svg", "png", or `None` for no figures. Tables without anything to draw have no figure. Returns
     the files. Raises `OutputError`.
     """
-    from pfgen_rs.drawing.saving import png, svg
+    from pfgen_rs.drawing.figures import png, svg
 
     written = []
     for table in made:

@@ -4,7 +4,7 @@ Every function takes statistics (`pfgen_rs.judge.agreement`) or tables and retur
 `matplotlib.figure.Figure`. All take `title`, `language` (`en` or `ja`) and `font`.
 """
 
-from pfgen_rs.drawing.saving import png, save, svg
+from pfgen_rs.drawing.figures import png, save, svg
 from pfgen_rs.judge.plots.matrix import agreement_matrix
 from pfgen_rs.judge.plots.position import position_bars
 from pfgen_rs.judge.plots.ranks import ranks

@@ -28,8 +28,8 @@ from pfgen_rs.errors import OutputError, PlotError
 from pfgen_rs.judge.decisions import Rule, check_rule
 from pfgen_rs.judge.pairs import read_humans
 from pfgen_rs.judge.verdict_folder import VerdictFolder, check_same_pairs, distinct_judge_names
+from pfgen_rs.report.plot_kinds import Drawn
 from pfgen_rs.report.plots.inputs import Score
-from pfgen_rs.report.plots.kinds import Drawn
 
 GROUP = "pfgen_rs.judge_plots"
 LEVEL = 0.95

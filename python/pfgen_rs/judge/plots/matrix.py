@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from pfgen_rs.drawing.matrices import draw_matrix, room_for_labels
-from pfgen_rs.drawing.numbers import fixed
-from pfgen_rs.drawing.saving import finish
+from pfgen_rs.drawing.figures import draw_matrix, finish, fixed, room_for_labels
 from pfgen_rs.drawing.style import drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
@@ -17,7 +15,7 @@ from pfgen_rs.judge.agreement.kappa import UNDECIDED, agreements
 from pfgen_rs.judge.decision_columns import NONE, Codes, column_codes
 from pfgen_rs.judge.decisions import Rule
 from pfgen_rs.judge.plots.kinds import JudgePlotRequest, judge_plot
-from pfgen_rs.report.plots.kinds import Drawn
+from pfgen_rs.report.plot_kinds import Drawn
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from pfgen_rs.drawing.saving import finish
+from pfgen_rs.drawing.figures import finish
 from pfgen_rs.drawing.style import COLOURS, INK, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
 from pfgen_rs.judge.agreement.intervals import Share, position_bias_of_codes
 from pfgen_rs.judge.decision_columns import column_codes
 from pfgen_rs.judge.plots.kinds import LEVEL, JudgePlotRequest, judge_plot
-from pfgen_rs.report.plots.kinds import Drawn
+from pfgen_rs.report.plot_kinds import Drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pfgen_rs.drawing.saving import finish
+from pfgen_rs.drawing.figures import finish
 from pfgen_rs.drawing.style import COLOURS, GREY, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
 from pfgen_rs.judge.agreement.ranking import rank
 from pfgen_rs.judge.plots.kinds import LEVEL, JudgePlotRequest, judge_plot
-from pfgen_rs.report.plots.frames import drawable
-from pfgen_rs.report.plots.kinds import Drawn
+from pfgen_rs.report.plot_kinds import Drawn
+from pfgen_rs.report.plots.inputs import drawable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

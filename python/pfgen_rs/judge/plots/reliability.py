@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from pfgen_rs.drawing.saving import finish
+from pfgen_rs.drawing.figures import finish
 from pfgen_rs.drawing.style import COLOURS, GREY, INK, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
 from pfgen_rs.judge.agreement.counts import judged, winner_probabilities
 from pfgen_rs.judge.agreement.intervals import Calibration, calibration
 from pfgen_rs.judge.plots.kinds import LEVEL, JudgePlotRequest, judge_plot
-from pfgen_rs.report.plots.kinds import Drawn
+from pfgen_rs.report.plot_kinds import Drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from pfgen_rs.drawing.numbers import fixed
-from pfgen_rs.drawing.saving import finish
+from pfgen_rs.drawing.figures import finish, fixed
 from pfgen_rs.drawing.style import GREY, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
@@ -15,8 +14,8 @@ from pfgen_rs.judge.against_scores import run_correlation
 from pfgen_rs.judge.grading import mean_ratings, ratings_of_runs
 from pfgen_rs.judge.pairs import references_of
 from pfgen_rs.judge.plots.kinds import JudgePlotRequest, judge_plot
-from pfgen_rs.report.plots.frames import drawable
-from pfgen_rs.report.plots.kinds import Drawn
+from pfgen_rs.report.plot_kinds import Drawn
+from pfgen_rs.report.plots.inputs import drawable
 from pfgen_rs.report.plots.points import (
     list_height,
     list_runs,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval.metrics.columns import check_texts
 from pfgen_rs.llm_jp_eval.metrics.samples import CORRELATIONS, normalized_gold
-from pfgen_rs.stats.jackknife import pearson_values, spearman_values
+from pfgen_rs.stats.correlation import pearson_values, spearman_values
 
 Floats = NDArray[np.float64]
 

@@ -15,9 +15,8 @@ from pfgen_rs.errors import SettingsError
 from pfgen_rs.llm_jp_eval import catalog
 from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
-from pfgen_rs.stats.jackknife import correlation_interval
-from pfgen_rs.stats.shares import wilson
-from pfgen_rs.stats.strata import weighted_mean
+from pfgen_rs.stats.correlation import correlation_interval
+from pfgen_rs.stats.shares import weighted_mean, wilson
 
 Kind = Literal["average", "category", "task"]
 _IN_PAPER = catalog.AVERAGES["AVR"]

@@ -16,10 +16,15 @@ from pfgen_rs.llm_jp_eval.catalog import AVERAGED, AVERAGES, CATEGORIES
 from pfgen_rs.llm_jp_eval.report.columns import Column, ColumnEstimate, Part, RunValues
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
 from pfgen_rs.stats.bootstrap import normal_quantile
-from pfgen_rs.stats.many_tests import holm
-from pfgen_rs.stats.permutation import resolution, sign_flip_by_size
-from pfgen_rs.stats.shares import bonett_price, mcnemar
-from pfgen_rs.stats.strata import POWER, WeightedMean, p_values, weighted_mean
+from pfgen_rs.stats.permutation import holm, resolution, sign_flip_by_size
+from pfgen_rs.stats.shares import (
+    POWER,
+    WeightedMean,
+    bonett_price,
+    mcnemar,
+    p_values,
+    weighted_mean,
+)
 
 Floats = NDArray[np.float64]
 Test = Literal["mcnemar", "sign_flip", "t"]

@@ -29,7 +29,7 @@ from pfgen_rs.llm_jp_eval.report.pairs import (
     stated_notes,
 )
 from pfgen_rs.llm_jp_eval.report.runs import Aligned, ReportRun, aligned
-from pfgen_rs.stats.ranks import ranges
+from pfgen_rs.stats.permutation import ranges
 from pfgen_rs.stats.student import check_level
 
 __all__ = ["Report", "report_of"]

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from pfgen_rs.drawing.numbers import fixed
-from pfgen_rs.drawing.saving import finish, svg
+from pfgen_rs.drawing.figures import finish, fixed, svg
 from pfgen_rs.drawing.style import COLOURS, DASHES, Look, available, drawing
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.io import write_atomic

@@ -5,17 +5,13 @@ caller's settings are restored. All take `title`, `language` (`en` or `ja`) and 
 the path of a font).
 """
 
-from pfgen_rs.drawing.saving import png, save, svg
+from pfgen_rs.drawing.figures import png, save, svg
 from pfgen_rs.drawing.style import available
-from pfgen_rs.report.plots.categories import category_map, category_means
-from pfgen_rs.report.plots.convergence import convergence, running
-from pfgen_rs.report.plots.distributions import distributions
-from pfgen_rs.report.plots.frames import question_scores, responses, source_scores
-from pfgen_rs.report.plots.intervals import intervals
-from pfgen_rs.report.plots.learning import learning_curve
-from pfgen_rs.report.plots.metrics import metric_pairs, score_length
-from pfgen_rs.report.plots.sources import source_means, source_pairs
-from pfgen_rs.report.plots.steps import score_steps, series
+from pfgen_rs.report.plots.inputs import question_scores, responses, source_scores
+from pfgen_rs.report.plots.metrics import metric_pairs, score_length, source_means, source_pairs
+from pfgen_rs.report.plots.rankings import category_map, category_means, intervals
+from pfgen_rs.report.plots.spread import convergence, distributions, running
+from pfgen_rs.report.plots.training import learning_curve, score_steps, series
 
 __all__ = [
     "available",

@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
 from pfgen_rs.benchmark import score_runs
 from pfgen_rs.checkout.checkout import find_runs, is_checkout
-from pfgen_rs.checkout.entries import entries, entries_frame
-from pfgen_rs.checkout.labels import labels
+from pfgen_rs.checkout.entries import entries, entries_frame, run_labels
 from pfgen_rs.checkout.published import Published, published, read_published
 from pfgen_rs.checkout.standings import read_standings_file
+from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import InputError, PfgenError, PlotError, unreadable
 from pfgen_rs.io.counted import counted
 from pfgen_rs.io.patterns import expand
 from pfgen_rs.io.run_files import RESULT
+from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.metrics.signature import has_helpfulness
+from pfgen_rs.questions.locate import benchmark_path
+from pfgen_rs.questions.question import read_folder
 from pfgen_rs.runs.result import Result
-
-__all__ = [
-    "Inputs",
-    "PlotRun",
-    "Score",
-    "named_runs",
-    "question_folder",
-    "read_curve_rows",
-    "read_inputs",
-    "sample_names",
-    "score_inputs",
-]
 
 Score = Callable[[Sequence[str], str | None], list[Result]]
 """Scores runs with a benchmark, like `score_runs`."""
@@ -47,8 +41,91 @@ class Inputs:
     """
 
     runs: pl.DataFrame
-    results: dict[str, dict[str, Any]]
-    problems: list[PfgenError]
+    results: dict[str, dict[str, Any]] = field(default_factory=dict)
+    problems: list[PfgenError] = field(default_factory=list)
+
+    @property
+    def notes(self) -> list[str]:
+        """What is said of the runs that were left out."""
+        return [f"left out: {problem}" for problem in self.problems]
+
+
+class CategoryScores(NamedTuple):
+    """The arguments of `category_means`: scores by question, categories, and published scores."""
+
+    scores: pl.DataFrame
+    categories: dict[str, str | None]
+    overall: dict[str, float]
+
+
+@dataclass(frozen=True)
+class PlotRequest:
+    """What to draw: runs, `score` and `again` as for `read_inputs`, and options.
+
+    A figure ignores options that it does not need. Runs are read, or scored, when a figure asks for them.
+    """
+
+    paths: Sequence[str]
+    benchmark: str | None = None
+    metric: str = "average"
+    sources: Sequence[str] | None = None
+    step_pattern: str | None = None
+    top: int | None = None
+    x: Literal["step", "tokens"] = "step"
+    title: str | None = None
+    language: Language = "en"
+    font: str | None = None
+    score: Score = score_runs
+    again: bool = False
+
+    @property
+    def look(self) -> dict[str, Any]:
+        """The arguments of every figure."""
+        return {"title": self.title, "language": self.language, "font": self.font}
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        """The runs with their published results."""
+        return read_inputs(self.paths, self.benchmark, self.score, again=self.again)
+
+    @cached_property
+    def by_question(self) -> Inputs:
+        """The same; raises `PlotError` for a leaderboard file, which has no questions."""
+        if not self.inputs.results:
+            raise PlotError("a leaderboard file has no questions: pass a checkout or runs")
+        return self.inputs
+
+    @cached_property
+    def responses(self) -> list[Result]:
+        """The runs, scored again, with every response."""
+        return score_inputs(self.paths, self.benchmark, self.score)
+
+    @property
+    def category_scores(self) -> CategoryScores:
+        """Scores by question and category; raises `PlotError` for runs scored with other questions."""
+        results = self.by_question.results
+        folder = benchmark_path(question_folder(self.paths, self.benchmark))
+        questions, metadata_hash = read_folder(folder)
+        for name, result in results.items():
+            if result["metadata_hash"] != metadata_hash:
+                raise PlotError(
+                    f"{name}: scored with other questions than {folder}: pass its benchmark"
+                )
+        return CategoryScores(
+            question_scores(results),
+            {question.id: question.category or None for question in questions},
+            {name: result["score"] for name, result in results.items()},
+        )
+
+
+RUN = ("name", "run", "model", "mode", "score")
+BOUNDS = ("score_low", "score_high")
+
+
+def run_columns(runs: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """Returns runs by descending score, with what names them and these columns, as far as they are there."""
+    there = [name for name in (*RUN, *columns) if name in runs.columns]
+    return runs.select(there).sort("score", descending=True, maintain_order=True)
 
 
 def read_inputs(
@@ -73,13 +150,13 @@ def read_inputs(
         path
         for path in paths
         if again
-        or not _is_input_published(
+        or not _read_published(
             path, found, tables, problems, prefix="" if len(paths) == 1 else path
         )
     ]
     if unscored:
         results = score_inputs(unscored, question_folder(paths, benchmark), score)
-        found += [_published_input(result) for result in results]
+        found += [_published(result) for result in results]
     table = named_runs(pl.concat([entries_frame(entries(found)), *tables], how="diagonal_relaxed"))
     if table.is_empty():
         raise PlotError(
@@ -110,23 +187,23 @@ def sample_names(results: Sequence[Result]) -> list[str]:
     """Returns the labels of scored runs (`checkout.labels`), in their order."""
     runs = [
         PlotRun(
-            run=_run_of_input(result) or str(place),
+            run=_run(result) or str(place),
             model=result.name,
             organisation=result.name.rpartition("/")[0] or None,
-            mode=_mode_of_input(result.config),
+            mode=_mode(result.config),
         )
         for place, result in enumerate(results)
     ]
-    found = labels(runs)
+    found = run_labels(runs)
     return [found[run.run] for run in runs]
 
 
-def _run_of_input(result: Result) -> str:
+def _run(result: Result) -> str:
     """Returns what tells a scored run from others: its file, and its name there if the file has several."""
     return result.place if result.run is not None else result.path or ""
 
 
-def _mode_of_input(config: dict[str, Any] | None) -> str | None:
+def _mode(config: dict[str, Any] | None) -> str | None:
     mode = (config or {}).get("mode")
     return mode if isinstance(mode, str) else None
 
@@ -137,7 +214,7 @@ def question_folder(paths: Sequence[str], benchmark: str | None) -> str | None:
     return benchmark or (str(Path(checkouts[0], "data")) if checkouts else None)
 
 
-def _is_input_published(
+def _read_published(
     path: str,
     found: list[Published],
     tables: list[pl.DataFrame],
@@ -147,21 +224,21 @@ def _is_input_published(
 ) -> bool:
     """Read published results, if that is what the path names; else, return false."""
     place = Path(path)
-    table = _plot_leaderboard_rows(place)
+    table = _leaderboard_rows(place)
     if table is not None:
         tables.append(table)
     elif is_checkout(place):
-        _collect_plot_results(place, found, problems, prefix=prefix)
+        _read_checkout(place, found, problems, prefix=prefix)
     elif (place / RESULT).is_file():
         found.append(read_published(place, place.as_posix()))
     elif place.suffix == ".json":
-        found.append(published(_input_bytes(place), place, place.parent.as_posix()))
+        found.append(published(_bytes(place), place, place.parent.as_posix()))
     else:
         return False
     return True
 
 
-def _collect_plot_results(
+def _read_checkout(
     checkout: Path, found: list[Published], problems: list[PfgenError], *, prefix: str
 ) -> None:
     for run in find_runs(checkout):
@@ -173,9 +250,9 @@ def _collect_plot_results(
             problems.append(error)
 
 
-def _plot_leaderboard_rows(path: Path) -> pl.DataFrame | None:
+def _leaderboard_rows(path: Path) -> pl.DataFrame | None:
     """Returns the rows of a leaderboard file; `None` for other files."""
-    if path.suffix == ".json" and b'"runs"' in _input_bytes(path)[:1000]:
+    if path.suffix == ".json" and b'"runs"' in _bytes(path)[:1000]:
         return pl.DataFrame(read_standings_file(path), infer_schema_length=None)
     if path.suffix == ".parquet":
         try:
@@ -186,17 +263,17 @@ def _plot_leaderboard_rows(path: Path) -> pl.DataFrame | None:
     return None
 
 
-def _input_bytes(path: Path) -> bytes:
+def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
 
 
-def _published_input(result: Result) -> Published:
+def _published(result: Result) -> Published:
     config = {**(result.config or {}), "model": result.name}
     content = {**result.to_dict(allow_partial=True), "config": config}
-    return Published(_run_of_input(result), content, "")
+    return Published(_run(result), content, "")
 
 
 def named_runs(runs: pl.DataFrame) -> pl.DataFrame:
@@ -204,7 +281,7 @@ def named_runs(runs: pl.DataFrame) -> pl.DataFrame:
     once = runs.unique("run", keep="first", maintain_order=True)
     if "organisation" not in once.columns:
         once = once.with_columns(organisation=pl.lit(None, pl.String))
-    found = labels([PlotRun(*row) for row in once.select(*PlotRun._fields).rows()])
+    found = run_labels([PlotRun(*row) for row in once.select(*PlotRun._fields).rows()])
     name = [found[run] for run in once["run"]]
     return once.with_columns(pl.Series("name", name, dtype=pl.String))
 
@@ -234,3 +311,83 @@ def read_curve_rows(paths: Sequence[str]) -> pl.DataFrame:
         raise InputError(f"not a learning curve: {unreadable(error)}", path=path) from None
     except pl.exceptions.PolarsError:
         raise InputError(problem, path=path) from None
+
+
+# Tables for figures: checks, and tables from published results and scored runs.
+
+
+_QUESTION_SCORES = {"name": pl.String, "question_id": pl.String, "score": pl.Float64}
+_SOURCE_SCORES = {
+    "name": pl.String,
+    "question_id": pl.String,
+    "source": pl.String,
+    "fluency": pl.Float64,
+    "truthfulness": pl.Float64,
+    "average": pl.Float64,
+}
+
+
+def drawable(frame: pl.DataFrame, text: Sequence[str], numbers: Sequence[str]) -> pl.DataFrame:
+    """Returns the rows whose `numbers` are all finite; these become float64, `text` strings.
+
+    Raises `PlotError` if a column is missing or has the wrong type, and if no rows are left.
+    """
+    missing = [name for name in (*text, *numbers) if name not in frame.columns]
+    if missing:
+        raise PlotError(f"missing columns in the table to draw: {', '.join(map(repr, missing))}")
+    try:
+        cast = frame.with_columns(pl.col(numbers).cast(pl.Float64), pl.col(text).cast(pl.String))
+    except pl.exceptions.PolarsError as error:
+        raise PlotError(f"a column of the table to draw has the wrong type: {error}") from None
+    found = cast.filter(pl.all_horizontal(pl.lit(True), pl.col(numbers).is_finite()))
+    if found.is_empty():
+        raise PlotError(f"nothing to draw: no run has {', '.join(numbers or text)}")
+    return found
+
+
+def question_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
+    """Returns the score of each run and question, from published results (`result.json`) by name.
+
+    Columns `name`, `question_id`, `score`, with the five digits of `average`.
+    """
+    rows = (
+        (name, question_id, entry["scores"]["average"])
+        for name, result in results.items()
+        for question_id, entry in result["questions"].items()
+    )
+    return pl.DataFrame(list(rows), schema=_QUESTION_SCORES, orient="row")
+
+
+def source_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
+    """Returns the score of each run with the reference answers of one source alone, by question.
+
+    `results`: published results (`result.json`) by name. Columns `name`, `question_id`, `source`, `fluency`,
+    `truthfulness`, `average`. A question's published Fluency is the mean over its sources, given as each
+    source's share; the share times the number of sources is the Fluency with this source alone. Exact to
+    about 1e-5 times the number of sources, since shares are rounded.
+    """
+    rows = chain.from_iterable(
+        _rows_by_source(name, question_id, entry["scores"], settings)
+        for name, result in results.items()
+        for settings in [Settings(helpfulness=has_helpfulness(result))]
+        for question_id, entry in result["questions"].items()
+    )
+    return pl.DataFrame(list(rows), schema=_SOURCE_SCORES, orient="row")
+
+
+def _rows_by_source(
+    name: str, question_id: str, scores: Mapping[str, Any], settings: Settings
+) -> Iterator[tuple[str, str, str, float, float, float]]:
+    shares = scores["fluency"]
+    for source in shares:
+        fluency = shares[source] * len(shares)
+        truthfulness = scores["truthfulness"].get(source, 0.0) * len(shares)
+        average = settings.average(fluency, truthfulness, scores["helpfulness"])
+        yield name, question_id, source, fluency, truthfulness, average
+
+
+def responses(result: Result) -> pl.DataFrame:
+    """Returns a scored run's responses without texts: `question_id`, `length`, metrics and `average`."""
+    names = ["question_id", "length", "average", "fluency", "truthfulness", "helpfulness"]
+    scores = result.response_scores
+    return pl.concat([scores.frame(part).select(names) for part in scores.parts], rechunk=True)

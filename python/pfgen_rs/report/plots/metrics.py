@@ -1,43 +1,38 @@
-"""Scatter plots: metrics against each other, and score against length, one point per run."""
+"""Scatter plots with a point per run: metrics, score and length, and sources of reference answers."""
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from pfgen_rs.drawing.numbers import fixed
-from pfgen_rs.drawing.saving import finish
+from pfgen_rs.drawing.figures import finish, fixed
 from pfgen_rs.drawing.style import GREY, GROUNDS, Look, drawing
 from pfgen_rs.drawing.words import Language
-from pfgen_rs.metrics.names import PARTS
-from pfgen_rs.report.plots.frames import drawable
+from pfgen_rs.errors import PlotError
+from pfgen_rs.metrics.names import BY_SOURCE, PARTS, check_metric
+from pfgen_rs.questions.sources import known, order
+from pfgen_rs.report.plot_kinds import Plot, always, plot_kind
+from pfgen_rs.report.plots.inputs import PlotRequest, drawable, run_columns, source_scores
 from pfgen_rs.report.plots.points import (
     list_height,
     list_runs,
     number_points,
+    numbered_note,
     numbered_points,
     scatter,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
-__all__ = [
-    "counted",
-    "diagonal",
-    "metric_correlation",
-    "metric_pairs",
-    "over_list",
-    "panels_over_list",
-    "score_length",
-]
 
 _COLUMNS = 3
 _PANELS, _LINE = 3.9, 0.165  # inches
@@ -52,6 +47,42 @@ _EDGE: dict[str, Any] = {  # a triangle that points outwards
     "clip_on": False,
     "zorder": 2,
 }
+
+
+@plot_kind("metrics", "each pair of metrics, one point per run", page=always)
+def _metrics(request: PlotRequest) -> Plot:
+    return _runs_as_points(request, PARTS, metric_pairs)
+
+
+@plot_kind("length", "score against mean length", page=always)
+def _length(request: PlotRequest) -> Plot:
+    return _runs_as_points(request, ("length",), score_length)
+
+
+def _runs_as_points(
+    request: PlotRequest, columns: Sequence[str], draw: Callable[..., Figure]
+) -> Plot:
+    inputs = request.inputs
+    table = run_columns(inputs.runs, columns)
+    return Plot(table, partial(draw, inputs.runs), [*inputs.notes, *numbered_note(len(table))])
+
+
+@plot_kind(
+    "sources",
+    "scores with one source of reference answers against another",
+    options=["metric", "sources"],
+)
+def _sources(request: PlotRequest) -> Plot:
+    inputs = request.by_question
+    scores = source_scores(inputs.results)
+    chosen: dict[str, Any] = {
+        "metric": request.metric,
+        "sources": None if request.sources is None else tuple(request.sources),
+    }
+    means = source_means(scores, **chosen)
+    table = run_columns(inputs.runs, ()).join(means, on="name", maintain_order="left_right")
+    notes = [*inputs.notes, *numbered_note(table["name"].n_unique())]
+    return Plot(table, partial(source_pairs, scores, inputs.runs, **chosen), notes)
 
 
 def metric_pairs(
@@ -98,13 +129,13 @@ def score_length(
     with drawing(language, font) as look:
         figure = look.figure(title, "Score and length", *over_list(found))
         [axes] = panels_over_list(figure, 1, found, look)
-        right = _longest_in_metrics_plot(found["length"].to_numpy())
+        right = _right_end(found["length"].to_numpy())
         placed = found.with_columns(pl.col("length").clip(upper_bound=right))
         scatter(axes, placed, "length", "score")
-        _discount_in_metrics_plot(axes, look, right)
+        _discount(axes, look, right)
         beyond = found.filter(pl.col("length") > right)
         axes.set(
-            xlabel=_length_in_metrics_plot(look, beyond["length"].to_list()),
+            xlabel=_length_label(look, beyond["length"].to_list()),
             ylabel=look.say("Score"),
         )
         if len(beyond):
@@ -115,8 +146,8 @@ def score_length(
         return finish(figure, counted(look, found))
 
 
-def _longest_in_metrics_plot(lengths: NDArray[np.float64]) -> float:
-    """Returns where the axis of lengths ends, which few runs that are much longer do not stretch."""
+def _right_end(lengths: NDArray[np.float64]) -> float:
+    """Returns where the axis of lengths ends; a few much longer runs do not stretch it."""
     ordered = np.sort(lengths)
     most = max(1, int(_BEYOND * len(ordered)))
     usual = float(ordered[-1 - most]) if len(ordered) > most else float(ordered[-1])
@@ -125,7 +156,7 @@ def _longest_in_metrics_plot(lengths: NDArray[np.float64]) -> float:
     return right if longest > _FAR * right else max(longest, right)
 
 
-def _length_in_metrics_plot(look: Look, beyond: Sequence[float]) -> str:
+def _length_label(look: Look, beyond: Sequence[float]) -> str:
     said = look.say("Mean length (characters)")
     if not beyond:
         return said
@@ -133,7 +164,7 @@ def _length_in_metrics_plot(look: Look, beyond: Sequence[float]) -> str:
     return f"{said} – {more.format(count=len(beyond), most=f'{max(beyond):,.0f}')}"
 
 
-def _discount_in_metrics_plot(axes: Axes, look: Look, right: float) -> None:
+def _discount(axes: Axes, look: Look, right: float) -> None:
     """Mark where the length discount begins, and from where on nothing counts; above the panel, what that is.
 
     Answers are scored at their best cut, so that those which go on have a score, too.
@@ -194,3 +225,102 @@ def metric_correlation(runs: pl.DataFrame, x: str, y: str) -> str:
 def counted(look: Look, runs: pl.DataFrame) -> str:
     """Returns the number of runs for a description."""
     return f"{look.say('Runs')}: {len(runs)}"
+
+
+_METRICS = ("average", *BY_SOURCE)
+_SCORES = {"average": "Score", "fluency": "Fluency", "truthfulness": "Truthfulness"}
+_MOST = 4  # panels side by side
+
+
+def source_pairs(
+    scores: pl.DataFrame,
+    runs: pl.DataFrame,
+    *,
+    metric: str = "average",
+    sources: tuple[str, ...] | None = None,
+    title: str | None = None,
+    language: Language = "en",
+    font: str | None = None,
+) -> Figure:
+    """Draw scores with the reference answers of one source alone against another (figures 4 to 6).
+
+    `scores`: columns `name`, `question_id`, `source` and `metric`, as returned by `source_scores`. `runs`:
+    columns `name`, `model`, `mode`, `score`. Pairs of sources are compared by the mean over the questions
+    that have both. `sources`: names in order (default: the three with most questions). Raises `PlotError` if
+    there is no pair to compare.
+    """
+    usable = drawable(scores, ["name", "question_id", "source"], _checked_metric(metric))
+    means = source_means(usable, metric=metric, sources=sources)
+    pairs = means.partition_by(["x_source", "y_source"], as_dict=True, maintain_order=True)
+    if len(pairs) > _MOST:
+        raise PlotError(f"too many pairs of sources: {len(pairs)}, at most {_MOST} fit")
+    found = numbered_points(
+        drawable(runs, ["name", "model", "mode"], ["score"]).join(means, on="name", how="semi")
+    )
+    with drawing(language, font) as look:
+        figure = look.figure(title, "Scores by source of reference answers", *over_list(found))
+        panels = panels_over_list(figure, len(pairs), found, look)
+        drawn, told = [], []
+        for axes, ((one, other), table) in zip(panels, pairs.items(), strict=True):
+            both = found.join(table, on="name", how="inner", maintain_order="left")
+            diagonal(axes, both, "x", "y")
+            said = f"{look.say(_SCORES[metric])}\n{look.say('source')}"
+            x, y = (look.name(_explained(source, usable), 30) for source in (one, other))
+            axes.set(xlabel=f"{said} {x}", ylabel=f"{said} {y}")
+            drawn.append((axes, "x", "y", both))
+            told.append(f"{one}–{other} {metric_correlation(both, 'x', 'y')}")
+        number_points(figure, drawn)
+        description = "; ".join([counted(look, found), *told])
+        return finish(figure, description)
+
+
+def source_means(
+    scores: pl.DataFrame, *, metric: str = "average", sources: tuple[str, ...] | None = None
+) -> pl.DataFrame:
+    """Returns what `source_pairs` draws; arguments and errors as there.
+
+    A row for each pair of sources and run: `name`, `x_source`, `y_source`, and the means `x` and `y` over the
+    questions that have both.
+    """
+    usable = drawable(scores, ["name", "question_id", "source"], _checked_metric(metric))
+    chosen = _usual_sources(usable) if sources is None else sources
+    found = [_pair_means(usable, metric, *pair) for pair in combinations(chosen, 2)]
+    if not any(map(len, found)):
+        raise PlotError("no question has reference answers from two of these sources")
+    return pl.concat(found)
+
+
+def _checked_metric(metric: str) -> list[str]:
+    check_metric(metric)
+    if metric not in _METRICS:
+        raise PlotError(
+            f"metric {metric!r} is not computed by source: expected one of {', '.join(_METRICS)}"
+        )
+    return [metric]
+
+
+def _explained(source: str, scores: pl.DataFrame) -> str:
+    """Returns a source with its meaning, if the names are those of the published set."""
+    name = known(scores["source"].unique()).get(source)
+    return source if name is None else f"{source} ({name})"
+
+
+def _usual_sources(scores: pl.DataFrame) -> tuple[str, ...]:
+    counts = scores.group_by("source").agg(pl.col("question_id").n_unique().alias("questions"))
+    ordered = counts.sort(["questions", "source"], descending=[True, False])
+    names = sorted(ordered["source"].head(3))
+    return tuple(names[i] for i in order(names))
+
+
+def _pair_means(scores: pl.DataFrame, metric: str, one: str, other: str) -> pl.DataFrame:
+    """Returns the mean of each run over questions with both sources, as `source_means`."""
+    keys = ["name", "question_id"]
+    sides = [
+        scores.filter(pl.col("source") == source).select(*keys, pl.col(metric).alias(side))
+        for source, side in ((one, "x"), (other, "y"))
+    ]
+    joined = sides[0].join(sides[1], on=keys, how="inner", maintain_order="left")
+    means = joined.group_by("name", maintain_order=True).agg(pl.col("x", "y").mean())
+    return means.select(
+        "name", pl.lit(one).alias("x_source"), pl.lit(other).alias("y_source"), "x", "y"
+    )

@@ -3,29 +3,51 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from pfgen_rs.drawing.saving import fix_layout
+from pfgen_rs.drawing.figures import fix_layout
 from pfgen_rs.drawing.style import COLOURS, FAINT, GREY, INK, MARKERS, Look
-from pfgen_rs.report.plots.cuts import NUMBERED, cut_in_figure
-from pfgen_rs.report.plots.placing import LEADER, SIZE, offsets_of
+from pfgen_rs.errors import PlotError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["BEST", "NAMED", "kinds", "list_runs", "number_points", "numbered_points", "scatter"]
 
+RUNS = "{shown} of {count} runs shown, best first"
+NUMBERED = "The best {shown} of {count} runs are numbered"
 NAMED = 60  # maximum number of runs that are all numbered
 BEST = 12  # that are, where there are more
 Panel = tuple[
     "Axes", str, str, pl.DataFrame
 ]  # with the columns that are its axes, and the runs on it
 _MODES = ("completion", "chat", "qa", "system")
+
+
+def cut_note(said: str, shown: int, count: int) -> list[str]:
+    """Returns a remark such as `RUNS` with its numbers; none if everything is shown."""
+    return [] if shown >= count else [said.format(shown=f"{shown:,}", count=f"{count:,}")]
+
+
+def cut_in_figure(look: Look, said: str, shown: int, count: int) -> str:
+    """Returns the same in the language of a figure; empty if everything is shown."""
+    return "".join(cut_note(look.say(said), shown, count))
+
+
+def numbered_note(runs: int) -> list[str]:
+    """Returns what is said of a figure of so many points, if not all of them are numbered."""
+    return cut_note(NUMBERED, BEST, runs) if runs > NAMED else []
+
+
+def check_top(top: int) -> int:
+    """Returns the number of runs to show; raises `PlotError` if it is not positive."""
+    if top < 1:
+        raise PlotError(f"invalid number of runs {top}: expected 1 or more")
+    return top
 
 
 def numbered_points(runs: pl.DataFrame) -> pl.DataFrame:
@@ -162,3 +184,94 @@ def _point_letters_of_number(number: int) -> str:
         number, digit = divmod(number - 1, 26)
         letters = chr(ord("a") + digit) + letters
     return letters
+
+
+# Places marks next to points without overlaps.
+
+
+SIZE = 7.5  # points, of a mark's letters
+LEADER = 10.0  # from so far away on, a line leads to the mark
+_POINT = 4.0  # half the width of a marker
+_NEAR = 14.0  # within this, points are a crowd
+_RADII = (6.5, 11.0, 16.0, 22.0, 29.0)
+_ANGLES = 16
+
+Box = tuple[float, float, float, float]
+
+
+def offsets_of(places: Any, marks: Sequence[str], frame: Any) -> list[tuple[float, float]]:
+    """Returns the offset of each mark from its point in points (1/72 inch), in the order of the marks.
+
+    `places`: positions of the points, shape (points, 2); the first ones have the marks. `frame`: left,
+    bottom, right and top that marks should not cross. Each mark in turn gets the place of least cost, which
+    grows with the distance and with overlaps with points, marks and leader lines. Time O(marks · points),
+    with up to 80 places tried for each.
+    """
+    taken: list[Box] = [_box_around(x, y, _POINT, _POINT) for x, y in places]
+    found = []
+    for (x, y), mark in zip(places, marks, strict=False):
+        width, height = 0.33 * SIZE * len(mark) + 0.5, 0.5 * SIZE
+        dx, dy = _cheapest_placing(places, np.array(taken), frame, (x, y, width, height))
+        taken += [_box_around(x + dx, y + dy, width, height), *_leader_to_placed_mark(x, y, dx, dy)]
+        found.append((dx, dy))
+    return found
+
+
+def _cheapest_placing(places: Any, taken: Any, frame: Any, mark: Box) -> tuple[float, float]:
+    """Returns the offset of a mark from its point, given half its size."""
+    x, y, width, height = mark
+    best, least = (0.0, 0.0), math.inf
+    for step, dx, dy in _placing_candidates(width):
+        if least <= step:  # what comes is further still
+            break
+        box = _box_around(x + dx, y + dy, width, height)
+        shared = _area_shared_when_placed(box, taken) + sum(
+            _area_shared_when_placed(part, taken) for part in _leader_to_placed_mark(x, y, dx, dy)
+        )
+        cost = (
+            shared
+            + step
+            + _crowdedness_of_placing(places, x + dx, y + dy)
+            + 1000 * _is_placed_outside_frame(box, frame)
+        )
+        if cost < least:
+            best, least = (dx, dy), cost
+    return best
+
+
+def _leader_to_placed_mark(x: float, y: float, dx: float, dy: float) -> list[Box]:
+    """Returns points of the leader line of a mark, if it is long enough to be in the way."""
+    if math.hypot(dx, dy) <= LEADER:
+        return []
+    return [_box_around(x + share * dx, y + share * dy, 1.2, 1.2) for share in (0.45, 0.6, 0.75)]
+
+
+def _placing_candidates(width: float) -> Iterable[tuple[float, float, float]]:
+    """Yields costs of the distance, and offsets, starting at the upper right."""
+    for radius in _RADII:
+        for i in range(_ANGLES):
+            angle = math.pi * (0.25 + 2 * i / _ANGLES)
+            dx = (radius + width - 2) * math.cos(angle)
+            yield radius / 4 + i / 100, round(dx, 3), round(radius * math.sin(angle), 3)
+
+
+def _area_shared_when_placed(box: Box, others: Any) -> float:
+    """Returns the area that a box shares with others."""
+    across = np.minimum(box[2], others[:, 2]) - np.maximum(box[0], others[:, 0])
+    along = np.minimum(box[3], others[:, 3]) - np.maximum(box[1], others[:, 1])
+    return float((np.clip(across, 0, None) * np.clip(along, 0, None)).sum())
+
+
+def _is_placed_outside_frame(box: Box, frame: Any) -> bool:
+    return bool(box[0] < frame[0] or box[1] < frame[1] or box[2] > frame[2] or box[3] > frame[3])
+
+
+def _crowdedness_of_placing(places: Any, x: float, y: float) -> float:
+    """Returns how crowded with points a place is."""
+    distances = np.hypot(*(places - (x, y)).T)
+    near: float = np.exp(-((distances / _NEAR) ** 2)).sum()
+    return 1.5 * near
+
+
+def _box_around(x: float, y: float, width: float, height: float) -> Box:
+    return (x - width, y - height, x + width, y + height)

@@ -8,39 +8,41 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
-from pfgen_rs.checkout.entries import Entry
-from pfgen_rs.drawing import style
+from pfgen_rs.checkout.entries import Entry, run_labels
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.report.shown_answers import PER_QUESTION
-from pfgen_rs.report.site import names, payload
+from pfgen_rs.report import PER_QUESTION
+from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.benchmark_page import (
     benchmark_page,
     references_payload,
     references_payload_name,
 )
-from pfgen_rs.report.site.compare_page import COMPARISON, COMPARISON_PAGE, comparison_page
-from pfgen_rs.report.site.comparison_data import Compared, comparison_data
-from pfgen_rs.report.site.folder import SiteFolder
+from pfgen_rs.report.site.compare_page import (
+    COMPARISON,
+    COMPARISON_PAGE,
+    Compared,
+    comparison_data,
+    comparison_page,
+)
+from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
 from pfgen_rs.report.site.leaderboard import leaderboard_page
-from pfgen_rs.report.site.marker import code_digest, digest_of
 from pfgen_rs.report.site.model_facts import ModelFacts
-from pfgen_rs.report.site.overview import leading_models
-from pfgen_rs.report.site.pages import IMAGE
 from pfgen_rs.report.site.plots_page import PLOTS_PAGE, are_plottable, plots_files, plots_key
-from pfgen_rs.report.site.preview import PREVIEW, image_address, preview
-from pfgen_rs.report.site.run_files import (
+from pfgen_rs.report.site.run_page import answers_file
+from pfgen_rs.report.site.runs import (
     Failed,
+    Nav,
     RunFiles,
     ScoredRuns,
     Steps,
     given_runs,
+    run_page_folder,
+    run_page_path,
     shared_names,
     write_runs,
     write_shared,
 )
-from pfgen_rs.report.site.run_page import answers_file
-from pfgen_rs.report.site.runs import Nav, run_page_folder, run_page_path
 from pfgen_rs.runs.result import Result
 
 __all__ = ["Site", "build"]
@@ -63,7 +65,6 @@ def build(
     references_per_source: int | None = None,
     answers_per_question: int = PER_QUESTION,
     facts: ModelFacts | None = None,
-    url: str | None = None,
     plots: bool = False,
     jobs: int | None = None,
 ) -> None:
@@ -72,12 +73,10 @@ def build(
     `results`: scored runs by their names in the entries; they get pages, with up to `answers_per_question`
     answers to each question, and can be compared. `samples`: example answers by text of the question.
     `references_per_source`: maximum number of reference answers (default: all). `facts`: sizes and dates of
-    release of models (default: those of the package). `url`: where the site will be, if known, for previews
-    of links to it. `plots`: also a page with figures of all runs. `jobs`: number of threads (default: all
-    processors). Files are written atomically, the leaderboard first, and only if their content changes; the
-    same input gives the same bytes. Files of an earlier site that are not part of this one are removed.
-    Raises `OutputError`, also if the folder contains other files (`SiteFolder`), and `SettingsError` for a
-    wrong `url`.
+    release of models (default: those of the package). `plots`: also a page with figures of all runs. `jobs`:
+    number of threads (default: all processors). Files are written atomically, the leaderboard first, and only
+    if their content changes; the same input gives the same bytes. Files of an earlier site that are not part
+    of this one are removed. Raises `OutputError`, also if the folder contains other files (`SiteFolder`).
     """
     site = Site(
         SiteFolder(folder),
@@ -87,7 +86,6 @@ def build(
         references_per_source,
         answers_per_question,
         facts,
-        url,
         plots,
     )
     site.write(given_runs(results or {}), jobs=jobs)
@@ -104,7 +102,6 @@ class Site:
     references_per_source: int | None = None
     answers_per_question: int = PER_QUESTION
     facts: ModelFacts | None = None
-    url: str | None = None
     plots: bool = False
 
     def write(
@@ -130,11 +127,10 @@ class Site:
     ) -> Failed:
         nav = self._nav(runs.keys)
         pages = {run: run_page_path(run) for run in runs.keys}
-        needed = (*pages.values(), *(path for key, path in nav if key != IMAGE))
+        needed = (*pages.values(), *(path for _, path in nav))
         is_complete = all(map(self.folder.has, needed))
         self._plan(pages, nav)
         self._write_front(pages, nav, is_complete=is_complete)
-        self._write_image()
         # The signature has a part of the hash alone.
         questions = (self.benchmark.metadata_hash, self.benchmark.signature)
         key = digest_of(code_digest(), *questions, self.answers_per_question, nav)
@@ -155,39 +151,17 @@ class Site:
 
     def _plan(self, pages: Mapping[str, str], nav: Nav) -> None:
         """Tell the folder which files there will be, but for those of plots."""
-        paths = {path for key, path in nav if key not in (IMAGE, PLOTS[0])}
+        paths = {path for key, path in nav if key != PLOTS[0]}
         data = {f"{answers_file(run_page_folder(run))}.js" for run in pages}
-        image = {PREVIEW} if self._image_key() else set()
         comparison = {f"{COMPARISON}.js"} if COMPARE in nav else set()
         shared = shared_names(self.benchmark) if pages else set()
         references = {f"{references_payload_name(question)}.js" for question in self.benchmark}
-        self.folder.plan(
-            {*paths, *pages.values(), *data, *image, *comparison, *shared, *references}
-        )
+        self.folder.plan({*paths, *pages.values(), *data, *comparison, *shared, *references})
 
     def _nav(self, runs: Mapping[str, Any]) -> Nav:
-        """Returns the pages of the site with these runs, and its image."""
+        """Returns the pages of the site with these runs."""
         pages = (*NAV, COMPARE) if self._are_comparable(runs) else NAV
-        if self.plots and are_plottable(self.entries):
-            pages = (*pages, PLOTS)
-        return (*pages, (IMAGE, image_address(self.url))) if self._image_key() else pages
-
-    def _image_key(self) -> str:
-        """Returns a digest of what the site's image shows; empty if there is none."""
-        shown = leading_models(self.entries)
-        if not shown or not style.available():
-            return ""
-        labels = names.labels(self.entries)
-        figures = [(labels[e.run], e.score, e.estimate.low, e.estimate.high) for e in shown]
-        return digest_of(code_digest(), style.drawn_with(), figures)
-
-    def _write_image(self) -> None:
-        key = self._image_key()
-        if not key or self.folder.kept("image", key) is not None:
-            return
-        shown, labels = leading_models(self.entries), names.labels(self.entries)
-        self.folder.write(PREVIEW, preview(shown, labels, "pfgen-bench") or b"")
-        self.folder.remember("image", key, [PREVIEW])
+        return (*pages, PLOTS) if self.plots and are_plottable(self.entries) else pages
 
     def _are_comparable(self, runs: Mapping[str, Any]) -> bool:
         """Whether there are runs to compare, and questions to compare them by."""
@@ -207,7 +181,7 @@ class Site:
         self.folder.remember("front", "", ["index.html"])
 
     def _write_comparison(self, found: Mapping[str, Any], nav: Nav) -> None:
-        labels = names.labels(self.entries)
+        labels = run_labels(self.entries)
         runs = (
             (
                 Compared(

@@ -8,19 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pfgen_rs.checkout.checkout import Checkout, Run
-from pfgen_rs.checkout.known_runs import RememberedQuestions
-from pfgen_rs.checkout.published import Published
+from pfgen_rs.checkout.published import Published, RememberedQuestions
 from pfgen_rs.drawing import style
 from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.io.run_files import CONFIG, EXAMPLES
-from pfgen_rs.report.shown_answers import most_shown
-from pfgen_rs.report.site.folder import SiteFolder
-from pfgen_rs.report.site.marker import code_digest, digest_of, files_digest
+from pfgen_rs.report import most_shown
+from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of, files_digest
 from pfgen_rs.report.site.model_facts import FILE, read_facts
 
 if TYPE_CHECKING:
     from pfgen_rs.questions.question_set import QuestionSet
-    from pfgen_rs.report.site.run_files import Failed, ScoredRuns, Steps
+    from pfgen_rs.report.site.runs import Failed, ScoredRuns, Steps
 
 __all__ = ["write_site"]
 
@@ -31,7 +29,6 @@ def write_site(
     folder: str | os.PathLike[str],
     *,
     unusable: Sequence[str] = (),
-    url: str | None = None,
     answers_per_question: int | None = None,
     force: bool = False,
     jobs: int | None = None,
@@ -40,10 +37,10 @@ def write_site(
     """Write the site of these runs of a checkout into `folder`. Returns failed runs with their errors.
 
     Runs without usable answers have no page; those that have changed since the folder was written are scored
-    again. `unusable`: names of runs whose answers are known to be wrong. `url`: its address, if known.
+    again. `unusable`: names of runs whose answers are known to be wrong.
     `answers_per_question`: how many answers a page shows at most (default: by the number of runs,
     `most_shown`). `force`: make everything again. `steps` is told about the progress of runs. Raises
-    `OutputError`, `SettingsError` for a wrong `url`, and `InputError` for a wrong `models.toml`.
+    `OutputError` and `InputError` for a wrong `models.toml`.
     """
     # Refuses a folder with other files before anything is scored.
     place = SiteFolder(folder, anew=force)
@@ -53,13 +50,13 @@ def write_site(
         code_digest(),
         checkout.metadata_hash,
         files_digest([checkout.data / EXAMPLES, checkout.folder / FILE]),
-        [url, shown, *style.drawn_with()],
+        [shown, *style.drawn_with()],
         [(run.run, run.digest) for run in runs],
         answered,
     )
     if place.is_whole(whole):
         return []
-    return _write_stale_site(place, checkout, runs, answered, whole, url, shown, jobs, steps)
+    return _write_stale_site(place, checkout, runs, answered, whole, shown, jobs, steps)
 
 
 def _answered_runs_of_site(checkout: Checkout, runs: Iterable[Published]) -> dict[str, str]:
@@ -82,7 +79,6 @@ def _write_stale_site(
     runs: Sequence[Published],
     answered: dict[str, str],
     whole: str,
-    url: str | None,
     shown: int,
     jobs: int | None,
     steps: Steps | None,
@@ -106,7 +102,6 @@ def _write_stale_site(
         samples,
         answers_per_question=shown,
         facts=facts,
-        url=url,
         plots=True,
     )
     found = _runs_to_score_for_site(benchmark, checkout.runs, answered, jobs)
@@ -117,7 +112,7 @@ def _runs_to_score_for_site(
     benchmark: QuestionSet, runs: Iterable[Run], keys: dict[str, str], jobs: int | None
 ) -> ScoredRuns:
     from pfgen_rs.checkout.rescoring import scored_again
-    from pfgen_rs.report.site.run_files import ScoredRuns
+    from pfgen_rs.report.site.runs import ScoredRuns
 
     folders = {run.name: run for run in runs}
     return ScoredRuns(

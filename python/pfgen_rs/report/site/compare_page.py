@@ -1,19 +1,168 @@
-"""The page that compares any of several runs, question by question, with answers side by side."""
+"""The page that compares any of several runs, question by question, with answers side by side.
+
+Its data are the means of questions and their errors, from which the page computes all else. Scores of answers
+have five or six decimals, so the sums of a question's scores are whole numbers, from which the page gets the
+means that `pfgen_rs.stats` has.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pfgen_rs.metrics.names import METRICS
 from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.questions.sources import explained
-from pfgen_rs.report.site.comparison_data import MOST_COMPARED
 from pfgen_rs.report.site.pages import render
-from pfgen_rs.report.site.run_page import reading
+from pfgen_rs.report.site.run_page import answers_name, reading, windows_name
+from pfgen_rs.stats import Sample
+from pfgen_rs.stats.bootstrap import normal_quantile
+from pfgen_rs.stats.comparing import POWER
 
-__all__ = ["COMPARISON", "COMPARISON_PAGE", "comparison_page"]
+Floats = NDArray[np.float64]
+MOST_COMPARED = 10
+"""Maximum number of runs that are compared at a time."""
+
+_DECIMALS = (5, 6)  # of scores of answers: of averages, and of the metrics
+_MEAN_DECIMALS = 12  # of means of other scores; an error of half a unit decides no test
+_ERROR_DECIMALS = 8
+_CLOSE = 1e-6  # of a unit: a score has no more decimals
+_RUN = "{run}"  # stands for the folder of a run in names of payloads
+
+# Numbers are packed into text, 15 bits a character: without surrogates, and what JSON would escape.
+_FIRST = 0x3000
+_BITS = 15
+_WORD_BITS = 32
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A run of a comparison: its name, the folder of its answers, and its page, if any.
+
+    System runs have no rank, and their pairs are corrected among themselves.
+    """
+
+    name: str
+    folder: str
+    page: str | None = None
+    is_system: bool = False
+
+    @property
+    def slug(self) -> str:
+        """The run's name in the page's address."""
+        return self.folder.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class ComparisonSettings:
+    """Settings as for `pfgen_rs.stats.compare`, and of the page.
+
+    `most`: how many runs are compared at a time; `first`: how many, the best ones, before others are chosen.
+    """
+
+    level: float = 0.95
+    permutations: int = 10_000
+    seed: int = 0
+    most: int = MOST_COMPARED
+    first: int = 2
+
+
+def compared_run(benchmark: QuestionSet, sample: Sample) -> dict[str, Any]:
+    """Returns what a comparison needs of a run, as JSON types (about 1 kB).
+
+    `questions`: their places among all questions by id, `None` if the run answers all. `counts`: numbers of
+    answers, one if all are equal. `sums`: by metric, the number of decimals, and packed sums of the scores by
+    question; where scores have more than six decimals, it is means, and the number of decimals is 12.
+    `errors`: packed standard errors of the question means of the average (0 for a single answer), with eight
+    decimals.
+    """
+    ids = sorted(question.id for question in benchmark)
+    counts = sample.counts.tolist()
+    errors = np.sqrt(np.nan_to_num(sample.variances()) / sample.counts)
+    return {
+        "questions": None if list(sample.questions) == ids else [*map(ids.index, sample.questions)],
+        "counts": counts[0] if len(set(counts)) == 1 else counts,
+        "sums": [_compared_sums(sample.values[metric]) for metric in METRICS],
+        "errors": _packed_numbers(errors * 10.0**_ERROR_DECIMALS),
+    }
+
+
+def comparison_data(
+    benchmark: QuestionSet,
+    runs: Iterable[tuple[Compared, Mapping[str, Any]]],
+    settings: ComparisonSettings | None = None,
+) -> dict[str, Any]:
+    """Returns the data of the page that compares `runs`, each with what `compared_run` gave.
+
+    Names of payloads with answers have `{run}` in place of the folder of a run.
+    """
+    chosen = settings or ComparisonSettings()
+    numbers = {question.id: number for number, question in enumerate(benchmark)}
+    return {
+        "metrics": list(METRICS),
+        "level": chosen.level,
+        "permutations": chosen.permutations,
+        "seed": _seed_words(chosen.seed),
+        "power": normal_quantile(2 * POWER - 1),
+        "most": chosen.most,
+        "first": chosen.first,
+        "errorDecimals": _ERROR_DECIMALS,
+        "meanDecimals": _MEAN_DECIMALS,
+        "questions": [
+            {
+                "name": name,
+                "text": benchmark[name].text,
+                "category": benchmark[name].category,
+                "windows": windows_name(number),
+                "answers": answers_name(_RUN, number),
+            }
+            for name, number in sorted(numbers.items())
+        ],
+        "runs": [
+            {
+                "name": run.name,
+                "slug": run.slug,
+                "folder": run.folder,
+                "page": run.page,
+                "system": run.is_system,
+                **figures,
+            }
+            for run, figures in runs
+        ],
+    }
+
+
+def _compared_sums(values: Sequence[Floats]) -> list[Any]:
+    every = np.concatenate(values)
+    starts = np.cumsum([0, *map(len, values[:-1])])
+    for decimals in _DECIMALS:
+        units = every * 10.0**decimals
+        whole = np.rint(units)
+        if np.all(np.abs(units - whole) < _CLOSE):
+            return [decimals, _packed_numbers(np.add.reduceat(whole, starts))]
+    means = np.array([each.mean() for each in values])
+    return [_MEAN_DECIMALS, _packed_numbers(means * 10.0**_MEAN_DECIMALS)]
+
+
+def _packed_numbers(values: Floats) -> str:
+    """Returns whole numbers of at least 0 as text: the number of characters of each, and their characters."""
+    numbers = [round(value) for value in values.tolist()]
+    width = max(1, -(-max(numbers).bit_length() // _BITS))
+    shifts = range(_BITS * (width - 1), -1, -_BITS)
+    digits = [(number >> shift) % (1 << _BITS) for number in numbers for shift in shifts]
+    return "".join(map(chr, (_FIRST + digit for digit in (width, *digits))))
+
+
+def _seed_words(seed: int) -> list[int]:
+    """Returns a seed as words of 32 bits, the lowest first: it may be larger than what JSON keeps."""
+    words = max(1, -(-seed.bit_length() // _WORD_BITS))
+    return [(seed >> (_WORD_BITS * i)) % (1 << _WORD_BITS) for i in range(words)]
+
 
 COMPARISON_PAGE = "compare/index.html"
 """Path of the page within a site."""

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path, PurePosixPath
 from threading import Lock
 from typing import Any
 
+import pfgen_rs
+from pfgen_rs import _native
 from pfgen_rs.errors import OutputError, unreadable
 from pfgen_rs.io import write_atomic, writing_failed
 from pfgen_rs.io.locks import alone_with
-from pfgen_rs.report.site.marker import MARKER, Marker, Part, State
-
-__all__ = ["MARKER", "SiteFolder"]
 
 _EVERY = 5  # seconds between two markers, while a site is made
 _LOCK = ".pfgen-site.lock"  # there while a process writes, and after one that was killed
@@ -207,3 +210,112 @@ def _is_in_site_folder(path: Path, content: bytes) -> bool:
         return path.read_bytes() == content
     except OSError:
         return False  # it is not there; why else it could not be read, writing will say
+
+
+# The file that makes a folder a site: it lists the files, and remembers what each part was made of.
+
+
+MARKER = ".pfgen-site.json"
+"""The file that lists the others: sorted paths within the folder, with slashes."""
+
+_ABOUT = "Files of a site written by pfgen-rs, which updates and removes these alone."
+_TEXTS = {".py", ".toml", ".js", ".css", ".svg", ".j2"}
+State = list[int]
+"""Size of a file, and when it was last changed, in nanoseconds."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Files that are made of the same: `key` is a digest of that, `value` what other parts need of it."""
+
+    key: str
+    files: dict[str, State]
+    value: Any = None
+
+
+@dataclass
+class Marker:
+    """What the file says. `whole`: digest of what the whole site is made of, once it is complete."""
+
+    files: set[str] = field(default_factory=set)
+    parts: dict[str, Part] = field(default_factory=dict)
+    whole: str | None = None
+
+    @classmethod
+    def read(cls, path: Path) -> Marker | None:
+        """Read it; `None` if there is none. Of a damaged one, what is left: the folder is a site's anyway."""
+        try:
+            content = json.loads(path.read_bytes())
+            names = content["files"]
+            files = {name for name in names if isinstance(name, str)}
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            return cls()
+        parts, whole = content.get("parts"), content.get("whole")
+        if parts is None or content.get("digest") != digest_of(parts, whole):
+            return cls(files)  # damaged, or of a site without parts
+        return cls(files, {name: Part(*part) for name, part in parts.items()}, whole)
+
+    def content(self) -> bytes:
+        """Returns the file's content."""
+        listing = {"about": _ABOUT, "files": sorted(self.files)}
+        if not self.parts:
+            return (json.dumps(listing, indent=0) + "\n").encode()
+        parts = {
+            name: [part.key, part.files, part.value] for name, part in sorted(self.parts.items())
+        }
+        remembered = {"parts": parts, "whole": self.whole}
+        remembered["digest"] = digest_of(parts, self.whole)
+        return (json.dumps({**listing, **remembered}, separators=(",", ":")) + "\n").encode()
+
+
+def digest_of(*values: Any) -> str:
+    """Returns a digest of values of JSON types."""
+    text = json.dumps(values, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def files_digest(paths: Iterable[Path]) -> str:
+    """Returns a digest of the contents of files, in this order; those that cannot be read have none."""
+    found = hashlib.sha256()
+    for path in paths:
+        try:
+            content = path.read_bytes()
+        except OSError:
+            found.update(b"-\n")
+            continue
+        found.update(b"%d\n" % len(content))
+        found.update(content)
+    return found.hexdigest()
+
+
+@cache
+def code_digest() -> str:
+    """Returns a digest of all that makes pages: the version, and the package's texts."""
+    package = Path(pfgen_rs.__file__).parent
+    texts = sorted(path for path in package.rglob("*.*") if path.suffix in _TEXTS)
+    return digest_of(_native.__version__, files_digest(texts))
+
+
+# Names of runs in a site: of their folders, and as people read them.
+
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+_LONGEST = 60
+_PREFIX = "result/"
+
+
+def slug(name: str) -> str:
+    """Returns a folder name for any text: its readable part, and eight digits of its SHA-256.
+
+    Because of the digits, no two runs share a folder, even on file systems that ignore case, and links stay
+    valid when other runs are added or removed.
+
+    >>> slug("result/ACME/写本-7b/0a1b2c3")
+    'ACME-7b-0a1b2c3-cb0d98e0'
+    """
+    digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    safe = _UNSAFE.sub("-", name.removeprefix(_PREFIX))
+    readable = re.sub(r"-{2,}", "-", safe)[-_LONGEST:].strip("-.")
+    return f"{readable}-{digest}" if readable else digest

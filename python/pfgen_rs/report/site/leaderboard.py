@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
 
-from pfgen_rs.checkout.entries import LEVEL, Entry
-from pfgen_rs.report.site import names
-from pfgen_rs.report.site.charts import Axis
-from pfgen_rs.report.site.comparison_data import MOST_COMPARED
+from pfgen_rs.checkout.entries import LEVEL, Entry, model_key, run_labels
+from pfgen_rs.report.site.charts import Axis, Dates, Point, Scatter, Sizes
+from pfgen_rs.report.site.compare_page import MOST_COMPARED
+from pfgen_rs.report.site.folder import slug
 from pfgen_rs.report.site.model_facts import ModelFacts, bundled_facts
-from pfgen_rs.report.site.overview import overview
 from pfgen_rs.report.site.pages import render
-
-__all__ = ["leaderboard_page"]
 
 
 def leaderboard_page(
@@ -33,8 +33,8 @@ def leaderboard_page(
     package). `is_complete`: whether the pages that it leads to are there already.
     """
     pages = run_pages or {}
-    keys = {key: i for i, key in enumerate(dict.fromkeys(map(names.model_key, entries)))}
-    labels = names.labels(entries)
+    keys = {key: i for i, key in enumerate(dict.fromkeys(map(model_key, entries)))}
+    labels = run_labels(entries)
     ranked = [entry for entry in entries if entry.rank is not None] or entries
     return render(
         "leaderboard",
@@ -44,10 +44,10 @@ def leaderboard_page(
         signature=signature,
         entries=entries,
         pages=pages,
-        slugs={entry.run: names.slug(entry.run) for entry in entries},
+        slugs={entry.run: slug(entry.run) for entry in entries},
         labels=labels,
         overview=overview(entries, labels, bundled_facts() if facts is None else facts),
-        models={entry.run: keys[names.model_key(entry)] for entry in entries},
+        models={entry.run: keys[model_key(entry)] for entry in entries},
         axis=Axis.of_most([_leaderboard_page_interval(entry) for entry in ranked]),
         ranked=max((entry.rank or 0 for entry in entries), default=0),
         choices={
@@ -76,3 +76,133 @@ def _leaderboard_page_means(entry: Entry) -> list[float] | None:
 def _leaderboard_page_choices(entries: Sequence[Entry], name: str) -> list[str]:
     """Returns the values of a column to choose from."""
     return sorted({getattr(entry, name) or "" for entry in entries} - {""}, key=str.casefold)
+
+
+# What a leaderboard shows first: the leading models, and scores against sizes and dates of release.
+
+
+LEADERS = 15
+_FEW_ORGANISATIONS = 4
+_FEW_POINTS = 4
+
+
+@dataclass(frozen=True)
+class Leaders:
+    """The leading models: the best of each organisation or, where there are few of these, the best of all."""
+
+    entries: Sequence[Entry]
+    by_organisation: bool
+    axis: Axis
+
+
+@dataclass(frozen=True)
+class Plot:
+    """Scores against something that is known of `known` of all models."""
+
+    scatter: Scatter
+    known: int
+
+
+@dataclass(frozen=True)
+class Overview:
+    """What a leaderboard shows first; `None` for a plot of fewer than four models."""
+
+    leaders: Leaders | None
+    models: int
+    sizes: Plot | None
+    dates: Plot | None
+
+
+def best_runs(entries: Sequence[Entry]) -> list[Entry]:
+    """Returns the best run of each ranked model, best first."""
+    found: dict[str, Entry] = {}
+    for entry in entries:
+        if entry.rank is not None:
+            found.setdefault(model_key(entry), entry)
+    return list(found.values())
+
+
+def overview(entries: Sequence[Entry], labels: Mapping[str, str], facts: ModelFacts) -> Overview:
+    """Returns what is shown first of these entries, which are in the order of their ranks."""
+    best = best_runs(entries)
+    return Overview(
+        leaders=_leaders_of_overview(best),
+        models=len(best),
+        sizes=_plot_of_overview(best, labels, _size_of_entry(facts), Sizes),
+        dates=_plot_of_overview(best, labels, _date_of_entry(facts), Dates),
+    )
+
+
+def leading_models(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """Returns the runs of the models that are shown first."""
+    found = _leaders_of_overview(best_runs(entries))
+    return found.entries if found else ()
+
+
+def _leaders_of_overview(best: Sequence[Entry]) -> Leaders | None:
+    if not best:
+        return None
+    first: dict[str, Entry] = {}
+    for entry in best:
+        first.setdefault((entry.organisation or entry.model).casefold(), entry)
+    by_organisation = len(first) >= _FEW_ORGANISATIONS
+    shown = list(first.values() if by_organisation else best)[:LEADERS]
+    return Leaders(shown, by_organisation, Axis.of_most([_interval_of_leader(e) for e in shown]))
+
+
+def _interval_of_leader(entry: Entry) -> tuple[float, float]:
+    low, high = entry.estimate.low, entry.estimate.high
+    return (entry.score, entry.score) if low is None or high is None else (low, high)
+
+
+def _plot_of_overview(
+    best: Sequence[Entry],
+    labels: Mapping[str, str],
+    known: Callable[[Entry], tuple[float, str, str] | None],
+    kind: type[Sizes] | type[Dates],
+) -> Plot | None:
+    points = []
+    for entry in best:
+        found = known(entry)
+        if found is not None and math.isfinite(entry.score):
+            place, text, source = found
+            points.append(Point(place, entry.score, labels[entry.run], text, source, entry.run))
+    return Plot(Scatter(points, kind), len(points)) if len(points) >= _FEW_POINTS else None
+
+
+def _names_of_entry(entry: Entry) -> tuple[str, ...]:
+    """Returns the names under which facts may know a model, its own first."""
+    own = entry.model.rpartition("/")[2]
+    return (entry.model, f"{entry.organisation}/{own}") if entry.organisation else (entry.model,)
+
+
+def _size_of_entry(facts: ModelFacts) -> Callable[[Entry], tuple[float, str, str] | None]:
+    def known(entry: Entry) -> tuple[float, str, str] | None:
+        found = facts.parameters_of(*_names_of_entry(entry))
+        return None if found is None else (math.log10(found[0]), size_text(found[0]), found[1])
+
+    return known
+
+
+def _date_of_entry(facts: ModelFacts) -> Callable[[Entry], tuple[float, str, str] | None]:
+    def known(entry: Entry) -> tuple[float, str, str] | None:
+        found = facts.released_of(*_names_of_entry(entry))
+        return None if found is None else (found[0].toordinal(), date_text(found[0]), found[1])
+
+    return known
+
+
+def size_text(billions: float) -> str:
+    """Returns a number of parameters as names write it ("7B", "0.5B" as "500M", "1.2T").
+
+    >>> [size_text(size) for size in (671, 1.8, 0.15, 1200)]
+    ['671B', '1.8B', '150M', '1.2T']
+    """
+    if billions >= 1000:
+        return f"{billions / 1000:g}T"
+    return f"{billions:g}B" if billions >= 1 else f"{round(billions * 1000, 1):g}M"
+
+
+def date_text(day: date) -> str:
+    """Returns a date as ISO 8601 writes it."""
+    return day.isoformat()

@@ -8,7 +8,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -18,13 +19,8 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup
 
-from pfgen_rs.report.site import i18n, payload
-from pfgen_rs.report.site.shown import plain, shown
-
-__all__ = ["IMAGE", "render"]
-
-IMAGE = "image"
-"""The key of an entry of `nav` that is no page, but the image that stands for the site beside links to it."""
+from pfgen_rs.io.safe_text import acts
+from pfgen_rs.report.site import payload
 
 _COMMON = ("common", "address", "text", "language", "theme", "payload", "tables")
 _EARLY = "early"
@@ -84,13 +80,11 @@ def render(
     """
     names = (*_COMMON, *(parts or (kind,)))
     assets = _page_assets(names, script)
-    strings = i18n.strings(names)
+    texts = strings(names)
     template = _page_template_environment().get_template(f"{kind}.html.j2")
-    nav = dict(context.pop("nav", ()))
-    context["image"] = _page_image(nav.pop(IMAGE, ""), root)
-    context["nav"] = list(nav.items())
+    context.setdefault("nav", ())
     context["policy"] = assets.policy(images=images)
-    page = template.render(root=root, assets=assets, icon=_page_icon(), t=strings, **context)
+    page = template.render(root=root, assets=assets, icon=_page_icon(), t=texts, **context)
     return page.encode()
 
 
@@ -136,15 +130,10 @@ def shared_script(name: str, parts: Sequence[str]) -> tuple[str, bytes]:
     Pages of many runs would have the same ones each. The path has eight digits of the content's SHA-256.
     """
     names = (*_COMMON, *parts)
-    strings = payload.script_json(i18n.strings(names).data)
-    text = f"const pfgenStrings = {strings};{_joined_page_assets(names, 'js')}"
+    texts = payload.script_json(strings(names).data)
+    text = f"const pfgenStrings = {texts};{_joined_page_assets(names, 'js')}"
     content = text.encode()
     return f"assets/{name}-{hashlib.sha256(content).hexdigest()[:8]}.js", content
-
-
-def _page_image(place: str, root: str) -> str:
-    """Returns the address of the site's image, which is relative if that of the site is unknown."""
-    return f"{root}{place}" if place and "://" not in place else place
 
 
 @cache
@@ -164,3 +153,111 @@ def _joined_page_assets(names: Sequence[str], suffix: str) -> Markup:
 def _page_policy_digest(text: str) -> str:
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+# The strings of pages, in Japanese and English.
+#
+# Strings are in `assets/*.toml`, one file per kind of page and one for all, by name. Pages are written in
+# Japanese and contain the strings of both languages; `assets/language.js` replaces them.
+
+
+LANGUAGES = ("ja", "en")
+
+_SPAN = Markup('<span data-t="{}">{}</span>')
+_SPAN_WITH = Markup('<span data-t="{}" data-t-args="{}">{}</span>')
+_ATTRIBUTE = Markup('{}="{}" data-t-{}="{}"')
+
+Table = Mapping[str, Mapping[str, str]]
+
+
+class Strings:
+    """Strings by name, for templates: `{{ t("score") }}`, `{{ t("page_of", page=1, pages=9) }}`.
+
+    Names in braces are replaced by arguments. An unknown name raises `KeyError`: a bug in a template.
+    """
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+
+    def __call__(self, key: str, **values: Any) -> Markup:
+        """Returns a string as an element whose text follows the language."""
+        if not values:
+            return _SPAN.format(key, self.text(key))
+        safe = {name: plain(v) if isinstance(v, str) else v for name, v in values.items()}
+        return _SPAN_WITH.format(key, json.dumps(safe, ensure_ascii=False), self.text(key, **safe))
+
+    def known(self, group: str, text: str) -> Markup:
+        """Returns a term of a group whose names some data have (`category`), or the text if it is none."""
+        key = f"{group}_{text}"
+        return self(key) if key in self.table else shown(text)
+
+    def of(self, attribute: str, key: str) -> Markup:
+        """Returns a string as an attribute (`aria-label`, `placeholder`, …) that follows the language."""
+        return _ATTRIBUTE.format(attribute, self.text(key), attribute, key)
+
+    def text(self, key: str, language: str = LANGUAGES[0], **values: Any) -> str:
+        """Returns a string in one language."""
+        text = self.table[key][language]
+        for name, value in values.items():
+            text = text.replace(
+                f"{{{name}}}", f"{value:,}" if isinstance(value, int) else str(value)
+            )
+        return text
+
+    @property
+    def data(self) -> dict[str, list[str]]:
+        """All strings, for scripts: by name, in the order of `LANGUAGES`."""
+        return {
+            key: [texts[language] for language in LANGUAGES] for key, texts in self.table.items()
+        }
+
+
+@cache
+def strings(parts: Sequence[str]) -> Strings:
+    """Load the strings of some parts (names of files without suffix); parts may have none.
+
+    Raises `ValueError` if two parts have a key with different texts: a bug.
+    """
+    table: dict[str, Mapping[str, str]] = {}
+    assets = resources.files("pfgen_rs.report.site") / "assets"
+    for part in parts:
+        file = assets / f"{part}.toml"
+        if file.is_file():
+            own = tomllib.loads(file.read_text(encoding="utf-8"))
+            if differing := [key for key in own if table.get(key, own[key]) != own[key]]:
+                raise ValueError(
+                    f"{part}.toml: other parts have other texts: {', '.join(differing)}"
+                )
+            table |= own
+    return Strings(table)
+
+
+# Text of unknown origin in pages: control characters are written out.
+#
+# Scripts do the same (`assets/text.js`).
+
+
+_BOX = Markup('<span class="control">{}</span>')
+
+
+def plain(text: str) -> str:
+    """Returns text with control characters as `⟨U+202E⟩`, for titles, attributes and other plain text.
+
+    Everything in pages other than markup goes through this, so no name can reorder a page or break its
+    encoding (lone surrogates).
+    """
+    if text.isprintable():
+        return text
+    return "".join(f"⟨{_shown_code_point(c)}⟩" if acts(c) else c for c in text)
+
+
+def shown(text: str) -> Markup:
+    """Returns text as markup, isolated from the surrounding direction, with control characters in boxes."""
+    if text.isprintable():
+        return Markup("<bdi>{}</bdi>").format(text)
+    parts = [_BOX.format(_shown_code_point(c)) if acts(c) else c for c in text]
+    return Markup("<bdi>{}</bdi>").format(Markup("").join(parts))
+
+
+def _shown_code_point(character: str) -> str:
+    return f"U+{ord(character):04X}"

@@ -2,64 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, get_args
+from functools import cached_property
+from typing import Any, get_args
+
+import polars as pl
 
 from pfgen_rs.checkout.entries import Entry, entries_frame
-from pfgen_rs.drawing.saving import SVG_DPI
+from pfgen_rs.drawing.figures import SVG_DPI, themed_svg
 from pfgen_rs.drawing.style import available, drawn_with
-from pfgen_rs.drawing.themes import themed_svg
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
+from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.report.plots.categories import category_means
-from pfgen_rs.report.plots.drawn import (
-    BOUNDS,
-    OF_RUNS,
-    RUN,
-    Drawn,
-    csv_of,
-    draw_categories,
-    draw_runs,
-    run_columns,
-)
-from pfgen_rs.report.plots.inputs import named_runs
-from pfgen_rs.report.plots.steps import MOST as MOST_SERIES
-from pfgen_rs.report.plots.steps import score_steps, series
+from pfgen_rs.report.plot_kinds import Plot, PlotKind, csv_of, get_plot_kind, plot_summaries
+from pfgen_rs.report.plots.inputs import CategoryScores, Inputs, PlotRequest, named_runs
 from pfgen_rs.report.site.pages import render
-
-if TYPE_CHECKING:
-    import polars as pl
-
-__all__ = ["PLOTS_PAGE", "are_plottable", "plots_files", "plots_key"]
 
 PLOTS_PAGE = "plots/index.html"
 """Path of the page within a site."""
 
 _TABLE = "plots/leaderboard.csv"
 _TOP = 40  # runs in figures with a row for each
-_OTHERS = ("sources", "convergence", "spread", "learning")
-"""Figures that need more than a leaderboard, or are of single runs."""
 
 File = tuple[str, bytes]
 
 
 @dataclass(frozen=True)
-class _PagePlot:
-    """A figure: the columns of its numbers, and how it is drawn."""
+class _SiteRequest(PlotRequest):
+    """What a site has of its runs."""
 
-    kind: str
-    table: pl.DataFrame
-    draw: Callable[..., Drawn]
-    is_cut: bool = False
+    entries: Sequence[Entry] = ()
+    questions: Iterable[Question] = ()
+    metadata_hash: str = ""
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        return Inputs(named_runs(entries_frame(self.entries)))
 
     @property
-    def command(self) -> str:
-        """The command that draws it."""
-        top = f" --top {_TOP}" if self.is_cut else ""
-        return (
-            f"pfgen-rs plot {self.kind} CHECKOUT{top} --out {self.kind}.svg --csv {self.kind}.csv"
+    def category_scores(self) -> CategoryScores:
+        names = dict(self.inputs.runs.select("run", "name").iter_rows())
+        same = [e for e in self.entries if e.metadata_hash == self.metadata_hash]
+        rows = [(names[e.run], key, mean) for e in same for key, mean in e.questions.items()]
+        if not rows:
+            raise PlotError("nothing to draw: no run has these questions")
+        return CategoryScores(
+            pl.DataFrame(rows, schema=["name", "question_id", "score"], orient="row"),
+            {question.id: question.category or None for question in self.questions},
+            {names[e.run]: e.score for e in same},
         )
 
 
@@ -71,7 +63,7 @@ def are_plottable(entries: Sequence[Entry]) -> bool:
 def plots_key(entries: Sequence[Entry]) -> list[Any]:
     """Returns what the page depends on besides the questions and this package, as JSON types; cheap."""
     rows = [[repr(entry), dict(entry.questions)] for entry in entries]
-    return [drawn_with(), rows]
+    return [drawn_with(), plot_summaries(), rows]
 
 
 def plots_files(
@@ -79,90 +71,73 @@ def plots_files(
 ) -> Iterator[File]:
     """Yields the page and its files, as paths within the site with their contents.
 
-    Of each figure: a CSV and, if matplotlib is installed, an SVG in each language, which is light or, at the
-    fragment `#dark`, dark. Figures that cannot be drawn, such as steps of no checkpoints, are left out. In
-    figures with a row for each run, there are the 40 best. Time: about 0.5 to 1 s a figure.
+    A kind of figure with a `page` has a CSV and, if matplotlib is installed, an SVG in each language, which
+    is light or, at the fragment `#dark`, dark. Figures that cannot be drawn, such as steps of no checkpoints,
+    are left out. In figures with a row for each run, there are the 40 best. Time: about 0.5 to 1 s a figure.
     """
-    table = entries_frame(entries)
-    yield _TABLE, csv_of(table)
+    request = _SiteRequest(
+        (), top=_TOP, entries=entries, questions=benchmark, metadata_hash=benchmark.metadata_hash
+    )
+    yield _TABLE, csv_of(entries_frame(entries))
+    kinds = [get_plot_kind(name) for name in plot_summaries()]
     shown = []
-    for plot in _plots_of_page(named_runs(table), entries, benchmark):
-        images = {}
-        for language in get_args(Language) if available() else ():
-            name = f"{plot.kind}.{language}.svg"
-            drawn = plot.draw(language=language)
-            yield f"plots/{name}", themed_svg(drawn.figure)
-            images[language] = {"src": name, **_image_of_figure(drawn)}
-        yield f"plots/{plot.kind}.csv", csv_of(plot.table)
-        rows = plot.table["name"].n_unique()
-        shown.append({"kind": plot.kind, "command": plot.command, "images": images, "runs": rows})
-    yield (
-        PLOTS_PAGE,
-        render(
-            "plots",
-            root="../",
-            images=True,
-            nav=nav,
-            here="plots",
-            signature=benchmark.signature,
-            plots=shown,
-            runs=len(entries),
-            others=_OTHERS,
-            is_drawn=available(),
-        ),
+    for kind in kinds:
+        plot = _plot_of_page(kind, request)
+        if plot is not None:
+            images, files = _images(kind.name, plot)
+            yield from files
+            yield f"plots/{kind.name}.csv", csv_of(plot.table)
+            shown.append(
+                {
+                    **_about(kind, plot),
+                    "images": images,
+                    "runs": plot.table["name"].n_unique(),
+                }
+            )
+    page = render(
+        "plots",
+        root="../",
+        images=True,
+        nav=nav,
+        here="plots",
+        signature=benchmark.signature,
+        plots=shown,
+        runs=len(entries),
+        others=[_about(kind) for kind in kinds if kind.page is None],
+        is_drawn=available(),
     )
+    yield PLOTS_PAGE, page
 
 
-def _plots_of_page(
-    runs: pl.DataFrame, entries: Sequence[Entry], benchmark: QuestionSet
-) -> Iterator[_PagePlot]:
-    for kind, made in OF_RUNS.items():
-        is_cut = made.is_cut and len(runs) > _TOP
-        yield _PagePlot(
-            kind,
-            run_columns(runs, made.columns),
-            lambda kind=kind, **look: draw_runs(kind, runs, top=_TOP, **look),
-            is_cut,
-        )
-    yield from _category_plot_of_page(runs, entries, benchmark)
-    yield from _step_plot_of_page(runs)
-
-
-def _step_plot_of_page(runs: pl.DataFrame) -> Iterator[_PagePlot]:
-    """Yield the figure of checkpoints, if there are some, and not too many."""
+def _plot_of_page(kind: PlotKind, request: PlotRequest) -> Plot | None:
+    if kind.page is None:
+        return None
     try:
-        steps = series(runs)
+        plot = kind.make(request)
     except PlotError:
-        return
-    if steps["series"].n_unique() < min(len(steps), MOST_SERIES + 1):
-        table = steps.select("series", "step", *RUN, *BOUNDS)
-        yield _PagePlot("steps", table, lambda **look: Drawn(score_steps(runs, **look)))
+        return None
+    return plot if kind.page(plot.table) else None
 
 
-def _category_plot_of_page(
-    runs: pl.DataFrame, entries: Sequence[Entry], benchmark: QuestionSet
-) -> Iterator[_PagePlot]:
-    import polars as pl
-
-    names = dict(runs.select("run", "name").iter_rows())
-    same = [e for e in entries if e.metadata_hash == benchmark.metadata_hash]
-    rows = [(names[e.run], key, mean) for e in same for key, mean in e.questions.items()]
-    if not rows:
-        return
-    scores = pl.DataFrame(rows, schema=["name", "question_id", "score"], orient="row")
-    categories = {question.id: question.category or None for question in benchmark}
-    overall = {names[e.run]: e.score for e in same}
-    yield _PagePlot(
-        "categories",
-        category_means(scores, categories, overall),
-        lambda **look: draw_categories(scores, categories, overall, top=_TOP, **look),
-        len(same) > _TOP,
-    )
+def _about(kind: PlotKind, plot: Plot | None = None) -> dict[str, str]:
+    """Returns what a kind is, for pages without texts of their own for it, and the command that draws it."""
+    top = f" --top {_TOP}" if plot is not None and plot.is_cut else ""
+    files = f"--out {kind.name}.svg --csv {kind.name}.csv"
+    command = f"pfgen-rs plot {kind.name} CHECKOUT{top} {files}"
+    return {"kind": kind.name, "summary": kind.summary, "command": command}
 
 
-def _image_of_figure(drawn: Drawn) -> dict[str, Any]:
-    """Returns the size in pixels, and what readers learn who cannot see the figure."""
-    figure = drawn.figure
-    width, height = (round(SVG_DPI * inches / 0.75) for inches in figure.get_size_inches())
-    alt = f"{figure.get_suptitle()}: {figure.get_label()}"
-    return {"width": width, "height": height, "alt": alt}
+def _images(kind: str, plot: Plot) -> tuple[dict[str, Any], list[File]]:
+    """Returns by language the address, size in pixels and description of the image; and the files."""
+    images, files = {}, []
+    for language in get_args(Language) if available() else ():
+        figure = plot.draw(language=language)
+        width, height = (round(SVG_DPI * inches / 0.75) for inches in figure.get_size_inches())
+        images[language] = {
+            "src": f"{kind}.{language}.svg",
+            "width": width,
+            "height": height,
+            "alt": f"{figure.get_suptitle()}: {figure.get_label()}",
+        }
+        files.append((f"plots/{kind}.{language}.svg", themed_svg(figure)))
+    return images, files

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
-from pfgen_rs.metrics.settings import Settings
-from pfgen_rs.questions.sources import explained
-from pfgen_rs.report.run_view import RunView
-from pfgen_rs.report.site.charts import Axis, Bars
-from pfgen_rs.report.site.pages import render, shared_script
+import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["answers_file", "answers_name", "reading", "run_page", "run_script", "windows_name"]
+from pfgen_rs import stats
+from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.metrics.sums import left_mean
+from pfgen_rs.questions.sources import explained
+from pfgen_rs.report.site.charts import Axis, Bars, Histogram
+from pfgen_rs.report.site.pages import render, shared_script
+from pfgen_rs.runs.result import Result
 
 _PARTS = ("charts", "windows", "inspector", "answers", "run")
 
@@ -99,3 +103,134 @@ def _config_on_run_page(config: Mapping[str, Any]) -> list[tuple[str, str]]:
     return [
         (key, value if isinstance(value, str) else repr(value)) for key, value in config.items()
     ]
+
+
+# The content of a run's page besides its answers: scores with intervals, tables, distributions.
+
+
+Floats = NDArray[np.float64]
+_BINS = 40
+
+
+@dataclass(frozen=True)
+class Row:
+    """A question or a category: means, and the range of the averages of the middle 80 % of answers.
+
+    `number` is the question's position in the benchmark or, for a category, the number of its questions.
+    """
+
+    number: int
+    name: str
+    text: str
+    category: str
+    answers: int
+    low: float
+    high: float
+    length: float
+    average: float
+    fluency: float
+    truthfulness: float
+    helpfulness: float
+
+
+@dataclass(frozen=True)
+class RunView:
+    """The data of a run's page."""
+
+    name: str
+    run: str
+    score: float
+    score_std: float
+    num_trials: int
+    responses: int
+    length: float
+    length_std: float
+    metrics: dict[str, stats.Estimate]
+    questions: list[Row]
+    categories: list[Row]
+    missing: list[str]
+    scores: Histogram
+    lengths: Histogram
+    config: dict[str, Any]
+    input_hash: str | None
+    metadata_hash: str
+    signature: str
+
+
+def estimates(sample: stats.Sample) -> dict[str, stats.Estimate]:
+    """A run's estimate in each metric, without the bootstrap, which pages do not show."""
+    return {metric: stats.estimate(sample, metric, resamples=0) for metric in stats.METRICS}
+
+
+def run_view(
+    result: Result, metrics: Mapping[str, stats.Estimate], *, run: str | None = None
+) -> RunView:
+    """Returns the data of a run, with its `estimates`; `run` is its name within a site."""
+    questions = _question_rows_of_view(result)
+    return RunView(
+        name=result.name,
+        run=run or result.path or result.name,
+        score=result.score,
+        score_std=result.score_std,
+        num_trials=result.num_trials,
+        responses=result.height,
+        length=result.length,
+        length_std=result.length_std,
+        metrics=dict(metrics),
+        questions=questions,
+        categories=_category_rows_of_view(result, questions),
+        missing=result.missing,
+        scores=_run_histogram(result, "average", 0.05),
+        lengths=_run_histogram(result, "length", 5),
+        config=result.config or {},
+        input_hash=result.input_hash,
+        metadata_hash=result.benchmark.metadata_hash,
+        signature=result.signature,
+    )
+
+
+def _question_rows_of_view(result: Result) -> list[Row]:
+    numbers = {question.id: number for number, question in enumerate(result.benchmark)}
+    rows = []
+    for row in result.by_question.to_dicts():
+        row["name"], row["text"] = row.pop("question_id"), row.pop("question")
+        rows.append(_run_view_row(result, [row["name"]], row, numbers[row["name"]]))
+    return rows
+
+
+def _category_rows_of_view(result: Result, questions: Sequence[Row]) -> list[Row]:
+    """Returns means over the questions of each category, in order of first appearance."""
+    members: dict[str, list[Row]] = {}
+    for row in questions:
+        members.setdefault(row.category, []).append(row)
+    found = []
+    for category, rows in members.items():
+        about: dict[str, Any] = {"name": category, "text": "", "category": category}
+        about["answers"] = sum(row.answers for row in rows)
+        for key in ("length", *stats.METRICS):
+            about[key] = left_mean(np.array([getattr(row, key) for row in rows]))
+        found.append(_run_view_row(result, [row.name for row in rows], about, len(rows)))
+    return found
+
+
+def _run_view_row(
+    result: Result, question_ids: Iterable[str], about: dict[str, Any], number: int
+) -> Row:
+    """Complete `about` with the spread of the answers to these questions."""
+    averages = [
+        result.response_scores.of_question(key, ["average"])["average"] for key in question_ids
+    ]
+    low, high = np.quantile(np.concatenate(averages), (0.1, 0.9)).tolist()
+    kept = {field.name: about[field.name] for field in fields(Row) if field.name in about}
+    return Row(number=number, low=low, high=high, **kept)
+
+
+def _run_histogram(result: Result, name: str, width: float) -> Histogram:
+    """Count values in at most 40 bins, whose width is a multiple of `width`."""
+    values = np.concatenate(list(result.response_scores.column(name, in_order=False)))
+    places = np.floor(np.round(values / width, 9)).astype(np.int64)
+    first = int(places.min())
+    every = -(-(int(places.max()) - first + 1) // _BINS)
+    counts = np.bincount((places - first) // every)
+    start = first * width
+    return Histogram(start, start + len(counts) * every * width, counts.tolist())

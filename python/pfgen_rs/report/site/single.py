@@ -11,15 +11,18 @@ import numpy as np
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import write_atomic
-from pfgen_rs.report.run_view import estimates, run_view
-from pfgen_rs.report.shown_answers import PER_QUESTION
+from pfgen_rs.report import PER_QUESTION
+from pfgen_rs.report.answers import Windows, distinct_windows, window_table
 from pfgen_rs.report.site import payload
-from pfgen_rs.report.site.compare_page import COMPARISON, comparison_page
-from pfgen_rs.report.site.comparison_data import MOST_COMPARED, ComparisonSettings
+from pfgen_rs.report.site.compare_page import (
+    COMPARISON,
+    MOST_COMPARED,
+    ComparisonSettings,
+    comparison_page,
+)
 from pfgen_rs.report.site.folder import SiteFolder
-from pfgen_rs.report.site.run_page import answers_name, run_page, windows_name
+from pfgen_rs.report.site.run_page import answers_name, estimates, run_page, run_view, windows_name
 from pfgen_rs.report.site.runs import Runs, run_page_folder
-from pfgen_rs.report.windows import Windows, distinct_windows, window_table
 from pfgen_rs.runs.naming import named_results
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.sample import cleaned_together, sample_of

@@ -1,0 +1,225 @@
+"""What all figures share: saving as SVG and PNG, themes of pages, remarks, numbers, heat maps.
+
+The same figure gives the same bytes.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Callable, Sequence
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pfgen_rs.drawing.style import FAINT, GRID, GROUNDS, INK, ON_DARK, ON_LIGHT, matplotlib_settings
+from pfgen_rs.errors import OutputError
+from pfgen_rs.io import write_atomic
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+FORMATS = (".svg", ".png")
+SVG_DPI = 72
+_DPI = {"svg": SVG_DPI, "png": 150}
+
+
+def fix_layout(figure: Figure) -> None:
+    """Lay a figure out for the last time.
+
+    Another pass would move things slightly, and the same figure would give different bytes.
+    """
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+        figure.set_layout_engine("none")
+
+
+def finish(figure: Figure, description: str) -> Figure:
+    """Give a figure a description for readers who cannot see it, and fix its layout.
+
+    Parts that matplotlib makes while drawing are made now, with the current settings.
+    """
+    figure.set_label(description)
+    fix_layout(figure)
+    figure.draw_without_rendering()
+    return figure
+
+
+def svg(figure: Figure) -> bytes:
+    """Returns the figure as SVG; text as shapes, with `<title>` and `<desc>` for screen readers."""
+    content = _saved(figure, "svg", {"Date": None, "Title": figure.get_suptitle()})
+    described = f"</title>\n <desc>{escape(str(figure.get_label()))}</desc>".encode()
+    content = content.replace(b"</title>", described, 1)
+    return content.replace(b"<svg ", b'<svg role="img" ', 1)
+
+
+def png(figure: Figure) -> bytes:
+    """Returns the figure as PNG, 150 dots per inch."""
+    about = {"Software": None, "Title": figure.get_suptitle(), "Description": figure.get_label()}
+    return _saved(figure, "png", about)
+
+
+def save(figure: Figure, path: str | os.PathLike[str]) -> None:
+    """Write a figure as SVG or PNG, by the path's suffix, atomically; raises `OutputError`."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in FORMATS:
+        raise OutputError(
+            f"{path}: unknown format {suffix!r}: expected one of {', '.join(FORMATS)}"
+        )
+    write_atomic(path, svg(figure) if suffix == ".svg" else png(figure))
+
+
+def _saved(figure: Figure, kind: str, about: dict[str, Any]) -> bytes:
+    buffer = io.BytesIO()
+    with matplotlib_settings():
+        figure.savefig(buffer, format=kind, dpi=_DPI[kind], metadata=about)
+    return buffer.getvalue()
+
+
+DARK = "dark"
+"""The fragment of an address that shows the dark figure: `figure.svg#dark`."""
+
+_DARK_COLOURS = {
+    "#ffffff": "#1e2126",
+    INK: "#e6e8eb",
+    FAINT: "#a3abb5",
+    GRID: "#3a4048",
+    GROUNDS[0]: "#332f20",
+    GROUNDS[1]: "#463f28",
+}
+_COLOUR = re.compile(rb"(?<=fill: |roke: )#[0-9a-f]{6}")
+_FIRST_GROUP = b'<g id="figure_1">'
+
+
+def themed_svg(figure: Figure) -> bytes:
+    """Returns the figure as SVG whose ground, texts and lines are light-on-dark at the fragment `#dark`.
+
+    Colours of data stay, as they are legible on both. Within an image, the page's own colours cannot be
+    known, but `:target` is what the address names.
+    """
+    names = {light.encode(): b"--c%d" % i for i, light in enumerate(_DARK_COLOURS)}
+    content = _COLOUR.sub(
+        lambda found: b"var(%b)" % names[found[0]] if found[0] in names else found[0], svg(figure)
+    )
+    light = _declared(list(_DARK_COLOURS))
+    dark = _declared(list(_DARK_COLOURS.values()))
+    style = f'<style type="text/css">svg{{{light}}}#{DARK}:target{{{dark}}}</style>\n'.encode()
+    group = b'<g id="%b">' % DARK.encode()
+    return content.replace(_FIRST_GROUP, style + group, 1)
+
+
+def _declared(colours: list[str]) -> str:
+    return ";".join(f"--c{i}:{colour}" for i, colour in enumerate(colours))
+
+
+_BELOW = 0.03  # of what is above zero
+
+
+def remark(axes: Axes, text: str) -> None:
+    """Write a remark above a panel, on the left."""
+    axes.set_title(text, loc="left", fontsize=8.5, color=FAINT)
+
+
+def not_below_zero(axes: Axes, *, x: bool = False, y: bool = False) -> None:
+    """Keep ticks below zero off axes without negative values.
+
+    Room is left below zero, so that lines there can be seen, but less than ticks are apart.
+    """
+    if x and axes.dataLim.x0 >= 0 > axes.get_xlim()[0]:
+        axes.set_xlim(left=-_BELOW * axes.get_xlim()[1])
+    if y and axes.dataLim.y0 >= 0 > axes.get_ylim()[0]:
+        axes.set_ylim(bottom=-_BELOW * axes.get_ylim()[1])
+
+
+def fixed(value: float, digits: int) -> str:
+    """Format a number with this many decimals and a proper minus sign, which a zero does not have.
+
+    >>> fixed(-0.12345, 4), fixed(-0.00001, 4)
+    ('−0.1235', '0.0000')
+    """
+    shown = f"{value:.{digits}f}"
+    return shown.lstrip("-") if not float(shown) else shown.replace("-", "−")
+
+
+_CELL = 0.55  # inches: labels within it need not be turned
+
+
+def heat_map(
+    axes: Axes,
+    cells: NDArray[np.float64],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    text: Callable[[int, int], str] | None = None,
+    *,
+    lowest: float = 0.0,
+    highest: float = 1.0,
+    bar: str,
+    size: float = 7.5,
+    is_square: bool = False,
+    are_turned: bool = True,
+    shrink: float = 0.6,
+) -> None:
+    """Draw numbers as coloured cells with names of rows and columns; cells that are NaN stay empty.
+
+    `cells`: shape (rows, columns), coloured from `lowest` to `highest`. `text`: what the cell of a row and a
+    column says, in `size` points (default: two decimals). `bar`: the label of the colour bar, `shrink` its
+    part of the height. `are_turned`: whether names of columns are turned.
+    """
+    say = text or (lambda i, j: fixed(float(cells[i, j]), 2))
+    aspect: Any = "equal" if is_square else "auto"
+    image = axes.imshow(cells, cmap="cividis", vmin=lowest, vmax=highest, aspect=aspect)
+    for i, j in zip(*np.nonzero(np.isfinite(cells)), strict=True):
+        colour = ON_DARK if cells[i, j] < (lowest + highest) / 2 else ON_LIGHT
+        axes.text(j, i, say(i, j), ha="center", va="center_baseline", fontsize=size, color=colour)
+    turned: Any = {"rotation": 40, "ha": "left", "rotation_mode": "anchor"} if are_turned else {}
+    axes.set_xticks(range(len(columns)), columns, **turned)
+    axes.set_yticks(range(len(rows)), rows)
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    axes.spines[:].set_visible(False)
+    colours = axes.figure.colorbar(image, ax=axes, shrink=shrink, aspect=28, pad=0.015)
+    colours.set_label(bar)
+    colours.outline.set_visible(False)
+
+
+def draw_matrix(
+    axes: Axes,
+    cells: NDArray[np.float64],
+    labels: Sequence[str],
+    text: Callable[[int, int], str],
+    *,
+    lowest: float,
+    bar: str,
+    size: float,
+) -> None:
+    """Draw a square heat map, shape (labels, labels), from `lowest` to 1; long labels are turned."""
+    are_turned = room_for_labels(labels) >= _CELL
+    heat_map(
+        axes,
+        cells,
+        labels,
+        labels,
+        text,
+        lowest=lowest,
+        bar=bar,
+        size=size,
+        is_square=True,
+        are_turned=are_turned,
+    )
+
+
+def room_for_labels(labels: Sequence[str]) -> float:
+    """Returns about how wide the widest label is, in inches."""
+    return max(map(_label_width, labels))
+
+
+def _label_width(label: str) -> float:
+    return sum(0.08 if character.isascii() else 0.135 for character in label)

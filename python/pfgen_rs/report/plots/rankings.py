@@ -1,0 +1,228 @@
+"""Leaderboards as figures: scores with their intervals, and scores by category."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from pfgen_rs.drawing.figures import finish, heat_map, not_below_zero, remark
+from pfgen_rs.drawing.fonts import MEAN_WIDTH, text_width
+from pfgen_rs.drawing.style import Look, drawing
+from pfgen_rs.drawing.words import Language
+from pfgen_rs.report.plot_kinds import Plot, always, plot_kind
+from pfgen_rs.report.plots.inputs import BOUNDS, PlotRequest, drawable, run_columns
+from pfgen_rs.report.plots.points import (
+    RUNS,
+    check_top,
+    cut_in_figure,
+    cut_note,
+    kinds,
+    numbered_points,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+MOST = 100  # runs with intervals that are shown
+_RANK_SIZE, _RANK_GAP = 8.5, 4.0  # points
+
+
+@plot_kind("intervals", "scores with their intervals, by rank", options=["top"], page=always)
+def _intervals(request: PlotRequest) -> Plot:
+    runs = request.inputs.runs
+    top = MOST if request.top is None else request.top
+    table = run_columns(runs, (*BOUNDS, "rank", "rank_low", "rank_high"))
+    notes = [*request.inputs.notes, *cut_note(RUNS, top, len(table))]
+    return Plot(table, partial(intervals, runs, top=top), notes, len(table) > top)
+
+
+def intervals(
+    runs: pl.DataFrame,
+    *,
+    top: int = MOST,
+    title: str | None = None,
+    language: Language = "en",
+    font: str | None = None,
+) -> Figure:
+    """Draw scores by rank with their intervals, and the rank range of each run.
+
+    `runs`: columns `model`, `mode`, `score`, `score_low`, `score_high` and optionally `rank_low`,
+    `rank_high`. A run without an interval, for example because its score is not the mean of its questions,
+    is a point only. `top`: number of runs that are shown, the best ones. Raises `PlotError` if there is
+    nothing to draw.
+    """
+    found = numbered_points(drawable(runs, ["model", "mode"], ["score"]))
+    shown = found.head(check_top(top))
+    with drawing(language, font) as look:
+        height = 1.5 + 0.235 * len(shown)
+        figure = look.figure(title, "Scores with 95 % intervals", 9.4, height)
+        axes = figure.subplots()
+        _interval_rows(axes, shown)
+        # The space is as wide as a digit.
+        marked = zip(look.names(shown["name"]), shown["mark"], strict=True)
+        labels = [f"{name}  {mark:\u2007>2}" for name, mark in marked]
+        axes.set_yticks(range(len(shown)), labels)
+        axes.set_ylim(len(shown) - 0.4, -0.6)
+        axes.set_xlabel(look.say("Score (95 % interval over questions, Student's t)"))
+        not_below_zero(axes, x=True)
+        remark(axes, cut_in_figure(look, RUNS, len(shown), len(found)))
+        axes.grid(visible=False, axis="y")
+        _rank_ranges(axes, shown, look)
+        if len(kinds(shown)) > 1:
+            lines, names = axes.get_legend_handles_labels()
+            said = [look.say(name) for name in names]
+            figure.legend(lines, said, loc="outside lower center", ncols=len(said))
+        description = f"{look.say('Runs')}: {len(shown)} / {len(found)}"
+        return finish(figure, description)
+
+
+def _interval_rows(axes: Axes, runs: pl.DataFrame) -> None:
+    placed = runs.with_row_index("row")
+    for kind, drawn in kinds(runs).items():
+        part = placed.filter(pl.col("kind") == kind)
+        low, high = (_bounds_or_nan(part, name) for name in BOUNDS)
+        rows = part["row"].to_numpy()
+        axes.hlines(rows, low, high, color=drawn["color"], linewidth=1.6)
+        axes.plot(
+            part["score"].to_numpy(),
+            rows,
+            linestyle="none",
+            clip_on=False,
+            zorder=3,
+            markersize=6,
+            markeredgecolor="white",
+            markeredgewidth=0.6,
+            label=kind,
+            **drawn,
+        )
+
+
+def _bounds_or_nan(runs: pl.DataFrame, name: str) -> Any:
+    """Returns a column, with NaN for missing values, which are not drawn."""
+    if name not in runs.columns:
+        return np.full(len(runs), np.nan)
+    return runs[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
+
+
+def _rank_ranges(axes: Axes, runs: pl.DataFrame, look: Look) -> None:
+    """Write the rank range of each run in a column on the right, where no interval reaches."""
+    if not {"rank_low", "rank_high"} <= set(runs.columns):
+        return
+    said = {
+        row: f"{low}" if low == high else f"{low}–{high}"
+        for row, (low, high) in enumerate(runs.select("rank_low", "rank_high").rows())
+        if low is not None and high is not None
+    }
+    heading = look.say("rank range")
+    widest = max(text_width(text, look.families) for text in (heading, *said.values()))
+    right = _RANK_GAP + _RANK_SIZE * MEAN_WIDTH * widest
+    for row, text in said.items():
+        _annotate(axes, text, (1, row), (right, 0), "center_baseline")
+    _annotate(axes, heading, (1, -0.6), (right, 4), "bottom")
+
+
+def _annotate(
+    axes: Axes, text: str, at: tuple[float, float], offset: tuple[float, float], place: str
+) -> None:
+    axes.annotate(
+        text,
+        at,
+        xycoords=axes.get_yaxis_transform(),
+        xytext=offset,
+        textcoords="offset points",
+        ha="right",
+        va=place,
+        fontsize=_RANK_SIZE,
+        annotation_clip=False,
+    )
+
+
+MOST_CATEGORIES = 80  # runs on a map
+_FEW = 8  # beside which a scale is as high as the map
+
+
+@plot_kind("categories", "a heat map of runs and categories", options=["top"], page=always)
+def _categories(request: PlotRequest) -> Plot:
+    scores = request.category_scores
+    top = MOST_CATEGORIES if request.top is None else request.top
+    table = category_means(*scores)
+    notes = [*request.inputs.notes, *cut_note(RUNS, top, len(table))]
+    return Plot(table, partial(category_map, *scores, top=top), notes, len(table) > top)
+
+
+def category_means(
+    scores: pl.DataFrame,
+    categories: Mapping[str, str | None],
+    overall: Mapping[str, float] | None = None,
+) -> pl.DataFrame:
+    """Returns the mean score of each run by category, and over all questions.
+
+    `scores`: columns `name`, `question_id`, `score`. `categories`: by question id, in the order of the
+    columns; questions without one count as `?`. `overall`: published scores of runs by name (default: the
+    mean over questions). One row per run, by descending `all`; one column per category.
+    """
+    found = drawable(scores, ["name", "question_id"], ["score"])
+    order = list(dict.fromkeys(category or "?" for category in categories.values()))
+    named = found.with_columns(
+        pl.col("question_id")
+        .replace_strict(dict(categories), default=None)
+        .fill_null("?")
+        .alias("in")
+    )
+    table = named.group_by("name", maintain_order=True).agg(
+        pl.col("score").mean().alias("all"),
+        *(
+            pl.col("score").filter(pl.col("in") == category).mean().alias(f"in {category}")
+            for category in order
+        ),
+    )
+    known = pl.col("name").replace_strict(
+        dict(overall or {}), default=None, return_dtype=pl.Float64
+    )
+    return table.with_columns(known.fill_null(pl.col("all")).alias("all")).sort(
+        "all", descending=True, maintain_order=True
+    )
+
+
+def category_map(
+    scores: pl.DataFrame,
+    categories: Mapping[str, str | None],
+    overall: Mapping[str, float] | None = None,
+    *,
+    top: int = MOST_CATEGORIES,
+    title: str | None = None,
+    language: Language = "en",
+    font: str | None = None,
+) -> Figure:
+    """Draw the mean score of each run in each category; arguments as for `category_means`.
+
+    `top`: number of runs that are shown, the best ones. Raises `PlotError` if there is nothing to draw.
+    """
+    table = category_means(scores, categories, overall)
+    shown = table.head(check_top(top))
+    with drawing(language, font) as look:
+        names = [column.removeprefix("in ") for column in shown.columns[1:]]
+        width, height = 3.9 + 0.5 * len(names), 1.7 + 0.245 * len(shown)
+        figure = look.figure(title, "Score by category", width, height)
+        axes = figure.subplots()
+        values = shown.drop("name").to_numpy().astype(float)
+        labels = [look.say("overall"), *(look.category(name) for name in names[1:])]
+        heat_map(
+            axes,
+            values,
+            look.names(shown["name"]),
+            labels,
+            highest=max(1.0, float(np.nanmax(values))),
+            bar=look.say("Score"),
+            shrink=0.5 if len(values) > _FEW else 1,
+        )
+        remark(axes, cut_in_figure(look, RUNS, len(shown), len(table)))
+        axes.axvline(0.5, color="white", linewidth=3)
+        description = f"{look.say('Runs')}: {len(shown)} / {len(table)}"
+        return finish(figure, description)

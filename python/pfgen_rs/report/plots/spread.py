@@ -1,0 +1,280 @@
+"""How answers differ: distributions of a run's scores and lengths, and convergence over trials."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from pfgen_rs.comparisons import comparison_samples
+from pfgen_rs.drawing.figures import finish, not_below_zero, remark
+from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, INK, Look, drawing
+from pfgen_rs.drawing.words import Language
+from pfgen_rs.errors import PlotError
+from pfgen_rs.metrics.names import PARTS, check_metric
+from pfgen_rs.report.plot_kinds import Plot, plot_kind
+from pfgen_rs.report.plots.inputs import PlotRequest, drawable, responses, sample_names
+from pfgen_rs.report.plots.points import cut_in_figure, cut_note
+from pfgen_rs.stats import Sample
+from pfgen_rs.stats.student import check_level, two_sided_quantile
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+_BINS = 40
+QUESTIONS = "{shown} of {count} questions shown"
+MOST = 120  # questions
+
+
+@plot_kind("convergence", "score against number of trials (from responses)", options=["metric"])
+def _convergence(request: PlotRequest) -> Plot:
+    results = request.responses
+    samples, notes = comparison_samples(results)
+    named = [
+        replace(sample, name=name)
+        for sample, name in zip(samples, sample_names(results), strict=True)
+    ]
+    rows = [
+        running(sample, request.metric).select(pl.lit(sample.name).alias("name"), pl.all())
+        for sample in named
+    ]
+    return Plot(pl.concat(rows), partial(convergence, named, metric=request.metric), notes)
+
+
+@plot_kind("spread", "distribution of one run's scores and lengths (from responses)")
+def _spread(request: PlotRequest) -> Plot:
+    results = request.responses
+    if len(results) != 1:
+        raise PlotError(f"the spread figure takes one run, got {len(results)}")
+    table = responses(results[0])
+    notes = cut_note(QUESTIONS, MOST, table["question_id"].n_unique())
+    return Plot(table, partial(distributions, table, name=sample_names(results)[0]), notes)
+
+
+def distributions(
+    responses: pl.DataFrame,
+    *,
+    name: str | None = None,
+    title: str | None = None,
+    language: Language = "en",
+    font: str | None = None,
+) -> Figure:
+    """Draw histograms of a run's scores and lengths, and a box plot of the scores by question.
+
+    `responses`: columns `question_id`, `length`, `average` and the metrics, as returned by
+    `pfgen_rs.report.plots.responses`. `name`: the run's, for the title. Boxes extend from quartile to
+    quartile, whiskers to the last value within 1.5 times that; the first 120 questions are shown. Raises
+    `PlotError` if there is nothing to draw.
+    """
+    found = drawable(responses, ["question_id"], ["average", "length", *PARTS])
+    with drawing(language, font) as look:
+        questions = found["question_id"].unique().sort().head(MOST).to_list()
+        width = max(9.6, 1 + 0.21 * len(questions))
+        figure = look.figure(title, "Distribution of scores and lengths", width, 7, subject=name)
+        places = figure.subplot_mosaic([["total", "metrics", "length"], ["boxes"] * 3])
+        _scores(places["total"], found, look)
+        _metrics(places["metrics"], found, look)
+        _lengths(places["length"], found, look)
+        _boxes(places["boxes"], found, questions, look)
+        description = f"{look.say('Responses')}: {len(found):,}"
+        return finish(figure, description)
+
+
+def _bin_edges(values: pl.Series, least: float) -> list[float]:
+    """Returns the edges of bins from 0 that cover all values."""
+    edges: list[float] = np.linspace(0, max(least, np.max(values.to_numpy())), _BINS + 1).tolist()
+    return edges
+
+
+def _scores(axes: Axes, found: pl.DataFrame, look: Look) -> None:
+    axes.hist(
+        found["average"].to_numpy(),
+        _bin_edges(found["average"], 1.0),
+        color=COLOURS[0],
+    )
+    _mean(axes, found["average"], look, "{:.4f}")
+    axes.set(xlabel=look.say("Score"), ylabel=look.say("Responses"))
+
+
+def _metrics(axes: Axes, found: pl.DataFrame, look: Look) -> None:
+    """Draw cumulative shares, since the bars of several histograms would hide each other."""
+    for metric, colour, dash in zip(PARTS, COLOURS[1:], DASHES, strict=False):
+        values = found[metric].sort().to_numpy()
+        shares = np.arange(1, len(values) + 1) / len(values)
+        at = np.unique(np.linspace(0, len(values) - 1, 500).astype(int))
+        axes.step(
+            values[at], shares[at], dash, where="post", color=colour, label=look.say(metric.title())
+        )
+    axes.set(xlabel=look.say("Value"), ylabel=look.say("Cumulative share of responses"))
+    axes.set_ylim(0, 1.02)
+    not_below_zero(axes, x=True)
+    axes.legend(  # above the panel, where it hides no line
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        ncols=len(PARTS),
+        borderaxespad=0.2,
+        columnspacing=1.0,
+        handlelength=1.7,
+        handletextpad=0.4,
+        fontsize=8,
+    )
+
+
+def _lengths(axes: Axes, found: pl.DataFrame, look: Look) -> None:
+    axes.hist(
+        found["length"].to_numpy(),
+        _bin_edges(found["length"], 150.0),
+        color=COLOURS[2],
+    )
+    _mean(axes, found["length"], look, "{:.1f}")
+    axes.set(xlabel=look.say("Length (characters)"), ylabel=look.say("Responses"))
+
+
+def _mean(axes: Axes, values: pl.Series, look: Look, form: str) -> None:
+    mean = float(values.to_numpy().mean())
+    said = look.say("mean {value}").format(value=form.format(mean))
+    axes.axvline(mean, color=INK, linewidth=1.2, linestyle="--", label=said)
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2, handlelength=1.7)
+    axes.locator_params(axis="x", nbins=6)
+
+
+def _boxes(axes: Axes, found: pl.DataFrame, questions: list[str], look: Look) -> None:
+    parts = found.partition_by("question_id", as_dict=True)
+    boxes = axes.boxplot(
+        [parts[(question,)]["average"].to_numpy() for question in questions],
+        tick_labels=[look.name(question, 12) for question in questions],
+        widths=0.62,
+        patch_artist=True,
+        boxprops={"facecolor": "#cfe3f1", "edgecolor": COLOURS[0], "linewidth": 0.9},
+        medianprops={"color": COLOURS[1], "linewidth": 1.6},
+        whiskerprops={"color": COLOURS[0], "linewidth": 0.9},
+        capprops={"color": COLOURS[0], "linewidth": 0.9},
+        flierprops={"marker": ".", "markersize": 2.5, "markerfacecolor": INK, "markeredgewidth": 0},
+    )
+    axes.tick_params(axis="x", rotation=90, labelsize=8)
+    axes.grid(visible=False, axis="x")
+    not_below_zero(axes, y=True)
+    axes.set(xlabel=look.say("Question"), ylabel=look.say("Score"))
+    remark(axes, cut_in_figure(look, QUESTIONS, len(questions), len(parts)))
+    box, median = boxes["boxes"][0], boxes["medians"][0]
+    axes.legend(
+        [box, median],
+        [look.say("box: quartiles"), look.say("line: median")],
+        loc="lower right",
+        bbox_to_anchor=(1, 1),
+        ncols=2,
+        borderaxespad=0.2,
+    )
+
+
+_MOST = 12  # runs in one figure
+_NORMAL = 200  # degrees of freedom from which Student's t is close to normal
+
+
+def running(sample: Sample, metric: str = "average", *, level: float = 0.95) -> pl.DataFrame:
+    """Returns the mean over the first 1, 2, … trials: by time if known, otherwise in a fixed random order.
+
+    The order of the file is not used, since published files are sorted by line.
+
+    One row per trial: `trials`, `mean`, `low`, `high`. The interval is for trial noise alone, with the same
+    questions: mean ± t·√(Σ s_q²/n)/Q with the variances s_q² of the first n answers to
+    each of Q questions, and Q·(n - 1) degrees of freedom; null for one trial. Time O(responses).
+    """
+    check_metric(metric)
+    check_level(level)
+    values = _values_by_trial(sample, metric)
+    numbers = np.arange(1, values.shape[1] + 1)
+    means = np.cumsum(values, axis=1) / numbers
+    centred = values - values.mean(axis=1, keepdims=True)  # otherwise squares would lose digits
+    shifts = np.cumsum(centred, axis=1) / numbers
+    squares = np.clip(np.cumsum(centred**2, axis=1) - numbers * shifts**2, 0, None)
+    with np.errstate(invalid="ignore"):
+        errors = np.sqrt((squares / (numbers - 1) / numbers).sum(axis=0)) / len(values)
+    reach = [_quantile(level, len(values) * (n - 1)) for n in numbers.tolist()] * errors
+    mean = means.mean(axis=0)
+    table = pl.DataFrame(
+        {"trials": numbers, "mean": mean, "low": mean - reach, "high": mean + reach}
+    )
+    return table.with_columns(pl.col("low", "high").fill_nan(None))
+
+
+def convergence(
+    samples: Sequence[Sample],
+    *,
+    metric: str = "average",
+    level: float = 0.95,
+    title: str | None = None,
+    language: Language = "en",
+    font: str | None = None,
+) -> Figure:
+    """Draw how the score converges with the number of trials (`running`), one panel per run.
+
+    Raises `PlotError` for no runs, or more than 12.
+    """
+    if not 1 <= len(samples) <= _MOST:
+        raise PlotError(f"convergence shows 1 to {_MOST} runs, got {len(samples)}")
+    with drawing(language, font) as look:
+        columns = 2 if len(samples) == 4 else min(len(samples), 3)
+        rows = math.ceil(len(samples) / columns)
+        width = 1 + (5.4 if columns == 1 else 3.7 * columns)
+        usual = "Convergence over trials"
+        figure = look.figure(title, usual, width, 0.9 + 2.7 * rows)
+        panels = figure.subplots(rows, columns, squeeze=False).flatten()
+        for axes, sample in zip(panels, samples, strict=False):
+            _panel(axes, running(sample, metric, level=level), sample, look)
+        for axes in panels[len(samples) :]:
+            axes.set_visible(False)
+        said = look.say("Trials (line: running mean; band: {level} % interval for trial noise)")
+        figure.supxlabel(said.format(level=f"{100 * level:g}"), fontsize=9.5)
+        named = look.say("Score" if metric == "average" else metric.title())
+        figure.supylabel(named, fontsize=10)
+        description = f"{look.say('Runs')}: {len(samples)}"
+        return finish(figure, description)
+
+
+def _values_by_trial(sample: Sample, metric: str) -> np.ndarray:
+    """Returns values of shape (questions, trials)."""
+    rows = []
+    random = np.random.default_rng(0)
+    for i, values in enumerate(sample.values[metric]):
+        shuffled = random.permutation(len(values))
+        ordered = np.empty_like(values)
+        ordered[shuffled if sample.order is None else sample.order[i]] = values
+        rows.append(ordered[: sample.trials])
+    return np.array(rows)
+
+
+def _quantile(level: float, freedom: int) -> float:
+    if not freedom:
+        return math.nan
+    if freedom < _NORMAL:
+        return two_sided_quantile(level, freedom)
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+def _panel(axes: Axes, table: pl.DataFrame, sample: Sample, look: Look) -> None:
+    trials, mean = table["trials"].to_numpy(), table["mean"].to_numpy()
+    low, high = (
+        table[name].cast(pl.Float64).fill_null(math.nan).to_numpy() for name in ("low", "high")
+    )
+    axes.axhline(mean[-1], color=GREY, linestyle=":", linewidth=1)
+    axes.fill_between(trials, low, high, color=COLOURS[0], alpha=0.22, linewidth=0)
+    axes.plot(
+        trials, mean, color=COLOURS[0], marker="o" if len(trials) < 25 else None, markersize=3.5
+    )
+    width = 40 if sample.order is not None else 28  # the rest is for the remark
+    axes.set_title(look.name(sample.name, width), loc="left", fontsize=9)
+    axes.set_xlim(0.5, len(trials) + 0.5)
+    axes.locator_params(axis="x", integer=True, nbins=6, min_n_ticks=1)
+    axes.locator_params(axis="y", nbins=5)
+    not_below_zero(axes, y=True)
+    if sample.order is None:
+        axes.set_title(look.say("random order"), loc="right", fontsize=8, color=GREY)
