@@ -92,7 +92,7 @@ def whole_build(key: str, count: int) -> Measure:
     [row] = json.loads(done.output)
     steps = ", ".join(f"{key} {row[key]:,}" for key in row if isinstance(row[key], int))
     note = (
-        f"{size / 1e6:.0f} MB of JSON lines, peak {done.peak / 1e6:.0f} MB, {done.seconds:.1f} s, "
+        f"{size / 1e6:.0f} MB of JSON lines, peak {done.peak / 1e6:.0f} MB, "
         f"{done.cpu:.1f} s of CPU time; {steps}"
     )
     value = done.peak / 1e6 if key == "paper_pool" else done.seconds
