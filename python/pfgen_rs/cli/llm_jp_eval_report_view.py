@@ -17,7 +17,6 @@ from pfgen_rs.stats.permutation import resolution_text, shown_p
 __all__ = ["jpeval_report"]
 
 _SURE = "bold"
-_ALL_PAIRS = 6  # maximum number of runs for which all pairs are shown
 _VALUE_WIDTH = 5
 _INTERVALS = "intervals: over samples (Student's t; exact_match: Wilson's; STS: jackknife)"
 _DIFFERENCES = "intervals of differences: Student's t; exact_match: Bonett and Price's"
@@ -141,7 +140,7 @@ def _pair_parts(report: Report, columns: Sequence[Column]) -> Iterator[Renderabl
         names = [report.average, *(column.name for column in columns)]
         pairs = [pair for name in names for pair in report.pairs_in(name)]
     else:
-        pairs = _shown_pairs(report)
+        pairs = report.shown_pairs()
     if not pairs:
         return
     two = len(report.runs) == 2
@@ -161,15 +160,6 @@ def _pair_parts(report: Report, columns: Sequence[Column]) -> Iterator[Renderabl
         yield output.cell(_NEIGHBOURS)
     if missing := table_fit.dropped(tables[0], shown):
         yield output.cell(table_fit.not_shown(missing))
-
-
-def _shown_pairs(report: Report) -> list[ColumnPair]:
-    """Returns all pairs in the average or, of many runs, the adjacent ones."""
-    pairs = report.pairs_in(report.average)
-    if len(report.runs) <= _ALL_PAIRS:
-        return pairs
-    number = {run: place for place, run in enumerate(report.runs)}
-    return [pair for pair in pairs if number[pair.b] - number[pair.a] == 1]
 
 
 def _report_pair_table(

@@ -25,8 +25,6 @@ from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.pages import render
 from pfgen_rs.stats.permutation import shown_p
 
-_ALL_PAIRS = 6  # maximum number of runs for which all pairs are shown
-
 
 def write_report_page(
     report: Report, runs: Sequence[ReportRun], path: str | os.PathLike[str]
@@ -78,7 +76,7 @@ def _report_page(report: Report, chunks: int, samples: int, payloads: Mapping[st
         categories=report.of_kind("category"),
         tasks=report.of_kind("task"),
         level=f"{report.level * 100:g}",
-        pairs=_pairs_of_page(report),
+        pairs=report.pairs if len(report.runs) == 2 else report.shown_pairs(),
         is_sure=lambda pair: pair.p_holm <= 1 - report.level,
         value_text=value_text,
         bounds=_bracketed_bounds,
@@ -94,17 +92,6 @@ def _report_page(report: Report, chunks: int, samples: int, payloads: Mapping[st
 
 def _bracketed_bounds(low: float | None, high: float | None, form: str = ".3f") -> str:
     return "" if low is None or high is None else f"[{low:{form}}, {high:{form}}]"
-
-
-def _pairs_of_page(report: Report) -> list[ColumnPair]:
-    """Returns comparisons in all columns for two runs; in the average for more, adjacent ones if many."""
-    if len(report.runs) == 2:
-        return list(report.pairs)
-    pairs = report.pairs_in(report.average)
-    if len(report.runs) <= _ALL_PAIRS:
-        return pairs
-    number = {run: place for place, run in enumerate(report.runs)}
-    return [pair for pair in pairs if number[pair.b] - number[pair.a] == 1]
 
 
 # The data of a report's page: an index of all samples, and their texts in chunks, loaded on demand.

@@ -84,7 +84,7 @@ def bars(
         draw = _single_run_bars if len(runs) == 1 else _bar_panels
         figure = draw(report, runs, columns, title, look)
         figure.supxlabel(_bars_label(report, columns, look), fontsize=10)
-        return finish(figure, _bars_description(report, runs, columns, look))
+        return finish(figure, _description(report, runs, columns, look, bounds=True))
 
 
 def _single_run_bars(
@@ -156,18 +156,20 @@ def _bar_with_interval(axes: Axes, place: int, found: ColumnEstimate, colour: st
     axes.errorbar([value], [place], xerr=reach, color=INK, capsize=2, linewidth=1.2)
 
 
-def _bars_description(
-    report: Report, runs: Sequence[str], columns: Sequence[Column], look: Look
+def _description(
+    report: Report, runs: Sequence[str], columns: Sequence[Column], look: Look, *, bounds: bool
 ) -> str:
+    """Returns the values in words, for those who do not see the figure."""
     told = []
     for run in runs:
         values = []
         for column in columns:
             found = report.estimates[run][column.name]
-            if found.value is None:
-                continue
-            bounds = "" if found.low is None else f" [{found.low:.3f}, {found.high:.3f}]"
-            values.append(f"{look.name(column.name)} {found.value:.3f}{bounds}")
+            if found.value is not None:
+                interval = f" [{found.low:.3f}, {found.high:.3f}]" if found.low is not None else ""
+                values.append(
+                    f"{look.name(column.name)} {found.value:.3f}{interval if bounds else ''}"
+                )
         told.append(f"{look.name(run)}: {', '.join(values)}")
     return "; ".join(told)
 
@@ -215,7 +217,7 @@ def radar(
         if told := star_text(report, columns, look):
             legend.set_title(told)
             legend.get_title().set_fontsize(9)
-        return finish(figure, _radar_description(report, columns, look))
+        return finish(figure, _description(report, report.runs, columns, look, bounds=False))
 
 
 def _radar_columns(report: Report) -> list[Column]:
@@ -264,17 +266,6 @@ def _radar_line(axes: Any, place: int, values: Sequence[float], label: str, runs
     )
     if runs <= _FILLED and not any(map(math.isnan, values)):
         axes.fill(*around, color=colour, alpha=0.08, linewidth=0)
-
-
-def _radar_description(report: Report, columns: Sequence[Column], look: Look) -> str:
-    told = []
-    for run in report.runs:
-        found = [
-            (look.name(column.name), report.estimates[run][column.name].value) for column in columns
-        ]
-        values = ", ".join(f"{name} {value:.3f}" for name, value in found if value is not None)
-        told.append(f"{look.name(run)}: {values}")
-    return "; ".join(told)
 
 
 # Scores of runs by task, as a heat map.
