@@ -117,7 +117,7 @@ def sample_table(runs: Sequence[ReportRun]) -> pl.DataFrame:
     lacks the sample.
     """
     order = {task: i for i, task in enumerate(dict.fromkeys(t for run in runs for t in run.tasks))}
-    texts = pl.concat(_texts_of_run(run) for run in runs)
+    texts = pl.concat(_texts(run) for run in runs)
     table = texts.group_by("task", "index", maintain_order=True).agg(
         pl.col("gold").first(), pl.col("input").drop_nulls().first()
     )
@@ -158,7 +158,7 @@ def report_index(
     task = table["task"].replace_strict(places, return_dtype=pl.Int64)
     return {
         "tasks": order,
-        "metrics": [_metric_of_task(runs, name) for name in order],
+        "metrics": [_metric(runs, name) for name in order],
         "task": task.to_list(),
         "number": table["index"].to_list(),
         "runs": list(names),
@@ -187,13 +187,13 @@ def report_chunks(
         yield report_chunk_name(number), {"samples": rows, "texts": list(known)}
 
 
-def _texts_of_run(run: ReportRun) -> pl.DataFrame:
+def _texts(run: ReportRun) -> pl.DataFrame:
     has = "input" in run.frame.columns
     text = pl.col("input").cast(pl.String) if has else pl.lit(None, pl.String).alias("input")
     return run.frame.select("task", pl.col("index").cast(pl.Int64), "gold", text)
 
 
-def _metric_of_task(runs: Sequence[ReportRun], task: str) -> str:
+def _metric(runs: Sequence[ReportRun], task: str) -> str:
     return next(filter(None, (run.main_metric(task) for run in runs)), "")
 
 
@@ -238,7 +238,7 @@ def rank_text(ranks: tuple[int, int] | None) -> str:
 def report_markdown(report: Report, *, by_task: bool = False) -> str:
     """Returns the table of runs, the comparisons in the average, notes and signatures."""
     columns = report.of_kind("task" if by_task else "category")
-    parts = ["".join(_markdown_of_runs(report, columns))]
+    parts = ["".join(_markdown_runs(report, columns))]
     pairs = report.pairs_in(report.average)
     if pairs:
         rows = [_markdown_pair(pair) for pair in pairs]
@@ -250,7 +250,7 @@ def report_markdown(report: Report, *, by_task: bool = False) -> str:
     return "\n".join(parts)
 
 
-def _markdown_of_runs(report: Report, columns: Sequence[Column]) -> Iterator[str]:
+def _markdown_runs(report: Report, columns: Sequence[Column]) -> Iterator[str]:
     level = f"{report.level * 100:g} % interval"
     ranked = any(report.ranks.values())
     headings = [*(["ranks"] if ranked else []), "run", report.average, level]

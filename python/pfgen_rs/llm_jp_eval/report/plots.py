@@ -81,20 +81,20 @@ def bars(
     if not columns:
         raise PlotError("nothing to draw: no run has a category")
     with drawing(language, font) as look:
-        draw = _single_run_bars if len(runs) == 1 else _bar_panels
+        draw = _single_bars if len(runs) == 1 else _bar_panels
         figure = draw(report, runs, columns, title, look)
         figure.supxlabel(_bars_label(report, columns, look), fontsize=10)
         return finish(figure, _description(report, runs, columns, look, bounds=True))
 
 
-def _single_run_bars(
+def _single_bars(
     report: Report, runs: Sequence[str], columns: Sequence[Column], title: str | None, look: Look
 ) -> Figure:
     figure = look.figure(title, "Scores by category", 6.8, 1.6 + 0.3 * len(columns))
     axes = figure.subplots()
     found = [report.estimates[runs[0]][column.name] for column in columns]
     for place, (column, each) in enumerate(zip(columns, found, strict=True)):
-        _bar_with_interval(axes, place, each, _bar_colour(column))
+        _bar(axes, place, each, _bar_colour(column))
     labels = [starred_name(report, column, look) for column in columns]
     axes.set_yticks(range(len(columns)), labels)
     axes.set_ylim(len(columns) - 0.4, -0.6)
@@ -132,7 +132,7 @@ def _bar_panel(axes: Axes, report: Report, runs: Sequence[str], column: Column, 
     found = [report.estimates[run][column.name] for run in runs]
     for place, each in enumerate(found):
         if each.value is not None:
-            _bar_with_interval(axes, place, each, _bar_colour(column))
+            _bar(axes, place, each, _bar_colour(column))
     axes.set_title(starred_name(report, column, look), loc="left", fontweight="bold")
     axes.set_xlim(_bars_start(found), 1)
     axes.grid(visible=False, axis="y")
@@ -147,7 +147,7 @@ def _bars_start(found: Sequence[ColumnEstimate]) -> float:
     return -1.0 if min(lowest) < 0 else 0.0
 
 
-def _bar_with_interval(axes: Axes, place: int, found: ColumnEstimate, colour: str) -> None:
+def _bar(axes: Axes, place: int, found: ColumnEstimate, colour: str) -> None:
     value = found.value or 0.0
     axes.barh(place, value, 0.66, color=colour, alpha=0.55)
     if found.low is None or found.high is None:
@@ -298,7 +298,7 @@ def task_map(
         axes.set_xticks(range(len(columns)), labels, rotation=40, ha="left", rotation_mode="anchor")
         axes.set_yticks(range(len(runs)), [look.name(run, 36) for run in runs])
         for place, (one, other) in enumerate(pairwise(columns)):
-            if _home_of_column(one) != _home_of_column(other):
+            if _home(one) != _home(other):
                 axes.axvline(place + 0.5, color="white", linewidth=3)
         if told := star_text(report, columns, look):
             figure.supxlabel(told, fontsize=9)
@@ -309,7 +309,7 @@ def _task_label(report: Report, column: Column, look: Look) -> str:
     return column.parts[0].task if column.is_correlation else starred_name(report, column, look)
 
 
-def _home_of_column(column: Column) -> str:
+def _home(column: Column) -> str:
     return column.name if column.kind == "average" else column.parts[0].category
 
 

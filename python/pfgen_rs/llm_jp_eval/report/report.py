@@ -188,7 +188,7 @@ def report_of(
         columns=columns,
         estimates={runs[i].name: found[i] for i in order},
         pairs=tuple(pairs),
-        ranks=_ranks_of_report([runs[i].name for i in order], pairs, average, level),
+        ranks=_ranks([runs[i].name for i in order], pairs, average, level),
         samples=shared.runs[0].counts,
         notes=(
             *shared.notes,
@@ -230,7 +230,7 @@ def _compared(
     return found
 
 
-def _ranks_of_report(
+def _ranks(
     names: Sequence[str], pairs: Sequence[ColumnPair], average: str, level: float
 ) -> dict[str, tuple[int, int] | None]:
     own = [pair for pair in pairs if pair.column == average]
