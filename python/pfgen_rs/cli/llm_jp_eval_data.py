@@ -169,7 +169,7 @@ def convert_raw(
     if output_format is options.JsonFormat.JSON:
         output.emit_json(asdict(found) | {"folder": str(found.folder)})
         return
-    _show_converted_tasks(found.tasks)
+    _show_converted(found.tasks)
     for note in _conversion_notes(found):
         output.warn(note)
     if found.missing:
@@ -185,7 +185,7 @@ def _convert_columns() -> Sequence[Any]:
     return SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
 
 
-def _show_converted_tasks(converted: Iterable[Converted]) -> None:
+def _show_converted(converted: Iterable[Converted]) -> None:
     splits = ("train", "dev", "test")
     table = output.new_table("task", *splits, "raw files", numbers=splits)
     table.columns[0].no_wrap = True

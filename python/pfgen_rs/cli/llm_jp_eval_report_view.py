@@ -17,7 +17,6 @@ from pfgen_rs.stats.permutation import resolution_text, shown_p
 __all__ = ["jpeval_report"]
 
 _SURE = "bold"
-_ALL_PAIRS = 6  # maximum number of runs for which all pairs are shown
 _VALUE_WIDTH = 5
 _INTERVALS = "intervals: over samples (Student's t; exact_match: Wilson's; STS: jackknife)"
 _DIFFERENCES = "intervals of differences: Student's t; exact_match: Bonett and Price's"
@@ -33,16 +32,16 @@ def jpeval_report(report: Report, *, by_task: bool, room: int) -> list[Renderabl
     """
     columns = report.of_kind("task" if by_task else "category")
     if len(report.runs) == 1:
-        parts: list[RenderableType] = [_single_run_table(report, columns)]
+        parts: list[RenderableType] = [_single_table(report, columns)]
     else:
-        parts = [_reported_runs(report), *_column_tables(report, columns, by_task, room)]
+        parts = [_runs_table(report), *_column_tables(report, columns, by_task, room)]
         parts += _pair_parts(report, columns)
     parts.append(output.cell(_INTERVALS))
     signatures = dict.fromkeys(filter(None, report.signatures.values()))
     return [*parts, *(output.cell(each) for each in signatures)]
 
 
-def _single_run_table(report: Report, columns: Sequence[Column]) -> Table:
+def _single_table(report: Report, columns: Sequence[Column]) -> Table:
     [run] = report.runs
     headings = [report.average, f"{report.level * 100:g} % interval", "SE", "samples"]
     titles = ["", "value", *headings[1:]]
@@ -60,12 +59,12 @@ def _single_run_table(report: Report, columns: Sequence[Column]) -> Table:
     return full
 
 
-def _reported_runs(report: Report) -> Table:
-    tables = [_reported_run_table(report, count) for count in (3, 2)]
+def _runs_table(report: Report) -> Table:
+    tables = [_run_table(report, count) for count in (3, 2)]
     return output.first_that_fits(*tables)
 
 
-def _reported_run_table(report: Report, count: int) -> Table:
+def _run_table(report: Report, count: int) -> Table:
     title = f"{report.average}, {_samples_per_task(report)}"
     ranked = any(report.ranks.values())
     before = ["no.", *(["ranks"] if ranked else [])]
@@ -141,13 +140,13 @@ def _pair_parts(report: Report, columns: Sequence[Column]) -> Iterator[Renderabl
         names = [report.average, *(column.name for column in columns)]
         pairs = [pair for name in names for pair in report.pairs_in(name)]
     else:
-        pairs = _shown_pairs(report)
+        pairs = report.shown_pairs()
     if not pairs:
         return
     two = len(report.runs) == 2
     everything = ["difference", f"{report.level * 100:g} % interval", "p", "p (Holm)", "detectable"]
     choices = [everything, everything[:-1], [*everything[:2], "p (Holm)"]]
-    tables = [_report_pair_table(report, pairs, headings, two=two) for headings in choices]
+    tables = [_pair_table(report, pairs, headings, two=two) for headings in choices]
     shown = output.first_that_fits(*tables)
     yield shown
     yield output.cell(_DIFFERENCES)
@@ -163,16 +162,7 @@ def _pair_parts(report: Report, columns: Sequence[Column]) -> Iterator[Renderabl
         yield output.cell(table_fit.not_shown(missing))
 
 
-def _shown_pairs(report: Report) -> list[ColumnPair]:
-    """Returns all pairs in the average or, of many runs, the adjacent ones."""
-    pairs = report.pairs_in(report.average)
-    if len(report.runs) <= _ALL_PAIRS:
-        return pairs
-    number = {run: place for place, run in enumerate(report.runs)}
-    return [pair for pair in pairs if number[pair.b] - number[pair.a] == 1]
-
-
-def _report_pair_table(
+def _pair_table(
     report: Report, pairs: Sequence[ColumnPair], headings: Sequence[str], *, two: bool
 ) -> Table:
     number = {run: place for place, run in enumerate(report.runs, 1)}

@@ -69,8 +69,8 @@ def read_members(
     """
     label = str(path) if label is None else label
     seen: set[str] = set()
-    with _archive_errors_explained(label):
-        for member, content in _archive_members(path, wanted, label):
+    with _errors_explained(label):
+        for member, content in _members(path, wanted, label):
             if member in seen:
                 raise InstallError(f"{label}: duplicate member {member}")
             seen.add(member)
@@ -86,42 +86,36 @@ def matching_members(
     `read_members` does; a name may occur twice.
     """
     label = str(path) if label is None else label
-    with _archive_errors_explained(label):
-        yield from _archive_members_from_file(path, match, label, limit)
+    with _errors_explained(label):
+        yield from _from_file(path, match, label, limit)
 
 
-def _archive_members(
-    path: Path, wanted: Collection[str], label: str
-) -> Iterator[tuple[str, bytes]]:
+def _members(path: Path, wanted: Collection[str], label: str) -> Iterator[tuple[str, bytes]]:
     if path.is_dir():
-        return _archive_members_from_folder(path, wanted, label)
+        return _from_folder(path, wanted, label)
     if path.is_file():
-        return _archive_members_from_file(
-            path, lambda name, _: _matching_archive_member(name, wanted), label
-        )
+        return _from_file(path, lambda name, _: _matching(name, wanted), label)
     problem = "neither an archive file nor a folder" if path.exists() else "no such file or folder"
     raise InstallError(f"{label}: {problem}")
 
 
-def _archive_members_from_folder(
-    folder: Path, wanted: Collection[str], label: str
-) -> Iterator[tuple[str, bytes]]:
+def _from_folder(folder: Path, wanted: Collection[str], label: str) -> Iterator[tuple[str, bytes]]:
     # Links are followed here: the folder is the user's own, and digests decide.
     for member in wanted:
         for place in (folder / member, folder / PurePosixPath(member).name):
             if place.exists():
-                yield member, _read_regular_archive_member(place, member, label)
+                yield member, _read_regular(place, member, label)
                 break
 
 
-def _read_regular_archive_member(place: Path, member: str, label: str) -> bytes:
+def _read_regular(place: Path, member: str, label: str) -> bytes:
     if not place.is_file():
         raise InstallError(f"{label}: {member} is not a regular file")
     with place.open("rb") as stream:
-        return _read_whole_archive_member(stream, member, label, MEMBER_LIMIT)
+        return _read_whole(stream, member, label, MEMBER_LIMIT)
 
 
-def _archive_members_from_file(
+def _from_file(
     path: Path, match: Match, label: str, limit: int | None = None
 ) -> Iterator[tuple[str, bytes]]:
     limit = MEMBER_LIMIT if limit is None else limit
@@ -129,54 +123,54 @@ def _archive_members_from_file(
         start = stream.read(len(_XZ))
         stream.seek(0)
         if start.startswith(_ZIP):
-            yield from _members_of_zip_archive(stream, match, label, limit)
+            yield from _zip_members(stream, match, label, limit)
         elif start.startswith(_GZIP):
             with gzip.open(stream, "rb") as plain:
-                yield from _members_of_tar_archive(cast("IO[bytes]", plain), match, label, limit)
+                yield from _tar_members(cast("IO[bytes]", plain), match, label, limit)
         elif start == _XZ:
             with lzma.open(stream, "rb") as plain:
-                yield from _members_of_tar_archive(plain, match, label, limit)
+                yield from _tar_members(plain, match, label, limit)
         else:
-            yield from _members_of_tar_archive(stream, match, label, limit)
+            yield from _tar_members(stream, match, label, limit)
 
 
-def _members_of_tar_archive(
+def _tar_members(
     stream: IO[bytes], match: Match, label: str, limit: int
 ) -> Iterator[tuple[str, bytes]]:
-    with tarfile.open(fileobj=_BoundedMember(stream, label, limit), mode="r:") as tar:
+    with tarfile.open(fileobj=_Bounded(stream, label, limit), mode="r:") as tar:
         for count, info in enumerate(tar, start=1):
             # Headers with negative sizes, which lead some readers in circles, end here as well.
             if count > MEMBERS_LIMIT:
                 raise InstallError(
                     f"{label}: damaged archive, or more than {MEMBERS_LIMIT} members"
                 )
-            member = _wanted_archive_member(info.name, info.size, match, label)
+            member = _wanted(info.name, info.size, match, label)
             if member is None:
                 continue
             content = tar.extractfile(info) if info.isreg() else None
             if content is None:
-                raise _irregular_archive_member(info.name, label)
-            _check_archive_member_size(info.size, member, label, limit)
+                raise _irregular(info.name, label)
+            _check_size(info.size, member, label, limit)
             with content:
-                yield member, _read_whole_archive_member(content, member, label, limit)
+                yield member, _read_whole(content, member, label, limit)
 
 
-def _members_of_zip_archive(
+def _zip_members(
     stream: IO[bytes], match: Match, label: str, limit: int
 ) -> Iterator[tuple[str, bytes]]:
     with zipfile.ZipFile(stream) as archive:
         for info in archive.infolist():
-            member = _wanted_archive_member(info.filename, info.file_size, match, label)
+            member = _wanted(info.filename, info.file_size, match, label)
             if member is None:
                 continue
             # Zero: an archive made where files have no Unix type.
             if info.is_dir() or stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
-                raise _irregular_archive_member(info.filename, label)
+                raise _irregular(info.filename, label)
             with archive.open(info) as content:
-                yield member, _read_whole_archive_member(content, member, label, limit)
+                yield member, _read_whole(content, member, label, limit)
 
 
-def _wanted_archive_member(name: str, size: int, match: Match, label: str) -> str | None:
+def _wanted(name: str, size: int, match: Match, label: str) -> str | None:
     """Return what the member is wanted as; refuse unsafe names."""
     # Windows' reading of a name knows both separators, and drives.
     windows = PureWindowsPath(name)
@@ -188,7 +182,7 @@ def _wanted_archive_member(name: str, size: int, match: Match, label: str) -> st
     return match(name, size)
 
 
-def _matching_archive_member(name: str, wanted: Collection[str]) -> str | None:
+def _matching(name: str, wanted: Collection[str]) -> str | None:
     """Find the wanted member that the archive's `name` stands for."""
     parts = PurePosixPath(name).parts
     for inner in (parts, parts[1:]):
@@ -199,23 +193,23 @@ def _matching_archive_member(name: str, wanted: Collection[str]) -> str | None:
     return next((member for member in wanted if PurePosixPath(member).name == parts[0]), None)
 
 
-def _read_whole_archive_member(stream: IO[bytes], member: str, label: str, limit: int) -> bytes:
+def _read_whole(stream: IO[bytes], member: str, label: str, limit: int) -> bytes:
     content = stream.read(limit + 1)
-    _check_archive_member_size(len(content), member, label, limit)
+    _check_size(len(content), member, label, limit)
     return content
 
 
-def _check_archive_member_size(size: int, member: str, label: str, limit: int) -> None:
+def _check_size(size: int, member: str, label: str, limit: int) -> None:
     if size > limit:
         raise InstallError(f"{label}: {member} is larger than {limit} bytes")
 
 
-def _irregular_archive_member(name: str, label: str) -> InstallError:
+def _irregular(name: str, label: str) -> InstallError:
     return InstallError(f"{label}: member {name!r} is a link, device or folder, not a regular file")
 
 
 @contextmanager
-def _archive_errors_explained(label: str) -> Iterator[None]:
+def _errors_explained(label: str) -> Iterator[None]:
     """Turn what the readers raise into `InstallError`."""
     try:
         yield
@@ -228,7 +222,7 @@ def _archive_errors_explained(label: str) -> Iterator[None]:
         raise InstallError(f"{label}: {unreadable(error)}") from error
 
 
-class _BoundedMember(io.BufferedIOBase):
+class _Bounded(io.BufferedIOBase):
     """A seekable stream that refuses positions and single reads beyond the limits.
 
     The second limit matters because tar headers may ask for a huge extended header at once.

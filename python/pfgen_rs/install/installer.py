@@ -40,14 +40,14 @@ def install(
     entry = catalog.find(name)
     if not force and store.is_intact(entry):
         return store.place(entry.name)
-    with _installer_errors_explained(entry), store.staging(entry.name) as staged:
-        path, label = _fetch_source_to_install(entry, source, staged, progress)
-        _fill_staging(staged, entry, path, label)
+    with _store_errors_explained(entry), store.staging(entry.name) as staged:
+        path, label = _fetch(entry, source, staged, progress)
+        _fill(staged, entry, path, label)
         staged.seal(entry)
         return store.publish(staged, entry)
 
 
-def _fetch_source_to_install(
+def _fetch(
     entry: catalog.CatalogEntry,
     source: str | Path | None,
     staged: store.Staging,
@@ -61,14 +61,12 @@ def _fetch_source_to_install(
     return staged.download, where
 
 
-def _fill_staging(
-    staged: store.Staging, entry: catalog.CatalogEntry, path: Path, label: str
-) -> None:
+def _fill(staged: store.Staging, entry: catalog.CatalogEntry, path: Path, label: str) -> None:
     missing = dict.fromkeys(entry.digests)
     # Closed at once: an open file could not be removed everywhere.
     with closing(archive.read_members(path, entry.digests, label)) as members:
         for member, content in members:
-            _check_installed_digest(member, content, entry, label)
+            _check_digest(member, content, entry, label)
             staged.add(PurePosixPath(member).name, content)
             del missing[member]
     if missing:
@@ -78,9 +76,7 @@ def _fill_staging(
         )
 
 
-def _check_installed_digest(
-    member: str, content: bytes, entry: catalog.CatalogEntry, label: str
-) -> None:
+def _check_digest(member: str, content: bytes, entry: catalog.CatalogEntry, label: str) -> None:
     found = hashlib.sha256(content).hexdigest()
     if found != entry.digests[member]:
         raise InstallError(
@@ -91,7 +87,7 @@ def _check_installed_digest(
 
 
 @contextmanager
-def _installer_errors_explained(entry: catalog.CatalogEntry) -> Iterator[None]:
+def _store_errors_explained(entry: catalog.CatalogEntry) -> Iterator[None]:
     # Sources explain their own errors, so an OSError that gets here is about the store.
     try:
         yield
@@ -137,41 +133,39 @@ def download(
     Raises `InstallError` where the server cannot be reached, refuses, stalls, sends less than it
     announced or more than `limit` bytes; `OSError` where `target` cannot be written.
     """
-    _check_download_url(url)
+    _check_url(url)
     timeout = TIMEOUT if timeout is None else timeout
     limit = DOWNLOAD_LIMIT if limit is None else limit
-    with _download_errors_explained(url, timeout):
+    with _errors_explained(url, timeout):
         response = asked(url, timeout=timeout)
-    with response, _failed_download_removed(target) as sink:
-        total = _announced_download_size(response, url, limit)
+    with response, _removed_on_failure(target) as sink:
+        total = _announced_size(response, url, limit)
         done = 0
-        for chunk in _downloaded_chunks(response, total, url, timeout):
+        for chunk in _chunks(response, total, url, timeout):
             done += len(chunk)
             if done > limit:
-                raise _download_too_large(url, limit)
+                raise _too_large(url, limit)
             sink.write(chunk)
             if progress is not None:
                 progress(done, total)
     return done
 
 
-def _announced_download_size(
-    response: http.client.HTTPResponse, url: str, limit: int
-) -> int | None:
+def _announced_size(response: http.client.HTTPResponse, url: str, limit: int) -> int | None:
     """Return the size of the body; None for a chunked one, or one that ends with the connection."""
     if response.status != http.client.OK:
         raise InstallError(f"{url}: the server answered {response.status}, not a file; {_ADVICE}")
     if (response.length or 0) > limit:
-        raise _download_too_large(url, limit)
+        raise _too_large(url, limit)
     return response.length
 
 
-def _downloaded_chunks(
+def _chunks(
     response: http.client.HTTPResponse, total: int | None, url: str, timeout: float
 ) -> Iterator[bytes]:
     done = 0
     while done != total:
-        with _download_errors_explained(url, timeout):
+        with _errors_explained(url, timeout):
             # read1 hands over what has arrived; read would wait for a full chunk.
             chunk = response.read1(_CHUNK)
         if not chunk:
@@ -182,12 +176,12 @@ def _downloaded_chunks(
         raise InstallError(f"{url}: the download ended after {done} of {total} bytes; {_ADVICE}")
 
 
-def _download_too_large(url: str, limit: int) -> InstallError:
+def _too_large(url: str, limit: int) -> InstallError:
     return InstallError(f"{url}: larger than {limit} bytes: not the published archive")
 
 
 @contextmanager
-def _failed_download_removed(target: Path) -> Iterator[IO[bytes]]:
+def _removed_on_failure(target: Path) -> Iterator[IO[bytes]]:
     sink = target.open("xb")  # fails, and removes nothing, where the file exists
     try:
         with sink:
@@ -198,7 +192,7 @@ def _failed_download_removed(target: Path) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _download_errors_explained(url: str, timeout: float) -> Iterator[None]:
+def _errors_explained(url: str, timeout: float) -> Iterator[None]:
     """Turn every way a transfer can fail into `InstallError`."""
     try:
         yield
@@ -217,7 +211,7 @@ def _download_errors_explained(url: str, timeout: float) -> Iterator[None]:
         raise InstallError(f"{url}: cannot be downloaded: {reason}; {_ADVICE}") from error
 
 
-def _check_download_url(url: str) -> None:
+def _check_url(url: str) -> None:
     try:
         scheme = urlsplit(url).scheme
     except ValueError as error:

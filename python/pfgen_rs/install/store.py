@@ -68,7 +68,7 @@ class Staging:
         """Add the record that makes the folder an installation of `entry`."""
         record = {"name": entry.name, "revision": entry.revision, "files": entry.files}
         self.add(_RECORD, (json.dumps(record, indent=2) + "\n").encode())
-        _sync_store_folder(self.files)
+        _sync(self.files)
 
 
 def benchmarks_folder() -> Path:
@@ -88,30 +88,28 @@ def installed() -> list[Installed]:
     """
     folder = benchmarks_folder()
     try:
-        names = sorted(_names_in_store(folder)) if folder.is_dir() else []
+        names = sorted(_names(folder)) if folder.is_dir() else []
     except OSError as error:
         raise InstallError(f"{folder}: {unreadable(error)}") from error
-    return [found for name in names if (found := _read_from_store(name)) is not None]
+    return [found for name in names if (found := _read(name)) is not None]
 
 
 def installed_path(name: str) -> Path | None:
     """Return the folder with the question files of `name`; None if it is not installed."""
-    found = _read_from_store(name)
+    found = _read(name)
     return None if found is None else found.path
 
 
 def is_intact(entry: CatalogEntry) -> bool:
     """Whether exactly `entry` is installed: its revision, its files, and no other JSON file."""
-    found = _read_from_store(entry.name)
+    found = _read(entry.name)
     if found is None or found.revision != entry.revision:
         return False
     try:
-        others = _names_in_store(found.path) - {*entry.files, _RECORD}
+        others = _names(found.path) - {*entry.files, _RECORD}
         if any(name.endswith(".json") for name in others):
             return False
-        return all(
-            _stored_file_digest(found.path / name) == hexa for name, hexa in entry.files.items()
-        )
+        return all(_digest(found.path / name) == hexa for name, hexa in entry.files.items())
     except OSError:
         return False
 
@@ -121,7 +119,7 @@ def staging(name: str) -> Iterator[Staging]:
     """Make a fresh `Staging` for the benchmark `name`; remove what is left of it at the end."""
     folder = benchmarks_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    _clear_stale_from_store(folder, name)
+    _clear_stale(folder, name)
     root = Path(tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=folder))
     try:
         files = root / "files"
@@ -141,13 +139,13 @@ def publish(staged: Staging, entry: CatalogEntry) -> Path:
     for attempt in range(_ATTEMPTS):
         if is_intact(entry):
             return final
-        if _swap_stored_folders(staged.files, final, staged.root / f"old-{attempt}"):
-            _sync_store_folder(final.parent)
+        if _swap(staged.files, final, staged.root / f"old-{attempt}"):
+            _sync(final.parent)
             return final
     raise InstallError(f"{final}: other processes keep replacing this folder; try again later")
 
 
-def _swap_stored_folders(new: Path, final: Path, aside: Path) -> bool:
+def _swap(new: Path, final: Path, aside: Path) -> bool:
     """Rename `new` to `final`; False where another process was in the way at that moment."""
     try:
         if os.path.lexists(final):
@@ -163,7 +161,7 @@ def _swap_stored_folders(new: Path, final: Path, aside: Path) -> bool:
     return True
 
 
-def _read_from_store(name: str) -> Installed | None:
+def _read(name: str) -> Installed | None:
     """Return the installation called `name`, if its record is sound and all its files are there."""
     path = place(name)
     if not is_name(name):
@@ -171,7 +169,7 @@ def _read_from_store(name: str) -> Installed | None:
     try:
         record = json.loads((path / _RECORD).read_text(encoding="utf-8"))
         files, revision = record["files"], record["revision"]
-        present = _names_in_store(path)
+        present = _names(path)
     except (OSError, ValueError, KeyError, TypeError):
         return None
     if not (isinstance(files, dict) and isinstance(revision, str) and present >= files.keys()):
@@ -179,16 +177,16 @@ def _read_from_store(name: str) -> Installed | None:
     return Installed(name, path, revision, count_questions(files))
 
 
-def _names_in_store(folder: Path) -> set[str]:
+def _names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-def _stored_file_digest(path: Path) -> str:
+def _digest(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _sync_store_folder(folder: Path) -> None:
+def _sync(folder: Path) -> None:
     if os.name != "posix":  # elsewhere a folder cannot be opened
         return
     handle = os.open(folder, os.O_RDONLY)
@@ -198,7 +196,7 @@ def _sync_store_folder(folder: Path) -> None:
         os.close(handle)
 
 
-def _clear_stale_from_store(folder: Path, name: str) -> None:
+def _clear_stale(folder: Path, name: str) -> None:
     for left in folder.glob(f".{name}.*.tmp"):
         with suppress(OSError):
             if time.time() - left.stat().st_mtime > _STALE:
@@ -261,7 +259,7 @@ def known() -> Mapping[str, CatalogEntry]:
         name="pfgen-bench",
         url=f"https://github.com/pfnet-research/pfgen-bench/archive/{_PFGEN_REVISION}.tar.gz",
         revision=_PFGEN_REVISION,
-        digests=_catalog_digests("pfgen-bench.sha256"),
+        digests=_digests("pfgen-bench.sha256"),
     )
     return {pfgen.name: pfgen}
 
@@ -286,6 +284,6 @@ def parse_digests(text: str, origin: str) -> dict[str, str]:
     return digests
 
 
-def _catalog_digests(file_name: str) -> dict[str, str]:
+def _digests(file_name: str) -> dict[str, str]:
     text = resources.files(__package__).joinpath(file_name).read_text(encoding="utf-8")
     return parse_digests(text, file_name)

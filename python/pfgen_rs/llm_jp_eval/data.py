@@ -115,12 +115,12 @@ def read_task(folder: str | os.PathLike[str] | None, task: str, split: str = "te
     path = place / split / f"{task}.json"
     if not path.is_file():
         raise InputError(f"no file of the task {task!r} in the split {split}", path=path)
-    found = _read_evaluation_file(path)
+    found = _read_file(path)
     shots_path = place / "train" / f"{task}.json"
     if not shots_path.is_file():
         problem = "not found: the examples of prompts are taken from it, even if there are none"
         raise InputError(problem, path=shots_path)
-    shots = found if split == "train" else _read_evaluation_file(shots_path)
+    shots = found if split == "train" else _read_file(shots_path)
     return TaskData(
         task,
         split,
@@ -193,23 +193,23 @@ def read_json(path: Path) -> tuple[Any, str]:
         raise InputError(f"is not JSON: {error}", path=path) from None
 
 
-def _read_evaluation_file(path: Path) -> _EvaluationFile:
+def _read_file(path: Path) -> _EvaluationFile:
     record, digest = read_json(path)
     try:
-        _check_evaluation_keys(record)
+        _check_keys(record)
         metrics, samples = record["metrics"], record["samples"]
         return _EvaluationFile(
             record["instruction"],
             record["output_length"],
-            _metrics_of_file(metrics),
-            _samples_of_file(samples),
+            _metrics(metrics),
+            _samples(samples),
             digest,
         )
     except InputError as error:
         raise InputError(error.problem, path=path) from None
 
 
-def _check_evaluation_keys(record: Any) -> None:
+def _check_keys(record: Any) -> None:
     if not isinstance(record, dict):
         raise InputError("is not an evaluation file: expected an object")
     for key, kind in _KEYS.items():
@@ -218,12 +218,12 @@ def _check_evaluation_keys(record: Any) -> None:
             raise InputError(f"is not an evaluation file: missing key {key!r}, found {found}")
         if not isinstance(record[key], kind) or isinstance(record[key], bool):
             raise InputError(f"{key!r} must be {_JSON_NAMES[kind]}")
-    _check_text_of_file(record["instruction"], "'instruction'")
+    _check_text(record["instruction"], "'instruction'")
     if record["output_length"] < 1:
         raise InputError(f"'output_length' must be at least 1, not {record['output_length']}")
 
 
-def _metrics_of_file(names: list[Any]) -> tuple[str, ...]:
+def _metrics(names: list[Any]) -> tuple[str, ...]:
     if not names:
         raise InputError("'metrics' is empty")
     known = score_metrics()
@@ -235,23 +235,23 @@ def _metrics_of_file(names: list[Any]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _samples_of_file(samples: list[Any]) -> tuple[Sample, ...]:
+def _samples(samples: list[Any]) -> tuple[Sample, ...]:
     if not samples:
         raise InputError("'samples' is empty")
-    return tuple(_sample_of_file(index, sample) for index, sample in enumerate(samples))
+    return tuple(_sample(index, sample) for index, sample in enumerate(samples))
 
 
-def _sample_of_file(index: int, sample: Any) -> Sample:
+def _sample(index: int, sample: Any) -> Sample:
     if not isinstance(sample, dict):
         raise InputError(f"sample {index} must be an object with 'input' and 'output'")
     for key in ("input", "output"):
         if not isinstance(sample.get(key), str):
             raise InputError(f"{key!r} of sample {index} must be text")
-        _check_text_of_file(sample[key], f"{key!r} of sample {index}")
+        _check_text(sample[key], f"{key!r} of sample {index}")
     return Sample(sample["input"], sample["output"])
 
 
-def _check_text_of_file(text: str, name: str) -> None:
+def _check_text(text: str, name: str) -> None:
     if has_lone_surrogate(text):
         raise InputError(f"{name} contains a lone surrogate, which is not valid Unicode")
 

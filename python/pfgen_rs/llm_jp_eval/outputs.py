@@ -161,7 +161,7 @@ def read_outputs(path: str | Path, split: str = "test") -> Outputs:
         advice = "expected a file of outputs, such as outputs.jsonl of a run"
         raise InputError(f"is a directory: {advice}", path=file)
     lines: dict[str, int] = {}
-    for number, read in parsed(file, _read_output):
+    for number, read in parsed(file, _read):
         name = item_id(read.task, read.split or split, read.index)
         try:
             if (read.split or split) != split:
@@ -230,14 +230,14 @@ def check_digests(
     return not silent
 
 
-def _read_output(record: dict[str, Any]) -> _Read:
-    task, split, index = _place_of_output(record)
+def _read(record: dict[str, Any]) -> _Read:
+    task, split, index = _place(record)
     if record.get("error"):
         return _Read(task, split, index, None, None)
-    return _Read(task, split, index, _text_of_output(record), _made_of_output(record))
+    return _Read(task, split, index, _text(record), _made(record))
 
 
-def _made_of_output(record: Mapping[str, Any]) -> Made | None:
+def _made(record: Mapping[str, Any]) -> Made | None:
     for key in ("custom_id", "id"):
         found = _ID.fullmatch(str(record.get(key)))
         if found and found[4]:
@@ -249,17 +249,17 @@ def _made_of_output(record: Mapping[str, Any]) -> Made | None:
     return Made(digest, model if isinstance(model, dict) else None, tuple(map(str, names)))
 
 
-def _place_of_output(record: Mapping[str, Any]) -> tuple[str, str | None, int]:
+def _place(record: Mapping[str, Any]) -> tuple[str, str | None, int]:
     for key in ("custom_id", "id"):
         value = record.get(key)
         if isinstance(value, str) and (match := _ID.fullmatch(value)):
-            _check_task_of_output(match[1])
+            _check_task(match[1])
             return match[1], match[2], int(match[3])
     task, index, split = record.get("task"), record.get("index"), record.get("split")
     if isinstance(task, str) and isinstance(index, int) and not isinstance(index, bool):
         if index < 0 or (split is not None and split not in SPLITS):
             raise InputError(f"invalid index {index} or split {as_text(split)}")
-        _check_task_of_output(task)
+        _check_task(task)
         return task, split, index
     for key in ("custom_id", "id"):
         if key in record:
@@ -271,12 +271,12 @@ def _place_of_output(record: Mapping[str, Any]) -> tuple[str, str | None, int]:
     raise InputError(f"no id: expected 'id', 'custom_id', or 'task' and 'index', found {keys}")
 
 
-def _check_task_of_output(task: str) -> None:
+def _check_task(task: str) -> None:
     if task not in tasks():
         raise InputError(f"unknown task {task!r:.60}: expected one of {', '.join(tasks())}")
 
 
-def _text_of_output(record: Mapping[str, Any]) -> str | None:
+def _text(record: Mapping[str, Any]) -> str | None:
     for key in _TEXTS:
         if key not in record:
             continue

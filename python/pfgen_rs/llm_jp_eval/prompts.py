@@ -67,14 +67,12 @@ def template(
     inserted = _Inserted(own + own_example)
     values = {"instruction": inserted.mark(data.instruction), "input": _INPUT}
     if shots or custom is None:
-        examples = (
-            _marked_prompt_example(inserted, own_example, each) for each in data.shots[:shots]
-        )
+        examples = (_marked_example(inserted, own_example, each) for each in data.shots[:shots])
         values["few_shots_text"] = "".join(examples)
     elif custom_fewshots is not None:
-        _marked_prompt_example(inserted, own_example, Sample("", ""))  # for its errors
+        _marked_example(inserted, own_example, Sample("", ""))  # for its errors
     text = _formatted(own, values, "template")
-    parts = tuple(map(inserted.resolve, _parts_around_input(text)))
+    parts = tuple(map(inserted.resolve, _parts(text)))
     return Template(inserted.resolve(text), parts)
 
 
@@ -117,7 +115,7 @@ class _Inserted:
         return re.sub(f"{mark}([0-9]+){mark}", lambda found: self._texts[int(found[1])], text)
 
 
-def _marked_prompt_example(inserted: _Inserted, own: str, sample: Sample) -> str:
+def _marked_example(inserted: _Inserted, own: str, sample: Sample) -> str:
     values = {"input": inserted.mark(sample.input), "output": inserted.mark(sample.output)}
     return _formatted(own, values, "template of examples")
 
@@ -125,7 +123,7 @@ def _marked_prompt_example(inserted: _Inserted, own: str, sample: Sample) -> str
 def _formatted(text: str, values: Mapping[str, str], name: str) -> str:
     """Returns a template with its placeholders replaced, doubled braces halved."""
     made = []
-    for literal, field in _template_fields(text, name):
+    for literal, field in _fields(text, name):
         made.append(literal)
         if field is None:
             continue
@@ -138,11 +136,11 @@ def _formatted(text: str, values: Mapping[str, str], name: str) -> str:
     return "".join(made)
 
 
-def _parts_around_input(text: str) -> list[str]:
+def _parts(text: str) -> list[str]:
     """Returns the texts around the inputs of a template that is formatted a second time."""
     name = "template (braces are halved twice: write four of them for one)"
     parts = [""]
-    for literal, field in _template_fields(text, name):
+    for literal, field in _fields(text, name):
         parts[-1] += literal
         if field == "input":
             parts.append("")
@@ -154,7 +152,7 @@ def _parts_around_input(text: str) -> list[str]:
     return parts
 
 
-def _template_fields(text: str, name: str) -> list[tuple[str, str | None]]:
+def _fields(text: str, name: str) -> list[tuple[str, str | None]]:
     try:
         found = list(Formatter().parse(text))
     except ValueError as error:

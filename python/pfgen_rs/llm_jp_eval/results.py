@@ -243,7 +243,7 @@ class ReadResult(scoring.Evaluation):
     @property
     def differing(self) -> list[str]:
         """The stated scores that the file's predictions do not have."""
-        stated = _stated_numbers(self.recorded)
+        stated = _numbers(self.recorded)
         names = self.scores.keys() & stated.keys()
         return sorted(
             name for name in names if not catalog.same_score(self.scores[name], stated[name])
@@ -259,7 +259,7 @@ def read_result(path: str | os.PathLike[str]) -> ReadResult:
     file = Path(path)
     record, _ = read_json(file)
     try:
-        return _result_of_record(record)
+        return _result(record)
     except InputError as error:
         raise InputError(error.problem, path=file) from None
     except UnicodeEncodeError:
@@ -267,7 +267,7 @@ def read_result(path: str | os.PathLike[str]) -> ReadResult:
         raise InputError(problem, path=file) from None
 
 
-def _result_of_record(record: Any) -> ReadResult:
+def _result(record: Any) -> ReadResult:
     outputs = record.get("outputs") if isinstance(record, dict) else None
     if not isinstance(outputs, dict) or not isinstance(record.get("scores"), dict):
         raise InputError("is not a result file: expected an object with 'scores' and 'outputs'")
@@ -275,20 +275,20 @@ def _result_of_record(record: Any) -> ReadResult:
     parts = {name: catalog.split_score(name, {*outputs, *catalog.tasks()}) for name in recorded}
     metrics = {task: info.metrics for task, info in catalog.tasks().items() if task in outputs}
     for task in outputs.keys() - catalog.tasks().keys():
-        if _has_columns_of_result(outputs[task]):
+        if _has_columns(outputs[task]):
             known = [
                 name for own, name in parts.values() if own == task and name in sample_metrics()
             ]
             metrics[task] = tuple(known[:1])
     frames, scores = [], {}
     for task in sorted(metrics, key=[*catalog.tasks(), *outputs].index):
-        inputs, preds, golds = _columns_of_result(task, outputs[task])
+        inputs, preds, golds = _columns(task, outputs[task])
         frame, found = scoring.evaluated_predictions(
             task, metrics[task], preds, golds, inputs=inputs
         )
         frames.append(frame)
         scores.update({f"{task}_{metric}": value for metric, value in found.items()})
-    stated = _stated_numbers(recorded)
+    stated = _numbers(recorded)
     scores |= {name: stated[name] for name in stated if parts[name][1] and name not in scores}
     if not frames:
         raise InputError("is not a result file of these tasks: 'outputs' has none of them")
@@ -297,7 +297,7 @@ def _result_of_record(record: Any) -> ReadResult:
     return ReadResult(
         pl.concat(frames),
         scores,
-        _averages_with_stated(catalog.averages(scores), of_file),
+        _with_stated(catalog.averages(scores), of_file),
         "unknown",
         recorded=recorded,
         stated=of_file,
@@ -306,7 +306,7 @@ def _result_of_record(record: Any) -> ReadResult:
     )
 
 
-def _stated_numbers(recorded: Mapping[str, str]) -> dict[str, float]:
+def _numbers(recorded: Mapping[str, str]) -> dict[str, float]:
     """Returns the scores that are finite numbers."""
     found = {}
     for name, text in recorded.items():
@@ -319,9 +319,7 @@ def _stated_numbers(recorded: Mapping[str, str]) -> dict[str, float]:
     return found
 
 
-def _averages_with_stated(
-    ours: Mapping[str, float], stated: Mapping[str, float]
-) -> dict[str, float]:
+def _with_stated(ours: Mapping[str, float], stated: Mapping[str, float]) -> dict[str, float]:
     """Returns averages, as they are stated where they are others."""
     other = {
         name: value
@@ -331,15 +329,15 @@ def _averages_with_stated(
     return {**ours, **other}
 
 
-def _has_columns_of_result(samples: Any) -> bool:
+def _has_columns(samples: Any) -> bool:
     try:
-        _columns_of_result("", samples)
+        _columns("", samples)
     except InputError:
         return False
     return True
 
 
-def _columns_of_result(task: str, samples: Any) -> tuple[list[str], list[str], list[str]]:
+def _columns(task: str, samples: Any) -> tuple[list[str], list[str], list[str]]:
     if not isinstance(samples, list) or not samples:
         raise InputError(f"the outputs of {task} must be a list that is not empty")
     columns: tuple[list[str], list[str], list[str]] = ([], [], [])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -98,7 +98,7 @@ def open_run_folder(path: str | os.PathLike[str], config: Mapping[str, Any]) -> 
         new = dict(config)
         if (folder / CONFIG).exists():
             old = read_run_config(folder)
-            _check_run_settings(folder, old, new)
+            _check_settings(folder, old, new)
             new[_DATA] = {**old[_DATA], **new[_DATA]}
             if new == old:
                 return
@@ -172,11 +172,11 @@ def settings_of_run(path: Path) -> tuple[PromptSettings, dict[str, float | None]
     return PromptSettings(**found), sampling
 
 
-def _check_run_settings(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    for key in _run_setting_names([*new, *old]):
+def _check_settings(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    for key in dict.fromkeys([*new, *old]):
         if key not in (*_SCOPE, _DATA) and old.get(key) != new.get(key):
             raise SettingsError(
-                f"{folder}: was started with {_run_setting(key, old, new)}: choose another folder with "
+                f"{folder}: was started with {_setting(key, old, new)}: choose another folder with "
                 "--out"
             )
     for name, digest in new[_DATA].items():
@@ -186,15 +186,9 @@ def _check_run_settings(folder: Path, old: Mapping[str, Any], new: Mapping[str, 
             )
 
 
-def _run_setting(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+def _setting(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     before, now = old.get(key), new.get(key)
     if isinstance(before, Mapping) and isinstance(now, Mapping):
-        changed = next(
-            n for n in _run_setting_names([*now, *before]) if before.get(n) != now.get(n)
-        )
-        return _run_setting(changed, before, now)
+        changed = next(n for n in dict.fromkeys([*now, *before]) if before.get(n) != now.get(n))
+        return _setting(changed, before, now)
     return f"{key}={before!r:.60}, now {now!r:.60}"
-
-
-def _run_setting_names(names: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(names))

@@ -82,12 +82,12 @@ def evaluate(
     names = [data.task for data in datas]
     if len(set(names)) < len(names):
         raise SettingsError("a task is named twice")
-    missing = _missing_outputs(datas, outputs)
+    missing = _missing(datas, outputs)
     if missing and not allow_missing:
-        raise MissingOutputsError(_missing_outputs_message(missing))
+        raise MissingOutputsError(_missing_message(missing))
     frames, scores = [], {}
     for data in datas:
-        frame, found = _evaluated_task(data, outputs[data.task], variant)
+        frame, found = _evaluated(data, outputs[data.task], variant)
         frames.append(frame)
         scores.update({f"{data.task}_{name}": value for name, value in found.items()})
     counts = Counter(task for task, _ in missing)
@@ -126,7 +126,7 @@ def _standard_error(values: Floats) -> float | None:
     return error if np.isfinite(error) else None
 
 
-def _missing_outputs(
+def _missing(
     datas: Sequence[TaskData], outputs: Mapping[str, Sequence[str | None]]
 ) -> list[tuple[str, str]]:
     """Returns tasks and ids of samples without an output."""
@@ -147,14 +147,14 @@ def _missing_outputs(
     return found
 
 
-def _missing_outputs_message(missing: Sequence[tuple[str, str]]) -> str:
+def _missing_message(missing: Sequence[tuple[str, str]]) -> str:
     shown = ", ".join(each for _, each in missing[:_SHOWN])
     more = " …" if len(missing) > _SHOWN else ""
     are = plural(len(missing), "is", "are")
     return f"{counted(len(missing), 'output')} {are} missing: {shown}{more}"
 
 
-def _evaluated_task(
+def _evaluated(
     data: TaskData, given: Sequence[str | None], variant: str
 ) -> tuple[pl.DataFrame, dict[str, float]]:
     samples = data.samples[: len(given)]
@@ -275,12 +275,12 @@ def leniently(evaluation: Evaluation) -> dict[str, Lenient]:
     for (key,), frame in evaluation.frame.group_by("task", maintain_order=True):
         task, name = str(key), main[str(key)]
         pairs = list(zip(frame["pred"], frame["gold"], strict=True))
-        before = _values_of_pairs(name, pairs)
+        before = _values(name, pairs)
         for way in LENIENT:
             read = [_read(way, *each) for each in zip(frame["output"], frame["gold"], strict=True)]
             changed = [i for i, pair in enumerate(read) if pair != pairs[i]]
             values = [*before]
-            own = _values_of_pairs(name, [read[i] for i in changed])
+            own = _values(name, [read[i] for i in changed])
             for i, value in zip(changed, own, strict=True):
                 values[i] = value
             if more := sum(values[i] == 1 != before[i] for i in changed):
@@ -290,7 +290,7 @@ def leniently(evaluation: Evaluation) -> dict[str, Lenient]:
     return {way: Lenient(right[way], averages(scores[way])) for way in LENIENT}
 
 
-def _values_of_pairs(name: str, pairs: Sequence[Pair]) -> list[float]:
+def _values(name: str, pairs: Sequence[Pair]) -> list[float]:
     preds, golds = [pred for pred, _ in pairs], [gold for _, gold in pairs]
     if name not in CORRELATIONS:
         return list(metric(name, preds, golds))

@@ -21,7 +21,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def whole(value: Any, what: str) -> int:
     """Convert an integer of any library, such as a GPU scalar; raises `InputError` for other values."""
     try:
-        number = value if isinstance(value, int) else _checked_whole_number(value)
+        number = value if isinstance(value, int) else _whole_number(value)
     except (TypeError, ValueError, OverflowError, RuntimeError):
         number = None
     if number is None or number < 0:
@@ -29,7 +29,7 @@ def whole(value: Any, what: str) -> int:
     return int(number)
 
 
-def _checked_whole_number(value: Any) -> int | None:
+def _whole_number(value: Any) -> int | None:
     try:
         return operator.index(value)
     except TypeError:
@@ -100,14 +100,14 @@ def check_who_answers(
     function(generate, "generate")
     if parameters is not None:
         raise SettingsError("`parameters` can only be combined with `engine`")
-    if budget is not None and not _takes_checked_budget(generate):
+    if budget is not None and not _takes_budget(generate):
         raise SettingsError(
             "`budget` requires an engine, or a function `generate` with an argument `budget` that returns "
             "`None` for tasks it has no time for"
         )
 
 
-def _takes_checked_budget(generate: Callable[..., Any]) -> bool:
+def _takes_budget(generate: Callable[..., Any]) -> bool:
     """Whether a function can be called with the argument `budget`."""
     try:
         parameters = inspect.signature(generate).parameters
@@ -125,7 +125,7 @@ def check_texts(
 
     `partial`: whether `None` is accepted for some tasks.
     """
-    if not _is_list_of_texts(texts):
+    if not _is_list(texts):
         hint = " (missing return statement?)" if texts is None else ""
         given = "a single string" if isinstance(texts, str) else type(texts).__name__
         raise InputError(f"`generate` must return a list of {len(tasks)} texts, not {given}{hint}")
@@ -142,7 +142,7 @@ def check_texts(
     return found
 
 
-def _is_list_of_texts(texts: Any) -> bool:
+def _is_list(texts: Any) -> bool:
     """Whether a value has a length and an order, as lists, arrays and columns of tables do."""
     if isinstance(texts, str | bytes | Mapping | Set):
         return False
@@ -235,7 +235,7 @@ class Background:
     def submit(self, what: str, work: Callable[[], object]) -> None:
         """Submit a piece of work, called `what` in errors, blocking until there is room; never raises."""
         self._settle(self._behind - 1)
-        self._pending.append(self._pool.submit(_run_in_background, what, work))
+        self._pending.append(self._pool.submit(_run, what, work))
 
     def check(self) -> None:
         """Raise the earliest pending error, if any; one per call."""
@@ -265,7 +265,7 @@ class Background:
                     self._errors.append(error)
 
 
-def _run_in_background(what: str, work: Callable[[], object]) -> None:
+def _run(what: str, work: Callable[[], object]) -> None:
     try:
         work()
     except PfgenError as error:

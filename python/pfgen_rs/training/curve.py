@@ -210,7 +210,7 @@ class Record:
         if folder is not None and folder.exists() and not folder.is_dir():
             raise OutputError(f"{folder}: not a directory: choose another folder for the curve")
         if folder is not None:
-            _remove_unfinished_record(folder)
+            _remove_unfinished(folder)
         self.sample, self.tasks, self.folder = sample, tasks, folder
         self._clean, self._clean_output = clean, clean_output
         self._loggers, self._prefix = LoggerQueues(loggers), prefix
@@ -286,7 +286,7 @@ class Record:
         step = row["step"]
         for found, folder in ((table, ANSWERS), (outputs, OUTPUTS)):
             if found is not None and self.folder is not None:
-                write_parquet(self.folder / folder / _answers_of_step(step), found)
+                write_parquet(self.folder / folder / _file_name(step), found)
         self._curve.put(row)
         try:
             self._curve.save()
@@ -311,12 +311,12 @@ class Record:
             dropped = [row["step"] for row in self._curve.rows if row["step"] >= step]
             if self.folder is None or not dropped:
                 return
-            old = _folder_for_old_record(self.folder)
+            old = _old_folder(self.folder)
             self._curve.save_as(old / CURVE)
             self._curve.drop_from(step)
             self._curve.save()
             self._move(dropped, old)
-        _LOG.warning(_moved_record(self.folder, step, dropped, old))
+        _LOG.warning(_moved_text(self.folder, step, dropped, old))
 
     def replace(self, rows: Iterable[Mapping[str, Any]], keep: Iterable[int] = ()) -> None:
         """Replace all rows except those of the steps in `keep`, and remove the answers of dropped steps."""
@@ -335,7 +335,7 @@ class Record:
         """Returns the files of the answers at these steps; empty without a folder."""
         if self.folder is None:
             return []
-        names = [_answers_of_step(step) for step in steps]
+        names = [_file_name(step) for step in steps]
         return [self.folder / kind / name for kind in (ANSWERS, OUTPUTS) for name in names]
 
     def _remove(self, steps: Iterable[int]) -> None:
@@ -365,7 +365,7 @@ class Record:
         self._loggers.put(Entry(row["step"], metrics, f"{self._prefix}answers", table))
 
 
-def _remove_unfinished_record(folder: Path) -> None:
+def _remove_unfinished(folder: Path) -> None:
     """Remove temporary files left by a killed process."""
     remove_unfinished(folder / CURVE)
     for kind in (ANSWERS, OUTPUTS):
@@ -373,11 +373,11 @@ def _remove_unfinished_record(folder: Path) -> None:
             path.unlink(missing_ok=True)
 
 
-def _answers_of_step(step: int) -> str:
+def _file_name(step: int) -> str:
     return f"step_{step:08d}.parquet"
 
 
-def _folder_for_old_record(place: Path) -> Path:
+def _old_folder(place: Path) -> Path:
     """Create the first of the folders `old-1`, `old-2`, … that does not exist."""
     names = (place / f"old-{number}" for number in count(1))
     folder = next(path for path in names if not path.exists())
@@ -388,7 +388,7 @@ def _folder_for_old_record(place: Path) -> Path:
     return folder
 
 
-def _moved_record(folder: Path, step: int, steps: Sequence[int], old: Path) -> str:
+def _moved_text(folder: Path, step: int, steps: Sequence[int], old: Path) -> str:
     many = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
     return (
         f"{folder} contains the curve of an earlier run, but training starts at step {step}: moved {many} "

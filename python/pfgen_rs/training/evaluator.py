@@ -128,7 +128,7 @@ class StepEvaluator(Closing):
         checks.check_on_error(on_error)
         checks.check_budget(budget)
         checks.check_who_answers(generate, engine, parameters, budget)
-        stop = _evaluated_stop(stop, parameters, mode)
+        stop = _stop_strings(stop, parameters, mode)
         if think not in THINK:
             raise SettingsError(f"`think` must be one of {', '.join(THINK)}, not {think!r}")
         if not isinstance(benchmark, Benchmark):
@@ -170,7 +170,7 @@ class StepEvaluator(Closing):
             metric_prefix,
             question_metrics=question_metrics,
             tasks=self._beside,
-            clean_output=partial(_evaluated_output, think=think),
+            clean_output=partial(_cleaned_output, think=think),
         )
         self._background = checks.Background(behind)
         self._warns = on_error == "warn"
@@ -228,7 +228,11 @@ class StepEvaluator(Closing):
             if missing:
                 problem = f"{missing} of {len(texts)} answers were not given in time"
                 _LOG.warning("step %d: %s", step, problem)
-            self._submit(step, partial(self._record.add, step, tokens, texts, seconds))
+            self._submit(
+                f"the answers of step {step}",
+                partial(self._record.add, step, tokens, texts, seconds),
+                step,
+            )
         return True
 
     def rewind(self, step: int) -> None:
@@ -339,7 +343,7 @@ class StepEvaluator(Closing):
         self._done.add(step)
         self._skipped.forget(step)
         self._asking = step
-        self._submit(step, partial(self._ask, engine, step, tokens))
+        self._submit(f"the answers of step {step}", partial(self._ask, engine, step, tokens), step)
         return True
 
     def _ask(self, engine: EngineAnswers, step: int, tokens: int | None) -> None:
@@ -363,23 +367,21 @@ class StepEvaluator(Closing):
             return False
         return True
 
-    def _submit(self, step: int, work: Callable[[], object]) -> None:
-        """Run work on the answers of a step in the background."""
+    def _submit(self, what: str, work: Callable[[], object], step: int | None = None) -> None:
+        """Run work in the background; `step`: the one that is skipped if it fails."""
         if self._warns:
-            work = partial(self._attempt, step, work)
-        self._background.submit(f"the answers of step {step}", work)
+            work = partial(self._attempt, what, work, step)
+        self._background.submit(what, work)
 
-    def _attempt(self, step: int, work: Callable[[], object]) -> None:
+    def _attempt(self, what: str, work: Callable[[], object], step: int | None) -> None:
         try:
             work()
         except Exception as error:
-            self._skipped.add(step, error)
-
-    def _submit_change(self, what: str, work: Callable[[], object]) -> None:
-        """Run other work on the curve in the background."""
-        if self._warns:
-            work = partial(_attempt_evaluator_change, what, work)
-        self._background.submit(what, work)
+            if step is not None:
+                self._skipped.add(step, error)
+                return
+            _LOG.warning("%s: %s", what, checks.reason_of(error))
+            _LOG.debug("%s", what, exc_info=error)
 
     def _notice(self, step: int) -> None:
         self._ready()
@@ -402,7 +404,7 @@ class StepEvaluator(Closing):
     def _begin(self, step: int) -> None:
         self._done = {done for done in self._done if done < step}
         if self.is_main:
-            self._submit_change(
+            self._submit(
                 f"moving results of an earlier run from step {step} on",
                 partial(self._record.set_aside, step),
             )
@@ -411,12 +413,12 @@ class StepEvaluator(Closing):
         self._done = {done for done in self._done if done < step}
         self._skipped.drop_from(step)
         if self.is_main:
-            self._submit_change(
+            self._submit(
                 f"dropping results from step {step} on", partial(self._record.drop_from, step)
             )
 
 
-def _evaluated_stop(
+def _stop_strings(
     stop: Sequence[str] | None, parameters: Parameters | None, mode: Mode
 ) -> tuple[str, ...]:
     """Returns the stop strings: as given, those of `parameters`, or those of the mode."""
@@ -429,15 +431,7 @@ def _evaluated_stop(
     return default_stop(mode) if parameters is None else parameters.stop
 
 
-def _evaluated_output(text: str, think: Think) -> str:
+def _cleaned_output(text: str, think: Think) -> str:
     """Returns an output for a task: as it was generated, but for reasoning and invalid text."""
     text = unicode_text(text)
     return without_thoughts(text) if think == "strip" else text
-
-
-def _attempt_evaluator_change(what: str, work: Callable[[], object]) -> None:
-    try:
-        work()
-    except Exception as error:
-        _LOG.warning("%s: %s", what, checks.reason_of(error))
-        _LOG.debug("%s", what, exc_info=error)

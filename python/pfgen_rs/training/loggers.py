@@ -107,9 +107,7 @@ class TensorBoard:
 
     def __init__(self, place: Any, *, answers: int = 0) -> None:
         self.answers = whole(answers, "the number of answers")
-        self.writer = (
-            _tensorboard_logger_writer(place) if isinstance(place, str | os.PathLike) else place
-        )
+        self.writer = _new_writer(place) if isinstance(place, str | os.PathLike) else place
         needs = ("add_scalar", "add_text") if answers else ("add_scalar",)
         if not all(callable(getattr(self.writer, name, None)) for name in needs):
             raise InputError(
@@ -125,7 +123,7 @@ class TensorBoard:
     def log_answers(self, name: str, answers: pl.DataFrame, step: int) -> None:
         """Add the answers, which have the columns of `answer_table`, as one text."""
         rows = answers.iter_rows(named=True)
-        self.writer.add_text(name, "\n\n".join(map(_answer_for_tensorboard_logger, rows)), step)
+        self.writer.add_text(name, "\n\n".join(map(_as_markdown, rows)), step)
         self.writer.flush()
 
 
@@ -164,14 +162,14 @@ class WandB:
 
     def _log(self, values: dict[str, Any], step: int) -> None:
         if self.run is None:
-            self.run = _wandb_logger_run()
+            self.run = _active_run()
         for name in values.keys() - self._declared:
             self.run.define_metric(name, step_metric=self.axis)
             self._declared.add(name)
         self.run.log({**values, self.axis: step})
 
 
-def _wandb_logger_run() -> Any:
+def _active_run() -> Any:
     import wandb
 
     if wandb.run is None:
@@ -179,7 +177,7 @@ def _wandb_logger_run() -> Any:
     return wandb.run
 
 
-def _tensorboard_logger_writer(folder: str | os.PathLike[str]) -> Any:
+def _new_writer(folder: str | os.PathLike[str]) -> Any:
     try:
         from tensorboardX import SummaryWriter
     except ImportError as error:
@@ -193,7 +191,7 @@ def _tensorboard_logger_writer(folder: str | os.PathLike[str]) -> Any:
         raise writing_failed(Path(folder), error) from error
 
 
-def _answer_for_tensorboard_logger(row: dict[str, Any]) -> str:
+def _as_markdown(row: dict[str, Any]) -> str:
     """Returns an answer as Markdown; the texts are code blocks, since they may contain any markup."""
     lines = [f"Q: {row['question']}", *f"A: {row['answer']}".split("\n")]
     block = "\n".join(f"    {visible(line)}" for line in lines)
@@ -346,7 +344,7 @@ class _LoggerQueue:
                 if entry.answers is not None:
                     self._logger.log_answers(entry.name, entry.answers, entry.step)  # type: ignore[attr-defined]
             except BaseException as error:
-                _warn_of_logger(
+                _warn(
                     f"the logger {self._name} failed at step {entry.step}: {type(error).__name__}: {error}"
                 )
 
@@ -362,7 +360,7 @@ class _LoggerQueue:
             return None
 
 
-def _warn_of_logger(text: str) -> None:
+def _warn(text: str) -> None:
     try:
         warnings.warn(text, RuntimeWarning, stacklevel=2)
     except RuntimeWarning:  # nobody could catch it in this thread
@@ -373,7 +371,7 @@ _UNFINISHED: WeakSet[_LoggerQueue] = WeakSet()
 
 
 @atexit.register
-def _finish_logger_queues() -> None:
+def _finish_all() -> None:
     """Log what is waiting when the process ends, unless a logger is blocked."""
     deadline = time.monotonic() + _PATIENCE
     for queue in list(_UNFINISHED):

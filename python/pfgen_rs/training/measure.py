@@ -44,7 +44,7 @@ class Measured:
     metrics: dict[str, Floats]
 
 
-class _MeasuredQuestions(NamedTuple):
+class _ByQuestion(NamedTuple):
     """Means, population standard deviations and numbers of answers, by question; NaN without answers."""
 
     means: Floats
@@ -81,22 +81,18 @@ def row_of(
     measured: Measured, step: int, tokens: int | None, baseline: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Returns a row of the curve; differences from `baseline` (the row of step 0) are paired by question."""
-    questions = _measured_questions(measured.metrics["average"])
+    questions = _by_question(measured.metrics["average"])
     score = questions.estimate()
-    row: dict[str, Any] = {
-        "step": step,
-        "tokens": tokens,
-        **_measured_interval_bounds("score", score),
-    }
+    row: dict[str, Any] = {"step": step, "tokens": tokens, **_bounds("score", score)}
     for name in PARTS:
-        part = _measured_questions(measured.metrics[name]).estimate()
-        row |= _measured_interval_bounds(name, part)
+        part = _by_question(measured.metrics[name]).estimate()
+        row |= _bounds(name, part)
     empty = [not text for text in measured.texts if text is not None]
     means = [None if np.isnan(mean) else mean for mean in questions.means.tolist()]
     return row | {
         "question_se": score.question_se,
         "trial_se": score.trial_se,
-        **_measured_difference(questions.means, baseline),
+        **_difference(questions.means, baseline),
         "length": float(measured.lengths[~np.isnan(measured.lengths)].mean()),
         "empty": sum(empty) / len(empty),
         "questions": score.questions,
@@ -121,23 +117,21 @@ def answer_table(sample: FixedSample, measured: Measured) -> pl.DataFrame:
     )
 
 
-def _measured_questions(values: Floats) -> _MeasuredQuestions:
+def _by_question(values: Floats) -> _ByQuestion:
     counts = (~np.isnan(values)).sum(axis=0)
     if counts.min() == len(values):
-        return _MeasuredQuestions(values.mean(axis=0), values.std(axis=0), counts)
+        return _ByQuestion(values.mean(axis=0), values.std(axis=0), counts)
     answered = [column[~np.isnan(column)] for column in values.T]
     means = [column.mean() if len(column) else np.nan for column in answered]
     sds = [column.std() if len(column) else np.nan for column in answered]
-    return _MeasuredQuestions(np.array(means), np.array(sds), counts)
+    return _ByQuestion(np.array(means), np.array(sds), counts)
 
 
-def _measured_interval_bounds(name: str, estimate: Estimate) -> dict[str, float | None]:
+def _bounds(name: str, estimate: Estimate) -> dict[str, float | None]:
     return {name: estimate.mean, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
 
 
-def _measured_difference(
-    means: Floats, baseline: Mapping[str, Any] | None
-) -> dict[str, float | None]:
+def _difference(means: Floats, baseline: Mapping[str, Any] | None) -> dict[str, float | None]:
     unknown: dict[str, float | None] = dict.fromkeys(
         ("difference", "difference_low", "difference_high")
     )
@@ -148,7 +142,7 @@ def _measured_difference(
     if not len(changes):
         return unknown
     # The spread of the questions' changes already includes the noise of trials.
-    return _measured_interval_bounds("difference", from_summary(changes, np.zeros_like(changes), 1))
+    return _bounds("difference", from_summary(changes, np.zeros_like(changes), 1))
 
 
 # Scoring the outputs for tasks of llm-jp-eval at one step, for a row of the curve.
@@ -171,7 +165,7 @@ class MeasuredTasks(NamedTuple):
 
 def measure_tasks(sample: TaskSample, outputs: Sequence[str | None]) -> MeasuredTasks:
     """Score the outputs for a sample's tasks, in order; figures are those over samples with an output."""
-    asked = _tasks_with_outputs(sample, outputs)
+    asked = _with_outputs(sample, outputs)
     row: dict[str, Any] = dict.fromkeys(sample.schema)
     row |= {TASK_COLUMNS + one.data.task + TASK_ANSWERS: len(one.places) for one in asked}
     given = [one for one in asked if one.places]
@@ -181,7 +175,7 @@ def measure_tasks(sample: TaskSample, outputs: Sequence[str | None]) -> Measured
     found = evaluate(datas, {one.data.task: one.texts for one in given}, sample.variant)
     index = pl.Series("index", [place for one in given for place in one.places], pl.Int64)
     table = found.frame.drop(_NOT_KEPT).with_columns(index)
-    return MeasuredTasks(row | _task_figures(sample, datas, found), table)
+    return MeasuredTasks(row | _figures(sample, datas, found), table)
 
 
 class _WithOutputs(NamedTuple):
@@ -192,7 +186,7 @@ class _WithOutputs(NamedTuple):
     texts: list[str]
 
 
-def _tasks_with_outputs(sample: TaskSample, outputs: Sequence[str | None]) -> list[_WithOutputs]:
+def _with_outputs(sample: TaskSample, outputs: Sequence[str | None]) -> list[_WithOutputs]:
     found, rest = [], iter(outputs)
     for data in sample.datas:
         own = [
@@ -206,7 +200,7 @@ def _tasks_with_outputs(sample: TaskSample, outputs: Sequence[str | None]) -> li
     return found
 
 
-def _task_figures(
+def _figures(
     sample: TaskSample, datas: Sequence[TaskData], found: Evaluation
 ) -> dict[str, float | None]:
     """Returns each task's figures and AVR, if all its tasks have some, with standard errors."""
@@ -219,7 +213,7 @@ def _task_figures(
     if sample.has_average and len(datas) == len(sample.datas):
         shares = [
             None if (error := errors[score]) is None else weight * error
-            for score, weight in _weights_in_average(datas).items()
+            for score, weight in _weights(datas).items()
         ]
         known = [share for share in shares if share is not None]
         figures[TASK_COLUMNS + AVR] = found.averages[AVR]
@@ -227,7 +221,7 @@ def _task_figures(
     return figures
 
 
-def _weights_in_average(datas: Sequence[TaskData]) -> dict[str, float]:
+def _weights(datas: Sequence[TaskData]) -> dict[str, float]:
     """Returns the weights of scores in AVR, the mean of the categories' means."""
     categories = {
         f"{data.task}_{data.metrics[0]}": category

@@ -113,8 +113,8 @@ class Reward:
         texts = list(map(completion_text, completions))
         if self.clean is not None:
             return list(map(self.clean, texts))
-        for row in _unclean_for_reward(texts):
-            texts[row] = _cleaned_for_reward(prompts[row], texts[row])
+        for row in _unclean_rows(texts):
+            texts[row] = _cleaned(prompts[row], texts[row])
         return texts
 
     def _with_unknown(
@@ -151,13 +151,13 @@ def reward(prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -
     return _default_reward()(prompts, completions, **columns)
 
 
-def _cleaned_for_reward(prompt: Any, text: str) -> str:
+def _cleaned(prompt: Any, text: str) -> str:
     open_end = isinstance(prompt, str) and prompt.endswith("A:")
     mode: Mode = "completion" if open_end else "chat"
     return cleaned(text, mode, _STOPS[mode])
 
 
-def _unclean_for_reward(texts: list[str]) -> Sequence[int]:
+def _unclean_rows(texts: list[str]) -> Sequence[int]:
     """Returns the rows that cleaning could change; native code looks at all texts much faster."""
     try:
         return _native.unclean_rows(_native.Texts(texts, 1), _CUT)
@@ -227,27 +227,25 @@ class Asked:
 
 def prompt_text(prompt: Any) -> str:
     """Returns the text of a prompt: a string, or the last user message of a chat."""
-    return prompt if isinstance(prompt, str) else _last_prompt_message(prompt, "user")
+    return prompt if isinstance(prompt, str) else _last_message(prompt, "user")
 
 
 def completion_text(completion: Any) -> str:
     """Returns the text of a completion: a string, or the last assistant message of a chat."""
-    return (
-        completion if isinstance(completion, str) else _last_prompt_message(completion, "assistant")
-    )
+    return completion if isinstance(completion, str) else _last_message(completion, "assistant")
 
 
-def _last_prompt_message(messages: Any, role: str) -> str:
+def _last_message(messages: Any, role: str) -> str:
     """Returns the last message of a role in a chat; raises `InputError` if it is not a chat."""
     if not isinstance(messages, Sequence) or not all(isinstance(m, Mapping) for m in messages):
         raise InputError(f"expected a string or a list of messages, not {type(messages).__name__}")
     for message in reversed(messages):
         if message.get("role", role) == role:
-            return _prompt_message_content(message.get("content"))
+            return _content(message.get("content"))
     return ""
 
 
-def _prompt_message_content(content: Any) -> str:
+def _content(content: Any) -> str:
     """Returns a message's text, without parts that are not text, such as images."""
     if isinstance(content, str):
         return content
@@ -304,7 +302,7 @@ class TaskReward:
         unknown: float | None = None,
     ) -> None:
         self.task = find_task(task).name
-        self.data = _rewarded_data(task, data, split)
+        self.data = _task_data(task, data, split)
         self.metric, self.variant = self._metric(metric), variant
         check_variant(variant)
         _check_reward(clean, unknown)
@@ -369,12 +367,12 @@ class TaskReward:
         """Returns the expected output for each prompt, `None` where it is unknown and has a reward."""
         golds = columns.get("gold")
         if golds is not None:
-            return list(_checked_reward_column("gold", golds, prompts))
+            return list(_checked_column("gold", golds, prompts))
         if self.data is None:
             raise InputError("the data set needs a column `gold` with the expected outputs")
         ids = columns.get("id")
         if ids is not None:
-            found = [self._by_id.get(one) for one in _checked_reward_column("id", ids, prompts)]
+            found = [self._by_id.get(one) for one in _checked_column("id", ids, prompts)]
             return self._all_known(found, ids, "is not the id of a sample")
         found = [self._gold_of(prompt_text(prompt)) for prompt in prompts]
         return self._all_known(found, prompts, "contains no input")
@@ -392,7 +390,7 @@ class TaskReward:
         if gold is None:
             raise InputError(
                 f"several samples of {self.task} have this input and different outputs: name the sample in a "
-                f"column `id`: {_end_of_prompt(text)}"
+                f"column `id`: {_end(text)}"
             )
         return gold
 
@@ -400,7 +398,7 @@ class TaskReward:
         self, golds: list[str | None], named: Sequence[Any], problem: str
     ) -> list[str | None]:
         if self.unknown is None and None in golds:
-            shown = _end_of_prompt(prompt_text(named[golds.index(None)]))
+            shown = _end(prompt_text(named[golds.index(None)]))
             split = None if self.data is None else self.data.split
             raise InputError(
                 f"{shown!r} {problem} of {self.task} ({split}): name the sample in a column `id`, its "
@@ -409,7 +407,7 @@ class TaskReward:
         return golds
 
 
-def _rewarded_data(
+def _task_data(
     task: str, data: TaskData | str | os.PathLike[str] | None, split: str | None
 ) -> TaskData | None:
     if isinstance(data, TaskData):
@@ -419,7 +417,7 @@ def _rewarded_data(
     return None if split is None else read_task(data, task, split)
 
 
-def _checked_reward_column(name: str, values: Any, prompts: Sequence[Any]) -> Sequence[str]:
+def _checked_column(name: str, values: Any, prompts: Sequence[Any]) -> Sequence[str]:
     if len(values) != len(prompts):
         raise InputError(f"{len(prompts)} prompts, but {len(values)} values in the column `{name}`")
     for value in values:
@@ -428,5 +426,5 @@ def _checked_reward_column(name: str, values: Any, prompts: Sequence[Any]) -> Se
     return list(values)
 
 
-def _end_of_prompt(text: str) -> str:
+def _end(text: str) -> str:
     return visible(text if len(text) <= _SHOWN else "…" + text[-_SHOWN:])

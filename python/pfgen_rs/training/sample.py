@@ -110,7 +110,7 @@ def choose_questions(
     elif isinstance(wanted, int):
         if not 1 <= wanted <= len(known):
             raise SettingsError(f"questions must be between 1 and {len(known)}, not {wanted}")
-        chosen = set(sorted(known, key=lambda text: _sample_question_digest(seed, text))[:wanted])
+        chosen = set(sorted(known, key=lambda text: _digest(seed, text))[:wanted])
     else:
         chosen = {benchmark.find(question).text for question in checked_texts(wanted, "questions")}
     for text in chosen - set(known):
@@ -131,7 +131,7 @@ def examples_of(benchmark: QuestionSet) -> list[Example]:
     return read_examples(benchmark.folder)
 
 
-def _sample_question_digest(seed: str, question: str) -> str:
+def _digest(seed: str, question: str) -> str:
     return hashlib.sha1(f"{seed}::{question}".encode(), usedforsecurity=False).hexdigest()
 
 

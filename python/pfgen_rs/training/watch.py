@@ -110,7 +110,7 @@ class Watcher:
         check_budget(budget)
         self.found()
         self.out = self.folder / _OUT if out is None else Path(out)
-        self._command, self._timeout = _watch_command_words(command), timeout
+        self._command, self._timeout = _words(command), timeout
         if not isinstance(benchmark, Benchmark):
             benchmark = load_benchmark(benchmark)
         self._parameters = parameters or Parameters(stop=default_stop(mode))
@@ -149,7 +149,7 @@ class Watcher:
 
     @contextmanager
     def _watching(self) -> Iterator[None]:
-        with _only_watch_in_folder(self.out):
+        with _only_watcher(self.out):
             try:
                 yield
             finally:
@@ -161,7 +161,7 @@ class Watcher:
         with self._new_workers() as workers:
             self._begin(begun, workers)
             while begun:
-                if not _is_watched_checkpoint_done(begun[0].asked, every_seconds):
+                if not _is_done(begun[0].asked, every_seconds):
                     self._begin(begun, workers)
                     continue
                 yield self._finish(begun.popleft())
@@ -215,7 +215,7 @@ class Watcher:
                 yield checkpoint, files
 
 
-def _is_watched_checkpoint_done(asked: Future[Timed], seconds: float | None) -> bool:
+def _is_done(asked: Future[Timed], seconds: float | None) -> bool:
     """Wait for a checkpoint, at most `seconds`; returns whether it is done."""
     end = None if seconds is None else time.monotonic() + seconds
     while not wait([asked], _TICK).done:
@@ -224,7 +224,7 @@ def _is_watched_checkpoint_done(asked: Future[Timed], seconds: float | None) -> 
     return True
 
 
-def _watch_command_words(command: str | Sequence[str]) -> list[str]:
+def _words(command: str | Sequence[str]) -> list[str]:
     try:
         parts = command_words(command) if isinstance(command, str) else list(command)
     except ValueError as error:
@@ -237,7 +237,7 @@ def _watch_command_words(command: str | Sequence[str]) -> list[str]:
 
 
 @contextmanager
-def _only_watch_in_folder(out: Path) -> Iterator[None]:
+def _only_watcher(out: Path) -> Iterator[None]:
     """Lock the output folder; raises `OutputError` if another watcher uses it."""
     try:
         out.mkdir(parents=True, exist_ok=True)
@@ -316,7 +316,7 @@ class Settling:
 
     def settled(self, path: Path) -> Print | None:
         """Returns the files of a complete checkpoint, or `None` if it may still be written to."""
-        now, files = self._clock(), _checkpoint_files(path)
+        now, files = self._clock(), _files(path)
         if self._marker is not None:
             return files if (path / self._marker).exists() else None
         before, since = self._seen.get(path, ((), now))
@@ -326,14 +326,14 @@ class Settling:
         return files if files and now - since >= self._seconds else None
 
 
-def _checkpoint_files(path: Path) -> Print:
+def _files(path: Path) -> Print:
     found: list[tuple[str, int, int]] = []
     for folder, _, names in os.walk(path):
-        found += _checkpoint_file_states(folder, names)
+        found += _states(folder, names)
     return tuple(sorted(found))
 
 
-def _checkpoint_file_states(folder: str, names: Sequence[str]) -> list[tuple[str, int, int]]:
+def _states(folder: str, names: Sequence[str]) -> list[tuple[str, int, int]]:
     found = []
     for name in names:
         place = os.path.join(folder, name)  # noqa: PTH118 - `os.walk` returns strings

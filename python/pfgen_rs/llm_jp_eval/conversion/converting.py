@@ -98,13 +98,13 @@ def convert(
     # Digests and writing take a third of the time, and let Python do other work meanwhile.
     with staged_folder(folder, "converting") as content, ThreadPoolExecutor(1) as writer:
         writing: list[Future[ConvertedFile]] = []
-        for info, splits in _converted_tasks(chosen, absent, found, progress):
+        for info, splits in _splits_by_task(chosen, absent, found, progress):
             status = found.status(info.name)
             counts = {split: len(splits[split]) for split in SPLITS}
             converted.append(Converted(info.name, counts, status))
             _check_splits(source, info, splits)
-            jobs = _files_to_write(info, splits, tuning, found.stand_ins(info.name))
-            started = [writer.submit(_write_converted, content, *job) for job in jobs]
+            jobs = _jobs(info, splits, tuning, found.stand_ins(info.name))
+            started = [writer.submit(_write, content, *job) for job in jobs]
             files += [each.result() for each in writing]  # bounds what waits for the writer
             writing = started
         files += [each.result() for each in writing]
@@ -143,7 +143,7 @@ def _check_missing(
         raise InputError(f"found no task with all its raw files: {advice}", path=source)
 
 
-def _converted_tasks(
+def _splits_by_task(
     chosen: Sequence[TaskInfo], absent: set[str], raw: RawFiles, progress: ConvertProgress | None
 ) -> Iterator[tuple[TaskInfo, datasets.Splits]]:
     corpus: dict[str, datasets.Splits] = {}
@@ -166,7 +166,7 @@ def _check_splits(source: Path, info: TaskInfo, splits: datasets.Splits) -> None
             raise InputError(problem, path=source)
 
 
-def _files_to_write(
+def _jobs(
     info: TaskInfo, splits: datasets.Splits, tuning: bool, stand_ins: Sequence[str]
 ) -> Iterator[tuple[ConvertedFile, Iterator[bytes]]]:
     """Yield files, without digests and sizes, and contents in blocks."""
@@ -175,7 +175,7 @@ def _files_to_write(
         yield ConvertedFile(path, info.name, split, count, "", 0, stand_in), content
 
 
-def _write_converted(folder: Path, file: ConvertedFile, content: Iterator[bytes]) -> ConvertedFile:
+def _write(folder: Path, file: ConvertedFile, content: Iterator[bytes]) -> ConvertedFile:
     """Write a file and return it with its digest and size."""
     target = folder / file.path
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -71,14 +71,12 @@ def _json_lines(read: RecordReader) -> Reader:
     return lambda file: (read(*line) for line in reading.json_lines(file))
 
 
-def _pair_of_sentences(premise: str, hypothesis: str, label: str) -> Pair:
+def _sentences(premise: str, hypothesis: str, label: str) -> Pair:
     return f"前提：{premise}\n仮説：{hypothesis}", label
 
 
 def _columns(width: int, first: int) -> Reader:
-    return lambda file: (
-        _pair_of_sentences(*row[first:][:3]) for row in reading.tsv_rows(file, width)
-    )
+    return lambda file: (_sentences(*row[first:][:3]) for row in reading.tsv_rows(file, width))
 
 
 def _janli(files: Sequence[RawFile]) -> Splits:
@@ -86,7 +84,7 @@ def _janli(files: Sequence[RawFile]) -> Splits:
     train: list[Pair] = []
     test: list[Pair] = []
     for row in reading.tsv_rows(file, 5):
-        (test if row[-1].strip() == "test" else train).append(_pair_of_sentences(*row[1:4]))
+        (test if row[-1].strip() == "test" else train).append(_sentences(*row[1:4]))
     return with_test(train, test)
 
 
@@ -101,7 +99,7 @@ def _jsem(file: RawFile) -> Iterator[Pair]:
         if not premises:
             problem.fail("<problem> has no <p>")
         hypothesis = problem.one("h").one("script").required_text()
-        yield _pair_of_sentences("".join(premises), hypothesis, answer)
+        yield _sentences("".join(premises), hypothesis, answer)
 
 
 def _niilc(file: RawFile) -> Iterator[Pair]:
@@ -116,9 +114,7 @@ def _niilc(file: RawFile) -> Iterator[Pair]:
 
 
 def _jnli(place: reading.Place, record: object) -> Pair:
-    return _pair_of_sentences(
-        *(place.text(record, key) for key in ("sentence1", "sentence2", "label"))
-    )
+    return _sentences(*(place.text(record, key) for key in ("sentence1", "sentence2", "label")))
 
 
 def _jsts(place: reading.Place, record: object) -> Pair:

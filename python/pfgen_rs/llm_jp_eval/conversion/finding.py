@@ -115,12 +115,12 @@ class _Search:
         self._name_documents()
         files, refused = {}, {}
         for name, candidates in self._named.items():
-            found = _chosen_file(name, candidates)
+            found = _chosen(name, candidates)
             if isinstance(found, RawFile):
                 files[name] = found
             else:
                 refused[name] = found
-        return RawFiles(files | self._found_by_digest(files), refused)
+        return RawFiles(files | self._by_digest(files), refused)
 
     def _name_documents(self) -> None:
         """Give the documents of the Wikipedia corpus the names of their splits, by the lists of ids."""
@@ -140,7 +140,7 @@ class _Search:
         for entry in self._documents[document]:
             self._add_named(f"{split}/{document}.knp", entry, _NAMED)
 
-    def _found_by_digest(self, files: Mapping[str, RawFile]) -> dict[str, RawFile]:
+    def _by_digest(self, files: Mapping[str, RawFile]) -> dict[str, RawFile]:
         """Returns published files with other names, for the names and folders of which nothing was found."""
         present = {*files, *map(folder_of, files)}
         absent = {need for need in self._wanted if need not in present}
@@ -154,7 +154,7 @@ class _Search:
             if name is not None and (name in absent or folder_of(name) in absent):
                 found[name] = RawFile(name, entry.label, content, Status.PUBLISHED)
             elif name is None and naming.is_jglue_train(entry.path):
-                found |= _counted_files(absent & DOCUMENTED.keys(), entry.label, content)
+                found |= _counted(absent & DOCUMENTED.keys(), entry.label, content)
         return found
 
 
@@ -168,7 +168,7 @@ def _listed_documents(entry: Entry) -> Iterator[tuple[str, int]]:
             yield document, number
 
 
-def _counted_files(names: Iterable[str], label: str, content: bytes) -> dict[str, RawFile]:
+def _counted(names: Iterable[str], label: str, content: bytes) -> dict[str, RawFile]:
     """Returns the file under the name for which it has the documented number of samples."""
     files = (RawFile(name, label, content, Status.UNVERIFIED) for name in names)
     return {file.name: file for file in files if has_documented_count(file)}
@@ -181,7 +181,7 @@ def _read_if_possible(entry: Entry) -> bytes:
         return b""
 
 
-def _chosen_file(name: str, candidates: Iterable[_Candidate]) -> RawFile | str:
+def _chosen(name: str, candidates: Iterable[_Candidate]) -> RawFile | str:
     """Returns the file to use for a name, or why no candidate can be used."""
     ranked = sorted(candidates, key=lambda each: each.rank)
     contents = [(each, content := each.entry.read(), _digest(content)) for each in ranked]
@@ -285,24 +285,24 @@ def entries(source: Path, wanted: Wanted) -> Iterator[Entry]:
     `InputError` for sources that cannot be read or exceed the limits.
     """
     try:
-        yield from _entries_of_source(source, wanted)
+        yield from _of_source(source, wanted)
     except OSError as error:
         raise InputError(unreadable(error), path=error.filename or source) from error
 
 
-def _entries_of_source(source: Path, wanted: Wanted) -> Iterator[Entry]:
+def _of_source(source: Path, wanted: Wanted) -> Iterator[Entry]:
     above = "/".join(source.absolute().parts[1:])
     if source.is_dir():
-        yield from _entries_of_folder(source, above, wanted)
+        yield from _of_folder(source, above, wanted)
     elif source.is_file():
         parent = above.rpartition("/")[0]
-        yield from _entries_of_file(source, source.name, parent, wanted, _Kept())
+        yield from _of_file(source, source.name, parent, wanted, _Kept())
     else:
         problem = "not a regular file or folder" if source.exists() else "no such file or folder"
         raise InputError(problem, path=source)
 
 
-def _entries_of_folder(source: Path, above: str, wanted: Wanted) -> Iterator[Entry]:
+def _of_folder(source: Path, above: str, wanted: Wanted) -> Iterator[Entry]:
     kept, count = _Kept(), 0
     for folder, subfolders, names in os.walk(source, onerror=_raise_unlisted):
         subfolders[:] = sorted(name for name in subfolders if not _is_hidden(name))
@@ -315,18 +315,16 @@ def _entries_of_folder(source: Path, above: str, wanted: Wanted) -> Iterator[Ent
             if path.is_file():
                 inner = path.relative_to(source).as_posix()
                 parent = f"{above}/{inner}".rpartition("/")[0]
-                yield from _entries_of_file(path, inner, parent, wanted, kept)
+                yield from _of_file(path, inner, parent, wanted, kept)
 
 
 def _raise_unlisted(error: OSError) -> NoReturn:
     raise error
 
 
-def _entries_of_file(
-    path: Path, origin: str, parent: str, wanted: Wanted, kept: _Kept
-) -> Iterator[Entry]:
+def _of_file(path: Path, origin: str, parent: str, wanted: Wanted, kept: _Kept) -> Iterator[Entry]:
     if path.name.lower().endswith(_ARCHIVES):
-        yield from _entries_of_archive(path, origin, parent, wanted, kept)
+        yield from _of_archive(path, origin, parent, wanted, kept)
         return
     compressed = path.suffix in SUFFIXES
     name = path.stem if compressed else path.name
@@ -338,7 +336,7 @@ def _entries_of_file(
         yield Entry(logical, origin, str(path), partial(file_bytes, path))
 
 
-def _entries_of_archive(
+def _of_archive(
     path: Path, origin: str, parent: str, wanted: Wanted, kept: _Kept
 ) -> Iterator[Entry]:
     def match(name: str, size: int) -> str | None:

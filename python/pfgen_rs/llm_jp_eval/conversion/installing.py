@@ -100,13 +100,13 @@ def install_raw(source: str | Path, *, accept_unknown: bool = False) -> Installa
     chosen: dict[str, list[RawFile]] = {}
     for need in dict.fromkeys(need for task in tasks() for need in needs(task)):
         files = found.of(need)
-        reason = None if accept_unknown else _reason_to_refuse(need, files)
+        reason = None if accept_unknown else _refusal(need, files)
         if reason is not None:
             refused[need] = reason
         elif files:
             chosen[need] = files
     if not chosen:
-        raise InputError(_nothing_to_install(refused), path=source)
+        raise InputError(_nothing(refused), path=source)
     taken = tuple(_taken(need, files) for need, files in chosen.items())
     folder = installed_raw()
     with staged_folder(folder, "installing") as content:
@@ -138,7 +138,7 @@ def _dataset(source: Source, found: RawFiles) -> DataSet:
     return DataSet(source.name, source.tasks, source.licence, count, missing, worst)
 
 
-def _reason_to_refuse(need: str, files: list[RawFile]) -> str | None:
+def _refusal(need: str, files: list[RawFile]) -> str | None:
     """Returns why files are not installed unless unknown ones are accepted."""
     if not files:
         return None
@@ -161,7 +161,7 @@ def _reason_to_refuse(need: str, files: list[RawFile]) -> str | None:
     return f"{file.label} is not the published file: SHA-256 {file.sha256}, expected {digest}"
 
 
-def _nothing_to_install(refused: dict[str, str]) -> str:
+def _nothing(refused: dict[str, str]) -> str:
     if not refused:
         return (
             "contains no raw files of llm-jp-eval: `pfgen-rs llm-jp-eval install` without --from lists what "
@@ -172,7 +172,7 @@ def _nothing_to_install(refused: dict[str, str]) -> str:
 
 
 def _taken(need: str, files: list[RawFile]) -> Taken:
-    complete = not is_folder(need) or _reason_to_refuse(need, files) is None
+    complete = not is_folder(need) or _refusal(need, files) is None
     status = max((file.status for file in files), key=list(Status).index)
     if not complete and status is Status.PUBLISHED:
         status = Status.CHANGED
@@ -315,7 +315,7 @@ def staged_folder(out: Path, prefix: str) -> Iterator[Path]:
         content.mkdir()
         yield content
         _check_places(content, out)
-        _move_into_place(content, out)
+        _move(content, out)
     except OSError as error:
         if isinstance(error, OutputError):
             raise
@@ -334,7 +334,7 @@ def _check_places(source: Path, target: Path) -> None:
             _check_places(child, target / child.name)
 
 
-def _move_into_place(source: Path, target: Path) -> None:
+def _move(source: Path, target: Path) -> None:
     if not (source.is_dir() and target.is_dir()):
         try:
             put_in_place(source, target)
@@ -343,7 +343,7 @@ def _move_into_place(source: Path, target: Path) -> None:
             if not (source.is_dir() and target.is_dir()):
                 raise
     for child in sorted(source.iterdir()):
-        _move_into_place(child, target / child.name)
+        _move(child, target / child.name)
 
 
 def _remove_abandoned(folder: Path, prefix: str) -> None:

@@ -120,14 +120,14 @@ def read_document(name: str, content: bytes) -> Document:
     sentence = None
     line = 0
     try:
-        for line, text in _knp_lines(content):
+        for line, text in _lines(content):
             sentence = sentence or Sentence(line)
             if text.startswith("EOS") and text.rstrip() == "EOS":
                 _end_sentence(sentence)
                 sentences.append(sentence)
                 sentence = None
             else:
-                _read_knp_line(sentence, line, text)
+                _read_line(sentence, line, text)
         if sentence is not None:
             raise InputError("the file ends within a sentence: expected 'EOS' at its end")
     except InputError as error:
@@ -135,7 +135,7 @@ def read_document(name: str, content: bytes) -> Document:
     return Document(name, sentences)
 
 
-def _knp_lines(content: bytes) -> Iterable[tuple[int, str]]:
+def _lines(content: bytes) -> Iterable[tuple[int, str]]:
     """Returns numbers (from 1) and texts of the lines that are not blank. Raises `InputError`."""
     if len(content) > DOCUMENT_BYTES:
         problem = f"{len(content):,} bytes: expected a document of at most {DOCUMENT_BYTES:,}"
@@ -151,7 +151,7 @@ def _knp_lines(content: bytes) -> Iterable[tuple[int, str]]:
     return [(line, each) for line, each in enumerate(text.split("\n"), 1) if each.strip()]
 
 
-def _read_knp_line(sentence: Sentence, line: int, text: str) -> None:
+def _read_line(sentence: Sentence, line: int, text: str) -> None:
     """Add to a sentence what a line says. Raises `InputError`."""
     head = _HEAD.fullmatch(text) if text[0] in "*+" else None
     if head is not None:
@@ -315,10 +315,10 @@ def text_with_parentheses(document: Document) -> str:
     As published, just one sentence is put back: further ones from the same sentence follow it.
     Raises `InputError` if the place of a parenthesised sentence is missing.
     """
-    return "".join(_texts_with_parentheses(document))
+    return "".join(_texts(document))
 
 
-def _texts_with_parentheses(document: Document) -> Iterator[str]:
+def _texts(document: Document) -> Iterator[str]:
     sentences = iter(document.sentences)
     for sentence in sentences:
         if _PARENTHESES_CUT not in sentence.remark:

@@ -36,7 +36,7 @@ class Place:
     def value(self, record: Any, key: str) -> Any:
         """Returns a value of an object. Raises `InputError` if it is not an object with this key."""
         if not isinstance(record, dict):
-            self.fail(f"expected an object, found {_shown_json(record)}")
+            self.fail(f"expected an object, found {_shown(record)}")
         if key not in record:
             self.fail(f"missing key {key!r}")
         return record[key]
@@ -45,7 +45,7 @@ class Place:
         """Returns a text of an object. Raises `InputError` for other values and lone surrogates."""
         value = self.value(record, key)
         if not isinstance(value, str):
-            self.fail(f"{key!r} must be a text, found {_shown_json(value)}")
+            self.fail(f"{key!r} must be a text, found {_shown(value)}")
         try:
             value.encode()
         except UnicodeEncodeError:
@@ -56,7 +56,7 @@ class Place:
         """Yield the elements of a list in an object, with their places."""
         value = self.value(record, key)
         if not isinstance(value, list):
-            self.fail(f"{key!r} must be a list, found {_shown_json(value)}")
+            self.fail(f"{key!r} must be a list, found {_shown(value)}")
         for index, element in enumerate(value):
             yield self.at(f"{'.' if self.where else ''}{key}[{index}]"), element
 
@@ -64,7 +64,7 @@ class Place:
         """Returns a finite number of an object."""
         value = self.value(record, key)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            self.fail(f"{key!r} must be a number, found {_shown_json(value)}")
+            self.fail(f"{key!r} must be a number, found {_shown(value)}")
         if isinstance(value, float) and not math.isfinite(value):  # such as 1e999
             self.fail(f"{key!r} must be a finite number")
         return value
@@ -106,16 +106,16 @@ def tsv_rows(file: RawFile, columns: int) -> Iterator[Sequence[str]]:
         if width is None:
             width = len(row)
             if width < columns:
-                _fail_for_columns(file, number, f"a header of {columns} columns", width)
+                _fail_width(file, number, f"a header of {columns} columns", width)
         elif len(row) != width:
-            _fail_for_columns(file, number, f"{width} columns as in the header", len(row))
+            _fail_width(file, number, f"{width} columns as in the header", len(row))
         else:
             yield row
     if width is None:
         raise InputError("empty file: expected a header and rows", path=file.label)
 
 
-def _fail_for_columns(file: RawFile, number: int, expected: str, found: int) -> NoReturn:
+def _fail_width(file: RawFile, number: int, expected: str, found: int) -> NoReturn:
     problem = f"expected {expected}, separated by tabs, found {found}"
     raise InputError(problem, path=file.label, line=number)
 
@@ -123,24 +123,24 @@ def _fail_for_columns(file: RawFile, number: int, expected: str, found: int) -> 
 def json_lines(file: RawFile) -> Iterator[tuple[Place, Any]]:
     """Yield the value of each line and its place. Raises `InputError` for lines that are not JSON."""
     for number, line in _numbered_lines(file):
-        yield Place(file.label, number), _parsed_json(file, line.strip(), number)
+        yield Place(file.label, number), _parsed(file, line.strip(), number)
 
 
 def json_document(file: RawFile) -> tuple[Place, Any]:
     """Returns the value of a JSON file and its place. Raises `InputError` if it is not JSON."""
-    return Place(file.label), _parsed_json(file, raw_text(file), None)
+    return Place(file.label), _parsed(file, raw_text(file), None)
 
 
 def json_list(file: RawFile) -> Iterator[tuple[Place, Any]]:
     """Yield the elements of a JSON list and their places. Raises `InputError` for other files."""
     place, values = json_document(file)
     if not isinstance(values, list):
-        place.fail(f"expected a JSON list, found {_shown_json(values)}")
+        place.fail(f"expected a JSON list, found {_shown(values)}")
     for number, value in enumerate(values, start=1):
         yield Place(file.label, number, "element"), value
 
 
-def _parsed_json(file: RawFile, text: str, line: int | None) -> Any:
+def _parsed(file: RawFile, text: str, line: int | None) -> Any:
     try:
         return _DECODER.decode(text)
     except json.JSONDecodeError as error:
@@ -160,7 +160,7 @@ def _refuse_constant(name: str) -> NoReturn:
 _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
-def _shown_json(value: Any) -> str:
+def _shown(value: Any) -> str:
     return shortened(json.dumps(value, ensure_ascii=False, default=str))
 
 

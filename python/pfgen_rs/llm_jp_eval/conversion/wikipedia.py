@@ -31,9 +31,7 @@ _END = re.compile(r"(?<!\\)>")
 
 def named_entities(document: knp.Document) -> str:
     """Returns all named entities, `name（kind）`, on one line."""
-    return " ".join(
-        [item for sentence in document.sentences for item in _entities_of_sentence(sentence)]
-    )
+    return " ".join([item for sentence in document.sentences for item in _entities(sentence)])
 
 
 def named_entity(features: str) -> tuple[str, str] | None:
@@ -55,7 +53,7 @@ def _name_end(features: str, start: int) -> int:
     return end.start() if end is not None else features.rfind(">", start)
 
 
-def _entities_of_sentence(sentence: knp.Sentence) -> Iterator[str]:
+def _entities(sentence: knp.Sentence) -> Iterator[str]:
     for base_phrase in sentence.base_phrases:
         found = named_entity(base_phrase.features)
         if found is None or found[0] not in KINDS:

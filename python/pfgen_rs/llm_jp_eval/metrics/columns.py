@@ -51,7 +51,7 @@ def metric(name: str, predictions: Sequence[str], golds: Sequence[str]) -> list[
     """
     chosen = find_metric(name)
     check_texts(predictions, golds)
-    wild = range(len(golds)) if len(golds) < _FEW else _rows_with_surrogates(predictions, golds)
+    wild = range(len(golds)) if len(golds) < _FEW else _wild_rows(predictions, golds)
     values = np.empty(len(golds))
     if len(wild) < len(golds):
         columns = list(predictions), list(golds)
@@ -83,16 +83,16 @@ def _check_types(texts: Sequence[str], place: str) -> None:
             raise InputError(f"{place}expected text in row {row}, found {kind}")
 
 
-def _rows_with_surrogates(*columns: Sequence[str]) -> list[int]:
+def _wild_rows(*columns: Sequence[str]) -> list[int]:
     """Returns the rows that are not valid Unicode."""
     return [
         row
         for row, texts in enumerate(zip(*columns, strict=True))
-        if not all(text.isascii() or _is_valid_unicode(text) for text in texts)
+        if not all(text.isascii() or _is_valid(text) for text in texts)
     ]
 
 
-def _is_valid_unicode(text: str) -> bool:
+def _is_valid(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -214,17 +214,17 @@ def _texts(column: Any) -> Iterator[Any]:
         raise InputError("expected a column of texts, found a single text")
     if isinstance(column, list | tuple):
         _check_types(column, "")
-        for row in _rows_with_surrogates(column):
+        for row in _wild_rows(column):
             raise InputError(
                 f"row {row} contains a lone surrogate, which is not valid Unicode text"
             )
     else:
-        column = _series_of_texts(column)
+        column = _series(column)
     for at in range(0, len(column), CHUNK):
         yield column[at : at + CHUNK]
 
 
-def _series_of_texts(column: Any) -> pl.Series:
+def _series(column: Any) -> pl.Series:
     try:
         series = column if isinstance(column, pl.Series) else pl.Series(column)
         if series.dtype in (pl.Categorical, pl.Enum, pl.Null):
@@ -249,7 +249,7 @@ def prediction_expression(
     def of(columns: Sequence[pl.Series]) -> pl.Series:
         return prediction_column(columns[0], variant, threads=threads)
 
-    return _expression_of_texts(of, [output], pl.String())
+    return _expression(of, [output], pl.String())
 
 
 def gold_expression(gold: Column, *, threads: int | None = None) -> pl.Expr:
@@ -258,7 +258,7 @@ def gold_expression(gold: Column, *, threads: int | None = None) -> pl.Expr:
     def of(columns: Sequence[pl.Series]) -> pl.Series:
         return gold_column(columns[0], threads=threads)
 
-    return _expression_of_texts(of, [gold], pl.String())
+    return _expression(of, [gold], pl.String())
 
 
 def metric_expression(
@@ -279,10 +279,10 @@ def metric_expression(
     def of(columns: Sequence[pl.Series]) -> pl.Series:
         return pl.Series(metric_column(name, *columns, threads=threads))
 
-    return _expression_of_texts(of, [prediction, gold], pl.Float64())
+    return _expression(of, [prediction, gold], pl.Float64())
 
 
-def _expression_of_texts(
+def _expression(
     of: Callable[[Sequence[pl.Series]], pl.Series], inputs: list[Column], dtype: pl.DataType
 ) -> pl.Expr:
     def propagating_nulls(columns: Sequence[pl.Series]) -> pl.Series:
@@ -312,7 +312,7 @@ def page(number: int) -> Page:
     if number in _SURROGATES:
         return bytes(SIZE), [], []
     characters = list(map(chr, range(number * SIZE, (number + 1) * SIZE)))
-    if _is_page_of_kanji("".join(characters)):
+    if _is_kanji("".join(characters)):
         return bytes([WORD]) * SIZE, [], []
     flags, nfkc, lower = bytearray(SIZE), [], []
     for place, character in enumerate(characters):
@@ -325,7 +325,7 @@ def page(number: int) -> Page:
     return bytes(flags), nfkc, lower
 
 
-def _is_page_of_kanji(text: str) -> bool:
+def _is_kanji(text: str) -> bool:
     """Whether these are letters and digits that nothing changes (most pages are)."""
     return (
         text.isalnum()

@@ -70,8 +70,8 @@ def correlation(name: str, predictions: Sequence[str], golds: Sequence[str]) -> 
     found = np.array([parse_float(text) for text in predictions], dtype=np.float64)
     expected = np.array([_gold_number(row, text) for row, text in enumerate(golds)], np.float64)
     if name == "spearman":
-        found, expected = _ranks_with_ties(found), _ranks_with_ties(expected)
-    return _pearson_or_zero(found, expected)
+        found, expected = _ranks(found), _ranks(expected)
+    return _pearson(found, expected)
 
 
 def correlation_values(name: str, predictions: Iterable[str], golds: Sequence[float]) -> Floats:
@@ -104,7 +104,7 @@ def _gold_number(row: int, text: str) -> float:
         raise InputError(f"gold {row}: expected a number, found {text!r}") from None
 
 
-def _pearson_or_zero(x: Floats, y: Floats) -> float:
+def _pearson(x: Floats, y: Floats) -> float:
     if len(x) < 2 or (x == x[0]).all() or (y == y[0]).all():
         return 0.0
     with np.errstate(all="ignore"):
@@ -119,6 +119,6 @@ def _unit_deviations(values: Floats) -> Floats:
     return np.asarray(deviations / np.sqrt(deviations @ deviations))
 
 
-def _ranks_with_ties(values: Floats) -> Floats:
+def _ranks(values: Floats) -> Floats:
     _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[codes.ravel()])

@@ -138,7 +138,7 @@ def task_columns(
     names = [
         name
         for category in catalog.CATEGORIES
-        for name in _tasks_of_category(category)
+        for name in _tasks_in(category)
         if chosen is None or name in chosen
     ]
     found: list[Column] = []
@@ -174,7 +174,7 @@ def _other_columns(
     return found
 
 
-def _tasks_of_category(category: str) -> list[str]:
+def _tasks_in(category: str) -> list[str]:
     if category in catalog.AVERAGED:
         return [part.task for part in _category_parts(category, 1)]
     return [each.name for each in catalog.tasks().values() if each.category == category]
@@ -264,7 +264,7 @@ def estimated(values: RunValues, column: Column, level: float) -> ColumnEstimate
     missing = column.missing(values.known)
     samples = sum(values.counts.get(task, 0) for task in {part.task for part in parts})
     lacking = column.lacking(values.known) if column.kind == "average" else ()
-    value = _column_value(run, column, parts) if column.has_value(values.known) else None
+    value = _value(run, column, parts) if column.has_value(values.known) else None
     stated = run.stated.get(column.name) if _is_in_files(column) else None
     if stated == 0 and not parts and column.parts:
         stated = None  # a category that was not run
@@ -274,7 +274,7 @@ def estimated(values: RunValues, column: Column, level: float) -> ColumnEstimate
         lacking = tuple(each for each in lacking if run.stated.get(each) == 0)
     se, low, high = None, None, None
     if value is not None and sampled:
-        se, (low, high) = _column_error(values, column, parts, value, level)
+        se, (low, high) = _error(values, column, parts, value, level)
     return ColumnEstimate(
         run.name, column.name, value, se, low, high, samples, missing, lacking, sampled
     )
@@ -285,13 +285,13 @@ def _is_in_files(column: Column) -> bool:
     return column.name in ("AVG", *catalog.AVERAGED) or not column.parts
 
 
-def _column_value(run: ReportRun, column: Column, parts: Sequence[Part]) -> float:
+def _value(run: ReportRun, column: Column, parts: Sequence[Part]) -> float:
     if len(parts) == 1 and column.kind != "average":
         return run.score(parts[0].task, parts[0].metric)
     return math.fsum(part.weight * run.score(part.task, part.metric) for part in parts)
 
 
-def _column_error(
+def _error(
     values: RunValues, column: Column, parts: Sequence[Part], value: float, level: float
 ) -> tuple[float | None, Bounds]:
     samples = [values[part] for part in parts]

@@ -25,8 +25,6 @@ from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.pages import render
 from pfgen_rs.stats.permutation import shown_p
 
-_ALL_PAIRS = 6  # maximum number of runs for which all pairs are shown
-
 
 def write_report_page(
     report: Report, runs: Sequence[ReportRun], path: str | os.PathLike[str]
@@ -78,7 +76,7 @@ def _report_page(report: Report, chunks: int, samples: int, payloads: Mapping[st
         categories=report.of_kind("category"),
         tasks=report.of_kind("task"),
         level=f"{report.level * 100:g}",
-        pairs=_pairs_of_page(report),
+        pairs=report.pairs if len(report.runs) == 2 else report.shown_pairs(),
         is_sure=lambda pair: pair.p_holm <= 1 - report.level,
         value_text=value_text,
         bounds=_bracketed_bounds,
@@ -94,17 +92,6 @@ def _report_page(report: Report, chunks: int, samples: int, payloads: Mapping[st
 
 def _bracketed_bounds(low: float | None, high: float | None, form: str = ".3f") -> str:
     return "" if low is None or high is None else f"[{low:{form}}, {high:{form}}]"
-
-
-def _pairs_of_page(report: Report) -> list[ColumnPair]:
-    """Returns comparisons in all columns for two runs; in the average for more, adjacent ones if many."""
-    if len(report.runs) == 2:
-        return list(report.pairs)
-    pairs = report.pairs_in(report.average)
-    if len(report.runs) <= _ALL_PAIRS:
-        return pairs
-    number = {run: place for place, run in enumerate(report.runs)}
-    return [pair for pair in pairs if number[pair.b] - number[pair.a] == 1]
 
 
 # The data of a report's page: an index of all samples, and their texts in chunks, loaded on demand.
@@ -130,7 +117,7 @@ def sample_table(runs: Sequence[ReportRun]) -> pl.DataFrame:
     lacks the sample.
     """
     order = {task: i for i, task in enumerate(dict.fromkeys(t for run in runs for t in run.tasks))}
-    texts = pl.concat(_texts_of_run(run) for run in runs)
+    texts = pl.concat(_texts(run) for run in runs)
     table = texts.group_by("task", "index", maintain_order=True).agg(
         pl.col("gold").first(), pl.col("input").drop_nulls().first()
     )
@@ -171,7 +158,7 @@ def report_index(
     task = table["task"].replace_strict(places, return_dtype=pl.Int64)
     return {
         "tasks": order,
-        "metrics": [_metric_of_task(runs, name) for name in order],
+        "metrics": [_metric(runs, name) for name in order],
         "task": task.to_list(),
         "number": table["index"].to_list(),
         "runs": list(names),
@@ -200,13 +187,13 @@ def report_chunks(
         yield report_chunk_name(number), {"samples": rows, "texts": list(known)}
 
 
-def _texts_of_run(run: ReportRun) -> pl.DataFrame:
+def _texts(run: ReportRun) -> pl.DataFrame:
     has = "input" in run.frame.columns
     text = pl.col("input").cast(pl.String) if has else pl.lit(None, pl.String).alias("input")
     return run.frame.select("task", pl.col("index").cast(pl.Int64), "gold", text)
 
 
-def _metric_of_task(runs: Sequence[ReportRun], task: str) -> str:
+def _metric(runs: Sequence[ReportRun], task: str) -> str:
     return next(filter(None, (run.main_metric(task) for run in runs)), "")
 
 
@@ -251,7 +238,7 @@ def rank_text(ranks: tuple[int, int] | None) -> str:
 def report_markdown(report: Report, *, by_task: bool = False) -> str:
     """Returns the table of runs, the comparisons in the average, notes and signatures."""
     columns = report.of_kind("task" if by_task else "category")
-    parts = ["".join(_markdown_of_runs(report, columns))]
+    parts = ["".join(_markdown_runs(report, columns))]
     pairs = report.pairs_in(report.average)
     if pairs:
         rows = [_markdown_pair(pair) for pair in pairs]
@@ -263,7 +250,7 @@ def report_markdown(report: Report, *, by_task: bool = False) -> str:
     return "\n".join(parts)
 
 
-def _markdown_of_runs(report: Report, columns: Sequence[Column]) -> Iterator[str]:
+def _markdown_runs(report: Report, columns: Sequence[Column]) -> Iterator[str]:
     level = f"{report.level * 100:g} % interval"
     ranked = any(report.ranks.values())
     headings = [*(["ranks"] if ranked else []), "run", report.average, level]

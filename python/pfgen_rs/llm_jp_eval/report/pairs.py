@@ -117,7 +117,7 @@ def _compared_column(
     family: int,
 ) -> list[ColumnPair]:
     samples = [[each[part] for part in parts] for each in values]
-    test = _test_of_column(column, parts, family)
+    test = _test(column, parts, family)
     permutations = max(_PERMUTATIONS, math.ceil(_FOR_EACH * family / (1 - level)))
     weights = [part.weight for part in parts]
     differences = [[x - y for x, y in zip(samples[i], samples[j], strict=True)] for i, j in order]
@@ -159,7 +159,7 @@ def _compared_column(
     return found
 
 
-def _test_of_column(column: Column, parts: Sequence[Part], family: int) -> Test:
+def _test(column: Column, parts: Sequence[Part], family: int) -> Test:
     if len(parts) > 1 or column.is_correlation:
         return "t"
     if parts[0].metric == "exact_match":

@@ -80,20 +80,20 @@ def bars(
     if not columns:
         raise PlotError("nothing to draw: no run has a category")
     with drawing(language, font) as look:
-        draw = _single_run_bars if len(runs) == 1 else _bar_panels
+        draw = _single_bars if len(runs) == 1 else _bar_panels
         figure = draw(report, runs, columns, title, look)
         figure.supxlabel(_bars_label(report, columns, look), fontsize=10)
-        return finish(figure, _bars_description(report, runs, columns, look))
+        return finish(figure, _description(report, runs, columns, look, bounds=True))
 
 
-def _single_run_bars(
+def _single_bars(
     report: Report, runs: Sequence[str], columns: Sequence[Column], title: str | None, look: Look
 ) -> Figure:
     figure = look.figure(title, "Scores by category", 6.8, 1.6 + 0.3 * len(columns))
     axes = figure.subplots()
     found = [report.estimates[runs[0]][column.name] for column in columns]
     for place, (column, each) in enumerate(zip(columns, found, strict=True)):
-        _bar_with_interval(axes, place, each, _bar_colour(column))
+        _bar(axes, place, each, _bar_colour(column))
     labels = [starred_name(report, column, look) for column in columns]
     axes.set_yticks(range(len(columns)), labels)
     axes.set_ylim(len(columns) - 0.4, -0.6)
@@ -131,7 +131,7 @@ def _bar_panel(axes: Axes, report: Report, runs: Sequence[str], column: Column, 
     found = [report.estimates[run][column.name] for run in runs]
     for place, each in enumerate(found):
         if each.value is not None:
-            _bar_with_interval(axes, place, each, _bar_colour(column))
+            _bar(axes, place, each, _bar_colour(column))
     axes.set_title(starred_name(report, column, look), loc="left", fontweight="bold")
     axes.set_xlim(_bars_start(found), 1)
     axes.grid(visible=False, axis="y")
@@ -146,7 +146,7 @@ def _bars_start(found: Sequence[ColumnEstimate]) -> float:
     return -1.0 if min(lowest) < 0 else 0.0
 
 
-def _bar_with_interval(axes: Axes, place: int, found: ColumnEstimate, colour: str) -> None:
+def _bar(axes: Axes, place: int, found: ColumnEstimate, colour: str) -> None:
     value = found.value or 0.0
     axes.barh(place, value, 0.66, color=colour, alpha=0.55)
     if found.low is None or found.high is None:
@@ -155,18 +155,20 @@ def _bar_with_interval(axes: Axes, place: int, found: ColumnEstimate, colour: st
     axes.errorbar([value], [place], xerr=reach, color=INK, capsize=2, linewidth=1.2)
 
 
-def _bars_description(
-    report: Report, runs: Sequence[str], columns: Sequence[Column], look: Look
+def _description(
+    report: Report, runs: Sequence[str], columns: Sequence[Column], look: Look, *, bounds: bool
 ) -> str:
+    """Returns the values in words, for those who do not see the figure."""
     told = []
     for run in runs:
         values = []
         for column in columns:
             found = report.estimates[run][column.name]
-            if found.value is None:
-                continue
-            bounds = "" if found.low is None else f" [{found.low:.3f}, {found.high:.3f}]"
-            values.append(f"{look.name(column.name)} {found.value:.3f}{bounds}")
+            if found.value is not None:
+                interval = f" [{found.low:.3f}, {found.high:.3f}]" if found.low is not None else ""
+                values.append(
+                    f"{look.name(column.name)} {found.value:.3f}{interval if bounds else ''}"
+                )
         told.append(f"{look.name(run)}: {', '.join(values)}")
     return "; ".join(told)
 
@@ -214,7 +216,7 @@ def radar(
         if told := star_text(report, columns, look):
             legend.set_title(told)
             legend.get_title().set_fontsize(9)
-        return finish(figure, _radar_description(report, columns, look))
+        return finish(figure, _description(report, report.runs, columns, look, bounds=False))
 
 
 def _radar_columns(report: Report) -> list[Column]:
@@ -265,17 +267,6 @@ def _radar_line(axes: Any, place: int, values: Sequence[float], label: str, runs
         axes.fill(*around, color=colour, alpha=0.08, linewidth=0)
 
 
-def _radar_description(report: Report, columns: Sequence[Column], look: Look) -> str:
-    told = []
-    for run in report.runs:
-        found = [
-            (look.name(column.name), report.estimates[run][column.name].value) for column in columns
-        ]
-        values = ", ".join(f"{name} {value:.3f}" for name, value in found if value is not None)
-        told.append(f"{look.name(run)}: {values}")
-    return "; ".join(told)
-
-
 # Scores of runs by task, as a heat map.
 
 
@@ -306,7 +297,7 @@ def task_map(
         axes.set_xticks(range(len(columns)), labels, rotation=40, ha="left", rotation_mode="anchor")
         axes.set_yticks(range(len(runs)), [look.name(run, 36) for run in runs])
         for place, (one, other) in enumerate(pairwise(columns)):
-            if _home_of_column(one) != _home_of_column(other):
+            if _home(one) != _home(other):
                 axes.axvline(place + 0.5, color="white", linewidth=3)
         if told := star_text(report, columns, look):
             figure.supxlabel(told, fontsize=9)
@@ -317,7 +308,7 @@ def _task_label(report: Report, column: Column, look: Look) -> str:
     return column.parts[0].task if column.is_correlation else starred_name(report, column, look)
 
 
-def _home_of_column(column: Column) -> str:
+def _home(column: Column) -> str:
     return column.name if column.kind == "average" else column.parts[0].category
 
 

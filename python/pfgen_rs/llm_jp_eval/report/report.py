@@ -35,6 +35,7 @@ from pfgen_rs.stats.student import check_level
 __all__ = ["Report", "report_of"]
 
 _MOST_RUNS = 100
+_ALL_PAIRS = 6  # maximum number of runs of which all pairs are shown
 _TEXT, _COUNT, _NUMBER = pl.String, pl.Int64, pl.Float64
 
 
@@ -68,6 +69,14 @@ class Report:
     def pairs_in(self, column: str) -> list[ColumnPair]:
         """Returns the comparisons in a column."""
         return [pair for pair in self.pairs if pair.column == column]
+
+    def shown_pairs(self) -> list[ColumnPair]:
+        """Returns the comparisons in the average; of many runs, those of runs with adjacent averages."""
+        pairs = self.pairs_in(self.average)
+        if len(self.runs) <= _ALL_PAIRS:
+            return pairs
+        number = {run: place for place, run in enumerate(self.runs)}
+        return [pair for pair in pairs if number[pair.b] - number[pair.a] == 1]
 
     def own_samples(self, column: Column) -> list[int]:
         """Returns how many samples the values of a task's column rest on: each number once, ascending."""
@@ -179,7 +188,7 @@ def report_of(
         columns=columns,
         estimates={runs[i].name: found[i] for i in order},
         pairs=tuple(pairs),
-        ranks=_ranks_of_report([runs[i].name for i in order], pairs, average, level),
+        ranks=_ranks([runs[i].name for i in order], pairs, average, level),
         samples=shared.runs[0].counts,
         notes=(
             *shared.notes,
@@ -221,7 +230,7 @@ def _compared(
     return found
 
 
-def _ranks_of_report(
+def _ranks(
     names: Sequence[str], pairs: Sequence[ColumnPair], average: str, level: float
 ) -> dict[str, tuple[int, int] | None]:
     own = [pair for pair in pairs if pair.column == average]

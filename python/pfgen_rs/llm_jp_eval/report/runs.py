@@ -100,7 +100,7 @@ class ReportRun:
         rows = self.frame.filter(pl.col("task") == task).sort("index")
         if metric not in CORRELATIONS:
             return rows["value"].to_numpy()
-        gold = [_gold_of_report(self.name, text) for text in rows["gold"]]
+        gold = [_gold(self.name, text) for text in rows["gold"]]
         return correlation_values(metric, rows["pred"], gold)
 
     def score(self, task: str, metric: str) -> float:
@@ -128,7 +128,7 @@ def aligned(runs: Sequence[ReportRun]) -> Aligned:
     Raises `InputError` for runs with the same name, with different variants or splits, with other golds or
     inputs for the same samples, and if they share no sample.
     """
-    _check_report_settings(runs)
+    _check_settings(runs)
     first = runs[0]
     keys = first.frame.select("task", "index")
     for run in runs[1:]:
@@ -153,14 +153,14 @@ def distinctly_named(runs: Sequence[ReportRun]) -> list[ReportRun]:
     return found
 
 
-def _gold_of_report(run: str, text: str) -> float:
+def _gold(run: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
         raise InputError(f"{run}: jsts: expected a number as gold, found {text[:80]!r}") from None
 
 
-def _check_report_settings(runs: Sequence[ReportRun]) -> None:
+def _check_settings(runs: Sequence[ReportRun]) -> None:
     names = [run.name for run in runs]
     for name in names:
         if names.count(name) > 1:
@@ -256,25 +256,25 @@ def read_report_runs(paths: Sequence[str | os.PathLike[str]]) -> list[ReportRun]
     A run is named after its folder or file, with as many parents as necessary. Raises `InputError`.
     """
     files = [Path(path) for path in paths]
-    names = _names_of_runs(files)
-    runs = [_read_report_run(file, name) for file, name in zip(files, names, strict=True)]
+    names = _names(files)
+    runs = [_read_run(file, name) for file, name in zip(files, names, strict=True)]
     return distinctly_named(runs)
 
 
-def _read_report_run(path: Path, name: str) -> ReportRun:
+def _read_run(path: Path, name: str) -> ReportRun:
     if not path.exists():
         raise InputError("no such file or folder", path=path)
     if not path.is_dir():
-        return _run_of_result_file(path, name)
+        return _of_result_file(path, name)
     if (path / SCORES).is_file() and (path / SAMPLES).is_file():
-        return _run_of_folder(path, name)
+        return _of_folder(path, name)
     if (path / RESULT).is_file():
-        return _run_of_result_file(path / RESULT, name)
+        return _of_result_file(path / RESULT, name)
     expected = f"expected {SCORES} and {SAMPLES}, or {RESULT}"
     raise InputError(f"not a run of llm-jp-eval: {expected} (is the run complete?)", path=path)
 
 
-def _run_of_result_file(path: Path, name: str) -> ReportRun:
+def _of_result_file(path: Path, name: str) -> ReportRun:
     found = read_result(path)
     signature = found.config.get("signature")
     known = signature if isinstance(signature, str) else None
@@ -288,25 +288,25 @@ def _run_of_result_file(path: Path, name: str) -> ReportRun:
         name,
         found.frame,
         {**found.scores, **stated},
-        _settings_of_signature(known),
+        _settings(known),
         known,
         metrics,
         found.stated,
     )
 
 
-def _run_of_folder(path: Path, name: str) -> ReportRun:
-    record = _scores_of_folder(path / SCORES)
-    frame = _samples_of_folder(path / SAMPLES)
+def _of_folder(path: Path, name: str) -> ReportRun:
+    record = _scores(path / SCORES)
+    frame = _samples(path / SAMPLES)
     if (path / RESULT).is_file():
         inputs = read_result(path / RESULT).frame.select(_INPUTS)
         frame = frame.join(inputs, on=["task", "index"], how="left", maintain_order="left")
     signature = record["signature"]
     scores = record["variants"][record["variant"]]["scores"]
-    return ReportRun(name, frame, scores, _settings_of_signature(signature), signature)
+    return ReportRun(name, frame, scores, _settings(signature), signature)
 
 
-def _scores_of_folder(path: Path) -> dict[str, Any]:
+def _scores(path: Path) -> dict[str, Any]:
     record, _ = read_json(path)
     try:
         scores = record["variants"][record["variant"]]["scores"].values()
@@ -318,7 +318,7 @@ def _scores_of_folder(path: Path) -> dict[str, Any]:
     raise InputError(problem, path=path)
 
 
-def _samples_of_folder(path: Path) -> pl.DataFrame:
+def _samples(path: Path) -> pl.DataFrame:
     types: dict[Any, Any] = {
         **dict.fromkeys(("task", "pred", "gold"), pl.String),
         "index": pl.Int64,
@@ -338,7 +338,7 @@ def _samples_of_folder(path: Path) -> pl.DataFrame:
     return frame
 
 
-def _settings_of_signature(signature: str | None) -> dict[str, str]:
+def _settings(signature: str | None) -> dict[str, str]:
     """Returns the parts of a signature by name, the defaults that it leaves out, and what is not known."""
     if signature is None:
         return dict.fromkeys(("variant", "shots", *_USUAL, *SAMPLING), "unknown")
@@ -346,8 +346,8 @@ def _settings_of_signature(signature: str | None) -> dict[str, str]:
     return {**_USUAL, **dict.fromkeys(SAMPLING, "unknown"), **parts}
 
 
-def _names_of_runs(paths: Sequence[Path]) -> list[str]:
-    parts = [_naming_parts_of_run(path) for path in paths]
+def _names(paths: Sequence[Path]) -> list[str]:
+    parts = [_naming_parts(path) for path in paths]
     for depth in range(1, max(map(len, parts), default=0) + 1):
         names = ["/".join(part[-depth:]) for part in parts]
         if len(set(names)) == len(set(parts)):
@@ -355,7 +355,7 @@ def _names_of_runs(paths: Sequence[Path]) -> list[str]:
     return ["/".join(part) for part in parts]
 
 
-def _naming_parts_of_run(path: Path) -> tuple[str, ...]:
+def _naming_parts(path: Path) -> tuple[str, ...]:
     whole = path.absolute()
     if path.is_dir():
         return Path(os.path.normpath(whole)).parts
