@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib
 import json
 import re
@@ -87,14 +88,10 @@ def _check_imports(source: str) -> None:
     """What is imported from this package exists."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("pfgen_rs"):
-            try:
+            with contextlib.suppress(PfgenError):  # adapters of what is not installed
                 module = importlib.import_module(node.module or "")
-            except PfgenError:  # an adapter of something that is not installed
-                continue
-            for alias in node.names:
-                assert hasattr(module, alias.name) or importlib.import_module(
-                    f"{node.module}.{alias.name}"
-                )
+                for name in (alias.name for alias in node.names):
+                    assert hasattr(module, name) or importlib.import_module(f"{node.module}.{name}")
 
 
 def _facts(path: Path) -> object:
