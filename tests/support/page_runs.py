@@ -4,66 +4,43 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-import page_blocks
 import page_world
-from page_blocks import Block, blocks
-from page_checks import OUTPUT, PYTHON, SHELL
-from shell_lines import statements
-from tutorial_pages import shows
+from page_blocks import Block, blocks, lines
+from page_checks import PYTHON, SHELL
 
-__all__ = ["Elsewhere", "Fate", "fate", "run_page"]
+__all__ = ["run_page"]
 
 TIMEOUT = 600
 """Seconds for a block, far more than any takes: a busy machine is no fault of a page."""
-
-BETWEEN = "\x1e"
-"""Printed between the statements of a script."""
-
-Elsewhere = Callable[[Block], bool]
-"""Whether another test runs a block."""
-
-Fate = Literal["elsewhere", "marked", "compared", "saved", "run", "read"]
+ELISION = "…"
 
 
-def fate(block: Block, elsewhere: Elsewhere) -> Fate:
-    """What becomes of a block."""
-    if elsewhere(block):
-        return "elsewhere"
-    if not block.is_run:
-        return "marked"
-    if block.language == OUTPUT:
-        return "compared"
-    if block.file:
-        return "saved"
-    return "run" if block.language in PYTHON | SHELL else "read"
-
-
-def run_page(page: Path, folder: Path, env: Mapping[str, str], elsewhere: Elsewhere) -> None:
-    """Do in a folder, which is the current one, what a page says from top to bottom."""
+def run_page(
+    page: Path, folder: Path, env: Mapping[str, str], elsewhere: Collection[str] = ()
+) -> None:
+    """Do in a folder, which is the current one, what a page says; `elsewhere`: languages that are not run."""
     namespace: dict[str, Any] = {"__name__": "page"}
     output: str | None = None
     for block in blocks(page):
-        becomes = fate(block, elsewhere)
-        if becomes == "compared":
+        if not block.is_run or block.language in elsewhere:
+            output = None
+        elif block.language == "text":
             assert output is not None, f"{block.place}: nothing above printed it"
-            _assert_shown(block.code, output, block.place)
-        elif becomes == "saved":
+            assert shows(block.code, output), f"{block.place}: shows\n{block.code}\nnot\n{output}"
+        elif block.file:
             path = folder / block.file
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.code, encoding="utf-8", newline="\n")
-        is_run = becomes == "run"
-        output = _run(block, namespace, folder, env) if is_run else None
-
-
-def _run(block: Block, namespace: dict[str, Any], folder: Path, env: Mapping[str, str]) -> str:
-    if block.language in PYTHON:
-        return _run_python(block, namespace)
-    return _run_shell(block, folder, env)
+        elif block.language in PYTHON:
+            output = _run_python(block, namespace)
+        elif block.language in SHELL:
+            output = _run_shell(block, folder, env)
 
 
 def _run_python(block: Block, namespace: dict[str, Any]) -> str:
@@ -75,38 +52,41 @@ def _run_python(block: Block, namespace: dict[str, Any]) -> str:
 
 
 def _run_shell(block: Block, folder: Path, env: Mapping[str, str]) -> str:
-    """Run a block's statements in one shell; what they printed."""
+    """Run a block in one shell, but for what its mark leaves out and installations; what it printed."""
     wanted = [
-        statement
-        for statement in statements(block.code, prompted=block.language == "console")
-        if not any(part in statement.text for part in block.parts)
-        and not statement.text.startswith("pip install")
+        page_world.translated(line, env)
+        for line in lines(block.code)
+        if not line.startswith("pip install") and not any(part in line for part in block.parts)
     ]
-    lines = ["set -euo pipefail", "exec 2>&1"]
-    for statement in wanted:
-        lines += [page_world.translated(statement.text, env), f"printf '{BETWEEN}'"]
     done = subprocess.run(
-        ["bash", "-c", "\n".join(lines)],
+        ["bash", "-euo", "pipefail", "-c", "\n".join(wanted)],
         cwd=folder,
         env=dict(env),
         stdin=subprocess.DEVNULL,
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
         text=True,
         timeout=TIMEOUT,
         check=False,
     )
-    *printed, rest = done.stdout.split(BETWEEN)
-    if done.returncode or len(printed) < len(wanted):
-        failed = wanted[min(len(printed), len(wanted) - 1)]
-        place = f"{page_blocks.name(block.page)}:{block.line + failed.line}"
-        raise AssertionError(f"{place}: {failed.text}\n{rest}{done.stderr}")
-    for statement, text in zip(wanted, printed, strict=True):
-        if statement.output is not None:
-            _assert_shown(statement.output, text, block.place)
-    return "".join(printed)
+    assert done.returncode == 0, f"{block.place}:\n{done.stdout}"
+    return done.stdout
 
 
-def _assert_shown(shown: str, printed: str, place: str) -> None:
-    assert shows(shown.rstrip(), printed), (
-        f"{place}: shows\n{shown}\nbut this is printed:\n{printed}"
-    )
+def shows(shown: str, output: str) -> bool:
+    """Whether `shown` is the output, with … for what is left out: within a line, or some lines."""
+    pattern = "\n".join(map(_pattern_of_line, _lines(shown))).replace(f"\0{ELISION}\n", "(?:.*\n)*")
+    pattern = pattern.replace(f"\n\0{ELISION}", "(?:\n.*)*")
+    return re.fullmatch(pattern, "\n".join(_lines(output))) is not None
+
+
+def _lines(text: str) -> list[str]:
+    """Lines without the space at their ends, and without empty ones that do not separate."""
+    stripped = "\n".join(line.rstrip() for line in text.split("\n")).strip("\n")
+    return re.sub(r"\n{3,}", "\n\n", stripped).split("\n")
+
+
+def _pattern_of_line(line: str) -> str:
+    if line.strip() == ELISION:
+        return f"\0{ELISION}"
+    return ".*".join(map(re.escape, line.split(ELISION)))

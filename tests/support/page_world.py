@@ -22,7 +22,6 @@ from helpers import environment
 from pfgen_rs.judge.sample import sample_path
 from pfgen_rs.questions.locate import bundled_path
 from places import ROOT
-from tutorial_pages import WIDTH
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -32,6 +31,8 @@ else:
 __all__ = ["furnish", "outside", "translated"]
 
 RUNS = {"a": "faithful", "b": "careless", "c": "babbling"}
+WIDTH = 80
+"""Of the window in which the pages were written."""
 SAID = "光合成とは、植物が光を使って養分を作る働きです。"
 SERVERS = ("http://127.0.0.1:8000/v1", "http://localhost:8000/v1")
 """Where pages say that a server listens."""
