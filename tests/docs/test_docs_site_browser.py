@@ -37,10 +37,10 @@ def searched(page: Page, query: str) -> list[str]:
         ("ja/index.html", "信頼区間", "ja/reference/glossary.html"),
         ("ja/index.html", "流暢さ", "ja/reference/glossary.html"),
         ("ja/index.html", "流暢性", "ja/reference/glossary.html"),  # half of it is there
-        ("ja/how-to/slurm.html", "順位の範囲", "ja/how-to/judge.html"),
+        ("ja/how-to/scale.html", "順位の範囲", "ja/how-to/judge.html"),
         ("ja/index.html", "ｓｃｏｒｅ_batch", "ja/reference/api/index.html"),
         ("index.html", "confidence interval", "reference/glossary.html"),
-        ("how-to/slurm.html", "Slurm", "how-to/slurm.html"),
+        ("how-to/scale.html", "Slurm", "how-to/scale.html"),
         ("index.html", "plan-trials", "reference/commands/pfgen-rs-plan-trials.html"),
     ],
 )
@@ -90,7 +90,7 @@ def test_a_search_finds_over_http(new_page: NewPage, served: str) -> None:
     assert f"{served}/ja/reference/glossary.html" in searched(page, "信頼区間")
 
 
-@pytest.mark.parametrize("name", ["how-to/slurm", "reference/api/index", "index"])
+@pytest.mark.parametrize("name", ["how-to/scale", "reference/api/index", "index"])
 def test_the_other_language_of_the_same_page(
     name: str, new_page: NewPage, built_docs: Path
 ) -> None:
