@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import polars as pl
 from polars.testing import assert_frame_equal
@@ -82,7 +82,7 @@ def check_scored(found: pl.DataFrame, answers: Answers) -> None:
 
 def check_results(files: Path, answers: Answers) -> None:
     """Results of runs in files are those of one machine."""
-    how = {"run_field": "model", "order_field": "row"}
+    how: dict[str, Any] = {"run_field": "model", "order_field": "row"}
     results = results_from_scores(files, answers.benchmark, **how)
     expected = results_from_scores(answers.scored, answers.benchmark, **how)
     assert len(results[0].problems) == BAD
