@@ -115,12 +115,13 @@ class AskOptions(EngineOptions):
 
         Returns `None` for a dry run.
         """
+        from pfgen_rs.ask.request import Group
 
         def checked(engine: Engine, budget_of: BudgetOf, progress: AskingProgress) -> Asked:
             _check_logprobs(engine, judge)
             return call(engine, budget_of(judge), progress)
 
-        return self.ask_groups([(judge, requests)], doing, journal, checked)
+        return self.ask_groups([Group(judge, requests)], doing, journal, checked)
 
 
 @dataclass(frozen=True, kw_only=True)
