@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import fault_server as faults
 from engine_tasks import bare, engine, tasks
 from fault_server import FaultServer
+from pfgen_rs.ask.engines.openai import OpenAIEngine
 from pfgen_rs.ask.protocol import Answered, Failed, Outcome, Parameters, Task
 from pfgen_rs.errors import GenerationError
 from pfgen_rs.generate.prompts import Mode
@@ -275,3 +277,38 @@ def test_a_server_that_dies_ends_everything_after_eight_tasks() -> None:
         rest: list[Outcome] = []
         with pytest.raises(GenerationError, match="Check that the server is running"):
             rest.extend(outcomes)
+
+
+def test_the_proxy_of_the_environment_is_used_unless_it_is_bypassed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with FaultServer() as server:
+        place = server.url.removesuffix("/v1")
+        for name in ("no_proxy", "NO_PROXY", "HTTP_PROXY", "ALL_PROXY", "all_proxy"):
+            monkeypatch.delenv(name, raising=False)
+        for proxy in (place, place.removeprefix("http://")):
+            monkeypatch.setenv("http_proxy", proxy)
+            asking = OpenAIEngine("m", base_url="http://elsewhere.lan/v1", retries=0)
+            assert bare(asking.generate(tasks(), Parameters())) == [Answered(tasks()[0], "p0/100")]
+            assert server.asked[-1].path == "http://elsewhere.lan/v1/completions"
+        monkeypatch.setenv("http_proxy", "socks5://user:s3cret@127.0.0.1:9")
+        with pytest.raises(
+            GenerationError, match="proxy that the environment names for http is"
+        ) as caught:
+            list(engine(server).generate(tasks(), Parameters()))
+        assert "s3cret" not in str(caught.value)
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        assert len(list(engine(server).generate(tasks(), Parameters()))) == 1
+        assert server.asked[-1].path == "/v1/completions"
+
+
+def test_passwords_and_cookies_of_others_do_not_replace_the_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password s3cret\n")
+    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    reply = faults.raw(faults.body("A"), headers={"set-cookie": "who=me"})
+    with FaultServer(default=reply) as server:
+        list(engine(server, concurrency=1, api_key="sk-0123").generate(tasks(2), Parameters()))
+    assert [asked.headers["authorization"] for asked in server.asked] == ["Bearer sk-0123"] * 2
+    assert not any("cookie" in asked.headers for asked in server.asked)

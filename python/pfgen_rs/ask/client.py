@@ -37,8 +37,6 @@ from pfgen_rs.errors import GenerationError
 
 _CONNECTING = 10.0
 """Seconds to wait for a connection."""
-_ACCOUNTS = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
-"""Headers that name an account, and the variables that have it."""
 _SILENT = 8
 """Number of tasks in a row without any response after which the server is considered down."""
 _REFUSED = 8
@@ -51,6 +49,7 @@ _START = 40
 _BEGINNING = 1000
 """Bytes of it that are looked at, in which the key is found whole."""
 
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _Verdict = Outcome | Again | Refused | Hopeless
 
 
@@ -63,10 +62,9 @@ class Client:
 
     async def post(self, path: str, body: Mapping[str, Any]) -> bytes | ErrorReply:
         """Returns the content of a successful reply, or what was answered with another status than 2xx."""
-        data = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
         async with self._session.post(
             self._url + path,
-            data=data.encode("utf-8", "surrogatepass"),
+            data=_JSON.encode(body).encode("utf-8", "surrogatepass"),
             proxy=self._proxy,
             allow_redirects=False,
         ) as reply:
@@ -79,7 +77,10 @@ class Client:
 @asynccontextmanager
 async def connected(place: Place, timeout: float) -> AsyncIterator[Client]:
     """Open a client for a server; `timeout` in seconds. Raises `GenerationError` for an unusable proxy."""
-    accounts = {header: os.environ.get(name) for header, name in _ACCOUNTS.items()}
+    accounts = {
+        "OpenAI-Organization": os.environ.get("OPENAI_ORG_ID"),
+        "OpenAI-Project": os.environ.get("OPENAI_PROJECT_ID"),
+    }
     async with aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0),  # as many as there are workers
         cookie_jar=aiohttp.DummyCookieJar(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,7 +27,7 @@ from pfgen_rs.ask.protocol import (
     closing_outcomes,
     is_rolling,
 )
-from pfgen_rs.ask.request import Request, Respondent
+from pfgen_rs.ask.request import Group, Request, Respondent
 from pfgen_rs.ask.waits import LOG
 from pfgen_rs.errors import GenerationError, SettingsError
 
@@ -141,12 +141,19 @@ class Asked:
         return self.stored == self.total
 
 
-def open_requests(
-    journal: Journal, requests: Sequence[Request], respondent: Respondent
-) -> list[Request]:
+def open_requests(journal: Journal, groups: Sequence[Group]) -> list[Group]:
     """Returns the requests that a journal, open or not, does not answer yet; changes nothing."""
-    answered = journal.stored_keys(valid=respondent.retry is not None)
-    return [r for r in requests if journal.key(_request_fields(r, respondent)) not in answered]
+    answered = journal.stored_keys(valid=any(g.respondent.retry is not None for g in groups))
+    return [
+        replace(
+            group, requests=[r for r in group.requests if _key(journal, group, r) not in answered]
+        )
+        for group in groups
+    ]
+
+
+def _key(journal: Journal, group: Group, request: Request) -> Key:
+    return journal.key(_request_fields(request, group.respondent))
 
 
 def _request_fields(request: Request, respondent: Respondent) -> dict[str, Any]:
@@ -176,8 +183,37 @@ def ask(
 
     Raises `SettingsError` if the engine lacks what the requests need, before anything is sent.
     """
-    _check_abilities(engine, requests, mode)
-    work = _Asking(journal, requests, respondent, read, mode, budget, keep_going, progress)
+    return ask_groups(
+        journal,
+        [Group(respondent, requests)],
+        engine,
+        read,
+        mode=mode,
+        budget_of=lambda _: budget,
+        keep_going=keep_going,
+        progress=progress,
+    )
+
+
+def ask_groups(
+    journal: Journal,
+    groups: Sequence[Group],
+    engine: Engine,
+    read: Read,
+    *,
+    mode: str = "chat",
+    budget_of: Callable[[Respondent], Budget | None] | None = None,
+    keep_going: bool = False,
+    progress: AskingProgress | None = None,
+) -> Asked:
+    """Ask groups of requests one after the other, each with its own parameters; otherwise as `ask`.
+
+    `budget_of` returns the budget that is left when a group begins.
+    """
+    if not groups:
+        return Asked(0, 0, 0)
+    _check_abilities(engine, [request for group in groups for request in group.requests], mode)
+    work = _Asking(journal, groups, read, mode, budget_of, keep_going, progress)
     return work.run(engine)
 
 
@@ -204,28 +240,35 @@ class _Asking:
     def __init__(
         self,
         journal: Journal,
-        requests: Sequence[Request],
-        respondent: Respondent,
+        groups: Sequence[Group],
         read: Read,
         mode: str,
-        budget: Budget | None,
+        budget_of: Callable[[Respondent], Budget | None] | None,
         keep_going: bool,
         progress: AskingProgress | None,
     ) -> None:
-        self._journal, self._respondent, self._read_answer = journal, respondent, read
-        self._mode, self._budget = mode, budget
-        if respondent.retry is not None:
+        self._journal, self._read_answer, self._mode = journal, read, mode
+        if any(group.respondent.retry is not None for group in groups):
             journal.forget_invalid()
-        fields = [_request_fields(request, respondent) for request in requests]
-        self._keys: list[Key] = [journal.key(each) for each in fields]
-        self._fields, self._requests = fields, requests
+        self._entries = [(group, request) for group in groups for request in group.requests]
+        self._fields = [_request_fields(r, group.respondent) for group, r in self._entries]
+        self._keys: list[Key] = [journal.key(fields) for fields in self._fields]
         self._waiting = deque(n for n, key in enumerate(self._keys) if key not in journal)
+        self._budget_of = budget_of
         self._asked: dict[tuple[int, str], Task] = {}  # with the engine
         self._elsewhere: list[int] = []
         self._unaffordable = 0
         self._failures: list[Failure] = []
-        self._breaker = None if keep_going else Breaker(len({r.subject for r in requests}))
-        self._tally = Tally(progress, len(requests), len(requests) - len(self._waiting))
+        subjects = {request.subject for _, request in self._entries}
+        self._breaker = None if keep_going else Breaker(len(subjects))
+        total = len(self._entries)
+        self._tally = Tally(progress, total, total - len(self._waiting))
+        self._begin(groups[0])
+
+    def _begin(self, group: Group) -> None:
+        """Turn to a group, the requests of which follow each other."""
+        self._group = group
+        self._budget = None if self._budget_of is None else self._budget_of(group.respondent)
 
     def run(self, engine: Engine) -> Asked:
         self._tell()
@@ -241,7 +284,7 @@ class _Asking:
             stored=sum(key in self._journal for key in self._keys),
             new=self._tally.new,
             failures=self._failures,
-            elsewhere=len(self._elsewhere),
+            elsewhere=sum(self._keys[n] not in self._journal for n in self._elsewhere),
             unaffordable=self._unaffordable,
             spent=None if self._budget is None else self._budget.spent,
         )
@@ -249,7 +292,9 @@ class _Asking:
     def _pass(self, engine: Engine) -> bool:
         """Ask everything that is waiting; returns false if the engine left something open."""
         while self._waiting:
-            parameters = self._respondent.parameters
+            if not self._waits():
+                self._begin(self._entries[self._waiting[0]][0])
+            parameters = self._group.respondent.parameters
             asking = passed(engine, self._tasks(), parameters, self._asked, _BATCH)
             with closing_outcomes(asking) as outcomes:
                 for outcome in outcomes:
@@ -269,22 +314,27 @@ class _Asking:
         if not free:
             return False
         self._elsewhere = [n for n in left if n not in set(free)]
-        self._waiting.extend(free)
+        self._waiting.extend(sorted(free))
         return True
+
+    def _waits(self) -> bool:
+        """Whether the next request that waits is of the present group."""
+        return bool(self._waiting) and self._entries[self._waiting[0]][0] is self._group
 
     def _tasks(self) -> Iterator[Task | None]:
         while True:
             number = self._next()
             if number is not None:
-                yield self._requests[number].task(number + 1, self._respondent, self._mode)
-            elif self._waiting:  # the budget may allow more once what is in progress has come back
+                _, request = self._entries[number]
+                yield request.task(number + 1, self._group.respondent, self._mode)
+            elif self._waits():  # the budget may allow more once what is in progress has come back
                 yield None
             else:
                 return
 
     def _next(self) -> int | None:
         """Claim the next request that is neither answered nor in progress elsewhere, if it is affordable."""
-        while self._waiting:
+        while self._waits():
             number = self._waiting.popleft()
             key = self._keys[number]
             if not self._journal.claim(key):
@@ -292,7 +342,7 @@ class _Asking:
                 continue
             self._journal.refresh()  # it may have been answered and released since
             if key not in self._journal:
-                if self._budget is None or self._budget.reserve(number, self._requests[number]):
+                if self._budget is None or self._budget.reserve(number, self._entries[number][1]):
                     return number
                 self._postpone(number)
                 return None
@@ -300,12 +350,13 @@ class _Asking:
         return None
 
     def _postpone(self, number: int) -> None:
-        """Put off a request that the budget does not allow; give up if nothing is in progress."""
+        """Put off a request that the budget does not allow; give its group up if nothing is in progress."""
         self._journal.release(self._keys[number])
         self._waiting.appendleft(number)
         if not self._asked:
-            self._unaffordable = len(self._waiting)
-            self._waiting.clear()
+            while self._waits():
+                self._waiting.popleft()
+                self._unaffordable += 1
 
     def _take(self, outcome: Outcome) -> None:
         number = outcome.task.trial - 1
@@ -319,7 +370,8 @@ class _Asking:
         self._tell()
 
     def _keep(self, number: int, answered: Answered) -> None:
-        request, details = self._requests[number], answered.details
+        (group, request), details = self._entries[number], answered.details
+        respondent = group.respondent
         usage = details.usage if details is not None else None
         if self._budget is not None:
             known = usage is not None and usage.reported
@@ -336,7 +388,7 @@ class _Asking:
         record = {
             **self._fields[number],
             **fields,
-            self._respondent.role: self._respondent.record(request.sample),
+            respondent.role: respondent.record(request.sample),
         }
         record["usage"] = _record_of_usage(usage)
         record["left_out"] = [] if details is None else list(details.left_out)
@@ -354,7 +406,7 @@ class _Asking:
 
     def _count_unread(self, number: int, reason: str, output: str, again: str) -> None:
         if self._breaker is not None:
-            self._breaker.unread(self._requests[number].subject, reason, output, again)
+            self._breaker.unread(self._entries[number][1].subject, reason, output, again)
 
     def _fail(self, number: int, failed: Failed) -> None:
         if self._budget is not None:
@@ -364,7 +416,7 @@ class _Asking:
             self._breaker.failed(failed, len(self._asked))
 
     def _note_failure(self, number: int, reason: str) -> None:
-        request = self._requests[number]
+        _, request = self._entries[number]
         if not self._failures:
             LOG.warning("first failure: %s: %s", request.subject, reason)
         self._failures.append(Failure(request.subject, request.about, reason))

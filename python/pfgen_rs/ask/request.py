@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -93,6 +93,14 @@ class Respondent:
             "base_url": self.base_url,
         }
         return found if self.retry is None else {**found, "max_tokens": self.limit}
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Requests to one respondent, with the same parameters."""
+
+    respondent: Respondent
+    requests: Sequence[Request]
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Tokens of a tokenizer of transformers as OpenAI's API names them, and their log probabilities."""
+"""Answers in batches with a model of transformers, and its tokens as OpenAI's API names them; imports torch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logging waits for a server, so that a stalled run shows the reason."""
+"""Waits for a server: how long to wait before a request is retried, and telling why a run stalls."""
 
 from __future__ import annotations
 
@@ -91,9 +91,6 @@ class Silence:
             "1 request is" if self._requests == 1 else f"{self._requests} requests are",
             self._timeout,
         )
-
-
-# How long to wait before retrying a request.
 
 
 @dataclass(frozen=True, slots=True)

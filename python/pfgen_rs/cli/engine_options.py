@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pfgen_rs.ask.journal import Journal
     from pfgen_rs.ask.loop import Asked, AskingProgress
     from pfgen_rs.ask.protocol import Engine
-    from pfgen_rs.ask.request import Request, Respondent
+    from pfgen_rs.ask.request import Group, Respondent
 
 BudgetOf = Callable[["Respondent"], "Budget | None"]
 """Returns the budget that is left for requests to a respondent, `None` without a limit."""
@@ -195,18 +195,18 @@ class EngineOptions(EngineChoice):
 
     def ask_groups(
         self,
-        groups: Sequence[tuple[Respondent, Sequence[Request]]],
+        groups: Sequence[Group],
         doing: str,
         journal: Journal,
         call: Callable[[Engine, BudgetOf, AskingProgress], Asked],
     ) -> Asked | None:
         """Ask one model what the journal does not answer yet by `call`; with `--dry-run`, print an estimate.
 
-        `groups`: requests with the same sampling parameters. Returns `None` for a dry run.
+        Returns `None` for a dry run.
         """
         from pfgen_rs.ask.costs import Budget, token_counter
 
-        model = groups[0][0].model
+        model = groups[0].respondent.model
         prices = self.read_prices(model)
         if self.budget is not None and prices is None:
             raise typer.BadParameter("--budget requires --prices", param_hint="--budget")
@@ -221,8 +221,8 @@ class EngineOptions(EngineChoice):
                 return None
             return Budget(self.budget, prices, respondent, counter, spent=_spent(journal, prices))
 
-        for respondent, _ in groups:
-            budget_of(respondent)  # for its errors
+        for group in groups:
+            budget_of(group.respondent)  # for its errors
         with (
             closing(self._created(model)) as engine,
             generate_view.generation_progress(doing) as progress,
@@ -321,20 +321,16 @@ def resumable_asking(out: Path, doing: str) -> AbstractContextManager[None]:
 
 
 def _estimate_of_groups(
-    groups: Sequence[tuple[Respondent, Sequence[Request]]],
-    journal: Journal,
-    counter: TokenCounter,
-    prices: Prices | None,
+    groups: Sequence[Group], journal: Journal, counter: TokenCounter, prices: Prices | None
 ) -> Estimate:
     from pfgen_rs.ask.costs import estimated, joined_estimates
     from pfgen_rs.ask.loop import open_requests
 
-    found = []
-    for respondent, requests in groups:
-        open_ones = open_requests(journal, requests, respondent)
-        stored = len(requests) - len(open_ones)
-        found.append(estimated(open_ones, stored, respondent, counter, prices))
-    return joined_estimates(found)
+    estimates = []
+    for group, left in zip(groups, open_requests(journal, groups), strict=True):
+        stored = len(group.requests) - len(left.requests)
+        estimates.append(estimated(left.requests, stored, group.respondent, counter, prices))
+    return joined_estimates(estimates)
 
 
 def _spent(journal: Journal, prices: Prices) -> float:

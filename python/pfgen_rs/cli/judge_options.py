@@ -186,13 +186,14 @@ class AskOptions(EngineOptions):
 
         `call` gets `engine`, `budget`, `keep_going` and `progress`. Returns `None` for a dry run.
         """
+        from pfgen_rs.ask.request import Group
 
         def checked(engine: Engine, budget_of: BudgetOf, progress: AskingProgress) -> Asked:
             _check_logprobs(engine, judge)
             more = {"budget": budget_of(judge), "keep_going": self.keep_going, "progress": progress}
             return call(engine=engine, **more)
 
-        return self.ask_groups([(judge, requests)], doing, journal, checked)
+        return self.ask_groups([Group(judge, requests)], doing, journal, checked)
 
 
 @dataclass(frozen=True, kw_only=True)

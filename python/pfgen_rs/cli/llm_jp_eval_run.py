@@ -92,7 +92,7 @@ def run(
     if asking.dry_run or open_run(folder, datas, respondent, settings.n, prompts):
         with resumable_asking(folder, "generated"):
             asked = asking.ask_groups(
-                [(group.respondent, group.requests) for group in groups],
+                groups,
                 "generating",
                 output_journal(folder),
                 lambda engine, budget_of, progress: run_tasks(

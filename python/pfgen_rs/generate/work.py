@@ -28,8 +28,8 @@ class Work:
     """The work of one process on a run.
 
     Trials are claimed in order while fewer than `batch` tasks are open, and for a rolling engine only when it
-    takes their tasks. `given_up`: tasks that failed in this call, by
-    trial and question; `elsewhere`: trials claimed by other processes.
+    takes their tasks. `given_up`: tasks that failed in this call, by trial and question; `elsewhere`: trials
+    claimed by other processes.
 
     Failures count as such once a task has been answered after them, or at the end of the run: if all tasks
     fail, the run ends early and they stay open (see `Breaker`), unless `keep_going` is set.

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from pfgen_rs.ask.costs import Budget
-from pfgen_rs.ask.journal import Journal
-from pfgen_rs.ask.loop import Asked, AskingProgress, UnreadError, ask
+from pfgen_rs.ask.loop import Asked, AskingProgress, UnreadError, ask_groups, open_requests
 from pfgen_rs.ask.protocol import Answered, Details, Engine
-from pfgen_rs.ask.request import Request, Respondent
+from pfgen_rs.ask.request import Group, Request, Respondent
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.io.source import has_lone_surrogate
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, used
@@ -37,7 +36,6 @@ from pfgen_rs.llm_jp_eval.run_folder import (
 from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate_variants
 
 __all__ = [
-    "Group",
     "ScoredRun",
     "open_run",
     "request_groups",
@@ -47,14 +45,6 @@ __all__ = [
 ]
 
 BudgetOf = Callable[[Respondent], Budget | None]
-
-
-@dataclass(frozen=True)
-class Group:
-    """Requests with the same maximum number of new tokens, which is the respondent's."""
-
-    respondent: Respondent
-    requests: list[Request] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -72,15 +62,12 @@ def request_groups(
 
     Raises `SettingsError` for prompts that cannot be made.
     """
-    groups: dict[int, Group] = {}
+    groups: dict[int, list[Request]] = {}
     for item in items(datas, n, prompts):
-        limit = item.max_tokens
-        if limit not in groups:
-            groups[limit] = Group(replace(respondent, max_tokens=limit))
         about = {"id": item.id, "task": item.task, "split": item.split, "index": item.index}
         request = Request(item.id, (("user", item.prompt),), about)
-        groups[limit].requests.append(request)
-    return [groups[limit] for limit in sorted(groups)]
+        groups.setdefault(item.max_tokens, []).append(request)
+    return [Group(replace(respondent, max_tokens=limit), groups[limit]) for limit in sorted(groups)]
 
 
 def open_run(
@@ -95,13 +82,8 @@ def open_run(
     Raises `SettingsError` with what differs if the folder was started with other settings, and `OutputError`.
     """
     open_run_folder(folder, run_config(datas, respondent, n, prompts))
-    journal = output_journal(folder)
-    answered = journal.stored_keys()
-    return sum(
-        _request_key(journal, request, group.respondent) not in answered
-        for group in request_groups(datas, respondent, n, prompts)
-        for request in group.requests
-    )
+    groups = request_groups(datas, respondent, n, prompts)
+    return sum(len(group.requests) for group in open_requests(output_journal(folder), groups))
 
 
 def run_tasks(
@@ -125,27 +107,17 @@ def run_tasks(
     made = prompts or PromptSettings()
     open_run_folder(folder, run_config(datas, respondent, n, made))
     groups = request_groups(datas, respondent, n, made)
-    found = Asked(0, 0, 0)
     with output_journal(folder) as journal:
-        told = _GroupProgress(journal, groups, progress)
-        for number, group in enumerate(groups):
-            asked = ask(
-                journal,
-                group.requests,
-                engine,
-                group.respondent,
-                _read_task_output,
-                mode="chat" if made.chat else "completion",
-                budget=None if budget_of is None else budget_of(group.respondent),
-                keep_going=keep_going,
-                progress=told.of(number),
-            )
-            told.end(number, asked)
-            found = _joined_asked(found, asked)
-        journal.refresh()  # other processes may have answered what they were working on
-        stored = _stored_requests(journal, groups)
-    open_ones = found.total - sum(stored)
-    return replace(found, stored=sum(stored), elsewhere=min(found.elsewhere, open_ones))
+        return ask_groups(
+            journal,
+            groups,
+            engine,
+            _read_task_output,
+            mode="chat" if made.chat else "completion",
+            budget_of=budget_of,
+            keep_going=keep_going,
+            progress=progress,
+        )
 
 
 def score_run(
@@ -233,57 +205,3 @@ def _read_task_output(_: Request, answered: Answered) -> Mapping[str, Any]:
     if has_lone_surrogate(answered.text):
         raise UnreadError("the output contains a lone surrogate, which is not valid Unicode")
     return {"output": answered.text, "finish_reason": details.finish_reason}
-
-
-def _joined_asked(one: Asked, other: Asked) -> Asked:
-    return Asked(
-        one.total + other.total,
-        one.stored + other.stored,
-        one.new + other.new,
-        [*one.failures, *other.failures],
-        one.elsewhere + other.elsewhere,
-        one.unaffordable + other.unaffordable,
-        one.spent if other.spent is None else other.spent,
-    )
-
-
-class _GroupProgress:
-    """Progress over all groups: what the current one reports, and the state of the others."""
-
-    def __init__(
-        self, journal: Journal, groups: Sequence[Group], report: AskingProgress | None
-    ) -> None:
-        self._report = report
-        self._done = _stored_requests(journal, groups)
-        self._total = sum(len(group.requests) for group in groups)
-        self._failed = 0
-
-    def of(self, number: int) -> AskingProgress | None:
-        """Returns the progress function for a group."""
-        report = self._report
-        if report is None:
-            return None
-
-        def tell(done: int, _: int, rate: float, failed: int) -> None:
-            self._done[number] = done
-            report(sum(self._done), self._total, rate, self._failed + failed)
-
-        return tell
-
-    def end(self, number: int, asked: Asked) -> None:
-        """Take note of a group's end."""
-        self._done[number] = asked.stored
-        self._failed += len(asked.failures)
-
-
-def _stored_requests(journal: Journal, groups: Sequence[Group]) -> list[int]:
-    """Returns the number of requests of each group that the open journal answers."""
-    return [
-        sum(_request_key(journal, r, group.respondent) in journal for r in group.requests)
-        for group in groups
-    ]
-
-
-def _request_key(journal: Journal, request: Request, respondent: Respondent) -> tuple[Any, ...]:
-    digest = request.digest(respondent)
-    return journal.key({**request.about, "sample": request.sample, "digest": digest})
