@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
-import shlex
 import subprocess
 import sys
 import time
@@ -18,8 +16,6 @@ from helpers import SCRIPT, environment, pfgen
 from made_dialogues import CATEGORIES, TYPES, made_dialogue, made_set, write_json_lines
 from pfgen_rs.judge.dialogues.answering import answers_of_folder
 from pfgen_rs.judge.dialogues.mt_bench import read_ratings
-from pfgen_rs.judge.sample import sample_path
-from places import DOCS
 
 PROGRAM = Path(__file__).parent.parent / "support" / "dialogue_program.py"
 
@@ -44,13 +40,6 @@ def program(log: Path, *more: str) -> Words:
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     return write_json_lines(tmp_path / "d.jsonl", made_set(4, unscored=1))
-
-
-def test_help() -> None:
-    done = dialogues("--help")
-    assert done.returncode == 0
-    for name in ("sizes", "light", "tables", "answer", "grade"):
-        assert f" {name} " in done.stdout
 
 
 def test_sizes(data: Path) -> None:
@@ -269,38 +258,6 @@ def test_nothing_to_grade(tmp_path: Path) -> None:
     done = dialogues("grade", data, "--out", tmp_path / "g", *program(tmp_path / "log"))
     assert done.returncode == 2
     assert "DATA contains no answers to grade" in done.stderr
-
-
-PAGE = (DOCS / "how-to" / "judge-dialogues.md").read_text(encoding="utf-8")
-
-
-def test_the_pages_commands_run_on_the_bundled_sample(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    commands = re.findall(r"^pfgen-rs (.* \$SAMPLE/.*)$", PAGE, flags=re.MULTILINE)
-    assert len(commands) == 3
-    for command in commands:
-        words = shlex.split(command.replace("$SAMPLE", str(sample_path())))
-        done = pfgen(*words)
-        assert done.returncode == 0, done.stderr
-        assert done.stdout
-    assert len((tmp_path / "hard.jsonl").read_bytes().splitlines()) == 30
-    assert len(list((tmp_path / "tables").iterdir())) == 4 * 8
-
-
-def test_the_pages_example_runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    [source] = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
-    exec(compile(source, "judge-dialogues.md", "exec"), {})
-
-
-def test_every_option_of_the_page_exists() -> None:
-    known = "".join(
-        dialogues(name, "--help").stdout for name in ("light", "tables", "answer", "grade")
-    )
-    for option in set(re.findall(r"(?<![-\w])--[a-z][a-z-]+", PAGE)):
-        assert f"{option} " in known or f"{option}," in known, option
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL")

@@ -16,7 +16,6 @@ from pfgen_rs.judge.compare import (
     criteria_requests,
     make_criteria,
     pairs_with_criteria,
-    read_criteria,
     with_criteria,
 )
 from pfgen_rs.judge.pairs import Pair, read_humans, write_pairs
@@ -93,7 +92,7 @@ def test_criteria_are_made_once_a_question(tmp_path: Path) -> None:
             asked = make_criteria(pairs, engine_for(server.url), JUDGE, CRITERIA, out)
             assert (asked.total, asked.new, asked.complete) == (3, new, True)
         assert len(server.asked) == 3
-    found = read_criteria(out)
+    found = {row["question_id"]: row["criteria"] for row in records(tmp_path, out.name)}
     assert found == {f"q{n}": f"・質問{n}の条件" for n in range(3)}
     filled = with_criteria(pairs, found)
     assert [pair.criteria for pair in filled] == [f"・質問{n // 2}の条件" for n in range(6)]
@@ -112,7 +111,11 @@ def test_criteria_belong_to_the_question_they_were_made_of(tmp_path: Path) -> No
     assert [pair.criteria for pair in found] == [None, None, "・質問1の条件", "・質問1の条件"]
     assert len(notes) == 1
     assert "1 question were made of other texts and are not used: 'q0'" in notes[0]
-    assert pairs_with_criteria(pairs, out) == (with_criteria(pairs, read_criteria(out)), [])
+    complete, notes = pairs_with_criteria(pairs, out)
+    assert ([pair.criteria for pair in complete], notes) == (
+        [f"・質問{n // 2}の条件" for n in range(4)],
+        [],
+    )
     own = write(tmp_path / "own.jsonl", {"question_id": "q0", "criteria": "・私の条件"})
     found, notes = pairs_with_criteria(changed, own)
     assert ([pair.criteria for pair in found][:2], notes) == (["・私の条件"] * 2, [])

@@ -194,15 +194,6 @@ def _criteria_in_answer(_: Request, answered: Answered) -> Mapping[str, Any]:
     return {"criteria": text, "finish_reason": details.finish_reason}
 
 
-def read_criteria(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Read criteria by question id from JSON lines with `question_id` and `criteria`; the last ones count.
-
-    Raises `InputError` with file and line.
-    """
-    rows = parsed(Path(path), lambda r: (id_field(r, "question_id"), text_field(r, "criteria")))
-    return dict(row for _, row in rows)
-
-
 def pairs_with_criteria(
     pairs: Sequence[Pair], path: str | os.PathLike[str]
 ) -> tuple[list[Pair], list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -98,38 +98,21 @@ class Agreement(EqualByFields):
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """Returns the tables that are not empty, by name."""
-        names = (
-            "decisions",
-            "concordance",
-            "robustness",
-            "cohen",
-            "confusion",
-            "leave_one_out",
-            "biases",
-            "comparisons",
-        )
-        found: dict[str, pl.DataFrame] = {name: getattr(self, name) for name in names}
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        found = {name: each for name, each in values.items() if isinstance(each, pl.DataFrame)}
         if self.calibration is not None:
             found["calibration"] = self.calibration.table
         return {name: table for name, table in found.items() if not table.is_empty()}
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON types; undefined values are null."""
-        single = (
-            "rule",
-            "judge",
-            "pairs",
-            "questions",
-            "level",
-            "resamples",
-            "permutations",
-            "seed",
-        )
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        single = {n: v for n, v in values.items() if v is None or isinstance(v, str | int | float)}
         tables = {
             name: table.to_dicts() for name, table in self.tables().items() if name != "calibration"
         }
         return {
-            **{name: getattr(self, name) for name in single},
+            **single,
             "raters": list(self.raters),
             **tables,
             "position_bias": self.position.to_dict(),

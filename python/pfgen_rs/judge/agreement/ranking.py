@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -73,18 +73,9 @@ class Ranking(EqualByFields):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON types."""
-        single = (
-            "rule",
-            "games",
-            "left_out",
-            "questions",
-            "level",
-            "resamples",
-            "unsolved",
-            "seed",
-        )
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
         return {
-            **{name: getattr(self, name) for name in single},
+            **{n: value for n, value in values.items() if isinstance(value, str | int | float)},
             "models": self.models.to_dicts(),
             "head_to_head": self.head_to_head.to_dicts(),
             "notes": list(self.notes),

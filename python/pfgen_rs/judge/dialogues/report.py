@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
@@ -31,8 +32,6 @@ DIALOGUE_TABLES = ("1", "2", "3", "4", "5", "12", "13", "length-bias")
 RATING_TABLES = ("means", "judges")
 """Tables of ratings in FastChat's format."""
 
-_SCORES = {"human": "people", "judge": "judge"}
-_TOP = 5.0
 _TOP_RATING = 10.0
 Drawn = Callable[..., "Figure"]
 
@@ -91,7 +90,9 @@ def dialogue_tables(
     Raises `SettingsError` for unknown names, and `InputError` if there are too few dialogues for the light
     versions of table 1.
     """
-    return _made_tables(_DIALOGUE_MAKERS, dialogues, names, options or Options())
+    return _made_tables(
+        {name: _MAKERS[name] for name in DIALOGUE_TABLES}, dialogues, names, options or Options()
+    )
 
 
 def rating_tables(
@@ -185,19 +186,88 @@ def _made_tables(
     return [makers[name](data, options) for name in dict.fromkeys(names)]
 
 
+class _Shown(NamedTuple):
+    """The means of a table: their headings in print and in figures, decimals, and the end of the axis."""
+
+    headings: Mapping[str, str]
+    drawn: Mapping[str, str]
+    digits: int
+    top: float | None = None
+
+
+_SCORES = _Shown(
+    {"human": "people", "judge": "judge"},
+    {"human": "Scores by people", "judge": "Scores by the judge"},
+    2,
+    5.0,
+)
+_LENGTHS = _Shown({"length": "length"}, {"length": "Mean length (characters)"}, 1)
+
+
+def _table_of_means(
+    name: str, frame: pl.DataFrame, label: str, what: str, usual: str, shown: _Shown, *notes: str
+) -> Table:
+    return Table(
+        name,
+        f"Table {name}: {what}",
+        frame,
+        layout.by_category(frame, [label], shown.headings, shown.digits),
+        partial(plots.radar, label=label, values=shown.drawn, top=shown.top, usual=usual),
+        notes,
+    )
+
+
 def _light_table(dialogues: Sequence[Dialogue], options: Options) -> Table:
     versions = [
         light_version(dialogues, version, per_category=options.per_category, seed=options.seed)
         for version in VERSIONS
     ]
-    frame = tables.light_scores(versions)
-    unscored = versions[0].unscored
     notes = [f"{options.per_category} dialogues per category, seed {options.seed}"]
-    if unscored:
+    if unscored := versions[0].unscored:
         notes.append(f"Dialogues without human scores, left out: {unscored}")
-    return _score_table_of(
-        "1", "mean scores of second answers in the light versions", frame, "version", notes
+    what, usual = (
+        "mean scores of second answers in the light versions",
+        "Scores of second answers in the light versions",
     )
+    frame = tables.light_scores(versions)
+    return _table_of_means("1", frame, "version", what, usual, _SCORES, *notes)
+
+
+_ONCE = "Each first answer is counted once"
+_BY_AUTHOR: Mapping[str, tuple[Callable[..., pl.DataFrame], str, str, _Shown, *tuple[str, ...]]] = {
+    "3": (
+        tables.first_answer_scores,
+        "mean scores of first answers",
+        "Scores of first answers by category",
+        _SCORES,
+        _ONCE,
+    ),
+    "4": (
+        tables.second_answer_scores,
+        "mean scores of second answers",
+        "Scores of second answers by category",
+        _SCORES,
+    ),
+    "12": (
+        tables.first_answer_lengths,
+        "mean length of first answers (characters)",
+        "Length of first answers by category",
+        _LENGTHS,
+        _ONCE,
+    ),
+    "13": (
+        tables.second_answer_lengths,
+        "mean length of second answers (characters)",
+        "Length of second answers by category",
+        _LENGTHS,
+    ),
+}
+"""Of each table by author: its frame, what it shows, the title of its figure, its means, and notes."""
+
+
+def _author_table(name: str, dialogues: Sequence[Dialogue], _: Options) -> Table:
+    make, what, usual, shown, *notes = _BY_AUTHOR[name]
+    return _table_of_means(name, make(dialogues), "author", what, usual, shown, *notes)
 
 
 def _size_table(dialogues: Sequence[Dialogue], _: Options) -> Table:
@@ -217,101 +287,36 @@ def _size_table(dialogues: Sequence[Dialogue], _: Options) -> Table:
     )
 
 
-def _first_scores(dialogues: Sequence[Dialogue], _: Options) -> Table:
-    frame = tables.first_answer_scores(dialogues)
-    notes = ["Each first answer is counted once"]
-    return _score_table_of("3", "mean scores of first answers", frame, "author", notes)
+_WITH_INTERVALS: Mapping[
+    str, tuple[Callable[..., pl.DataFrame], str, str, Mapping[str, str], *tuple[str, ...]]
+] = {
+    "5": (
+        association.human_judge_correlation,
+        "Table 5: correlation of scores by people and by the judge",
+        "Correlation of scores by people and by the judge",
+        {"pearson": "Pearson's r", "spearman": "Spearman's ρ"},
+    ),
+    "length-bias": (
+        association.length_bias,
+        "Length bias: the judge's score minus people's, on the log of the length",
+        "Length bias of the judge",
+        {"slope": "Slope", "spearman": "Spearman's ρ"},
+        "A slope of 0.1 means 0.07 more for an answer twice as long",
+    ),
+}
+"""Of each table of intervals: its frame, its title, that of its figure, its values, and notes."""
 
 
-def _second_scores(dialogues: Sequence[Dialogue], _: Options) -> Table:
-    frame = tables.second_answer_scores(dialogues)
-    return _score_table_of("4", "mean scores of second answers", frame, "author")
-
-
-def _first_lengths(dialogues: Sequence[Dialogue], _: Options) -> Table:
-    frame = tables.first_answer_lengths(dialogues)
-    notes = ["Each first answer is counted once"]
-    return _length_table_of("12", "mean length of first answers", frame, notes)
-
-
-def _second_lengths(dialogues: Sequence[Dialogue], _: Options) -> Table:
-    frame = tables.second_answer_lengths(dialogues)
-    return _length_table_of("13", "mean length of second answers", frame)
-
-
-def _score_table_of(
-    name: str, what: str, frame: pl.DataFrame, label: str, notes: Sequence[str] = ()
-) -> Table:
+def _interval_table(name: str, dialogues: Sequence[Dialogue], options: Options) -> Table:
+    make, title, usual, values, *notes = _WITH_INTERVALS[name]
+    frame = make(dialogues, turn=options.turn, **options.intervals)
     return Table(
         name,
-        f"Table {name}: {what}",
+        f"{title}, turn {options.turn}",
         frame,
-        layout.by_category(frame, [label], _SCORES, 2),
-        lambda found, **look: plots.radar(
-            found,
-            label=label,
-            values={"human": "Scores by people", "judge": "Scores by the judge"},
-            top=_TOP,
-            usual=_USUAL[name],
-            **look,
-        ),
-        tuple(notes),
-    )
-
-
-def _length_table_of(name: str, what: str, frame: pl.DataFrame, notes: Sequence[str] = ()) -> Table:
-    return Table(
-        name,
-        f"Table {name}: {what} (characters)",
-        frame,
-        layout.by_category(frame, ["author"], {"length": "length"}, 1),
-        lambda found, **look: plots.radar(
-            found,
-            label="author",
-            values={"length": "Mean length (characters)"},
-            usual=_USUAL[name],
-            **look,
-        ),
-        tuple(notes),
-    )
-
-
-def _correlation_table(dialogues: Sequence[Dialogue], options: Options) -> Table:
-    frame = association.human_judge_correlation(dialogues, turn=options.turn, **options.intervals)
-    return Table(
-        "5",
-        f"Table 5: correlation of scores by people and by the judge, turn {options.turn}",
-        frame,
-        layout.with_intervals(frame, 1, ["pearson", "spearman"], 3),
-        lambda found, **look: plots.interval_points(
-            found,
-            label="author",
-            values={"pearson": "Pearson's r", "spearman": "Spearman's ρ"},
-            usual="Correlation of scores by people and by the judge",
-            **look,
-        ),
-        (_interval_note(options, "first user turns"),),
-    )
-
-
-def _bias_table(dialogues: Sequence[Dialogue], options: Options) -> Table:
-    frame = association.length_bias(dialogues, turn=options.turn, **options.intervals)
-    return Table(
-        "length-bias",
-        f"Length bias: the judge's score minus people's, on the log of the length, turn {options.turn}",
-        frame,
-        layout.with_intervals(frame, 1, ["slope", "spearman"], 3),
-        lambda found, **look: plots.interval_points(
-            found,
-            label="author",
-            values={"slope": "Slope", "spearman": "Spearman's ρ"},
-            usual="Length bias of the judge",
-            **look,
-        ),
-        (
-            _interval_note(options, "first user turns"),
-            "A slope of 0.1 means 0.07 more for an answer twice as long",
-        ),
+        layout.with_intervals(frame, 1, list(values), 3),
+        partial(plots.interval_points, label="author", values=values, usual=usual),
+        (_interval_note(options, "first user turns"), *notes),
     )
 
 
@@ -383,20 +388,9 @@ def _interval_note(options: Options, units: str) -> str:
     )
 
 
-_USUAL = {
-    "1": "Scores of second answers in the light versions",
-    "3": "Scores of first answers by category",
-    "4": "Scores of second answers by category",
-    "12": "Length of first answers by category",
-    "13": "Length of second answers by category",
-}
-_DIALOGUE_MAKERS: Mapping[str, Callable[[Any, Options], Table]] = {
+_MAKERS: Mapping[str, Callable[[Any, Options], Table]] = {
     "1": _light_table,
     "2": _size_table,
-    "3": _first_scores,
-    "4": _second_scores,
-    "5": _correlation_table,
-    "12": _first_lengths,
-    "13": _second_lengths,
-    "length-bias": _bias_table,
+    **{name: partial(_author_table, name) for name in _BY_AUTHOR},
+    **{name: partial(_interval_table, name) for name in _WITH_INTERVALS},
 }
