@@ -42,8 +42,8 @@ def write_answers(folder: Path) -> Answers:
         question=pl.when(is_bad & ~is_null).then(pl.lit("Who?")).otherwise(pl.col("question")),
     ).sample(fraction=1, shuffle=True, seed=7)
     for i in range(FILES):
-        part = rows[ROWS * i // FILES : ROWS * (i + 1) // FILES]
-        part.write_parquet(folder / f"answers-{i:02}.parquet", row_group_size=5_000)
+        piece = rows[ROWS * i // FILES : ROWS * (i + 1) // FILES]
+        piece.write_parquet(folder / f"answers-{i:02}.parquet", row_group_size=5_000)
     where = part("pfgen-bench")
     bench = load_benchmark(where / "data" if where and _candidates() else "mini").prepare()
     good = rows.filter(~is_bad).sort("row")
