@@ -16,7 +16,8 @@ import polars as pl
 import timing
 from measures import Measure
 from pfgen_rs import _native
-from pfgen_rs.benchmark import Benchmark, Question
+from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.questions.question import Question
 from responses import World, spread
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "support"))

@@ -26,7 +26,7 @@ import timing
 from measures import Measure
 from pfgen_rs import Benchmark, load_benchmark, score_file
 from pfgen_rs.checkout.entries import read_entries
-from pfgen_rs.scoring.shading import window_counts
+from pfgen_rs.scoring.explain import window_counts
 
 REPEATS = 5
 SEARCHED = 2  # answers a question that are searched for plainly

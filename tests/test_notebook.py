@@ -14,7 +14,7 @@ import small
 from pfgen_rs import Benchmark, Result, load_benchmark, score_file
 from pfgen_rs.comparisons import compare_runs
 from pfgen_rs.io import notebook
-from pfgen_rs.io.safe_text import acts
+from pfgen_rs.io.text import acts
 
 TAGS = {"div", "b", "bdi", "table", "thead", "tbody", "tr", "th", "td", "span"}
 HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(2)">&lt;\u202e\x1b[31m"\'\n</table>'

@@ -24,8 +24,10 @@ from pfgen_rs.integrations import arrow, datasets
 from pfgen_rs.integrations.lm_eval.pfgen import scored
 from pfgen_rs.metrics.units import Answer, Unit
 from pfgen_rs.questions.known_questions import KnownQuestions
-from pfgen_rs.references.config import BuildConfig, Length, Select
+from pfgen_rs.references.config import BuildConfig
+from pfgen_rs.references.lengths import Length
 from pfgen_rs.references.pipeline import build
+from pfgen_rs.references.selection import Select
 from pfgen_rs.report.site.benchmark_page import page_settings
 from pfgen_rs.training import Reward
 from words import Words

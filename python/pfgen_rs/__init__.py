@@ -53,10 +53,11 @@ __all__ = [
 
 if TYPE_CHECKING:
     from pfgen_rs._native import __version__
-    from pfgen_rs.benchmark import Benchmark, Question, load_benchmark, score_file, score_runs
+    from pfgen_rs.benchmark import Benchmark, load_benchmark, score_file, score_runs
     from pfgen_rs.metrics.ngram_index import NgramIndex
     from pfgen_rs.metrics.settings import Settings
     from pfgen_rs.questions.locate import sample_runs
+    from pfgen_rs.questions.question import Question
     from pfgen_rs.runs.result import Result
     from pfgen_rs.scanning import scan
     from pfgen_rs.scored_rows import results_from_scores

@@ -13,20 +13,19 @@ from pfgen_rs import lazy
 from pfgen_rs.io import Options
 from pfgen_rs.io.cleaning import Clean
 from pfgen_rs.io.keep import with_runs
-from pfgen_rs.io.patterns import Paths, expand_runs
-from pfgen_rs.io.remote.source import opened_source, opened_sources
+from pfgen_rs.io.remote.files import opened_source, opened_sources
 from pfgen_rs.io.remote.storage import Storage
-from pfgen_rs.metrics.names import Metric
-from pfgen_rs.metrics.settings import Chosen
+from pfgen_rs.io.run_files import Paths, expand_runs
+from pfgen_rs.metrics.settings import Chosen, Metric
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.known_questions import KnownQuestions, settings_of_folder
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import Question, read_folder
 from pfgen_rs.questions.question_set import QuestionSet, stated_by
 from pfgen_rs.runs import streaming
+from pfgen_rs.runs.outputs import unclean_note, worthless_note
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.streaming import ScoringProgress
-from pfgen_rs.runs.summary_row import unclean_note, worthless_note
 from pfgen_rs.scoring import batch, explain
 from pfgen_rs.scoring.answer_scorer import AnswerScorer
 from pfgen_rs.scoring.batch import Score
@@ -37,17 +36,6 @@ if TYPE_CHECKING:
     import polars as pl
 else:
     pl = lazy.module("polars")
-
-__all__ = [
-    "Benchmark",
-    "Question",
-    "load_benchmark",
-    "load_for_scores",
-    "log_notes",
-    "resolve",
-    "score_file",
-    "score_runs",
-]
 
 _LOG = logging.getLogger(__name__)
 

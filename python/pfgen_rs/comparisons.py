@@ -13,21 +13,12 @@ import polars as pl
 from pfgen_rs import stats
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import Source
-from pfgen_rs.io.patterns import expand
-from pfgen_rs.metrics.signature import signature
+from pfgen_rs.io.run_files import expand
+from pfgen_rs.metrics.settings import signature
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.runs.result import Result
-from pfgen_rs.runs.sample import cleaned_together, sample_of
-from pfgen_rs.runs.timestamps import timestamps
+from pfgen_rs.runs.sample import cleaned_together, sample_of, timestamps
 from pfgen_rs.stats.comparing import as_html
-
-__all__ = [
-    "RunComparison",
-    "TypicalAnswer",
-    "compare_runs",
-    "comparison_samples",
-    "distinct",
-]
 
 
 @dataclass(frozen=True)

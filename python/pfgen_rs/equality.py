@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any, NoReturn, cast
 
-__all__ = ["EqualByFields"]
-
 
 class EqualByFields:
     """A data class (with `eq=False`): its objects are equal if all fields are, tables and arrays too."""

@@ -8,25 +8,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-__all__ = [
-    "BenchmarkError",
-    "BenchmarkNotFoundError",
-    "BuildError",
-    "ConfigError",
-    "GenerationError",
-    "IncompleteRunError",
-    "InputError",
-    "InstallError",
-    "Item",
-    "OutputError",
-    "PfgenError",
-    "PlotError",
-    "SettingsError",
-    "StoreError",
-    "UnknownQuestionError",
-    "unreadable",
-]
-
 _SHOWN = 200  # characters of a question
 
 

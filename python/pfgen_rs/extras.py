@@ -7,8 +7,6 @@ from typing import TypeVar
 
 from pfgen_rs.errors import PfgenError
 
-__all__ = ["missing", "needed"]
-
 Kind = TypeVar("Kind", bound=PfgenError)
 
 

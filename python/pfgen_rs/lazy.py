@@ -7,8 +7,6 @@ from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import Any
 
-__all__ = ["exports", "module"]
-
 
 def exports(
     package: str, names: Mapping[str, Collection[str]], modules: Collection[str] = ()

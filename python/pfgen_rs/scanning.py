@@ -14,12 +14,11 @@ from pfgen_rs import io
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import Chunk, Options, Source
-from pfgen_rs.io.cleaning import Clean, Mode, cleaning_mode
-from pfgen_rs.io.patterns import expand_runs
-from pfgen_rs.io.remote.source import opened_sources
+from pfgen_rs.io.cleaning import Clean, Mode, clean_column, cleaning_mode
+from pfgen_rs.io.remote.files import opened_sources
 from pfgen_rs.io.remote.storage import Storage
-from pfgen_rs.io.unclean import clean_column
-from pfgen_rs.metrics.signature import signature
+from pfgen_rs.io.run_files import expand_runs
+from pfgen_rs.metrics.settings import signature
 from pfgen_rs.runs import outputs
 from pfgen_rs.runs.score_store import stored_columns
 from pfgen_rs.runs.streaming import Known
@@ -28,8 +27,6 @@ from pfgen_rs.scoring.columns import as_paths, table
 
 if TYPE_CHECKING:
     from pfgen_rs.metrics.settings import Chosen
-
-__all__ = ["scan"]
 
 _LOG = logging.getLogger(__name__)
 _TEXTS = {"file": pl.String(), "line": pl.Int64(), "question": pl.String(), "answer": pl.String()}

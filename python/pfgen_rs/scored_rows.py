@@ -17,26 +17,21 @@ from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark, log_notes, resolve
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import Options
-from pfgen_rs.io.cleaning import MODES, Mode
-from pfgen_rs.io.counted import counted
-from pfgen_rs.io.patterns import Paths, expand
-from pfgen_rs.io.records import missing
-from pfgen_rs.io.remote.source import opened_source
+from pfgen_rs.io.cleaning import MODES, Mode, clean_column, count_unclean
+from pfgen_rs.io.lines import missing
+from pfgen_rs.io.remote.files import opened_source
 from pfgen_rs.io.remote.storage import Storage
+from pfgen_rs.io.run_files import Paths, expand
 from pfgen_rs.io.source import TABLE_SUFFIXES
 from pfgen_rs.io.tables import is_table, table_columns
-from pfgen_rs.io.unclean import clean_column, count_unclean
-from pfgen_rs.metrics.names import share_names
-from pfgen_rs.metrics.settings import Chosen
-from pfgen_rs.metrics.signature import signature
+from pfgen_rs.io.text import counted
+from pfgen_rs.metrics.settings import Chosen, score_names, share_names, signature
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.responses import MemoryResponses, NoTexts
 from pfgen_rs.runs.result import Responses, Result
 from pfgen_rs.runs.streaming import result_in_memory
-from pfgen_rs.scoring.batch import ScoreArrays, score_names
+from pfgen_rs.scoring.batch import ScoreArrays
 from pfgen_rs.scoring.columns import Table, as_paths, split_table, table
-
-__all__ = ["results_from_scores"]
 
 _LOG = logging.getLogger(__name__)
 _LONGEST = 2**32 - 1

@@ -13,11 +13,8 @@ from typing import Any, NamedTuple
 from pfgen_rs.benchmark import Benchmark, score_file
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.run_files import RESULT
-from pfgen_rs.metrics.names import BY_SOURCE
-from pfgen_rs.metrics.settings import Summation
+from pfgen_rs.metrics.settings import BY_SOURCE, Summation
 from pfgen_rs.runs.result import Result
-
-__all__ = ["Compared", "Difference", "Reading", "Verification", "best_reading", "compare", "verify"]
 
 # One unit of the last published digit, by key; all other values must be equal.
 _SPREAD = {"score": 1e-4, "score_std": 1e-4, "length": 0.1, "length_std": 0.1}

@@ -32,8 +32,8 @@ from pfgen_rs.ask.server import Place, redacted
 from pfgen_rs.ask.wire import Form
 from pfgen_rs.generate import Example, Prompter, Task
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.prompts import Mode
 from pfgen_rs.generate.runner import generate
+from pfgen_rs.io.cleaning import Mode
 
 PRINTABLE = st.characters(min_codepoint=0x21, max_codepoint=0x7E)
 ANSWERS = st.text(st.one_of(PRINTABLE, st.sampled_from("1x日月時間当たり。\n\t ")), max_size=40)

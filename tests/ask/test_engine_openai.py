@@ -14,7 +14,7 @@ from fault_server import FaultServer
 from pfgen_rs.ask.engines.openai import OpenAIEngine
 from pfgen_rs.ask.protocol import Answered, Failed, Outcome, Parameters, Task
 from pfgen_rs.errors import GenerationError
-from pfgen_rs.generate.prompts import Mode
+from pfgen_rs.io.cleaning import Mode
 
 pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
 

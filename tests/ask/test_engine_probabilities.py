@@ -18,7 +18,7 @@ from llm_server import served
 from pfgen_rs.ask.engines.openai import OpenAIEngine
 from pfgen_rs.ask.engines.transformers import TransformersEngine
 from pfgen_rs.ask.protocol import Answered, Details, Parameters, Task
-from pfgen_rs.generate.prompts import Mode
+from pfgen_rs.io.cleaning import Mode
 
 pytestmark = pytest.mark.filterwarnings("default")
 pytest.importorskip("torch", reason="torch is not installed")

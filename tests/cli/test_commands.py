@@ -18,8 +18,8 @@ from helpers import CATS, GOOD, SCRIPT, SEAS, environment, lines, pfgen, write_b
 from pfgen_rs import load_benchmark, score_file
 from pfgen_rs.cli import streams
 from pfgen_rs.cli.app import COMMANDS
-from pfgen_rs.metrics.signature import fixed_part
-from pfgen_rs.runs.summary_row import summary_row
+from pfgen_rs.metrics.settings import fixed_part
+from pfgen_rs.runs.outputs import summary_row
 
 PLAIN = {"NO_COLOR": "1"}
 

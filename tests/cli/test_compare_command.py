@@ -19,8 +19,7 @@ from pfgen_rs import load_benchmark, score_file, score_runs, stats
 from pfgen_rs.cli.verdicts import verdict
 from pfgen_rs.comparisons import compare_runs, distinct
 from pfgen_rs.report.site import write_comparison
-from pfgen_rs.runs.sample import sample_of
-from pfgen_rs.runs.timestamps import timestamps
+from pfgen_rs.runs.sample import sample_of, timestamps
 from pfgen_rs.stats.permutation import shown_p
 
 QUESTIONS = 8

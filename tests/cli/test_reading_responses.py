@@ -17,7 +17,7 @@ import pfgen_rs.cli
 from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark, write_run
 from pfgen_rs import InputError, score_file, score_runs
 from pfgen_rs.cli.app import COMMANDS
-from pfgen_rs.cli.scoring_options import ReadingOptions, ScoringOptions
+from pfgen_rs.cli.options import ReadingOptions, ScoringOptions
 from pfgen_rs.comparisons import compare_runs
 from pfgen_rs.judge.pairs import read_pairs
 from pfgen_rs.report.plots.inputs import read_inputs

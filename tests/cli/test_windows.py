@@ -26,10 +26,9 @@ from helpers import SCRIPT, environment, pfgen, write_benchmark, write_run
 from pfgen_rs import Result, load_benchmark, score_file
 from pfgen_rs.cli import data
 from pfgen_rs.cli.options import RowsFormat
-from pfgen_rs.cli.progress_fit import OneLineProgress, shortened
+from pfgen_rs.cli.progress import OneLineProgress, shortened
 from pfgen_rs.cli.score_output import show_results
-from pfgen_rs.questions.inventory import Available
-from pfgen_rs.questions.locate import bundled_path
+from pfgen_rs.questions.locate import Available, bundled_path
 
 WIDTHS = (40, 60, 80, 100, 120, 200)
 METRICS = ("fluency", "truthfulness", "helpfulness")

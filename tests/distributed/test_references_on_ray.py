@@ -17,9 +17,10 @@ import pytest
 from builds import IDS, ROWS, files, prepare
 from pfgen_rs.errors import BuildError, ConfigError, InputError, SettingsError
 from pfgen_rs.references.candidates import Input
-from pfgen_rs.references.config import BuildConfig, Select
+from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.on_ray import build_on_ray
 from pfgen_rs.references.pipeline import build
+from pfgen_rs.references.selection import Select
 
 ray: Any = pytest.importorskip("ray")
 data: Any = pytest.importorskip("ray.data")

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pfgen_rs import SettingsError
-from pfgen_rs.generate.prompts import MODES
-from pfgen_rs.io.cleaning import THINK, cleaned, default_stop
+from pfgen_rs.io.cleaning import MODES, THINK, cleaned, default_stop
 
 PIECES = ["<think>", "</think>", "A:", "Q:", "\n\n", "\n", " ", "猫", "A", ":", "\ud800", "\u3000"]
 TEXTS = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import prompts_oracle
 from pfgen_rs import BenchmarkError, InputError, Settings, SettingsError, install, load_benchmark
 from pfgen_rs.generate import Example, Prompter, Task, read_examples
-from pfgen_rs.generate.prompts import MODES
+from pfgen_rs.io.cleaning import MODES
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=8)
 SAMPLES = st.dictionaries(TEXT, TEXT, min_size=1, max_size=6).map(lambda d: list(d.items()))

@@ -14,8 +14,7 @@ from helpers import CATS, SEAS, pfgen
 from pfgen_rs import IncompleteRunError, Result, load_benchmark
 from pfgen_rs.ask.protocol import Task
 from pfgen_rs.generate.runner import Run, generate
-from pfgen_rs.runs.outputs import write_results
-from pfgen_rs.runs.summary_row import summary_row
+from pfgen_rs.runs.outputs import summary_row, write_results
 from places import SUPPORT
 
 TEXTS = {CATS: "猫は小さな動物です。", SEAS: "海は青く広いです。"}

@@ -33,7 +33,7 @@ from pfgen_rs import (
 )
 from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.integrations.arrow import ArrowScorer, scorer
-from pfgen_rs.metrics.names import score_names
+from pfgen_rs.metrics.settings import score_names
 from places import DOCS, SUPPORT
 
 ELSEWHERE = SUPPORT / "arrow_elsewhere.py"

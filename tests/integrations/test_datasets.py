@@ -18,7 +18,7 @@ from datasets_elsewhere import digests
 from helpers import environment, write_benchmark
 from pfgen_rs import Benchmark, InputError, SettingsError, UnknownQuestionError
 from pfgen_rs.integrations.datasets import scorer
-from pfgen_rs.metrics.names import COLUMNS
+from pfgen_rs.metrics.settings import COLUMNS
 from pfgen_rs.questions.locate import bundled_path
 from places import SUPPORT
 from told import section

@@ -14,8 +14,7 @@ import pytest
 from helpers import TIMEOUT, environment, pfgen, write_benchmark, write_run
 from pfgen_rs.checkout.checkout import remove_unfinished
 from pfgen_rs.io import atomic, write_atomic
-from pfgen_rs.io.atomic import new_file
-from pfgen_rs.io.system import own
+from pfgen_rs.io.atomic import new_file, own
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 WRITING = """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from pfgen_rs.io.counted import counted, plural
+from pfgen_rs.io.text import counted, plural
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,8 @@ from pfgen_rs.ask.engines.openai import OpenAIEngine
 from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.errors import GenerationError
 from pfgen_rs.install.installer import download
-from pfgen_rs.io.remote.listing import expanded_url
-from pfgen_rs.io.remote.storage import Storage
-from pfgen_rs.io.remote.target import RemoteTarget
+from pfgen_rs.io.remote.files import expanded_url
+from pfgen_rs.io.remote.storage import RemoteTarget, Storage
 
 pytest.importorskip("obstore")
 pytest.importorskip("aiohttp")

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pfgen_rs.io.indented import indented
+from pfgen_rs.io.json_lines import indented
 
 ATOMS = (
     st.none()

@@ -14,7 +14,7 @@ from pfgen_rs import InputError
 from pfgen_rs.io import Options, Reading, Source, compression
 from pfgen_rs.io import lines as line_reader
 from pfgen_rs.io.arrays import is_array
-from pfgen_rs.io.records import parse_line, text_field
+from pfgen_rs.io.lines import parse_line, text_field
 
 LINES = st.one_of(
     st.builds(

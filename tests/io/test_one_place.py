@@ -44,7 +44,7 @@ def test_why_a_file_cannot_be_read_is_said_in_one_place() -> None:
     assert modules_with({"cannot be read: "}, anywhere=True) <= {
         "errors.py",
         "ask/engines/vllm.py",  # a template, which is no file
-        "runs/timestamps.py",  # the times in a file that can be read
+        "runs/sample.py",  # the times in a file that can be read
     }
 
 

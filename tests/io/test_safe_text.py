@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import pfgen_rs
-from pfgen_rs.io.safe_text import ACTING, acts, escaped_json, visible
+from pfgen_rs.io.text import ACTING, acts, escaped_json, visible
 from pfgen_rs.report.markup import inert
 from pfgen_rs.report.site.pages import plain, shown
 
@@ -91,4 +91,4 @@ def test_the_table_stands_in_one_module() -> None:
             if isinstance(node, ast.Attribute) and ast.unparse(node) == "unicodedata.category":
                 users.add(path.relative_to(ROOT).as_posix())
     # Letters of verdicts are found by what is punctuation, not by what acts on terminals and pages.
-    assert users == {"io/safe_text.py", "judge/tokens.py"}
+    assert users == {"io/text.py", "judge/tokens.py"}

@@ -26,10 +26,10 @@ from pfgen_rs.ask.journal import Journal
 from pfgen_rs.cli import app, output, streams
 from pfgen_rs.generate.config import RunConfig
 from pfgen_rs.generate.run_folder import OpenTrial, journal_path
-from pfgen_rs.io import locks, system, write_atomic
+from pfgen_rs.io import atomic, locks, write_atomic
+from pfgen_rs.io.atomic import temporary_copy
 from pfgen_rs.io.source import Source
-from pfgen_rs.io.temporary import temporary_copy
-from pfgen_rs.questions import index_lock
+from pfgen_rs.questions import index_cache
 from pfgen_rs.references.pipeline import build
 from pfgen_rs.runs.naming import result_names
 
@@ -67,8 +67,8 @@ class Ranges:
 def windows(monkeypatch: pytest.MonkeyPatch) -> Ranges:
     """Locks are those of Windows, and what is open is neither renamed nor removed."""
     ranges = Ranges()
-    monkeypatch.setattr(system, "WINDOWS", True)
-    monkeypatch.setattr(system, "_PATIENCE", 0.2)
+    monkeypatch.setattr(atomic, "WINDOWS", True)
+    monkeypatch.setattr(atomic, "_PATIENCE", 0.2)
     monkeypatch.setattr(locks, "fcntl", None)
     monkeypatch.setattr(locks, "msvcrt", ranges)
     close = os.close
@@ -165,7 +165,7 @@ def test_a_lock_file_goes_with_its_holder(windows: Ranges, tmp_path: Path) -> No
     with locks.alone_with(path) as first, locks.alone_with(path) as second:
         assert (first, second) == (True, False)
     assert not path.exists()
-    with index_lock.alone(tmp_path / "a.pfgenidx", lambda: None):
+    with index_cache.alone(tmp_path / "a.pfgenidx", lambda: None):
         assert len(list(tmp_path.iterdir())) == 1
     assert list(tmp_path.iterdir()) == []
 
@@ -227,7 +227,7 @@ def test_elsewhere_nobody_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("waits"))
     monkeypatch.setattr(Path, "replace", refuse)
     with pytest.raises(PermissionError):
-        system.put_in_place(tmp_path / "a", tmp_path / "b")
+        atomic.put_in_place(tmp_path / "a", tmp_path / "b")
 
 
 # Temporary files
@@ -249,16 +249,16 @@ def test_a_copy_that_is_in_use_goes_at_the_end(windows: Ranges) -> None:
     with Path(copy.name).open("rb"):
         copy.close()
         assert Path(copy.name).exists()
-    from pfgen_rs.io import temporary
+    from pfgen_rs.io import atomic
 
-    temporary.remove_temporary_files()
+    atomic.remove_temporary_files()
     assert not Path(copy.name).exists()
 
 
 def test_a_fork_leaves_the_copies() -> None:
     program = """
 import os
-from pfgen_rs.io.temporary import temporary_copy
+from pfgen_rs.io.atomic import temporary_copy
 copy = temporary_copy("")
 if (child := os.fork()) == 0:
     raise SystemExit
@@ -305,8 +305,8 @@ def test_a_pipe_is_read_twice(tmp_path: Path) -> None:
     ],
 )
 def test_names_are_those_of_folders_everywhere(name: str, portable: str) -> None:
-    assert system.portable_name(name) == portable
-    assert system.portable_name(portable) == portable
+    assert atomic.portable_name(name) == portable
+    assert atomic.portable_name(portable) == portable
 
 
 def test_folders_of_results_have_portable_names() -> None:
@@ -325,19 +325,19 @@ def test_runs_that_windows_cannot_have_are_refused_there(
 ) -> None:
     with pytest.raises(SettingsError, match=r"invalid run name .* Windows .*: set --name"):
         RunConfig(model=model, engine="vllm", mode="qa")
-    monkeypatch.setattr(system, "WINDOWS", False)
+    monkeypatch.setattr(atomic, "WINDOWS", False)
     assert RunConfig(model=model, engine="vllm", mode="qa").model == model
 
 
 def test_commands_are_split_as_their_system_does(monkeypatch: pytest.MonkeyPatch) -> None:
     command = r'"C:\Program Files\py.exe" D:\a\b.py --name it\'s "two words" x"y z"'
-    assert system.command_words("a 'b c' d\\ e") == ["a", "b c", "d e"]
-    monkeypatch.setattr(system, "WINDOWS", True)
-    found = system.command_words(command.replace("\\'", "'"))
+    assert atomic.command_words("a 'b c' d\\ e") == ["a", "b c", "d e"]
+    monkeypatch.setattr(atomic, "WINDOWS", True)
+    found = atomic.command_words(command.replace("\\'", "'"))
     assert found[:2] == [r"C:\Program Files\py.exe", r"D:\a\b.py"]
     assert found[2:] == ["--name", "it's", "two words", "xy z"]
     with pytest.raises(ValueError, match="quotation"):
-        system.command_words('a "b')
+        atomic.command_words('a "b')
 
 
 # Streams
@@ -370,8 +370,8 @@ class _Closed(io.RawIOBase):
 def test_a_reader_that_is_gone_ends_a_command_quietly(
     code: int, is_windows: bool, gone: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(system, "WINDOWS", is_windows)
-    assert system.is_reader_gone(OSError(code, "")) is gone
+    monkeypatch.setattr(atomic, "WINDOWS", is_windows)
+    assert atomic.is_reader_gone(OSError(code, "")) is gone
     monkeypatch.setattr(streams, "_discard_output", lambda: None)
     raw = io.BufferedWriter(_Closed(code))
     stream = streams._StandardOutput.of(io.TextIOWrapper(raw, encoding="utf-8"))

@@ -16,10 +16,16 @@ from hypothesis import strategies as st
 
 from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark
 from pfgen_rs import Benchmark, SettingsError, _native, load_benchmark, scan, score_file, score_runs
-from pfgen_rs.io import unclean, unclean_counts
-from pfgen_rs.io.cleaning import MODES, Mode, cleaned, default_stop
-from pfgen_rs.io.unclean import clean_column, count_unclean
-from pfgen_rs.io.unclean_counts import described
+from pfgen_rs.io import cleaning
+from pfgen_rs.io.cleaning import (
+    MODES,
+    Mode,
+    clean_column,
+    cleaned,
+    count_unclean,
+    default_stop,
+    described,
+)
 
 WHITE = "".join(filter(str.isspace, map(chr, range(sys.maxunicode + 1))))
 PIECES = st.sampled_from(
@@ -139,9 +145,9 @@ def test_what_cannot_be_cleaned(bench: Benchmark, tmp_path: Path) -> None:
 
 
 def test_of_many_answers_some_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (unclean, unclean_counts):
+    for module in (cleaning, cleaning):
         monkeypatch.setattr(module, "CHECKED", 10)
-    census = unclean.Census()
+    census = cleaning.Census()
     one = ["猫"] * 9 + ["猫 "]
     few = _native.Texts(["猫"] * 9 + [" 猫"])
     assert census.count(few, None) == {"begin with white space": 1}

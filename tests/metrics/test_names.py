@@ -13,7 +13,7 @@ from pfgen_rs import SettingsError, load_benchmark, stats
 from pfgen_rs.cli.compare import ComparedMetric
 from pfgen_rs.cli.options import MetricName
 from pfgen_rs.integrations import datasets
-from pfgen_rs.metrics import names
+from pfgen_rs.metrics import settings
 from pfgen_rs.report import plots
 from pfgen_rs.training import rewards
 
@@ -37,13 +37,13 @@ def test_an_unknown_metric_is_one_kind_of_error(use: str) -> None:
 
 @pytest.mark.parametrize("choices", [ComparedMetric, MetricName])
 def test_choices_of_options_are_the_metrics(choices: type[ComparedMetric]) -> None:
-    assert tuple(choice.value for choice in choices if choice.value != "all") == names.METRICS
+    assert tuple(choice.value for choice in choices if choice.value != "all") == settings.METRICS
 
 
 def test_columns_of_scores_are_named_so() -> None:
     bench = load_benchmark("mini")
     made = bench.score_batch(["Q02"], ["光合成"]).columns
-    expected = [*names.COLUMNS, *names.share_names(bench.sources)]
+    expected = [*settings.COLUMNS, *settings.share_names(bench.sources)]
     assert made[-len(expected) :] == expected
-    assert names.share_name("fluency", bench.sources[0]) in made
-    assert set(names.COLUMNS) == set(names.METRICS)
+    assert settings.share_name("fluency", bench.sources[0]) in made
+    assert set(settings.COLUMNS) == set(settings.METRICS)

@@ -12,8 +12,7 @@ import pytest
 
 import small
 from pfgen_rs import Benchmark, PfgenError, Settings, SettingsError, __version__
-from pfgen_rs.metrics.settings import SKIPPED
-from pfgen_rs.metrics.signature import fixed_part, signature
+from pfgen_rs.metrics.settings import SKIPPED, fixed_part, signature
 
 HASH = "13581cc9df3fb849ec9293bcec2b03de1a48ecc2"
 START = "pfgen|set:13581cc9"

@@ -13,7 +13,7 @@ import pytest
 
 import helpers
 from pfgen_rs.io.locks import lock
-from pfgen_rs.questions import index_lock
+from pfgen_rs.questions import index_cache
 
 fcntl = pytest.importorskip("fcntl")
 
@@ -94,20 +94,20 @@ def test_without_locks_everyone_builds(tmp_path: Path, monkeypatch: pytest.Monke
     waits: list[None] = []
     index = tmp_path / "a.pfgenidx"
     with (
-        index_lock.alone(index, lambda: waits.append(None)),
-        index_lock.alone(index, lambda: waits.append(None)),
+        index_cache.alone(index, lambda: waits.append(None)),
+        index_cache.alone(index, lambda: waits.append(None)),
     ):
         pass
     assert waits == []
 
 
 def test_nobody_waits_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index_lock, "PATIENCE", 0.3)
+    monkeypatch.setattr(index_cache, "PATIENCE", 0.3)
     waits: list[None] = []
     index = tmp_path / "a.pfgenidx"
     with (tmp_path / f".{index.name}.lock").open("w") as held:
         assert lock(held.fileno())
-        with index_lock.alone(index, lambda: waits.append(None)):
+        with index_cache.alone(index, lambda: waits.append(None)):
             assert len(waits) == 1
 
 
@@ -117,11 +117,11 @@ def test_an_index_that_cannot_be_written_is_built_side_by_side(tmp_path: Path) -
     waiting, inside = threading.Semaphore(0), threading.Barrier(3, timeout=5)
 
     def build() -> None:
-        with index_lock.alone(index, waiting.release):
+        with index_cache.alone(index, waiting.release):
             inside.wait()
 
     with ThreadPoolExecutor(3) as pool:
-        with index_lock.alone(index, lambda: None):
+        with index_cache.alone(index, lambda: None):
             running = [pool.submit(build) for _ in range(3)]
             for _ in running:
                 assert waiting.acquire(timeout=60)

@@ -8,7 +8,7 @@ import pytest
 
 import small
 from pfgen_rs import load_benchmark
-from pfgen_rs.questions.sources import PUBLISHED, explained, known, order, sources_in_order
+from pfgen_rs.questions.unknown import PUBLISHED, explained, known, order, sources_in_order
 from pfgen_rs.report.answers import distinct_windows, run_answers, window_table
 from pfgen_rs.report.site.benchmark_page import benchmark_page, references_payload
 

@@ -9,17 +9,14 @@ from pathlib import Path
 import pytest
 
 from pfgen_rs.errors import ConfigError
-from pfgen_rs.references.config import (
-    BuildConfig,
-    Duplicates,
-    Length,
-    Normalise,
-    Rules,
-    Select,
-    Singletons,
-    read_config,
-)
+from pfgen_rs.references.config import BuildConfig, read_config
+from pfgen_rs.references.duplicates import Duplicates
+from pfgen_rs.references.lengths import Length
+from pfgen_rs.references.normalise import Normalise
 from pfgen_rs.references.outlines import Outline, numbered_outlines, read_outlines
+from pfgen_rs.references.rules import Rules
+from pfgen_rs.references.selection import Select
+from pfgen_rs.references.singletons import Singletons
 from pfgen_rs.references.step import STEPS
 from places import DOCS
 

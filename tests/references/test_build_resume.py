@@ -20,9 +20,11 @@ from builds import CONFIG, ROWS, STEPS, command, files, prepare, write_lines
 from pfgen_rs import load_benchmark
 from pfgen_rs.errors import BuildError
 from pfgen_rs.references import step as registry
-from pfgen_rs.references.config import BuildConfig, Select
-from pfgen_rs.references.pipeline import Built, build
+from pfgen_rs.references.built import Built
+from pfgen_rs.references.config import BuildConfig
+from pfgen_rs.references.pipeline import build
 from pfgen_rs.references.pool import State
+from pfgen_rs.references.selection import Select
 from pfgen_rs.references.step import Context, Run, StepReport
 
 TOO_MANY = CONFIG.replace("count = 40", "count = 1_000").replace("2_000", "0")

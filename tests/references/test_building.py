@@ -21,9 +21,14 @@ from builds import COMMAND, CONFIG, ROWS, STEPS, files, prepare, write_lines
 from helpers import TIMEOUT, environment, pfgen
 from pfgen_rs import Settings, load_benchmark
 from pfgen_rs.errors import BuildError, ConfigError, OutputError, UnknownQuestionError
-from pfgen_rs.references.built import model_counts
-from pfgen_rs.references.config import BuildConfig, Duplicates, Length, Rules, Select, Singletons
-from pfgen_rs.references.pipeline import Built, build
+from pfgen_rs.references.built import Built, model_counts
+from pfgen_rs.references.config import BuildConfig
+from pfgen_rs.references.duplicates import Duplicates
+from pfgen_rs.references.lengths import Length
+from pfgen_rs.references.pipeline import build
+from pfgen_rs.references.rules import Rules
+from pfgen_rs.references.selection import Select
+from pfgen_rs.references.singletons import Singletons
 
 
 @pytest.fixture

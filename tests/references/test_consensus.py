@@ -14,9 +14,12 @@ from hypothesis import strategies as st
 import oracle
 from left_out import without
 from pfgen_rs.errors import ConfigError, SettingsError
-from pfgen_rs.references.config import BuildConfig, Consensus, Select, Singletons
-from pfgen_rs.references.consensus import consensus
-from pfgen_rs.references.pipeline import Built, build
+from pfgen_rs.references.built import Built
+from pfgen_rs.references.config import BuildConfig
+from pfgen_rs.references.consensus import Consensus, consensus
+from pfgen_rs.references.pipeline import build
+from pfgen_rs.references.selection import Select
+from pfgen_rs.references.singletons import Singletons
 
 TEXTS = st.lists(st.text("あいうえ、。", max_size=9), max_size=12)
 

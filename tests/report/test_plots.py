@@ -20,7 +20,7 @@ from scipy import stats as scipy_stats  # type: ignore[import-untyped]
 
 from pfgen_rs import errors, stats
 from pfgen_rs.drawing import style
-from pfgen_rs.metrics.names import PARTS
+from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.report import plots
 from pfgen_rs.report.plots import points as placing
 from plot_data import (

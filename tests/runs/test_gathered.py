@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from helpers import CATS, SEAS, lines, write_benchmark
 from pfgen_rs import InputError, UnknownQuestionError, load_benchmark, score_file
 from pfgen_rs.io import Chunk, Options, Source
-from pfgen_rs.runs import gathered as module
 from pfgen_rs.runs import streaming
-from pfgen_rs.runs.gathered import Gathered, Waiting, gathered
+from pfgen_rs.runs import streaming as module
 from pfgen_rs.runs.score_store import Part
+from pfgen_rs.runs.streaming import Gathered, Waiting, gathered
 from pfgen_rs.scoring.batch import ScoreArrays
 
 TEXT = 100

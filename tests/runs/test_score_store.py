@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pfgen_rs import Benchmark, OutputError
-from pfgen_rs.runs import aggregate
+from pfgen_rs.runs import summary
 from pfgen_rs.runs.score_store import ResponseScores, Store
 
 NAMES = ("line", "start", "length", "average")
@@ -67,14 +67,14 @@ def test_large_runs_are_read_ahead_of_their_sums(
     questions = [question.text for question in mini for _ in range(3)]
     answers = [f"{text}、{i}番目の答えです。" for i, text in enumerate(questions)]
     result = mini.evaluate(questions, answers)
-    expected = aggregate.summarise(mini, result.response_scores)
-    monkeypatch.setattr(aggregate, "_AHEAD_FROM", 0)
-    monkeypatch.setattr(aggregate, "_TOGETHER", 1)  # a group for each question
-    assert aggregate.summarise(mini, result.response_scores) == expected
+    expected = summary.summarise(mini, result.response_scores)
+    monkeypatch.setattr(summary, "_AHEAD_FROM", 0)
+    monkeypatch.setattr(summary, "_TOGETHER", 1)  # a group for each question
+    assert summary.summarise(mini, result.response_scores) == expected
 
     def failing(*_: object) -> None:
         raise OSError("the disk is gone")
 
     monkeypatch.setattr(ResponseScores, "of_questions", failing)
     with pytest.raises(OSError, match="the disk is gone"):
-        aggregate.summarise(mini, result.response_scores)
+        summary.summarise(mini, result.response_scores)

@@ -12,8 +12,7 @@ import pytest
 
 from helpers import GOOD, write_benchmark
 from pfgen_rs import Benchmark, Result, load_benchmark, score_file
-from pfgen_rs.runs.sample import sample_of
-from pfgen_rs.runs.timestamps import timestamps
+from pfgen_rs.runs.sample import sample_of, timestamps
 
 TIMES = ["2024-08-14T20:24:04.5", "2024-08-14T20:24:03", "2024-08-13T09:00:00", "2024-08-14T00:00"]
 

@@ -25,7 +25,7 @@ from pfgen_rs import (
     UnknownQuestionError,
     load_benchmark,
 )
-from pfgen_rs.metrics.names import Metric
+from pfgen_rs.metrics.settings import Metric
 from places import SUPPORT
 
 METRICS: tuple[Metric, ...] = get_args(Metric)

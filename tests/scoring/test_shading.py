@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import small
 from pfgen_rs import Benchmark, Settings, score_file
-from pfgen_rs.scoring.shading import marks, window_counts
+from pfgen_rs.scoring.explain import marks, window_counts
 
 TEXTS = st.text("あいう^$ab\U00020000", max_size=14)
 ANSWERS = st.lists(TEXTS.filter(bool), min_size=1, max_size=5)

@@ -12,7 +12,12 @@ from pathlib import Path
 
 from grammar import load
 from helpers import TIMEOUT, environment
-from pfgen_rs.references.config import BuildConfig, Duplicates, Length, Rules, Select, Singletons
+from pfgen_rs.references.config import BuildConfig
+from pfgen_rs.references.duplicates import Duplicates
+from pfgen_rs.references.lengths import Length
+from pfgen_rs.references.rules import Rules
+from pfgen_rs.references.selection import Select
+from pfgen_rs.references.singletons import Singletons
 from places import ROOT
 
 __all__ = [

@@ -10,7 +10,7 @@ from fault_server import DEADLINE, FaultServer
 from pfgen_rs.ask.engines.openai import OpenAIEngine
 from pfgen_rs.ask.protocol import Answered, Outcome, Task
 from pfgen_rs.ask.waits import Backoff
-from pfgen_rs.generate.prompts import Mode
+from pfgen_rs.io.cleaning import Mode
 
 SHORT = Backoff(first=0.02, longest=0.08, patience=0.1)
 

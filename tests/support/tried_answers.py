@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pfgen_rs import Benchmark, Question
-from pfgen_rs.questions.sources import order
+from pfgen_rs.questions.unknown import order
 from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.benchmark_page import (
     benchmark_page,

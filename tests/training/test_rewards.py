@@ -16,9 +16,8 @@ from hypothesis import strategies as st
 import small
 from pfgen_rs import Benchmark, InputError, SettingsError, UnknownQuestionError, load_benchmark
 from pfgen_rs.generate import Prompter, Task, read_examples
-from pfgen_rs.generate.prompts import MODES
-from pfgen_rs.io.cleaning import cleaned, default_stop
-from pfgen_rs.metrics.names import Metric
+from pfgen_rs.io.cleaning import MODES, cleaned, default_stop
+from pfgen_rs.metrics.settings import Metric
 from pfgen_rs.training import Reward, reward, rewards
 from pfgen_rs.training.rewards import Asked
 

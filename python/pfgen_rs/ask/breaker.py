@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from pfgen_rs.ask.protocol import Failed
 from pfgen_rs.errors import GenerationError
-from pfgen_rs.io.safe_text import shortened
+from pfgen_rs.io.text import shortened
 
 _OPEN = (
     "These tasks stay open: run the command again once the cause is removed, or ignore such failures with "

@@ -13,8 +13,8 @@ from typing import IO, Any, Self
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.atomic import append, writing_failed
 from pfgen_rs.io.json_lines import as_line
+from pfgen_rs.io.lines import parse_line
 from pfgen_rs.io.locks import lock_byte, lock_now, unlock, unlock_byte
-from pfgen_rs.io.records import parse_line
 
 Key = tuple[Any, ...]
 _PLACES = 1 << 62  # offsets that may be locked

@@ -13,11 +13,11 @@ from pathlib import Path
 from pfgen_rs.checkout.published import KnownRuns
 from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError
 from pfgen_rs.io import run_files
+from pfgen_rs.io.atomic import remove_abandoned
 from pfgen_rs.io.known_files import file_states, is_settled
 from pfgen_rs.io.run_files import CONFIG, EXAMPLES, README, RESPONSES, RESULT
-from pfgen_rs.io.system import remove_abandoned
 from pfgen_rs.metrics.settings import Settings
-from pfgen_rs.questions.files import (
+from pfgen_rs.questions.question import (
     combined_digest,
     file_digest,
     question_paths,

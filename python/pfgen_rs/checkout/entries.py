@@ -16,11 +16,9 @@ from pfgen_rs.checkout.checkout import RUNS, find_runs
 from pfgen_rs.checkout.published import Published, published_ranks, ranked_published, read_published
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import RESULT
-from pfgen_rs.metrics.names import BY_SOURCE, share_name
-from pfgen_rs.metrics.settings import Settings
-from pfgen_rs.metrics.signature import signature
+from pfgen_rs.metrics.settings import BY_SOURCE, Settings, share_name, signature
 from pfgen_rs.metrics.sums import left_sum
-from pfgen_rs.questions.sources import sources_in_order
+from pfgen_rs.questions.unknown import sources_in_order
 from pfgen_rs.stats import Estimate, from_summary
 from pfgen_rs.stats.permutation import RankTests
 

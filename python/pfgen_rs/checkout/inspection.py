@@ -17,11 +17,10 @@ from pfgen_rs.checkout.checkout import DATA, Checkout, Run, remove_unfinished
 from pfgen_rs.checkout.published import ADVICE, Published, digest_line, read_published
 from pfgen_rs.errors import BenchmarkError, InputError, PfgenError, unreadable
 from pfgen_rs.io import run_files
-from pfgen_rs.io.counted import counted
 from pfgen_rs.io.known_files import Files, file_states, is_settled
 from pfgen_rs.io.run_files import CONFIG, README, RESULT
-from pfgen_rs.io.safe_text import shortened
-from pfgen_rs.questions.files import file_digest
+from pfgen_rs.io.text import counted, shortened
+from pfgen_rs.questions.question import file_digest
 
 
 @dataclass

@@ -14,8 +14,8 @@ from pfgen_rs import _native
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.known_files import Files, path_of_known, read_known, write_known
 from pfgen_rs.io.run_files import RESULT, is_system
-from pfgen_rs.metrics.names import BY_SOURCE
-from pfgen_rs.questions.files import file_digest
+from pfgen_rs.metrics.settings import BY_SOURCE
+from pfgen_rs.questions.question import file_digest
 from pfgen_rs.stats.checks import LARGEST
 
 _NUMBERS, _SPREADS = ("score", "length"), ("score_std", "length_std")

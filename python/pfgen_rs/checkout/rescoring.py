@@ -13,14 +13,12 @@ from pfgen_rs.checkout.published import Published, published, published_now
 from pfgen_rs.errors import IncompleteRunError, InputError, PfgenError
 from pfgen_rs.io import Ahead, Options, Source
 from pfgen_rs.io.run_files import RESULT
-from pfgen_rs.metrics.names import BY_SOURCE
-from pfgen_rs.metrics.settings import SUMMATIONS, Settings, Summation
-from pfgen_rs.metrics.signature import has_helpfulness
+from pfgen_rs.metrics.settings import BY_SOURCE, SUMMATIONS, Settings, Summation, has_helpfulness
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import streaming
 from pfgen_rs.runs.result import Result, result_content
-from pfgen_rs.scoring.shading import marks
+from pfgen_rs.scoring.explain import marks
 from pfgen_rs.verify import best_reading
 
 # Takes the sources; returns what is called with their progress.

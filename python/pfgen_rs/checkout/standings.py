@@ -11,18 +11,8 @@ from typing import Any
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, PfgenError, unreadable
 from pfgen_rs.io.run_files import RESULT
-from pfgen_rs.metrics.names import PARTS
-from pfgen_rs.questions.files import file_digest
-
-__all__ = [
-    "JSON",
-    "load_standings_object",
-    "read_standings",
-    "read_standings_file",
-    "results_digest",
-    "select_standings",
-    "standings_choices",
-]
+from pfgen_rs.metrics.settings import PARTS
+from pfgen_rs.questions.question import file_digest
 
 JSON = "leaderboard.json"
 _LAYOUT = 3  # changes with the columns, so that older files are written again

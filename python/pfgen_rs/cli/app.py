@@ -2,14 +2,115 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable, Mapping
+from functools import wraps
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command, get_group
 
 from pfgen_rs.cli import streams
-from pfgen_rs.cli.loading import Deferred, deferring
+from pfgen_rs.io.remote.urls import is_url, refused_url
 
-__all__ = ["COMMANDS", "app"]
+# Loads commands only when they are used, so that `--help` and completion are fast.
+
+
+class Deferred(NamedTuple):
+    """A command that is not loaded yet.
+
+    `module`: its module in `pfgen_rs.cli`. `name`: the function, or the `typer.Typer` with subcommands.
+    `summary`: the first line of its help. `cls`: name of the function's own command class, if it has one.
+    `urls`: whether it takes URLs where others take only paths.
+    """
+
+    module: str
+    name: str
+    summary: str
+    cls: str | None = None
+    urls: bool = False
+
+    def load(self, command_name: str) -> Any:
+        """Returns the command."""
+        module = import_module(f"pfgen_rs.cli.{self.module}")
+        found = getattr(module, self.name)
+        if isinstance(found, typer.Typer):
+            for command in found.registered_commands:
+                if command.callback is not None:
+                    command.callback = _with_local_paths(command.callback)
+            subcommands = get_group(found)
+            subcommands.name = command_name
+            return subcommands
+        alone = typer.Typer(add_completion=False, rich_markup_mode=None)
+        called = found if self.urls else _with_local_paths(found)
+        alone.command(command_name, cls=getattr(module, self.cls) if self.cls else None)(called)
+        return get_command(alone)
+
+
+def _with_local_paths(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the command, which first refuses URLs for paths: they would be folders called `s3:`."""
+
+    @wraps(command)
+    def called(*arguments: Any, **options: Any) -> Any:
+        for value in (*arguments, *options.values()):
+            for path in value if isinstance(value, list | tuple) else [value]:
+                if isinstance(path, Path) and is_url(path):
+                    raise refused_url(path, "copy the file first, or write one and copy it")
+        return command(*arguments, **options)
+
+    return called
+
+
+def is_folder_there(path: Path) -> bool:
+    """Whether the folder of an output file exists; true for URLs, which are refused with other arguments."""
+    return is_url(path) or path.absolute().parent.is_dir()
+
+
+class Group(TyperGroup):
+    """A group that lists its subcommands with complete summaries."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run a subcommand; wrong values are told of without what pydantic puts in front."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            error.message = error.message.removeprefix("Value error, ")
+            raise
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _command_summary(command)) for name, command in commands])
+
+
+def group(summary: str, cls: type[Group] = Group) -> typer.Typer:
+    """Returns an app for subcommands."""
+    return typer.Typer(cls=cls, no_args_is_help=True, rich_markup_mode=None, help=summary)
+
+
+def deferring(commands: Mapping[str, Deferred]) -> type[Group]:
+    """Returns a group of these commands, by name."""
+
+    class Deferring(Group):
+        def __init__(self, **attributes: Any) -> None:
+            super().__init__(**attributes)
+            for name, command in commands.items():
+                self.add_command(TyperCommand(name, short_help=command.summary))
+
+        def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+            name, command, rest = super().resolve_command(ctx, args)
+            return name, commands[name].load(name) if name else command, rest
+
+    return Deferring
+
+
+def _command_summary(command: Any) -> str:
+    """Returns the first paragraph of a command's help, on one line."""
+    return command.short_help or " ".join((command.help or "").split("\n\n")[0].split())
+
 
 COMMANDS = {
     "generate": Deferred(
@@ -91,7 +192,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from pfgen_rs.metrics.signature import fixed_part
+        from pfgen_rs.metrics.settings import fixed_part
 
         streams.emit(f"{fixed_part()}\n")
         raise typer.Exit

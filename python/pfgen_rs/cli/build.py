@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import loading, options, output, process, progress_log
-from pfgen_rs.cli.scoring_options import ReadingOptions
-from pfgen_rs.io.counted import counted
+from pfgen_rs.cli import app as loading
+from pfgen_rs.cli import options, output, process, streams
+from pfgen_rs.cli import progress as progress_log
+from pfgen_rs.cli.options import ReadingOptions
+from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -20,8 +22,6 @@ if TYPE_CHECKING:
     from pfgen_rs.references.built import Built, BuiltQuestion
     from pfgen_rs.references.check import Check
     from pfgen_rs.references.check.answers import CheckProgress
-
-__all__ = ["app"]
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
 _LEAST = 64 << 20
@@ -91,17 +91,17 @@ def run(
         allow_fewer=allow_fewer or None,
     )
     size = _memory_size(memory)
-    kept = output.resumable(lambda: work_folder(changed), "done", _CONTINUE)
-    logged = progress_log.logged("pfgen_rs.references", output.warn)
+    kept = streams.resumable(lambda: work_folder(changed), "done", _CONTINUE)
+    logged = progress_log.logged("pfgen_rs.references", streams.warn)
     with kept, logged, output.building() as progress:
         built = build(changed, memory=size, threads=threads, progress=progress)
     for each in built.inputs:
         if each.left_out:
-            output.warn(f"{each.name}: skipped {counted(each.left_out, 'line')}")
+            streams.warn(f"{each.name}: skipped {counted(each.left_out, 'line')}")
     for question in built.left_out:
-        output.warn(f"question {question.outline.question_id}: skipped, because no answer is left")
+        streams.warn(f"question {question.outline.question_id}: skipped, because no answer is left")
     if output_format is options.JsonFormat.JSON:
-        output.emit_json(_json_rows(built))
+        streams.emit_json(_json_rows(built))
     else:
         _show(built)
 
@@ -177,11 +177,11 @@ def suggest_rules(
             progress=lambda source, read: progress(source.path, "reading", read, source.size or 0),
         )
     if out is None:
-        output.emit(csv_text(listed))
+        streams.emit(csv_text(listed))
     else:
         write_atomic(out, csv_text(listed).encode())
         places = listed.n_unique(["question_id", "before", "after"]) if len(listed) else 0
-        output.emit(f"wrote {counted(places, 'place')} to {out}\n")
+        streams.emit(f"wrote {counted(places, 'place')} to {out}\n")
 
 
 # Columns of the summary for which a terminal has room, and their headings.
@@ -243,7 +243,7 @@ def check(
     from pfgen_rs.references.check import check as check_set
 
     loaded = options.load(benchmark, unit)
-    with _check_progress() as progress, progress_log.logged("pfgen_rs", output.warn):
+    with _check_progress() as progress, progress_log.logged("pfgen_rs", streams.warn):
         checked = check_set(
             loaded,
             run or (),
@@ -255,11 +255,11 @@ def check(
     if out is not None:
         checked.to_dir(out)
         if not available():
-            output.warn(
+            streams.warn(
                 "no plots were written, because matplotlib is missing: pip install 'pfgen_rs[plots]'"
             )
     if output_format is options.JsonFormat.JSON:
-        output.emit_json(
+        streams.emit_json(
             {
                 "signature": checked.signature,
                 "findings": checked.findings,

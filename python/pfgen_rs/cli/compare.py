@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import options, output, table_fit
-from pfgen_rs.cli.loading import is_folder_there
-from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
-from pfgen_rs.io.counted import counted
-from pfgen_rs.metrics.names import METRICS
+from pfgen_rs.cli import options, output, streams, table_fit
+from pfgen_rs.cli.app import is_folder_there
+from pfgen_rs.cli.options import ScoringOptions, scoring_options
+from pfgen_rs.io.text import counted
+from pfgen_rs.metrics.settings import METRICS
 
 if TYPE_CHECKING:
     import polars as pl
@@ -118,14 +118,14 @@ def compare(
     metrics = METRICS if metric is ComparedMetric.ALL else (metric.value,)
     found = comparisons.compare_runs(results, metrics=metrics, **settings)
     for note in found.notes:
-        output.warn(note)
+        streams.warn(note)
     if html is not None:
         from pfgen_rs.report.site import write_comparison
 
         with output.busy(f"writing {html}"):
             write_comparison(results, html, level=level, seed=seed)
     if output_format is options.JsonFormat.JSON:
-        output.emit_json(comparison_document(found, limit))
+        streams.emit_json(comparison_document(found, limit))
     else:
         output.show(*comparison_report(found, limit, output.width()))
 
@@ -485,7 +485,7 @@ def plan_trials(
         metric=metric.value,
     )
     if output_format is options.JsonFormat.JSON:
-        output.emit_json({**plan.to_dict(), "signature": samples[0].signature})
+        streams.emit_json({**plan.to_dict(), "signature": samples[0].signature})
     else:
         output.show(*plan_report(plan), output.cell(samples[0].signature or ""))
 

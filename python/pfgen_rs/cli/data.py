@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pfgen_rs import install as installer
-from pfgen_rs.cli import loading, options, output, table_fit
-from pfgen_rs.questions.inventory import Available, inventory
-from pfgen_rs.questions.locate import benchmark_path
+from pfgen_rs.cli import app as loading
+from pfgen_rs.cli import options, output, streams, table_fit
+from pfgen_rs.questions.locate import Available, benchmark_path, inventory
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
-
-__all__ = ["app"]
 
 app = loading.group("List, install and find benchmarks.")
 
@@ -30,7 +28,7 @@ def list_benchmarks(output_format: options.Format = options.JsonFormat.TABLE) ->
     available = inventory()
     if output_format is options.JsonFormat.JSON:
         rows = [{**asdict(b), "path": None if b.path is None else str(b.path)} for b in available]
-        output.emit_json(rows)
+        streams.emit_json(rows)
         return
     output.show(*_data_report(available, output.width()))
 
@@ -103,7 +101,7 @@ def install(
             bar.update(task, completed=done, total=total)
 
         folder = installer.install(name, source, received, force)
-    output.emit(f"{name} is installed in {folder}\n")
+    streams.emit(f"{name} is installed in {folder}\n")
 
 
 def _names_of_usable_data(incomplete: str) -> list[str]:
@@ -126,4 +124,4 @@ def where(
 
     Example: `ls "$(pfgen-rs data where mini)"`
     """
-    output.emit(f"{benchmark_path(name)}\n")
+    streams.emit(f"{benchmark_path(name)}\n")

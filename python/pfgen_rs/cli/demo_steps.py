@@ -7,10 +7,8 @@ from typing import NamedTuple
 
 from typer.core import TyperGroup
 
-from pfgen_rs.cli import output
+from pfgen_rs.cli import streams
 from pfgen_rs.errors import PfgenError
-
-__all__ = ["DemoStep", "demo_succeeds", "tell"]
 
 
 class DemoStep(NamedTuple):
@@ -25,11 +23,11 @@ def demo_succeeds(command: TyperGroup, program: str, arguments: Sequence[str]) -
     try:
         command.main(args=list(arguments), prog_name=program, standalone_mode=False)
     except PfgenError as error:
-        output.print_error(error)
+        streams.print_error(error)
         return False
     return True
 
 
 def tell(text: str) -> None:
     """Print a line."""
-    output.emit(f"{text}\n")
+    streams.emit(f"{text}\n")

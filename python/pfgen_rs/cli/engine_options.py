@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pfgen_rs.ask import engines
-from pfgen_rs.cli import generate_view, output
+from pfgen_rs.cli import generate_view, streams
 from pfgen_rs.errors import unreadable
-from pfgen_rs.io.counted import counted
+from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
     from pfgen_rs.ask.costs import Budget, Estimate, Prices, TokenCounter
@@ -311,13 +311,13 @@ def _file_text(path: Path) -> str:
 def finish_asking(asked: Asked | None) -> None:
     """End with exit code 1 if something is open that no other process is working on."""
     if asked is not None and asked.stored + asked.elsewhere < asked.total:
-        output.fail(1)
+        streams.fail(1)
 
 
 def resumable_asking(out: Path, doing: str) -> AbstractContextManager[None]:
     """After any error, say how to continue, because servers may recover and rate limits end."""
     how = "run the same command to continue"
-    return output.resumable(lambda: out if out.is_dir() else None, doing, how, after_errors=how)
+    return streams.resumable(lambda: out if out.is_dir() else None, doing, how, after_errors=how)
 
 
 def _estimate_of_groups(
@@ -354,20 +354,20 @@ def _tell_estimate(estimate: Estimate, prices: Prices | None) -> None:
     if prices is not None:
         cost = "unknown" if estimate.cost is None else f"at most {prices.shown(estimate.cost)}"
         lines.append(f"cost: {cost}")
-    output.emit("\n".join(lines) + "\n")
+    streams.emit("\n".join(lines) + "\n")
 
 
 def _tell_asked(asked: Asked, prices: Prices | None) -> None:
     for failure in asked.failures[:_SHOWN]:
-        output.warn(f"{failure.subject}: {failure.reason}")
+        streams.warn(f"{failure.subject}: {failure.reason}")
     if asked.failures:
         count = len(asked.failures)
-        output.warn(f"{counted(count, 'request')} failed: run the same command to ask again")
+        streams.warn(f"{counted(count, 'request')} failed: run the same command to ask again")
     if asked.elsewhere:
-        output.warn(f"{counted(asked.elsewhere, 'request')} in progress in other processes")
+        streams.warn(f"{counted(asked.elsewhere, 'request')} in progress in other processes")
     if asked.unaffordable:
-        output.warn(
+        streams.warn(
             f"{counted(asked.unaffordable, 'request')} not sent: the budget does not allow more"
         )
     if asked.spent is not None and prices is not None:
-        output.remark(f"cost so far: {prices.shown(asked.spent)}")
+        streams.remark(f"cost so far: {prices.shown(asked.spent)}")

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import engine_options, generate_view, options, output, progress_log
+from pfgen_rs.cli import engine_options, generate_view, options, streams
+from pfgen_rs.cli import progress as progress_log
 from pfgen_rs.cli.engine_options import EngineChoice
-from pfgen_rs.io.counted import counted
+from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
     from pfgen_rs.ask.costs import Prices
@@ -220,7 +221,7 @@ def generate_answers(
     if score or score_partial:
         generate_view.tell_score(run, partial=score_partial)
     if run.unfinished:
-        output.fail(1)
+        streams.fail(1)
 
 
 def _generation_option(
@@ -234,13 +235,13 @@ def _generation_option(
 
 def _export_generation_tasks(lines: str, count: int, path: Path | None) -> None:
     from pfgen_rs.io import write_atomic
-    from pfgen_rs.io.safe_text import escaped_json
+    from pfgen_rs.io.text import escaped_json
 
     if path is None:
-        output.emit(escaped_json(lines))
+        streams.emit(escaped_json(lines))
         return
     write_atomic(path, lines.encode())
-    output.emit(f"wrote {counted(count, 'task')} to {path}\n")
+    streams.emit(f"wrote {counted(count, 'task')} to {path}\n")
 
 
 def _generation_engine(
@@ -274,7 +275,7 @@ def _resumable_generation(folder: Path) -> AbstractContextManager[None]:
     def kept() -> Path | None:
         return folder if any(folder.glob("*trial_*.jsonl")) else None
 
-    return output.resumable(kept, "answered", how, after_errors=how)
+    return streams.resumable(kept, "answered", how, after_errors=how)
 
 
 def _check_export(answers: Path | None, export: Path | None, dry_run: bool) -> None:

@@ -18,26 +18,14 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from pfgen_rs.cli import output, process, progress_log
+from pfgen_rs.cli import output, process, progress, streams
 from pfgen_rs.cli.score_output import tell_cut
-from pfgen_rs.io.counted import counted, plural
-from pfgen_rs.io.safe_text import visible
+from pfgen_rs.io.text import counted, plural, visible
 
 if TYPE_CHECKING:
     from pfgen_rs.ask.costs import Prices
     from pfgen_rs.ask.protocol import Task, Usage
     from pfgen_rs.generate.runner import Run
-
-__all__ = [
-    "EVERY",
-    "ask_person",
-    "check_examples",
-    "generation_progress",
-    "tell_beginning",
-    "tell_import",
-    "tell_run",
-    "tell_score",
-]
 
 _SHOWN = 5
 EVERY = 30.0
@@ -61,8 +49,8 @@ def generation_progress(
     counts: list[Counts] = []
     with (
         output.progress(*columns, TimeRemainingColumn()) as bar,
-        progress_log.logged("pfgen_rs.generate"),
-        progress_log.told_at_times(lambda: _generation_line(counts[-1]) if counts else "", EVERY),
+        progress.logged("pfgen_rs.generate"),
+        progress.told_at_times(lambda: _generation_line(counts[-1]) if counts else "", EVERY),
     ):
         task = bar.add_task(doing, total=None, rate="")
 
@@ -114,8 +102,8 @@ def ask_person(task: Task) -> str | None:
         *_pasted_lines(task.system),
         *_pasted_lines(task.prompt),
     ]
-    output.emit("\n".join(parts) + "\n")
-    output.emit("--- paste the answer, then a line with only a dot; Ctrl-D quits ---\n")
+    streams.emit("\n".join(parts) + "\n")
+    streams.emit("--- paste the answer, then a line with only a dot; Ctrl-D quits ---\n")
     process.interrupt_reads()
     answer = b""
     while (line := sys.stdin.buffer.readline()).strip() != _END:
@@ -133,7 +121,7 @@ def tell_beginning(benchmark: str, questions: int, trials: int, folder: Path | N
     """Print the benchmark, because the default one is small; `folder`: where answers are written."""
     into = "" if folder is None else f", into {folder}"
     asked = f"{counted(questions, 'question')}, {counted(trials, 'trial')}"
-    output.remark(f"benchmark {benchmark}: {asked}{into}")
+    streams.remark(f"benchmark {benchmark}: {asked}{into}")
 
 
 def check_examples(wanted: int, questions: int) -> None:
@@ -141,7 +129,7 @@ def check_examples(wanted: int, questions: int) -> None:
     there = max(questions - 1, 0)
     # No warning for the default.
     if wanted > there and wanted != PUBLISHED_EXAMPLES:
-        output.warn(
+        streams.warn(
             f"prompts show {counted(there, 'example answer')} instead of {wanted}: no more are available"
         )
 
@@ -151,19 +139,19 @@ def tell_run(run: Run, prices: Prices | None = None) -> None:
     _tell_generation_failures(run)
     if run.elsewhere:
         count = len(run.elsewhere)
-        output.warn(
+        streams.warn(
             f"{counted(count, 'trial')} {plural(count, 'is', 'are')} being worked on by other processes"
         )
-    output.emit(
+    streams.emit(
         f"{run.folder}: {run.finished} of {counted(run.trials, 'trial')}, "
         f"{counted(run.answers, 'new answer')}\n"
     )
     if run.result is None:  # else said with the score
         tell_cut(run.folder)
     if run.usage:
-        output.emit(f"used: {_generation_usage(run.usage, prices)}\n")
+        streams.emit(f"used: {_generation_usage(run.usage, prices)}\n")
     if run.total_usage and run.total_usage != run.usage:
-        output.emit(f"used by the whole run: {_generation_usage(run.total_usage, prices)}\n")
+        streams.emit(f"used by the whole run: {_generation_usage(run.total_usage, prices)}\n")
 
 
 def _generation_usage(usage: Usage, prices: Prices | None) -> str:
@@ -199,9 +187,9 @@ def tell_score(run: Run, *, partial: bool) -> None:
         report_gaps(run.result)
         show_results([run.result], RowsFormat.TABLE, plain=False)
     elif partial:
-        output.warn("nothing to score: no question has an answer")
+        streams.warn("nothing to score: no question has an answer")
     else:
-        output.warn(
+        streams.warn(
             f"nothing to score: no trial is complete{_worst_generated_question(run)}; --score-partial scores "
             "the answers of unfinished trials"
         )
@@ -211,22 +199,22 @@ def tell_import(unused: Sequence[tuple[int, str]], blank: int) -> None:
     """Warn about imported answers that could not be used."""
     if unused:
         trial, question = unused[0]
-        output.warn(
+        streams.warn(
             f"{len(unused)} of the imported answers do not match an open task, the first: trial {trial}, "
             f"{question!r}"
         )
     if blank:
-        output.warn(f"{blank} of the imported answers are empty or failed: their tasks stay open")
+        streams.warn(f"{blank} of the imported answers are empty or failed: their tasks stay open")
 
 
 def _tell_generation_failures(run: Run) -> None:
     earlier = set(run.earlier)
     for failure in [*(f for f in run.failures if f not in earlier), *run.earlier][:_SHOWN]:
         when = "given up earlier: " if failure in earlier else ""
-        output.warn(f"{when}trial {failure.trial}, {failure.question}: {failure.reason}")
+        streams.warn(f"{when}trial {failure.trial}, {failure.question}: {failure.reason}")
     if run.failures:
         count = len(run.failures)
-        output.warn(
+        streams.warn(
             f"{counted(count, 'task')} {plural(count, 'has', 'have')} no answer, as listed in "
             f"{run.folder / 'unscored.jsonl'}: "
             "run the same command with --retry-failed to ask again"

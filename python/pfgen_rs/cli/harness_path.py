@@ -6,9 +6,7 @@ from typing import Annotated
 
 import typer
 
-from pfgen_rs.cli import output
-
-__all__ = ["harness_path"]
+from pfgen_rs.cli import streams
 
 
 def _harness_names(incomplete: str) -> list[str]:
@@ -33,4 +31,4 @@ def harness_path(
     """
     from pfgen_rs.integrations import paths
 
-    output.emit(f"{paths.harness_path(name)}\n")
+    streams.emit(f"{paths.harness_path(name)}\n")

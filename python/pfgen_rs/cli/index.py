@@ -2,19 +2,103 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
-from pfgen_rs.cli import index_files, loading, options, output
+from pfgen_rs.cli import app as loading
+from pfgen_rs.cli import options, output, streams
+from pfgen_rs.errors import OutputError
+from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
     from pfgen_rs.metrics.ngram_index import ConcordanceLine, DocumentFrequency, NgramIndex
     from pfgen_rs.metrics.units import Answer, Decoded
 
-__all__ = ["app"]
+
+# `pfgen-rs index build|info|clear`: manages the cached indexes of whole benchmarks.
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the commands."""
+    app.command("build")(build)
+    app.command("info")(info)
+    app.command("clear")(clear)
+
+
+def build(
+    benchmark: options.BenchmarkName = None,
+    unit: options.UnitOption = None,
+    threads: options.Threads = None,
+) -> None:
+    """Build and cache the index of a benchmark, so that later processes start faster.
+
+    Example: `pfgen-rs index build --benchmark pfgen-bench`
+    """
+    loaded = options.load(benchmark, unit)
+    start = time.perf_counter()
+    loaded.prepare(threads=threads).batches(
+        list(loaded), threads=threads
+    )  # checks all that is cached
+    seconds = time.perf_counter() - start
+    path = loaded.index_path
+    if path is None or not path.is_file():
+        raise OutputError(
+            f"{path}: the index was built but could not be saved: check that the folder exists and is "
+            "writable, or set PFGEN_RS_CACHE to another folder"
+        )
+    size = path.stat().st_size
+    questions = counted(len(loaded), "question")
+    streams.emit(f"{path}\n{questions}, {_index_file_megabytes(size)}, ready in {seconds:.2f} s\n")
+
+
+def info(output_format: options.Format = options.JsonFormat.TABLE) -> None:
+    """List the indexes in the cache.
+
+    Example: `pfgen-rs index info --format json`
+    """
+    from pfgen_rs.questions import index_cache
+
+    files = index_cache.index_files()
+    if output_format is options.JsonFormat.JSON:
+        streams.emit_json(
+            [
+                {"file": str(f.path), "bytes": f.size, "written": _index_file_time(f.written)}
+                for f in files
+            ]
+        )
+        return
+    table = output.new_table("file", "size", "written", numbers=("size",))
+    for file in files:
+        cells = (file.path.name, _index_file_megabytes(file.size), _index_file_time(file.written))
+        table.add_row(*map(output.cell, cells))
+    output.show(output.cell(str(index_cache.indexes_folder())), table)
+
+
+def clear() -> None:
+    """Remove all cached indexes. They are rebuilt when needed.
+
+    Example: `pfgen-rs index clear`
+    """
+    from pfgen_rs.questions import index_cache
+
+    removed = index_cache.clear_index_cache()
+    files = "file" if len(removed) == 1 else "files"
+    size = _index_file_megabytes(sum(file.size for file in removed))
+    streams.emit(f"removed {len(removed)} {files}, {size}\n")
+
+
+def _index_file_megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
+
+
+def _index_file_time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
+
 
 app = loading.group(
     "Look up n-grams of any length in a question's reference answers; manage the cached index."
@@ -49,7 +133,7 @@ def count(
     index, parse = _question_index(benchmark, question, unit)
     counts = [(pattern, index.count(parse(pattern))) for pattern in patterns]
     if output_format is options.JsonFormat.JSON:
-        output.emit_json([{"pattern": pattern, "count": n} for pattern, n in counts])
+        streams.emit_json([{"pattern": pattern, "count": n} for pattern, n in counts])
         return
     table = output.new_table("pattern", "count", numbers=("count",))
     for pattern, n in counts:
@@ -72,7 +156,7 @@ def df(
     index, parse = _question_index(benchmark, question, unit)
     frequencies = [(pattern, index.document_frequency(parse(pattern))) for pattern in patterns]
     if output_format is options.JsonFormat.JSON:
-        output.emit_json(
+        streams.emit_json(
             [{"pattern": pattern, **_index_frequency(f)} for pattern, f in frequencies]
         )
         return
@@ -111,7 +195,7 @@ def locate(
     places = index.concordance(parse(pattern), width)
     shown = places[:limit]
     if output_format is options.JsonFormat.JSON:
-        output.emit_json(
+        streams.emit_json(
             {"total": len(places), "places": [_index_occurrence(line) for line in shown]}
         )
         return
@@ -151,7 +235,7 @@ def top(
     index, _ = _question_index(benchmark, question, unit)
     ngrams = index.ngrams(n, min_df, limit)
     if output_format is options.JsonFormat.JSON:
-        output.emit_json(
+        streams.emit_json(
             [
                 {"text": g.text, "count": g.occurrences, **_index_frequency(g.document_frequency)}
                 for g in ngrams
@@ -198,4 +282,4 @@ def _index_occurrence(line: ConcordanceLine) -> dict[str, object]:
     }
 
 
-index_files.add_to(app)
+add_to(app)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 from typer.main import get_group
 
-from pfgen_rs.cli.loading import Deferred, deferring
+from pfgen_rs.cli.app import Deferred, deferring
 
 COMMANDS = {
     "pairs": Deferred("judge_ask", "pairs", "Make pairs out of the answers of two or more runs."),
@@ -101,25 +101,25 @@ def demo() -> None:
 
     Example: `pfgen-rs judge demo`
     """
-    from pfgen_rs.cli import output
+    from pfgen_rs.cli import streams
     from pfgen_rs.cli.demo_steps import demo_succeeds, tell
     from pfgen_rs.judge.sample import sample_path
 
     folder = sample_path()
     tell("The sample is made up: its numbers say nothing about models, people or judges.")
-    output.emit(f"\n$ cd {folder}\n")
+    streams.emit(f"\n$ cd {folder}\n")
     tell("\nThese commands need runs and a judge; what they give is recorded in the sample:")
-    output.emit("\n" + "".join(f"# {_PROGRAM} {each}\n" for each in _RECORDED))
+    streams.emit("\n" + "".join(f"# {_PROGRAM} {each}\n" for each in _RECORDED))
     command = get_group(app)
     failed = False
     known = {path.name for path in folder.iterdir()}
     for text, words in _STEPS:
         tell(f"\n{text}")
-        output.emit(f"\n$ {_PROGRAM} {words}\n")
+        streams.emit(f"\n$ {_PROGRAM} {words}\n")
         arguments = [
             str(folder / each) if each.partition("/")[0] in known else each
             for each in words.split()
         ]
         failed |= not demo_succeeds(command, _PROGRAM, arguments)
     if failed:
-        output.fail(output.BAD_INPUT)
+        streams.fail(streams.BAD_INPUT)

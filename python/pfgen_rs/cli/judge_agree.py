@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import polars as pl
 import typer
 
-from pfgen_rs.cli import options, output
+from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.judge_options import (
     By,
     Humans,
@@ -22,7 +22,7 @@ from pfgen_rs.cli.judge_options import (
     read_decisions,
     warn_all,
 )
-from pfgen_rs.io.counted import counted
+from pfgen_rs.io.text import counted
 from pfgen_rs.stats.permutation import permutations_text, resolution_text, shown_p
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def agree(
     if output_format is options.JsonFormat.JSON:
         rows = [{"name": n, **each.to_dict()} for n, each in zip(names, found, strict=True)]
         coverage = [each.to_dict() for _, each in read]
-        output.emit_json(
+        streams.emit_json(
             {"judges": rows, "comparison": between and between.to_dict(), "coverage": coverage}
         )
         return
@@ -124,13 +124,13 @@ def _humans_of_pairs(humans: pl.DataFrame | None, frame: pl.DataFrame) -> pl.Dat
 def show_agreement(name: str, found: Agreement) -> None:
     """Print all tables of an agreement."""
     raters = f", raters {', '.join(found.raters)}" if found.raters else ""
-    output.remark(
+    streams.remark(
         f"{name}: {counted(found.pairs, 'pair')} of {counted(found.questions, 'question')}{raters}; "
         f"intervals {100 * found.level:g} % ({found.resamples} resamples of questions, seed {found.seed})"
     )
     output.show(*_parts_of_agreement(found))
     for line in _lines_of_agreement(found):
-        output.emit(f"{line}\n")
+        streams.emit(f"{line}\n")
     warn_all(found.notes)
 
 
@@ -306,7 +306,7 @@ def _lines_of_agreement(found: Agreement) -> Iterable[str]:
 def show_comparison(names: Sequence[str], between: JudgeComparison) -> None:
     """Print the difference between two judges."""
     interval = range_text(between.interval.low, between.interval.high)
-    output.emit(
+    streams.emit(
         f"concordance of {names[0]} {percent(between.first)} %, of {names[1]} {percent(between.second)} %: "
         f"difference {100 * between.difference:+.1f} ({interval}), {_p_between(between)}, "
         f"{counted(between.pairs, 'pair')} of "

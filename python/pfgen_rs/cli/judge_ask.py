@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.cli import options, output
+from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.engine_options import finish_asking, resumable_asking
 from pfgen_rs.cli.judge_options import (
     AskOptions,
@@ -24,8 +24,8 @@ from pfgen_rs.cli.judge_options import (
     warn_all,
 )
 from pfgen_rs.cli.judge_verdicts import show_correlation
-from pfgen_rs.cli.scoring_options import ReadingOptions, ScoringOptions, scoring_options
-from pfgen_rs.io.counted import counted
+from pfgen_rs.cli.options import ReadingOptions, ScoringOptions, scoring_options
+from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -83,7 +83,7 @@ def pairs(
     )
     write_pairs(out, found)
     questions = len({pair.question_id for pair in found})
-    output.emit(
+    streams.emit(
         f"wrote {counted(len(found), 'pair')} of {counted(questions, 'question')} to {out}\n"
     )
 
@@ -138,7 +138,7 @@ def criteria(
         partial(make_criteria, found, judge=judge, prompt=chosen, out=path),
     )
     if asked is not None:
-        output.emit(
+        streams.emit(
             f"{path}: criteria of {asked.stored} of {asked.total} questions, {asked.new} new\n"
         )
     finish_asking(asked)
@@ -202,7 +202,7 @@ def compare(
     found = _pairs_with_criteria(pairs, criteria)
     requests = list(comparison_requests(found, chosen, orders.value))
     if orders is Orders.ONE:
-        output.warn(
+        streams.warn(
             "with --orders one, position bias stays in every decision and cannot be measured; strict and tie "
             "decide nothing"
         )
@@ -249,10 +249,10 @@ def _tell_judged(folder: VerdictFolder, asked: Asked) -> None:
     )
     tell_asked(folder.path, asked, "judgment")
     for problem, count in problems.most_common():
-        output.warn(f"{counted(count, 'judgment')} invalid: {problem}")
+        streams.warn(f"{counted(count, 'judgment')} invalid: {problem}")
     doubtful = doubtful_share(folder.doubts())
     if doubtful is not None:
-        output.warn(doubtful)
+        streams.warn(doubtful)
     warn_all(folder.read()[1].notes())
 
 

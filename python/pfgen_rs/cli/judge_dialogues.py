@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.cli import loading, options, output
+from pfgen_rs.cli import app as loading
+from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.engine_options import finish_asking, resumable_asking
 from pfgen_rs.cli.judge_options import (
     Ratings,
@@ -24,7 +25,7 @@ from pfgen_rs.cli.judge_options import (
     warn_all,
 )
 from pfgen_rs.cli.plot import Font, Language, LanguageName
-from pfgen_rs.io.counted import counted
+from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
     from pfgen_rs.judge.dialogues.answering import Item
@@ -86,9 +87,9 @@ def sizes(
 
     frame = tables.sizes(_read_dialogue_file(data, fields))
     if output_format is options.RowsFormat.JSON:
-        output.emit_json(frame.to_dicts())
+        streams.emit_json(frame.to_dicts())
     elif output_format is options.RowsFormat.CSV:
-        output.emit_csv(frame.to_dicts())
+        streams.emit_csv(frame.to_dicts())
     else:
         show_dialogue_grid(plain(frame, 1, 0))
 
@@ -116,16 +117,16 @@ def light(
     Example: `pfgen-rs judge dialogues light dialogues.jsonl hard --out hard.jsonl`
     """
     from pfgen_rs.io import write_atomic
-    from pfgen_rs.io.patterns import refuse_overwriting
+    from pfgen_rs.io.run_files import refuse_overwriting
     from pfgen_rs.judge.dialogues.tables import light_version
 
     refuse_overwriting(out, [str(data)])
     dialogues = _read_dialogue_file(data, fields)
     chosen = light_version(dialogues, version.value, per_category=per_category, seed=seed)
     if chosen.unscored:
-        output.warn(f"left out {counted(chosen.unscored, 'dialogue')} without human scores")
+        streams.warn(f"left out {counted(chosen.unscored, 'dialogue')} without human scores")
     write_atomic(out, b"".join(each.source + b"\n" for each in chosen.dialogues))
-    output.emit(f"wrote {counted(len(chosen.dialogues), 'dialogue')} to {out}\n")
+    streams.emit(f"wrote {counted(len(chosen.dialogues), 'dialogue')} to {out}\n")
 
 
 class PrintedFormat(StrEnum):
@@ -220,20 +221,20 @@ def tables(
                 font=font,
             )
         warn_all(str(remark.message) for remark in remarks)
-        output.remark(f"wrote {counted(len(written), 'file')} to {out}")
+        streams.remark(f"wrote {counted(len(written), 'file')} to {out}")
 
 
 def _print_dialogue_tables(made: Made, output_format: PrintedFormat) -> None:
     if output_format is PrintedFormat.JSON:
-        output.emit_json({table.name: table.frame.to_dicts() for table in made.tables})
+        streams.emit_json({table.name: table.frame.to_dicts() for table in made.tables})
     elif output_format is PrintedFormat.MARKDOWN:
-        output.emit("\n".join(table.markdown() for table in made.tables))
+        streams.emit("\n".join(table.markdown() for table in made.tables))
     else:
         for table in made.tables:
             show_dialogue_grid(table.grid, table.title)
             for note in table.notes:
                 if note not in made.notes:  # which are warnings already
-                    output.emit(f"{note}\n")
+                    streams.emit(f"{note}\n")
 
 
 @app.command()
@@ -301,9 +302,11 @@ def answer(
         tell_asked(out, asked, "answer")
         blank, cut = poor_answers(out)
         if blank or cut:
-            output.warn(f"{counted(blank, 'blank answer')}, {cut:,} cut off by the limit on tokens")
+            streams.warn(
+                f"{counted(blank, 'blank answer')}, {cut:,} cut off by the limit on tokens"
+            )
         if asked.complete:
-            output.emit(f"wrote {out / EXPORT}\n")
+            streams.emit(f"wrote {out / EXPORT}\n")
     finish_asking(asked)
 
 
@@ -415,7 +418,7 @@ def grade(
             show_dialogue_grid(table.grid, table.title)
             warn_all(table.notes)
             if stale := stale_grades(out):
-                output.warn(f"{counted(stale, 'rating')} of earlier answers: kept, but not used")
+                streams.warn(f"{counted(stale, 'rating')} of earlier answers: kept, but not used")
     finish_asking(asked)
 
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from pfgen_rs.cli import output
+from pfgen_rs.cli import streams
 from pfgen_rs.cli.engine_options import BudgetOf, EngineOptions, tokens_or_none
 from pfgen_rs.cli.options import with_options
-from pfgen_rs.io.counted import counted
+from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -105,12 +105,12 @@ def read_decisions(folders: Sequence[VerdictFolder]) -> list[tuple[pl.DataFrame,
 def warn_all(notes: Iterable[str]) -> None:
     """Print warnings."""
     for note in notes:
-        output.warn(note)
+        streams.warn(note)
 
 
 def tell_asked(out: Path, asked: Asked, what: str) -> None:
     """Print how many judgments, ratings or answers a folder has now."""
-    output.emit(f"{out}: {asked.stored} of {counted(asked.total, what)}, {asked.new} new\n")
+    streams.emit(f"{out}: {asked.stored} of {counted(asked.total, what)}, {asked.new} new\n")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,7 +238,7 @@ def _check_logprobs(engine: Engine, judge: Judge) -> None:
     from pfgen_rs.ask.protocol import abilities
 
     if judge.logprobs is not None and "logprobs" not in abilities(engine):
-        output.warn(
+        streams.warn(
             f"the engine {engine.name!r} reports no log probabilities: decisions by probability and expected "
             "ratings are not possible"
         )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import options, output
+from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.judge_options import (
     By,
     Humans,
@@ -23,9 +23,8 @@ from pfgen_rs.cli.judge_options import (
     read_decisions,
     warn_all,
 )
-from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
-from pfgen_rs.io.counted import counted
-from pfgen_rs.io.safe_text import shortened
+from pfgen_rs.cli.options import ScoringOptions, scoring_options
+from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.judge.formats import format_names
 
 if TYPE_CHECKING:
@@ -85,23 +84,23 @@ def decide(
     if out is not None:
         write_frame(wide, out)
     if output_format is options.RowsFormat.JSON:
-        output.emit_json(rows.to_dicts())
+        streams.emit_json(rows.to_dicts())
     elif output_format is options.RowsFormat.CSV:
         from pfgen_rs.io.table_writer import csv_text
 
-        output.emit(csv_text(rows))
+        streams.emit(csv_text(rows))
     elif doubtful:
         _show_doubts(rows)
     else:
         _show_counts(decision_counts(found, by.value), by.value)
         share = doubtful_share(folder.doubts())
         if share is not None:
-            output.warn(share)
+            streams.warn(share)
 
 
 def _show_doubts(rows: pl.DataFrame) -> None:
     if rows.is_empty():
-        output.remark("no verdict is doubtful")
+        streams.remark("no verdict is doubtful")
         return
     table = output.new_table("pair", "order", "verdict", "doubt", "output", numbers=["order"])
     for *cells, text in rows.iter_rows():
@@ -160,7 +159,7 @@ def rank(
         write_tables(found.tables(), found.to_dict(), out)
     if output_format is options.JsonFormat.JSON:
         values = {"name": folder.judge_name, **found.to_dict(), "coverage": coverage.to_dict()}
-        output.emit_json(values)
+        streams.emit_json(values)
         return
     _show_ranking(folder.judge_name, found)
 
@@ -169,7 +168,7 @@ def _show_ranking(name: str, found: Ranking) -> None:
     left_out = (
         f", {counted(found.left_out, 'pair')} without a decision left out" if found.left_out else ""
     )
-    output.remark(
+    streams.remark(
         f"{name}: {counted(found.games, 'pair')} of {counted(found.questions, 'question')}{left_out}; "
         f"intervals {100 * found.level:g} % ({found.resamples} resamples of questions, seed {found.seed})"
     )
@@ -261,7 +260,7 @@ def against_scores(
         correlation, missing = _correlation_of_runs(ratings, runs or [], benchmark, scoring)
         found["runs"] = {**correlation.to_dict(), **missing}
     if output_format is options.JsonFormat.JSON:
-        output.emit_json(found)
+        streams.emit_json(found)
         return
     if table is not None:
         _show_margins(table)
@@ -273,7 +272,7 @@ def _sample_arguments() -> tuple[list[Path], Path, list[str]]:
     from pfgen_rs.judge.sample import sample_path
     from pfgen_rs.questions.locate import sample_runs
 
-    output.remark("the bundled sample, which is made up: its figures are no findings")
+    streams.remark("the bundled sample, which is made up: its figures are no findings")
     sample = sample_path()
     return (
         [sample / "verdicts" / "runs"],
@@ -328,12 +327,12 @@ def show_correlation(found: RunCorrelation) -> None:
         ("Spearman's ρ", found.spearman, found.spearman_interval),
     ):
         if value is None:
-            output.emit(
+            streams.emit(
                 f"{name} of ratings and scores: undefined for {counted(len(found.runs), 'run')}\n"
             )
             continue
         bounds = range_text(*interval, 1, 4)
-        output.emit(
+        streams.emit(
             f"{name} of ratings and scores: {value:.4f} (95 % interval {bounds}), "
             f"{counted(len(found.runs), 'run')}\n"
         )
@@ -380,11 +379,11 @@ def import_verdicts(
     write_folder(out, found)
     warn_all(found.notes)
     judgments = counted(len(found.judgments), "judgment")
-    output.emit(f"wrote {counted(len(found.pairs), 'pair')} and {judgments} to {out}\n")
+    streams.emit(f"wrote {counted(len(found.pairs), 'pair')} and {judgments} to {out}\n")
     if found.humans:
         raters = len({rater for _, rater, _ in found.humans})
         written = counted(len(found.humans), "verdict")
-        output.emit(f"wrote {written} of {counted(raters, 'rater')} to {out / HUMANS}\n")
+        streams.emit(f"wrote {written} of {counted(raters, 'rater')} to {out / HUMANS}\n")
 
 
 def export_verdicts(
@@ -415,5 +414,5 @@ def export_verdicts(
     warn_all(found.notes)
     if written < len(found.pairs):
         left_out = counted(len(found.pairs) - written, "pair")
-        output.warn(f"{left_out} left out: no judgment, or none that {target} can express")
-    output.emit(f"wrote {counted(written, 'pair')} to {out}\n")
+        streams.warn(f"{left_out} left out: no judgment, or none that {target} can express")
+    streams.emit(f"wrote {counted(written, 'pair')} to {out}\n")

@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
-from pfgen_rs.cli import options, output
+from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.judge_options import By, Humans, RatedRuns, RuleName, warn_all
+from pfgen_rs.cli.options import ScoringOptions, scoring_options
 from pfgen_rs.cli.plot import Font, Language, LanguageName, Title, plot_file_path
-from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
-from pfgen_rs.io.counted import counted
-from pfgen_rs.io.safe_text import visible
+from pfgen_rs.io.text import counted, visible
 from pfgen_rs.judge.plots.kinds import JudgePlotRequest, draw, plot_kinds
 
 
@@ -138,7 +137,7 @@ def page(
         view = write_verdict_page(verdicts, out, humans=humans, sample=limit)
     listed = len(view.pairs)
     said = f", {listed:,} of them listed, drawn at random" if listed < view.total else ""
-    output.emit(f"{visible(str(out))}: {counted(view.total, 'pair')}{said}\n")
+    streams.emit(f"{visible(str(out))}: {counted(view.total, 'pair')}{said}\n")
     for judge in view.judges:
         place = f"{judge.name}: " if len(view.judges) > 1 else ""
         warn_all(f"{place}{note}" for note in judge.coverage.notes())

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 from rich.console import RenderableType
 
-from pfgen_rs.cli import options, output
+from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.score_table import ScoreTable, aligned_score_lines, score_number
-from pfgen_rs.io.safe_text import visible
-from pfgen_rs.metrics.names import PARTS
+from pfgen_rs.io.text import visible
+from pfgen_rs.metrics.settings import PARTS
 
 
 def leaderboard(
@@ -59,24 +59,24 @@ def leaderboard(
     wanted = {"mode": mode, "engine": engine, "organisation": organisation}
     _print(select_standings(rows, model=model, **wanted), output_format, plain)
     for name, values in standings_choices(rows, **wanted).items():
-        output.warn(
+        streams.warn(
             f"no run with {name} {wanted[name]!r}: expected one of {', '.join(values) or '(none)'}"
         )
     for problem in problems:
-        output.print_error(problem)
+        streams.print_error(problem)
     if problems:
-        output.fail(1)
+        streams.fail(1)
 
 
 def _print(rows: list[dict[str, Any]], output_format: options.RowsFormat, plain: bool) -> None:
     if output_format is options.RowsFormat.JSON:
-        output.emit_json(rows)
+        streams.emit_json(rows)
     elif not rows:
-        output.warn("no run matches")
+        streams.warn("no run matches")
     elif output_format is options.RowsFormat.CSV:
-        output.emit_csv(rows)
+        streams.emit_csv(rows)
     elif plain:
-        output.emit(leaderboard_lines(rows))
+        streams.emit(leaderboard_lines(rows))
     else:
         output.show(*leaderboard_report(rows, output.width()))
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.cli import output
-from pfgen_rs.cli.loading import Deferred, deferring
+from pfgen_rs.cli import streams
+from pfgen_rs.cli.app import Deferred, deferring
 from pfgen_rs.errors import unreadable
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class SampleOptions:
 
         datas = read_tasks(place, chosen, self.split.value, skipped=skip)
         if lacking:
-            output.remark(f"skipped, because there is no data: {', '.join(lacking)}")
+            streams.remark(f"skipped, because there is no data: {', '.join(lacking)}")
         return datas
 
     def asks_for_all(self) -> bool:

@@ -13,11 +13,10 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
-from pfgen_rs.cli import llm_jp_eval, options, output
+from pfgen_rs.cli import llm_jp_eval, options, output, streams
 from pfgen_rs.cli.demo_steps import DemoStep, demo_succeeds, tell
 from pfgen_rs.cli.llm_jp_eval import SampleOptions, TaskNames, listed_names
-from pfgen_rs.io.counted import counted
-from pfgen_rs.io.safe_text import visible
+from pfgen_rs.io.text import counted, visible
 
 if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.conversion.converting import Conversion, Converted
@@ -61,12 +60,12 @@ def install_raw_files(
             else install_raw(source, accept_unknown=accept_unknown)
         )
     if output_format is options.JsonFormat.JSON:
-        output.emit_json(asdict(found) | {"folder": str(found.folder)})
+        streams.emit_json(asdict(found) | {"folder": str(found.folder)})
         return
     _show_datasets(found.datasets)
     for name, reason in found.refused.items():
-        output.warn(f"{name} is not installed: {reason}")
-    output.emit("".join(f"{visible(line)}\n" for line in _installed_lines(found, source)))
+        streams.warn(f"{name} is not installed: {reason}")
+    streams.emit("".join(f"{visible(line)}\n" for line in _installed_lines(found, source)))
 
 
 def _installed_lines(found: Installation, source: Path | None) -> Iterator[str]:
@@ -167,16 +166,16 @@ def convert_raw(
             progress=lambda name: bar.update(shown, description=f"converting {name}"),
         )
     if output_format is options.JsonFormat.JSON:
-        output.emit_json(asdict(found) | {"folder": str(found.folder)})
+        streams.emit_json(asdict(found) | {"folder": str(found.folder)})
         return
     _show_converted(found.tasks)
     for note in _conversion_notes(found):
-        output.warn(note)
+        streams.warn(note)
     if found.missing:
-        output.warn(f"left out: {', '.join(each.task for each in found.missing)}")
+        streams.warn(f"left out: {', '.join(each.task for each in found.missing)}")
     for line in missing_lines(found.missing):
-        output.remark(line)
-    output.emit(f"wrote {counted(len(found.files), 'file')} to {found.folder}\n")
+        streams.remark(line)
+    streams.emit(f"wrote {counted(len(found.files), 'file')} to {found.folder}\n")
 
 
 def _convert_columns() -> Sequence[Any]:
@@ -214,7 +213,7 @@ def list_tasks(output_format: options.Format = options.JsonFormat.TABLE) -> None
 
     found = tasks().values()
     if output_format is options.JsonFormat.JSON:
-        output.emit_json([asdict(each) for each in found])
+        streams.emit_json([asdict(each) for each in found])
         return
     headings = ["task", "category", "metrics", "tokens", "data set", "licence"]
     table = output.new_table(*headings, numbers=("tokens",))
@@ -278,11 +277,11 @@ def write_prompts(
         for item in items(datas, samples.limit, prompts)
     ]
     if out == "-":
-        output.emit(b"".join(lines).decode())
+        streams.emit(b"".join(lines).decode())
         return
     write_atomic(Path(out), b"".join(lines))
     written = f"{counted(len(lines), 'prompt')} of {counted(len(datas), 'task')}"
-    output.emit(f"wrote {written} to {out}\n")
+    streams.emit(f"wrote {written} to {out}\n")
 
 
 _PROGRAM = "pfgen-rs llm-jp-eval"
@@ -325,22 +324,22 @@ def demo() -> None:
 
     folder = sample_path()
     tell("The sample is made up: scores on it say nothing about models.")
-    output.emit(f"\n$ cd {folder}\n")
+    streams.emit(f"\n$ cd {folder}\n")
     tell("\nThese commands need a model; what it said is recorded in the sample:")
-    output.emit("\n" + "".join(f"# {_PROGRAM} {each}\n" for each in _MODEL_STEPS))
+    streams.emit("\n" + "".join(f"# {_PROGRAM} {each}\n" for each in _MODEL_STEPS))
     command = get_group(llm_jp_eval.app)
     places = {path.name: folder for path in folder.iterdir()}
     with tempfile.TemporaryDirectory(prefix="pfgen-rs-demo-") as made:
         places |= dict.fromkeys(_MADE, Path(made))
         succeeded = [_demo_step(command, step, places) for step in _DEMO_STEPS]
     if not all(succeeded):
-        output.fail(output.BAD_INPUT)
+        streams.fail(streams.BAD_INPUT)
 
 
 def _demo_step(command: TyperGroup, step: DemoStep, places: Mapping[str, Path]) -> bool:
     """Run a command on files of the sample and on what the commands before it have made."""
     tell(f"\n{step.text}")
-    output.emit(f"\n$ {_PROGRAM} {step.arguments}\n")
+    streams.emit(f"\n$ {_PROGRAM} {step.arguments}\n")
     words = []
     for word in step.arguments.split():
         place = places.get(word.partition("/")[0])

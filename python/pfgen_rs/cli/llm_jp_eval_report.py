@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from pfgen_rs.cli import llm_jp_eval as shared
-from pfgen_rs.cli import options, output
-from pfgen_rs.cli.loading import is_folder_there
+from pfgen_rs.cli import options, output, streams
+from pfgen_rs.cli.app import is_folder_there
 from pfgen_rs.cli.plot import Font, Language, LanguageName, Title, plot_file_path
 
 
@@ -96,15 +96,15 @@ def report(
         with output.busy(f"writing {html}"):
             write_report_page(found, read, html)
     if output_format is ReportFormat.MARKDOWN:
-        output.emit(report_markdown(found, by_task=by_task))
+        streams.emit(report_markdown(found, by_task=by_task))
         return
     if output_format is ReportFormat.JSON:
-        output.emit_json(found.to_dict())
+        streams.emit_json(found.to_dict())
         return
     for note in found.notes:
-        output.warn(note)
+        streams.warn(note)
     if output_format is ReportFormat.CSV:
-        output.emit_csv(found.tables()["scores"].to_dicts())
+        streams.emit_csv(found.tables()["scores"].to_dicts())
     else:
         output.show(*jpeval_report(found, by_task=by_task, room=output.width()))
 
@@ -169,4 +169,4 @@ def plot(
     save(figure, out)
     most = plots.MOST_RUNS.get(kind.value, len(found.runs))
     if len(found.runs) > most:
-        output.warn(f"only the {most} best of {len(found.runs)} runs are shown")
+        streams.warn(f"only the {most} best of {len(found.runs)} runs are shown")

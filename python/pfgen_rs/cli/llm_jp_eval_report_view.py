@@ -14,8 +14,6 @@ from pfgen_rs.llm_jp_eval.report.pairs import ColumnPair, per_task
 from pfgen_rs.llm_jp_eval.report.report import Report
 from pfgen_rs.stats.permutation import resolution_text, shown_p
 
-__all__ = ["jpeval_report"]
-
 _SURE = "bold"
 _VALUE_WIDTH = 5
 _INTERVALS = "intervals: over samples (Student's t; exact_match: Wilson's; STS: jackknife)"

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pfgen_rs.cli import llm_jp_eval as shared
-from pfgen_rs.cli import options, output
+from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.engine_options import EngineOptions, finish_asking, resumable_asking
 from pfgen_rs.cli.llm_jp_eval import SampleOptions
 from pfgen_rs.cli.options import JsonFormat
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.counted import counted, plural
+from pfgen_rs.io.text import counted, plural
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -110,19 +110,21 @@ def run(
     if asked is None:
         return
     told = f"{folder}: {asked.stored:,} of {counted(asked.total, 'output')}, {asked.new:,} new"
-    (output.remark if output_format is options.JsonFormat.JSON else _emit_line)(told)
+    (streams.remark if output_format is options.JsonFormat.JSON else _emit_line)(told)
     if asked.complete or allow_missing:
         scored = score_run(folder, datas, respondent, settings, allow_missing=allow_missing)
         show_evaluation(scored.record, scored.evaluation, output_format)
     elif asked.stored + asked.elsewhere == asked.total:
-        output.remark("not scored yet: the process that ends last scores the run")
+        streams.remark("not scored yet: the process that ends last scores the run")
     else:
-        output.warn("not scored, because outputs are missing: --allow-missing counts them as empty")
+        streams.warn(
+            "not scored, because outputs are missing: --allow-missing counts them as empty"
+        )
     finish_asking(asked)
 
 
 def _emit_line(line: str) -> None:
-    output.emit(f"{line}\n")
+    streams.emit(f"{line}\n")
 
 
 @options.with_options(SampleOptions, "samples", without=("shots", "strict"))
@@ -219,7 +221,7 @@ def show_evaluation(
 ) -> None:
     """Print scores as a table or as JSON. `record`: what `scores.json` says."""
     if output_format is JsonFormat.JSON:
-        output.emit_json(_scores_json(record, evaluation))
+        streams.emit_json(_scores_json(record, evaluation))
     else:
         _show_scores(record, evaluation)
 
@@ -234,22 +236,22 @@ def _show_scores(record: Mapping[str, Any], evaluation: Evaluation) -> None:
     _show_lenient(record, chosen)
     missing = sum(record["missing"].values())
     if missing:
-        output.warn(
+        streams.warn(
             f"{counted(missing, 'output')} {plural(missing, 'was', 'were')} missing and "
             f"{plural(missing, 'counts', 'count')} as empty"
         )
-    output.emit(f"{record['signature']}\n")
+    streams.emit(f"{record['signature']}\n")
 
 
 def _show_average(average: str, chosen: Mapping[str, Any], lacking: Sequence[str]) -> None:
     """Print the average, or that it has none: the paper's is one of all its categories."""
     shown = "–" if lacking and average == "AVR" else f"{chosen['averages'][average]:.4f}"
-    output.emit(f"{average} {shown}\n")
+    streams.emit(f"{average} {shown}\n")
     if lacking and average == "AVR":
-        output.remark(f"AVR is the mean of seven categories; not run: {', '.join(lacking)}")
+        streams.remark(f"AVR is the mean of seven categories; not run: {', '.join(lacking)}")
     elif lacking:
         without = plural(len(lacking), "category counts", "categories count")
-        output.remark(f"not run, so the {without} as 0 in {average}: {', '.join(lacking)}")
+        streams.remark(f"not run, so the {without} as 0 in {average}: {', '.join(lacking)}")
 
 
 def _show_lenient(record: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
@@ -272,7 +274,7 @@ def _show_lenient(record: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
     output.show(table)
     count = sum(found["all"]["right"].values())
     wrong = plural(count, "answer is", "answers are")
-    output.warn(
+    streams.warn(
         f"{count:,} {wrong} wrong only for blanks, thoughts, quotation marks or capitals{told}"
     )
 

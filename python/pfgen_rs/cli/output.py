@@ -19,49 +19,14 @@ from rich.text import Text
 
 from pfgen_rs.cli import process, table_fit
 from pfgen_rs.cli.streams import (
-    BAD_INPUT,
-    RESUME,
     emit,
-    emit_csv,
-    emit_json,
-    errors_reported,
-    fail,
-    print_error,
-    remark,
-    resumable,
-    warn,
 )
-from pfgen_rs.io.safe_text import visible
+from pfgen_rs.io.text import visible
 
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
     from pfgen_rs.io import Source
-
-__all__ = [
-    "BAD_INPUT",
-    "RESUME",
-    "building",
-    "busy",
-    "cell",
-    "emit",
-    "emit_csv",
-    "emit_json",
-    "errors_reported",
-    "fail",
-    "first_that_fits",
-    "new_table",
-    "print_error",
-    "progress",
-    "remark",
-    "resumable",
-    "scoring",
-    "show",
-    "steps",
-    "track",
-    "warn",
-    "width",
-]
 
 # Called with the current file, the bytes read of it, and the responses scored since the last call.
 Progressed = Callable[["Source", int, int], None]
@@ -226,7 +191,7 @@ def busy(doing: str) -> Iterator[None]:
 @contextmanager
 def progress(*columns: ProgressColumn) -> Iterator[Progress]:
     """Show progress bars, which disappear when done; only on a terminal."""
-    from pfgen_rs.cli.progress_fit import OneLineProgress
+    from pfgen_rs.cli.progress import OneLineProgress
 
     console = Console(stderr=True, markup=False, highlight=False, emoji=False)
     bar = OneLineProgress(*columns, console=console, transient=True)

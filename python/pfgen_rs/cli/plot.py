@@ -10,9 +10,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from pfgen_rs.cli import options, output
-from pfgen_rs.cli.loading import is_folder_there
-from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
+from pfgen_rs.cli import options, streams
+from pfgen_rs.cli.app import is_folder_there
+from pfgen_rs.cli.options import ScoringOptions, scoring_options
 
 _SUFFIXES = (".svg", ".png")
 
@@ -203,7 +203,7 @@ def plot(
     if csv is not None:
         write_atomic(csv, drawn.csv())
     for note in drawn.notes:
-        output.warn(note)
+        streams.warn(note)
 
 
 def _check_options(kind: str, options: Mapping[str, object]) -> None:

@@ -10,9 +10,7 @@ from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
 
-from pfgen_rs.io.temporary import remove_temporary_files
-
-__all__ = ["end_tidily", "interrupt_reads", "leave", "restrain_libraries"]
+from pfgen_rs.io.atomic import remove_temporary_files
 
 _POLARS_HEAP = "_RJEM_MALLOC_CONF"  # jemalloc's, to which polars adds its own when it is loaded
 _BLAS_THREADS = "OPENBLAS_NUM_THREADS"

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pfgen_rs.cli import streams
-from pfgen_rs.io.counted import counted
-from pfgen_rs.io.safe_text import visible
+from pfgen_rs.io.text import counted, visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from pfgen_rs.io import Source
     from pfgen_rs.report.update import Report
     from pfgen_rs.runs.streaming import ScoringProgress
-
-__all__ = ["report"]
 
 
 def report(

@@ -11,11 +11,9 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from pfgen_rs.cli import options, output, process
-from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
+from pfgen_rs.cli import options, process, streams
+from pfgen_rs.cli.options import ScoringOptions, scoring_options
 from pfgen_rs.questions.locate import BUNDLED, bundled_path
-
-__all__ = ["ScoreCommand", "score"]
 
 
 class ScoreCommand(TyperCommand):
@@ -29,8 +27,8 @@ class ScoreCommand(TyperCommand):
             if getattr(error.param, "name", None) != "files" or not sys.stdin.isatty():
                 raise
             for line in _how_to_try_score():
-                output.remark(line)
-            raise typer.Exit(output.BAD_INPUT) from None
+                streams.remark(line)
+            raise typer.Exit(streams.BAD_INPUT) from None
 
 
 def _how_to_try_score() -> list[str]:
@@ -120,14 +118,14 @@ def score(
     - `my-model | pfgen-rs score - --format json`
     """
     process.restrain_libraries()  # whatever is read: files may be large
-    from pfgen_rs.cli.score_job import loaded_for_job, score_and_show
-    from pfgen_rs.io import patterns
+    from pfgen_rs.cli.score_output import loaded_for_job, score_and_show
+    from pfgen_rs.io import run_files
     from pfgen_rs.io.remote.storage import Storage, parsed_options
     from pfgen_rs.runs.resumable import Job
 
     loaded = loaded_for_job(benchmark, scoring.settings())
     storage = Storage(parsed_options(storage_option or ()))
-    paths = patterns.expand_runs(files, storage)
+    paths = run_files.expand_runs(files, storage)
     reading = scoring.reading(tokens=loaded.settings.unit == "token")
     job = Job(
         loaded,

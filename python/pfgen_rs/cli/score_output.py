@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import gc
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pfgen_rs.cli import streams
-from pfgen_rs.io.counted import counted
+from pfgen_rs.benchmark import Benchmark, load_for_scores
+from pfgen_rs.cli import process, streams
 from pfgen_rs.io.run_files import SERVED
-from pfgen_rs.runs.summary_row import (
+from pfgen_rs.io.text import counted
+from pfgen_rs.metrics.settings import Chosen
+from pfgen_rs.runs.outputs import (
     ranked_results,
     rules_note,
     summary_row,
     unclean_note,
     worthless_note,
 )
-from pfgen_rs.runs.values import RunValues
+from pfgen_rs.runs.result import RunValues
+from pfgen_rs.runs.resumable import Job
 
-__all__ = ["report_gaps", "show_results", "tell_cut"]
+if TYPE_CHECKING:
+    from pfgen_rs.io import Source
+
 
 _SHOWN_PROBLEMS = 5
 _SHOWN_QUESTIONS = 5
@@ -85,9 +94,57 @@ def show_results(results: Sequence[RunValues], output_format: str, plain: bool) 
 
 
 def _print_score_table(rows: Sequence[Mapping[str, Any]], plain: bool) -> None:
-    from pfgen_rs.cli import output, score_view
+    from pfgen_rs.cli import output, score_table
 
     if plain:
-        output.emit(score_view.score_view_lines(rows))
+        streams.emit(score_table.score_view_lines(rows))
     else:
-        output.show(*score_view.score_leaderboard(rows, output.width()))
+        output.show(*score_table.score_leaderboard(rows, output.width()))
+
+
+# What `pfgen-rs score` does once its arguments are known, without what parses command lines.
+
+
+_AGAIN = "run the same command again to continue"
+
+
+def loaded_for_job(
+    benchmark: str | os.PathLike[str] | None,
+    settings: Chosen = None,
+) -> Benchmark:
+    """Load a benchmark that is in use until the process ends."""
+    loaded = load_for_scores(benchmark, settings)
+    gc.freeze()  # excludes it from garbage collection
+    return loaded
+
+
+def score_and_show(job: Job, output_format: str, plain: bool) -> None:
+    """Score all runs, write the job's files, and print a leaderboard."""
+    kept = streams.resumable(
+        lambda: job.left,
+        "scored",
+        _AGAIN,
+        after_errors=f"fix the error, then {_AGAIN}",
+    )
+    with kept, job:
+        with _scoring_shown(job.sources) as progress:
+            results = job.run(progress)
+        for result in results:
+            report_gaps(result)
+        job.write()
+    show_results(results, output_format, plain)
+
+
+@contextmanager
+def _scoring_shown(
+    sources: Sequence[Source],
+) -> Iterator[Callable[[Source, int, int], None] | None]:
+    """Show a progress bar; nothing is imported for one that would not be seen."""
+    process.interrupt_reads()
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from pfgen_rs.cli import output
+
+    with output.scoring(sources) as progress:
+        yield progress

@@ -13,22 +13,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn, cast
 
 from pfgen_rs.errors import OutputError, PfgenError
-from pfgen_rs.io.safe_text import cell_text, escaped_json, visible
-from pfgen_rs.io.system import is_reader_gone
-
-__all__ = [
-    "BAD_INPUT",
-    "RESUME",
-    "emit",
-    "emit_csv",
-    "emit_json",
-    "errors_reported",
-    "fail",
-    "print_error",
-    "remark",
-    "resumable",
-    "warn",
-]
+from pfgen_rs.io.atomic import is_reader_gone
+from pfgen_rs.io.text import cell_text, escaped_json, visible
 
 BAD_INPUT = 2
 RESUME = "run the same command with --resume to continue"

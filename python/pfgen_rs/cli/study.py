@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from pfgen_rs.cli import options, output
-from pfgen_rs.cli.loading import group
+from pfgen_rs.cli import options, output, streams
+from pfgen_rs.cli.app import group
+from pfgen_rs.cli.options import ScoringOptions, scoring_options
 from pfgen_rs.cli.plot import Font, Language, LanguageName, Title, csv_file_path, plot_file_path
-from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
 from pfgen_rs.errors import OutputError
-from pfgen_rs.io.counted import counted
+from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -364,17 +364,17 @@ def _print(
 ) -> None:
     """Print a study; JSON and Markdown have its notes themselves."""
     if output_format is StudyFormat.JSON:
-        output.emit_json(json())
+        streams.emit_json(json())
         return
     if output_format is StudyFormat.MARKDOWN:
-        output.emit(markdown())
+        streams.emit(markdown())
         return
     if output_format is StudyFormat.CSV:
-        output.emit_csv(rows())
+        streams.emit_csv(rows())
     else:
         output.show(*parts())
     for note in study.notes:
-        output.warn(note)
+        streams.warn(note)
 
 
 def _against_parts(found: AgainstStudy, outliers: int) -> list[RenderableType]:

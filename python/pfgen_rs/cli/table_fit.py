@@ -8,8 +8,6 @@ from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Column, Table
 
-__all__ = ["GAP", "dropped", "fits", "not_shown", "stacked", "width"]
-
 _FOLDED = 10  # minimum width of a wrapped text column
 GAP = 2
 """Space between two columns of a table."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pfgen_rs.stats import Comparison, Pair
 from pfgen_rs.stats.permutation import is_bound, permutations_text
 
-__all__ = ["verdict"]
-
 
 def verdict(pair: Pair, statistics: Comparison) -> str:
     """Describe the result for a pair in a sentence: uncorrected and, with more pairs, corrected for all."""

@@ -10,21 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.cells import cell_len
 
-from pfgen_rs.cli import options, output, progress_log, table_fit
-from pfgen_rs.cli.progress_fit import shortened
-from pfgen_rs.cli.scoring_options import ScoringOptions, scoring_options
+from pfgen_rs.cli import options, output, progress, streams, table_fit
+from pfgen_rs.cli.options import ScoringOptions, scoring_options
+from pfgen_rs.cli.progress import shortened
 from pfgen_rs.errors import PfgenError
-from pfgen_rs.io import patterns
-from pfgen_rs.io.counted import counted, plural
-from pfgen_rs.io.safe_text import visible
+from pfgen_rs.io import run_files
+from pfgen_rs.io.text import counted, plural, visible
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
     from pfgen_rs.verify import Difference, Verification
-
-__all__ = ["verify"]
 
 _CHECK_FAILED = 1
 _VALUE_WIDTH = 40
@@ -74,23 +71,23 @@ def verify(
 
     loaded = scoring.load(benchmark)
     checked: list[Verification | PfgenError] = []
-    paths = patterns.expand(run_dirs)
+    paths = run_files.expand(run_dirs)
     for run in output.track(paths, "verifying"):
         try:
-            with progress_log.logged("pfgen_rs", output.warn):
+            with progress.logged("pfgen_rs", streams.warn):
                 checked.append(verify_run(run, loaded, threads=threads, **scoring.arguments()))
         except PfgenError as error:
-            output.print_error(error)
+            streams.print_error(error)
             checked.append(error)
     done = [found for found in checked if isinstance(found, Verification)]
     if output_format is options.JsonFormat.JSON:
-        output.emit_json([_entry(run, c, limit) for run, c in zip(paths, checked, strict=True)])
+        streams.emit_json([_entry(run, c, limit) for run, c in zip(paths, checked, strict=True)])
     elif done:
         output.show(*_report(done, limit, output.width()))
     if len(done) < len(checked):
-        output.fail(output.BAD_INPUT)
+        streams.fail(streams.BAD_INPUT)
     if not all(found.passed for found in done):
-        output.fail(_CHECK_FAILED)
+        streams.fail(_CHECK_FAILED)
 
 
 def _entry(run: str, checked: Verification | PfgenError, limit: int) -> dict[str, Any]:

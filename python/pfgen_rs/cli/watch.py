@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.cli import options, output
-from pfgen_rs.metrics.names import PARTS
+from pfgen_rs.cli import options, output, streams
+from pfgen_rs.metrics.settings import PARTS
 
 if TYPE_CHECKING:
     from pfgen_rs.training.watch import Evaluated, Watcher
-
-__all__ = ["watch"]
 
 
 def watch(
@@ -178,15 +176,15 @@ def watch(
         plot=plot,
     )
     nothing = not watcher.found()
-    output.remark(
+    streams.remark(
         _watch_beginning(watcher) + ("" if once else f", checking every {every_seconds:g} s")
     )
     failed = _print_watch_outcomes(watcher.once() if once else watcher.forever(every_seconds))
     incomplete = len(watcher.open()) - failed
     if incomplete:
-        output.warn(f"{incomplete} skipped, because they are empty or still being written")
+        streams.warn(f"{incomplete} skipped, because they are empty or still being written")
     if failed or nothing:
-        output.fail(1)
+        streams.fail(1)
 
 
 def _watch_beginning(watcher: Watcher) -> str:
@@ -202,12 +200,12 @@ def _print_watch_outcomes(outcomes: Iterable[Evaluated]) -> int:
         name = outcome.checkpoint.path.name
         if outcome.row is None:
             failed += 1
-            output.warn(f"{name}: {outcome.error}")
+            streams.warn(f"{name}: {outcome.error}")
         else:
-            output.emit(_watched_checkpoint_line(name, outcome.row))
+            streams.emit(_watched_checkpoint_line(name, outcome.row))
             if outcome.missing:
                 total = outcome.row["answers"] + outcome.missing
-                output.warn(f"{name}: {outcome.missing} of {total} answers were not given in time")
+                streams.warn(f"{name}: {outcome.missing} of {total} answers were not given in time")
     return failed
 
 

@@ -22,30 +22,10 @@ from pfgen_rs.drawing.fonts import (
 )
 from pfgen_rs.drawing.words import CATEGORIES, Language, translated
 from pfgen_rs.errors import OutputError
-from pfgen_rs.io.safe_text import acts, escaped
+from pfgen_rs.io.text import acts, escaped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = [
-    "COLOURS",
-    "DASHES",
-    "FAINT",
-    "GREY",
-    "GRID",
-    "GROUNDS",
-    "INK",
-    "MARKERS",
-    "NAME_WIDTH",
-    "NEEDED",
-    "ON_DARK",
-    "ON_LIGHT",
-    "Look",
-    "available",
-    "drawing",
-    "drawn_with",
-    "matplotlib_settings",
-]
 
 # Okabe and Ito's, distinguishable with any colour vision, without the yellow, which is hard to see on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")

@@ -6,8 +6,6 @@ from typing import Literal, get_args
 
 from pfgen_rs.errors import PlotError
 
-__all__ = ["CATEGORIES", "JAPANESE", "Language", "translated"]
-
 Language = Literal["en", "ja"]
 
 JAPANESE = {

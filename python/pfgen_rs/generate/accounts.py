@@ -21,10 +21,10 @@ from pfgen_rs.ask.waits import LOG
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io import write_atomic
 from pfgen_rs.io.atomic import append, writing_failed
-from pfgen_rs.io.counted import counted
+from pfgen_rs.io.lines import parse_line
 from pfgen_rs.io.locks import lock_now, locked
-from pfgen_rs.io.records import parse_line
 from pfgen_rs.io.run_files import USAGE
+from pfgen_rs.io.text import counted
 
 SERVED = "served.jsonl"
 _KNOWN = ("model", "system_fingerprint", "finish_reason")

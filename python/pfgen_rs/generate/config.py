@@ -13,10 +13,9 @@ from typing import Any, Self
 
 from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.generate.prompts import MODES, Mode
-from pfgen_rs.io.cleaning import THINK, Think, default_stop
-from pfgen_rs.io.safe_text import shortened
-from pfgen_rs.io.system import forbidden_name
+from pfgen_rs.io.atomic import forbidden_name
+from pfgen_rs.io.cleaning import MODES, THINK, Mode, Think, default_stop
+from pfgen_rs.io.text import shortened
 from pfgen_rs.questions.examples import Example
 
 # SHA-256 of the published example answers, as JSON lines.

@@ -13,8 +13,6 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.cleaning import MODES, Mode
 from pfgen_rs.questions.examples import Example
 
-__all__ = ["MODES", "Mode", "Prompter"]
-
 _TITLE = "## 回答例\n"
 _SYSTEM = f"例と同様の文体及び文字数で、ユーザの質問に1行で答えてください。\n\n{_TITLE}"
 _INSTRUCTION = f"例と同様の文体及び文字数で、質問に1行で答えてください。\n\n{_TITLE}"

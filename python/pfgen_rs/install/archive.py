@@ -21,15 +21,6 @@ from typing import IO, cast
 
 from pfgen_rs.errors import InstallError, unreadable
 
-__all__ = [
-    "MEMBERS_LIMIT",
-    "MEMBER_LIMIT",
-    "UNPACKED_LIMIT",
-    "Match",
-    "matching_members",
-    "read_members",
-]
-
 Match = Callable[[str, int], str | None]
 """What a member is wanted as, by its name in the archive and its size in bytes; None if it is not wanted."""
 

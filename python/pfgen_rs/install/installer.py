@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from pfgen_rs.errors import InstallError
 from pfgen_rs.install import archive, store
 from pfgen_rs.install import store as catalog
-from pfgen_rs.io.cache_folder import CACHE_VARIABLE
+from pfgen_rs.io.known_files import CACHE_VARIABLE
 from pfgen_rs.io.remote.web import RedirectError, asked
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")

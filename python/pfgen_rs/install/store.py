@@ -25,8 +25,8 @@ from importlib import resources
 from pathlib import Path, PurePosixPath
 
 from pfgen_rs.errors import InstallError, unreadable
-from pfgen_rs.io.cache_folder import cache_folder
-from pfgen_rs.io.system import put_in_place
+from pfgen_rs.io.atomic import put_in_place
+from pfgen_rs.io.known_files import cache_folder
 
 _RECORD = "installed.json"
 _STALE = 24 * 3600.0  # seconds after which another process's leftovers are removed

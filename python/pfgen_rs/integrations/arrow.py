@@ -19,16 +19,13 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.extras import needed
 from pfgen_rs.integrations.common import loaded
 from pfgen_rs.io.cleaning import Clean, Mode, cleaned, cleaning_mode, default_stop
-from pfgen_rs.metrics.settings import Settings
-from pfgen_rs.metrics.signature import signature
+from pfgen_rs.metrics.settings import Settings, score_names, signature
 from pfgen_rs.questions.placed import Place
 from pfgen_rs.scoring import batch
 
 needed("pyarrow", "arrow")
 
 import pyarrow as pa  # type: ignore[import-untyped]  # noqa: E402 - the error names the extra
-
-__all__ = ["ArrowScorer", "OnProblem", "scorer"]
 
 OnProblem = Literal["report", "raise"]
 """What to do about rows that cannot be scored."""
@@ -156,9 +153,7 @@ class ArrowScorer:
         return self._place.found(Benchmark)
 
     def _new_fields(self) -> pa.Schema:
-        scores = [
-            pa.field(name, pa.float64()) for name in batch.score_names(self.benchmark.sources)
-        ]
+        scores = [pa.field(name, pa.float64()) for name in score_names(self.benchmark.sources)]
         place = [pa.field("question_id", pa.string()), pa.field("length", pa.int64())]
         return pa.schema(
             [*place, *scores, pa.field("signature", pa.string()), pa.field(_PROBLEM, pa.string())]

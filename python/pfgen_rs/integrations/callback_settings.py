@@ -8,11 +8,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.generate.prompts import MODES
+from pfgen_rs.io.cleaning import MODES
 from pfgen_rs.training.checks import check_budget, check_on_error, checked_texts, count, functions
 from pfgen_rs.training.evaluator import StepEvaluator
-
-__all__ = ["SAMPLING", "check_no_sampling", "check_sampling", "split_settings"]
 
 SAMPLING = ("batch_size", "max_new_tokens", "temperature", "top_p")
 _OURS = frozenset({"benchmark", "generate", "is_main"})  # set by the callbacks themselves

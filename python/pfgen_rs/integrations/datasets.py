@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError
-from pfgen_rs.metrics.names import COLUMNS, check_metric
+from pfgen_rs.metrics.settings import COLUMNS, check_metric, score_names
 from pfgen_rs.scoring import batch
-
-__all__ = ["DatasetScorer", "scorer"]
 
 Columns = dict[str, NDArray[np.float64]]
 
@@ -62,7 +60,7 @@ class DatasetScorer:
         metrics: tuple[str, ...],
         threads: int | None,
     ) -> None:
-        known = batch.score_names(benchmark.sources)
+        known = score_names(benchmark.sources)
         for metric in metrics:
             check_metric(metric, known)
         self.benchmark = benchmark.prepare()

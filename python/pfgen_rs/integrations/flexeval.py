@@ -34,8 +34,6 @@ try:
 except ImportError as error:
     raise missing("flexeval", "flexeval", error, PfgenError) from error
 
-__all__ = ["Pfgen", "PfgenChats", "PfgenMetric", "PfgenPrompts"]
-
 _SCORES = {
     "average": "pfgen",
     "fluency": "pfgen_fluency",

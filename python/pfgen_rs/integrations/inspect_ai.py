@@ -15,13 +15,11 @@ from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import PfgenError, SettingsError
 from pfgen_rs.extras import missing
 from pfgen_rs.generate import Mode, Prompter, Task, read_examples
-from pfgen_rs.generate.prompts import MODES
 from pfgen_rs.integrations.common import prepared
-from pfgen_rs.io.cleaning import THINK, Think, cleaned, default_stop
-from pfgen_rs.metrics.names import BY_SOURCE, METRICS, share_name
+from pfgen_rs.io.cleaning import MODES, THINK, Think, cleaned, default_stop
+from pfgen_rs.metrics.settings import BY_SOURCE, METRICS, share_name
 from pfgen_rs.metrics.sums import left_sum
-from pfgen_rs.runs.aggregate import question_scores
-from pfgen_rs.runs.summaries import run_scores
+from pfgen_rs.runs.summary import question_scores, run_scores
 from pfgen_rs.training.checks import count, whole
 
 try:
@@ -36,24 +34,7 @@ except ImportError as error:
 
 from pfgen_rs.integrations.inspect_jpeval import (
     inspect_ai_errors,
-    llm_jp_eval,
-    llm_jp_eval_figures,
-    llm_jp_eval_scorer,
-    llm_jp_eval_solver,
 )
-
-__all__ = [
-    "llm_jp_eval",
-    "llm_jp_eval_figures",
-    "llm_jp_eval_scorer",
-    "llm_jp_eval_solver",
-    "pfgen",
-    "pfgen_metrics",
-    "pfgen_scorer",
-    "pfgen_solver",
-    "published_epochs",
-    "published_mean",
-]
 
 _QUESTION_ID = "question_id"
 _SHARES = "shares"  # metadata of an answer: the sources' shares of its score

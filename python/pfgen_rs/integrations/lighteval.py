@@ -20,9 +20,9 @@ from pfgen_rs.extras import missing
 from pfgen_rs.generate import Mode, Prompter, read_examples
 from pfgen_rs.integrations.common import prepared
 from pfgen_rs.io import write_atomic
-from pfgen_rs.io.cache_folder import cache_folder
 from pfgen_rs.io.cleaning import Think, cleaned, default_stop
-from pfgen_rs.metrics.names import check_metric
+from pfgen_rs.io.known_files import cache_folder
+from pfgen_rs.metrics.settings import check_metric
 
 try:
     from lighteval.metrics.metrics_sample import SampleLevelComputation
@@ -32,8 +32,6 @@ try:
     from lighteval.tasks.requests import Doc, SamplingMethod
 except ImportError as error:
     raise missing("lighteval", "lighteval", error, PfgenError) from error
-
-__all__ = ["PfgenScore", "pfgen_metrics", "tasks"]
 
 _MODES: tuple[Mode, ...] = ("completion", "qa")
 _SCORES = {

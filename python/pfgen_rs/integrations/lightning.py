@@ -22,8 +22,6 @@ from lightning.pytorch import Callback  # noqa: E402
 from pfgen_rs.integrations.torch_generation import ModelGenerate, undisturbed  # noqa: E402
 from pfgen_rs.integrations.torch_ranks import Ranks, whole  # noqa: E402
 
-__all__ = ["PfgenCallback"]
-
 
 class PfgenCallback(Callback):  # type: ignore[misc]
     """Evaluates every N steps, or after every validation: `Trainer(callbacks=[PfgenCallback(…)])`.

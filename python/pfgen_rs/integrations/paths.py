@@ -6,8 +6,6 @@ from pathlib import Path
 
 from pfgen_rs.errors import SettingsError
 
-__all__ = ["HARNESSES", "harness_path"]
-
 # Paths relative to this folder.
 HARNESSES = {"lm_eval": "lm_eval/tasks"}
 

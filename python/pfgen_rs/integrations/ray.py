@@ -18,8 +18,6 @@ needed("ray.data", "ray")
 
 import ray  # noqa: E402 - the error names the extra
 
-__all__ = ["score"]
-
 _ROWS = 1 << 15  # scored at once: rows of a block may be many
 
 

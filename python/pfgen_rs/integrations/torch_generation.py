@@ -16,8 +16,6 @@ from pfgen_rs.errors import SettingsError
 from pfgen_rs.integrations.callback_settings import check_sampling
 from pfgen_rs.integrations.torch_ranks import Ranks, unwrapped, whole
 
-__all__ = ["ModelGenerate", "undisturbed"]
-
 _SEEDS = 1 << 63
 
 

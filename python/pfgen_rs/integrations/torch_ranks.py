@@ -15,8 +15,6 @@ import torch
 from pfgen_rs.errors import GenerationError
 from pfgen_rs.training.checks import CollectiveError, reason_of
 
-__all__ = ["Ranks", "enclosing", "unwrapped", "whole"]
-
 T = TypeVar("T")
 B = TypeVar("B")
 _PATIENCE = 60.0  # seconds for the others to end what they generate in step with this rank

@@ -24,8 +24,6 @@ from transformers.trainer_callback import CallbackHandler  # noqa: E402
 from pfgen_rs.integrations.torch_generation import ModelGenerate  # noqa: E402
 from pfgen_rs.integrations.torch_ranks import enclosing  # noqa: E402
 
-__all__ = ["PfgenCallback"]
-
 
 class PfgenCallback(TrainerCallback):  # type: ignore[misc]
     """Evaluates every N steps: `Trainer(model, …, callbacks=[PfgenCallback("mini", every=500)])`.

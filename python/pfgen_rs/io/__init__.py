@@ -30,12 +30,11 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from pfgen_rs.io.ahead import THREADS, Ahead, begun, interruptibly
     from pfgen_rs.io.atomic import remove_unfinished, write_atomic, writing_failed
     from pfgen_rs.io.chunk import Chunk, Options
     from pfgen_rs.io.csv import csv_records
     from pfgen_rs.io.lines import line_records
-    from pfgen_rs.io.reading import Reading, read_ahead
+    from pfgen_rs.io.reading import THREADS, Ahead, Reading, begun, interruptibly, read_ahead
     from pfgen_rs.io.source import DELIMITED, Source
     from pfgen_rs.io.table_writer import TABLES, TableWriter
     from pfgen_rs.io.tables import check_columns, is_table, table_records
@@ -45,12 +44,11 @@ else:  # lazy, so that parts without polars and numpy do not import them
     __getattr__, __dir__ = lazy.exports(
         __name__,
         {
-            "ahead": ("THREADS", "Ahead", "begun", "interruptibly"),
             "atomic": ("remove_unfinished", "write_atomic", "writing_failed"),
             "chunk": ("Chunk", "Options"),
             "csv": ("csv_records",),
             "lines": ("line_records",),
-            "reading": ("Reading", "read_ahead"),
+            "reading": ("Ahead", "Reading", "THREADS", "begun", "interruptibly", "read_ahead"),
             "source": ("DELIMITED", "Source"),
             "table_writer": ("TABLES", "TableWriter"),
             "tables": ("check_columns", "is_table", "table_records"),

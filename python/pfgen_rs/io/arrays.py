@@ -14,8 +14,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Cut", "Elements", "is_array"]
-
 _BEGIN = re.compile(rb"\s*\[\s*[{\]]")
 _QUOTE, _SLASH, _OPEN, _CLOSE, _COMMA, _LINE_END = 1, 2, 3, 4, 5, 6
 _KINDS = np.zeros(256, dtype=np.uint8)

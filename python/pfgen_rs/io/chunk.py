@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 else:
     pl = lazy.module("polars")
 
-__all__ = ["ADVICE", "RUN_ADVICE", "Chunk", "Kept", "Options"]
-
-
 ADVICE = (
     "choose another with --question-field (in Python: question_field=)",
     "choose another with --answer-field (in Python: answer_field=)",

@@ -9,17 +9,6 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "SUFFIXES",
-    "UNPACKED_LIMIT",
-    "XZ",
-    "UnpackingError",
-    "read_parts",
-    "read_some",
-    "read_whole",
-    "unpacking",
-]
-
 SUFFIXES = (".gz", ".xz", ".zst")
 XZ, _GZIP, _ZSTD = b"\xfd7zXZ\x00", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _CHUNK = 1 << 20

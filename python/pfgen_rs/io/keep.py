@@ -10,7 +10,7 @@ from pfgen_rs import lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import Kept, Options
 from pfgen_rs.io.csv import csv_schema
-from pfgen_rs.io.records import missing
+from pfgen_rs.io.lines import missing
 from pfgen_rs.io.source import DELIMITED, Source
 from pfgen_rs.io.tables import is_table, table_schema
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     import polars as pl
 else:
     pl = lazy.module("polars")
-
-__all__ = ["MOST_RUNS", "Keep", "kept_columns", "too_many_runs", "with_runs"]
 
 Keep = Literal["all", "none"] | Sequence[str] | None
 """Names of columns; `None`: all columns of tables, none of JSON, whose records may have different keys."""

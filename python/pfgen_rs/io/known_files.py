@@ -19,9 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import OutputError
-from pfgen_rs.io.cache_folder import cache_folder
-
-__all__ = ["Files", "file_states", "is_settled", "path_of_known", "read_known", "write_known"]
 
 _TICK = 2_000_000_000  # nanoseconds; the coarsest clock of a file system is that of FAT
 
@@ -88,3 +85,20 @@ def _log_known(message: str, about: object) -> None:
 
 def _known_digest(content: bytes) -> bytes:
     return hashlib.sha1(content, usedforsecurity=False).hexdigest().encode()
+
+
+# The folder for files that can be downloaded or built again.
+
+
+CACHE_VARIABLE = "PFGEN_RS_CACHE"
+"""Environment variable that overrides the user's cache folder."""
+
+
+def cache_folder() -> Path:
+    """Returns the cache folder, which need not exist."""
+    override = os.environ.get(CACHE_VARIABLE)
+    if override:
+        return Path(override).absolute()
+    import platformdirs
+
+    return platformdirs.user_cache_path("pfgen_rs")

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 import codecs
 import io
+import json
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pfgen_rs import _native, lazy
+from pfgen_rs._native import LARGEST_TOKEN
 from pfgen_rs.errors import InputError, Item
 from pfgen_rs.io import compression
 from pfgen_rs.io.arrays import Cut, Elements, elements_at, is_array
-from pfgen_rs.io.batch_outputs import answer_record
 from pfgen_rs.io.chunk import Chunk, Options
+from pfgen_rs.io.cleaning import unicode_text
 from pfgen_rs.io.compression import read_parts, read_some
-from pfgen_rs.io.cut_short import cut_short
-from pfgen_rs.io.formats import HEAD, refuse_other_format
-from pfgen_rs.io.records import as_text, optional_text_field, parse_line, text_field, token_field
-from pfgen_rs.io.source import Raw, Source
+from pfgen_rs.io.formats import HEAD, answer_record, other_encoding, refuse_other_format
+from pfgen_rs.io.source import SURROGATE, Raw, Source, has_lone_surrogate
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 else:
     np, pl = lazy.module("numpy"), lazy.module("polars")
 
-__all__ = ["LONGEST_LINE", "line_chunks", "line_records", "text_blocks"]
 
 LONGEST_LINE = 64 << 20
 _READ = 1 << 20
@@ -290,3 +289,130 @@ def line_records(
         for start in starts.tolist():
             stream.seek(start)
             yield parse(stream.readline().removesuffix(b"\n"))
+
+
+# Parses a line of JSON and checks its fields.
+
+
+TOKENS = f"token ids must be whole numbers from 0 to {LARGEST_TOKEN}"
+REPLACE = "; --replace-invalid (in Python: replace_invalid=True) reads it as U+FFFD"
+_SHOWN = 60
+
+
+def parse_line(line: bytes, *, replace_invalid: bool | None = None) -> dict[str, Any]:
+    """Returns the line's object. Raises `InputError` for anything else.
+
+    `replace_invalid`: whether to read what is not valid Unicode as U+FFFD; `None` where users have no choice.
+    """
+    text = _decoded_line(line, replace_invalid)
+    try:
+        record = json.loads(text)
+    except RecursionError:
+        raise InputError("is nested too deeply") from None
+    except ValueError as error:
+        whole = "; each object must be on a single line" if text.strip() == "{" else ""
+        raise InputError(f"is not JSON: {error}: {_shown_record_value(text)}{whole}") from None
+    if not isinstance(record, dict):
+        raise InputError(f"expected an object, found {_shown_record_value(text.strip())}")
+    if ("\\ud" in text or "\\uD" in text) and has_lone_surrogate(record):
+        if not replace_invalid:
+            raise InputError(SURROGATE + ("" if replace_invalid is None else REPLACE))
+        record = json.loads(unicode_text(json.dumps(record, ensure_ascii=False)))
+    return cast("dict[str, Any]", record)
+
+
+def _decoded_line(line: bytes, replace_invalid: bool | None) -> str:
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        hint = other_encoding(line)
+        if replace_invalid and not hint:
+            return valid_text(line)
+        hint = hint or ("" if replace_invalid is None else REPLACE)
+        raise InputError(f"is not UTF-8: {error.reason} at byte {error.start}{hint}") from None
+
+
+def valid_text(text: bytes) -> str:
+    """Returns UTF-8 text in which U+FFFD stands for what is not valid, such as half a surrogate pair."""
+    try:
+        return unicode_text(text.decode(errors="surrogatepass"))
+    except UnicodeDecodeError:
+        return text.decode(errors="replace")
+
+
+def text_field(record: Mapping[str, Any], key: str, advice: str | None = None) -> str:
+    """Returns the text at a key. Raises `InputError` for anything else.
+
+    `advice`: what to do if the key is missing.
+    """
+    value = _record_field(record, key, advice)
+    if not isinstance(value, str):
+        raise InputError(f"{key!r} must be text, not {_record_as_json(value)}")
+    return value
+
+
+def token_field(record: Mapping[str, Any], key: str, advice: str | None = None) -> list[int]:
+    """Returns the token ids at a key. Raises `InputError` for anything else."""
+    value = _record_field(record, key, advice)
+    if not isinstance(value, list):
+        raise InputError(f"{key!r} must be a list of token ids, not {_record_as_json(value)}")
+    for token in value:
+        if type(token) is not int or not 0 <= token <= LARGEST_TOKEN:
+            raise InputError(f"{key!r} contains {_record_as_json(token)}: {TOKENS}")
+    return value
+
+
+def missing(kind: str, name: str, found: Iterable[str], advice: str | None) -> InputError:
+    """Returns the error for a record without the key, or a table without the column `name`."""
+    names = ", ".join(map(repr, found)) or "nothing"
+    return InputError(f"missing {kind} {name!r}: found {names}{(advice and '; ' + advice) or ''}")
+
+
+def _record_field(record: Mapping[str, Any], key: str, advice: str | None) -> Any:
+    if key not in record:
+        raise missing("key", key, record, advice)
+    return record[key]
+
+
+def _record_as_json(value: object) -> str:
+    return _shortened_record_value(json.dumps(value, ensure_ascii=False))
+
+
+def optional_text_field(record: dict[str, Any], key: str) -> str | None:
+    """Returns the text at a key, or `None` if it is missing. Raises `InputError` for anything else."""
+    return None if record.get(key) is None else text_field(record, key)
+
+
+def _shown_record_value(text: str) -> str:
+    return repr(_shortened_record_value(text))
+
+
+def _shortened_record_value(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+
+
+def as_text(value: Any) -> str | None:
+    """Returns a JSON value as text: strings unchanged, null as `None`, others as JSON."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+# Notices files whose end may be missing: only their last record has no newline.
+
+
+def cut_short(path: str, last: int, item: Item, options: Options) -> InputError:
+    """Returns what to say of a file whose last record, unlike the others, does not end with a newline.
+
+    `last`: its number. Raises it instead if `options` are strict.
+    """
+    found = InputError(
+        f"the last {item} has no newline at its end, unlike the others: check whether the file was cut "
+        "short, or add a newline if it is complete",
+        path=path,
+        line=last,
+        item=item,
+    )
+    if options.strict:
+        raise found
+    return found

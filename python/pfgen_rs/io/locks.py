@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.io import system
+from pfgen_rs.io import atomic
 from pfgen_rs.io.atomic import writing_failed
 
 try:
@@ -26,19 +26,6 @@ except ImportError:  # on Windows
 msvcrt: Any = None
 if sys.platform == "win32":
     import msvcrt
-
-__all__ = [
-    "alone_with",
-    "is_lock_at",
-    "let_go",
-    "lock",
-    "lock_byte",
-    "lock_now",
-    "locked",
-    "locked_folder",
-    "unlock",
-    "unlock_byte",
-]
 
 _EVERY = 0.05  # seconds between two attempts on Windows, which cannot wait for long
 # On Windows: the byte that stands for a whole file, and the number of others: below 2³¹, because older
@@ -124,7 +111,7 @@ def let_go(
     POSIX removes it first, so that whoever gets the lock next sees that the file is gone. Windows removes
     nothing that is open, by another process either: then it is left to that one.
     """
-    if path is not None and not system.WINDOWS:
+    if path is not None and not atomic.WINDOWS:
         with suppress(OSError):
             path.unlink(missing_ok=True)
     unlock(handle)
@@ -132,7 +119,7 @@ def let_go(
         os.close(handle)
     else:
         close()
-    if path is not None and system.WINDOWS:
+    if path is not None and atomic.WINDOWS:
         with suppress(OSError):
             path.unlink(missing_ok=True)
 
@@ -202,7 +189,7 @@ def _opened_folder(folder: Path) -> tuple[int, Path | None]:
     """Returns what to lock for a folder, opened, and the file to remove afterwards, if it is one."""
     # On Windows a file beside it, so that the folder can be removed by whoever has locked it.
     path = (
-        folder.absolute().with_name(f".{folder.absolute().name}.lock") if system.WINDOWS else None
+        folder.absolute().with_name(f".{folder.absolute().name}.lock") if atomic.WINDOWS else None
     )
     try:
         if path is None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from pfgen_rs.io.safe_text import shortened, visible
-
-__all__ = ["document", "heading", "paragraph", "shown", "span", "table"]
+from pfgen_rs.io.text import shortened, visible
 
 _LONGEST = 300  # characters of a text
 _LONGEST_SPAN = 2_000

@@ -10,27 +10,18 @@ import os
 import stat
 import sys
 import weakref
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, cast
+from types import TracebackType
+from typing import IO, Any, Self, cast
 
 from pfgen_rs.errors import InputError, unreadable
+from pfgen_rs.io.atomic import temporary_copy
 from pfgen_rs.io.compression import SUFFIXES
-from pfgen_rs.io.counted import counted
 from pfgen_rs.io.remote.urls import COPY_FIRST, is_url, refused_url
 from pfgen_rs.io.run_files import CONFIG, RESPONSES, run_file, runs_below, unpacked_trials_advice
-from pfgen_rs.io.temporary import temporary_copy
-
-__all__ = [
-    "DELIMITED",
-    "TABLE_SUFFIXES",
-    "Raw",
-    "Source",
-    "has_lone_surrogate",
-    "is_same_state",
-    "parsed_config",
-    "read_config",
-]
+from pfgen_rs.io.text import counted
 
 DELIMITED = {".csv": ",", ".tsv": "\t"}
 """Suffixes of delimited text files, with their separators."""
@@ -300,3 +291,31 @@ def has_lone_surrogate(value: Any) -> bool:
     except UnicodeEncodeError:
         return True
     return False
+
+
+# A base class for context managers that have a `close` method.
+
+
+class Closing(ABC):
+    """A context manager that calls `close` at the end of its block."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Release all resources."""
+
+    def __enter__(self) -> Self:
+        """Returns itself; it is closed at the end of the block."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close it."""
+        self._leave(error)
+
+    def _leave(self, error: BaseException | None) -> None:  # noqa: ARG002 - some subclasses use it
+        """Close it at the end of the block; `error` is the exception that ended the block, if any."""
+        self.close()

@@ -13,20 +13,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pfgen_rs import _native, lazy
 from pfgen_rs.errors import OutputError
-from pfgen_rs.io.ahead import THREADS, Ahead, Pipe
-from pfgen_rs.io.atomic import new_file, temporary_file, write_atomic, writing_failed
-from pfgen_rs.io.safe_text import FORMULA, NUMBER, cell_text
-from pfgen_rs.io.system import put_in_place
+from pfgen_rs.io.atomic import new_file, put_in_place, temporary_file, write_atomic, writing_failed
+from pfgen_rs.io.reading import THREADS, Ahead, Pipe
+from pfgen_rs.io.text import FORMULA, NUMBER, cell_text
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from pfgen_rs.io.remote.target import RemoteTarget
+    from pfgen_rs.io.remote.storage import RemoteTarget
 else:
     pl = lazy.module("polars")
 
-
-__all__ = ["TABLES", "TableWriter", "csv_text", "write_parquet"]
 
 TABLES = (".parquet", ".jsonl", ".csv", ".arrow")
 _EVERY = 0.2  # seconds between flushes of written rows to the disk

@@ -17,24 +17,13 @@ from pfgen_rs import lazy
 from pfgen_rs._native import LARGEST_TOKEN
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import ADVICE, RUN_ADVICE, Chunk, Kept, Options
-from pfgen_rs.io.records import TOKENS, missing
+from pfgen_rs.io.lines import TOKENS, missing
 from pfgen_rs.io.source import Source
 
 if TYPE_CHECKING:
     import polars as pl
 else:
     pl = lazy.module("polars")
-
-__all__ = [
-    "check_columns",
-    "check_text_column",
-    "is_table",
-    "table_chunks",
-    "table_columns",
-    "table_errors",
-    "table_records",
-    "table_schema",
-]
 
 
 def _scan_ipc_table(path: str) -> pl.LazyFrame:

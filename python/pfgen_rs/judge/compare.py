@@ -16,9 +16,9 @@ from pfgen_rs.ask.loop import Asked, AskingProgress, UnreadError, ask
 from pfgen_rs.ask.protocol import Answered, Details, Engine
 from pfgen_rs.ask.request import Request
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.counted import counted
 from pfgen_rs.io.json_lines import id_field, parsed
-from pfgen_rs.io.records import text_field
+from pfgen_rs.io.lines import text_field
+from pfgen_rs.io.text import counted
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.prompts import Prompt
 from pfgen_rs.judge.requests import Judge, Orders, comparison_requests, named

@@ -16,8 +16,8 @@ from pfgen_rs.ask.loop import Asked, AskingProgress, ask
 from pfgen_rs.ask.protocol import Answered, Details, Engine
 from pfgen_rs.ask.request import Request
 from pfgen_rs.errors import InputError, SettingsError, unreadable
-from pfgen_rs.io.counted import counted
 from pfgen_rs.io.run_files import CONFIG
+from pfgen_rs.io.text import counted
 from pfgen_rs.judge.prompts import Prompt
 from pfgen_rs.judge.requests import Judge, folder_config, judge_of_config, write_folder_config
 from pfgen_rs.judge.tokens import CUT, THOUGHT_BEGIN, without_thoughts

@@ -10,8 +10,8 @@ from typing import Any
 
 from pfgen_rs.errors import InputError, OutputError
 from pfgen_rs.io import writing_failed
-from pfgen_rs.io.counted import counted, plural
 from pfgen_rs.io.json_lines import write_objects
+from pfgen_rs.io.text import counted, plural
 from pfgen_rs.judge.decisions import Decision, decide
 from pfgen_rs.judge.pairs import Pair, read_humans, write_pairs
 from pfgen_rs.judge.requests import JUDGMENTS, imported_digest

@@ -14,7 +14,7 @@ import polars as pl
 
 from pfgen_rs.errors import BenchmarkError, InputError, SettingsError, unreadable
 from pfgen_rs.io.json_lines import id_field, parsed, texts_field, write_objects
-from pfgen_rs.io.records import optional_text_field, text_field
+from pfgen_rs.io.lines import optional_text_field, text_field
 from pfgen_rs.judge.tokens import LETTERS
 from pfgen_rs.questions.examples import read_examples
 

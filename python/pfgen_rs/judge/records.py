@@ -12,7 +12,7 @@ from typing import Any
 from pfgen_rs.errors import InputError, Item
 from pfgen_rs.io import write_atomic
 from pfgen_rs.io.json_lines import id_field, lines, write_objects
-from pfgen_rs.io.records import text_field
+from pfgen_rs.io.lines import text_field
 
 _SUFFIXES = {".json", ".jsonl"}
 _REFERENCES = "reference_answer"

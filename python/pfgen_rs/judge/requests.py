@@ -15,11 +15,10 @@ from typing import Any, ClassVar, Literal
 from pfgen_rs.ask.request import Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io import write_atomic, writing_failed
-from pfgen_rs.io.counted import counted, plural
+from pfgen_rs.io.lines import parse_line
 from pfgen_rs.io.locks import locked
-from pfgen_rs.io.records import parse_line
 from pfgen_rs.io.run_files import CONFIG
-from pfgen_rs.io.safe_text import shortened
+from pfgen_rs.io.text import counted, plural, shortened
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.prompts import Prompt
 

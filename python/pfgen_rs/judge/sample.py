@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib import resources
 from pathlib import Path
 
-__all__ = ["JUDGES", "sample_path"]
-
 JUDGES = ("careful", "hasty")
 """The recorded judges, by the names of their folders in `verdicts/`."""
 

@@ -23,10 +23,10 @@ from pfgen_rs import _native
 from pfgen_rs.ask.journal import Journal, journal_records
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io import write_atomic
-from pfgen_rs.io.counted import counted
 from pfgen_rs.io.json_lines import parsed
 from pfgen_rs.io.locks import locked
 from pfgen_rs.io.run_files import CONFIG
+from pfgen_rs.io.text import counted
 from pfgen_rs.judge.decision_columns import (
     NONE,
     ORDERS,

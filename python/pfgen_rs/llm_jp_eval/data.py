@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError, SettingsError, unreadable
-from pfgen_rs.io.cache_folder import cache_folder
+from pfgen_rs.io.known_files import cache_folder
 from pfgen_rs.io.source import has_lone_surrogate
 from pfgen_rs.llm_jp_eval.catalog import SPLITS
 from pfgen_rs.llm_jp_eval.metrics.samples import score_metrics

@@ -12,26 +12,14 @@ from typing import Any
 
 from pfgen_rs.ask.request import Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io.batch_outputs import response_text
-from pfgen_rs.io.counted import counted, plural
+from pfgen_rs.io.formats import response_text
 from pfgen_rs.io.json_lines import parsed
-from pfgen_rs.io.records import as_text
+from pfgen_rs.io.lines import as_text
+from pfgen_rs.io.text import counted, plural
 from pfgen_rs.llm_jp_eval.catalog import SPLITS, tasks
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, used
 from pfgen_rs.llm_jp_eval.prompts import filled
 from pfgen_rs.llm_jp_eval.results import PromptSettings
-
-__all__ = [
-    "FORMATS",
-    "Item",
-    "Made",
-    "Outputs",
-    "batch_line",
-    "check_digests",
-    "items",
-    "outputs_by_task",
-    "read_outputs",
-]
 
 FORMATS = ("jsonl", "openai-completions", "openai-chat")
 """Formats of prompts: ours, and the lines of OpenAI's batch API, which vLLM's run-batch takes as well."""

@@ -8,10 +8,8 @@ from collections.abc import Mapping
 from string import Formatter
 
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.io.counted import counted
+from pfgen_rs.io.text import counted
 from pfgen_rs.llm_jp_eval.data import Sample, TaskData
-
-__all__ = ["SHOTS", "Template", "filled", "template", "template_digest"]
 
 SHOTS = 4
 """Number of examples in a prompt by default."""

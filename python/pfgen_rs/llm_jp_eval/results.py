@@ -22,21 +22,6 @@ from pfgen_rs.llm_jp_eval.data import TaskData, raw_digest, read_json
 from pfgen_rs.llm_jp_eval.metrics.samples import check_variant, sample_metrics
 from pfgen_rs.llm_jp_eval.prompts import SHOTS, Template, template, template_digest
 
-__all__ = [
-    "SAMPLES",
-    "SAMPLING",
-    "SCORES",
-    "PromptSettings",
-    "ReadResult",
-    "ScoreSettings",
-    "read_result",
-    "result_content",
-    "score_config",
-    "scores_record",
-    "signature",
-    "write_results",
-]
-
 SCORES, SAMPLES = "scores.json", "samples.parquet"
 SAMPLING = ("temperature", "seed", "top_p")
 _UNKNOWN = "unknown"

@@ -18,24 +18,11 @@ from pfgen_rs.ask.journal import Journal, journal_records
 from pfgen_rs.ask.request import Respondent
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io import write_atomic, writing_failed
+from pfgen_rs.io.lines import parse_line
 from pfgen_rs.io.locks import locked
-from pfgen_rs.io.records import parse_line
 from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.llm_jp_eval.data import TaskData
 from pfgen_rs.llm_jp_eval.results import SAMPLING, PromptSettings
-
-__all__ = [
-    "KIND",
-    "OUTPUTS",
-    "default_folder",
-    "left_out_parameters",
-    "open_run_folder",
-    "output_journal",
-    "read_run_config",
-    "run_config",
-    "settings_of_run",
-    "stored_outputs",
-]
 
 KIND = "llm-jp-eval"
 OUTPUTS = "outputs.jsonl"

@@ -35,15 +35,6 @@ from pfgen_rs.llm_jp_eval.run_folder import (
 )
 from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate_variants
 
-__all__ = [
-    "ScoredRun",
-    "open_run",
-    "request_groups",
-    "run_tasks",
-    "score_run",
-    "settings_of_outputs",
-]
-
 BudgetOf = Callable[[Respondent], Budget | None]
 
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.cleaning import without_thoughts
-from pfgen_rs.io.counted import counted, plural
 from pfgen_rs.io.source import has_lone_surrogate
+from pfgen_rs.io.text import counted, plural
 from pfgen_rs.llm_jp_eval.catalog import averages, split_score
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id
 from pfgen_rs.llm_jp_eval.metrics.columns import metric

@@ -19,14 +19,12 @@ from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.errors import BenchmarkError
-from pfgen_rs.io.safe_text import shortened
+from pfgen_rs.io.text import shortened
 from pfgen_rs.metrics import limited_expressions
 from pfgen_rs.metrics.limited_expressions import OutOfTimeError, limited_ends
 from pfgen_rs.metrics.linear_expressions import LONGEST, linear_expression
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.units import Unit
-
-__all__ = ["Ends", "Helpfulness", "Rule", "is_literal", "parse_rules"]
 
 Ends = NDArray[np.uint32]
 

@@ -28,9 +28,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs._native import UNKNOWN
 from pfgen_rs.errors import BenchmarkError
-from pfgen_rs.io.safe_text import shortened
-
-__all__ = ["TIME_LIMIT", "OutOfTimeError", "limited_ends"]
+from pfgen_rs.io.text import shortened
 
 TIME_LIMIT = 5.0
 """Seconds that compiling and the search of one text may take; they end a tenth later or earlier."""

@@ -28,8 +28,6 @@ from functools import cache
 
 import numpy as np
 
-__all__ = ["DOLLAR", "LONGEST", "linear_expression"]
-
 LONGEST = 10_000
 """Characters of an expression; of longer ones neither reading nor compiling takes a bounded time."""
 _MOST_RANGES = 200_000

@@ -13,8 +13,6 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.metrics import units
 from pfgen_rs.metrics.units import Answer, Decoded, Unit
 
-__all__ = ["ConcordanceLine", "DocumentFrequency", "Ngram", "NgramIndex", "Occurrence"]
-
 _LARGEST = 2**32 - 1
 
 

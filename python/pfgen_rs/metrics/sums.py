@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["left_mean", "left_sum", "pairwise_sum", "running_sum"]
-
 # numpy adds in so many places at once, and blocks of at most so many values.
 _LANES, _BLOCK = 8, 128
 

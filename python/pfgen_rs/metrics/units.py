@@ -20,8 +20,6 @@ if TYPE_CHECKING:  # settings name units without polars and numpy
     import polars as pl
     from numpy.typing import NDArray
 
-__all__ = ["UNITS", "Answer", "Coder", "Column", "Decoded", "Unit", "coder", "texts_of"]
-
 Unit = Literal["character", "word", "token"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
 # A text or, if the units are tokens, a list of ids.

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pfgen_rs.errors import BenchmarkError, InputError, unreadable
-from pfgen_rs.io.records import parse_line, text_field
+from pfgen_rs.io.lines import parse_line, text_field
 from pfgen_rs.io.run_files import EXAMPLES
 from pfgen_rs.questions.locate import benchmark_path
-
-__all__ = ["Example", "read_examples"]
 
 
 class Example(NamedTuple):

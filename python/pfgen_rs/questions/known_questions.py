@@ -24,14 +24,11 @@ from pfgen_rs.io.known_files import (
     write_known,
 )
 from pfgen_rs.metrics.settings import Chosen, Settings, chosen_settings
-from pfgen_rs.questions.files import question_paths, stated_unit
-from pfgen_rs.questions.unread_answers import UnreadAnswers
+from pfgen_rs.questions.question import UnreadAnswers, question_paths, stated_unit
 
 if TYPE_CHECKING:
     from pfgen_rs.questions.question import Question
     from pfgen_rs.questions.question_set import QuestionSet
-
-__all__ = ["KnownQuestion", "KnownQuestions", "KnownSet", "settings_of_folder"]
 
 _VERSION = [3, _native.__version__]  # of the format, and of what decides which files are questions
 

@@ -13,8 +13,6 @@ from pfgen_rs.questions.locate import benchmark_path, name_of
 from pfgen_rs.questions.question import read_folder
 from pfgen_rs.questions.question_set import QuestionSet, stated_by
 
-__all__ = ["Place", "Placed", "read_once"]
-
 Q = TypeVar("Q", bound=QuestionSet)
 
 

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pfgen_rs import _native
-from pfgen_rs.errors import BenchmarkError, InputError, SettingsError
-from pfgen_rs.io.safe_text import shortened
+from pfgen_rs.errors import (
+    BenchmarkError,
+    BenchmarkNotFoundError,
+    InputError,
+    SettingsError,
+    unreadable,
+)
+from pfgen_rs.io import compression
+from pfgen_rs.io.text import shortened
 from pfgen_rs.metrics.helpfulness import Rule, parse_rules
 from pfgen_rs.metrics.ngram_index import NgramIndex
 from pfgen_rs.metrics.settings import STATED, Settings
-from pfgen_rs.questions.files import (
-    combined_digest,
-    file_digest,
-    question_paths,
-    read_question_file,
-)
-from pfgen_rs.questions.unread_answers import UnreadAnswers
-
-__all__ = ["Question", "read_folder", "read_question", "set_question_file"]
+from pfgen_rs.metrics.units import UNITS, Unit
 
 
 @dataclass(frozen=True)
@@ -275,3 +275,107 @@ def _reject_duplicate_questions(questions: Sequence[Question], paths: Sequence[P
             other = seen.setdefault((kind, value), path)
             if other is not path:
                 raise BenchmarkError(f"has the same {kind} {value!r} as {other}", path=path)
+
+
+# Finds, decompresses and hashes question files, without parsing them.
+
+
+PROVENANCE = "provenance.json"
+"""File beside the questions of a built set that records how it was built."""
+
+_PATTERN = "Q*.json*"
+
+
+def question_paths(folder: Path) -> list[Path]:
+    """Returns the `Q*.json` files of a folder (or of its `data` folder), plain or compressed, sorted by name.
+
+    Raises `BenchmarkNotFoundError` if there are none.
+    """
+    for place in (folder, folder / "data"):
+        paths = sorted(path for path in place.glob(_PATTERN) if _is_question_file(path))
+        if paths:
+            return paths
+    raise BenchmarkNotFoundError("the folder has no question files (Q*.json)", path=folder)
+
+
+def read_question_file(path: Path) -> bytes:
+    """Returns the decompressed content of a question file. Raises `BenchmarkError` if it cannot be read."""
+    try:
+        return compression.read_whole(path)
+    except OSError as error:
+        raise BenchmarkError(unreadable(error), path=path) from error
+    except compression.UnpackingError as error:
+        raise BenchmarkError(str(error), path=path) from None
+
+
+def file_digest(content: bytes) -> str:
+    """Returns the SHA-1 of a file's content, in hexadecimal."""
+    return hashlib.sha1(content, usedforsecurity=False).hexdigest()
+
+
+def combined_digest(digests: Iterable[str]) -> str:
+    """Returns the metadata hash of a question set, given its files' digests in the order of their names."""
+    return file_digest("".join(digests).encode())
+
+
+def stated_unit(folder: Path) -> Unit:
+    """Returns the unit that a set was built with before question files stated it; else `character`."""
+    for place in (folder, folder / "data"):
+        try:
+            unit = json.loads((place / PROVENANCE).read_bytes())["settings"]["unit"]
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            continue
+        if unit in UNITS:
+            return cast("Unit", unit)
+    return "character"
+
+
+def _is_question_file(path: Path) -> bool:
+    return path.suffix == ".json" or (
+        path.suffix in compression.SUFFIXES and path.with_suffix("").suffix == ".json"
+    )
+
+
+# Reference answers that stay in their file until somebody asks for them: scores need the index only.
+
+
+class UnreadAnswers(Mapping[str, Sequence[str]]):
+    """The reference answers of a question by source; `counts` says how many there are, `read` reads them."""
+
+    def __init__(
+        self, counts: Mapping[str, int], read: Callable[[], Mapping[str, Sequence[str]]]
+    ) -> None:
+        self._counts, self._read = counts, read
+
+    @cached_property
+    def texts(self) -> Mapping[str, Sequence[str]]:
+        """The answers themselves, which are kept once they have been read."""
+        return self._read()
+
+    def __getitem__(self, source: str) -> Sequence[str]:
+        """Returns the answers of a source, which are not read yet."""
+        return _UnreadSource(self, source, self._counts[source])
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the sources."""
+        return iter(self._counts)
+
+    def __len__(self) -> int:
+        """Count the sources."""
+        return len(self._counts)
+
+
+class _UnreadSource(Sequence[str]):
+    """The answers of one source: their number is known."""
+
+    def __init__(self, answers: UnreadAnswers, source: str, count: int) -> None:
+        self._answers, self._source, self._count = answers, source, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._answers.texts[self._source][place]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._answers.texts[self._source])

@@ -20,7 +20,7 @@ from pfgen_rs.errors import BuildError, OutputError
 from pfgen_rs.io import write_atomic
 from pfgen_rs.metrics.settings import STATED, Settings
 from pfgen_rs.metrics.units import Unit
-from pfgen_rs.questions.files import PROVENANCE
+from pfgen_rs.questions.question import PROVENANCE
 from pfgen_rs.references.candidates import Input
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.lengths import LONGEST, OFFICIAL_STD, Lengths, is_off_target

@@ -20,20 +20,6 @@ from pfgen_rs.references.selection import Select
 from pfgen_rs.references.singletons import Singletons
 from pfgen_rs.references.step import STEPS, Context, StepProgress
 
-__all__ = [
-    "PRESETS",
-    "BuildConfig",
-    "Consensus",
-    "Duplicates",
-    "Fields",
-    "Length",
-    "Normalise",
-    "Rules",
-    "Select",
-    "Singletons",
-    "read_config",
-]
-
 T = TypeVar("T")
 Names = tuple[str, ...]
 _LARGEST = 2**63 - 1

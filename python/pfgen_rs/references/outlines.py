@@ -14,8 +14,6 @@ from pfgen_rs.errors import BenchmarkError, ConfigError, unreadable
 from pfgen_rs.metrics.helpfulness import parse_rules
 from pfgen_rs.questions import question
 
-__all__ = ["Outline", "numbered_outlines", "read_outlines"]
-
 _ID = re.compile(r"Q[A-Za-z0-9_-]{1,60}")
 _KEYS = ("question_id", "question", "category", "note", "keywords")
 

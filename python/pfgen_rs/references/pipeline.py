@@ -37,8 +37,6 @@ from pfgen_rs.references.outlines import Outline, read_outlines
 from pfgen_rs.references.pool import Pool, State
 from pfgen_rs.references.step import STEPS, Context, StepProgress, StepReport
 
-__all__ = ["MEMORY", "BuildProgress", "Built", "build", "work_folder"]
-
 _LOG = logging.getLogger("pfgen_rs.references")
 MEMORY = 4 << 30
 _LEAST = 256 << 20  # bytes to allow each question processed in parallel

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.metrics.helpfulness import Ends, Rule
-from pfgen_rs.metrics.names import share_names
+from pfgen_rs.metrics.settings import share_names
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.questions.sources import order
+from pfgen_rs.questions.unknown import order
 from pfgen_rs.report import PER_QUESTION, QUANTILES
 from pfgen_rs.runs.result import Result
-from pfgen_rs.scoring.shading import WINDOW, Counts, window_counts
+from pfgen_rs.scoring.explain import WINDOW, Counts, window_counts
 
 _SHARE = 10**4  # a metric's share of a source is shown to four decimals,
 _AVERAGE = 10**5  # an average as published

@@ -7,17 +7,7 @@ import os
 import re
 from urllib.parse import quote
 
-from pfgen_rs.io.safe_text import escaped, visible
-
-__all__ = [
-    "ESCAPES",
-    "cell_text",
-    "code_span",
-    "escape",
-    "inert",
-    "link_target",
-    "padding",
-]
+from pfgen_rs.io.text import escaped, visible
 
 _SPECIAL = "_*`{}[]()#+-.!|"
 _CONTROLS = {code: escaped(chr(code)).replace("\\", "&#92;") for code in range(0x20)}

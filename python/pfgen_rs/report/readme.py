@@ -16,9 +16,9 @@ from pfgen_rs import _native
 from pfgen_rs.checkout.published import Published, digest_line, published_ranks, ranked_published
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import README
-from pfgen_rs.metrics.names import BY_SOURCE
+from pfgen_rs.metrics.settings import BY_SOURCE
 from pfgen_rs.metrics.sums import left_sum
-from pfgen_rs.questions.sources import sources_in_order
+from pfgen_rs.questions.unknown import sources_in_order
 from pfgen_rs.report.markup import ESCAPES, cell_text, escape, link_target, padding
 
 if TYPE_CHECKING:

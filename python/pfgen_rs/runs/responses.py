@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 else:
     pl = lazy.module("polars")
 
-__all__ = ["FileResponses", "MemoryResponses", "NoTexts", "with_texts"]
-
 
 def with_texts(
     frame: pl.DataFrame, questions: pl.Series, answers: pl.Series, kept: pl.DataFrame | None = None

@@ -13,14 +13,13 @@ from typing import IO, TYPE_CHECKING, cast
 
 from pfgen_rs import lazy
 from pfgen_rs.errors import InputError
-from pfgen_rs.io import Options, Source, TableWriter, patterns, remove_unfinished, writing_failed
+from pfgen_rs.io import Options, Source, TableWriter, remove_unfinished, run_files, writing_failed
 from pfgen_rs.io.chunk import Kept
-from pfgen_rs.io.closing import Closing
 from pfgen_rs.io.keep import Keep, kept_columns, with_runs
-from pfgen_rs.io.remote.source import opened_sources
-from pfgen_rs.io.remote.storage import Storage
-from pfgen_rs.io.remote.target import RemoteTarget
+from pfgen_rs.io.remote.files import opened_sources
+from pfgen_rs.io.remote.storage import RemoteTarget, Storage
 from pfgen_rs.io.remote.urls import is_url
+from pfgen_rs.io.source import Closing
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import outputs, streaming
 from pfgen_rs.runs.result import Result
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     import polars as pl
 else:
     pl = lazy.module("polars")
-
-__all__ = ["Job"]
 
 JOURNAL = "scores.journal"
 _JOURNALED_FROM = 1 << 16  # responses; the scores of fewer are quickly recomputed
@@ -64,7 +61,7 @@ class Job(Closing):
         storage: Storage | None = None,
     ) -> None:
         if per_response is not None:
-            patterns.refuse_overwriting(per_response, paths)
+            run_files.refuse_overwriting(per_response, paths)
         self._storage = storage or Storage()
         self._check_remote_targets(out, per_response)
         self.sources = opened_sources(paths, self._storage)

@@ -9,14 +9,12 @@ from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError
-from pfgen_rs.metrics.names import COLUMNS, Metric, check_metric
+from pfgen_rs.metrics.settings import COLUMNS, Metric, check_metric
 from pfgen_rs.metrics.units import Column, texts_of
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.scoring import batch
 from pfgen_rs.scoring.columns import AnswerColumn, QuestionColumn, asked_texts
-
-__all__ = ["AnswerScorer"]
 
 
 class AnswerScorer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,35 +12,18 @@ from numpy.typing import NDArray
 from pfgen_rs import _native, lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.cleaning import Clean
-from pfgen_rs.metrics.names import score_names, share_name
+from pfgen_rs.metrics.settings import BY_SOURCE, Settings, score_names, share_name
+from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.metrics.units import Answer, Column
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.scoring.columns import FIELDS, AnswerColumn, QuestionColumn, Table, text_columns
-from pfgen_rs.scoring.totals import Rows, sum_again
 
 if TYPE_CHECKING:
     import polars as pl
 else:
     pl = lazy.module("polars")
 
-__all__ = [
-    "CHUNK",
-    "Details",
-    "Score",
-    "ScoreArrays",
-    "numbered_batch",
-    "numbers_of",
-    "question_numbers",
-    "score",
-    "score_arrays",
-    "score_batch",
-    "score_batch_columns",
-    "score_frame",
-    "score_names",
-    "score_numbered",
-    "scored_arrays",
-]
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.uint32]
@@ -327,3 +310,36 @@ def numbers_of(
         others = (texts[i] for i in range(min(len(texts), _LOOKED_AT)))
         raise benchmark.unknown(texts[row], others, row=row)
     return numbers
+
+
+# Recomputes totals of responses from the sources' shares, with plain or compensated sums.
+#
+# The native scorer uses plain sums. Shares are rounded before they are added, so stored shares are
+# sufficient.
+
+
+Rows = slice | NDArray[np.intp]
+
+
+def sum_again(
+    columns: Mapping[str, Floats],
+    questions: Iterable[tuple[Rows, Sequence[str]]],
+    settings: Settings,
+) -> None:
+    """Replace `fluency`, `truthfulness` and `average` in `columns` (named as by `score_names`) in place.
+
+    `questions`: for each question, the rows of its responses, and its sources in file order. Values
+    must be those of variant `pfgen-bench`; `settings` say how they are added.
+    """
+    for rows, sources in questions:
+        fluency, truthfulness = (
+            left_sum(
+                [columns[share_name(metric, source)][rows] for source in sources],
+                compensated=settings.compensated,
+            )
+            for metric in BY_SOURCE
+        )
+        average = settings.average(fluency, truthfulness, columns["helpfulness"][rows])
+        columns["fluency"][rows] = fluency
+        columns["truthfulness"][rows] = truthfulness
+        columns["average"][rows] = _native.round_half_even(average, 5)

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from pfgen_rs import lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import ADVICE, RUN_ADVICE
-from pfgen_rs.io.cleaning import Clean, Mode, cleaning_mode
+from pfgen_rs.io.cleaning import Clean, Mode, clean_column, cleaning_mode
 from pfgen_rs.io.keep import MOST_RUNS, too_many_runs
-from pfgen_rs.io.records import missing
-from pfgen_rs.io.safe_text import shortened
-from pfgen_rs.io.unclean import clean_column
+from pfgen_rs.io.lines import missing
+from pfgen_rs.io.text import shortened
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.question import Question
 
@@ -23,18 +22,6 @@ if TYPE_CHECKING:
     import polars as pl
 else:
     pl = lazy.module("polars")
-
-__all__ = [
-    "FIELDS",
-    "AnswerColumn",
-    "QuestionColumn",
-    "Table",
-    "as_paths",
-    "asked_texts",
-    "split_table",
-    "table",
-    "text_columns",
-]
 
 
 class ArrowStream(Protocol):
@@ -55,9 +42,11 @@ class DataSet(Protocol):
     """A Hugging Face dataset."""
 
     @property
-    def column_names(self) -> Any: ...
+    def column_names(self) -> Any:
+        """Their names."""
 
-    def with_format(self, kind: str | None, /) -> Any: ...
+    def with_format(self, kind: str | None, /) -> Any:
+        """Returns it with another type of rows."""
 
 
 Table: TypeAlias = (

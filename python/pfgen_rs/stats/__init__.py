@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from pfgen_rs.metrics.names import METRICS
+    from pfgen_rs.metrics.settings import METRICS
     from pfgen_rs.stats.comparing import Comparison, Pair, compare
     from pfgen_rs.stats.estimates import Estimate, estimate, from_summary
     from pfgen_rs.stats.permutation import holm, own_rank_ranges, rank_ranges, sign_flip
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pfgen_rs.stats.sample import Sample
 else:  # the error of a score needs neither numpy nor the rest
     from pfgen_rs import lazy
-    from pfgen_rs.metrics.names import METRICS
+    from pfgen_rs.metrics.settings import METRICS
 
     __getattr__, __dir__ = lazy.exports(
         __name__,

@@ -26,8 +26,6 @@ from numpy.typing import NDArray
 from pfgen_rs.stats.checks import check_resampling
 from pfgen_rs.stats.student import two_sided_quantile
 
-__all__ = ["Resampler", "interval", "normal_quantile"]
-
 Floats = NDArray[np.float64]
 _DRAWS = 512  # resampled means per question, drawn once and reused
 _MANY = 2048  # number of responses from which their resampled mean is normal to all visible digits

@@ -12,7 +12,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io.safe_text import shortened
+from pfgen_rs.io.text import shortened
 
 # numpy is imported where it is needed, since the error of one run's score needs none.
 if TYPE_CHECKING:
@@ -20,21 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
-
-__all__ = [
-    "FEWEST_RESAMPLES",
-    "LARGEST",
-    "check_resampling",
-    "check_seed",
-    "correlation_number",
-    "count_number",
-    "numbers",
-    "paired_numbers",
-    "probabilities",
-    "shown_value",
-    "whole_number",
-    "whole_numbers",
-]
 
 FEWEST_RESAMPLES = 100
 """The fewest resamples for an interval."""

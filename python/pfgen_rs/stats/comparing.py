@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import notebook
-from pfgen_rs.io.counted import counted
-from pfgen_rs.io.safe_text import shortened
-from pfgen_rs.metrics.names import METRICS, check_metric
-from pfgen_rs.metrics.signature import with_answered
+from pfgen_rs.io.text import counted, shortened
+from pfgen_rs.metrics.settings import METRICS, check_metric, with_answered
 from pfgen_rs.stats.bootstrap import Resampler, interval, normal_quantile
 from pfgen_rs.stats.checks import check_seed, whole_number
 from pfgen_rs.stats.estimates import RESAMPLES, Estimate, estimate, resampled_estimate

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.metrics.names import check_metric
+from pfgen_rs.metrics.settings import check_metric
 from pfgen_rs.metrics.sums import pairwise_sum
 from pfgen_rs.stats.student import check_level, two_sided_quantile
 
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pfgen_rs.stats.sample import Sample
 
     Floats = NDArray[np.float64]
-
-__all__ = ["Estimate", "estimate", "from_moments", "from_summary", "resampled_estimate"]
 
 RESAMPLES = 10_000
 _ROUNDING = 1e-4  # published scores have four decimals, question means five

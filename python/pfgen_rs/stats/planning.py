@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.metrics.names import check_metric
+from pfgen_rs.metrics.settings import check_metric
 from pfgen_rs.stats.bootstrap import normal_quantile
 from pfgen_rs.stats.checks import shown_value
 from pfgen_rs.stats.sample import Sample, check_alike, checked_samples, common_questions
 from pfgen_rs.stats.student import check_level, two_sided_quantile
-
-__all__ = ["Plan", "Step", "plan_trials"]
 
 _POWER = 0.8
 _TRIALS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)

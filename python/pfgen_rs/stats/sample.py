@@ -13,8 +13,6 @@ from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError
 from pfgen_rs.stats.checks import LARGEST, numbers, shown_value
 
-__all__ = ["Sample", "check_alike", "checked_samples", "common_questions"]
-
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 

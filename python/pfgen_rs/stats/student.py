@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["MOST_FREEDOM", "check_level", "two_sided_p", "two_sided_quantile"]
-
 MOST_FREEDOM = 1000
 """Degrees of freedom from which t is normal to all visible digits."""
 _HALVINGS = 200  # more than a float has bits

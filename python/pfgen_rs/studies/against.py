@@ -12,8 +12,8 @@ import polars as pl
 
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io.safe_text import shortened
-from pfgen_rs.metrics.names import METRICS, Metric
+from pfgen_rs.io.text import shortened
+from pfgen_rs.metrics.settings import METRICS, Metric
 from pfgen_rs.report.markup import inert
 from pfgen_rs.stats.correlation import regression_line
 from pfgen_rs.stats.student import check_level

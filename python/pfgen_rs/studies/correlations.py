@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io.counted import counted
-from pfgen_rs.io.safe_text import shortened
-from pfgen_rs.metrics.names import PARTS
+from pfgen_rs.io.text import counted, shortened
+from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.report.markup import inert
 from pfgen_rs.stats.correlation import fisher_interval, pearson, spearman
 from pfgen_rs.stats.student import check_level

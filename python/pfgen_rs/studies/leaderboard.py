@@ -11,7 +11,7 @@ import polars as pl
 
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.metrics.names import METRICS, PARTS, check_metric
+from pfgen_rs.metrics.settings import METRICS, PARTS, check_metric
 from pfgen_rs.report.plots.inputs import read_inputs
 from pfgen_rs.studies.model_names import model_key
 from pfgen_rs.studies.tables import BenchmarkTable, read_benchmark_table

@@ -16,21 +16,18 @@ from pfgen_rs.checkout.checkout import find_runs, is_checkout
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import Options
-from pfgen_rs.io.counted import counted
 from pfgen_rs.io.keep import with_runs
-from pfgen_rs.io.patterns import expand, expand_runs
-from pfgen_rs.io.remote.source import opened_sources
+from pfgen_rs.io.remote.files import opened_sources
 from pfgen_rs.io.remote.storage import Storage
-from pfgen_rs.io.run_files import is_system
-from pfgen_rs.metrics.names import BY_SOURCE, METRICS
-from pfgen_rs.questions.sources import order
+from pfgen_rs.io.run_files import expand, expand_runs, is_system
+from pfgen_rs.io.text import counted
+from pfgen_rs.metrics.settings import BY_SOURCE, METRICS
+from pfgen_rs.questions.unknown import order
 from pfgen_rs.report.markup import inert
 from pfgen_rs.runs import streaming
 from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.student import check_level
 from pfgen_rs.studies.correlations import FEWEST, CorrelationMatrix, correlations
-
-__all__ = ["Questions", "SourceStudy", "restricted", "study_sources"]
 
 Questions = Literal["common", "all"]
 Track = Callable[[Sequence[str]], Iterable[str]]

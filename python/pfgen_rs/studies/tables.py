@@ -22,9 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.extras import missing
-from pfgen_rs.io.counted import counted
 from pfgen_rs.io.formats import HEAD, other_encoding, refuse_other_format
-from pfgen_rs.io.safe_text import shortened
+from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.stats.checks import LARGEST
 from pfgen_rs.studies.model_names import model_key
 

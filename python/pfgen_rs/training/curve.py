@@ -16,7 +16,7 @@ import polars as pl
 from pfgen_rs.errors import InputError, OutputError, SettingsError, unreadable
 from pfgen_rs.io.atomic import remove_unfinished, writing_failed
 from pfgen_rs.io.table_writer import write_parquet
-from pfgen_rs.metrics.names import PARTS
+from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.training.loggers import Entry, Logger, LoggerQueues
 from pfgen_rs.training.measure import (
     Measured,

@@ -18,10 +18,8 @@ from pfgen_rs.ask.protocol import (
     closing_outcomes,
 )
 from pfgen_rs.errors import GenerationError
-from pfgen_rs.io.ahead import Ahead
-from pfgen_rs.io.safe_text import visible
-
-__all__ = ["EngineAnswers", "FromEngine"]
+from pfgen_rs.io.reading import Ahead
+from pfgen_rs.io.text import visible
 
 _TICK = 0.2  # seconds until a cancellation is noticed
 

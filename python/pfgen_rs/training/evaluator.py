@@ -16,17 +16,22 @@ import polars as pl
 from pfgen_rs.ask.protocol import Engine, Parameters, Task
 from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.errors import InputError, OutputError, PfgenError, SettingsError
-from pfgen_rs.generate.prompts import Mode
-from pfgen_rs.io.cleaning import THINK, Think, cleaned, default_stop, unicode_text, without_thoughts
-from pfgen_rs.io.closing import Closing
+from pfgen_rs.io.cleaning import (
+    THINK,
+    Mode,
+    Think,
+    cleaned,
+    default_stop,
+    unicode_text,
+    without_thoughts,
+)
+from pfgen_rs.io.source import Closing
 from pfgen_rs.questions.examples import Example
 from pfgen_rs.training import checks
 from pfgen_rs.training.curve import Axis, Record, plot_curve
 from pfgen_rs.training.engine_answers import EngineAnswers
 from pfgen_rs.training.loggers import Logger
 from pfgen_rs.training.sample import FixedSample, TaskSample, examples_of
-
-__all__ = ["Generate", "StepEvaluator"]
 
 Generate = Callable[..., Sequence[str | None]]
 _LOG = logging.getLogger("pfgen_rs")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pfgen_rs.llm_jp_eval.catalog import find_task
 from pfgen_rs.llm_jp_eval.data import TaskData
 from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate, standard_errors
-from pfgen_rs.metrics.names import COLUMNS, PARTS
+from pfgen_rs.metrics.settings import COLUMNS, PARTS
 from pfgen_rs.scoring import batch
 from pfgen_rs.stats import Estimate, from_summary
 from pfgen_rs.training.sample import (

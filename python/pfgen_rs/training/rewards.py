@@ -13,9 +13,8 @@ from typing import Any
 from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.errors import InputError, SettingsError, UnknownQuestionError
-from pfgen_rs.generate.prompts import Mode
-from pfgen_rs.io.cleaning import cleaned, default_stop
-from pfgen_rs.io.safe_text import visible
+from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
+from pfgen_rs.io.text import visible
 from pfgen_rs.llm_jp_eval.catalog import find_task
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, read_task
 from pfgen_rs.llm_jp_eval.metrics.samples import (
@@ -26,7 +25,7 @@ from pfgen_rs.llm_jp_eval.metrics.samples import (
     prediction,
     sample_metrics,
 )
-from pfgen_rs.metrics.names import Metric
+from pfgen_rs.metrics.settings import Metric
 from pfgen_rs.questions.placed import Placed
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.training.checks import function

@@ -18,11 +18,9 @@ from pfgen_rs.ask.engines.command import CommandEngine
 from pfgen_rs.ask.protocol import Engine, Parameters
 from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.errors import InputError, OutputError, PfgenError, SettingsError, unreadable
-from pfgen_rs.generate.prompts import Mode
-from pfgen_rs.io.atomic import writing_failed
-from pfgen_rs.io.cleaning import Think, cleaned, default_stop
+from pfgen_rs.io.atomic import command_words, writing_failed
+from pfgen_rs.io.cleaning import Mode, Think, cleaned, default_stop
 from pfgen_rs.io.locks import lock
-from pfgen_rs.io.system import command_words
 from pfgen_rs.training.checks import check_budget, count
 from pfgen_rs.training.curve import Record, plot_curve
 from pfgen_rs.training.loggers import Logger

@@ -13,8 +13,8 @@ from pfgen_rs.ask.engines.command import task_line
 from pfgen_rs.ask.protocol import Answered, Details, Outcome, Parameters, Task
 from pfgen_rs.ask.wire import served_by
 from pfgen_rs.errors import InputError, unreadable
-from pfgen_rs.io.batch_outputs import answer_record, custom_id, is_failed
-from pfgen_rs.io.records import parse_line, text_field
+from pfgen_rs.io.formats import answer_record, custom_id, is_failed
+from pfgen_rs.io.lines import parse_line, text_field
 
 Key = tuple[int, str]
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.counted import counted
+from pfgen_rs.io.text import counted
 from pfgen_rs.judge.agreement.counts import Judged, judged, needed_columns, winner_probabilities
 from pfgen_rs.judge.agreement.intervals import (
     Calibration,

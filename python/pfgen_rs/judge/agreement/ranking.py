@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from pfgen_rs.equality import EqualByFields
-from pfgen_rs.io.counted import counted
+from pfgen_rs.io.text import counted
 from pfgen_rs.judge.agreement.bradley_terry import (
     Games,
     bradley_terry,

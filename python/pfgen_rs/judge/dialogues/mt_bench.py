@@ -15,10 +15,9 @@ import polars as pl
 
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.counted import counted
 from pfgen_rs.io.json_lines import Line, id_field, parsed_lines, write_objects
-from pfgen_rs.io.records import text_field
-from pfgen_rs.io.safe_text import shortened
+from pfgen_rs.io.lines import text_field
+from pfgen_rs.io.text import counted, shortened
 
 INVALID = -1
 """The score of a judgment without a rating that FastChat could read."""

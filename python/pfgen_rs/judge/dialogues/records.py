@@ -12,8 +12,8 @@ from typing import Any
 
 from pfgen_rs.errors import ConfigError, InputError, unreadable
 from pfgen_rs.io.json_lines import Line, id_field, parsed_lines
-from pfgen_rs.io.records import text_field
-from pfgen_rs.io.safe_text import shortened
+from pfgen_rs.io.lines import text_field
+from pfgen_rs.io.text import shortened
 
 CATEGORIES = ("human", "roleplay", "writing", "STEM", "reasoning")
 """The categories, in the order of the paper's tables."""

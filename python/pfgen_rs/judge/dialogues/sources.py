@@ -11,8 +11,8 @@ from pathlib import Path
 import polars as pl
 
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io.counted import counted
 from pfgen_rs.io.json_lines import lines
+from pfgen_rs.io.text import counted
 from pfgen_rs.judge.dialogues import grades
 from pfgen_rs.judge.dialogues.association import read_judge_table
 from pfgen_rs.judge.dialogues.mt_bench import Ratings, ratings_of, read_questions, read_ratings

@@ -17,7 +17,7 @@ from typing import Literal, get_args
 import polars as pl
 
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io.counted import counted
+from pfgen_rs.io.text import counted
 from pfgen_rs.judge.dialogues.records import (
     CATEGORIES,
     HUMAN,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.records import missing, optional_text_field, text_field
+from pfgen_rs.io.lines import missing, optional_text_field, text_field
 from pfgen_rs.judge.formats import judge_format
 from pfgen_rs.judge.imported import Collector, Imported, decided
 from pfgen_rs.judge.pairs import Pair

@@ -8,7 +8,7 @@ from typing import Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.json_lines import id_field, texts_field
-from pfgen_rs.io.records import text_field
+from pfgen_rs.io.lines import text_field
 from pfgen_rs.judge.formats import judge_format
 from pfgen_rs.judge.imported import Collector, Imported
 from pfgen_rs.judge.pairs import Pair

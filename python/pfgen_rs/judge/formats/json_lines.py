@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.records import text_field
+from pfgen_rs.io.lines import text_field
 from pfgen_rs.judge.formats import judge_format
 from pfgen_rs.judge.imported import Collector, Imported
 from pfgen_rs.judge.pairs import Pair, pair_of, pair_record

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from pfgen_rs.errors import InputError, InstallError, unreadable
 from pfgen_rs.install.archive import matching_members
 from pfgen_rs.io.compression import SUFFIXES, UNPACKED_LIMIT, UnpackingError, read_whole
-from pfgen_rs.io.safe_text import shortened
+from pfgen_rs.io.text import shortened
 from pfgen_rs.llm_jp_eval.conversion import published as naming
 from pfgen_rs.llm_jp_eval.conversion.datasets import has_documented_count
 from pfgen_rs.llm_jp_eval.conversion.published import (

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 from xml.parsers import expat
 
 from pfgen_rs.errors import InputError, Item
-from pfgen_rs.io.safe_text import shortened
+from pfgen_rs.io.text import shortened
 from pfgen_rs.llm_jp_eval.conversion.published import RawFile
 
 

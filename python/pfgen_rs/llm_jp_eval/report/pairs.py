@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pfgen_rs.io.counted import counted
+from pfgen_rs.io.text import counted
 from pfgen_rs.llm_jp_eval.catalog import AVERAGED, AVERAGES, CATEGORIES
 from pfgen_rs.llm_jp_eval.report.columns import Column, ColumnEstimate, Part, RunValues
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun

@@ -32,8 +32,6 @@ from pfgen_rs.llm_jp_eval.report.runs import Aligned, ReportRun, aligned
 from pfgen_rs.stats.permutation import ranges
 from pfgen_rs.stats.student import check_level
 
-__all__ = ["Report", "report_of"]
-
 _MOST_RUNS = 100
 _ALL_PAIRS = 6  # maximum number of runs of which all pairs are shown
 _TEXT, _COUNT, _NUMBER = pl.String, pl.Int64, pl.Float64

@@ -13,8 +13,8 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError, unreadable
-from pfgen_rs.io.counted import counted
 from pfgen_rs.io.run_files import RESULT
+from pfgen_rs.io.text import counted
 from pfgen_rs.llm_jp_eval.catalog import tasks as catalog
 from pfgen_rs.llm_jp_eval.data import read_json
 from pfgen_rs.llm_jp_eval.metrics.samples import CORRELATIONS

@@ -3,6 +3,7 @@
 `check` runs all diagnostics; each of its tables comes from a function in the module of the same name.
 """
 
-from pfgen_rs.references.check.diagnosis import Check, check
+from pfgen_rs.references.check.diagnosis import check
+from pfgen_rs.references.check.report import Check
 
 __all__ = ["Check", "check"]

@@ -16,8 +16,8 @@ from pfgen_rs._native import NOT_FOUND
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.metrics.helpfulness import Helpfulness, Rule
-from pfgen_rs.metrics.names import BY_SOURCE, COLUMNS, share_name
 from pfgen_rs.metrics.ngram_index import NgramIndex
+from pfgen_rs.metrics.settings import BY_SOURCE, COLUMNS, share_name
 from pfgen_rs.questions.question import Question
 
 T = TypeVar("T")

@@ -38,8 +38,6 @@ from pfgen_rs.references.check.scores import (
     sources_overall,
 )
 
-__all__ = ["Check", "check"]
-
 
 def check(
     benchmark: Benchmark | str | os.PathLike[str] | None = None,

@@ -10,8 +10,7 @@ from typing import Any
 import polars as pl
 
 from pfgen_rs.benchmark import Benchmark
-from pfgen_rs.metrics.names import COLUMNS, PARTS
-from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.metrics.settings import COLUMNS, PARTS, Settings
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.references.lengths import OFF_TARGET, OFFICIAL_STD, is_off_target
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.metrics.names import BY_SOURCE, share_name, share_names
+from pfgen_rs.metrics.settings import BY_SOURCE, share_name, share_names
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.question import Question
 from pfgen_rs.references.check.answers import CheckProgress, coded_answers, means, table, tracked

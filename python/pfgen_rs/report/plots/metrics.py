@@ -13,8 +13,8 @@ from pfgen_rs.drawing.figures import finish, fixed
 from pfgen_rs.drawing.style import GREY, GROUNDS, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
-from pfgen_rs.metrics.names import BY_SOURCE, PARTS, check_metric
-from pfgen_rs.questions.sources import known, order
+from pfgen_rs.metrics.settings import BY_SOURCE, PARTS, check_metric
+from pfgen_rs.questions.unknown import known, order
 from pfgen_rs.report.plot_kinds import Plot, always, plot_kind
 from pfgen_rs.report.plots.inputs import PlotRequest, drawable, run_columns, source_scores
 from pfgen_rs.report.plots.points import (

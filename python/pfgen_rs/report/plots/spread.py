@@ -17,7 +17,7 @@ from pfgen_rs.drawing.figures import finish, not_below_zero, remark
 from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, INK, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
-from pfgen_rs.metrics.names import PARTS, check_metric
+from pfgen_rs.metrics.settings import PARTS, check_metric
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots.inputs import PlotRequest, drawable, responses, sample_names
 from pfgen_rs.report.plots.points import cut_in_figure, cut_note

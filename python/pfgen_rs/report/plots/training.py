@@ -14,7 +14,7 @@ from pfgen_rs.drawing.figures import finish
 from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, MARKERS, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
-from pfgen_rs.metrics.names import PARTS
+from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots.inputs import BOUNDS, RUN, PlotRequest, drawable, read_curve_rows
 

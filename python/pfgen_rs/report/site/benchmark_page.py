@@ -11,7 +11,7 @@ from pfgen_rs.metrics.linear_expressions import DOLLAR, linear_expression
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.questions.sources import explained, order
+from pfgen_rs.questions.unknown import explained, order
 from pfgen_rs.report.answers import SHADED
 from pfgen_rs.report.site.folder import slug
 from pfgen_rs.report.site.pages import render

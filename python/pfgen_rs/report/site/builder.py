@@ -45,8 +45,6 @@ from pfgen_rs.report.site.runs import (
 )
 from pfgen_rs.runs.result import Result
 
-__all__ = ["Site", "build"]
-
 File = tuple[str, bytes]
 """Path within the site, with slashes, and content."""
 

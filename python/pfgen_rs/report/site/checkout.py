@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from pfgen_rs.questions.question_set import QuestionSet
     from pfgen_rs.report.site.runs import Failed, ScoredRuns, Steps
 
-__all__ = ["write_site"]
-
 
 def write_site(
     checkout: Checkout,

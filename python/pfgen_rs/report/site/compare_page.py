@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pfgen_rs.metrics.names import METRICS
-from pfgen_rs.metrics.signature import signature
+from pfgen_rs.metrics.settings import METRICS, signature
 from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.questions.sources import explained
+from pfgen_rs.questions.unknown import explained
 from pfgen_rs.report.site.pages import render
 from pfgen_rs.report.site.run_page import answers_name, reading, windows_name
 from pfgen_rs.stats import Sample

@@ -17,8 +17,6 @@ from typing import Any
 
 from pfgen_rs.errors import InputError, unreadable
 
-__all__ = ["FILE", "Fact", "ModelFacts", "bundled_facts", "parameters_in_name", "read_facts"]
-
 FILE = "models.toml"
 """Name of the file with facts in a checkout."""
 

@@ -19,7 +19,7 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup
 
-from pfgen_rs.io.safe_text import acts
+from pfgen_rs.io.text import acts
 from pfgen_rs.report.site import payload
 
 _COMMON = ("common", "address", "text", "language", "theme", "payload", "tables")

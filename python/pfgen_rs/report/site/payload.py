@@ -20,19 +20,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from pfgen_rs.io.safe_text import acts
-
-__all__ = [
-    "data_block",
-    "encode",
-    "inline",
-    "packed",
-    "parts_file",
-    "payload_file",
-    "payload_files",
-    "payload_part",
-    "script_json",
-]
+from pfgen_rs.io.text import acts
 
 _LEVEL = 9
 _PARTS_LEVEL = 6  # 9 takes twice the time for 0.2 %

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pfgen_rs import stats
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.sums import left_mean
-from pfgen_rs.questions.sources import explained
+from pfgen_rs.questions.unknown import explained
 from pfgen_rs.report.site.charts import Axis, Bars, Histogram
 from pfgen_rs.report.site.pages import render, shared_script
 from pfgen_rs.runs.result import Result

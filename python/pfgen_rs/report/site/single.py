@@ -28,8 +28,6 @@ from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.sample import cleaned_together, sample_of
 from pfgen_rs.stats.comparing import check_comparable, check_settings
 
-__all__ = ["write_comparison", "write_run"]
-
 _MOST_COMPARED = 30  # at a time: a browser takes half a second
 Page = Callable[[Mapping[str, Any]], bytes]
 

@@ -5,18 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = [
-    "ACTING",
-    "FORMULA",
-    "NUMBER",
-    "acts",
-    "cell_text",
-    "escaped",
-    "escaped_json",
-    "shortened",
-    "visible",
-]
-
 ACTING = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """General categories of characters that a terminal, a page or a table would obey rather than show.
 
@@ -71,3 +59,16 @@ def escaped(character: str) -> str:
 def _safe_json_text(character: str) -> str:
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
+
+
+# Counts with their nouns, in the singular or plural.
+
+
+def counted(count: int, noun: str) -> str:
+    """Returns a count with its noun, whose plural ends in `s`: `1 task`, `1,200 tasks`."""
+    return f"{count:,} {plural(count, noun, f'{noun}s')}"
+
+
+def plural(count: int, one: str, many: str) -> str:
+    """Returns the word that goes with a count: `one` for 1, else `many`."""
+    return one if count == 1 else many
