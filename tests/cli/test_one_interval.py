@@ -37,7 +37,7 @@ def test_score_compare_and_page_show_the_same_interval(
     [row] = json.loads(pfgen("score", runs[0], "--format", "json").stdout)
     # Published figures have five decimals.
     assert (row["score_low"], row["score_high"]) == pytest.approx((found.low, found.high), abs=1e-5)
-    compared = pfgen("compare", *runs, "--metric", "average", "--questions", "0").stdout
+    compared = pfgen("compare", *runs, "--metric", "average", "--limit", "0").stdout
     [line] = [line for line in compared.splitlines() if "mini/faithful  0." in line]
     assert f" {low} to {high} " in line
     [caption] = [line for line in compared.splitlines() if line.startswith("intervals: ")]
@@ -54,7 +54,7 @@ def test_the_other_interval_is_named(runs: list[Path]) -> None:
     each = found["estimates"]["average"]["mini/faithful"]
     assert each["bootstrap_low"] == pytest.approx(each["low"], abs=0.01)
     assert each["bootstrap_low"] != each["low"]
-    shown = pfgen("compare", *runs, "--questions", "0").stdout
+    shown = pfgen("compare", *runs, "--limit", "0").stdout
     [verdict] = [line for line in shown.splitlines() if " more than " in line]
     assert re.search(r"\(95 % bootstrap interval [+-]0\.", verdict)
     assert "of differences, from a bootstrap over questions and trials" in shown

@@ -113,7 +113,7 @@ def test_published_runs_show_their_metrics(
 def test_a_narrow_comparison_names_what_it_leaves_out() -> None:
     runs = sorted((bundled_path() / "runs").iterdir())[:2]
     for width, missing in ((60, "SE (questions), SE (trials), detectable"), (120, None)):
-        done = pfgen("compare", *runs, "--questions", "0", env={"COLUMNS": str(width)})
+        done = pfgen("compare", *runs, "--limit", "0", env={"COLUMNS": str(width)})
         lines = done.stdout.splitlines()
         told = [found[1] for line in lines if (found := MISSING.fullmatch(line))]
         assert told == ([] if missing is None else [missing])

@@ -7,17 +7,28 @@ import io
 import json
 import os
 import shutil
+from dataclasses import fields, replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
 import pytest
 
 from checkouts import BETTER, FIRST, SECOND, add_run, make_checkout
+from figures import check_words_are_japanese
 from helpers import pfgen
 from pfgen_rs import errors
-from pfgen_rs.report import plots
-from pfgen_rs.report.plot_kinds import Drawn, draw, plot_summaries
+from pfgen_rs.report import plot_kinds, plots
+from pfgen_rs.report.plot_kinds import (
+    Drawn,
+    Plot,
+    draw,
+    get_plot_kind,
+    plot_kind,
+    plot_summaries,
+)
 from pfgen_rs.report.plots.inputs import PlotRequest, read_curve_rows
 from pfgen_rs.report.update import report
 
@@ -50,22 +61,50 @@ def result(checkout: Path, run: str) -> Any:
     return json.loads((checkout / run / "result.json").read_bytes())
 
 
-def test_every_figure_of_the_package_has_a_kind() -> None:
-    drawing = {
-        "metric_pairs",
-        "score_length",
-        "intervals",
-        "source_pairs",
-        "category_map",
-        "convergence",
-        "score_steps",
-        "distributions",
-        "learning_curve",
+@pytest.fixture(scope="module")
+def requests(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, PlotRequest]:
+    """What is drawn of the kinds that do not take a checkout of any runs."""
+    steps = make_checkout(tmp_path_factory.mktemp("steps") / "checkout")
+    for step in (10, 20):
+        add_run(steps, f"result/m/step_{step}/{step:07}", BETTER, {"model": f"m/step_{step}"})
+    assert report(steps).problems == []
+    return {
+        "learning": PlotRequest([str(curve(steps))]),
+        "spread": PlotRequest([str(checkout / FIRST)], str(checkout / "data")),
+        "steps": PlotRequest([str(steps)]),
     }
-    tables = {"category_means", "question_scores", "responses", "running", "series"}
-    others = {"available", "png", "save", "svg", "source_means", "source_scores"}
-    assert set(plots.__all__) == drawing | tables | others
-    assert len(plot_summaries()) == len(drawing)
+
+
+@pytest.mark.parametrize("kind", plot_summaries())
+def test_every_kind_is_drawn(
+    kind: str, checkout: Path, requests: dict[str, PlotRequest], tmp_path: Path
+) -> None:
+    request = requests.get(kind, PlotRequest([str(checkout)]))
+    drawn = draw(kind, replace(request, title="<script>$x$", language="ja"))
+    assert drawn.figure.get_suptitle() == "<script>$x$"
+    assert b"<script" not in plots.svg(drawn.figure)
+    check_words_are_japanese(drawn.figure)
+    assert rows(drawn)
+    plots.save(drawn.figure, tmp_path / "a.png")
+    registered = get_plot_kind(kind)
+    assert (registered.name, registered.summary) == (kind, plot_summaries()[kind])
+    assert set(registered.options) <= {field.name for field in fields(PlotRequest)}
+
+
+def test_kinds_of_other_packages(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = plot_kind("mine", "a figure of mine", options=["top"])(
+        lambda request: Plot(request.inputs.runs, partial(plots.metric_pairs, request.inputs.runs))
+    )
+    entry = SimpleNamespace(name="mine", module="mine.plots", load=lambda: made)
+    monkeypatch.setattr(plot_kinds, "entry_points", lambda **_: [entry])
+    plot_kinds._declared.cache_clear()
+    try:
+        assert plot_summaries()["mine"] == "from mine.plots"
+        assert len(rows(draw("mine", PlotRequest([str(checkout)])))) == 3
+    finally:
+        plot_kinds._declared.cache_clear()
+    with pytest.raises(errors.PlotError, match="unknown figure 'yours': expected one of metrics"):
+        get_plot_kind("yours")
 
 
 def test_names_are_labels(checkout: Path) -> None:

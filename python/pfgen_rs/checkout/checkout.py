@@ -89,12 +89,12 @@ def open_checkout(folder: str | os.PathLike[str], *, as_published: bool = False)
     runs = find_runs(place)
     paths = question_paths(place / DATA)
     known = KnownRuns(place, as_published=as_published)
-    metadata_hash = _metadata_hash_of_checkout(paths, known)
+    metadata_hash = _metadata_hash(paths, known)
     remove_unfinished(place)
     return Checkout(place, runs, metadata_hash, len(paths), known, as_published)
 
 
-def _metadata_hash_of_checkout(paths: Sequence[Path], known: KnownRuns) -> str:
+def _metadata_hash(paths: Sequence[Path], known: KnownRuns) -> str:
     now = time.time_ns()
     files = file_states(paths[0].parent, [path.name for path in paths])
     found = None if files is None else known.metadata_hash(files)
@@ -127,13 +127,13 @@ def find_runs(folder: str | os.PathLike[str]) -> list[Run]:
 def _runs_in_checkout(checkout: Path) -> Iterator[Run]:
     for top in (RUNS, DATA):
         for folder, _, names in os.walk(checkout / top):
-            own = tuple(sorted(filter(_concerns_run_in_checkout, names)))
+            own = tuple(sorted(filter(_concerns, names)))
             run = Run(Path(folder), Path(folder).relative_to(checkout).as_posix(), own)
-            if _is_run_in_checkout(run, names):
+            if _is_run(run, names):
                 yield run
 
 
-def _is_run_in_checkout(run: Run, names: list[str]) -> bool:
+def _is_run(run: Run, names: list[str]) -> bool:
     if run.name == DATA:
         return CONFIG in names or RESULT in names
     return any(
@@ -141,7 +141,7 @@ def _is_run_in_checkout(run: Run, names: list[str]) -> bool:
     )
 
 
-def _concerns_run_in_checkout(name: str) -> bool:
+def _concerns(name: str) -> bool:
     return name in _OWN or run_files.is_trial_file(name) or is_unfinished(name)
 
 

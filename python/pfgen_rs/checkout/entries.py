@@ -110,8 +110,8 @@ def read_entries(checkout: str | os.PathLike[str]) -> tuple[list[Entry], list[In
 def entries(runs: Iterable[Published]) -> list[Entry]:
     """Returns the leaderboard of these runs, best first."""
     ordered = ranked_published(runs)
-    estimates = [_entry_estimate(run.result) for run in ordered]
-    between = _entry_rank_ranges(ordered, estimates)
+    estimates = [_estimate(run.result) for run in ordered]
+    between = _ranges(ordered, estimates)
     places = zip(ordered, published_ranks(ordered), between, estimates, strict=True)
     return [_entry(*place) for place in places]
 
@@ -121,16 +121,16 @@ def _entry(run: Published, rank: int | None, between: _RankRanges, estimate: Est
     return Entry(
         run=run.run,
         model=run.model,
-        organisation=_entry_organisation(run),
-        mode=_entry_text_or_none(config.get("mode")),
-        engine=_entry_text_or_none(config.get("engine")),
+        organisation=_organisation(run),
+        mode=_text_or_none(config.get("mode")),
+        engine=_text_or_none(config.get("engine")),
         score=result["score"],
         score_std=result["score_std"],
         num_trials=result["num_trials"],
         length=result["length"],
         length_std=result["length_std"],
-        fluency=_entry_sum_of_shares(scores["fluency"]),
-        truthfulness=_entry_sum_of_shares(scores["truthfulness"]),
+        fluency=_sum(scores["fluency"]),
+        truthfulness=_sum(scores["truthfulness"]),
         helpfulness=scores["helpfulness"],
         sources={metric: sources_in_order(scores[metric]) for metric in BY_SOURCE},
         estimate=estimate,
@@ -144,11 +144,11 @@ def _entry(run: Published, rank: int | None, between: _RankRanges, estimate: Est
         metadata_hash=result["metadata_hash"],
         signature=result.get("signature") or signature(result["metadata_hash"], Settings()),
         config=config,
-        questions=_entry_question_means(run),
+        questions=_question_means(run),
     )
 
 
-def _entry_organisation(run: Published) -> str | None:
+def _organisation(run: Published) -> str | None:
     organisation, slash, _ = run.model.partition("/")
     if slash:
         return organisation
@@ -156,28 +156,26 @@ def _entry_organisation(run: Published) -> str | None:
     return inner[0] if top == RUNS and len(inner) > 2 else None
 
 
-def _entry_sum_of_shares(shares: Mapping[str, float]) -> float:
+def _sum(shares: Mapping[str, float]) -> float:
     return round(float(left_sum(shares.values())), 5)  # as many decimals as its parts have
 
 
-def _entry_text_or_none(value: object) -> str | None:
+def _text_or_none(value: object) -> str | None:
     return value if isinstance(value, str) else None
 
 
-def _entry_question_means(run: Published) -> dict[str, float]:
+def _question_means(run: Published) -> dict[str, float]:
     return {key: entry["scores"]["average"] for key, entry in run.result["questions"].items()}
 
 
-def _entry_estimate(result: Mapping[str, Any]) -> Estimate:
+def _estimate(result: Mapping[str, Any]) -> Estimate:
     questions = result["questions"].values()
     means = [entry["scores"]["average"] for entry in questions]
     found = from_summary(means, [entry["score_std"] for entry in questions], result["num_trials"])
     return found.of(result["score"])
 
 
-def _entry_rank_ranges(
-    runs: Sequence[Published], estimates: Sequence[Estimate]
-) -> list[_RankRanges]:
+def _ranges(runs: Sequence[Published], estimates: Sequence[Estimate]) -> list[_RankRanges]:
     """Returns rank ranges of models that have the same questions as most models; none for all others.
 
     Tests compare means over questions, so a run with another score has no range, either.
@@ -192,7 +190,7 @@ def _entry_rank_ranges(
     if not counts:
         return [_RankRanges()] * len(runs)
     [(ids, _)] = counts.most_common(1)
-    alike = [_entry_question_means(run) for run, own in zip(runs, sets, strict=True) if own == ids]
+    alike = [_question_means(run) for run, own in zip(runs, sets, strict=True) if own == ids]
     tests = RankTests(np.array([[means[key] for key in ids] for means in alike]), LEVEL)
     found = map(_RankRanges, tests.joint(), tests.own())
     return [next(found) if own == ids else _RankRanges() for own in sets]
@@ -213,10 +211,10 @@ def entries_frame(found: Sequence[Entry]) -> pl.DataFrame:
         )
     }
     schema = {**_COLUMNS, **shares, **dict.fromkeys(_HASHES, pl.String), **_ADDED}
-    return pl.DataFrame([_entry_row(entry) for entry in found], schema=schema, orient="row")
+    return pl.DataFrame([_row(entry) for entry in found], schema=schema, orient="row")
 
 
-def _entry_row(entry: Entry) -> dict[str, Any]:
+def _row(entry: Entry) -> dict[str, Any]:
     names = (*_COLUMNS, *_HASHES, *_ADDED)
     own = {name: getattr(entry, name) for name in names if hasattr(entry, name)}
     shares = {

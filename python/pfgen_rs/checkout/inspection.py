@@ -63,11 +63,11 @@ def remember_run(checkout: Checkout, state: State) -> None:
         return
     if any(files[name] != old for name, old in state.files.items() if name not in (RESULT, README)):
         return
-    if files == state.files or _is_inspected_run_written(state):
+    if files == state.files or _is_written(state):
         checkout.known.keep(state.published, files)
 
 
-def _is_inspected_run_written(state: State) -> bool:
+def _is_written(state: State) -> bool:
     """Whether the files of a run are those that were written for its result."""
     try:
         digest = file_digest((state.run.folder / RESULT).read_bytes())
@@ -76,7 +76,7 @@ def _is_inspected_run_written(state: State) -> bool:
     return (
         state.published is not None
         and digest == state.published.digest
-        and _is_inspected_readme_current(state)
+        and _is_readme_current(state)
     )
 
 
@@ -94,22 +94,22 @@ def inspect_run(checkout: Checkout, run: Run, *, force: bool = False) -> State:
     try:
         remove_unfinished(run.folder)
         found = _inspected_config(run)
-        _pack_inspected_trials(checkout, state)
+        _packed_trials(checkout, state)
         config = found
     except (PfgenError, OSError) as error:
         state.problems.append(_inspection_error(error, run.folder))
     there = state.packed is not None or run.responses is not None
-    fault = _read_inspected_result(checkout, state, lost=not there)
+    fault = _read_result(checkout, state, lost=not there)
     if there and config is not None:
         forced = (Reason(StaleKind.FORCED),) if force else ()
-        state.stale = forced or _stale_reasons_of_inspected(checkout, state, config) or fault
-    state.stale_readme = force or not _is_inspected_readme_current(state)
+        state.stale = forced or _stale_reasons(checkout, state, config) or fault
+    state.stale_readme = force or not _is_readme_current(state)
     if state.published is not None and not state.stale_readme:
         state.published.drop_samples()
     return state
 
 
-def _read_inspected_result(checkout: Checkout, state: State, *, lost: bool) -> Reasons:
+def _read_result(checkout: Checkout, state: State, *, lost: bool) -> Reasons:
     """Read the result; returns why there is none.
 
     If the responses are lost, it cannot be rebuilt, so its faults are problems.
@@ -158,28 +158,26 @@ def _inspected_config(run: Run) -> dict[str, Any] | None:
     return config
 
 
-def _pack_inspected_trials(checkout: Checkout, state: State) -> None:
+def _packed_trials(checkout: Checkout, state: State) -> None:
     if state.run.name == DATA:
         return
     state.packed, state.unfinished = run_files.packed_trials(state.run.folder, checkout.questions)
 
 
-def _stale_reasons_of_inspected(
-    checkout: Checkout, state: State, config: dict[str, Any]
-) -> Reasons:
+def _stale_reasons(checkout: Checkout, state: State, config: dict[str, Any]) -> Reasons:
     if state.published is None:  # for a fault that is known
         return ()
     return stale_reasons(
         state.published.result,
         metadata_hash=checkout.metadata_hash,
-        input_hash=_inspected_input_hash(state),
+        input_hash=_input_hash(state),
         config=config,
         signature=None if checkout.as_published else checkout.signature,
         as_published=checkout.as_published,
     )
 
 
-def _inspected_input_hash(state: State) -> str | None:
+def _input_hash(state: State) -> str | None:
     """Returns the SHA-1 of the responses; `None` if they cannot be read, which scoring will report."""
     if state.packed is not None:
         return file_digest(state.packed)
@@ -189,7 +187,7 @@ def _inspected_input_hash(state: State) -> str | None:
         return None
 
 
-def _is_inspected_readme_current(state: State) -> bool:
+def _is_readme_current(state: State) -> bool:
     try:
         text = (state.run.folder / README).read_bytes()
     except OSError:
@@ -267,7 +265,7 @@ def stale_reasons(
     if as_published:
         return tuple(found)
     if result["config"] != config:
-        found.append(Reason(StaleKind.CONFIG, _keys_of_stale_config(result["config"], config)))
+        found.append(Reason(StaleKind.CONFIG, _config_keys(result["config"], config)))
     if _defining_parts(result.get("signature")) != _defining_parts(signature):
         found.append(Reason(StaleKind.SETTINGS))
     return tuple(found)
@@ -279,7 +277,7 @@ def _defining_parts(signature: str | None) -> list[str]:
     return [part for part in parts if not part.startswith(("v:", "sum:"))]
 
 
-def _keys_of_stale_config(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+def _config_keys(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
     missing = object()
     keys = sorted(key for key in {*old, *new} if old.get(key, missing) != new.get(key, missing))
     return ", ".join(map(shortened, keys[:_KEYS])) + ", …" * (len(keys) > _KEYS)

@@ -96,7 +96,7 @@ def rewritten(path: Path, result: Result) -> Rewritten:
     With the same answers and questions, that is the reading closer to the old file. Otherwise the averages of
     its samples, sums of their own parts, decide; where they fit both readings, sums are plain.
     """
-    new = _written_for_summation(result)
+    new = _written(result)
     try:
         before = path.read_bytes()
         if before == new.content:
@@ -104,33 +104,33 @@ def rewritten(path: Path, result: Result) -> Rewritten:
         old = published(before, path, "").result
     except (OSError, InputError):  # missing or damaged: there is nothing to keep
         return new
-    if (old.get("input_hash"), old["metadata_hash"]) == _hashes_for_summation(result):
-        return _written_for_summation(best_reading(old, result).result)
-    summation = _summation_of_samples(old)
-    return new if summation == "plain" else _written_for_summation(result.with_summation(summation))
+    if (old.get("input_hash"), old["metadata_hash"]) == _hashes(result):
+        return _written(best_reading(old, result).result)
+    summation = _summation(old)
+    return new if summation == "plain" else _written(result.with_summation(summation))
 
 
-def _written_for_summation(result: Result) -> Rewritten:
+def _written(result: Result) -> Rewritten:
     found = result.to_dict()
     return Rewritten(result_content(found), found)
 
 
-def _hashes_for_summation(result: Result) -> tuple[str | None, str]:
+def _hashes(result: Result) -> tuple[str | None, str]:
     return result.input_hash, result.benchmark.metadata_hash
 
 
-def _summation_of_samples(old: Mapping[str, Any]) -> Summation:
+def _summation(old: Mapping[str, Any]) -> Summation:
     """Returns the reading that gives more of the samples' averages; about 1 in 1,000 depends on it."""
     helpfulness = has_helpfulness(old)
     readings = [Settings(summation=each, helpfulness=helpfulness) for each in SUMMATIONS]
     right = dict.fromkeys(SUMMATIONS, 0)
-    for scores in _samples_for_summation(old):
+    for scores in _samples(old):
         for settings in readings:
             right[settings.summation] += scores["average"] == _average_of_sample(scores, settings)
     return "compensated" if right["compensated"] > right["plain"] else "plain"
 
 
-def _samples_for_summation(old: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _samples(old: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for entry in old["questions"].values():
         for sample in entry["samples"]:
             yield sample["scores"]

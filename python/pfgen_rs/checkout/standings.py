@@ -86,9 +86,7 @@ def select_standings(
     for name in wanted:
         if any(name not in row for row in rows):
             raise InputError(f"no column {name!r} to filter by")
-    return [
-        row for row in rows if _standing_has_model(row, model) and _standing_matches(row, wanted)
-    ]
+    return [row for row in rows if _has_model(row, model) and _standing_matches(row, wanted)]
 
 
 def standings_choices(rows: Sequence[Row], **exactly: str | None) -> dict[str, list[str]]:
@@ -100,7 +98,7 @@ def standings_choices(rows: Sequence[Row], **exactly: str | None) -> dict[str, l
     return found
 
 
-def _standing_has_model(row: Row, model: str | None) -> bool:
+def _has_model(row: Row, model: str | None) -> bool:
     return model is None or model.casefold() in row["model"].casefold()
 
 
@@ -114,9 +112,7 @@ def read_standings_file(path: Path) -> list[dict[str, Any]]:
     if not isinstance(rows, list):
         raise InputError("not a leaderboard: no list of 'runs'", path=path)
     for number, row in enumerate(rows, 1):
-        wrong = [
-            name for name, kinds in _NEEDED.items() if not _standing_has_column(row, name, kinds)
-        ]
+        wrong = [name for name, kinds in _NEEDED.items() if not _has_column(row, name, kinds)]
         if wrong:
             raise InputError(
                 f"run {number}: {wrong[0]!r} is missing or has the wrong type: pfgen-rs report "
@@ -126,7 +122,7 @@ def read_standings_file(path: Path) -> list[dict[str, Any]]:
     return rows
 
 
-def _standing_has_column(row: object, name: str, kinds: tuple[type, ...]) -> bool:
+def _has_column(row: object, name: str, kinds: tuple[type, ...]) -> bool:
     return isinstance(row, dict) and name in row and type(row[name]) in kinds
 
 

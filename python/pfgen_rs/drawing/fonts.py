@@ -175,13 +175,13 @@ def shortened(text: str, families: Sequence[str], width: float, share: float = 0
     if text_width(added, families) > _ADDED_SHARE * width:
         name, added = text, ""
     room = width - text_width(added + _GAP, families)
-    head = _fitting_part_of_name(name, families, share * room)
+    head = _fitting_part(name, families, share * room)
     rest = room - text_width(head, families)
-    tail = _fitting_part_of_name(reversed(name[len(head) :]), families, rest)[::-1]
+    tail = _fitting_part(reversed(name[len(head) :]), families, rest)[::-1]
     return f"{head}{_GAP}{tail}{added}"
 
 
-def _fitting_part_of_name(characters: Iterable[str], families: Sequence[str], room: float) -> str:
+def _fitting_part(characters: Iterable[str], families: Sequence[str], room: float) -> str:
     """Returns as many of the first characters as fit."""
     found = []
     for c in characters:

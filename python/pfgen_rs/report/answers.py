@@ -66,17 +66,15 @@ class QuestionAnswers:
         sources = [self.question.sources[i] for i in places]
         cuts = [*places, *(len(places) + i for i in places), 2 * len(places)]
         names = (*share_names(sources), "helpfulness")
-        shares = [_answer_scores_as_integers(self.scores, name, _SHARE) for name in names]
+        shares = [_as_integers(self.scores, name, _SHARE) for name in names]
         return {
             "total": self.total,
             "sources": sources,
             "ranks": None if len(self.ranks) == self.total else self.ranks,
-            "quantiles": [
-                self.ranks.index(rank) for rank in _answer_ranks_at_quantiles(self.total)
-            ],
+            "quantiles": [self.ranks.index(rank) for rank in _quantile_ranks(self.total)],
             "lines": self.scores.get_column("line").to_list(),
             "texts": self.texts,
-            "averages": _answer_scores_as_integers(self.scores, "average", _AVERAGE),
+            "averages": _as_integers(self.scores, "average", _AVERAGE),
             "shares": shares,
             "cuts": self.cuts.T[cuts].tolist(),
             "rules": [
@@ -97,16 +95,16 @@ class QuestionAnswers:
         }
 
 
-def _answer_scores_as_integers(scores: pl.DataFrame, name: str, unit: int) -> list[int]:
+def _as_integers(scores: pl.DataFrame, name: str, unit: int) -> list[int]:
     return np.rint(scores.get_column(name).to_numpy() * unit).astype(np.int64).tolist()  # type: ignore[no-any-return]
 
 
 def quantile_ranks(count: int) -> list[int]:
     """Returns the ranks (from 0) of the published samples among `count` answers, without repeats."""
-    return list(dict.fromkeys(_answer_ranks_at_quantiles(count)))
+    return list(dict.fromkeys(_quantile_ranks(count)))
 
 
-def _answer_ranks_at_quantiles(count: int) -> list[int]:
+def _quantile_ranks(count: int) -> list[int]:
     return [round(x * (count - 1)) for x in QUANTILES]
 
 
@@ -125,7 +123,7 @@ def run_answers(result: Result, *, limit: int = PER_QUESTION) -> Iterator[Questi
         raise InputError(
             f"invalid number of answers per question {limit}: expected at least {len(QUANTILES)}"
         )
-    chosen = {key: _chosen_answers(result, key, limit) for key in result.response_scores.counts()}
+    chosen = {key: _chosen(result, key, limit) for key in result.response_scores.counts()}
     ranks = pl.concat(chosen.values())
     frames = result.responses.frames(result.response_scores)
     # Joined chunk by chunk: a long run is never completely in memory.
@@ -133,19 +131,19 @@ def run_answers(result: Result, *, limit: int = PER_QUESTION) -> Iterator[Questi
     parts = shown.partition_by("question_id", as_dict=True)
     totals = result.response_scores.counts()
     for key in chosen:
-        yield _detailed_answers(result.benchmark, result.benchmark[key], totals[key], parts[key,])
+        yield _detailed(result.benchmark, result.benchmark[key], totals[key], parts[key,])
 
 
-def _chosen_answers(result: Result, question_id: str, limit: int) -> pl.DataFrame:
+def _chosen(result: Result, question_id: str, limit: int) -> pl.DataFrame:
     """Returns lines and ranks of the answers to show."""
     columns = result.response_scores.of_question(question_id, ["line", "average"])
     order = np.argsort(-columns["average"], kind="stable")
-    ranks = _spread_answer_ranks(len(order), limit)
+    ranks = _spread_ranks(len(order), limit)
     lines = columns["line"][order[ranks]].astype(np.int64)
     return pl.DataFrame({"line": lines, "rank": ranks})
 
 
-def _spread_answer_ranks(count: int, limit: int) -> NDArray[np.int64]:
+def _spread_ranks(count: int, limit: int) -> NDArray[np.int64]:
     """Returns up to `limit` of `count` ranks, ascending: published samples, others at even distances."""
     if count <= limit:
         return np.arange(count)
@@ -154,13 +152,13 @@ def _spread_answer_ranks(count: int, limit: int) -> NDArray[np.int64]:
     return np.union1d(samples, even)
 
 
-def _detailed_answers(
+def _detailed(
     benchmark: QuestionSet, question: Question, total: int, frame: pl.DataFrame
 ) -> QuestionAnswers:
     texts = frame.get_column("answer").to_list()
     others = benchmark.helpfulness(question).expression_ends(texts)
-    cuts = _cuts_of_answers(benchmark, question, texts, others)
-    positions, labels, names = _keywords_in_answers(benchmark, question, texts, others)
+    cuts = _cuts(benchmark, question, texts, others)
+    positions, labels, names = _keywords(benchmark, question, texts, others)
     return QuestionAnswers(
         question=question,
         total=total,
@@ -173,7 +171,7 @@ def _detailed_answers(
     )
 
 
-def _cuts_of_answers(
+def _cuts(
     benchmark: QuestionSet, question: Question, texts: Sequence[str], others: Ends
 ) -> NDArray[np.int64]:
     """Returns the cuts of each text; `others`: the ends of regular expressions in it."""
@@ -186,7 +184,7 @@ def _cuts_of_answers(
     return cuts
 
 
-def _keywords_in_answers(
+def _keywords(
     benchmark: QuestionSet, question: Question, texts: Sequence[str], others: Ends
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[list[str]]]:
     """Returns positions and indices of labels (shape (answers, rules)), and the labels of each rule."""
@@ -195,14 +193,14 @@ def _keywords_in_answers(
     positions, labels = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
     names = []
     for j, rule in enumerate(question.rules):
-        all_names, positions[:, j], numbers = _located_rule_in_answers(rule, ends)
+        all_names, positions[:, j], numbers = _located_rule(rule, ends)
         occurring, labels[:, j] = np.unique(numbers, return_inverse=True)
         names.append([all_names[number] for number in occurring])
     positions[positions == _native.NOT_FOUND] = -1
     return positions, labels, names
 
 
-def _located_rule_in_answers(
+def _located_rule(
     rule: Rule, ends: Mapping[str, Ends]
 ) -> tuple[list[str], Ends, NDArray[np.int64]]:
     """Returns labels of a rule, and its position and the number of its label in each answer.
@@ -213,9 +211,9 @@ def _located_rule_in_answers(
         names, positions = [rule.pattern], ends[rule.pattern]
         labels = np.zeros(len(positions), dtype=np.int64)
     else:
-        names, positions, labels = _located_rule_in_answers(rule.parts[0], ends)
+        names, positions, labels = _located_rule(rule.parts[0], ends)
         for part in rule.parts[1:]:
-            more, others, numbers = _located_rule_in_answers(part, ends)
+            more, others, numbers = _located_rule(part, ends)
             decides = others > positions if rule.kind == "and" else others < positions
             labels = np.where(decides, numbers + len(names), labels)
             positions = np.where(decides, others, positions)

@@ -58,9 +58,9 @@ def link_target(path: str) -> str:
 
 def padding(heading: str, cells: list[str]) -> str:
     """Returns spaces that make a heading as wide as its widest cell; non-ASCII characters count as two."""
-    widest = max(map(_markup_width, cells), default=0)
-    return "&nbsp;" * max(0, widest - _markup_width(heading))
+    widest = max(map(_width, cells), default=0)
+    return "&nbsp;" * max(0, widest - _width(heading))
 
 
-def _markup_width(text: str) -> int:
+def _width(text: str) -> int:
     return sum(1 if c.isascii() else 2 for c in text)

@@ -43,29 +43,29 @@ def run_readme(
     questions = result["questions"]
     head = [
         f"# Model: {cell_text(result['config']['model'])}\n\n{digest_line(digest)}\n\n",
-        _readme_question_head(result, compensated),
+        _question_head(result, compensated),
         "## Questions\n\n",
-        _readme_question_table(questions),
-        f"\n## Config\n\n```json\n{_readme_config(result)}\n```\n\n",
+        _question_table(questions),
+        f"\n## Config\n\n```json\n{_config(result)}\n```\n\n",
     ]
     parts = ["".join(head).encode()]
     for key, entry in questions.items():
         samples = entry["samples"]
         own = [marks[key, i] for i in range(len(samples))]
         parts += [
-            _readme_question(key, entry, compensated).encode(),
-            _MARKUP.samples(samples, own, _readme_names),
+            _question(key, entry, compensated).encode(),
+            _MARKUP.samples(samples, own, _names),
             b"</dl>\n\n",
         ]
     return b"".join(parts)
 
 
-def _readme_config(result: Mapping[str, Any]) -> str:
+def _config(result: Mapping[str, Any]) -> str:
     # In the order of the file: sorted as it was written, but not where somebody has edited it.
     return json.dumps(result["config"], ensure_ascii=False)
 
 
-def _readme_question_head(entry: Mapping[str, Any], compensated: bool) -> str:
+def _question_head(entry: Mapping[str, Any], compensated: bool) -> str:
     scores, spread = entry["scores"], str(entry["score_std"])  # a question's without trailing zeros
     if "num_trials" in entry:
         spread = f"{entry['score_std']:.4f}/√{entry['num_trials']}"
@@ -74,20 +74,20 @@ def _readme_question_head(entry: Mapping[str, Any], compensated: bool) -> str:
         shares = scores[metric]  # added in the order of the file, but named in another
         total = left_sum(shares.values(), compensated=compensated)
         ordered = sources_in_order(shares).items()
-        named = "+".join(f"{_readme_source(s)}:{share:.4f}" for s, share in ordered)
+        named = "+".join(f"{_source(s)}:{share:.4f}" for s, share in ordered)
         lines.append(f"  - {metric.title()}: {total:.3f} ({named})")
     lines.append(f"  - Helpfulness: {scores['helpfulness']:.3f}")
     return "\n".join(lines) + "\n"
 
 
-def _readme_source(source: str) -> str:
+def _source(source: str) -> str:
     return _SOURCES.get(source) or escape(source)
 
 
-def _readme_question_table(questions: Mapping[str, Mapping[str, Any]]) -> str:
+def _question_table(questions: Mapping[str, Mapping[str, Any]]) -> str:
     lines = ["| Question | Score | Length |", "|----------|-------|--------|"]
     lines += [
-        f"| [{_readme_question_title(key, entry)}](#{escape(key)}) "
+        f"| [{_question_title(key, entry)}](#{escape(key)}) "
         f"| <code>{entry['score']:.4f} (±{entry['score_std']:.4f})</code> "
         f"| <code>{entry['length']:.1f} (±{entry['length_std']:.1f})</code> |"
         for key, entry in questions.items()
@@ -95,20 +95,20 @@ def _readme_question_table(questions: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _readme_question_title(key: str, entry: Mapping[str, Any]) -> str:
+def _question_title(key: str, entry: Mapping[str, Any]) -> str:
     return f"{escape(key)}. {escape(entry['question'])}"
 
 
-def _readme_question(key: str, entry: Mapping[str, Any], compensated: bool) -> str:
+def _question(key: str, entry: Mapping[str, Any], compensated: bool) -> str:
     return (
-        f'## <a name="{escape(key)}"></a>{_readme_question_title(key, entry)}\n\n'
-        f"{_readme_question_head(entry, compensated)}"
+        f'## <a name="{escape(key)}"></a>{_question_title(key, entry)}\n\n'
+        f"{_question_head(entry, compensated)}"
         f"- Length: {entry['length']:.1f} (±{entry['length_std']:.1f})\n\n<dl>\n"
     )
 
 
 @lru_cache
-def _readme_names(sources: tuple[str, ...]) -> list[tuple[str, str]]:
+def _names(sources: tuple[str, ...]) -> list[tuple[str, str]]:
     """Returns the sources in order, each with its escaped name."""
     return [(source, escape(source)) for source in sources_in_order(dict.fromkeys(sources, 0.0))]
 
@@ -126,22 +126,19 @@ _MODEL = _HEADINGS.index("Model")
 def leaderboard_table(runs: Iterable[Published]) -> str:
     """Returns the leaderboard as Markdown."""
     ordered = ranked_published(runs)
-    rows = [
-        _leaderboard_cells(run, rank)
-        for run, rank in zip(ordered, published_ranks(ordered), strict=True)
-    ]
+    rows = [_cells(run, rank) for run, rank in zip(ordered, published_ranks(ordered), strict=True)]
     columns = [[row[i] for row in rows] for i in range(len(_HEADINGS))]
     heads = [name + padding(name, cells) for name, cells in zip(_HEADINGS, columns, strict=True)]
-    lines = [_leaderboard_line(heads), "|" + "-----|" * len(_HEADINGS)]
+    lines = [_line(heads), "|" + "-----|" * len(_HEADINGS)]
     for run, cells in zip(ordered, rows, strict=True):
         shown = [cell_text(cell) for cell in cells]
         target = link_target(posixpath.join(run.run, README))
         shown[_MODEL] = f"[{shown[_MODEL]}]({target})"
-        lines.append(_leaderboard_line(shown))
+        lines.append(_line(shown))
     return "\n".join(lines) + "\n"
 
 
-def _leaderboard_cells(run: Published, rank: int | None) -> list[str]:
+def _cells(run: Published, rank: int | None) -> list[str]:
     """Returns the cells of a row."""
     result, scores = run.result, run.result["scores"]
     return [
@@ -155,7 +152,7 @@ def _leaderboard_cells(run: Published, rank: int | None) -> list[str]:
     ]
 
 
-def _leaderboard_line(cells: Iterable[str]) -> str:
+def _line(cells: Iterable[str]) -> str:
     return "| " + " | ".join(f"<code>{cell}</code>" for cell in cells) + " |"
 
 
@@ -165,14 +162,14 @@ def readme_with_leaderboard(readme: bytes, leaderboard: str, path: Path) -> byte
     Raises `InputError` unless each mark occurs once, on its own line, in order.
     """
     lines = readme.split(b"\n")
-    places = [_leaderboard_mark_line(lines, mark, path) for mark in (BEGIN, END)]
+    places = [_mark_line(lines, mark, path) for mark in (BEGIN, END)]
     if places[0] > places[1]:
         raise InputError(f"the mark {END} comes before {BEGIN}", path=path, line=places[1] + 1)
     kept = (lines[: places[0] + 1], leaderboard.encode().split(b"\n"), lines[places[1] :])
     return b"\n".join(line for part in kept for line in part)
 
 
-def _leaderboard_mark_line(lines: Sequence[bytes], mark: str, path: Path) -> int:
+def _mark_line(lines: Sequence[bytes], mark: str, path: Path) -> int:
     places = [i for i, line in enumerate(lines) if line.strip() == mark.encode()]
     if not places:
         raise InputError(f"missing line {mark}: {WHERE}", path=path)

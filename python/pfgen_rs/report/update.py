@@ -81,7 +81,7 @@ def report(
         raise SettingsError("force and as_published exclude each other")
     found = open_checkout(checkout, as_published=as_published)
     done = Report(found)
-    states = _runs_inspected_for_update(done, force, jobs)
+    states = _inspected(done, force, jobs)
     done.stale = {state.run.name: state.stale for state in states if state.stale}
     if announce is not None and done.stale:
         announce(done.stale)
@@ -91,21 +91,21 @@ def report(
         done.unfinished += state.unfinished
     done.failed = [state.run.name for state in states if state.problems]
     done.runs = [state.published for state in states if state.published is not None]
-    _update_leaderboard(done)
-    _update_tables(done, force)
+    _write_leaderboard(done)
+    _write_tables(done, force)
     for state in states:
         remember_run(found, state)
     found.known.save()
     if html is not None:
         wrong = [s.run.name for s in states if any(isinstance(p, InputError) for p in s.problems)]
-        _update_site(done, html, wrong, answers_per_question, force, jobs, steps)
+        _write_site(done, html, wrong, answers_per_question, force, jobs, steps)
     return done
 
 
-def _runs_inspected_for_update(done: Report, force: bool, jobs: int | None) -> list[State]:
+def _inspected(done: Report, force: bool, jobs: int | None) -> list[State]:
     """Inspect changed runs in threads; packed trials are written here, in the thread that gets signals."""
     checkout = done.checkout
-    states = {} if force else _runs_remembered_for_update(checkout)
+    states = {} if force else _remembered(checkout)
     changed = [run for run in checkout.runs if run.name not in states]
     if changed:
         from concurrent.futures import ThreadPoolExecutor
@@ -113,20 +113,20 @@ def _runs_inspected_for_update(done: Report, force: bool, jobs: int | None) -> l
         pool = ThreadPoolExecutor(jobs or os.cpu_count() or 1)
         try:
             found = pool.map(lambda run: inspect_run(checkout, run, force=force), changed)
-            states |= {state.run.name: _update_packed_trials(done, state) for state in found}
+            states |= {state.run.name: _write_packed(done, state) for state in found}
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
     return [states[run.name] for run in checkout.runs]
 
 
-def _runs_remembered_for_update(checkout: Checkout) -> dict[str, State]:
+def _remembered(checkout: Checkout) -> dict[str, State]:
     found = {run.name: remembered_run(checkout, run) for run in checkout.runs}
     return {name: state for name, state in found.items() if state is not None}
 
 
-def _update_packed_trials(done: Report, state: State) -> State:
+def _write_packed(done: Report, state: State) -> State:
     if state.packed is not None:
-        written = _update_run_file(done, state, state.run.folder / PACKED, state.packed)
+        written = _write_file(done, state, state.run.folder / PACKED, state.packed)
         state.packed = None
         if not written:
             state.stale = ()
@@ -144,16 +144,16 @@ def _update_runs(
 
     benchmark = load_benchmark(done.checkout.data)
     waiting: list[State] = []
-    for state in _states_scored_again(done, benchmark, stale, jobs, watch) if stale else ():
+    for state in _scored_again(done, benchmark, stale, jobs, watch) if stale else ():
         waiting.append(state)
         if len(waiting) == _TOGETHER:
-            _update_readmes(done, benchmark, waiting)
+            _write_readmes(done, benchmark, waiting)
             waiting = []
     rest = [state for state in described if not state.stale]
-    _update_readmes(done, benchmark, [*waiting, *rest])
+    _write_readmes(done, benchmark, [*waiting, *rest])
 
 
-def _states_scored_again(
+def _scored_again(
     done: Report,
     benchmark: QuestionSet,
     stale: Sequence[State],
@@ -169,14 +169,14 @@ def _states_scored_again(
             state.problems.append(result)
         else:
             published, content = result
-            if _update_run_file(done, state, state.run.folder / RESULT, content):
+            if _write_file(done, state, state.run.folder / RESULT, content):
                 state.published = published
                 state.stale_readme = True
                 done.scored.append(state.run.name)
         yield state
 
 
-def _can_update_readme(done: Report, state: State) -> bool:
+def _can_have_readme(done: Report, state: State) -> bool:
     """Whether the run's result is about these questions, which the marks in its README need."""
     published = state.published
     return (
@@ -186,19 +186,18 @@ def _can_update_readme(done: Report, state: State) -> bool:
     )
 
 
-def _update_readmes(done: Report, benchmark: QuestionSet, states: Sequence[State]) -> None:
+def _write_readmes(done: Report, benchmark: QuestionSet, states: Sequence[State]) -> None:
     from pfgen_rs.checkout.rescoring import marks_of
 
     usable = [
         (state, found)
         for state in states
-        if _can_update_readme(done, state)
-        and (found := _result_usable_for_update(benchmark, state))
+        if _can_have_readme(done, state) and (found := _usable_result(benchmark, state))
     ]
     results = [found.result for _, found in usable]
     for (state, found), marks in zip(usable, marks_of(benchmark, results), strict=True):
         path = state.run.folder / README
-        _update_run_file(done, state, path, _readme_content(path, found, marks))
+        _write_file(done, state, path, _readme_content(path, found, marks))
         found.drop_samples()
 
 
@@ -217,7 +216,7 @@ def _readme_content(path: Path, found: Published, marks: Mapping[tuple[str, int]
     return compensated if old == compensated else plain
 
 
-def _result_usable_for_update(benchmark: QuestionSet, state: State) -> Published | None:
+def _usable_result(benchmark: QuestionSet, state: State) -> Published | None:
     """Returns the run's result, unless it contains unknown questions."""
     found = state.published
     strangers = found.result["questions"].keys() - {q.id for q in benchmark} if found else ()
@@ -231,7 +230,7 @@ def _result_usable_for_update(benchmark: QuestionSet, state: State) -> Published
     return None
 
 
-def _update_run_file(done: Report, state: State, path: Path, content: bytes) -> bool:
+def _write_file(done: Report, state: State, path: Path, content: bytes) -> bool:
     try:
         if write_changed(path, content):
             done.written.append(path)
@@ -241,7 +240,7 @@ def _update_run_file(done: Report, state: State, path: Path, content: bytes) -> 
     return True
 
 
-def _update_leaderboard(done: Report) -> None:
+def _write_leaderboard(done: Report) -> None:
     path = done.checkout.readme
     try:
         old = path.read_bytes()
@@ -267,7 +266,7 @@ def _check_answers(html: str | os.PathLike[str] | None, answers: int | None) -> 
         )
 
 
-def _update_site(
+def _write_site(
     done: Report,
     folder: str | os.PathLike[str],
     unusable: Sequence[str],
@@ -296,7 +295,7 @@ def _update_site(
     done.site = Path(folder, "index.html")
 
 
-def _update_tables(done: Report, force: bool) -> None:
+def _write_tables(done: Report, force: bool) -> None:
     folder, metadata_hash = done.checkout.folder, done.checkout.metadata_hash
     try:
         done.written += write_tables(folder, done.runs, metadata_hash, force=force)
@@ -320,7 +319,7 @@ def write_tables(
     """
     results = results_digest((run.digest, run.run) for run in runs)
     head = {"metadata_hash": metadata_hash, "results": results}
-    if not force and _are_report_tables_current(folder, head):
+    if not force and _are_tables_current(folder, head):
         return []
     # Slow to import, and rarely needed.
     from pfgen_rs.benchmark import load_for_scores
@@ -338,7 +337,7 @@ def write_tables(
     ]
 
 
-def _are_report_tables_current(folder: Path, head: dict[str, str]) -> bool:
+def _are_tables_current(folder: Path, head: dict[str, str]) -> bool:
     try:
         found = load_standings_object(folder / JSON)
     except InputError:

@@ -96,7 +96,7 @@ def compare(
         questions=by_question(samples, pairs, metrics, level),
         categories=by_category(samples, pairs, metrics, level),
         notes=_comparison_notes(samples, left_out, level),
-        signature=_comparison_signature(samples[0]),
+        signature=_signature(samples[0]),
         smallest_p=resolution(len(common), permutations),
     )
 
@@ -203,7 +203,7 @@ def _comparison_ranks(
     return [next(ranked) if is_model else None for is_model in models]
 
 
-def _comparison_signature(sample: Sample) -> str | None:
+def _signature(sample: Sample) -> str | None:
     """Returns the signature of a sample of the questions compared, which tells if these are not all."""
     if sample.signature is None or sample.asked is None:
         return sample.signature
@@ -362,15 +362,15 @@ def as_html(found: Comparison, notes: Sequence[str]) -> str:
     runs = [
         (
             name,
-            _compared_rank_range(ranks),
+            _rank_range(ranks),
             estimate.mean,
-            _compared_bounds_text(estimate.low, estimate.high),
+            _bounds_text(estimate.low, estimate.high),
         )
         for name, ranks, estimate in sorted(each, key=lambda row: -row[2].mean)
     ]
     of_metric = (pair.better_first() for pair in found.pairs if pair.metric == metric)
     pairs = [
-        (p.a, p.b, p.difference, _compared_bounds_text(p.low, p.high), _compared_p_value(p, found))
+        (p.a, p.b, p.difference, _bounds_text(p.low, p.high), _compared_p_value(p, found))
         for p in of_metric
     ]
     return notebook.document(
@@ -384,11 +384,11 @@ def as_html(found: Comparison, notes: Sequence[str]) -> str:
     )
 
 
-def _compared_rank_range(ranks: tuple[int, int] | None) -> str | None:
+def _rank_range(ranks: tuple[int, int] | None) -> str | None:
     return None if ranks is None else "–".join(dict.fromkeys(map(str, ranks)))
 
 
-def _compared_bounds_text(low: float | None, high: float | None) -> str | None:
+def _bounds_text(low: float | None, high: float | None) -> str | None:
     return None if low is None or high is None else f"[{low:.4f}, {high:.4f}]"
 
 
@@ -453,12 +453,12 @@ def by_category(
         for name in names:
             mine = categories == name
             place = (samples[i].name, samples[j].name, metric, name, int(mine.sum()))
-            rows.append((*place, *_category_table_row(a[mine], b[mine], level)))
+            rows.append((*place, *_category_row(a[mine], b[mine], level)))
     schema = {**_TEXTS, "category": pl.String, "questions": pl.Int64, **_MEANS, **_BOUNDS}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _category_table_row(a: Floats, b: Floats, level: float) -> tuple[float | None, ...]:
+def _category_row(a: Floats, b: Floats, level: float) -> tuple[float | None, ...]:
     differences = a - b
     mean, number = float(differences.mean()), len(a)
     bounds: tuple[float | None, float | None] = (None, None)
@@ -491,7 +491,7 @@ def _question_table_rows(
         difference = mean_a - mean_b
         low = high = None
         if n_a > 1 and n_b > 1:
-            freedom = _welch_freedom_in_table(var_a, n_a, var_b, n_b)
+            freedom = _welch_freedom(var_a, n_a, var_b, n_b)
             reach = two_sided_quantile(level, freedom) * (var_a + var_b) ** 0.5
             low, high = difference - reach, difference + reach
         place = (a.name, b.name, metric, question, a.categories[question])
@@ -499,7 +499,7 @@ def _question_table_rows(
     return rows
 
 
-def _welch_freedom_in_table(var_a: float, n_a: int, var_b: float, n_b: int) -> int:
+def _welch_freedom(var_a: float, n_a: int, var_b: float, n_b: int) -> int:
     """Returns the degrees of freedom of the difference of two means with these variances, rounded down."""
     below = var_a**2 / (n_a - 1) + var_b**2 / (n_b - 1)
     if below == 0.0:

@@ -255,7 +255,7 @@ class RankTests:
         runs, questions = found.shape
         self._error = 1 - level
         self._upper = np.triu_indices(runs, 1)
-        self._t = _t_statistics_for_ranks(found) if questions > 1 else np.zeros((runs, runs))
+        self._t = _t_statistics(found) if questions > 1 else np.zeros((runs, runs))
         # A test of fewer than two questions says nothing.
         self._p = two_sided_p(self._t[self._upper], max(questions - 1, 1))
 
@@ -277,22 +277,20 @@ class RankTests:
         apart[others] = (holm_by_row(by_row) <= self._error).ravel()
         # Each run by its own tests: those of the other run of a pair may decide differently.
         better, worse = apart & (self._t < 0), apart & (self._t > 0)
-        return _rank_ranges_of_counts(better.sum(axis=1), worse.sum(axis=1))
+        return _rank_ranges(better.sum(axis=1), worse.sum(axis=1))
 
 
 def ranges(better: Flags) -> list[tuple[int, int]]:
     """Returns best and worst rank of each run; `better[i, j]`: run i is significantly better than run j."""
-    return _rank_ranges_of_counts(better.sum(axis=0), better.sum(axis=1))
+    return _rank_ranges(better.sum(axis=0), better.sum(axis=1))
 
 
-def _rank_ranges_of_counts(
-    better: NDArray[np.int64], worse: NDArray[np.int64]
-) -> list[tuple[int, int]]:
+def _rank_ranges(better: NDArray[np.int64], worse: NDArray[np.int64]) -> list[tuple[int, int]]:
     """Returns best and worst ranks, from the numbers of runs that are better and worse than each."""
     return list(zip((1 + better).tolist(), (len(worse) - worse).tolist(), strict=True))
 
 
-def _t_statistics_for_ranks(means: Floats) -> Floats:
+def _t_statistics(means: Floats) -> Floats:
     """Returns paired t of every two runs: shape (runs, runs), infinite if all differences are equal."""
     runs, questions = means.shape
     t = np.zeros((runs, runs))

@@ -89,9 +89,9 @@ def plan_trials(
     Raises `InputError` if a question has a single answer, which says nothing about noise, or if the runs
     cannot be compared, and `SettingsError` for invalid settings.
     """
-    _check_planning_settings(precision, difference, level, power, metric)
+    _check_settings(precision, difference, level, power, metric)
     runs = checked_samples([samples] if isinstance(samples, Sample) else samples, [metric])
-    runs = _aligned_runs_for_plan(runs)
+    runs = _aligned(runs)
     noise = _PlannedNoise.of(runs, metric)
     z, t = normal_quantile(level), two_sided_quantile(level, noise.questions - 1)
     told = abs(noise.mean) if difference is None else difference
@@ -107,7 +107,7 @@ def plan_trials(
         trial_sd=noise.trial,
         question_sd=noise.question,
         remaining=t * noise.error(math.inf),
-        trials_needed=_feasible_plan_trials(noise.same_questions().trials(precision / z)),
+        trials_needed=_feasible_trials(noise.same_questions().trials(precision / z)),
         trials_needed_with_questions=noise.trials(precision / t),
         power=power,
         difference=told if two else None,
@@ -162,7 +162,7 @@ class _PlannedNoise:
         return max(1, math.ceil(self.trial**2 / room * (1 - _SLACK)))
 
 
-def _feasible_plan_trials(trials: int | None) -> int:
+def _feasible_trials(trials: int | None) -> int:
     if trials is None:
         raise SettingsError(
             "no feasible number of trials reaches this precision: choose a larger value"
@@ -170,7 +170,7 @@ def _feasible_plan_trials(trials: int | None) -> int:
     return trials
 
 
-def _aligned_runs_for_plan(runs: Sequence[Sample]) -> list[Sample]:
+def _aligned(runs: Sequence[Sample]) -> list[Sample]:
     """Restrict one or two runs to the questions that all of them answer."""
     if not 1 <= len(runs) <= 2:
         raise InputError(f"expected one or two runs to plan trials for, found {len(runs)}")
@@ -188,7 +188,7 @@ def _aligned_runs_for_plan(runs: Sequence[Sample]) -> list[Sample]:
     return aligned
 
 
-def _check_planning_settings(
+def _check_settings(
     precision: float, difference: float | None, level: float, power: float, metric: str
 ) -> None:
     check_metric(metric)

@@ -1,4 +1,8 @@
-"""The leaderboard against another benchmark, one point a model (figures 5 and 6 of paper 001)."""
+"""Figures of studies (requires the extra `plots`): scatter plots with names, and maps of correlations.
+
+Every function takes the result of a study and returns a `matplotlib.figure.Figure`. All take `title`,
+`language` (`en` or `ja`) and `font`.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,19 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pfgen_rs.drawing.figures import draw_matrix, finish, fix_layout, room_for_labels
+from pfgen_rs.drawing.figures import (
+    draw_matrix,
+    finish,
+    fix_layout,
+    png,
+    room_for_labels,
+    save,
+    svg,
+)
 from pfgen_rs.drawing.style import COLOURS, GREY, INK, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
-from pfgen_rs.report.plots.points import kinds
+from pfgen_rs.report.plots.points import scatter, with_kinds
 from pfgen_rs.studies.against import OURS, OUTLIERS, AgainstStudy, BenchmarkCorrelation
 from pfgen_rs.studies.correlations import (
     MOST_NAMES,
@@ -29,6 +41,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+
+__all__ = [
+    "against_figure",
+    "against_scatter",
+    "correlation_map",
+    "metric_matrix",
+    "png",
+    "save",
+    "svg",
+]
 
 _NAME = 36  # characters of a label
 _STEPS = 200  # of the line, which labels should not cover
@@ -57,24 +79,12 @@ def against_scatter(
 
     Named are the `outliers` furthest from the line, and the models with the highest and lowest figures.
     """
-    points = found.points.with_columns(kind=_kind_column())
+    points = with_kinds(found.points)
     with drawing(language, font) as look:
         figure = look.figure(title, "Two benchmarks of the same models", 8.2, 6.2)
         axes = figure.subplots()
-        _draw_line(axes, found)
-        for kind, drawn in kinds(points).items():
-            part = points.filter(pl.col("kind") == kind)
-            axes.plot(
-                part["figure"].to_numpy(),
-                part["value"].to_numpy(),
-                linestyle="none",
-                markersize=6,
-                markeredgecolor="white",
-                markeredgewidth=0.6,
-                label=look.say(kind),
-                zorder=3,
-                **drawn,
-            )
+        axes.plot(*_line_ends(found).T, color=GREY, linewidth=1.2, zorder=2)
+        scatter(axes, points, "figure", "value", size=6, say=look.say)
         axes.set(xlabel=_own_heading(look, ours), ylabel=look.name(found.column, 60))
         axes.margins(0.09)
         said = _told(found)
@@ -86,17 +96,8 @@ def against_scatter(
         return finish(figure, f"{look.name(found.column, 60)}; {said}; {look.name(named, 200)}")
 
 
-def _kind_column() -> pl.Expr:
-    known = ("completion", "chat", "qa")
-    return pl.when(pl.col("mode").is_in(known)).then("mode").otherwise(pl.lit("other"))
-
-
 def _own_heading(look: Look, ours: str) -> str:
     return look.say(ours) if ours == OURS else look.name(ours, 60)
-
-
-def _draw_line(axes: Axes, found: BenchmarkCorrelation) -> None:
-    axes.plot(*_line_ends(found).T, color=GREY, linewidth=1.2, zorder=2)
 
 
 def _line_ends(found: BenchmarkCorrelation) -> NDArray[np.float64]:
@@ -307,7 +308,7 @@ def _box(x: float, y: float, width: float, height: float) -> Box:
 # The metrics against each other as a matrix of scatter plots (figure 2 of paper 001).
 
 
-_SIZE_METRIC_MATRIX = 2.3  # inches of a panel
+_PANEL = 2.3  # inches of a panel
 _BINS = 20
 _SMALL = 60  # runs: points of more are smaller
 
@@ -321,15 +322,13 @@ def metric_matrix(
 ) -> Figure:
     """Draw each metric against each other, its distribution, and the correlations."""
     names = study.matrix.names
-    runs = study.runs.with_columns(
-        kind=pl.when(pl.col("mode").is_in(("completion", "chat", "qa")))
-        .then("mode")
-        .otherwise(pl.lit("other"))
-    )
+    runs = with_kinds(study.runs)
+    size = 5 if len(runs) <= _SMALL else 3
     pairs = {(pair.one, pair.other): pair for pair in study.matrix.pairs}
-    limits = [min(0.0, _least(runs, names)), 1.04 * max(1.0, _largest(runs, names))]
+    values = runs.select(names).to_numpy()
+    limits = [min(0.0, float(values.min())), 1.04 * max(1.0, float(values.max()))]
     with drawing(language, font) as look:
-        side = _SIZE_METRIC_MATRIX * len(names)
+        side = _PANEL * len(names)
         figure = look.figure(title, "Metrics against each other", side + 0.4, side + 0.6)
         panels = figure.subplots(len(names), len(names), squeeze=False)
         for i, below in enumerate(names):
@@ -338,7 +337,7 @@ def metric_matrix(
                 if i == j:
                     _draw_distribution(axes, runs[across].to_numpy(), limits)
                 elif i > j:
-                    _draw_points(axes, runs, across, below, look)
+                    scatter(axes, runs, across, below, size=size, say=look.say)
                     axes.set(xlim=limits, ylim=limits)
                 else:
                     _write_correlation(axes, pairs.get((below, across)))
@@ -350,26 +349,8 @@ def metric_matrix(
                     axes.set_ylabel(look.say(below.title()))
         handles, labels = panels[1][0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
-        said = "; ".join(
-            f"{one}–{other} {_told_metric_matrix(pair)}" for (one, other), pair in pairs.items()
-        )
+        said = "; ".join(f"{one}–{other} {_said(pair)}" for (one, other), pair in pairs.items())
         return finish(figure, f"{look.say('Runs')}: {len(runs)}; {said}")
-
-
-def _draw_points(axes: Axes, runs: pl.DataFrame, x: str, y: str, look: Look) -> None:
-    for kind, drawn in kinds(runs).items():
-        part = runs.filter(pl.col("kind") == kind)
-        axes.plot(
-            part[x].to_numpy(),
-            part[y].to_numpy(),
-            linestyle="none",
-            markersize=5 if len(runs) <= _SMALL else 3,
-            markeredgecolor="white",
-            markeredgewidth=0.5 if len(runs) <= _SMALL else 0.2,
-            label=look.say(kind),
-            zorder=3,
-            **drawn,
-        )
 
 
 def _draw_distribution(
@@ -411,19 +392,5 @@ def _label_panel(axes: Axes, row: int, column: int, count: int) -> None:
     axes.tick_params(left=column != row)
 
 
-def _told_metric_matrix(pair: Correlation) -> str:
+def _said(pair: Correlation) -> str:
     return f"r = {correlation_text(pair.pearson)} (n = {pair.n})"
-
-
-def _least(runs: pl.DataFrame, names: tuple[str, ...]) -> float:
-    return float(np.min(runs.select(names).to_numpy()))
-
-
-def _largest(runs: pl.DataFrame, names: tuple[str, ...]) -> float:
-    return float(np.max(runs.select(names).to_numpy()))
-
-
-# Figures of studies (requires the extra `plots`): maps of correlations, and scatter plots with names.
-#
-# Every function takes the result of a study and returns a `matplotlib.figure.Figure`. All take `title`,
-# `language` (`en` or `ja`) and `font`.

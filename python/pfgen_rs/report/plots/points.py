@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,11 +58,7 @@ def numbered_points(runs: pl.DataFrame) -> pl.DataFrame:
     """
     if "name" not in runs.columns:
         runs = runs.with_columns(pl.col("model").alias("name"))
-    mode = pl.col("mode").fill_null("other")
-    kind = pl.when(mode.is_in(_MODES)).then(mode).otherwise(pl.lit("other"))
-    ordered = runs.with_columns(kind.alias("kind")).sort(
-        "score", descending=True, maintain_order=True
-    )
+    ordered = with_kinds(runs).sort("score", descending=True, maintain_order=True)
     marks, ranked, systems = [], 0, 0
     for system in (ordered["kind"] == "system").to_list():
         ranked, systems = ranked + (not system), systems + system
@@ -83,9 +79,26 @@ def kinds(runs: pl.DataFrame) -> dict[str, dict[str, Any]]:
     return {kind: look for kind, look in looks.items() if kind in set(runs["kind"])}
 
 
-def scatter(axes: Axes, runs: pl.DataFrame, x: str, y: str) -> None:
-    """Draw one point per run, by kind and in the order of `numbered_points`; small ones if there are many."""
-    size = 6 if len(runs) <= NAMED else 4
+def with_kinds(runs: pl.DataFrame) -> pl.DataFrame:
+    """Add `kind`: the mode, or `other`."""
+    mode = pl.col("mode").fill_null("other")
+    return runs.with_columns(kind=pl.when(mode.is_in(_MODES)).then(mode).otherwise(pl.lit("other")))
+
+
+def scatter(
+    axes: Axes,
+    runs: pl.DataFrame,
+    x: str,
+    y: str,
+    *,
+    size: float | None = None,
+    say: Callable[[str], str] = str,
+) -> None:
+    """Draw one point per run, by kind and in the order of the runs; small ones if there are many.
+
+    `say`: makes the label of a kind in the legend.
+    """
+    size = size or (6 if len(runs) <= NAMED else 4)
     for kind, look in kinds(runs).items():
         part = runs.filter(pl.col("kind") == kind)
         axes.plot(
@@ -95,7 +108,7 @@ def scatter(axes: Axes, runs: pl.DataFrame, x: str, y: str) -> None:
             markersize=size,
             markeredgecolor="white",
             markeredgewidth=0.1 * size,
-            label=kind,
+            label=say(kind),
             zorder=3,
             clip_on=False,
             **look,

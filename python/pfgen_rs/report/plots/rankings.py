@@ -22,6 +22,7 @@ from pfgen_rs.report.plots.points import (
     cut_note,
     kinds,
     numbered_points,
+    scatter,
 )
 
 if TYPE_CHECKING:
@@ -87,20 +88,8 @@ def _interval_rows(axes: Axes, runs: pl.DataFrame) -> None:
     for kind, drawn in kinds(runs).items():
         part = placed.filter(pl.col("kind") == kind)
         low, high = (_bounds_or_nan(part, name) for name in BOUNDS)
-        rows = part["row"].to_numpy()
-        axes.hlines(rows, low, high, color=drawn["color"], linewidth=1.6)
-        axes.plot(
-            part["score"].to_numpy(),
-            rows,
-            linestyle="none",
-            clip_on=False,
-            zorder=3,
-            markersize=6,
-            markeredgecolor="white",
-            markeredgewidth=0.6,
-            label=kind,
-            **drawn,
-        )
+        axes.hlines(part["row"].to_numpy(), low, high, color=drawn["color"], linewidth=1.6)
+    scatter(axes, placed, "score", "row", size=6)
 
 
 def _bounds_or_nan(runs: pl.DataFrame, name: str) -> Any:

@@ -50,7 +50,7 @@ def benchmark_page(
         questions=questions,
         baselines={question.id: benchmark.baselines(question) for question in questions},
         samples=samples or {},
-        counts={question.id: _reference_counts_of_benchmark(question) for question in questions},
+        counts={question.id: _reference_counts(question) for question in questions},
         explained=explained(source for question in questions for source in question.sources),
         shown=shown,
         payload_name=references_payload_name,
@@ -58,11 +58,11 @@ def benchmark_page(
         is_literal=is_literal,
         refusals=refusals,
         refused=refusals[0] if len(set(refusals)) == 1 else None,
-        trial=_trials_on_page(benchmark, questions, refusals, samples or {}),
+        trial=_trials(benchmark, questions, refusals, samples or {}),
     )
 
 
-def _trials_on_page(
+def _trials(
     benchmark: QuestionSet,
     questions: Sequence[Question],
     refusals: Sequence[str | None],
@@ -96,18 +96,16 @@ def references_payload(question: Question, shown: int | None = None) -> dict[str
     written with spaces; `ngrams`: by length, rows of an n-gram and its document frequency in each source.
     Time and memory are linear in the answers' length, for the index.
     """
-    sources = list(_reference_counts_of_benchmark(question))
+    sources = list(_reference_counts(question))
     return {
         "sources": sources,
-        "answers": [
-            _reference_texts_on_page(question.answers[source], shown) for source in sources
-        ],
+        "answers": [_reference_texts(question.answers[source], shown) for source in sources],
         "tokens": question.has_tokens,
-        "ngrams": {str(n): _benchmark_page_ngrams(question, n, sources) for n in LENGTHS},
+        "ngrams": {str(n): _ngrams(question, n, sources) for n in LENGTHS},
     }
 
 
-def _reference_counts_of_benchmark(question: Question) -> dict[str, int]:
+def _reference_counts(question: Question) -> dict[str, int]:
     """Returns the number of reference answers of each source, in the order of `sources.order`."""
     return {
         question.sources[i]: len(question.answers[question.sources[i]])
@@ -115,19 +113,19 @@ def _reference_counts_of_benchmark(question: Question) -> dict[str, int]:
     }
 
 
-def _reference_texts_on_page(answers: Sequence[Any], shown: int | None) -> list[str]:
-    return [_reference_text_on_page(answer) for answer in islice(answers, shown)]
+def _reference_texts(answers: Sequence[Any], shown: int | None) -> list[str]:
+    return [_reference_text(answer) for answer in islice(answers, shown)]
 
 
-def _reference_text_on_page(answer: Any) -> str:
+def _reference_text(answer: Any) -> str:
     return answer if isinstance(answer, str) else " ".join(map(str, answer))
 
 
-def _benchmark_page_ngrams(question: Question, n: int, sources: Sequence[str]) -> list[list[Any]]:
+def _ngrams(question: Question, n: int, sources: Sequence[str]) -> list[list[Any]]:
     found = question.index.ngrams(n, top=TOP)
     return [
         [
-            _reference_text_on_page(g.text),
+            _reference_text(g.text),
             *(g.document_frequency.by_source[source] for source in sources),
         ]
         for g in found
@@ -178,23 +176,23 @@ def page_scoring(benchmark: QuestionSet, question: Question) -> dict[str, Any]:
     places = order(question.sources)
     baselines = benchmark.baselines(question)
     patterns: dict[str, int] = {}
-    rules = [_rule_in_page(rule, patterns) for rule in question.rules]
+    rules = [_rule(rule, patterns) for rule in question.rules]
     return {
         "baselines": [baselines[question.sources[i]] for i in places],
         "order": [places.index(i) for i in range(len(places))],
         "rules": rules,
-        "patterns": [_pattern_in_page(pattern) for pattern in patterns],
+        "patterns": [_pattern(pattern) for pattern in patterns],
     }
 
 
-def _rule_in_page(rule: Rule, patterns: dict[str, int]) -> dict[str, Any]:
+def _rule(rule: Rule, patterns: dict[str, int]) -> dict[str, Any]:
     common = {"name": rule.name, "importance": rule.importance}
     if rule.kind == "t":
         return {"t": patterns.setdefault(rule.pattern, len(patterns)), **common}
-    return {rule.kind: [_rule_in_page(part, patterns) for part in rule.parts], **common}
+    return {rule.kind: [_rule(part, patterns) for part in rule.parts], **common}
 
 
-def _pattern_in_page(pattern: str) -> dict[str, Any]:
+def _pattern(pattern: str) -> dict[str, Any]:
     """Returns `text` and, for regular expressions, `expression` in JavaScript's syntax or `unknown`."""
     if is_literal(pattern):
         return {"text": pattern}

@@ -108,13 +108,13 @@ class Bars:
     def ticks(self) -> list[tuple[float, str]]:
         """Positions and labels of at most nine round values on the axis."""
         start, stop = self.histogram.start, self.histogram.stop
-        step, digits = _chart_tick_step(stop - start)
+        step, digits = _tick_step(stop - start)
         first = -(-round(start / step, 6) // 1)
         values = [(first + i) * step for i in range(_TICKS + 1)]
         return [(self.at(v), f"{v:.{digits}f}") for v in values if v <= stop + step * 1e-6]
 
 
-def _chart_tick_step(width: float) -> tuple[float, int]:
+def _tick_step(width: float) -> tuple[float, int]:
     """Returns the smallest of 0.01, 0.02, 0.05, 0.1 … of which `width` has at most 8, and its decimals."""
     for power in range(-2, 12):
         for digit in _STEPS:
@@ -262,7 +262,7 @@ class Scatter:
             text = point.name if len(point.name) <= _LONGEST else f"{point.name[: _LONGEST - 1]}…"
             label = Label(self.x(point.value) - 5, self.y(point.score) - 5, text)
             box = _box_of_label(label)
-            if _is_in_drawing(box) and not any(_overlap(box, other) for other in taken):
+            if _fits(box) and not any(_overlap(box, other) for other in taken):
                 taken.append(box)
                 found.append(label)
         return found
@@ -273,7 +273,7 @@ def _box_of_label(label: Label) -> Box:
     return label.x - width, label.y - _TEXT_LINE + 3, label.x, label.y + 3
 
 
-def _is_in_drawing(box: Box) -> bool:
+def _fits(box: Box) -> bool:
     return box[0] >= _LEFT and box[1] >= 0 and box[2] <= _PLOT_WIDTH
 
 

@@ -42,7 +42,7 @@ def write_site(
     """
     # Refuses a folder with other files before anything is scored.
     place = SiteFolder(folder, anew=force)
-    answered = _answered_runs_of_site(checkout, [run for run in runs if run.run not in unusable])
+    answered = _answered_runs(checkout, [run for run in runs if run.run not in unusable])
     shown = answers_per_question or most_shown(len(answered))
     whole = digest_of(
         code_digest(),
@@ -57,7 +57,7 @@ def write_site(
     return _write_stale_site(place, checkout, runs, answered, whole, shown, jobs, steps)
 
 
-def _answered_runs_of_site(checkout: Checkout, runs: Iterable[Published]) -> dict[str, str]:
+def _answered_runs(checkout: Checkout, runs: Iterable[Published]) -> dict[str, str]:
     """Returns a digest of what its pages are made of for each run that has some, the best first."""
     folders = {run.name: run for run in checkout.runs if run.responses is not None}
     usable = [
@@ -88,7 +88,7 @@ def _write_stale_site(
 
     facts = read_facts(checkout.folder)
     benchmark = load_benchmark(checkout.data)
-    samples = _example_answers_of_checkout(checkout.data / EXAMPLES)
+    samples = _example_answers(checkout.data / EXAMPLES)
     board = entries(runs)
     for run in runs:
         if isinstance(questions := run.result["questions"], RememberedQuestions):
@@ -102,11 +102,11 @@ def _write_stale_site(
         facts=facts,
         plots=True,
     )
-    found = _runs_to_score_for_site(benchmark, checkout.runs, answered, jobs)
+    found = _runs_to_score(benchmark, checkout.runs, answered, jobs)
     return site.write(found, jobs=jobs, steps=steps, whole=whole)
 
 
-def _runs_to_score_for_site(
+def _runs_to_score(
     benchmark: QuestionSet, runs: Iterable[Run], keys: dict[str, str], jobs: int | None
 ) -> ScoredRuns:
     from pfgen_rs.checkout.rescoring import scored_again
@@ -118,7 +118,7 @@ def _runs_to_score_for_site(
     )
 
 
-def _example_answers_of_checkout(path: Path) -> dict[str, str]:
+def _example_answers(path: Path) -> dict[str, str]:
     """Returns example answers by question, if the checkout has any."""
     from pfgen_rs.questions.examples import read_examples
 

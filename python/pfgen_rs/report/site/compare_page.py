@@ -86,8 +86,8 @@ def compared_run(benchmark: QuestionSet, sample: Sample) -> dict[str, Any]:
     return {
         "questions": None if list(sample.questions) == ids else [*map(ids.index, sample.questions)],
         "counts": counts[0] if len(set(counts)) == 1 else counts,
-        "sums": [_compared_sums(sample.values[metric]) for metric in METRICS],
-        "errors": _packed_numbers(errors * 10.0**_ERROR_DECIMALS),
+        "sums": [_sums(sample.values[metric]) for metric in METRICS],
+        "errors": _packed(errors * 10.0**_ERROR_DECIMALS),
     }
 
 
@@ -136,19 +136,19 @@ def comparison_data(
     }
 
 
-def _compared_sums(values: Sequence[Floats]) -> list[Any]:
+def _sums(values: Sequence[Floats]) -> list[Any]:
     every = np.concatenate(values)
     starts = np.cumsum([0, *map(len, values[:-1])])
     for decimals in _DECIMALS:
         units = every * 10.0**decimals
         whole = np.rint(units)
         if np.all(np.abs(units - whole) < _CLOSE):
-            return [decimals, _packed_numbers(np.add.reduceat(whole, starts))]
+            return [decimals, _packed(np.add.reduceat(whole, starts))]
     means = np.array([each.mean() for each in values])
-    return [_MEAN_DECIMALS, _packed_numbers(means * 10.0**_MEAN_DECIMALS)]
+    return [_MEAN_DECIMALS, _packed(means * 10.0**_MEAN_DECIMALS)]
 
 
-def _packed_numbers(values: Floats) -> str:
+def _packed(values: Floats) -> str:
     """Returns whole numbers of at least 0 as text: the number of characters of each, and their characters."""
     numbers = [round(value) for value in values.tolist()]
     width = max(1, -(-max(numbers).bit_length() // _BITS))

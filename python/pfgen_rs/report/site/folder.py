@@ -108,7 +108,7 @@ class SiteFolder:
     def write(self, name: str, content: bytes) -> None:
         """Write a file of the site; `name` is its path within the folder, with slashes."""
         path = self.place / name
-        is_written = _is_in_site_folder(path, content)
+        is_written = _is_there(path, content)
         with self._lock:
             self._new.files.add(name)
             if not is_written:
@@ -128,7 +128,7 @@ class SiteFolder:
             self._remove(name)
         self._new.whole = whole
         content = self._new.content()
-        if not _is_in_site_folder(self._marker, content):
+        if not _is_there(self._marker, content):
             write_atomic(self._marker, content)
 
     def _read(self) -> Marker:
@@ -205,7 +205,7 @@ class SiteFolder:
                 parent.rmdir()
 
 
-def _is_in_site_folder(path: Path, content: bytes) -> bool:
+def _is_there(path: Path, content: bytes) -> bool:
     try:
         return path.read_bytes() == content
     except OSError:

@@ -48,32 +48,29 @@ def leaderboard_page(
         labels=labels,
         overview=overview(entries, labels, bundled_facts() if facts is None else facts),
         models={entry.run: keys[model_key(entry)] for entry in entries},
-        axis=Axis.of_most([_leaderboard_page_interval(entry) for entry in ranked]),
+        axis=Axis.of_most([_interval(entry) for entry in ranked]),
         ranked=max((entry.rank or 0 for entry in entries), default=0),
-        choices={
-            key: _leaderboard_page_choices(entries, key)
-            for key in ("mode", "engine", "organisation")
-        },
+        choices={key: _choices(entries, key) for key in ("mode", "engine", "organisation")},
         comparison=comparison,
-        means={"level": LEVEL, "means": [_leaderboard_page_means(entry) for entry in entries]},
+        means={"level": LEVEL, "means": [_means(entry) for entry in entries]},
         is_complete=is_complete,
         most_compared=MOST_COMPARED,
     )
 
 
-def _leaderboard_page_interval(entry: Entry) -> tuple[float, float]:
+def _interval(entry: Entry) -> tuple[float, float]:
     low, high = entry.estimate.low, entry.estimate.high
     return (entry.score, entry.score) if low is None or high is None else (low, high)
 
 
-def _leaderboard_page_means(entry: Entry) -> list[float] | None:
+def _means(entry: Entry) -> list[float] | None:
     """Returns the means of questions, by id, of a run that has ranges of ranks."""
     if entry.rank_low is None:
         return None
     return [mean for _, mean in sorted(entry.questions.items())] or None
 
 
-def _leaderboard_page_choices(entries: Sequence[Entry], name: str) -> list[str]:
+def _choices(entries: Sequence[Entry], name: str) -> list[str]:
     """Returns the values of a column to choose from."""
     return sorted({getattr(entry, name) or "" for entry in entries} - {""}, key=str.casefold)
 
@@ -126,20 +123,20 @@ def overview(entries: Sequence[Entry], labels: Mapping[str, str], facts: ModelFa
     """Returns what is shown first of these entries, which are in the order of their ranks."""
     best = best_runs(entries)
     return Overview(
-        leaders=_leaders_of_overview(best),
+        leaders=_leaders(best),
         models=len(best),
-        sizes=_plot_of_overview(best, labels, _size_of_entry(facts), Sizes),
-        dates=_plot_of_overview(best, labels, _date_of_entry(facts), Dates),
+        sizes=_plot(best, labels, _size(facts), Sizes),
+        dates=_plot(best, labels, _date(facts), Dates),
     )
 
 
 def leading_models(entries: Sequence[Entry]) -> Sequence[Entry]:
     """Returns the runs of the models that are shown first."""
-    found = _leaders_of_overview(best_runs(entries))
+    found = _leaders(best_runs(entries))
     return found.entries if found else ()
 
 
-def _leaders_of_overview(best: Sequence[Entry]) -> Leaders | None:
+def _leaders(best: Sequence[Entry]) -> Leaders | None:
     if not best:
         return None
     first: dict[str, Entry] = {}
@@ -147,15 +144,10 @@ def _leaders_of_overview(best: Sequence[Entry]) -> Leaders | None:
         first.setdefault((entry.organisation or entry.model).casefold(), entry)
     by_organisation = len(first) >= _FEW_ORGANISATIONS
     shown = list(first.values() if by_organisation else best)[:LEADERS]
-    return Leaders(shown, by_organisation, Axis.of_most([_interval_of_leader(e) for e in shown]))
+    return Leaders(shown, by_organisation, Axis.of_most([_interval(e) for e in shown]))
 
 
-def _interval_of_leader(entry: Entry) -> tuple[float, float]:
-    low, high = entry.estimate.low, entry.estimate.high
-    return (entry.score, entry.score) if low is None or high is None else (low, high)
-
-
-def _plot_of_overview(
+def _plot(
     best: Sequence[Entry],
     labels: Mapping[str, str],
     known: Callable[[Entry], tuple[float, str, str] | None],
@@ -170,23 +162,23 @@ def _plot_of_overview(
     return Plot(Scatter(points, kind), len(points)) if len(points) >= _FEW_POINTS else None
 
 
-def _names_of_entry(entry: Entry) -> tuple[str, ...]:
+def _fact_names(entry: Entry) -> tuple[str, ...]:
     """Returns the names under which facts may know a model, its own first."""
     own = entry.model.rpartition("/")[2]
     return (entry.model, f"{entry.organisation}/{own}") if entry.organisation else (entry.model,)
 
 
-def _size_of_entry(facts: ModelFacts) -> Callable[[Entry], tuple[float, str, str] | None]:
+def _size(facts: ModelFacts) -> Callable[[Entry], tuple[float, str, str] | None]:
     def known(entry: Entry) -> tuple[float, str, str] | None:
-        found = facts.parameters_of(*_names_of_entry(entry))
+        found = facts.parameters_of(*_fact_names(entry))
         return None if found is None else (math.log10(found[0]), size_text(found[0]), found[1])
 
     return known
 
 
-def _date_of_entry(facts: ModelFacts) -> Callable[[Entry], tuple[float, str, str] | None]:
+def _date(facts: ModelFacts) -> Callable[[Entry], tuple[float, str, str] | None]:
     def known(entry: Entry) -> tuple[float, str, str] | None:
-        found = facts.released_of(*_names_of_entry(entry))
+        found = facts.released_of(*_fact_names(entry))
         return None if found is None else (found[0].toordinal(), date_text(found[0]), found[1])
 
     return known

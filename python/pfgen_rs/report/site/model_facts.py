@@ -51,7 +51,7 @@ class ModelFacts:
 
     def parameters_of(self, *names: str) -> tuple[float, str] | None:
         """Returns the parameters in billions of a model with these names, and the source, or `None`."""
-        found = _fact_of_names(self.parameters, names)
+        found = _fact(self.parameters, names)
         if found is not None and not isinstance(found.value, date):
             return found.value, found.source
         sizes = (parameters_in_name(name.rpartition("/")[2]) for name in names)
@@ -60,7 +60,7 @@ class ModelFacts:
 
     def released_of(self, *names: str) -> tuple[date, str] | None:
         """Returns when a model with these names was released, and the source, or `None`."""
-        found = _fact_of_names(self.released, names)
+        found = _fact(self.released, names)
         return (found.value, found.source) if found and isinstance(found.value, date) else None
 
     def over(self, others: ModelFacts) -> ModelFacts:
@@ -91,7 +91,7 @@ def parameters_in_name(name: str) -> float | None:
 def bundled_facts() -> ModelFacts:
     """Returns the facts that come with the package."""
     file = resources.files("pfgen_rs.report.site") / FILE
-    return _facts_in_toml(file.read_text(encoding="utf-8"), FILE)
+    return _parsed(file.read_text(encoding="utf-8"), FILE)
 
 
 def read_facts(folder: Path) -> ModelFacts:
@@ -109,10 +109,10 @@ def read_facts(folder: Path) -> ModelFacts:
         raise InputError(f"not UTF-8: {error}", path=path) from None
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
-    return _facts_in_toml(text, path).over(bundled_facts())
+    return _parsed(text, path).over(bundled_facts())
 
 
-def _facts_in_toml(text: str, path: str | Path) -> ModelFacts:
+def _parsed(text: str, path: str | Path) -> ModelFacts:
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -125,26 +125,22 @@ def _facts_in_toml(text: str, path: str | Path) -> ModelFacts:
         entries = data.get(kind, [])
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             raise InputError(f"'{kind}' must be an array of tables ([[{kind}]])", path=path)
-        found[kind] = _facts_of_kind(entries, kind, key, path)
+        found[kind] = _facts(entries, kind, key, path)
     return ModelFacts(found["parameters"], found["released"])
 
 
-def _facts_of_kind(
-    entries: Iterable[Raw], kind: str, key: str, path: str | Path
-) -> dict[str, Fact]:
+def _facts(entries: Iterable[Raw], kind: str, key: str, path: str | Path) -> dict[str, Fact]:
     found: dict[str, Fact] = {}
     for number, entry in enumerate(entries, 1):
         place = f"[[{kind}]] {number}"
-        for name, fact in _facts_of_entry(entry, key, place, path):
+        for name, fact in _entry_facts(entry, key, place, path):
             if name.casefold() in found:
                 raise InputError(f"{place}: {name!r} has a value already", path=path)
             found[name.casefold()] = fact
     return found
 
 
-def _facts_of_entry(
-    entry: Raw, key: str, place: str, path: str | Path
-) -> Iterator[tuple[str, Fact]]:
+def _entry_facts(entry: Raw, key: str, place: str, path: str | Path) -> Iterator[tuple[str, Fact]]:
     expected = (key, "source", "models")
     for name in sorted(entry.keys() - set(expected)):
         raise InputError(f"{place}: unknown key {name!r}: expected {_or_of(expected)}", path=path)
@@ -152,7 +148,7 @@ def _facts_of_entry(
         if name not in entry:
             raise InputError(f"{place}: {name!r} is missing", path=path)
     value, source, models = (entry[name] for name in expected)
-    problem = _problem_of_value(key, value)
+    problem = _problem(key, value)
     if problem:
         raise InputError(f"{place}: {problem}", path=path)
     if not isinstance(source, str) or not source.strip():
@@ -165,7 +161,7 @@ def _facts_of_entry(
         yield name.strip(), Fact(value if key == "date" else float(value), source.strip())
 
 
-def _problem_of_value(key: str, value: object) -> str:
+def _problem(key: str, value: object) -> str:
     """Returns what is wrong with a value, or nothing."""
     if key == "date":
         if not isinstance(value, date) or isinstance(value, datetime):
@@ -179,7 +175,7 @@ def _problem_of_value(key: str, value: object) -> str:
     return f"invalid number of parameters {value!r}: expected billions, such as 7 or 0.5"
 
 
-def _fact_of_names(facts: Mapping[str, Fact], names: Iterable[str]) -> Fact | None:
+def _fact(facts: Mapping[str, Fact], names: Iterable[str]) -> Fact | None:
     """Returns the fact of the first name that has one, as it stands or without its organisation."""
     for name in map(str.casefold, names):
         found = facts.get(name) or facts.get(name.rpartition("/")[2])

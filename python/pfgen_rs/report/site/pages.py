@@ -37,7 +37,7 @@ document.head.append(Object.assign(document.createElement("script"), {{
 
 
 @dataclass(frozen=True)
-class _SitePageAssets:
+class _Assets:
     """The inlined parts of a page: its style, the script that runs before it is shown, and the other.
 
     `is_shared`: whether that one only adds the file with the scripts and strings.
@@ -53,8 +53,8 @@ class _SitePageAssets:
 
         `images`: also images that are files of the site, from a server or from disk.
         """
-        scripts = f"{_page_policy_digest(self.early)} {_page_policy_digest(self.script)}"
-        style = _page_policy_digest(self.style)
+        scripts = f"{_policy_digest(self.early)} {_policy_digest(self.script)}"
+        style = _policy_digest(self.style)
         return (
             f"default-src 'none'; script-src {scripts} 'strict-dynamic'; style-src {style}; "
             f"img-src {_IMAGES if images else 'data:'}; "
@@ -79,49 +79,49 @@ def render(
     scripts and strings itself. All values are escaped; missing ones raise `jinja2.UndefinedError`: a bug.
     """
     names = (*_COMMON, *(parts or (kind,)))
-    assets = _page_assets(names, script)
+    assets = _assets(names, script)
     texts = strings(names)
-    template = _page_template_environment().get_template(f"{kind}.html.j2")
+    template = _environment().get_template(f"{kind}.html.j2")
     context.setdefault("nav", ())
     context["policy"] = assets.policy(images=images)
-    page = template.render(root=root, assets=assets, icon=_page_icon(), t=texts, **context)
+    page = template.render(root=root, assets=assets, icon=_icon(), t=texts, **context)
     return page.encode()
 
 
 @cache
-def _page_template_environment() -> jinja2.Environment:
+def _environment() -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("pfgen_rs.report.site"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
-        finalize=_page_text_without_controls,
+        finalize=_without_controls,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     environment.filters["shown"] = shown
-    environment.filters["fixed"] = _fixed_decimals_in_pages
+    environment.filters["fixed"] = _fixed
     environment.globals["data_block"] = payload.data_block
     environment.globals["payload"] = payload.inline
     return environment
 
 
-def _page_text_without_controls(value: Any) -> Any:
+def _without_controls(value: Any) -> Any:
     """Returns text other than markup without control characters."""
     return plain(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
 
 
-def _fixed_decimals_in_pages(value: float | None, digits: int = 4) -> str:
+def _fixed(value: float | None, digits: int = 4) -> str:
     """Format a number with this many decimals; `None` as a dash."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 
 @cache
-def _page_assets(names: tuple[str, ...], script: str | None = None) -> _SitePageAssets:
-    style, early = _joined_page_assets(names, "css"), _joined_page_assets((_EARLY,), "js")
+def _assets(names: tuple[str, ...], script: str | None = None) -> _Assets:
+    style, early = _joined_assets(names, "css"), _joined_assets((_EARLY,), "js")
     if script is None:
-        return _SitePageAssets(style, early, _joined_page_assets(names, "js"))
+        return _Assets(style, early, _joined_assets(names, "js"))
     loader = Markup(_LOADER.format(path=json.dumps(script)))  # noqa: S704 - a path of our own
-    return _SitePageAssets(style, early, loader, is_shared=True)
+    return _Assets(style, early, loader, is_shared=True)
 
 
 def shared_script(name: str, parts: Sequence[str]) -> tuple[str, bytes]:
@@ -131,26 +131,26 @@ def shared_script(name: str, parts: Sequence[str]) -> tuple[str, bytes]:
     """
     names = (*_COMMON, *parts)
     texts = payload.script_json(strings(names).data)
-    text = f"const pfgenStrings = {texts};{_joined_page_assets(names, 'js')}"
+    text = f"const pfgenStrings = {texts};{_joined_assets(names, 'js')}"
     content = text.encode()
     return f"assets/{name}-{hashlib.sha256(content).hexdigest()[:8]}.js", content
 
 
 @cache
-def _page_icon() -> str:
+def _icon() -> str:
     """Returns the icon of all pages as an address that contains it."""
     image = resources.files("pfgen_rs.report.site") / "assets" / "favicon.svg"
     return f"data:image/svg+xml,{quote(image.read_text(encoding='utf-8').strip())}"
 
 
-def _joined_page_assets(names: Sequence[str], suffix: str) -> Markup:
+def _joined_assets(names: Sequence[str], suffix: str) -> Markup:
     folder = resources.files("pfgen_rs.report.site") / "assets"
     files = [folder / f"{name}.{suffix}" for name in names]
     texts = [file.read_text(encoding="utf-8") for file in files if file.is_file()]
     return Markup("\n" + "".join(texts))  # noqa: S704 - our own
 
 
-def _page_policy_digest(text: str) -> str:
+def _policy_digest(text: str) -> str:
     digest = hashlib.sha256(text.encode()).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
@@ -248,16 +248,16 @@ def plain(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(f"⟨{_shown_code_point(c)}⟩" if acts(c) else c for c in text)
+    return "".join(f"⟨{_code_point(c)}⟩" if acts(c) else c for c in text)
 
 
 def shown(text: str) -> Markup:
     """Returns text as markup, isolated from the surrounding direction, with control characters in boxes."""
     if text.isprintable():
         return Markup("<bdi>{}</bdi>").format(text)
-    parts = [_BOX.format(_shown_code_point(c)) if acts(c) else c for c in text]
+    parts = [_BOX.format(_code_point(c)) if acts(c) else c for c in text]
     return Markup("<bdi>{}</bdi>").format(Markup("").join(parts))
 
 
-def _shown_code_point(character: str) -> str:
+def _code_point(character: str) -> str:
     return f"U+{ord(character):04X}"

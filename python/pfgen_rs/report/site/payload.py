@@ -45,11 +45,11 @@ def inline(name: str, value: Any) -> Markup:
 
 def encode(value: Any) -> str:
     """Encode a value as JSON, gzip and base64, always with the same bytes."""
-    content = gzip.compress(_payload_content(value), _LEVEL, mtime=0)
+    content = gzip.compress(_content(value), _LEVEL, mtime=0)
     return base64.b64encode(content).decode("ascii")
 
 
-def _payload_content(value: Any) -> bytes:
+def _content(value: Any) -> bytes:
     # Japanese text compresses better in UTF-16 (10 % for reference answers). Lone surrogates, which it cannot
     # encode, only occur within strings, where JSON has this escape.
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -77,25 +77,25 @@ def packed(value: Any) -> dict[str, Any]:
     A column is `{"~": text}`, a character a number; a falling one also has `from`, its first number, and the
     text has by how much each of the others is smaller than the one before it.
     """
-    return {"packed": _packed_payload(value)}
+    return {"packed": _packed_value(value)}
 
 
-def _packed_payload(value: Any) -> Any:
+def _packed_value(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _packed_payload(item) for key, item in value.items()}
+        return {key: _packed_value(item) for key, item in value.items()}
     if not isinstance(value, list):
         return value
     if len(value) < _SHORTEST or set(map(type, value)) != {int}:
-        return [_packed_payload(item) for item in value]
+        return [_packed_value(item) for item in value]
     numbers = np.array(value, dtype=np.int64)
     falls = numbers[:-1] - numbers[1:]
     if falls.min() >= 0 and falls.max() <= _LARGEST:
-        return {"~": _payload_column(falls), "from": value[0]}
+        return {"~": _column(falls), "from": value[0]}
     fits = numbers.min() >= -1 and numbers.max() <= _LARGEST
-    return {"~": _payload_column(numbers)} if fits else value
+    return {"~": _column(numbers)} if fits else value
 
 
-def _payload_column(numbers: NDArray[np.int64]) -> str:
+def _column(numbers: NDArray[np.int64]) -> str:
     return (numbers + _ZERO).astype("<u2").tobytes().decode("utf-16-le")
 
 
@@ -111,7 +111,7 @@ def parts_file(name: str, parts: Sequence[str]) -> bytes:
 
 def payload_part(value: Any) -> str:
     """Returns a value as characters of 15 bits; the first says how many bytes too many there are."""
-    content = zlib.compress(_payload_content(value), _PARTS_LEVEL)
+    content = zlib.compress(_content(value), _PARTS_LEVEL)
     count = -(-8 * len(content) // _BITS)
     padded = content.ljust(-(-len(content) // _BITS) * _BITS, b"\0")
     rows = np.frombuffer(padded, np.uint8).reshape(-1, _BITS).astype(np.uint32)
@@ -134,8 +134,8 @@ def data_block(name: str, value: Any) -> Markup:
 def script_json(value: Any) -> str:
     """Returns JSON without characters that could end a script or an element, or reorder what is shown."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPES)
-    return text if text.isprintable() else "".join(map(_payload_character, text))
+    return text if text.isprintable() else "".join(map(_character, text))
 
 
-def _payload_character(character: str) -> str:
+def _character(character: str) -> str:
     return json.dumps(character)[1:-1] if acts(character) else character

@@ -86,7 +86,7 @@ def run_page(
         scores=Bars(view.scores),
         lengths=Bars(view.lengths),
         explained=explained(sources),
-        config=_config_on_run_page(view.config),
+        config=_config(view.config),
         data={
             "reading": reading(settings),
             "answers": answers_file(folder),
@@ -98,7 +98,7 @@ def run_page(
     )
 
 
-def _config_on_run_page(config: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _config(config: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Returns the configuration for display: text unchanged, other values as their repr."""
     return [
         (key, value if isinstance(value, str) else repr(value)) for key, value in config.items()
@@ -166,7 +166,7 @@ def run_view(
     result: Result, metrics: Mapping[str, stats.Estimate], *, run: str | None = None
 ) -> RunView:
     """Returns the data of a run, with its `estimates`; `run` is its name within a site."""
-    questions = _question_rows_of_view(result)
+    questions = _question_rows(result)
     return RunView(
         name=result.name,
         run=run or result.path or result.name,
@@ -178,10 +178,10 @@ def run_view(
         length_std=result.length_std,
         metrics=dict(metrics),
         questions=questions,
-        categories=_category_rows_of_view(result, questions),
+        categories=_category_rows(result, questions),
         missing=result.missing,
-        scores=_run_histogram(result, "average", 0.05),
-        lengths=_run_histogram(result, "length", 5),
+        scores=_histogram(result, "average", 0.05),
+        lengths=_histogram(result, "length", 5),
         config=result.config or {},
         input_hash=result.input_hash,
         metadata_hash=result.benchmark.metadata_hash,
@@ -189,16 +189,16 @@ def run_view(
     )
 
 
-def _question_rows_of_view(result: Result) -> list[Row]:
+def _question_rows(result: Result) -> list[Row]:
     numbers = {question.id: number for number, question in enumerate(result.benchmark)}
     rows = []
     for row in result.by_question.to_dicts():
         row["name"], row["text"] = row.pop("question_id"), row.pop("question")
-        rows.append(_run_view_row(result, [row["name"]], row, numbers[row["name"]]))
+        rows.append(_row(result, [row["name"]], row, numbers[row["name"]]))
     return rows
 
 
-def _category_rows_of_view(result: Result, questions: Sequence[Row]) -> list[Row]:
+def _category_rows(result: Result, questions: Sequence[Row]) -> list[Row]:
     """Returns means over the questions of each category, in order of first appearance."""
     members: dict[str, list[Row]] = {}
     for row in questions:
@@ -209,13 +209,11 @@ def _category_rows_of_view(result: Result, questions: Sequence[Row]) -> list[Row
         about["answers"] = sum(row.answers for row in rows)
         for key in ("length", *stats.METRICS):
             about[key] = left_mean(np.array([getattr(row, key) for row in rows]))
-        found.append(_run_view_row(result, [row.name for row in rows], about, len(rows)))
+        found.append(_row(result, [row.name for row in rows], about, len(rows)))
     return found
 
 
-def _run_view_row(
-    result: Result, question_ids: Iterable[str], about: dict[str, Any], number: int
-) -> Row:
+def _row(result: Result, question_ids: Iterable[str], about: dict[str, Any], number: int) -> Row:
     """Complete `about` with the spread of the answers to these questions."""
     averages = [
         result.response_scores.of_question(key, ["average"])["average"] for key in question_ids
@@ -225,7 +223,7 @@ def _run_view_row(
     return Row(number=number, low=low, high=high, **kept)
 
 
-def _run_histogram(result: Result, name: str, width: float) -> Histogram:
+def _histogram(result: Result, name: str, width: float) -> Histogram:
     """Count values in at most 40 bins, whose width is a multiple of `width`."""
     values = np.concatenate(list(result.response_scores.column(name, in_order=False)))
     places = np.floor(np.round(values / width, 9)).astype(np.int64)

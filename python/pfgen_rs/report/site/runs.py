@@ -211,7 +211,7 @@ def write_shared(folder: SiteFolder, benchmark: QuestionSet, key: str, jobs: int
         found = worked_ahead(
             lambda place: _windows_file(benchmark, *place), enumerate(benchmark), jobs
         )
-        folder.remember("shared", key, [path, *(_written_in_site(folder, *file) for file in found)])
+        folder.remember("shared", key, [path, *(_written(folder, *file) for file in found)])
     return path
 
 
@@ -221,7 +221,7 @@ def _windows_file(benchmark: QuestionSet, number: int, question: Question) -> tu
     return f"{name}.js", payload.payload_file(name, table)
 
 
-def _written_in_site(folder: SiteFolder, name: str, content: bytes) -> str:
+def _written(folder: SiteFolder, name: str, content: bytes) -> str:
     folder.write(name, content)
     return name
 

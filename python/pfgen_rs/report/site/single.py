@@ -45,9 +45,9 @@ def write_run(
     runs = Runs(result.benchmark, {name: result}, answers_per_question)
     view = run_view(result, estimates(sample_of(result)))
     folder = run_page_folder(name)
-    _write_single_page(
+    _write_page(
         Path(path),
-        _single_page_payloads(runs),
+        _payloads(runs),
         lambda data: run_page(view, settings, folder=folder, sources=runs.sources, payloads=data),
     )
 
@@ -76,16 +76,16 @@ def write_comparison(
     runs = Runs(benchmark, named, answers_per_question)
     most = min(max(len(named), MOST_COMPARED), _MOST_COMPARED)
     settings = ComparisonSettings(level, permutations, seed, most=most, first=most)
-    payloads = _single_page_payloads(runs)
+    payloads = _payloads(runs)
     payloads[COMPARISON] = runs.comparison(settings, linked=False)
-    _write_single_page(
+    _write_page(
         Path(path),
         payloads,
         lambda data: comparison_page(benchmark, clean=clean, most=most, payloads=data),
     )
 
 
-def _single_page_payloads(runs: Runs) -> dict[str, Any]:
+def _payloads(runs: Runs) -> dict[str, Any]:
     """Returns all payloads of pages about these runs, by name: answers, and the windows in them."""
     found: dict[str, Any] = {}
     windows: dict[int, list[Windows]] = {}
@@ -102,7 +102,7 @@ def _single_page_payloads(runs: Runs) -> dict[str, Any]:
     return found
 
 
-def _write_single_page(path: Path, payloads: Mapping[str, Any], page: Page) -> None:
+def _write_page(path: Path, payloads: Mapping[str, Any], page: Page) -> None:
     """Write the page with its data inside or, in a folder, in files; the page comes last."""
     if path.suffix == ".html":
         write_atomic(path, page(payloads))
