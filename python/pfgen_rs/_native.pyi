@@ -11,7 +11,6 @@ __all__ = [
     "INSTRUCTIONS",
     "LARGEST_TOKEN",
     "NOT_FOUND",
-    "SUM_UNIT",
     "UNKNOWN",
     "Batches",
     "CodePoints",
@@ -20,8 +19,6 @@ __all__ = [
     "Few",
     "Index",
     "Markup",
-    "NgramKeys",
-    "NgramSketch",
     "Numbers",
     "ParquetFile",
     "Rules",
@@ -38,10 +35,8 @@ __all__ = [
     "code_tokens",
     "decode_lines",
     "digest",
-    "exact_sums",
     "explain",
     "indented",
-    "nearest",
     "ranked_means",
     "ranking",
     "round_half_even",
@@ -58,7 +53,6 @@ __version__: str
 INSTRUCTIONS: str
 LARGEST_TOKEN: int
 NOT_FOUND: int
-SUM_UNIT: int
 UNKNOWN: int
 
 class _ArrowStream(Protocol):
@@ -275,9 +269,6 @@ def decode_lines(
 def digest(data: bytes) -> str: ...
 def indented(value: object, other: Callable[[Any, str], str]) -> bytes: ...
 def unclean_rows(answers: Texts, marks: Sequence[str], every: int = 1) -> list[int]: ...
-def exact_sums(
-    numbers: NDArray[np.uint32], count: int, values: NDArray[np.float64], squared: bool
-) -> list[tuple[int, bytes]]: ...
 def ranked_means(
     values: NDArray[np.float64],
     ranks: NDArray[np.int64],
@@ -349,54 +340,4 @@ class SingletonFilter:
     def finish_round(self) -> int: ...
     def kept(self) -> NDArray[np.bool_]: ...
 
-@final
-class NgramSketch:
-    def __new__(
-        cls,
-        n: int,
-        bits: int,
-        seed: int = 0,
-        *,
-        part: int = 0,
-        part_bits: int = 0,
-        threads: int | None = None,
-    ) -> NgramSketch: ...
-    @staticmethod
-    def bits_for(ngrams: int, memory: int) -> int: ...
-    @property
-    def used(self) -> int: ...
-    def update(self, texts: Texts, weights: NDArray[np.uint32] | None = None) -> None: ...
-    def merge(self, other: NgramSketch) -> None: ...
-    def merge_bytes(self, data: bytes) -> None: ...
-    def keep_often(self, threshold: int) -> None: ...
-    def mask(
-        self, texts: Texts, weights: NDArray[np.uint32] | None, threshold: int
-    ) -> NDArray[np.bool_]: ...
-    def to_bytes(self) -> bytes: ...
-
-@final
-class NgramKeys:
-    @staticmethod
-    def of(
-        texts: Texts, weights: NDArray[np.uint32] | None, n: int, threads: int | None = None
-    ) -> NgramKeys: ...
-    @staticmethod
-    def from_bytes(data: bytes, n: int, threads: int | None = None) -> NgramKeys: ...
-    def __len__(self) -> int: ...
-    def merged(self, other: NgramKeys) -> NgramKeys: ...
-    def at_most(self, threshold: int) -> NgramKeys: ...
-    def count(self, texts: Texts, weights: NDArray[np.uint32] | None = None) -> None: ...
-    def in_texts(self, texts: Texts) -> NDArray[np.bool_]: ...
-    def to_bytes(self) -> bytes: ...
-    def counts_to_bytes(self) -> bytes: ...
-    def merge_counts(self, data: bytes) -> None: ...
-
-def nearest(
-    texts: Texts,
-    kept: NDArray[np.bool_],
-    target: int,
-    seed: int,
-    most: int,
-    threads: int | None = None,
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64]]: ...
 def text_digests(texts: Texts, seed: int, threads: int | None = None) -> NDArray[np.uint64]: ...

@@ -12,7 +12,6 @@ mod batch;
 mod blob;
 pub mod decimals;
 mod error;
-mod exact_sum;
 mod fetch;
 pub mod index;
 #[cfg(feature = "internals")]
@@ -30,7 +29,6 @@ mod words;
 
 pub use batch::{Asked, Batch, Columns, Group, score_groups, score_groups_parallel, score_totals};
 pub use error::{Error, Result};
-pub use exact_sum::{ExactSum, UNIT};
 pub use fetch::fetch_text;
 pub use index::{Markers, NgramIndex, SourceText};
 pub use score::{

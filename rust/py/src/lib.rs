@@ -21,7 +21,6 @@ mod scorer;
 mod selection;
 mod settings;
 mod singletons;
-mod sketch;
 mod text_column;
 mod threads;
 mod token_column;
@@ -59,7 +58,7 @@ mod _native {
     #[pymodule_export]
     use super::rules::Rules;
     #[pymodule_export]
-    use super::runs::{exact_sums, ranked_means, ranking, rows_by_number};
+    use super::runs::{ranked_means, ranking, rows_by_number};
     #[pymodule_export]
     use super::scorer::{Scorer, Store, explain};
     #[pymodule_export]
@@ -68,8 +67,6 @@ mod _native {
     use super::settings::Settings;
     #[pymodule_export]
     use super::singletons::{Scan, SingletonFilter, text_digests};
-    #[pymodule_export]
-    use super::sketch::{NgramKeys, NgramSketch, nearest};
     #[pymodule_export]
     use super::text_column::Texts;
     #[pymodule_export]
@@ -85,7 +82,6 @@ mod _native {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("NOT_FOUND", pfgen_core::NOT_FOUND)?;
         module.add("UNKNOWN", u32::MAX)?;
-        module.add("SUM_UNIT", pfgen_core::UNIT)?;
         module.add("LARGEST_TOKEN", pfgen_core::units::LARGEST_TOKEN)?;
         module.add("INSTRUCTIONS", pfgen_core::InstructionSet::chosen().name())
     }

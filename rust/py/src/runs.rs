@@ -3,10 +3,8 @@
 use crate::errors::bad_input;
 use numpy::ndarray::{Array2, ArrayView1};
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
-use pfgen_core::ExactSum;
 use pfgen_core::ranking::{Bounds, left_sum, ranked, sorted_places};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 type Matrix<'py, T> = Bound<'py, PyArray2<T>>;
 
@@ -86,34 +84,4 @@ pub(crate) fn ranked_means<'py>(
         }
     };
     Ok(py.detach(|| (0..rows).map(|row| total(row) / count as f64).collect()))
-}
-
-/// The exact sum of the values, or of their squares, of each number below `count`; NaN is left out.
-///
-/// Sums are integers in units of 2^-1074: bytes in two's complement, little-endian, and a shift in words of 32 bits.
-#[pyfunction]
-pub(crate) fn exact_sums<'py>(
-    py: Python<'py>,
-    numbers: PyReadonlyArray1<'py, u32>,
-    count: usize,
-    values: PyReadonlyArray1<'py, f64>,
-    squared: bool,
-) -> PyResult<Vec<(usize, Bound<'py, PyBytes>)>> {
-    let (numbers, values) = (numbers.as_array(), values.as_array());
-    if numbers.len() != values.len() || numbers.iter().any(|&number| number as usize >= count) {
-        return Err(bad_input("numbers and values of different sizes, or a number out of range".to_owned()));
-    }
-    let found = py.detach(|| {
-        let mut sums = vec![ExactSum::default(); count];
-        for (&number, &value) in numbers.iter().zip(values) {
-            let sum = &mut sums[number as usize];
-            let fits = value.is_nan() || if squared { sum.add_square(value) } else { sum.add(value) };
-            if !fits {
-                return Err(value);
-            }
-        }
-        Ok(sums.iter_mut().map(ExactSum::integer).collect::<Vec<_>>())
-    });
-    let found = found.map_err(|value| bad_input(format!("{value} cannot be added")))?;
-    Ok(found.into_iter().map(|(words, bytes)| (words, PyBytes::new(py, &bytes))).collect())
 }

@@ -13,11 +13,9 @@ mod search;
 mod selection;
 mod shares;
 pub mod singletons;
-pub mod sketch;
 
 pub use corrections::{Action, Corrected, CorrectionRule, Corrections};
 pub use digests::text_digests;
 pub use search::{Candidates, Ratio, Search};
 pub use selection::Selector;
 pub use singletons::{Scan, SingletonFilter, SingletonSettings};
-pub use sketch::{Near, NgramKeys, NgramSketch, SketchShape, nearest};
