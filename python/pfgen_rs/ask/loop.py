@@ -370,39 +370,41 @@ class _Asking:
         self._tell()
 
     def _keep(self, number: int, answered: Answered) -> None:
-        (group, request), details = self._entries[number], answered.details
-        respondent = group.respondent
-        usage = details.usage if details is not None else None
+        details = answered.details or Details()
+        text, usage = answered.text, details.usage
         if self._budget is not None:
             known = usage is not None and usage.reported
             tokens = (usage.prompt_tokens, usage.completion_tokens) if usage and known else None
             self._budget.settle(number, tokens)
         try:
-            fields = self._read_answer(request, answered)
+            fields = self._read_answer(self._entries[number][1], answered)
         except UnreadError as error:
             self._note_failure(number, str(error))
             self._count_unread(
-                number, str(error), answered.text, "These tasks stay open: run the command again"
+                number, str(error), text, "These tasks stay open: run the command again"
             )
             return
-        record = {
-            **self._fields[number],
-            **fields,
-            respondent.role: respondent.record(request.sample),
-        }
-        record["usage"] = _record_of_usage(usage)
-        record["left_out"] = [] if details is None else list(details.left_out)
-        record["served"] = None if details is None else details.model
-        seconds = None if details is None else details.seconds
-        record["seconds"] = None if seconds is None else round(seconds, 3)
-        record["timestamp"] = datetime.now(UTC).isoformat(timespec="milliseconds")
-        self._tally.add(self._journal.add(record))
-        if record.get("problem") is not None:
-            self._count_unread(number, record["problem"], answered.text, _how_to_retry(details))
-        elif not answered.text.strip():
-            self._count_unread(number, "empty", answered.text, "Choose another folder")
+        self._tally.add(self._journal.add(self._record(number, fields, details)))
+        problem = fields.get("problem")
+        if problem is not None:
+            self._count_unread(number, problem, text, _how_to_retry(details))
+        elif not text.strip():
+            self._count_unread(number, "empty", text, "Choose another folder")
         elif self._breaker is not None:
             self._breaker.answered()
+
+    def _record(self, number: int, fields: Mapping[str, Any], details: Details) -> dict[str, Any]:
+        group, request = self._entries[number]
+        return {
+            **self._fields[number],
+            **fields,
+            group.respondent.role: group.respondent.record(request.sample),
+            "usage": _record_of_usage(details.usage),
+            "left_out": list(details.left_out),
+            "served": details.model,
+            "seconds": None if details.seconds is None else round(details.seconds, 3),
+            "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        }
 
     def _count_unread(self, number: int, reason: str, output: str, again: str) -> None:
         if self._breaker is not None:
@@ -425,8 +427,8 @@ class _Asking:
         self._tally.tell(len(self._failures))
 
 
-def _how_to_retry(details: Details | None) -> str:
-    cut = details is not None and details.finish_reason == "length"
+def _how_to_retry(details: Details) -> str:
+    cut = details.finish_reason == "length"
     more = " and a larger --max-tokens" if cut else ""
     return f"They are kept: run the command again with --retry-invalid{more}"
 

@@ -1,4 +1,4 @@
-"""Answers in batches with a model of transformers, and its tokens as OpenAI names them; imports torch."""
+"""Batches of answers by a model of transformers, and its tokens as OpenAI has them; imports torch."""
 
 from __future__ import annotations
 
