@@ -11,8 +11,8 @@ import polars as pl
 from polars.testing import assert_frame_equal
 
 import pfgen_rs
+import public_data
 from pfgen_rs import Benchmark, load_benchmark
-from public_data import part
 
 ROWS, FILES, BAD = 500_000, 20, 50
 
@@ -44,15 +44,15 @@ def write_answers(folder: Path) -> Answers:
     for i in range(FILES):
         part = rows[ROWS * i // FILES : ROWS * (i + 1) // FILES]
         part.write_parquet(folder / f"answers-{i:02}.parquet", row_group_size=5_000)
-    where = part("pfgen-bench")
+    where = public_data.part("pfgen-bench")
     bench = load_benchmark(where / "data" if where and _candidates() else "mini").prepare()
     good = rows.filter(~is_bad).sort("row")
     return Answers(folder, bench, pfgen_rs.scan(good, bench).collect(), good)
 
 
 def _candidates() -> list[pl.DataFrame]:
-    folder = part("candidates")
-    if not folder or not part("pfgen-bench"):
+    folder = public_data.part("candidates")
+    if not folder or not public_data.part("pfgen-bench"):
         return []
     found = []
     for path in sorted(folder.glob("*.jsonl.xz")):
