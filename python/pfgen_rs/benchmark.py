@@ -13,9 +13,9 @@ from pfgen_rs import lazy
 from pfgen_rs.io import Options
 from pfgen_rs.io.cleaning import Clean
 from pfgen_rs.io.keep import with_runs
+from pfgen_rs.io.patterns import Paths, expand_runs
 from pfgen_rs.io.remote.files import opened_source, opened_sources
 from pfgen_rs.io.remote.storage import Storage
-from pfgen_rs.io.run_files import Paths, expand_runs
 from pfgen_rs.metrics.settings import Chosen, Metric
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.known_questions import KnownQuestions, settings_of_folder

@@ -15,9 +15,9 @@ from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import Chunk, Options, Source
 from pfgen_rs.io.cleaning import Clean, Mode, clean_column, cleaning_mode
+from pfgen_rs.io.patterns import expand_runs
 from pfgen_rs.io.remote.files import opened_sources
 from pfgen_rs.io.remote.storage import Storage
-from pfgen_rs.io.run_files import expand_runs
 from pfgen_rs.metrics.settings import signature
 from pfgen_rs.runs import outputs
 from pfgen_rs.runs.score_store import stored_columns

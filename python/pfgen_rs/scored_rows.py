@@ -19,9 +19,9 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.cleaning import MODES, Mode, clean_column, count_unclean
 from pfgen_rs.io.lines import missing
+from pfgen_rs.io.patterns import Paths, expand
 from pfgen_rs.io.remote.files import opened_source
 from pfgen_rs.io.remote.storage import Storage
-from pfgen_rs.io.run_files import Paths, expand
 from pfgen_rs.io.source import TABLE_SUFFIXES
 from pfgen_rs.io.tables import is_table, table_columns
 from pfgen_rs.io.text import counted

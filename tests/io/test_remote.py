@@ -29,13 +29,12 @@ from pfgen_rs import (
     score_runs,
 )
 from pfgen_rs.io import Options, Source, write_atomic
+from pfgen_rs.io.patterns import expand, expand_runs, refuse_overwriting
 from pfgen_rs.io.remote import files as remote_source
-from pfgen_rs.io.remote import storage, web
-from pfgen_rs.io.remote import web as hub
+from pfgen_rs.io.remote import hub, storage, web
 from pfgen_rs.io.remote.files import _matches, expanded_url, opened_source
 from pfgen_rs.io.remote.storage import RemoteTarget, Storage, StorageError, parsed_options
 from pfgen_rs.io.remote.urls import is_url, shown_url, split_url
-from pfgen_rs.io.run_files import expand, expand_runs, refuse_overwriting
 from pfgen_rs.io.tables import table_chunks, table_schema
 from pfgen_rs.runs.naming import output_names, run_name
 from pfgen_rs.runs.resumable import Job

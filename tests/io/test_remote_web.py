@@ -14,10 +14,10 @@ import pytest
 
 from helpers import GOOD, lines, write_benchmark
 from pfgen_rs import InputError, SettingsError, score_file, score_runs
-from pfgen_rs.io.remote import web as hub
+from pfgen_rs.io.patterns import expand_runs
+from pfgen_rs.io.remote import hub
 from pfgen_rs.io.remote.files import expanded_url
 from pfgen_rs.io.remote.storage import Storage
-from pfgen_rs.io.run_files import expand_runs
 
 pytest.importorskip("obstore")
 TOKEN = "hf_" + "x" * 20

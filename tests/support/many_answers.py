@@ -51,8 +51,8 @@ def write_answers(folder: Path) -> Answers:
 
 
 def _candidates() -> list[pl.DataFrame]:
-    folder = public_data.part("candidates")
-    if not folder or not public_data.part("pfgen-bench"):
+    folder = part("candidates")
+    if not folder or not part("pfgen-bench"):
         return []
     found = []
     for path in sorted(folder.glob("*.jsonl.xz")):

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from typing import Generic, TypeVar
 
 from pfgen_rs.ask.protocol import available
-from pfgen_rs.io.reading import THREADS, Pipe
+from pfgen_rs.io.ahead import THREADS, Pipe
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -317,7 +317,7 @@ class ReadingOptions:
     ) -> list[Result]:
         """Score runs, with a progress bar, and warn of what is wrong with them."""
         from pfgen_rs.cli.score_output import report_gaps
-        from pfgen_rs.io.run_files import expand_runs
+        from pfgen_rs.io.patterns import expand_runs
         from pfgen_rs.runs.resumable import Job
 
         reading = self.reading(tokens=benchmark.settings.unit == "token")

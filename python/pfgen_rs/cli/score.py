@@ -119,13 +119,13 @@ def score(
     """
     process.restrain_libraries()  # whatever is read: files may be large
     from pfgen_rs.cli.score_output import loaded_for_job, score_and_show
-    from pfgen_rs.io import run_files
+    from pfgen_rs.io import patterns
     from pfgen_rs.io.remote.storage import Storage, parsed_options
     from pfgen_rs.runs.resumable import Job
 
     loaded = loaded_for_job(benchmark, scoring.settings())
     storage = Storage(parsed_options(storage_option or ()))
-    paths = run_files.expand_runs(files, storage)
+    paths = patterns.expand_runs(files, storage)
     reading = scoring.reading(tokens=loaded.settings.unit == "token")
     job = Job(
         loaded,

@@ -30,11 +30,12 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from pfgen_rs.io.ahead import THREADS, Ahead, begun, interruptibly
     from pfgen_rs.io.atomic import remove_unfinished, write_atomic, writing_failed
     from pfgen_rs.io.chunk import Chunk, Options
     from pfgen_rs.io.csv import csv_records
     from pfgen_rs.io.lines import line_records
-    from pfgen_rs.io.reading import THREADS, Ahead, Reading, begun, interruptibly, read_ahead
+    from pfgen_rs.io.reading import Reading, read_ahead
     from pfgen_rs.io.source import DELIMITED, Source
     from pfgen_rs.io.table_writer import TABLES, TableWriter
     from pfgen_rs.io.tables import check_columns, is_table, table_records

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pfgen_rs import _native, lazy
 from pfgen_rs.errors import OutputError
+from pfgen_rs.io.ahead import THREADS, Ahead, Pipe
 from pfgen_rs.io.atomic import new_file, put_in_place, temporary_file, write_atomic, writing_failed
-from pfgen_rs.io.reading import THREADS, Ahead, Pipe
 from pfgen_rs.io.text import FORMULA, NUMBER, cell_text
 
 if TYPE_CHECKING:

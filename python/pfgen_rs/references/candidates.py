@@ -22,7 +22,7 @@ from pfgen_rs import _native, io
 from pfgen_rs.errors import ConfigError, InputError, UnknownQuestionError, unreadable
 from pfgen_rs.io import Chunk, Options, Reading, Source, write_atomic, writing_failed
 from pfgen_rs.io.atomic import put_in_place
-from pfgen_rs.io.run_files import expand
+from pfgen_rs.io.patterns import expand
 from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints, key_of
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.outlines import Outline, numbered_outlines

@@ -13,7 +13,14 @@ from typing import IO, TYPE_CHECKING, cast
 
 from pfgen_rs import lazy
 from pfgen_rs.errors import InputError
-from pfgen_rs.io import Options, Source, TableWriter, remove_unfinished, run_files, writing_failed
+from pfgen_rs.io import (
+    Options,
+    Source,
+    TableWriter,
+    patterns,
+    remove_unfinished,
+    writing_failed,
+)
 from pfgen_rs.io.chunk import Kept
 from pfgen_rs.io.keep import Keep, kept_columns, with_runs
 from pfgen_rs.io.remote.files import opened_sources
@@ -61,7 +68,7 @@ class Job(Closing):
         storage: Storage | None = None,
     ) -> None:
         if per_response is not None:
-            run_files.refuse_overwriting(per_response, paths)
+            patterns.refuse_overwriting(per_response, paths)
         self._storage = storage or Storage()
         self._check_remote_targets(out, per_response)
         self.sources = opened_sources(paths, self._storage)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs import _native
-from pfgen_rs.io.reading import Ahead
+from pfgen_rs.io.ahead import Ahead
 from pfgen_rs.metrics.settings import BY_SOURCE, share_name, share_names
 from pfgen_rs.metrics.sums import left_mean, left_sum, running_sum
 from pfgen_rs.questions.question_set import QuestionSet

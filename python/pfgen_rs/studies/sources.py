@@ -17,9 +17,10 @@ from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import Options
 from pfgen_rs.io.keep import with_runs
+from pfgen_rs.io.patterns import expand, expand_runs
 from pfgen_rs.io.remote.files import opened_sources
 from pfgen_rs.io.remote.storage import Storage
-from pfgen_rs.io.run_files import expand, expand_runs, is_system
+from pfgen_rs.io.run_files import is_system
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import BY_SOURCE, METRICS
 from pfgen_rs.questions.unknown import order

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 from pfgen_rs.ask.protocol import Parameters, Task
 from pfgen_rs.errors import InputError, PfgenError, SettingsError
-from pfgen_rs.io.reading import THREADS
+from pfgen_rs.io.ahead import THREADS
 from pfgen_rs.io.text import shortened, visible
 
 Function = TypeVar("Function", bound=Callable[..., Any])

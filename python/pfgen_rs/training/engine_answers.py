@@ -18,7 +18,7 @@ from pfgen_rs.ask.protocol import (
     closing_outcomes,
 )
 from pfgen_rs.errors import GenerationError
-from pfgen_rs.io.reading import Ahead
+from pfgen_rs.io.ahead import Ahead
 from pfgen_rs.io.text import visible
 
 _TICK = 0.2  # seconds until a cancellation is noticed

@@ -26,8 +26,8 @@ import polars as pl
 
 from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.extras import missing, needed
+from pfgen_rs.io.ahead import THREADS
 from pfgen_rs.io.atomic import write_atomic, writing_failed
-from pfgen_rs.io.reading import THREADS
 from pfgen_rs.io.text import visible
 from pfgen_rs.training.checks import reason_of, whole
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from pfgen_rs.ask.protocol import Engine, Parameters, Task
 from pfgen_rs.errors import GenerationError
-from pfgen_rs.io.reading import THREADS
+from pfgen_rs.io.ahead import THREADS
 from pfgen_rs.io.source import Closing
 from pfgen_rs.training.engine_answers import EngineAnswers, FromEngine
 

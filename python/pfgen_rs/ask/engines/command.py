@@ -26,9 +26,9 @@ from pfgen_rs.ask.engines import engine
 from pfgen_rs.ask.protocol import Answered, Failed, Outcome, Parameters, Task, available
 from pfgen_rs.ask.server import KEY, redacted
 from pfgen_rs.errors import GenerationError, InputError, SettingsError
+from pfgen_rs.io.ahead import THREADS, Pipe
 from pfgen_rs.io.atomic import command_words
 from pfgen_rs.io.lines import parse_line, text_field
-from pfgen_rs.io.reading import THREADS, Pipe
 
 _LONGEST = 4 << 20  # bytes of a line
 _LINES = 16  # read ahead

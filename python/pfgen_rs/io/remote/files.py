@@ -15,9 +15,9 @@ from threading import Lock
 from typing import IO, Any, cast
 
 from pfgen_rs.errors import InputError
+from pfgen_rs.io.ahead import Ahead, begun, interruptibly
 from pfgen_rs.io.atomic import temporary_copy
-from pfgen_rs.io.reading import Ahead, begun, interruptibly
-from pfgen_rs.io.remote import web
+from pfgen_rs.io.remote import hub
 from pfgen_rs.io.remote.storage import Object, Storage, StorageError, Version, storage_errors
 from pfgen_rs.io.remote.urls import MAGIC, WEB, Place, is_url, shown_url, split_url, url_text
 from pfgen_rs.io.run_files import CONFIG, RESPONSES
@@ -405,11 +405,11 @@ def _matches(url: str, place: Place, storage: Storage) -> Found:
 
 
 def _in_hub(url: str, storage: Storage) -> Found:
-    repository, pattern = web.repository(url)
+    repository, pattern = hub.repository(url)
     segments = pattern.split("/")
     fixed = next(at for at, segment in enumerate(segments) if MAGIC.intersection(segment))
     folder = "/".join(segments[:fixed])
-    files = list(web.files_below(repository.begin + folder, storage.client))
+    files = list(hub.files_below(repository.begin + folder, storage.client))
     exact = [(key, size) for key, size in files if key == pattern]
     for key, size in exact or files:
         if exact or _fits(key.split("/"), segments):

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from pfgen_rs import extras
 from pfgen_rs.errors import InputError, OutputError, SettingsError
-from pfgen_rs.io.reading import interruptibly
-from pfgen_rs.io.remote import web as hub
+from pfgen_rs.io.ahead import interruptibly
+from pfgen_rs.io.remote import hub
 from pfgen_rs.io.remote.urls import (
     BUCKETS,
     WEB,
