@@ -53,7 +53,7 @@ with open("humans.jsonl", "w") as file:
             print(json.dumps(vote), file=file)
 """
 
-SMALLER = {"--sample 100": "--sample 4"}
+SMALLER = {"--limit 100": "--limit 4"}
 """What the bundled set is too small for."""
 
 PROGRAM = f"""#!{sys.executable}

@@ -45,11 +45,12 @@ else:  # lazy, so that parts without polars and numpy do not import them
     __getattr__, __dir__ = lazy.exports(
         __name__,
         {
+            "ahead": ("THREADS", "Ahead", "begun", "interruptibly"),
             "atomic": ("remove_unfinished", "write_atomic", "writing_failed"),
             "chunk": ("Chunk", "Options"),
             "csv": ("csv_records",),
             "lines": ("line_records",),
-            "reading": ("Ahead", "Reading", "THREADS", "begun", "interruptibly", "read_ahead"),
+            "reading": ("Reading", "read_ahead"),
             "source": ("DELIMITED", "Source"),
             "table_writer": ("TABLES", "TableWriter"),
             "tables": ("check_columns", "is_table", "table_records"),

@@ -28,6 +28,8 @@ from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.pages import render
 
+__all__ = ["write_verdict_page"]
+
 LISTED = 20_000
 """Pairs that a page lists at most, unless told otherwise."""
 
