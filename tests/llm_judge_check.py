@@ -45,7 +45,7 @@ B: {answer_b}
 Write only the letter A or B, or C if they are equally good.'''
 """,
 }
-"""One of Morita 2025, and one of a user's in the model's own language."""
+"""One of Morita et al., and one of a user's in the model's own language."""
 PAIRS = 30
 TOTAL = 2 * PAIRS  # in both orders
 CONTEXT = 1536

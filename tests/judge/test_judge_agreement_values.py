@@ -27,7 +27,7 @@ from pfgen_rs.judge.tokens import Letter
 
 EXACT = 1e-12
 MEANS = (2.6, 3.1, 3.975, 4.0875, 4.209877, 4.402439, 4.753086)  # Japanese MT-bench, gpt-4
-PAIRS = (69, 63, 75)  # of the tasks of Morita 2025: writing, proofreading, summaries
+PAIRS = (69, 63, 75)  # of the tasks of Morita et al.: writing, proofreading, summaries
 ODD = ("proposed (no criteria; reason first)", 71.97, 70.5)
 PRINTED = {
     # Paper 002, table 2
@@ -139,7 +139,7 @@ def test_the_table_of_published_values(
             ("Japanese MT-bench", model[:40], value, ours, 5e-7)
             for value, (model, ours) in zip(MEANS, mt_bench_means(judging_dir), strict=True)
         ),
-        *(("Morita 2025", name, row[3], pooled(row[:3]), 0.1) for name, row in PRINTED.items()),
+        *(("Morita et al.", name, row[3], pooled(row[:3]), 0.1) for name, row in PRINTED.items()),
     ]
     with capsys.disabled():
         print(f"\n{'data':20}{'value':42}{'published':>12}{'ours':>12}")

@@ -117,7 +117,7 @@ def test_differences_of_questions_add_up_to_that_of_concordance() -> None:
 
 @pytest.mark.parametrize("bias", [0.5, 1.5])
 def test_probability_finds_the_right_winner_more_often(bias: float) -> None:
-    """As Morita 2025 finds, and the more so the stronger the position bias is."""
+    """As Morita et al. finds, and the more so the stronger the position bias is."""
     judge = made(np.random.default_rng(4), 20_000, bias=bias)
     truth = ["ABC"[code] for code in judge.truth]
     frame = decisions_frame(judge)

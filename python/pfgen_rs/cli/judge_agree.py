@@ -56,7 +56,7 @@ def agree(
 ) -> None:
     """Compare a judge's decisions with verdicts of people, and its two orders with each other.
 
-    Concordance by rater, task and rule (Morita 2025), robustness, position bias, κ, what each person would
+    Concordance by rater, task and rule (Morita et al.), robustness, position bias, κ, what each person would
     get as judge, biases, and calibration. Intervals resample questions. Without --humans: what the verdicts
     say of themselves.
 

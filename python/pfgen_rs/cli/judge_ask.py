@@ -170,7 +170,7 @@ def compare(
         str,
         typer.Option(
             metavar="NAME",
-            help="Prompt: criteria-reason, criteria-result, reason, result (paper 002), pair, pair-math "
+            help="Prompt: criteria-reason, criteria-result, reason, result (Morita et al.), pair, pair-math "
             "(Japanese Vicuna QA), or one of --prompts.",
         ),
     ] = "reason",
@@ -272,7 +272,7 @@ def grade(
     prompt: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="Prompt: single-reference (paper 001), or one of --prompts."
+            metavar="NAME", help="Prompt: single-reference (Imajo 2025), or one of --prompts."
         ),
     ] = "single-reference",
     benchmark: options.BenchmarkName = None,

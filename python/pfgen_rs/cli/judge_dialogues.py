@@ -339,8 +339,8 @@ def grade(
         str,
         typer.Option(
             metavar="NAME",
-            help="Prompt: mtbench++-10 or mtbench++-5 (paper 004: the last answer, a number only), or one of "
-            "--prompts, such as single-v1 of FastChat's judge_prompts.jsonl (every answer).",
+            help="Prompt: mtbench++-10 or mtbench++-5 (Uematsu et al.: the last answer, a number only), or one "
+            "of --prompts, such as single-v1 of FastChat's judge_prompts.jsonl (every answer).",
         ),
     ] = "mtbench++-10",
     turns: Annotated[

@@ -233,7 +233,7 @@ def against_scores(
 ) -> None:
     """Tell how often the answer with the higher score is the one that a judge or people prefer, by margin.
 
-    With --ratings and --run, correlate mean ratings with the scores of runs as well (paper 001, figure 4).
+    With --ratings and --run, correlate mean ratings with the scores of runs as well (judging 6.5).
     Without arguments: the bundled, made-up sample, whose figures are no findings.
 
     Example: `pfgen-rs judge against-scores verdicts -b pfgen-bench --humans humans.jsonl`

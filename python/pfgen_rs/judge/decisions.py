@@ -20,8 +20,8 @@ State = Literal["decided", "undecided", "invalid"]
 class Decision:
     """Decisions about a pair by all rules. Letters speak of the pair: A is its first answer, B the second.
 
-    `probability`: the letter with the largest `mean` probability of both orders (the method that Morita 2025
-    proposes); equal ones decide C. `mean`: mean probabilities of A, B and C; of one judgment alone (`single`)
+    `probability`: the letter with the largest `mean` probability of both orders (as Morita et al.
+    propose); equal ones decide C. `mean`: mean probabilities of A, B and C; of one judgment alone (`single`)
     if the other one has none; `None` without any.
     `strict`: the verdict of both orders if they agree (BS1), else `None`; `tie`: the same, but C if they
     differ (BS2). An invalid judgment leaves both without a decision; `strict_state` tells `undecided` from
@@ -61,7 +61,7 @@ def decide(first: Verdict | None, second: Verdict | None) -> Decision:
     In order 2 the answers are swapped, and this function swaps letters back. `None` is a judgment that is
     missing, which counts as invalid.
 
-    Source: judging 4.1 and 4.2 (Morita 2025; `strict`: BS1, `tie`: BS2).
+    Source: judging 4.1 and 4.2 (Morita et al.; `strict`: BS1, `tie`: BS2).
 
     >>> first = Verdict("A", {"A": 0.7, "B": 0.1, "C": 0.06})
     >>> decide(first, Verdict("A", {"A": 0.6, "B": 0.4, "C": 0.1})).probability

@@ -27,7 +27,7 @@ from pfgen_rs.judge.prompts import Prompt
 class Judge(Respondent):
     """A judge and its sampling parameters; `None` leaves a value to the engine.
 
-    The defaults are those of paper 002: temperature 0, seed 1, and log probabilities of the 20 most likely
+    The defaults are those of Morita et al.: temperature 0, seed 1, log probabilities of the 20 most likely
     tokens.
     """
 

@@ -74,7 +74,7 @@ def read_verdict(tokens: Sequence[Token], which: Which = "first") -> Verdict:
     tokens that are this letter. If no token is a letter, the text decides, without probabilities. Thoughts
     up to the last `</think>` are ignored. Linear in the number of tokens.
 
-    Source: judging 3, after Morita 2025, section 3. Raises `SettingsError` for an
+    Source: judging 3, after Morita et al., section 3. Raises `SettingsError` for an
     unknown `which`.
     """
     _check_which(which)

@@ -305,7 +305,7 @@ def _box(x: float, y: float, width: float, height: float) -> Box:
     return x - width, y - height, x + width, y + height
 
 
-# The metrics against each other as a matrix of scatter plots (figure 2 of paper 001).
+# The metrics against each other as a matrix of scatter plots (Imajo 2025, figure 2).
 
 
 _PANEL = 2.3  # inches of a panel

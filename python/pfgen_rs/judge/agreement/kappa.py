@@ -29,7 +29,7 @@ def concordance(
     are left. Raises `InputError` for sequences of unequal length, unknown letters, and verdicts on pairs
     that `decisions` lacks.
 
-    Source: paper 002, equation 1, for one rater.
+    Source: judging 5.1 (Morita et al., eq. 1), for one rater.
 
     >>> concordance(["A", "B", None, "C"], ["A", "C", "B", None])
     0.3333333333333333

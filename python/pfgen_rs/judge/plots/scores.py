@@ -91,7 +91,7 @@ def _told_correlation(r: float | None, interval: Bounds, runs: int) -> str:
 
 
 @judge_plot(
-    "scores", "mean ratings of runs against their scores, with Pearson's r (paper 001, figure 4)"
+    "scores", "mean ratings of runs against their scores, with Pearson's r (judging 6.5)"
 )
 def draw_scores(request: JudgePlotRequest) -> Drawn:
     """Draw the ratings of runs against their scores."""
