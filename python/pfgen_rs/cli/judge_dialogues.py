@@ -339,7 +339,7 @@ def grade(
         str,
         typer.Option(
             metavar="NAME",
-            help="Prompt: mtbench++-10 or mtbench++-5 (Uematsu et al.: the last answer, a number only), or one "
+            help="Prompt: mtbench++-10 or mtbench++-5 (Uematsu et al.: a number for the last answer), or one "
             "of --prompts, such as single-v1 of FastChat's judge_prompts.jsonl (every answer).",
         ),
     ] = "mtbench++-10",
