@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import polars as pl
 import typer
 
+from pfgen_rs import lazy
 from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.judge_options import (
     By,
@@ -26,7 +26,12 @@ from pfgen_rs.io.text import counted
 from pfgen_rs.stats.permutation import permutations_text, resolution_text, shown_p
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from pfgen_rs.judge.agreement.agree import Agreement, JudgeComparison
+else:
+    pl = lazy.module("polars")
+
 
 _MEAN, _ALL, _JUDGE, _NONE = "mean", "all", "judge", "–"
 

@@ -9,22 +9,37 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from functools import cache
+from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
+from pfgen_rs import lazy
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = lazy.module("numpy")
 
 _BEGIN = re.compile(rb"\s*\[\s*[{\]]")
 _QUOTE, _SLASH, _OPEN, _CLOSE, _COMMA, _LINE_END = 1, 2, 3, 4, 5, 6
-_KINDS = np.zeros(256, dtype=np.uint8)
-for _kind, _characters in enumerate((b'"', b"\\", b"{[", b"}]", b",", b"\n"), 1):
-    _KINDS[list(_characters)] = _kind
-_DEPTH = np.array([0, 0, 0, 1, -1, 0, 0], dtype=np.int64)
+_CHARACTERS = (b'"', b"\\", b"{[", b"}]", b",", b"\n")
+"""Those of each kind, from 1."""
+_DEPTHS = (0, 0, 0, 1, -1, 0, 0)
+"""How much each kind nests."""
 _SHORT = 64  # bytes; longer elements are only checked by the decoder
 _WINDOW = 1 << 14
 _UNCLOSED = "the array is not closed: is the file cut short?"
 _EMPTY = "the array has an empty element here: is there an extra comma?"
 _MORE = "unexpected text after the end of the array"
+
+
+@cache
+def _kinds() -> NDArray[np.uint8]:
+    """Returns the kind of each byte; 0 for all others."""
+    kinds = np.zeros(256, dtype=np.uint8)
+    for kind, characters in enumerate(_CHARACTERS, 1):
+        kinds[list(characters)] = kind
+    return kinds
 
 
 def is_array(head: bytes) -> bool:
@@ -114,7 +129,7 @@ def _first_array_element(text: bytes) -> bytes | None:
 
 def _array_structure(codes: NDArray[np.uint8]) -> tuple[NDArray[np.intp], int | None]:
     """Turn the text into lines. Returns the commas between elements, and where the array ends."""
-    kinds = _KINDS[codes]
+    kinds = _kinds()[codes]
     at = np.flatnonzero(kinds)
     kinds = kinds[at]
     quotes = (kinds == _QUOTE) & ~_escaped_in_array(at, kinds == _SLASH)
@@ -123,7 +138,7 @@ def _array_structure(codes: NDArray[np.uint8]) -> tuple[NDArray[np.intp], int | 
     # JSON strings must not contain raw newlines; the decoder reports this character in the same way.
     codes[at[(kinds == _LINE_END) & ~is_outside]] = ord("\r")
     at, kinds = at[is_outside], kinds[is_outside]
-    depth = np.cumsum(_DEPTH[kinds])
+    depth = np.cumsum(np.array(_DEPTHS, np.int64)[kinds])
     below = np.flatnonzero(depth < 0)
     end = int(at[below[0]]) if len(below) else None
     if len(below):

@@ -10,9 +10,6 @@ import io
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pfgen_rs import lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import compression
@@ -23,9 +20,11 @@ from pfgen_rs.io.source import DELIMITED, Raw, Source
 from pfgen_rs.io.tables import check_columns, table_errors
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
+    from numpy.typing import NDArray
 else:
-    pl = lazy.module("polars")
+    np, pl = lazy.module("numpy"), lazy.module("polars")
 
 
 _LONGEST_RECORD = 64 << 20

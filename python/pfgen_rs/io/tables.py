@@ -11,8 +11,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pfgen_rs import lazy
 from pfgen_rs._native import LARGEST_TOKEN
 from pfgen_rs.errors import InputError
@@ -21,9 +19,10 @@ from pfgen_rs.io.lines import TOKENS, missing
 from pfgen_rs.io.source import Source
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
 else:
-    pl = lazy.module("polars")
+    np, pl = lazy.module("numpy"), lazy.module("polars")
 
 
 def _scan_ipc_table(path: str) -> pl.LazyFrame:

@@ -12,12 +12,9 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pfgen_rs import _native
+from pfgen_rs import _native, lazy
 from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.io.text import shortened
 from pfgen_rs.metrics import limited_expressions
@@ -26,7 +23,13 @@ from pfgen_rs.metrics.linear_expressions import LONGEST, linear_expression
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.units import Unit
 
-Ends = NDArray[np.uint32]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = lazy.module("numpy")
+
+Ends: TypeAlias = "NDArray[np.uint32]"
 
 _SPECIAL = frozenset(r"\.^$*+?{}[]|()")
 _KEYS = {"t", "and", "or", "name", "importance"}

@@ -25,8 +25,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
-import numpy as np
+from pfgen_rs import lazy
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    np = lazy.module("numpy")
+
 
 LONGEST = 10_000
 """Characters of an expression; of longer ones neither reading nor compiling takes a bounded time."""

@@ -9,8 +9,6 @@ from io import BytesIO
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from pfgen_rs import io, lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import Chunk, Options, Source
@@ -19,9 +17,10 @@ from pfgen_rs.metrics.units import Answer
 from pfgen_rs.runs.score_store import Part, ResponseScores
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
 else:
-    pl = lazy.module("polars")
+    np, pl = lazy.module("numpy"), lazy.module("polars")
 
 
 def with_texts(

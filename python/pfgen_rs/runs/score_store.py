@@ -14,10 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
 from pfgen_rs import _native, lazy
 from pfgen_rs.io.atomic import writing_failed
@@ -25,12 +22,14 @@ from pfgen_rs.metrics.settings import Settings, score_names
 from pfgen_rs.scoring.batch import ScoreArrays, sum_again
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
+    from numpy.typing import NDArray
 else:
-    pl = lazy.module("polars")
+    np, pl = lazy.module("numpy"), lazy.module("polars")
 
 
-Floats = NDArray[np.float64]
+Floats: TypeAlias = "NDArray[np.float64]"
 # Columns besides the scores: line, where it begins in the text, and length. All are exact as floats.
 _PLACE = ("line", "start", "length")
 _IN_MEMORY = 1 << 17  # responses
@@ -362,7 +361,7 @@ def _stable_order_in_store(numbers: NDArray[Any]) -> NDArray[np.intp]:
 # or damaged record ends the file: everything after it is ignored.
 
 
-Matrix = NDArray[np.float64]
+Matrix: TypeAlias = "NDArray[np.float64]"
 _LONGEST_LINE = 1 << 20
 _MAGIC = b"pfg1"
 _FRONT = struct.Struct("<4sIQI")  # magic, bytes of the header and of the scores, CRC-32 of both

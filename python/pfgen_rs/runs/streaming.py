@@ -11,9 +11,6 @@ from functools import cache, cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pfgen_rs import _native, io, lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import Chunk, Options, Reading, Source
@@ -36,11 +33,13 @@ from pfgen_rs.scoring.batch import ScoreArrays
 from pfgen_rs.scoring.columns import FIELDS, text_columns
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
+    from numpy.typing import NDArray
 
     from pfgen_rs.io.chunk import Kept
 else:
-    pl = lazy.module("polars")
+    np, pl = lazy.module("numpy"), lazy.module("polars")
 
 
 # Called with the current file, bytes read of it, and responses scored since the last call.
@@ -477,7 +476,7 @@ def result_in_memory(
 # CPU time that they take one after the other. Everything but scoring goes chunk by chunk.
 
 
-Numbers = NDArray[np.uint32]
+Numbers: TypeAlias = "NDArray[np.uint32]"
 # Scores answers, of which each is to the question with this number.
 Answers: TypeAlias = "_native.Texts | pl.Series"
 Scoring = Callable[[Answers, Numbers], ScoreArrays]

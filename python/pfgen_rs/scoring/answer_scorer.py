@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pfgen_rs import _native
+from pfgen_rs import _native, lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.metrics.settings import COLUMNS, Metric, check_metric
 from pfgen_rs.metrics.units import Column, texts_of
@@ -15,6 +12,12 @@ from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.scoring import batch
 from pfgen_rs.scoring.columns import AnswerColumn, QuestionColumn, asked_texts
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = lazy.module("numpy")
 
 
 class AnswerScorer:

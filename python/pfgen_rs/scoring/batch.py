@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pfgen_rs import _native, lazy
 from pfgen_rs.errors import InputError
@@ -20,13 +17,15 @@ from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.scoring.columns import FIELDS, AnswerColumn, QuestionColumn, Table, text_columns
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
+    from numpy.typing import NDArray
 else:
-    pl = lazy.module("polars")
+    np, pl = lazy.module("numpy"), lazy.module("polars")
 
 
-Floats = NDArray[np.float64]
-Numbers = NDArray[np.uint32]
+Floats: TypeAlias = "NDArray[np.float64]"
+Numbers: TypeAlias = "NDArray[np.uint32]"
 
 CHUNK = 1 << 18
 _LOOKED_AT = 1 << 16  # number of questions to inspect for a hint in an error message
@@ -318,7 +317,7 @@ def numbers_of(
 # sufficient.
 
 
-Rows = slice | NDArray[np.intp]
+Rows: TypeAlias = "slice | NDArray[np.intp]"
 
 
 def sum_again(

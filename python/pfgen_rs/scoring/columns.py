@@ -6,8 +6,6 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from numpy.typing import NDArray
-
 from pfgen_rs import lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import ADVICE, RUN_ADVICE
@@ -20,6 +18,7 @@ from pfgen_rs.questions.question import Question
 
 if TYPE_CHECKING:
     import polars as pl
+    from numpy.typing import NDArray
 else:
     pl = lazy.module("polars")
 

@@ -6,10 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from pfgen_rs import _native, lazy
 from pfgen_rs.equality import EqualByFields
@@ -23,9 +20,11 @@ from pfgen_rs.scoring import batch
 from pfgen_rs.scoring.batch import Score
 
 if TYPE_CHECKING:
+    import numpy as np
     import polars as pl
+    from numpy.typing import NDArray
 else:
-    pl = lazy.module("polars")
+    np, pl = lazy.module("numpy"), lazy.module("polars")
 
 
 COMMON, RARE = 0.1, 0.005
@@ -177,7 +176,7 @@ def _explained_rules(
 
 
 WINDOW = 3
-Counts = NDArray[np.uint32]
+Counts: TypeAlias = "NDArray[np.uint32]"
 
 
 def window_counts(

@@ -19,14 +19,19 @@ import math
 import zlib
 from collections.abc import Sequence
 from statistics import NormalDist
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
+from pfgen_rs import lazy
 from pfgen_rs.stats.checks import check_resampling
 from pfgen_rs.stats.student import two_sided_quantile
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = lazy.module("numpy")
+
+Floats: TypeAlias = "NDArray[np.float64]"
 _DRAWS = 512  # resampled means per question, drawn once and reused
 _MANY = 2048  # number of responses from which their resampled mean is normal to all visible digits
 

@@ -6,12 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations, product
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from pfgen_rs import lazy
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import notebook
@@ -24,7 +23,13 @@ from pfgen_rs.stats.permutation import holm, ranges, resolution, shown_p, sign_f
 from pfgen_rs.stats.sample import Sample, check_alike, checked_samples, common_questions
 from pfgen_rs.stats.student import MOST_FREEDOM, check_level, two_sided_quantile
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = lazy.module("numpy")
+
+Floats: TypeAlias = "NDArray[np.float64]"
 Interval = Literal["bootstrap", "student"]
 Bounds = tuple[float, float]
 POWER = 0.8

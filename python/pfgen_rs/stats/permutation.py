@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING, TypeAlias
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
+from pfgen_rs import lazy
 from pfgen_rs.stats.checks import check_seed, numbers, probabilities, whole_number
 from pfgen_rs.stats.student import check_level, two_sided_p
 
-Floats = NDArray[np.float64]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
+else:
+    np = lazy.module("numpy")
+
+Floats: TypeAlias = "NDArray[np.float64]"
 _AT_ONCE = 1 << 20  # numbers in a block of signs
 # Sums of the same numbers in another order differ by less, relative to the sum of their absolute values.
 _SAME = 1e-12
@@ -193,7 +198,7 @@ def holm_by_row(p: Floats) -> Floats:
 # Rank ranges: the ranks that paired tests cannot exclude, of all runs together and of a single one.
 
 
-Flags = NDArray[np.bool_]
+Flags: TypeAlias = "NDArray[np.bool_]"
 _NO_DIFFERENCE = 1e-12
 
 

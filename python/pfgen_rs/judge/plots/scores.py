@@ -90,9 +90,7 @@ def _told_correlation(r: float | None, interval: Bounds, runs: int) -> str:
     return f"r = {fixed(r, 4)}{bounds} (n = {runs})"
 
 
-@judge_plot(
-    "scores", "mean ratings of runs against their scores, with Pearson's r (judging 6.5)"
-)
+@judge_plot("scores", "mean ratings of runs against their scores, with Pearson's r (judging 6.5)")
 def draw_scores(request: JudgePlotRequest) -> Drawn:
     """Draw the ratings of runs against their scores."""
     folder = request.only_folder("ratings")
