@@ -17,7 +17,7 @@ import pytest
 from helpers import CATS, GOOD, SCRIPT, SEAS, environment, lines, pfgen, write_benchmark, write_run
 from pfgen_rs import load_benchmark, score_file
 from pfgen_rs.cli import streams
-from pfgen_rs.cli.app import COMMANDS
+from pfgen_rs.cli.app import COMMANDS, SECTIONS
 from pfgen_rs.metrics.settings import fixed_part
 from pfgen_rs.runs.outputs import summary_row
 
@@ -55,6 +55,13 @@ def test_help_explains(command: str) -> None:
     assert done.returncode == 0
     assert "Usage: pfgen-rs" in done.stdout
     assert "pfgen-rs " in done.stdout.split("Usage", 1)[1]
+
+
+def test_help_shows_every_command_in_one_section() -> None:
+    shown = [name for names in SECTIONS.values() for name in names]
+    assert sorted(shown) == sorted(COMMANDS)
+    text = pfgen("--help").stdout
+    assert [title for title in SECTIONS if f"\n{title}:\n" in text] == list(SECTIONS)
 
 
 def test_summaries_are_those_of_the_commands() -> None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -69,7 +69,9 @@ def is_folder_there(path: Path) -> bool:
 
 
 class Group(TyperGroup):
-    """A group that lists its subcommands with complete summaries."""
+    """A group that lists its subcommands with complete summaries, in sections if it has some."""
+
+    sections: ClassVar[Mapping[str, Sequence[str]]] = {}
 
     def invoke(self, ctx: Any) -> Any:
         """Run a subcommand; wrong values are told of without what pydantic puts in front."""
@@ -81,9 +83,10 @@ class Group(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands."""
-        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, _command_summary(command)) for name, command in commands])
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        for title, names in (self.sections or {"Commands": list(commands)}).items():
+            with formatter.section(title):
+                formatter.write_dl([(name, _command_summary(commands[name])) for name in names])
 
 
 def group(summary: str, cls: type[Group] = Group) -> typer.Typer:
@@ -91,10 +94,14 @@ def group(summary: str, cls: type[Group] = Group) -> typer.Typer:
     return typer.Typer(cls=cls, no_args_is_help=True, rich_markup_mode=None, help=summary)
 
 
-def deferring(commands: Mapping[str, Deferred]) -> type[Group]:
-    """Returns a group of these commands, by name."""
+def deferring(
+    commands: Mapping[str, Deferred], in_sections: Mapping[str, Sequence[str]] | None = None
+) -> type[Group]:
+    """Returns a group of these commands, by name, which help shows in these sections."""
 
     class Deferring(Group):
+        sections = in_sections or {}
+
         def __init__(self, **attributes: Any) -> None:
             super().__init__(**attributes)
             for name, command in commands.items():
@@ -181,8 +188,23 @@ COMMANDS = {
     "data": Deferred("data", "app", "List, install and find benchmarks."),
 }
 
+SECTIONS = {
+    "Daily": ("score", "compare", "explain", "generate", "watch"),
+    "Leaderboards": (
+        "report",
+        "leaderboard",
+        "plot",
+        "verify",
+        "plan-trials",
+        "data",
+        "harness-path",
+    ),
+    "Sets": ("build", "index"),
+    "Research": ("judge", "llm-jp-eval", "study"),
+}
+
 app = typer.Typer(
-    cls=deferring(COMMANDS),
+    cls=deferring(COMMANDS, SECTIONS),
     no_args_is_help=True,
     rich_markup_mode=None,  # formatting help with rich would take most of the time
     pretty_exceptions_enable=False,

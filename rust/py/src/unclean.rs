@@ -4,20 +4,14 @@ use crate::text_column::Texts;
 use memchr::memmem::Finder;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
-use std::num::NonZeroUsize;
 
 /// The rows of answers that may not be clean: those with white space around them, and those with one of `marks`. Only every
 /// `every`-th answer is looked at.
 #[pyfunction]
-#[pyo3(signature = (answers, marks, every=NonZeroUsize::MIN))]
-pub(crate) fn unclean_rows(
-    py: Python<'_>,
-    answers: &Texts,
-    marks: Vec<PyBackedStr>,
-    every: NonZeroUsize,
-) -> Vec<usize> {
+#[pyo3(signature = (answers, marks, every=1))]
+pub(crate) fn unclean_rows(py: Python<'_>, answers: &Texts, marks: Vec<PyBackedStr>, every: usize) -> Vec<usize> {
     let marks = Marks::new(&marks);
-    let rows = (0..answers.len()).step_by(every.get());
+    let rows = (0..answers.len()).step_by(every.max(1));
     py.detach(|| rows.filter(|&row| marks.may_be_unclean(answers.get(row))).collect())
 }
 
