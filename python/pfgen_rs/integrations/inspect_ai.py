@@ -34,7 +34,24 @@ except ImportError as error:
 
 from pfgen_rs.integrations.inspect_jpeval import (
     inspect_ai_errors,
+    llm_jp_eval,
+    llm_jp_eval_figures,
+    llm_jp_eval_scorer,
+    llm_jp_eval_solver,
 )
+
+__all__ = [
+    "llm_jp_eval",
+    "llm_jp_eval_figures",
+    "llm_jp_eval_scorer",
+    "llm_jp_eval_solver",
+    "pfgen",
+    "pfgen_metrics",
+    "pfgen_scorer",
+    "pfgen_solver",
+    "published_epochs",
+    "published_mean",
+]
 
 _QUESTION_ID = "question_id"
 _SHARES = "shares"  # metadata of an answer: the sources' shares of its score

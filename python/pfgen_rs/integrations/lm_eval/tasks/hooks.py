@@ -2,3 +2,7 @@
 
 The harness loads this file under a name of its own, hence all that is to exist once lies in the package.
 """
+
+from pfgen_rs.integrations.lm_eval.pfgen import PfgenTask, documents
+
+__all__ = ["PfgenTask", "documents"]
