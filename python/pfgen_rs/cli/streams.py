@@ -17,8 +17,6 @@ from pfgen_rs.io.atomic import is_reader_gone
 from pfgen_rs.io.text import cell_text, escaped_json, visible
 
 BAD_INPUT = 2
-RESUME = "run the same command with --resume to continue"
-"""How to continue an interrupted command that has this option."""
 _SPELLED = "pfgen_rs.spelled"
 _MARKS = {"–": "-", "·": "/"}
 _BROKEN_PIPE = 141  # the shell's exit code for a process ended by SIGPIPE

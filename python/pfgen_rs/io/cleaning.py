@@ -110,7 +110,7 @@ def _clean_chat_answer(text: str) -> Iterator[str]:
     yield text[place:]
 
 
-# What is not clean about answers, counted by reason and said in words; needs neither numpy nor polars.
+# What is not clean about answers, counted by reason and said in words.
 
 
 CHECKED = 1 << 17

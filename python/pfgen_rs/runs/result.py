@@ -34,7 +34,7 @@ else:
     pl = lazy.module("polars")
 
 
-# The values of a run, whichever way it was scored; needs neither numpy nor polars.
+# The values of a run.
 
 
 class AskedQuestion(Protocol):
