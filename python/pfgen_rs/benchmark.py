@@ -414,7 +414,7 @@ def load_for_scores(name: str | os.PathLike[str] | None, settings: Chosen = None
     remembered = KnownQuestions(folder)
     known = remembered.found(settings)
     if known is not None:
-        return Benchmark(known.unread(), known.metadata_hash, known.settings, folder.absolute())
+        return Benchmark(*known, folder.absolute())
     loaded = load_benchmark(folder, settings=settings)
     remembered.keep(loaded)
     return loaded

@@ -55,25 +55,11 @@ def test_nothing_is_known_at_first(folder: Path, cache: Path) -> None:
     assert not cache.exists()
 
 
-def test_what_is_known_is_what_was_read(remembered: Path) -> None:
-    known, read = found(remembered), load_benchmark(remembered)
-    assert known is not None
-    assert known.metadata_hash == read.metadata_hash
-    assert known.sources == read.sources
-    assert len(known) == len(read)
-    for ours, question in zip(known, read, strict=True):
-        assert (ours.id, ours.text, ours.digest) == (question.id, question.text, question.digest)
-        assert ours.sources == question.sources
-        assert list(ours.answers.values()) == [len(texts) for texts in question.answers.values()]
-        rules = read.helpfulness(question).definition
-        assert json.loads(json.dumps(rules)) == ours.rules
-        ours.native_rules()
-
-
 def test_known_questions_are_those_of_the_files(remembered: Path) -> None:
     known, read = found(remembered), load_benchmark(remembered)
     assert known is not None
-    for unread, question in zip(known.unread(), read, strict=True):
+    assert known.metadata_hash == read.metadata_hash
+    for unread, question in zip(known.questions, read, strict=True):
         assert repr(unread) == repr(question)
         assert unread.has_tokens is question.has_tokens
         texts = {source: tuple(answers) for source, answers in unread.answers.items()}
@@ -91,7 +77,7 @@ def test_answers_are_read_only_if_somebody_asks_for_them(
     assert known is not None
     for path in remembered.glob("Q*"):
         path.rename(path.with_suffix(".away"))
-    bench = Benchmark(known.unread(), known.metadata_hash, Settings(), remembered)
+    bench = Benchmark(known.questions, known.metadata_hash, Settings(), remembered)
     assert bench.score_batch(["Q01", "Q02"], ["桜の花", "青い空"]).equals(expected)
     with pytest.raises(BenchmarkError, match=r"Q01\.json"):
         bench.explain("Q01", "桜の花")
@@ -111,7 +97,7 @@ def test_a_damaged_index_of_known_questions_is_built_again(remembered: Path, cac
     index.write_bytes(content)
     known = found(remembered)
     assert known is not None
-    bench = Benchmark(known.unread(), known.metadata_hash, Settings(), remembered)
+    bench = Benchmark(known.questions, known.metadata_hash, Settings(), remembered)
     assert bench.score_batch(["Q01", "Q02"], ["桜の花", "青い空"]).equals(expected)
 
 
@@ -119,7 +105,7 @@ def test_a_folder_with_the_questions_in_data_is_the_same(tmp_path: Path, remembe
     (tmp_path / "checkout").mkdir()
     remembered.rename(tmp_path / "checkout" / "data")
     keep(tmp_path / "checkout")
-    assert found(tmp_path / "checkout") == found(tmp_path / "checkout" / "data")
+    assert repr(found(tmp_path / "checkout")) == repr(found(tmp_path / "checkout" / "data"))
 
 
 def test_no_questions_are_an_error_as_ever(tmp_path: Path, cache: Path) -> None:

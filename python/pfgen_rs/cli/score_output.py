@@ -22,7 +22,7 @@ from pfgen_rs.runs.outputs import (
     unclean_note,
     worthless_note,
 )
-from pfgen_rs.runs.result import RunValues
+from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.resumable import Job
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ _SHOWN_PROBLEMS = 5
 _SHOWN_QUESTIONS = 5
 
 
-def report_gaps(result: RunValues) -> None:
+def report_gaps(result: Result) -> None:
     """Warn about skipped lines, answers missing, unclean, cut or worthless, and files cut short."""
     tell_cut(result.path)
     note = unclean_note(result, "--clean")
@@ -79,7 +79,7 @@ def tell_cut(path: str | Path | None) -> None:
             streams.warn(f"{folder}: {note}")
 
 
-def show_results(results: Sequence[RunValues], output_format: str, plain: bool) -> None:
+def show_results(results: Sequence[Result], output_format: str, plain: bool) -> None:
     """Print runs as a leaderboard, by descending score: as a table, as `json`, or as `csv`."""
     rows = [summary_row(result) for result in ranked_results(results)]
     if output_format == "json":

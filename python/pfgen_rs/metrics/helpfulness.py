@@ -182,7 +182,7 @@ class Helpfulness:
     with a time limit. If units are words, native code sees coded text, so the positions of all patterns are
     passed: those of the words in which the matches end.
 
-    `question_id`: what error messages call the question. `definition`: what native code knows of the rules.
+    `question_id`: what error messages call the question.
     """
 
     def __init__(
@@ -202,7 +202,6 @@ class Helpfulness:
         literals = [] if self._in_words else self._literals
         self._others = len(patterns) - len(literals)
         steps = [(rule.importance, _helpfulness_rule_steps(rule, numbers)) for rule in self._rules]
-        self.definition = literals, self._others, steps
         self.native = _native.Rules(_native.Texts(literals), self._others, steps)
 
     @property

@@ -8,11 +8,10 @@ Files are recognised as `pfgen_rs.io.known_files` says.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pfgen_rs import _native
 from pfgen_rs.errors import BenchmarkError
@@ -23,50 +22,40 @@ from pfgen_rs.io.known_files import (
     read_known,
     write_known,
 )
+from pfgen_rs.metrics.helpfulness import parse_rules
 from pfgen_rs.metrics.settings import Chosen, Settings, chosen_settings
-from pfgen_rs.questions.question import UnreadAnswers, question_paths, stated_unit
+from pfgen_rs.questions.question import (
+    Question,
+    UnreadAnswers,
+    question_paths,
+    read_question,
+    set_question_file,
+    stated_unit,
+)
+from pfgen_rs.questions.question_set import QuestionSet
 
-if TYPE_CHECKING:
-    from pfgen_rs.questions.question import Question
-    from pfgen_rs.questions.question_set import QuestionSet
-
-_VERSION = [3, _native.__version__]  # of the format, and of what decides which files are questions
+_VERSION = [4, _native.__version__]  # of the format, and of what decides which files are questions
 
 
 class KnownQuestion(NamedTuple):
     """What is remembered of a question.
 
-    `answers`: how many reference answers there are, by source. `rules`: as in `Helpfulness.definition`.
-    `file`: name of the question file. The others: as in the file.
+    `answers`: how many reference answers there are, by source. `file`: name of the question file. The
+    others: as in the file.
     """
 
     id: str
     text: str
     digest: str
     answers: dict[str, int]
-    rules: Sequence[Any]
     file: str
     category: str
     note: str
     keywords: list[Any]
     scoring: dict[str, Any] | None
 
-    @property
-    def sources(self) -> list[str]:
-        """Names of the sources in the file's order."""
-        return list(self.answers)
-
-    def native_rules(self) -> _native.Rules:
-        """Returns its keyword rules for native code, for answers in characters."""
-        literals, others, rules = self.rules
-        steps = [(importance, [(kind, n) for kind, n in steps]) for importance, steps in rules]
-        return _native.Rules(_native.Texts(literals), others, steps)
-
     def in_folder(self, folder: Path) -> Question:
         """Returns the question, whose reference answers are read if they are asked for."""
-        from pfgen_rs.metrics.helpfulness import parse_rules  # which needs numpy
-        from pfgen_rs.questions.question import Question, set_question_file
-
         question = Question(
             id=self.id,
             text=self.text,
@@ -85,39 +74,21 @@ class KnownQuestion(NamedTuple):
 
 def _answers_in_known_file(path: Path, digest: str) -> Mapping[str, Sequence[str]]:
     """Read the reference answers in a question file. Raises `BenchmarkError` if it has changed."""
-    from pfgen_rs.questions.question import read_question
-
     question = read_question(path)
     if question.digest != digest:
         raise BenchmarkError("changed while it was in use: score again", path=path)
     return question.answers
 
 
-@dataclass(frozen=True)
-class KnownSet:
-    """The questions of a folder, sorted by id, and how answers are scored."""
+class KnownSet(NamedTuple):
+    """The questions of a folder, sorted by id, and how answers are scored.
 
-    questions: list[KnownQuestion]
+    Reference answers are read if they are asked for.
+    """
+
+    questions: list[Question]
     metadata_hash: str
     settings: Settings
-    folder: Path = field(compare=False)
-
-    def unread(self) -> list[Question]:
-        """Returns the questions, whose reference answers are read if they are asked for."""
-        return [question.in_folder(self.folder) for question in self]
-
-    def __len__(self) -> int:
-        """Count the questions."""
-        return len(self.questions)
-
-    def __iter__(self) -> Iterator[KnownQuestion]:
-        """Iterate over the questions."""
-        return iter(self.questions)
-
-    @cached_property
-    def sources(self) -> list[str]:
-        """All sources, in the order of their first appearance."""
-        return list(dict.fromkeys(source for question in self for source in question.sources))
 
 
 def settings_of_folder(
@@ -152,12 +123,14 @@ class KnownQuestions:
         known = read_known(self._path, _VERSION)
         if known is None or known["files"] != self._files:
             return None
-        questions = [KnownQuestion(*values) for values in known["questions"]]
-        rules = any(question.keywords for question in questions)
+        questions = [
+            KnownQuestion(*values).in_folder(self._folder) for values in known["questions"]
+        ]
+        rules = any(question.rules for question in questions)
         settings = settings_of_folder(self._place, chosen, questions[0].scoring, rules=rules)
         if settings.unit != "character":
             return None
-        return KnownSet(questions, known["metadata_hash"], settings, self._folder)
+        return KnownSet(questions, known["metadata_hash"], settings)
 
     def keep(self, benchmark: QuestionSet) -> None:
         """Remember questions that were read from these files afterwards, unless files had just changed.
@@ -174,7 +147,6 @@ class KnownQuestions:
                 question.text,
                 str(question.digest),
                 {source: len(answers) for source, answers in question.answers.items()},
-                benchmark.helpfulness(question).definition,
                 str(question.file),
                 question.category,
                 question.note,

@@ -210,11 +210,6 @@ class QuestionSet:
             self._make_scorers([question])
         return self._scorers[question.id]
 
-    def add_scorers(self, scorers: Mapping[str, _native.Scorer]) -> None:
-        """Use these scorers of its questions, by id, which were read from the cache elsewhere."""
-        with self._making:
-            self._scorers.update(scorers)
-
     def helpfulness(self, question: Question) -> Helpfulness:
         """Returns the evaluator of a question's keyword rules."""
         if question.id not in self._helpfulness:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pfgen_rs import lazy
 from pfgen_rs.errors import IncompleteRunError
@@ -16,7 +16,7 @@ from pfgen_rs.io.remote.urls import is_url, url_text
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.runs.naming import result_names
-from pfgen_rs.runs.result import Result, RunValues
+from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.estimates import Estimate, from_moments
 
 if TYPE_CHECKING:
@@ -104,12 +104,10 @@ def refuse_incomplete(results: Iterable[Result], *, allow_partial: bool) -> None
 # Runs as rows of a leaderboard, and what is to be said about their answers.
 
 
-R = TypeVar("R", bound=RunValues)
-
 _MANY = 10  # answers, of which half are not far from the references by chance
 
 
-def summary_row(result: RunValues) -> dict[str, Any]:
+def summary_row(result: Result) -> dict[str, Any]:
     """Returns the run's values, including the signature, as one flat object.
 
     `trial_se` and `question_se` are those of `pfgen_rs.stats.Estimate`, for all responses. `score_low` and
@@ -141,18 +139,18 @@ def summary_row(result: RunValues) -> dict[str, Any]:
     }
 
 
-def _summary_row_errors(result: RunValues) -> Estimate:
+def _summary_row_errors(result: Result) -> Estimate:
     """Compute errors from the published numbers, so that they do not depend on having the responses."""
     found = result.moments
     return from_moments(found.means, found.deviations, found.counts).of(result.score)
 
 
-def ranked_results(results: Sequence[R]) -> list[R]:
+def ranked_results(results: Sequence[Result]) -> list[Result]:
     """Returns the runs by descending score; equal ones keep their order."""
     return sorted(results, key=lambda result: -result.score)
 
 
-def unclean_note(result: RunValues, option: str) -> str | None:
+def unclean_note(result: Result, option: str) -> str | None:
     """Returns a warning about answers that pfgen-bench would have cleaned, if there are any.
 
     `option`: the option that cleans them.
@@ -167,7 +165,7 @@ def unclean_note(result: RunValues, option: str) -> str | None:
     )
 
 
-def rules_note(result: RunValues) -> str | None:
+def rules_note(result: Result) -> str | None:
     """Returns a remark if Helpfulness is not part of the score."""
     if result.benchmark.settings.helpfulness:
         return None
@@ -177,7 +175,7 @@ def rules_note(result: RunValues) -> str | None:
     )
 
 
-def worthless_note(result: RunValues) -> str | None:
+def worthless_note(result: Result) -> str | None:
     """Returns a warning if answers are empty, or half of them in another language than the references."""
     empty, foreign = result.empty, result.foreign
     found = [f"{empty:,} {plural(empty, 'is', 'are')} empty"] if empty else []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -34,35 +33,6 @@ else:
     pl = lazy.module("polars")
 
 
-# The values of a run.
-
-
-class AskedQuestion(Protocol):
-    """A question, as far as values of runs need it."""
-
-    @property
-    def id(self) -> str:
-        """Its id."""
-
-
-class QuestionsAsked(Protocol):
-    """The questions of a run."""
-
-    @property
-    def metadata_hash(self) -> str:
-        """The digest of their files."""
-
-    @property
-    def settings(self) -> Settings:
-        """How answers are scored."""
-
-    def __len__(self) -> int:
-        """Count them."""
-
-    def __iter__(self) -> Iterator[AskedQuestion]:
-        """Iterate over them, sorted by id."""
-
-
 class Moments(NamedTuple):
     """Of each answered question: mean and standard deviation of its scores, and the number of answers."""
 
@@ -71,32 +41,56 @@ class Moments(NamedTuple):
     counts: list[int]
 
 
-class RunValues(ABC):
-    """A scored run; what its fields are, `Result` says."""
+_COMPARED_APART = {"benchmark", "response_scores", "responses", "problems", "cut_short"}
 
-    benchmark: QuestionsAsked
-    path: str | None
-    config: dict[str, Any] | None
-    input_hash: str | None
-    problems: list[InputError]
-    clean: Mode | None
-    run: str | None
-    unclean: Counter[str]
-    planned: int | None
-    cut_short: InputError | None
 
-    @property
-    @abstractmethod
-    def height(self) -> int:
-        """Number of scored responses."""
+class Responses(Protocol):
+    """The texts of a run: in memory, or read again when needed."""
 
-    @property
-    @abstractmethod
-    def _counts(self) -> dict[str, int]: ...
+    def frames(self, scores: ResponseScores) -> Iterator[pl.DataFrame]:
+        """Yields rows with texts and scores, in order, as in `Result.frame`."""
 
-    @property
-    @abstractmethod
-    def _summaries(self) -> Summaries: ...
+    def column(self, scores: ResponseScores, key: str) -> Iterator[pl.Series]:
+        """Yields the text of each response at another key than question and answer; null if missing."""
+
+    def records(
+        self, samples: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[Answer, dict[str, Any]]]:
+        """Yields answer and record of some responses, given by line and start of the line, ascending."""
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Scores of a run.
+
+    The numbers of the run (`score`, `fluency`, …) are the published ones: means over questions, rounded as
+    published. Large runs are not kept in memory: texts are read again when needed, for `frame` and for the
+    samples in `to_dict`, which raise `InputError` if the file has changed.
+
+    `clean`: the mode for which answers were cleaned, if they were. `unclean`: number of answers with content
+    that pfgen-bench removes during generation, by reason. `run`: its name, if its file has several runs.
+    `planned`: for a partial result, from unfinished trials, the number of answers that the whole run will
+    have; its `score` is the mean over questions of all their answers. `cut_short`: says so if the file may
+    have been cut short, since only its last record has no newline.
+
+    Results are equal if they have the same scores of the same answers, read and scored in the same way, and
+    their hashes are then, too. A pickle has scores, but neither the benchmark nor texts of files: whoever
+    reads it needs the same benchmark (by name or folder, else `BenchmarkError`), and the file where texts are
+    asked for.
+    """
+
+    benchmark: QuestionSet = field(repr=False)
+    response_scores: ResponseScores = field(repr=False)
+    responses: Responses = field(repr=False)
+    path: str | None = None
+    config: dict[str, Any] | None = None
+    input_hash: str | None = None
+    problems: list[InputError] = field(default_factory=list, repr=False)
+    clean: Mode | None = None
+    run: str | None = None
+    unclean: Counter[str] = field(default_factory=Counter, repr=False)
+    planned: int | None = None
+    cut_short: InputError | None = field(default=None, repr=False)
 
     @property
     def moments(self) -> Moments:
@@ -223,58 +217,6 @@ class RunValues(ABC):
 
     def _whole(self, shares: Mapping[str, float]) -> float:
         return float(left_sum(shares.values(), compensated=self.benchmark.settings.compensated))
-
-
-_COMPARED_APART = {"benchmark", "response_scores", "responses", "problems", "cut_short"}
-
-
-class Responses(Protocol):
-    """The texts of a run: in memory, or read again when needed."""
-
-    def frames(self, scores: ResponseScores) -> Iterator[pl.DataFrame]:
-        """Yields rows with texts and scores, in order, as in `Result.frame`."""
-
-    def column(self, scores: ResponseScores, key: str) -> Iterator[pl.Series]:
-        """Yields the text of each response at another key than question and answer; null if missing."""
-
-    def records(
-        self, samples: Sequence[tuple[int, int]]
-    ) -> Iterator[tuple[Answer, dict[str, Any]]]:
-        """Yields answer and record of some responses, given by line and start of the line, ascending."""
-
-
-@dataclass(frozen=True, eq=False)
-class Result(RunValues):
-    """Scores of a run.
-
-    The numbers of the run (`score`, `fluency`, …) are the published ones: means over questions, rounded as
-    published. Large runs are not kept in memory: texts are read again when needed, for `frame` and for the
-    samples in `to_dict`, which raise `InputError` if the file has changed.
-
-    `clean`: the mode for which answers were cleaned, if they were. `unclean`: number of answers with content
-    that pfgen-bench removes during generation, by reason. `run`: its name, if its file has several runs.
-    `planned`: for a partial result, from unfinished trials, the number of answers that the whole run will
-    have; its `score` is the mean over questions of all their answers. `cut_short`: says so if the file may
-    have been cut short, since only its last record has no newline.
-
-    Results are equal if they have the same scores of the same answers, read and scored in the same way, and
-    their hashes are then, too. A pickle has scores, but neither the benchmark nor texts of files: whoever
-    reads it needs the same benchmark (by name or folder, else `BenchmarkError`), and the file where texts are
-    asked for.
-    """
-
-    benchmark: QuestionSet = field(repr=False)
-    response_scores: ResponseScores = field(repr=False)
-    responses: Responses = field(repr=False)
-    path: str | None = None
-    config: dict[str, Any] | None = None
-    input_hash: str | None = None
-    problems: list[InputError] = field(default_factory=list, repr=False)
-    clean: Mode | None = None
-    run: str | None = None
-    unclean: Counter[str] = field(default_factory=Counter, repr=False)
-    planned: int | None = None
-    cut_short: InputError | None = field(default=None, repr=False)
 
     def __eq__(self, other: object) -> bool:
         """Whether it has the same scores of the same answers, read and scored in the same way."""
