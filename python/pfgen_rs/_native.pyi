@@ -37,8 +37,7 @@ __all__ = [
     "digest",
     "explain",
     "indented",
-    "ranked_means",
-    "ranking",
+    "ranked_summary",
     "round_half_even",
     "rows_by_number",
     "text_digests",
@@ -269,13 +268,13 @@ def decode_lines(
 def digest(data: bytes) -> str: ...
 def indented(value: object, other: Callable[[Any, str], str]) -> bytes: ...
 def unclean_rows(answers: Texts, marks: Sequence[str], every: int = 1) -> list[int]: ...
-def ranked_means(
-    values: NDArray[np.float64],
-    ranks: NDArray[np.int64],
+def ranked_summary(
+    rows: NDArray[np.float64],
+    columns: Sequence[int],
+    average: int,
+    places: Sequence[int],
     compensated: bool,
-    around: Sequence[float] | None = None,
-) -> list[float]: ...
-def ranking(values: NDArray[np.float64]) -> NDArray[np.int64]: ...
+) -> tuple[list[tuple[float, float]], list[list[float]]]: ...
 def rows_by_number(
     numbers: NDArray[np.uint32],
     lines: NDArray[np.int64],

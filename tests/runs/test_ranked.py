@@ -40,39 +40,32 @@ def test_no_rows_are_no_rows() -> None:
     assert bounds == []
 
 
-def test_ranks_are_those_of_a_stable_sort(rng: np.random.Generator) -> None:
-    values = rng.choice([-1.5, -0.0, 0.0, 0.25, 1.0, np.inf, np.nan], (4, 200))
-    for each in (values, values[:, ::2], values.T, values[:, :0]):
-        expected = np.argsort(-each, axis=1, kind="stable")
-        np.testing.assert_array_equal(_native.ranking(each), expected)
+def test_rows_at_places_are_those_of_a_stable_sort(rng: np.random.Generator) -> None:
+    values = rng.choice([-1.5, -0.0, 0.0, 0.25, 1.0, np.inf, np.nan], (200, 3))
+    for each in (values, values[::2], values[:, ::2], values[::-1]):
+        expected = each[np.argsort(-each[:, 1], kind="stable")]
+        _, found = _native.ranked_summary(each, [], 1, range(len(each)), False)
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("compensated", [False, True])
 @np.errstate(invalid="ignore")
 def test_means_are_added_by_rank(rng: np.random.Generator, compensated: bool) -> None:
-    whole = rng.standard_normal((3, 500, 4)) * 10.0 ** rng.integers(-12, 12, (3, 500, 4))
-    whole[1, 7, 2], whole[2, 9, 1] = np.nan, np.inf
-    ranks = _native.ranking(whole[:, :, 0])
-    for column in np.moveaxis(whole, 2, 0):
-        ranked = np.take_along_axis(column, ranks, axis=1)
-        expected = [left_mean(row, compensated=compensated) for row in ranked]
-        found = _native.ranked_means(column, ranks, compensated)
-        np.testing.assert_array_equal(found, expected)
-        squares = (ranked - np.array(expected)[:, None]) ** 2
-        np.testing.assert_array_equal(
-            _native.ranked_means(column, ranks, compensated, found),
-            [left_mean(row, compensated=compensated) for row in squares],
-        )
+    rows = rng.standard_normal((500, 4)) * 10.0 ** rng.integers(-12, 12, (500, 4))
+    rows[7, 2], rows[9, 1] = np.nan, np.inf
+    found, _ = _native.ranked_summary(rows, range(4), 0, [], compensated)
+    ranked = rows[np.argsort(-rows[:, 0], kind="stable")]
+    for (mean, variance), column in zip(found, ranked.T, strict=True):
+        np.testing.assert_equal(mean, left_mean(column, compensated=compensated))
+        squares = (column - mean) ** 2
+        np.testing.assert_equal(variance, left_mean(squares, compensated=compensated))
 
 
 def test_what_does_not_fit_is_refused() -> None:
-    values, ranks = np.zeros((2, 3)), np.zeros((2, 3), dtype=np.int64)
-    for wrong in (-1, 3, 1 << 62):
+    rows = np.zeros((2, 3))
+    for columns, average, places in ([3], 0, []), ([0], 3, []), ([0], 0, [2]):
         with pytest.raises(InputError, match="out of range"):
-            _native.ranked_means(values, np.full((2, 3), wrong), False)
-    for around, some in ([0.0], ranks), (None, ranks[:1]), (None, ranks[:, :2]):
-        with pytest.raises(InputError, match="different sizes"):
-            _native.ranked_means(values, some, False, around)
+            _native.ranked_summary(rows, columns, average, places, False)
     lines, counts = np.arange(3), np.zeros(3, dtype=np.uint32)
     with pytest.raises(InputError, match="different lengths"):
         _native.rows_by_number(counts, lines[:2], None, counts, [])

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from pfgen_rs import Benchmark, OutputError
-from pfgen_rs.runs import summary
+from pfgen_rs import OutputError
 from pfgen_rs.runs.score_store import ResponseScores, Store
 
 NAMES = ("line", "start", "length", "average")
@@ -37,44 +35,21 @@ def some_scores(in_memory: int) -> ResponseScores:
     return scores
 
 
-@pytest.mark.parametrize(
-    "questions", [("Q1", "Q2", "Q3"), ("Q1", "Q3"), ("Q3", "Q1"), ("Q2",), ("Q10",)]
-)
-def test_answers_read_together_are_those_read_apart(
-    stored: ResponseScores, questions: Sequence[str]
-) -> None:
-    """Questions beside each other in every chunk, with others between, and in another order."""
-    count = stored.counts()[questions[0]]
-    together = stored.of_questions(questions, count, NAMES[2:])
-    for name, values in together.items():
-        apart = [stored.of_question(question, [name])[name] for question in questions]
-        np.testing.assert_array_equal(values, apart)
+def test_rows_are_the_same_wherever_they_are(stored: ResponseScores) -> None:
+    expected = some_scores(10**6)
+    assert stored == expected
+    for question, count in stored.counts().items():
+        rows = stored.rows(question)
+        assert rows.shape == (count, len(NAMES))
+        np.testing.assert_array_equal(rows, expected.rows(question))
+        average = stored.of_question(question, ["average"])["average"]
+        np.testing.assert_array_equal(average, rows[:, 3])
 
 
-@pytest.mark.parametrize("questions", [("Q1",), ("Q1", "Q2")])
-def test_a_store_that_was_cut_short_is_told(questions: Sequence[str]) -> None:
+def test_a_store_that_was_cut_short_is_told() -> None:
     stored = some_scores(0)
     journal = stored._store._journal  # type: ignore[union-attr]
     assert journal is not None
     journal._file.truncate(journal._file.seek(0, os.SEEK_END) // 4)
     with pytest.raises(OutputError, match="it was truncated while in use"):
-        stored.of_questions(questions, stored.counts()[questions[0]], NAMES)
-
-
-def test_large_runs_are_read_ahead_of_their_sums(
-    mini: Benchmark, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    questions = [question.text for question in mini for _ in range(3)]
-    answers = [f"{text}、{i}番目の答えです。" for i, text in enumerate(questions)]
-    result = mini.evaluate(questions, answers)
-    expected = summary.summarise(mini, result.response_scores)
-    monkeypatch.setattr(summary, "_AHEAD_FROM", 0)
-    monkeypatch.setattr(summary, "_TOGETHER", 1)  # a group for each question
-    assert summary.summarise(mini, result.response_scores) == expected
-
-    def failing(*_: object) -> None:
-        raise OSError("the disk is gone")
-
-    monkeypatch.setattr(ResponseScores, "of_questions", failing)
-    with pytest.raises(OSError, match="the disk is gone"):
-        summary.summarise(mini, result.response_scores)
+        stored.rows("Q1")

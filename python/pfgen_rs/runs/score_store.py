@@ -137,15 +137,6 @@ class Store:
             return matrix[start:stop]
         return cast("Journal", self._journal).read(cast("Record", part.record).offset, start, stop)
 
-    def read(self, part: Part, start: int, into: Floats) -> None:
-        """Read rows of a chunk's scores, from `start` on, into a contiguous array."""
-        matrix = part.matrix  # see `rows`
-        if matrix is not None:
-            into[:] = matrix[start : start + len(into)]
-        else:
-            offset = cast("Record", part.record).offset
-            cast("Journal", self._journal).read_into(offset, start, into)
-
 
 def _temporary_store() -> tuple[IO[bytes], Path]:
     return cast("IO[bytes]", tempfile.TemporaryFile(buffering=0)), Path(tempfile.gettempdir())
@@ -171,10 +162,6 @@ class _StoreSummedAgain:
         sum_again(dict(zip(self.names, matrix.T, strict=True)), within, self._settings)
         return matrix
 
-    def read(self, part: Part, start: int, into: Floats) -> None:
-        """Read rows of a chunk's scores, from `start` on, into an array."""
-        into[:] = self.rows(part, start, start + len(into))
-
 
 class ResponseScores:
     """The scores of one run, chunk by chunk."""
@@ -198,8 +185,8 @@ class ResponseScores:
         """Whether each question's responses have the same places and scores, in the same order."""
         if not isinstance(other, ResponseScores):
             return NotImplemented
-        names, counts = self._store.names, self.counts()
-        if names != other._store.names or counts != other.counts():
+        names, counts = self.names, self.counts()
+        if names != other.names or counts != other.counts():
             return False
         return all(
             np.array_equal(mine[name], theirs[name], equal_nan=True)
@@ -218,7 +205,12 @@ class ResponseScores:
             (part.bounds, rows.shape, zlib.compress(np.ascontiguousarray(rows.T).tobytes()))
             for part, rows in self.stored()
         ]
-        return _response_scores_again, (self._store.names, parts)
+        return _response_scores_again, (self.names, parts)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the columns: line, start and length of a response, and its scores."""
+        return self._store.names
 
     @property
     def height(self) -> int:
@@ -238,53 +230,23 @@ class ResponseScores:
                 found[question] = found.get(question, 0) + stop - start
         return dict(sorted(found.items()))
 
-    def of_question(self, question: str, names: Sequence[str]) -> dict[str, Floats]:
-        """Returns columns of the responses to a question, in the file's order."""
-        at = [self._store.names.index(name) for name in names]
+    def rows(self, question: str) -> Floats:
+        """Returns all columns of the responses to a question, a row each, in the file's order."""
         pieces = [
-            self._store.rows(part, *part.bounds[question])[:, at]
+            self._store.rows(part, *part.bounds[question])
             for part in self.parts
             if question in part.bounds
         ]
-        return dict(zip(names, np.concatenate(pieces).T, strict=True))
+        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
 
-    def of_questions(
-        self, questions: Sequence[str], count: int, names: Sequence[str]
-    ) -> dict[str, Floats]:
-        """Returns columns of the `count` responses to each question: shape (questions, count)."""
-        found = np.empty((len(questions), count, len(self._store.names)))
-        ends = [0] * len(questions)
-        for part in self.parts:
-            bounds = part.bounds
-            held = [(i, bounds[each]) for i, each in enumerate(questions) if each in bounds]
-            rows = self._rows_together(part, [rows for _, rows in held])
-            for i, (start, stop) in held:
-                begin, ends[i] = ends[i], ends[i] + stop - start
-                into = found[i, begin : ends[i]]
-                if rows is None:
-                    self._store.read(part, start, into)
-                else:
-                    into[:] = rows[1][start - rows[0] : stop - rows[0]]
-        return {name: found[:, :, self._store.names.index(name)] for name in names}
-
-    def _rows_together(
-        self, part: Part, bounds: Sequence[tuple[int, int]]
-    ) -> tuple[int, Floats] | None:
-        """Returns the number of the first of these rows, and all of them, read at once.
-
-        `None` for the rows of a single question, which are read directly into place, and if there are other
-        rows in between.
-        """
-        if len(bounds) <= 1:
-            return None
-        first, last = min(start for start, _ in bounds), max(stop for _, stop in bounds)
-        if last - first > sum(stop - start for start, stop in bounds):
-            return None
-        return first, self._store.rows(part, first, last)
+    def of_question(self, question: str, names: Sequence[str]) -> dict[str, Floats]:
+        """Returns columns of the responses to a question, in the file's order."""
+        rows = self.rows(question)
+        return {name: rows[:, self.names.index(name)] for name in names}
 
     def column(self, name: str, *, in_order: bool) -> Iterator[Floats]:
         """Yield a column of all responses chunk by chunk, each in the file's order or in any order."""
-        line, wanted = (self._store.names.index(key) for key in ("line", name))
+        line, wanted = (self.names.index(key) for key in ("line", name))
         for part in self.parts:
             matrix = self._store.rows(part, 0, part.rows)
             yield (
@@ -301,7 +263,7 @@ class ResponseScores:
         ids, ends = list(part.bounds), [stop for _, stop in part.bounds.values()]
         numbers = np.searchsorted(np.array(ends, dtype=np.int64), order, side="right")
         names = pl.Series(ids, dtype=pl.String)
-        columns = {name: matrix[:, i] for i, name in enumerate(self._store.names)}
+        columns = {name: matrix[:, i] for i, name in enumerate(self.names)}
         return pl.DataFrame(
             [
                 pl.Series("line", columns["line"].astype(np.int64)),
@@ -420,11 +382,6 @@ class Journal:
     def read(self, offset: int, start: int, stop: int) -> Matrix:
         """Read rows `start` to `stop` of the record whose scores begin at `offset`."""
         matrix = np.empty((stop - start, self._width))
-        self.read_into(offset, start, matrix)
-        return matrix
-
-    def read_into(self, offset: int, start: int, matrix: Matrix) -> None:
-        """Fill `matrix`, which must be contiguous, with the rows of the record from `start` on."""
         place = offset + start * self._width * matrix.itemsize
         if hasattr(os, "preadv"):
             content = os.preadv(self._file.fileno(), [matrix.data], place)
@@ -436,6 +393,7 @@ class Journal:
             raise writing_failed(self._path, OSError("it was truncated while in use"))
         if sys.byteorder != "little":
             matrix.byteswap(inplace=True)
+        return matrix
 
     def records(self, about: Mapping[str, Any]) -> Iterator[Record]:
         """Yield the records that an earlier process left in the file, if they match `about`.

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from pfgen_rs import _native, lazy
-from pfgen_rs.io.ahead import Ahead
 from pfgen_rs.metrics.settings import BY_SOURCE, share_name, share_names
 from pfgen_rs.metrics.sums import left_mean, left_sum, running_sum
 from pfgen_rs.questions.question_set import QuestionSet
@@ -23,105 +21,66 @@ else:
 
 Floats: TypeAlias = "NDArray[np.float64]"
 _QUANTILES = (0, 0.25, 0.5, 0.75, 1)
-_PLAIN = ("helpfulness", "average", "length", "line", "start")
-_AT_ONCE = 1 << 24  # maximum number of values of one question to read into memory at once
-_TOGETHER = 1 << 20  # the same of several questions
-_AHEAD_FROM = 1 << 17  # responses of a run for which a thread is worth starting
+_PLAIN = ("helpfulness", "average")
 
 
 def summarise(benchmark: QuestionSet, stored: ResponseScores) -> Summaries:
-    """Aggregate a run, with plain or compensated sums as in the settings."""
+    """Aggregate a run, with plain or compensated sums as in the settings.
+
+    The scores of one question at a time are in memory. Time O(responses · log responses of a question).
+    """
     compensated = benchmark.settings.compensated
     counts = stored.counts()
     num_trials = min(counts.values())
+    length, average = map(stored.names.index, ("length", "average"))
     questions: dict[str, Summary] = {}
+    total_length, empty, foreign = 0.0, 0, 0
+    by_trial: list[Floats] = []
+    for id_ in counts:
+        rows = stored.rows(id_)
+        questions[id_] = _summary(stored.names, rows, benchmark[id_].sources, compensated)
+        by_trial.append(rows[:num_trials, average])
+        is_empty = rows[:, length] == 0
+        total_length += float(rows[:, length].sum())
+        empty += int(np.count_nonzero(is_empty))
+        foreign += int(np.count_nonzero((rows[:, average] < FOREIGN) & ~is_empty))
 
-    lengths: list[float] = []
-    empty = foreign = 0
-
-    def averages() -> Iterator[Floats]:
-        nonlocal empty, foreign
-        for ids, column in _aggregate_reading(benchmark, stored, counts):
-            found = _aggregate_questions(benchmark, column, ids)
-            questions.update(zip(ids, found, strict=True))
-            lengths.append(float(column("length").sum()))
-            is_empty = column("length") == 0
-            empty += int(np.count_nonzero(is_empty))
-            foreign += int(np.count_nonzero((column("average") < FOREIGN) & ~is_empty))
-            yield from column("average")[:, :num_trials]
-
-    by_trial = left_sum(averages(), compensated=compensated) / len(counts)
-    score = _aggregate_mean_and_std("score", by_trial, 4, compensated)
-    scores = run_scores([summary.scores for summary in questions.values()])
-    spread = {**score, **_aggregate_lengths(stored, sum(lengths), compensated)}
-    return Summaries(questions, num_trials, spread, scores, empty, foreign)
-
-
-def _aggregate_groups(benchmark: QuestionSet, counts: dict[str, int]) -> Iterator[list[str]]:
-    """Yield the questions in order, those together that follow each other and have equally many answers."""
-    columns = len(_PLAIN) + len(BY_SOURCE) * len(benchmark.sources)
-    for count, together in groupby(counts, key=counts.__getitem__):
-        ids = list(together)
-        size = max(_TOGETHER // (count * columns), 1)
-        yield from (ids[at : at + size] for at in range(0, len(ids), size))
+    scores = left_sum(by_trial, compensated=compensated) / len(counts)
+    mean = left_mean(scores, compensated=compensated)
+    variance = left_mean((scores - mean) ** 2, compensated=compensated)
+    spread = {
+        **rounded_aggregate("score", mean, variance, 4),
+        **_lengths(stored, total_length, compensated),
+    }
+    whole = run_scores([summary.scores for summary in questions.values()])
+    return Summaries(questions, num_trials, spread, whole, empty, foreign)
 
 
-def _aggregate_reading(
-    benchmark: QuestionSet, stored: ResponseScores, counts: dict[str, int]
-) -> Iterator[tuple[list[str], Callable[[str], Floats]]]:
-    """Yield groups of questions with their columns; those of large runs are read in a thread, ahead."""
-
-    def read() -> Iterator[tuple[list[str], Callable[[str], Floats]]]:
-        for ids in _aggregate_groups(benchmark, counts):
-            yield ids, _aggregate_columns(stored, ids, counts[ids[0]], benchmark.sources)
-
-    if stored.height < _AHEAD_FROM:
-        yield from read()
-        return
-    with Ahead(read, room_first=True) as groups:
-        yield from groups
-
-
-def _aggregate_questions(
-    benchmark: QuestionSet, column: Callable[[str], Floats], ids: Sequence[str]
-) -> list[Summary]:
-    """Returns aggregates, summed by descending `average` (stable) as published.
-
-    `column` returns a column by name, a row for each question, with its answers in the file's order.
-    """
-    sources = {question: benchmark[question].sources for question in ids}
-    everyone = dict.fromkeys(source for own in sources.values() for source in own)
-    named = [*share_names(everyone), *_PLAIN[:2]]
-    ranked = _native.ranking(column("average"))
-    count = ranked.shape[1]
-    places = ranked[:, list(dict.fromkeys(round(x * (count - 1)) for x in _QUANTILES))]
-
-    def means(name: str, around: list[float] | None = None) -> list[float]:
-        return _native.ranked_means(column(name), ranked, benchmark.settings.compensated, around)
-
-    def at_places(name: str) -> list[list[float]]:
-        return np.take_along_axis(column(name), places, axis=1).tolist()  # type: ignore[no-any-return]
-
-    by_name = {name: means(name) for name in [*named, "length"]}
-    spreads = {name: means(name, by_name[name]) for name in ("average", "length")}
-    values = {name: at_places(name) for name in named}
-    lines, starts = at_places("line"), at_places("start")
-    found = []
-    for i, question in enumerate(ids):
-        own = [*share_names(sources[question]), *_PLAIN[:2]]
-        scores = rounded_question_scores(
-            sources[question], {name: by_name[name][i] for name in own}
+def _summary(
+    names: Sequence[str], rows: Floats, sources: Sequence[str], compensated: bool
+) -> Summary:
+    """Aggregate the responses to one question, summed by descending `average` (stable) as published."""
+    own = [*share_names(sources), *_PLAIN]
+    columns = [names.index(name) for name in (*own, "length")]
+    places = dict.fromkeys(round(x * (len(rows) - 1)) for x in _QUANTILES)
+    moments, samples = _native.ranked_summary(
+        rows, columns, names.index("average"), list(places), compensated
+    )
+    *means, (mean_length, variance_of_length) = moments
+    mean, variance = means[-1]
+    spread = {
+        **rounded_aggregate("score", mean, variance, 4),
+        **rounded_aggregate("length", mean_length, variance_of_length, 1),
+    }
+    scores = {name: mean for name, (mean, _) in zip(own, means, strict=True)}
+    shown = [
+        Sampled(
+            int(line), int(start), {name: row[i] for name, i in zip(own, columns, strict=False)}
         )
-        spread = {
-            **rounded_aggregate("score", by_name["average"][i], spreads["average"][i], 4),
-            **rounded_aggregate("length", by_name["length"][i], spreads["length"][i], 1),
-        }
-        samples = [
-            Sampled(int(line), int(start), {name: values[name][i][j] for name in own})
-            for j, (line, start) in enumerate(zip(lines[i], starts[i], strict=True))
-        ]
-        found.append(Summary(count, spread, scores, samples))
-    return found
+        for row in samples
+        for line, start in [row[:2]]
+    ]
+    return Summary(len(rows), spread, rounded_question_scores(sources, scores), shown)
 
 
 def question_scores(
@@ -132,39 +91,20 @@ def question_scores(
     `column` returns the sources' shares (see `share_name`), `helpfulness` and `average` of all answers, by
     descending `average` as published.
     """
-    names = (*share_names(sources), *_PLAIN[:2])
+    names = (*share_names(sources), *_PLAIN)
     means = {name: left_mean(column(name), compensated=compensated) for name in names}
     return rounded_question_scores(sources, means)
 
 
-def _aggregate_columns(
-    stored: ResponseScores, ids: Sequence[str], count: int, sources: Sequence[str]
-) -> Callable[[str], Floats]:
-    """Returns columns by name, a row for each question: all read at once or, if too long, when needed."""
-    names = [*share_names(sources), *_PLAIN]
-    if len(ids) * count * len(names) > _AT_ONCE:
-        return lambda name: np.stack([stored.of_question(id_, [name])[name] for id_ in ids])
-    return stored.of_questions(ids, count, names).__getitem__
-
-
-def _aggregate_lengths(stored: ResponseScores, total: float, compensated: bool) -> dict[str, float]:
+def _lengths(stored: ResponseScores, total: float, compensated: bool) -> dict[str, float]:
     """Returns mean and deviation over all responses, in the file's order, without loading all at once.
 
     `total`: the sum of all lengths. Sums of integers are exact in any order.
     """
     mean = total / stored.height
     squares = ((lengths - mean) ** 2 for lengths in stored.column("length", in_order=True))
-    return rounded_aggregate(
-        "length", mean, running_sum(squares, compensated=compensated) / stored.height, 1
-    )
-
-
-def _aggregate_mean_and_std(
-    name: str, values: Floats, digits: int, compensated: bool
-) -> dict[str, float]:
-    mean = left_mean(values, compensated=compensated)
-    variance = left_mean((values - mean) ** 2, compensated=compensated)
-    return rounded_aggregate(name, mean, variance, digits)
+    variance = running_sum(squares, compensated=compensated) / stored.height
+    return rounded_aggregate("length", mean, variance, 1)
 
 
 # What is published about a run: aggregates by question and of the whole run, rounded.

@@ -58,7 +58,7 @@ mod _native {
     #[pymodule_export]
     use super::rules::Rules;
     #[pymodule_export]
-    use super::runs::{ranked_means, ranking, rows_by_number};
+    use super::runs::{ranked_summary, rows_by_number};
     #[pymodule_export]
     use super::scorer::{Scorer, Store, explain};
     #[pymodule_export]

@@ -6,7 +6,8 @@ use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
 use pfgen_core::ranking::{Bounds, left_sum, ranked, sorted_places};
 use pyo3::prelude::*;
 
-type Matrix<'py, T> = Bound<'py, PyArray2<T>>;
+/// Mean and variance of each column, and rows.
+type Summary = (Vec<(f64, f64)>, Vec<Vec<f64>>);
 
 /// A row for each response: line, start (0 where there is none), length, and its value in each column.
 ///
@@ -19,7 +20,7 @@ pub(crate) fn rows_by_number<'py>(
     starts: Option<PyReadonlyArray1<'py, i64>>,
     lengths: PyReadonlyArray1<'py, u32>,
     columns: Vec<PyReadonlyArray1<'py, f64>>,
-) -> PyResult<(Matrix<'py, f64>, Vec<Bounds>)> {
+) -> PyResult<(Bound<'py, PyArray2<f64>>, Vec<Bounds>)> {
     let (numbers, lines, lengths) = (numbers.as_array(), lines.as_array(), lengths.as_array());
     let starts = starts.as_ref().map(PyReadonlyArray1::as_array);
     let columns: Vec<_> = columns.iter().map(PyReadonlyArray1::as_array).collect();
@@ -41,47 +42,35 @@ pub(crate) fn rows_by_number<'py>(
     Ok((matrix.into_pyarray(py), bounds))
 }
 
-/// The places of each row's values by descending value, equal ones in their order and NaN last.
+/// Of the responses to a question: means and variances of these columns, added from the left by descending value in the column
+/// `average` (equal ones in their order, NaN last), and the rows at these places in that order.
+///
+/// Sums are plain, or compensated as in `pfgen_rs.metrics.sums`. O(rows · (log rows + columns)).
 #[pyfunction]
-pub(crate) fn ranking<'py>(py: Python<'py>, values: PyReadonlyArray2<'py, f64>) -> Matrix<'py, i64> {
-    let values = values.as_array();
-    let places = py.detach(|| {
-        let mut places = Array2::zeros(values.dim());
-        for (mut into, row) in places.rows_mut().into_iter().zip(values.rows()) {
-            into.iter_mut().zip(ranked(row.iter().copied())).for_each(|(into, place)| *into = i64::from(place));
-        }
-        places
-    });
-    places.into_pyarray(py)
-}
-
-/// The mean of each row's values, added from the left in the order of `ranks`; with `around`, of their squared distances to
-/// the number that it has for the row. Sums are plain, or compensated as in `pfgen_rs.metrics.sums`.
-#[pyfunction]
-#[pyo3(signature = (values, ranks, compensated, around=None))]
-pub(crate) fn ranked_means<'py>(
-    py: Python<'py>,
-    values: PyReadonlyArray2<'py, f64>,
-    ranks: PyReadonlyArray2<'py, i64>,
+pub(crate) fn ranked_summary(
+    py: Python<'_>,
+    rows: PyReadonlyArray2<'_, f64>,
+    columns: Vec<usize>,
+    average: usize,
+    places: Vec<usize>,
     compensated: bool,
-    around: Option<Vec<f64>>,
-) -> PyResult<Vec<f64>> {
-    let (values, ranks) = (values.as_array(), ranks.as_array());
-    let rows = values.nrows();
-    if ranks.dim() != values.dim() || around.as_ref().is_some_and(|around| around.len() != rows) {
-        return Err(bad_input("values, ranks and centres of different sizes".to_owned()));
+) -> PyResult<Summary> {
+    let rows = rows.as_array();
+    let (height, width) = rows.dim();
+    if columns.iter().chain([&average]).any(|&column| column >= width) || places.iter().any(|&place| place >= height) {
+        return Err(bad_input("a column or a place is out of range".to_owned()));
     }
-    let count = values.ncols();
-    if ranks.iter().any(|&place| usize::try_from(place).map_or(true, |place| place >= count)) {
-        return Err(bad_input("a rank is out of range".to_owned()));
-    }
-    let total = |row: usize| {
-        let values = values.row(row);
-        let ranked = ranks.row(row).into_iter().map(move |&place| values[place as usize]);
-        match &around {
-            None => left_sum(ranked, compensated),
-            Some(around) => left_sum(ranked.map(|value| (value - around[row]) * (value - around[row])), compensated),
+    Ok(py.detach(|| {
+        let ranks: Vec<_> = ranked(rows.column(average).iter().copied()).map(|place| place as usize).collect();
+        let count = height as f64;
+        let mut moments = Vec::with_capacity(columns.len());
+        for column in columns {
+            let values = ranks.iter().map(|&place| rows[[place, column]]);
+            let mean = left_sum(values.clone(), compensated) / count;
+            let variance = left_sum(values.map(|value| (value - mean) * (value - mean)), compensated) / count;
+            moments.push((mean, variance));
         }
-    };
-    Ok(py.detach(|| (0..rows).map(|row| total(row) / count as f64).collect()))
+        let samples = places.iter().map(|&place| rows.row(ranks[place]).to_vec()).collect();
+        (moments, samples)
+    }))
 }
