@@ -39,7 +39,7 @@ def summarise(benchmark: QuestionSet, stored: ResponseScores) -> Summaries:
     for id_ in counts:
         rows = stored.rows(id_)
         questions[id_] = _summary(stored.names, rows, benchmark[id_].sources, compensated)
-        by_trial.append(rows[:num_trials, average])
+        by_trial.append(rows[:num_trials, average].copy())  # not a view, which would keep all rows
         is_empty = rows[:, length] == 0
         total_length += float(rows[:, length].sum())
         empty += int(np.count_nonzero(is_empty))
