@@ -22,7 +22,7 @@ from pfgen_rs.questions.known_questions import KnownQuestions, settings_of_folde
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import Question, read_folder
 from pfgen_rs.questions.question_set import QuestionSet, stated_by
-from pfgen_rs.runs import streaming
+from pfgen_rs.runs import in_memory, streaming
 from pfgen_rs.runs.outputs import unclean_note, worthless_note
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.streaming import ScoringProgress
@@ -158,7 +158,7 @@ class Benchmark(QuestionSet):
         `score_batch`, which has the same options. Several answers to a question are trials, in the order
         given. Raises what `score_batch` raises, and `InputError` for no answers at all.
         """
-        return streaming.evaluate(
+        return in_memory.evaluate(
             self,
             data,
             answers,

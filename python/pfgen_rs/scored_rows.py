@@ -27,9 +27,8 @@ from pfgen_rs.io.tables import is_table, table_columns
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import Chosen, score_names, share_names, signature
 from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.runs.responses import MemoryResponses, NoTexts
+from pfgen_rs.runs.in_memory import MemoryResponses, NoTexts, result_in_memory
 from pfgen_rs.runs.result import Responses, Result
-from pfgen_rs.runs.streaming import result_in_memory
 from pfgen_rs.scoring.batch import ScoreArrays
 from pfgen_rs.scoring.columns import Table, as_paths, split_table, table
 

@@ -15,7 +15,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from helpers import CATS, GOOD, SEAS, lines, write_benchmark
-from pfgen_rs import Benchmark, InputError, Result, load_benchmark, score_file
+from pfgen_rs import Benchmark, InputError, Result, UnknownQuestionError, load_benchmark, score_file
 from pfgen_rs.io import Options, Reading, Source, csv_records
 from pfgen_rs.io import lines as line_reader
 from pfgen_rs.runs import streaming
@@ -212,3 +212,22 @@ def test_a_broken_file_stops_no_other(benchmark: Benchmark, tmp_path: Path) -> N
     for name, error in zip([*"bde", "nowhere"], errors, strict=True):
         assert isinstance(error, InputError)
         assert str(error.path) == str(tmp_path / name)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_responses_before_an_unknown_question_are_stored(tmp_path: Path, threads: int) -> None:
+    benchmark = load_benchmark(write_benchmark(tmp_path / "tiny"))
+    many = [(CATS if i % 3 else SEAS, f"猫{i}") for i in range(100)]
+    path = tmp_path / "a.jsonl"
+    path.write_bytes(lines([*many, ("unknown", "猫")]))
+    store = streaming.new_store(benchmark)
+    options = Options(text_size=500)
+    with pytest.raises(UnknownQuestionError):
+        streaming.score_sources(benchmark, [Source(path)], options, store, threads=threads)
+    stored = sum(part.rows for _, part in store._held)
+    assert stored >= len(many) - 12  # those in the chunk that has the error
+    path.write_bytes(lines(many))
+    [result] = streaming.score_sources(
+        benchmark, [Source(path)], options, streaming.new_store(benchmark), threads=threads
+    )
+    assert result.to_bytes() == score_file(path, benchmark).to_bytes()

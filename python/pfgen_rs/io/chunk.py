@@ -40,10 +40,11 @@ class Kept(NamedTuple):
 class Options:
     """How files of responses are read.
 
-    `text_size`: bytes of JSON lines to decode at once, some 7,500 usual answers. `rows`: maximum number of
-    responses in a chunk. `more_fields`: keys or columns of additional texts, which a response may lack.
-    `tokens`: whether answers are lists of token ids rather than texts. `advice`: how to choose another key
-    or column for questions, and for answers. `clean`: whether to clean answers (see
+    `text_size`: bytes of JSON lines to decode and score at once, some 19,000 usual answers: with more, memory
+    grows faster than time falls, since a question's table is read from memory once a chunk. `rows`: maximum
+    number of responses in a chunk. `more_fields`: keys or columns of additional texts, which a response may
+    lack. `tokens`: whether answers are lists of token ids rather than texts. `advice`: how to choose another
+    key or column for questions, and for answers. `clean`: whether to clean answers (see
     `pfgen_rs.io.cleaning`). `keep`: additional columns to read. `run`: the one that names the run of each
     response. `check`: whether to count unclean answers. `strict`: whether a file that may have been cut
     short is an error (see `Chunk.cut_short`). `replace_invalid`: whether what is not valid Unicode is read as
@@ -53,7 +54,7 @@ class Options:
     question_field: str = "question"
     answer_field: str = "answer"
     skip_bad_lines: bool = False
-    text_size: int = 7 << 19
+    text_size: int = 9 << 20
     rows: int = 1 << 15
     more_fields: tuple[str, ...] = ()
     tokens: bool = False

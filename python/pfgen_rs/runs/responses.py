@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import lzma
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from io import BytesIO
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
@@ -34,88 +32,6 @@ def with_texts(
     texts = [questions.alias("question"), answers.alias("answer")]
     more = [] if kept is None else kept.get_columns()
     return pl.DataFrame([*place, *texts, *scores, *more])
-
-
-class MemoryResponses:
-    """Responses that were passed in memory."""
-
-    def __init__(self, questions: pl.Series, answers: pl.Series) -> None:
-        self._questions, self._answers = questions, answers
-
-    def __eq__(self, other: object) -> bool:
-        """Whether the texts are the same."""
-        if not isinstance(other, MemoryResponses):
-            return NotImplemented
-        return self._questions.equals(other._questions) and self._answers.equals(other._answers)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the texts, compressed."""
-        content = BytesIO()
-        columns = [self._questions.alias("question"), self._answers.alias("answer")]
-        pl.DataFrame(columns).write_ipc(content)
-        return _memory_responses_again, (lzma.compress(content.getvalue()),)
-
-    def frames(self, scores: ResponseScores) -> Iterator[pl.DataFrame]:
-        """Yield rows with texts and scores, in order."""
-        at = 0
-        for part in scores.parts:
-            end = at + part.rows
-            frame = scores.frame(part)
-            yield with_texts(frame, self._questions[at:end], self._answers[at:end])
-            at = end
-
-    def column(self, scores: ResponseScores, key: str) -> Iterator[pl.Series]:
-        """Yield nulls: responses in memory have no additional texts."""
-        del key
-        yield pl.Series([None], dtype=pl.String).new_from_index(0, scores.height)
-
-    def records(
-        self, samples: Sequence[tuple[int, int]]
-    ) -> Iterator[tuple[Answer, dict[str, Any]]]:
-        """Yield the answer and complete record of some responses."""
-        for line, _ in samples:
-            answer = self._answers[line - 1]
-            answer = answer.to_list() if isinstance(answer, pl.Series) else answer
-            yield answer, {"answer": answer}
-
-
-def _memory_responses_again(content: bytes) -> MemoryResponses:
-    table = pl.read_ipc(lzma.decompress(content))
-    return MemoryResponses(table["question"], table["answer"])
-
-
-class NoTexts:
-    """Stands for the texts of a run of which only the scores are known."""
-
-    def __eq__(self, other: object) -> bool:
-        """Whether the other has no texts, either."""
-        return isinstance(other, NoTexts)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def frames(self, scores: ResponseScores) -> Iterator[pl.DataFrame]:
-        """Raise `InputError`."""
-        del scores
-        raise self._error()
-
-    def column(self, scores: ResponseScores, key: str) -> Iterator[pl.Series]:
-        """Yield nulls."""
-        del key
-        yield pl.Series([None], dtype=pl.String).new_from_index(0, scores.height)
-
-    def records(
-        self, samples: Sequence[tuple[int, int]]
-    ) -> Iterator[tuple[Answer, dict[str, Any]]]:
-        """Raise `InputError`."""
-        del samples
-        raise self._error()
-
-    def _error(self) -> InputError:
-        return InputError(
-            "the texts of the answers are not known: pass rows that have questions and answers, too"
-        )
 
 
 class FileResponses:

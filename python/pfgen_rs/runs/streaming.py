@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 from pfgen_rs import _native, io, lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import Chunk, Options, Reading, Source
-from pfgen_rs.io.cleaning import Census, Clean, cleaning_mode, count_unclean, stated_mode
+from pfgen_rs.io.cleaning import Census, stated_mode
 from pfgen_rs.io.keep import MOST_RUNS, too_many_runs
 from pfgen_rs.metrics.settings import signature
 from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.runs.responses import FileResponses, MemoryResponses, with_texts
-from pfgen_rs.runs.result import Responses, Result
+from pfgen_rs.runs.responses import FileResponses, with_texts
+from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.score_store import (
     Part,
     ResponseScores,
@@ -30,7 +30,6 @@ from pfgen_rs.runs.score_store import (
 )
 from pfgen_rs.scoring import batch
 from pfgen_rs.scoring.batch import ScoreArrays
-from pfgen_rs.scoring.columns import FIELDS, text_columns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,6 +137,21 @@ def _files_begun_ahead(files: Iterable[_StreamedFile]) -> Iterator[_StreamedFile
             file.close()
 
 
+Numbers: TypeAlias = "NDArray[np.uint32]"
+
+
+class _Begun(NamedTuple):
+    """A chunk with the numbers of its questions, whose scores are known or on their way.
+
+    `parts`: its scores by run, if an interrupted run has stored them.
+    """
+
+    chunk: Chunk
+    numbers: Numbers
+    parts: dict[str | None, Part] | None
+    scores: Iterator[ScoreArrays]
+
+
 class _StreamedChunk(NamedTuple):
     """A chunk with its stored scores by run and, unless these are from an interrupted run, its scores."""
 
@@ -179,11 +193,11 @@ class _StreamedFile:
         self._unclean: dict[str | None, Counter[str]] = {}
         self._censuses: dict[str | None, Census] = {}
         self._runs: dict[str | None, ResponseScores] = {}
-        self._ahead: io.Ahead[Gathered] | None = None
+        self._ahead: io.Ahead[_Begun] | None = None
 
     def begin(self) -> None:
         """Start scoring, in a thread."""
-        self._ahead = io.Ahead(self._scores, room_first=True)
+        self._ahead = io.Ahead(self._begun, room_first=True)
 
     def close(self) -> None:
         """Stop scoring."""
@@ -212,54 +226,48 @@ class _StreamedFile:
         """Yield all chunks, without unknown questions; the next ones are scored in the meantime."""
         if self._ahead is None:
             self.begin()
-        with cast("io.Ahead[Gathered]", self._ahead) as batches:
-            for together in batches:
-                for waiting, arrays in together:
-                    yield self._stored(waiting, arrays)
-                    del waiting, arrays
-                del together  # before the next ones are scored
+        with cast("io.Ahead[_Begun]", self._ahead) as chunks:
+            for begun in chunks:
+                yield self._stored(begun)
+                del begun  # before the next one is scored
 
-    def _stored(self, waiting: Waiting, arrays: ScoreArrays | None) -> _StreamedChunk:
-        chunk, numbers, parts = waiting
+    def _stored(self, begun: _Begun) -> _StreamedChunk:
+        chunk, numbers, parts, scores = begun
         self._problems += chunk.problems
         self._cut_short = chunk.cut_short
         table = None
         if parts is None:
-            arrays = cast("ScoreArrays", arrays)
+            arrays = next(scores)
             parts = self._parts(chunk, numbers, arrays)
             table = batch.score_frame(self._benchmark, numbers, arrays) if self._tabled else None
         self._add(parts, chunk)
         self._hold(chunk)
         return _StreamedChunk(chunk, parts, table)
 
-    def _scores(self) -> Iterator[Gathered]:
-        """Yield the chunks as their scoring begins, or with parts if an interrupted run has scored them.
+    def _begun(self) -> Iterator[_Begun]:
+        """Yield the chunks as their scoring begins.
 
-        So two batches of chunks are being scored as a rule, and threads that are done with one go on with the
-        other. A single thread scores one after the other.
+        So two of them are being scored as a rule, and threads that are done with one go on with the other. A
+        single thread scores one after the other.
         """
-        size = self._reading.options.text_size
-        with closing(gathered(self._waiting(), size)) as batches:
-            for together in batches:
-                tokens = self._reading.options.tokens
-                yield Gathered(
-                    together, self._score, tokens=tokens, in_this_thread=self._threads == 1
-                )
-                del together  # before the next ones are read
-
-    def _waiting(self) -> Iterator[Waiting]:
         for decoded in self._reading:
             self._decoded += len(decoded)
             chunk, numbers = self._known.of(decoded)
             chunk = replace(chunk, identity=cache(chunk.identity))  # asked for by each of its runs
             del decoded
-            known = self._resumed(chunk) if self._store.resumes else None
-            yield Waiting(chunk, numbers, known)
-            del chunk, numbers, known  # before the next one is read
+            parts = self._resumed(chunk) if self._store.resumes else None
+            yield _Begun(chunk, numbers, parts, iter(()) if parts else self._score(chunk, numbers))
+            del chunk, numbers, parts  # before the next one is read
 
-    def _score(self, answers: Answers, numbers: Numbers) -> ScoreArrays:
-        column = self._benchmark.coder.column(answers, self._threads)
-        return batch.scored_arrays(self._benchmark, numbers, column, threads=self._threads)
+    def _score(self, chunk: Chunk, numbers: Numbers) -> Iterator[ScoreArrays]:
+        """Begin to score a chunk; the iterator waits for its scores."""
+        answers = chunk.answers if self._reading.options.tokens else chunk.texts
+
+        def score() -> ScoreArrays:
+            column = self._benchmark.coder.column(answers, self._threads)
+            return batch.scored_arrays(self._benchmark, numbers, column, threads=self._threads)
+
+        return iter([score()]) if self._threads == 1 else io.begun(score)
 
     def _resumed(self, chunk: Chunk) -> dict[str | None, Part] | None:
         """Returns the scores of a chunk that was completely scored before an interruption."""
@@ -424,135 +432,3 @@ class Known:
             if not self._skip:
                 raise error
             chunk.problems.append(error)
-
-
-def evaluate(
-    benchmark: QuestionSet,
-    data: Any,
-    answers: Any = None,
-    *,
-    question_field: str = FIELDS[0],
-    answer_field: str = FIELDS[1],
-    clean: Clean = False,
-    threads: int | None = None,
-) -> Result:
-    """Score responses in memory (in any form that `score_batch` accepts) and summarise them as a run."""
-    questions, texts = text_columns(data, answers, (question_field, answer_field), clean)
-    numbers, coded = batch.numbered_batch(benchmark, questions, texts, threads=threads)
-    scores = batch.scored_arrays(benchmark, numbers, coded, threads=threads)
-    if not len(numbers):
-        raise InputError("no responses")
-    options = Options(tokens=benchmark.settings.unit == "token")
-    column = texts if isinstance(texts, pl.Series) else pl.Series(texts, dtype=options.answer_type)
-    unclean = Counter[str]() if options.tokens else count_unclean(_native.Texts(column), None)
-    responses = MemoryResponses(questions, column)
-    return result_in_memory(
-        benchmark, numbers, scores, responses, clean=cleaning_mode(clean), unclean=unclean
-    )
-
-
-def result_in_memory(
-    benchmark: QuestionSet,
-    numbers: Numbers,
-    scores: ScoreArrays,
-    responses: Responses,
-    **about: Any,
-) -> Result:
-    """Summarise scores in memory as a run; `numbers`: of the questions; `about`: fields of `Result`."""
-    store = new_store(benchmark, in_memory=len(numbers))
-    stored = ResponseScores(store)
-    step = Options().rows
-    for at in range(0, len(numbers), step):
-        rows = slice(at, at + step)
-        lines = np.arange(at, at + len(numbers[rows])) + 1
-        part = chunk_matrix(benchmark.ids, numbers[rows], lines, None, scores.rows(rows))
-        stored.parts.append(store.add(str, *part))
-    return Result(benchmark, stored, responses, **about)
-
-
-# Consecutive chunks of a file whose responses are scored together.
-#
-# A question's table is read from memory once a batch, so three chunks of 7,500 responses take 0.85 of the
-# CPU time that they take one after the other. Everything but scoring goes chunk by chunk.
-
-
-Numbers: TypeAlias = "NDArray[np.uint32]"
-# Scores answers, of which each is to the question with this number.
-Answers: TypeAlias = "_native.Texts | pl.Series"
-Scoring = Callable[[Answers, Numbers], ScoreArrays]
-
-# Chunks are gathered until they have this many times the text of a block (`Options.text_size`): usually 3.
-# With more, memory grows faster than time falls.
-_TOGETHER = 2.5
-
-
-class Waiting(NamedTuple):
-    """A chunk with the numbers of its questions; `parts`: its scores, if an interrupted run has them."""
-
-    chunk: Chunk
-    numbers: Numbers
-    parts: dict[str | None, Part] | None
-
-
-class Gathered:
-    """Chunks that are being scored. Iterating yields each with its scores, once, and keeps none."""
-
-    def __init__(
-        self, waiting: Iterable[Waiting], score: Scoring, *, tokens: bool, in_this_thread: bool
-    ) -> None:
-        self._waiting = deque(waiting)
-        fresh = [each for each in self._waiting if each.parts is None]
-        self._scores: Iterator[ScoreArrays] = iter(())
-        if fresh:
-            answers = _joined([each.chunk for each in fresh], tokens=tokens)
-            numbers = np.concatenate([each.numbers for each in fresh])
-            self._scores = (
-                iter([score(answers, numbers)])
-                if in_this_thread
-                else io.begun(lambda: score(answers, numbers))
-            )
-
-    def __iter__(self) -> Iterator[tuple[Waiting, ScoreArrays | None]]:
-        """Wait for the scores, and yield the chunks in order; those with parts have no others."""
-        scores = next(self._scores, None)
-        end = 0
-        while self._waiting:
-            each = self._waiting.popleft()
-            if each.parts is not None or scores is None:
-                yield each, None
-                continue
-            start, end = end, end + len(each.chunk)
-            yield each, scores.rows(slice(start, end))
-            del each  # before the next ones are scored
-
-
-def _joined(chunks: Sequence[Chunk], *, tokens: bool) -> Answers:
-    if tokens:
-        return pl.concat([chunk.answers for chunk in chunks], rechunk=False)
-    return _native.Texts.joined([chunk.texts for chunk in chunks])
-
-
-def gathered(chunks: Iterable[Waiting], text_size: int) -> Generator[list[Waiting]]:
-    """Yield consecutive chunks together: one at first, so that scoring begins, and soon several.
-
-    If reading a chunk fails, the chunks before it are yielded first. `text_size`: bytes of text of a usual
-    chunk.
-    """
-    together: list[Waiting] = []
-    size, enough = 0, 1
-    try:
-        for each in chunks:
-            together.append(each)
-            size += each.chunk.size
-            del each  # so that whoever takes them can free them
-            if size >= enough:
-                enough = min(2 * size, int(_TOGETHER * text_size))
-                found, together, size = together, [], 0
-                yield found
-                del found
-    except Exception:
-        if together:
-            yield together
-        raise
-    if together:
-        yield together

@@ -43,22 +43,6 @@ impl Texts {
         Ok(Self { column: values })
     }
 
-    /// One column of several, which share their Arrow memory with it.
-    #[staticmethod]
-    fn joined(columns: Vec<PyRef<'_, Self>>) -> PyResult<Self> {
-        let (mut joined, mut starts) = (Vec::new(), vec![0]);
-        for column in &columns {
-            let TextColumn::Arrow { chunks, .. } = &column.column else {
-                return Err(bad_input("only columns of Arrow memory can be joined".to_owned()));
-            };
-            for chunk in chunks {
-                starts.push(starts[starts.len() - 1] + chunk.len());
-                joined.push(chunk.clone());
-            }
-        }
-        Ok(Self { column: TextColumn::Arrow { chunks: joined, starts } })
-    }
-
     fn __len__(&self) -> usize {
         self.len()
     }
@@ -196,14 +180,6 @@ impl Chunk {
             Self::Utf8(array) => utf8::first_invalid(&BinaryArray::from(array.clone()), pool),
             Self::LargeUtf8(array) => utf8::first_invalid(&LargeBinaryArray::from(array.clone()), pool),
             Self::Utf8View(array) => utf8::first_invalid(&array.clone().to_binary_view(), pool),
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Self::Utf8(array) => array.len(),
-            Self::LargeUtf8(array) => array.len(),
-            Self::Utf8View(array) => array.len(),
         }
     }
 

@@ -1,0 +1,155 @@
+"""Runs whose responses were passed in memory."""
+
+from __future__ import annotations
+
+import lzma
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+
+from pfgen_rs import _native, lazy
+from pfgen_rs.errors import InputError
+from pfgen_rs.io import Options
+from pfgen_rs.io.cleaning import Clean, cleaning_mode, count_unclean
+from pfgen_rs.metrics.units import Answer
+from pfgen_rs.questions.question_set import QuestionSet
+from pfgen_rs.runs.responses import with_texts
+from pfgen_rs.runs.result import Responses, Result
+from pfgen_rs.runs.score_store import ResponseScores, chunk_matrix
+from pfgen_rs.runs.streaming import Numbers, new_store
+from pfgen_rs.scoring import batch
+from pfgen_rs.scoring.batch import ScoreArrays
+from pfgen_rs.scoring.columns import FIELDS, text_columns
+
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+else:
+    np, pl = lazy.module("numpy"), lazy.module("polars")
+
+
+def evaluate(
+    benchmark: QuestionSet,
+    data: Any,
+    answers: Any = None,
+    *,
+    question_field: str = FIELDS[0],
+    answer_field: str = FIELDS[1],
+    clean: Clean = False,
+    threads: int | None = None,
+) -> Result:
+    """Score responses in memory (in any form that `score_batch` accepts) and summarise them as a run."""
+    questions, texts = text_columns(data, answers, (question_field, answer_field), clean)
+    numbers, coded = batch.numbered_batch(benchmark, questions, texts, threads=threads)
+    scores = batch.scored_arrays(benchmark, numbers, coded, threads=threads)
+    if not len(numbers):
+        raise InputError("no responses")
+    options = Options(tokens=benchmark.settings.unit == "token")
+    column = texts if isinstance(texts, pl.Series) else pl.Series(texts, dtype=options.answer_type)
+    unclean = Counter[str]() if options.tokens else count_unclean(_native.Texts(column), None)
+    responses = MemoryResponses(questions, column)
+    return result_in_memory(
+        benchmark, numbers, scores, responses, clean=cleaning_mode(clean), unclean=unclean
+    )
+
+
+def result_in_memory(
+    benchmark: QuestionSet,
+    numbers: Numbers,
+    scores: ScoreArrays,
+    responses: Responses,
+    **about: Any,
+) -> Result:
+    """Summarise scores in memory as a run; `numbers`: of the questions; `about`: fields of `Result`."""
+    store = new_store(benchmark, in_memory=len(numbers))
+    stored = ResponseScores(store)
+    step = Options().rows
+    for at in range(0, len(numbers), step):
+        rows = slice(at, at + step)
+        lines = np.arange(at, at + len(numbers[rows])) + 1
+        part = chunk_matrix(benchmark.ids, numbers[rows], lines, None, scores.rows(rows))
+        stored.parts.append(store.add(str, *part))
+    return Result(benchmark, stored, responses, **about)
+
+
+class MemoryResponses:
+    """Responses that were passed in memory."""
+
+    def __init__(self, questions: pl.Series, answers: pl.Series) -> None:
+        self._questions, self._answers = questions, answers
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the texts are the same."""
+        if not isinstance(other, MemoryResponses):
+            return NotImplemented
+        return self._questions.equals(other._questions) and self._answers.equals(other._answers)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the texts, compressed."""
+        content = BytesIO()
+        columns = [self._questions.alias("question"), self._answers.alias("answer")]
+        pl.DataFrame(columns).write_ipc(content)
+        return _memory_responses_again, (lzma.compress(content.getvalue()),)
+
+    def frames(self, scores: ResponseScores) -> Iterator[pl.DataFrame]:
+        """Yield rows with texts and scores, in order."""
+        at = 0
+        for part in scores.parts:
+            end = at + part.rows
+            frame = scores.frame(part)
+            yield with_texts(frame, self._questions[at:end], self._answers[at:end])
+            at = end
+
+    def column(self, scores: ResponseScores, key: str) -> Iterator[pl.Series]:
+        """Yield nulls: responses in memory have no additional texts."""
+        del key
+        yield pl.Series([None], dtype=pl.String).new_from_index(0, scores.height)
+
+    def records(
+        self, samples: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[Answer, dict[str, Any]]]:
+        """Yield the answer and complete record of some responses."""
+        for line, _ in samples:
+            answer = self._answers[line - 1]
+            answer = answer.to_list() if isinstance(answer, pl.Series) else answer
+            yield answer, {"answer": answer}
+
+
+def _memory_responses_again(content: bytes) -> MemoryResponses:
+    table = pl.read_ipc(lzma.decompress(content))
+    return MemoryResponses(table["question"], table["answer"])
+
+
+class NoTexts:
+    """Stands for the texts of a run of which only the scores are known."""
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the other has no texts, either."""
+        return isinstance(other, NoTexts)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def frames(self, scores: ResponseScores) -> Iterator[pl.DataFrame]:
+        """Raise `InputError`."""
+        del scores
+        raise self._error()
+
+    def column(self, scores: ResponseScores, key: str) -> Iterator[pl.Series]:
+        """Yield nulls."""
+        del key
+        yield pl.Series([None], dtype=pl.String).new_from_index(0, scores.height)
+
+    def records(
+        self, samples: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[Answer, dict[str, Any]]]:
+        """Raise `InputError`."""
+        del samples
+        raise self._error()
+
+    def _error(self) -> InputError:
+        return InputError(
+            "the texts of the answers are not known: pass rows that have questions and answers, too"
+        )
