@@ -32,7 +32,7 @@ COMMAND = """
 import atexit, functools, os, signal, sys
 from pfgen_rs import (cli, io)
 from pfgen_rs.runs import resumable
-from pfgen_rs.runs import score_store as journal
+from pfgen_rs.runs import journal
 from pfgen_rs.scoring import batch
 resumable._JOURNALED_FROM = 100
 io.Options = functools.partial(io.Options, rows=CHUNK, text_size=4000)
