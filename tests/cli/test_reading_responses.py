@@ -77,7 +77,7 @@ def test_a_command_that_reads_responses_has_the_options_of_the_others(command: s
 
 def test_no_command_reads_responses_in_another_way() -> None:
     folder = Path(pfgen_rs.cli.__file__).parent
-    allowed = {"options.py", "score_output.py"}
+    allowed = {"options.py", "score.py"}
     others = [
         path.name
         for path in folder.glob("*.py")

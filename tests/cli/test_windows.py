@@ -27,7 +27,7 @@ from pfgen_rs import Result, load_benchmark, score_file
 from pfgen_rs.cli import data
 from pfgen_rs.cli.options import RowsFormat
 from pfgen_rs.cli.progress import OneLineProgress, shortened
-from pfgen_rs.cli.score_output import show_results
+from pfgen_rs.cli.score_table import show_results
 from pfgen_rs.questions.locate import Available, bundled_path
 
 WIDTHS = (40, 60, 80, 100, 120, 200)

@@ -19,7 +19,7 @@ from rich.progress import (
 )
 
 from pfgen_rs.cli import output, process, progress, streams
-from pfgen_rs.cli.score_output import tell_cut
+from pfgen_rs.cli.score_table import tell_cut
 from pfgen_rs.io.text import counted, plural, visible
 
 if TYPE_CHECKING:
@@ -182,7 +182,7 @@ def tell_score(run: Run, *, partial: bool) -> None:
     """Print the scores, or why there are none; `partial`: whether unfinished trials count, too."""
     if run.result is not None:
         from pfgen_rs.cli.options import RowsFormat
-        from pfgen_rs.cli.score_output import report_gaps, show_results
+        from pfgen_rs.cli.score_table import report_gaps, show_results
 
         report_gaps(run.result)
         show_results([run.result], RowsFormat.TABLE, plain=False)

@@ -316,7 +316,7 @@ class ReadingOptions:
         self, runs: Sequence[str], benchmark: Benchmark, *, threads: int | None = None
     ) -> list[Result]:
         """Score runs, with a progress bar, and warn of what is wrong with them."""
-        from pfgen_rs.cli.score_output import report_gaps
+        from pfgen_rs.cli.score_table import report_gaps
         from pfgen_rs.io.patterns import expand_runs
         from pfgen_rs.runs.resumable import Job
 

@@ -121,9 +121,12 @@ def steps(doing: str, total: int) -> Iterator[Callable[[str], None]]:
 @contextmanager
 def scoring(sources: Sequence[Source]) -> Iterator[Progressed]:
     """Show a progress bar of bytes read, with rate and remaining time. Yields its update function."""
+    process.interrupt_reads()
+    if not sys.stderr.isatty():
+        yield lambda *_: None
+        return
     from rich import progress as parts
 
-    process.interrupt_reads()
     name = parts.TextColumn("{task.description}", markup=False)
     rate = parts.TextColumn("{task.fields[rate]}", markup=False)
     bars = (parts.BarColumn(), parts.DownloadColumn(), rate, parts.TimeRemainingColumn())

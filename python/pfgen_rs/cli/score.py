@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import glob
 import shlex
 import sys
@@ -14,6 +15,8 @@ from typer.core import TyperCommand
 from pfgen_rs.cli import options, process, streams
 from pfgen_rs.cli.options import ScoringOptions, scoring_options
 from pfgen_rs.questions.locate import BUNDLED, bundled_path
+
+_AGAIN = "run the same command again to continue"
 
 
 class ScoreCommand(TyperCommand):
@@ -118,30 +121,33 @@ def score(
     - `my-model | pfgen-rs score - --format json`
     """
     process.restrain_libraries()  # whatever is read: files may be large
-    from pfgen_rs.cli.score_output import loaded_for_job, score_and_show
+    from pfgen_rs.benchmark import load_for_scores
+    from pfgen_rs.cli import output, score_table
     from pfgen_rs.io import patterns
     from pfgen_rs.io.remote.storage import Storage, parsed_options
     from pfgen_rs.runs.resumable import Job
 
-    loaded = loaded_for_job(benchmark, scoring.settings())
+    loaded = load_for_scores(benchmark, scoring.settings())
+    gc.freeze()  # excludes it from garbage collection, since it is in use until the process ends
     storage = Storage(parsed_options(storage_option or ()))
-    paths = patterns.expand_runs(files, storage)
-    reading = scoring.reading(tokens=loaded.settings.unit == "token")
     job = Job(
         loaded,
-        paths,
-        reading,
+        patterns.expand_runs(files, storage),
+        scoring.reading(tokens=loaded.settings.unit == "token"),
         out=out,
         per_response=per_response,
         raw=raw,
         allow_partial=allow_partial,
-        keep=_names_kept_by_score(keep),
+        keep=keep.split(",") if keep not in (None, "all", "none") else keep,
         run_field=scoring.run_field,
         threads=threads,
         storage=storage,
     )
-    score_and_show(job, output_format, plain)
-
-
-def _names_kept_by_score(keep: str | None) -> Any:
-    return keep if keep in (None, "all", "none") else keep.split(",")
+    after_errors = f"fix the error, then {_AGAIN}"
+    with streams.resumable(lambda: job.left, "scored", _AGAIN, after_errors=after_errors), job:
+        with output.scoring(job.sources) as progress:
+            results = job.run(progress)
+        for result in results:
+            score_table.report_gaps(result)
+        job.write()
+    score_table.show_results(results, output_format, plain)

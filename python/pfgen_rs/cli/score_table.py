@@ -9,15 +9,25 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Table
 
-from pfgen_rs.cli import output, table_fit
-from pfgen_rs.io.text import visible
+from pfgen_rs.cli import output, streams, table_fit
+from pfgen_rs.io.run_files import SERVED
+from pfgen_rs.io.text import counted, visible
 from pfgen_rs.metrics.settings import PARTS
+from pfgen_rs.runs.outputs import (
+    ranked_results,
+    rules_note,
+    summary_row,
+    unclean_note,
+    worthless_note,
+)
+from pfgen_rs.runs.result import Result
 
 INTERVAL = "[low, high]"
 _LEGEND = f"{INTERVAL}: 95 % interval over questions (Student's t)"
@@ -196,3 +206,77 @@ def _plain_score_line(rank: int, row: Row) -> tuple[str, ...]:
         *(score_number(row[metric]) for metric in PARTS),
         *(visible(str(row[key])) for key in ("name", "file", "signature")),
     )
+
+
+# What is printed of scored runs.
+
+
+_SHOWN_PROBLEMS = 5
+_SHOWN_QUESTIONS = 5
+
+
+def report_gaps(result: Result) -> None:
+    """Warn about skipped lines, answers missing, unclean, cut or worthless, and files cut short."""
+    tell_cut(result.path)
+    note = unclean_note(result, "--clean")
+    if note is not None:
+        (streams.warn if result.clean is None else streams.remark)(note)
+    cut = None if result.cut_short is None else f"{result.cut_short} (an error with --strict)"
+    for warning in filter(None, (worthless_note(result), cut)):
+        streams.warn(warning)
+    for problem in result.problems[:_SHOWN_PROBLEMS]:
+        streams.warn(f"skipped: {problem}")
+    if result.problems:
+        streams.warn(f"{result.path}: skipped {counted(len(result.problems), 'line')} in total")
+    if result.planned is not None:
+        streams.warn(
+            f"{result.place}: {result.missing_note}; the score is the mean over questions of all their "
+            "answers, and is not comparable with those of complete runs"
+        )
+        return
+    if result.missing:
+        named = ", ".join(result.missing[:_SHOWN_QUESTIONS])
+        more = ", …" if len(result.missing) > _SHOWN_QUESTIONS else ""
+        streams.warn(
+            f"{result.place}: {result.missing_note} ({named}{more}); the scores exclude them and are not "
+            "comparable with those of complete runs"
+        )
+    answers = result.moments.counts
+    if min(answers) != max(answers):
+        streams.warn(
+            f"{result.place}: questions have {min(answers)} to {max(answers)} answers; the score "
+            f"uses the first {min(answers)} of each, like published scores"
+        )
+
+
+def tell_cut(path: str | Path | None) -> None:
+    """Warn about answers of a run that the token limit ended, where its folder has a record of them."""
+    if path is None:
+        return
+    folder = Path(path) if Path(path).is_dir() else Path(path).parent
+    if (folder / SERVED).exists():
+        from pfgen_rs.generate.accounts import cut_note
+
+        if note := cut_note(folder):
+            streams.warn(f"{folder}: {note}")
+
+
+def show_results(results: Sequence[Result], output_format: str, plain: bool) -> None:
+    """Print runs as a leaderboard, by descending score: as a table, as `json`, or as `csv`."""
+    rows = [summary_row(result) for result in ranked_results(results)]
+    if output_format == "json":
+        streams.emit_json(rows)
+    elif output_format == "csv":
+        flat = [{**row, "missing_questions": " ".join(row["missing_questions"])} for row in rows]
+        streams.emit_csv(flat)
+    else:
+        _print_score_table(rows, plain)
+    if results and (note := rules_note(results[0])):
+        streams.remark(note)
+
+
+def _print_score_table(rows: Sequence[Mapping[str, Any]], plain: bool) -> None:
+    if plain:
+        streams.emit(score_view_lines(rows))
+    else:
+        output.show(*score_leaderboard(rows, output.width()))
