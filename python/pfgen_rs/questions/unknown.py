@@ -5,13 +5,12 @@ Time and message length are bounded for any question, because questions come fro
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, cached_property
-from itertools import pairwise
 
 from pfgen_rs import install
 from pfgen_rs.io.text import shortened
@@ -39,8 +38,8 @@ PUBLISHED_DIGESTS = re.findall(
 _PUBLISHED = "pfgen-bench"
 _IDS = {digest: f"Q{number:02}" for number, digest in enumerate(PUBLISHED_DIGESTS, 1)}
 _LONGEST = 400  # characters; longer texts are not considered misspelt questions
-_NEAR = 0.5  # Dice's coefficient of two texts' pairs of adjacent characters
-_MOST = 2_000  # questions to search for the most similar one
+_NEAR = 0.6  # ratio of `difflib`
+_MOST = 500  # questions to search for the most similar one
 _ID = re.compile(r"([^\W\d]{1,8})0*(\d{1,9})")
 _ELSEWHERE = "choose another benchmark with -b ('pfgen-rs data list' shows them)"
 
@@ -54,12 +53,8 @@ class Lookalikes:
     def __init__(self, name: str | None, questions: Sequence[Question]) -> None:
         self._name = name
         self._questions = questions
-        self._by_id = {
-            _folded_unknown_id(question.id): question for question in reversed(questions)
-        }
-        self._by_text = {
-            _folded_unknown_question(question.text): question for question in reversed(questions)
-        }
+        self._by_id = {_folded_id(question.id): question for question in reversed(questions)}
+        self._by_text = {_folded(question.text): question for question in reversed(questions)}
 
     def message(self, asked: str, others: Iterable[str] = (), *, search: bool = True) -> str:
         """Returns a message that names the benchmark, what it lacks, and what to do about it.
@@ -103,10 +98,8 @@ class Lookalikes:
         """Suggest a question whose text or id differs only in width, case, white space or zeros."""
         if len(asked) > _LONGEST:
             return None
-        found = self._by_text.get(_folded_unknown_question(asked)) or self._by_id.get(
-            _folded_unknown_id(asked)
-        )
-        return None if found is None else f"did you mean {_shown_lookalike(found)}?"
+        found = self._by_text.get(_folded(asked)) or self._by_id.get(_folded_id(asked))
+        return None if found is None else f"did you mean {_shown(found)}?"
 
     def _published(self, asked: str) -> str | None:
         own = digest(asked) or ""
@@ -128,27 +121,16 @@ class Lookalikes:
     def _nearest(self, asked: str) -> str | None:
         if len(asked) > _LONGEST:
             return None
-        own = _question_letter_pairs(_folded_unknown_question(asked))
-        alike = [
-            (_likeness_to_unknown(own, pairs), -i)
-            for i, pairs in enumerate(self._question_letter_pairs)
-        ]
-        likeness, place = max(alike, default=(0.0, 0))
-        if likeness < _NEAR:
+        texts = list(self._by_text)[:_MOST]
+        near = difflib.get_close_matches(_folded(asked), texts, n=1, cutoff=_NEAR)
+        if not near:
             return None
-        nearest = _shown_lookalike(self._questions[-place])
+        nearest = _shown(self._by_text[near[0]])
         return f"the most similar one is {nearest}; otherwise, {_ELSEWHERE}"
 
     @cached_property
     def _digests(self) -> set[str | None]:
         return {digest(question.text) for question in self._questions}
-
-    @cached_property
-    def _question_letter_pairs(self) -> list[Counter[str]]:
-        return [
-            _question_letter_pairs(_folded_unknown_question(question.text[:_LONGEST]))
-            for question in self._questions[:_MOST]
-        ]
 
 
 def digest(text: str) -> str | None:
@@ -158,10 +140,10 @@ def digest(text: str) -> str | None:
     """
     if len(text) > _LONGEST:
         return None
-    return hashlib.sha256(_folded_unknown_question(text).encode(errors="replace")).hexdigest()[:16]
+    return hashlib.sha256(_folded(text).encode(errors="replace")).hexdigest()[:16]
 
 
-def _shown_lookalike(question: Question) -> str:
+def _shown(question: Question) -> str:
     return f"{shortened(question.id)}, {shortened(question.text)!r}"
 
 
@@ -183,24 +165,15 @@ def _known_set_hint(name: str) -> str:
     return f"{name}: {use}"
 
 
-def _folded_unknown_question(text: str) -> str:
+def _folded(text: str) -> str:
     """Normalise width, case and white space, which are easily mistyped."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
-def _folded_unknown_id(text: str) -> str:
-    folded = _folded_unknown_question(text[:_LONGEST])
+def _folded_id(text: str) -> str:
+    folded = _folded(text[:_LONGEST])
     match = _ID.fullmatch(folded)
     return folded if match is None else match[1] + match[2]
-
-
-def _question_letter_pairs(text: str) -> Counter[str]:
-    return Counter(map("".join, pairwise(text)))
-
-
-def _likeness_to_unknown(a: Counter[str], b: Counter[str]) -> float:
-    """Returns Dice's coefficient, from 0 to 1."""
-    return 2 * (a & b).total() / max(a.total() + b.total(), 1)
 
 
 # The order of reference sources in reports, and the meaning of their published names.
