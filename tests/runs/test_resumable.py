@@ -25,7 +25,6 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals"
 
 RESPONSES = 900
 CHUNK = 50
-TOGETHER = 3 * CHUNK  # are scored at once
 # The command line with chunks and journals of a size that tests can fill; `ENDS` says where it ends early. It
 # tells how many responses it scored.
 COMMAND = """
@@ -152,7 +151,7 @@ def test_killed_and_resumed(prepared: Path, point: dict[str, str]) -> None:
     assert resumed.returncode == 0
     before = int(next(iter(point.values())) or 2 * RESPONSES)
     # Scored, but not written down, are those that the journal had not yet got.
-    assert scored(resumed) <= 2 * RESPONSES - before + 3 * TOGETHER
+    assert scored(resumed) <= 2 * RESPONSES - before + 6 * CHUNK
     results, table = outputs(prepared)
     expected_results, expected_table = expected(prepared)
     assert results == expected_results
@@ -172,7 +171,7 @@ def test_interrupted_and_resumed(prepared: Path, number: signal.Signals, code: i
     assert "run the same command again" in stopped.stderr
     assert sorted(path.name for path in (prepared / "out").iterdir()) == [work(prepared).name]
     resumed = command(arguments(prepared))
-    assert 0 < scored(resumed) <= 2 * RESPONSES - 500 + 3 * TOGETHER
+    assert 0 < scored(resumed) <= 2 * RESPONSES - 500 + 6 * CHUNK
     assert outputs(prepared)[0] == expected(prepared)[0]
     assert sorted(path.name for path in (prepared / "out").iterdir()) == [
         "a",
