@@ -59,29 +59,6 @@ class Benchmark(QuestionSet):
         """
         return batch.score(self, question, answer)
 
-    @overload
-    def score_batch(
-        self,
-        data: Table,
-        *,
-        question_field: str = "question",
-        answer_field: str = "answer",
-        clean: Clean = False,
-        threads: int | None = None,
-        chunk_size: int = batch.CHUNK,
-    ) -> pl.DataFrame: ...
-
-    @overload
-    def score_batch(
-        self,
-        data: QuestionColumn,
-        answers: AnswerColumn,
-        *,
-        clean: Clean = False,
-        threads: int | None = None,
-        chunk_size: int = batch.CHUNK,
-    ) -> pl.DataFrame: ...
-
     def score_batch(
         self,
         data: Table | QuestionColumn,
@@ -120,27 +97,6 @@ class Benchmark(QuestionSet):
             threads=threads,
             chunk_size=chunk_size,
         )
-
-    @overload
-    def evaluate(
-        self,
-        data: Table,
-        *,
-        question_field: str = "question",
-        answer_field: str = "answer",
-        clean: Clean = False,
-        threads: int | None = None,
-    ) -> Result: ...
-
-    @overload
-    def evaluate(
-        self,
-        data: QuestionColumn,
-        answers: AnswerColumn,
-        *,
-        clean: Clean = False,
-        threads: int | None = None,
-    ) -> Result: ...
 
     def evaluate(
         self,
