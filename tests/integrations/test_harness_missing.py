@@ -7,7 +7,7 @@ import pytest
 
 from pfgen_rs import PfgenError
 
-EXTRAS = {"inspect_ai": "inspect", "flexeval": "flexeval", "lighteval": "lighteval"}
+EXTRAS = {"inspect_ai": "inspect", "flexeval": "flexeval"}
 
 
 @pytest.mark.parametrize("package", EXTRAS)
