@@ -23,8 +23,8 @@ from helpers import environment, pfgen
 from pfgen_rs import Benchmark, Result
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.generate import Mode, Prompter, Task, read_examples
+from pfgen_rs.integrations import HARNESSES, harness_path
 from pfgen_rs.integrations.lm_eval.choices import KEY, TRIALS, Choices, choices
-from pfgen_rs.integrations.paths import HARNESSES, harness_path
 from pfgen_rs.io.cleaning import default_stop
 from pfgen_rs.questions.locate import bundled_path
 from places import SUPPORT

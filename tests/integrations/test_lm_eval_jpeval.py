@@ -15,13 +15,13 @@ import pytest
 import pfgen_rs
 from helpers import environment
 from pfgen_rs import SettingsError
+from pfgen_rs.integrations import harness_path
 from pfgen_rs.integrations.lm_eval.choices import (
     DATA,
     JPEVAL_KEY,
     JpevalChoices,
     jpeval_choices,
 )
-from pfgen_rs.integrations.paths import harness_path
 from pfgen_rs.llm_jp_eval import convert
 from pfgen_rs.llm_jp_eval.catalog import CATEGORIES, tasks
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, read_tasks

@@ -353,12 +353,10 @@ class StepEvaluator(Closing):
 
     def _ask(self, engine: EngineAnswers, step: int, tokens: int | None) -> None:
         try:
-            begun = time.perf_counter()
             answers = engine(self._tasks)
-            seconds = time.perf_counter() - begun
             if answers.missing:
                 _LOG.warning("step %d: %s", step, answers.problem)
-            self._record.add(step, tokens, answers.texts, seconds)
+            self._record.add(step, tokens, answers.texts, answers.seconds)
         finally:
             self._asking = None
 
