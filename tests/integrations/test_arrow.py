@@ -1,7 +1,5 @@
 """Scores as columns of Arrow data: layouts of text, splits into batches, other processes, bad rows."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import pickle

@@ -1,7 +1,5 @@
 """The task of inspect_ai for llm-jp-eval gives the figures of our scorer."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

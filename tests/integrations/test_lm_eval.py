@@ -1,7 +1,5 @@
 """lm-evaluation-harness, run for real, asks what we ask and finds what `score_file` finds."""
 
-from __future__ import annotations
-
 import functools
 import json
 import lzma

@@ -1,7 +1,5 @@
 """lm-evaluation-harness, run for real on the tasks of llm-jp-eval, gives the figures of our scorer."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """Names of metrics: the same everywhere, and one error for an unknown one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`StepEvaluator`: the figures of a curve, its sample, its files, and what goes wrong."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import logging

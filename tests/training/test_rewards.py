@@ -1,7 +1,5 @@
 """Rewards: the scores of `score_batch`, however prompts and completions are given."""
 
-from __future__ import annotations
-
 import math
 import pickle
 import time

@@ -1,7 +1,5 @@
 """Answers from an engine, within a time budget."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Scores as reward functions for reinforcement learning with TRL's trainers."""
 
-from __future__ import annotations
-
 import math
 import os
 import threading

@@ -3,7 +3,7 @@
 Those of the tasks of llm-jp-eval are under `llm_jp_eval`.
 """
 
-from __future__ import annotations
+from __future__ import annotations  # `_check_types` reads types as text
 
 import json
 import os

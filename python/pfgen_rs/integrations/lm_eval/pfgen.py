@@ -1,7 +1,5 @@
 """The tasks of pfgen-bench: their documents, and their scores, aggregated as `score_file` does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
