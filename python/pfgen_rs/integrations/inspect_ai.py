@@ -15,11 +15,10 @@ from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import PfgenError, SettingsError
 from pfgen_rs.extras import missing
 from pfgen_rs.generate import Mode, Prompter, Task, read_examples
-from pfgen_rs.integrations.common import TaskOutput, evaluated_outputs, prepared
+from pfgen_rs.integrations.common import TaskOutput, evaluated_outputs, output_value, prepared
 from pfgen_rs.io.cleaning import MODES, THINK, Think, cleaned, default_stop, unicode_text
 from pfgen_rs.llm_jp_eval.catalog import ALL, AVERAGES, chosen_tasks, find_task
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, read_tasks, used
-from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS, metric, parse_float
 from pfgen_rs.llm_jp_eval.metrics.samples import check_variant, prediction
 from pfgen_rs.llm_jp_eval.prompts import SHOTS, filled, template
 from pfgen_rs.llm_jp_eval.results import PromptSettings, ScoreSettings, signature
@@ -398,8 +397,7 @@ def llm_jp_eval_scorer(variant: str = "upstream") -> scoring.Scorer:
     async def scored(state: TaskState, target: scoring.Target) -> scoring.Score:
         output = unicode_text(state.output.completion)
         found, main = prediction(output, variant), state.metadata["metrics"][0]
-        correlated = main in CORRELATIONS
-        value = parse_float(found) if correlated else metric(main, [found], [target.text])[0]
+        value = output_value(main, found, target.text)
         kept = {name: state.metadata[name] for name in ("task", "index", "metrics")}
         metadata = {**kept, "gold": target.text, "output": output}
         return scoring.Score(value=value, answer=found, metadata=metadata)

@@ -12,12 +12,12 @@ from lm_eval.api.filter import Filter
 from lm_eval.api.registry import register_filter
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.integrations.common import TaskOutput, evaluated_outputs
+from pfgen_rs.integrations.common import TaskOutput, evaluated_outputs, output_value
 from pfgen_rs.integrations.lm_eval.choices import jpeval_choices
 from pfgen_rs.io.cleaning import unicode_text
 from pfgen_rs.llm_jp_eval.catalog import find_task
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id
-from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS, mean, metric, parse_float
+from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS, mean
 from pfgen_rs.llm_jp_eval.metrics.samples import prediction
 from pfgen_rs.llm_jp_eval.prompts import filled, template
 from pfgen_rs.llm_jp_eval.results import PromptSettings, ScoreSettings, signature
@@ -132,13 +132,7 @@ def _prediction(given: Sequence[str | None], doc: Mapping[str, Any]) -> JpevalPr
 
 
 def _value(name: str, predicted: JpevalPrediction) -> JpevalValue:
-    correlated = name in CORRELATIONS
-    number = (
-        parse_float(predicted)
-        if correlated
-        else metric(name, [str(predicted)], [predicted.response.gold])[0]
-    )
-    made = JpevalValue(number)
+    made = JpevalValue(output_value(name, str(predicted), predicted.response.gold))
     made.response, made.variant = predicted.response, predicted.variant
     return made
 
