@@ -1,4 +1,4 @@
-"""pfgen-bench in inspect_ai: a task, its solver, and a scorer for any task. And llm-jp-eval.
+"""pfgen-bench in inspect_ai: a task, its solver, and a scorer for any task.
 
 inspect_ai finds them through this package's entry point: `inspect eval pfgen_rs/pfgen --model …`. Written for
 inspect_ai 0.3.285.
@@ -6,7 +6,6 @@ inspect_ai 0.3.285.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,14 +14,8 @@ from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import PfgenError, SettingsError
 from pfgen_rs.extras import missing
 from pfgen_rs.generate import Mode, Prompter, Task, read_examples
-from pfgen_rs.integrations.common import TaskOutput, evaluated_outputs, output_value, prepared
-from pfgen_rs.io.cleaning import MODES, THINK, Think, cleaned, default_stop, unicode_text
-from pfgen_rs.llm_jp_eval.catalog import ALL, AVERAGES, chosen_tasks, find_task
-from pfgen_rs.llm_jp_eval.data import TaskData, item_id, read_tasks, used
-from pfgen_rs.llm_jp_eval.metrics.samples import check_variant, prediction
-from pfgen_rs.llm_jp_eval.prompts import SHOTS, filled, template
-from pfgen_rs.llm_jp_eval.results import PromptSettings, ScoreSettings, signature
-from pfgen_rs.llm_jp_eval.scoring import standard_errors
+from pfgen_rs.integrations.common import prepared
+from pfgen_rs.io.cleaning import MODES, THINK, Think, cleaned, default_stop
 from pfgen_rs.metrics.settings import BY_SOURCE, METRICS, share_name
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.runs.summary import question_scores, run_scores
@@ -40,10 +33,6 @@ except ImportError as error:
     raise missing("inspect_ai", "inspect", error, PfgenError) from error
 
 __all__ = [
-    "llm_jp_eval",
-    "llm_jp_eval_figures",
-    "llm_jp_eval_scorer",
-    "llm_jp_eval_solver",
     "pfgen",
     "pfgen_metrics",
     "pfgen_scorer",
@@ -56,7 +45,6 @@ _QUESTION_ID = "question_id"
 _SHARES = "shares"  # metadata of an answer: the sources' shares of its score
 _PUBLISHED = "published"  # metadata of a question: its scores as in `result.json`
 _CHATS: tuple[Mode, ...] = ("chat", "qa")
-_IN_AVERAGE = list(AVERAGES["AVR"])
 _ROLES = {"system": ChatMessageSystem, "user": ChatMessageUser}
 
 
@@ -284,122 +272,3 @@ def _unscored(state: TaskState, question: str) -> scoring.Score:
         explanation="the model gave no answer",
         metadata={_QUESTION_ID: question},
     )
-
-
-# llm-jp-eval: `inspect eval pfgen_rs/llm_jp_eval --model …`.
-
-
-@ai.task
-def llm_jp_eval(
-    tasks: str | list[str] = ALL,
-    data: str | None = None,
-    split: str = "test",
-    n: int | None = None,
-    shots: int = SHOTS,
-    variant: str = "upstream",
-) -> ai.Task:
-    """Ask tasks of llm-jp-eval, each sample in a user message with the published prompt.
-
-    `tasks`: names or categories, separated by commas (default: all 17). `data`: a folder of converted files
-    (default: the installed ones). `n`: number of samples a task (default: all). `shots`: number of examples
-    in prompts. `variant`: how outputs become predictions. Decoding is greedy, with at most `output_length`
-    new tokens.
-    """
-    with _shown_errors():
-        n, shots = None if n is None else count(n, "n"), whole(shots, "the number of shots")
-        names = [
-            name
-            for text in ([tasks] if isinstance(tasks, str) else tasks)
-            for name in text.split(",")
-        ]
-        chosen = [task.name for task in chosen_tasks(name.strip() for name in names)]
-        datas = read_tasks(data, chosen, split)
-        settings = ScoreSettings(variant, n=n, prompts=PromptSettings(shots, chat=True))
-        first = [replace(data, samples=data.samples[: used(data, n)]) for data in datas]
-        return ai.Task(
-            dataset=MemoryDataset(
-                [sample for each in first for sample in _task_samples(each, shots)],
-                name="llm_jp_eval",
-            ),
-            solver=llm_jp_eval_solver(),
-            scorer=llm_jp_eval_scorer(variant),
-            metrics=[llm_jp_eval_figures(variant)],
-            config=GenerateConfig(temperature=0.0),
-            metadata={"signature": signature(datas, settings)},
-        )
-
-
-def _task_samples(data: TaskData, shots: int) -> Iterator[Sample]:
-    own = template(data, shots)
-    for index, sample in enumerate(data.samples):
-        yield Sample(
-            input=filled(own, sample.input),
-            target=sample.output,
-            id=item_id(data.task, data.split, index),
-            metadata={
-                "task": data.task,
-                "index": index,
-                "metrics": list(data.metrics),
-                "max_tokens": data.output_length,
-            },
-        )
-
-
-@solver
-def llm_jp_eval_solver() -> Solver:
-    """Generate with the maximum number of tokens of each sample's task."""
-
-    async def solve(state: TaskState, generate: Generate) -> TaskState:
-        return await generate(state, tool_calls="none", max_tokens=state.metadata["max_tokens"])
-
-    return solve
-
-
-@scoring.metric(name="figures")
-def llm_jp_eval_figures(variant: str = "upstream") -> scoring.Metric:
-    """Returns the figures of tasks (`jamp_exact_match`), each with its standard error (`…_stderr`).
-
-    Then those of the categories of which tasks were run, and AVR if these are all seven. `variant`: as for
-    `llm_jp_eval_scorer`.
-    """
-
-    def figures(scores: list[scoring.SampleScore]) -> scoring.Value:
-        kept = [score.score.metadata or {} for score in scores]
-        kept.sort(key=lambda one: one["index"])
-        found = evaluated_outputs(
-            [
-                TaskOutput(one["task"], tuple(one["metrics"]), one["gold"], one["output"])
-                for one in kept
-            ],
-            variant,
-        )
-        categories = {find_task(task).category for task in found.frame["task"].unique()}
-        names = [name for name in _IN_AVERAGE if name in categories]
-        names += ["AVR"] if names == _IN_AVERAGE else []
-        errors = {
-            f"{name}_stderr": error
-            for name, error in standard_errors(found).items()
-            if error is not None
-        }
-        return {**found.scores, **errors, **{name: found.averages[name] for name in names}}
-
-    return figures
-
-
-@scoring.scorer(metrics=[llm_jp_eval_figures()])
-def llm_jp_eval_scorer(variant: str = "upstream") -> scoring.Scorer:
-    """Score an output by its task's main metric; for correlations (jsts) it is the number predicted.
-
-    An empty output counts, as a wrong answer. Raises `SettingsError` for unknown variants.
-    """
-    check_variant(variant)
-
-    async def scored(state: TaskState, target: scoring.Target) -> scoring.Score:
-        output = unicode_text(state.output.completion)
-        found, main = prediction(output, variant), state.metadata["metrics"][0]
-        value = output_value(main, found, target.text)
-        kept = {name: state.metadata[name] for name in ("task", "index", "metrics")}
-        metadata = {**kept, "gold": target.text, "output": output}
-        return scoring.Score(value=value, answer=found, metadata=metadata)
-
-    return scored
