@@ -1,6 +1,5 @@
 """Scores as columns of Arrow data: layouts of text, splits into batches, other processes, bad rows."""
 
-import importlib
 import json
 import pickle
 import random
@@ -24,7 +23,6 @@ from helpers import environment, write_benchmark
 from pfgen_rs import (
     Benchmark,
     InputError,
-    PfgenError,
     Settings,
     SettingsError,
     UnknownQuestionError,
@@ -249,14 +247,6 @@ def test_what_cannot_be_sent_is_refused(mini: Benchmark) -> None:
 def test_an_impossible_number_of_threads_is_refused(threads: int) -> None:
     with pytest.raises(SettingsError, match=f"threads must be between 1 and .*, not {threads}"):
         scorer("mini", threads=threads)
-
-
-def test_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = "pfgen_rs.integrations.arrow"
-    monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(PfgenError, match=r"pip install 'pfgen_rs\[arrow\]'"):
-        importlib.import_module(name)
 
 
 def test_a_pickle_is_small_and_scores_the_same(mini: Benchmark, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from pfgen_rs.ask.protocol import Engine, Parameters, Task
-from pfgen_rs.benchmark import Benchmark, load_benchmark
+from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError, OutputError, PfgenError, SettingsError
 from pfgen_rs.io.cleaning import (
     THINK,
@@ -134,8 +134,7 @@ class StepEvaluator(Closing):
         stop = _stop_strings(stop, parameters, mode)
         if think not in THINK:
             raise SettingsError(f"`think` must be one of {', '.join(THINK)}, not {think!r}")
-        if not isinstance(benchmark, Benchmark):
-            benchmark = load_benchmark(benchmark)
+        benchmark = resolve(benchmark, None)
         self.is_main = is_main
         self.sample = FixedSample.of(
             benchmark,

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from pfgen_rs.ask.engines.command import CommandEngine
 from pfgen_rs.ask.protocol import Engine, Parameters, Task
-from pfgen_rs.benchmark import Benchmark, load_benchmark
+from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import (
     GenerationError,
     InputError,
@@ -120,8 +120,7 @@ class Watcher:
         self.found()
         self.out = self.folder / _OUT if out is None else Path(out)
         self._command, self._timeout = _words(command), timeout
-        if not isinstance(benchmark, Benchmark):
-            benchmark = load_benchmark(benchmark)
+        benchmark = resolve(benchmark, None)
         self._parameters = parameters or Parameters(stop=default_stop(mode))
         self._sample = FixedSample.of(
             benchmark,
@@ -158,11 +157,17 @@ class Watcher:
 
     @contextmanager
     def _watching(self) -> Iterator[None]:
-        with _only_watcher(self.out):
-            try:
-                yield
-            finally:
-                self.record.close()
+        """Lock the output folder; raises `OutputError` if another watcher uses it."""
+        try:
+            self.out.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.out / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise writing_failed(self.out, error) from error
+        with os.fdopen(handle), closing(self.record):
+            if not lock(handle):
+                problem = "in use by another watcher: stop it or choose another folder"
+                raise OutputError(f"{self.out}: {problem}")
+            yield
 
     def _evaluated(self, every_seconds: float | None) -> Iterator[Evaluated]:
         """Evaluate checkpoints until none is left, looking for new ones every `every_seconds` meanwhile."""
@@ -297,22 +302,6 @@ def _words(command: str | Sequence[str]) -> list[str]:
             f"the command does not contain {PLACE}: put it where the checkpoint's path belongs"
         )
     return parts
-
-
-@contextmanager
-def _only_watcher(out: Path) -> Iterator[None]:
-    """Lock the output folder; raises `OutputError` if another watcher uses it."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        handle = os.open(out / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise writing_failed(out, error) from error
-    try:
-        if not lock(handle):
-            raise OutputError(f"{out}: in use by another watcher: stop it or choose another folder")
-        yield
-    finally:
-        os.close(handle)
 
 
 # Finding checkpoints in a folder, and detecting which are complete.
