@@ -82,19 +82,17 @@ test-distributed: build .venv-distributed/installed ## Run the tests that need R
 		--requirement $< --editable .
 	touch $@
 
-HARNESSES := flexeval lighteval
+HARNESSES := flexeval
 .PHONY: test-harnesses $(HARNESSES:%=test-%)
 test-harnesses: $(HARNESSES:%=test-%) ## Test with harnesses that want environments of their own (some gigabytes; in CI weekly)
 
 $(HARNESSES:%=test-%): test-%: target/harnesses/%/installed
 	target/harnesses/$*/bin/python -m pytest tests/integrations/harnesses/test_$*.py
 
-# The empty file keeps lighteval from downloading a pickle for one of its own tasks whenever it starts.
 target/harnesses/%/installed: tests/integrations/harnesses/%.txt
 	$(PYTHON) -m venv target/harnesses/$*
 	MATURIN_PEP517_ARGS=--locked target/harnesses/$*/bin/python -m pip install --quiet --constraint $< \
 		--editable ".[$*]" hypothesis pytest
-	find $(@D) -path '*/lighteval/tasks/tasks' -exec touch {}/tinyBenchmarks.pkl ';'
 	touch $@
 
 .PHONY: lint

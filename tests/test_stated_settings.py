@@ -20,7 +20,7 @@ import pfgen_rs
 from helpers import pfgen, write_benchmark, write_run
 from pfgen_rs import Benchmark, Settings, load_benchmark, score_file
 from pfgen_rs.errors import BenchmarkError, SettingsError
-from pfgen_rs.integrations import arrow, datasets
+from pfgen_rs.integrations import arrow
 from pfgen_rs.integrations.lm_eval.pfgen import scored
 from pfgen_rs.metrics.units import Answer, Unit
 from pfgen_rs.questions.known_questions import KnownQuestions
@@ -149,10 +149,8 @@ def test_every_way_to_score_a_set_of_another_length(made: Made, tmp_path: Path) 
             "mode": "completion",
             "think": "keep",
         }
-        each = datasets.scorer(made.folder, metrics="average")
         ways |= {
             "reward": Reward(made.folder)(["Q01"], [made.twice])[0],
-            "data sets": each({"question": ["Q01"], "answer": [made.twice]})["average"][0],
             "lm-eval": scored([[str(made.twice)]], [document])[0].scores["score"],
         }
     assert ways == dict.fromkeys(ways, right)

@@ -1,7 +1,5 @@
 """What tests of engines share."""
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Iterator
 

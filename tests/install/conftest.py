@@ -1,7 +1,5 @@
 """A store of its own for every test, the local server, and the published data."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tarfile

@@ -1,7 +1,5 @@
 """Installing from archives and folders: every format, and every damage refused."""
 
-from __future__ import annotations
-
 import contextlib
 import gzip
 import lzma

@@ -1,7 +1,5 @@
 """Installing from a real local server: redirects, cut answers, silence."""
 
-from __future__ import annotations
-
 import re
 import socket
 from pathlib import Path

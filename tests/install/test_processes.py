@@ -1,7 +1,5 @@
 """Installing in real processes: full disks, interrupts, kills and races."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

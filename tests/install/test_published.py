@@ -1,7 +1,6 @@
 """Installing the published data from an archive, a checkout and a server."""
 
-from __future__ import annotations
-
+import re
 from pathlib import Path
 
 import pytest
@@ -45,3 +44,11 @@ def test_published_archive_from_a_server(
     path = installer.install(source=f"{server.url}/chunked", progress=lambda n, _: seen.append(n))
     assert seen[-1] == len(content)
     assert len(list(path.glob("Q*.json"))) == 50
+
+
+def test_every_published_file_has_a_digest_and_a_name_of_its_own() -> None:
+    questions = [f"data/Q{number:02}.json" for number in range(1, 51)]
+    assert list(PUBLISHED.digests) == [*questions, "data/questions.jsonl"]
+    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in PUBLISHED.digests.values())
+    assert len(PUBLISHED.files) == len(PUBLISHED.digests)
+    assert PUBLISHED.revision in PUBLISHED.url

@@ -1,8 +1,5 @@
 """Scores as columns of Arrow data: layouts of text, splits into batches, other processes, bad rows."""
 
-from __future__ import annotations
-
-import importlib
 import json
 import pickle
 import random
@@ -26,7 +23,6 @@ from helpers import environment, write_benchmark
 from pfgen_rs import (
     Benchmark,
     InputError,
-    PfgenError,
     Settings,
     SettingsError,
     UnknownQuestionError,
@@ -35,6 +31,7 @@ from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.integrations.arrow import ArrowScorer, scorer
 from pfgen_rs.metrics.settings import score_names
 from places import DOCS, SUPPORT
+from told import section
 
 ELSEWHERE = SUPPORT / "arrow_elsewhere.py"
 PAGE = DOCS / "how-to" / "scale.md"
@@ -252,14 +249,6 @@ def test_an_impossible_number_of_threads_is_refused(threads: int) -> None:
         scorer("mini", threads=threads)
 
 
-def test_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    name = "pfgen_rs.integrations.arrow"
-    monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(PfgenError, match=r"pip install 'pfgen_rs\[arrow\]'"):
-        importlib.import_module(name)
-
-
 def test_a_pickle_is_small_and_scores_the_same(mini: Benchmark, tmp_path: Path) -> None:
     folder = write_benchmark(tmp_path / "mine")
     for made in (scorer("mini"), scorer(mini), scorer(folder, settings=Settings(variant="paper"))):
@@ -323,3 +312,48 @@ def test_examples_of_the_page_run(number: int, tmp_path: Path, expected: pl.Data
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def hugging_face(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The package `datasets` without bars and network."""
+    datasets = pytest.importorskip("datasets")
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    datasets.disable_progress_bars()
+    return datasets
+
+
+def test_hugging_face_datasets_are_mapped(hugging_face: Any, expected: pl.DataFrame) -> None:
+    rows = hugging_face.Dataset(table_of(expected)).with_format("arrow")
+    for mapped in (rows, rows.to_iterable_dataset()):
+        found = mapped.map(scorer("mini"), batched=True, batch_size=37).with_format(None)
+        assert [row["average"] for row in found] == expected["average"].to_list()
+
+
+def test_hugging_face_datasets_are_cached_until_scores_change(
+    hugging_face: Any, tmp_path: Path
+) -> None:
+    digest = hugging_face.fingerprint.Hasher.hash
+    folder = write_benchmark(tmp_path / "set")
+    plain = scorer(folder)
+    assert digest(plain) == digest(scorer(folder)) == digest(pickle.loads(pickle.dumps(plain)))
+    others = [scorer(folder, settings=Settings(variant="paper")), scorer(folder, clean="qa")]
+    write_benchmark(folder, {"Q01": {"keywords": []}})
+    changed = scorer(pfgen_rs.load_benchmark(folder))
+    marks = {digest(made) for made in (plain, *others, changed)}
+    assert len(marks) == 4
+
+
+def test_the_example_for_hugging_face_datasets_runs(
+    hugging_face: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = section("python.md", "Hugging Face datasets")
+    [example] = re.findall(r"^```python\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)
+    exec(compile(example, "python.md", "exec"), {})
+    frame = pfgen_rs.load_benchmark().score_batch(["Q02", "Q14"], ["光合成です。", "風呂敷です。"])
+    assert capsys.readouterr().out == f"{frame['average'].to_list()}\n"
+    rows = hugging_face.Dataset.from_polars(
+        frame.select("question_id").with_columns(answer=pl.lit("光"))
+    )
+    table = rows.rename_column("question_id", "question").data.table
+    assert pfgen_rs.load_benchmark().evaluate(table).score > 0

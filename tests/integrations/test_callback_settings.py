@@ -1,7 +1,5 @@
 """Keyword arguments of trainers' callbacks; no trainer is needed for it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -7,15 +7,24 @@ import pytest
 
 from pfgen_rs import PfgenError
 
-EXTRAS = {"inspect_ai": "inspect", "flexeval": "flexeval", "lighteval": "lighteval"}
+NEEDED = {
+    "arrow": ("pyarrow", "arrow"),
+    "flexeval": ("flexeval", "flexeval"),
+    "inspect_ai": ("inspect_ai", "inspect"),
+    "lightning": ("lightning.pytorch", "lightning"),
+    "transformers": ("transformers", "transformers"),
+}
+"""What each adapter cannot be imported without, and the extra that has it."""
 
 
-@pytest.mark.parametrize("package", EXTRAS)
-def test_the_extra_is_named(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    adapter = f"pfgen_rs.integrations.{package}"
+@pytest.mark.parametrize("name", NEEDED)
+def test_the_extra_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    adapter, (package, extra) = f"pfgen_rs.integrations.{name}", NEEDED[name]
     monkeypatch.delitem(sys.modules, adapter, raising=False)
-    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
-        monkeypatch.delitem(sys.modules, name)
+    for loaded in [module for module in sys.modules if f"{module}.".startswith(f"{package}.")]:
+        monkeypatch.delitem(sys.modules, loaded)
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(PfgenError, match=rf"pip install 'pfgen_rs\[{EXTRAS[package]}\]'"):
+    with pytest.raises(
+        PfgenError, match=rf"{package} cannot be imported.*pip install 'pfgen_rs\[{extra}\]'"
+    ):
         importlib.import_module(adapter)

@@ -1,7 +1,5 @@
 """inspect_ai: its own command on a model whose answers are known."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

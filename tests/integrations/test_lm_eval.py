@@ -1,13 +1,10 @@
 """lm-evaluation-harness, run for real, asks what we ask and finds what `score_file` finds."""
 
-from __future__ import annotations
-
 import functools
 import json
 import lzma
 import os
 import re
-import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -19,18 +16,16 @@ import polars as pl
 import pytest
 
 import pfgen_rs
-from helpers import environment, pfgen
+from helpers import pfgen
 from pfgen_rs import Benchmark, Result
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.generate import Mode, Prompter, Task, read_examples
+from pfgen_rs.integrations import HARNESSES, harness_path
 from pfgen_rs.integrations.lm_eval.choices import KEY, TRIALS, Choices, choices
-from pfgen_rs.integrations.paths import HARNESSES, harness_path
 from pfgen_rs.io.cleaning import default_stop
 from pfgen_rs.questions.locate import bundled_path
-from places import SUPPORT
-from told import section
+from told import TIMEOUT, lm_eval_arguments, run_lm_eval, section
 
-PROGRAM = SUPPORT / "lm_eval_answers.py"
 PAGE = section("harnesses.md", "lm-evaluation-harness")
 RUNS = bundled_path() / "runs"
 # The interpreter of an environment with another version of the harness.
@@ -39,8 +34,6 @@ METRICS = {
     "score": "average",
     **{name: name for name in ("fluency", "truthfulness", "helpfulness")},
 }
-OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
-TIMEOUT = 300
 
 
 def records(run: str) -> list[dict[str, str]]:
@@ -51,23 +44,6 @@ def records(run: str) -> list[dict[str, str]]:
 def written(path: Path, answers: Iterable[Mapping[str, str | None]]) -> Path:
     path.write_text("".join(json.dumps(answer) + "\n" for answer in answers), encoding="utf-8")
     return path
-
-
-def program(
-    folder: Path, arguments: list[str], stdin: str = "", python: str = sys.executable
-) -> subprocess.CompletedProcess[str]:
-    source = str(Path(pfgen_rs.__file__).parent.parent)
-    return subprocess.run(
-        [python, str(PROGRAM), *arguments],
-        input=stdin,
-        env=environment(**OFFLINE, PYTHONPATH=source, HF_HOME=str(folder / "hub")),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=TIMEOUT,
-        check=False,
-    )
 
 
 def tasks_of(mode: Mode, trials: int, **choices: Any) -> list[Task]:
@@ -117,15 +93,17 @@ def sampling(mode: Mode) -> dict[str, Any]:
 def command_line_agrees(folder: Path, python: str) -> None:
     """`lm_eval` as the page says it is called, and what the page makes of its samples."""
     answers, asked = written(folder / "answers.jsonl", records("careless")), folder / "asked.json"
-    done = program(folder, documented(f"answers={answers},asked={asked}"), python=python)
-    assert done.returncode == 0, done.stderr
+    arguments = lm_eval_arguments(
+        PAGE.split("## llm-jp-eval")[0], f"answers={answers},asked={asked}"
+    )
+    printed = run_lm_eval(folder, arguments, python=python)
     expected = pfgen_rs.score_file(RUNS / "careless", "mini")
     [path] = folder.glob("out/*/results_*.json")
     found = json.loads(path.read_text(encoding="utf-8"))
     assert_same(found["results"]["pfgen"], expected)
     assert found["configs"]["pfgen"]["metadata"]["signature"] == expected.signature
     shown = f"{expected.score:.4f}|±  |{clustered(expected.frame, 'average'):.4f}"
-    assert shown in done.stdout
+    assert shown in printed
     sent = json.loads(asked.read_text(encoding="utf-8"))
     assert_asked(sent, tasks_of("completion", 10), plain)
     assert all(one["arguments"] == sampling("completion") for one in sent)
@@ -134,17 +112,6 @@ def command_line_agrees(folder: Path, python: str) -> None:
     [example] = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.DOTALL | re.MULTILINE)
     subprocess.run([sys.executable, "-c", example], cwd=folder, timeout=TIMEOUT, check=True)
     assert pfgen_rs.score_file(folder / "trials.jsonl", "mini").score == expected.score
-
-
-def documented(model_args: str) -> list[str]:
-    """The arguments of the command in the page, for our model."""
-    lines = PAGE.split("## llm-jp-eval")[0].replace("\\\n", "")
-    [command] = re.findall(r"^lm_eval (.*)$", lines, flags=re.MULTILINE)
-    path = "$(pfgen-rs harness-path lm_eval)"
-    arguments = shlex.split(command.replace(path, str(harness_path("lm_eval"))))
-    ours = {"hf": "recorded", "pretrained=some/model": model_args}
-    assert ours.keys() <= set(arguments)
-    return [ours.get(argument, argument) for argument in arguments]
 
 
 def assert_logged(path: Path, expected: Result) -> None:
@@ -220,9 +187,8 @@ def python_interface_agrees(folder: Path, python: str, mini: Benchmark) -> None:
     (folder / "tasks").mkdir()
     repeated = f"include: {harness_path('lm_eval') / 'pfgen_qa.yaml'}\ntask: repeated\nrepeats: 2\n"
     (folder / "tasks" / "repeated.yaml").write_text(repeated, encoding="utf-8")
-    done = program(folder, ["calls"], json.dumps(calls(folder)), python)
-    assert done.returncode == 0, done.stderr
-    qa, wrapped, chat, chosen, limited, silent, *refused = json.loads(done.stdout.splitlines()[-1])
+    printed = run_lm_eval(folder, ["calls"], json.dumps(calls(folder)), python)
+    qa, wrapped, chat, chosen, limited, silent, *refused = json.loads(printed.splitlines()[-1])
     expected = pfgen_rs.score_file(RUNS / "faithful", mini)
     assert_same(qa["results"]["pfgen_qa"], expected)
     assert_asked(qa["asked"], tasks_of("qa", 10), plain)

@@ -1,40 +1,29 @@
 """lm-evaluation-harness, run for real on the tasks of llm-jp-eval, gives the figures of our scorer."""
 
-from __future__ import annotations
-
 import json
-import shlex
-import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import pfgen_rs
-from helpers import environment
 from pfgen_rs import SettingsError
+from pfgen_rs.integrations import harness_path
 from pfgen_rs.integrations.lm_eval.choices import (
     DATA,
     JPEVAL_KEY,
     JpevalChoices,
     jpeval_choices,
 )
-from pfgen_rs.integrations.paths import harness_path
 from pfgen_rs.llm_jp_eval import convert
 from pfgen_rs.llm_jp_eval.catalog import CATEGORIES, tasks
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import filled, template
 from pfgen_rs.llm_jp_eval.results import PromptSettings, ScoreSettings, signature
 from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate, standard_errors
-from places import SUPPORT
-from told import section
+from told import lm_eval_arguments, run_lm_eval, section
 
-PROGRAM = SUPPORT / "lm_eval_answers.py"
 PAGE = section("harnesses.md", "lm-evaluation-harness")
-OFFLINE = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
-TIMEOUT = 300
 SHOTS = 2  # the made-up train files are small
 
 
@@ -75,23 +64,6 @@ def evaluated(datas: Iterable[TaskData], n: int | None = None, **more: Any) -> E
     return evaluate(chosen, {data.task: outputs_of(data)[:n] for data in chosen}, **more)
 
 
-def program(folder: Path, arguments: list[str], stdin: str = "", **variables: str) -> str:
-    source = str(Path(pfgen_rs.__file__).parent.parent)
-    done = subprocess.run(
-        [sys.executable, str(PROGRAM), *arguments],
-        input=stdin,
-        env=environment(**OFFLINE, PYTHONPATH=source, HF_HOME=str(folder / "hub"), **variables),
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=TIMEOUT,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def assert_same(results: dict[str, Any], expected: Evaluation) -> None:
     """Figures and errors of all tasks, number for number."""
     errors = standard_errors(expected)
@@ -120,8 +92,10 @@ def test_the_command_line_gives_our_figures(folder: Path, tmp_path: Path) -> Non
     datas = read_tasks(folder, tasks())
     answers, asked = recorded(tmp_path / "answers.jsonl", datas), tmp_path / "asked.json"
     metadata = ["--metadata", json.dumps({JPEVAL_KEY: {"shots": SHOTS}})]
-    arguments = [*documented(f"answers={answers},asked={asked}"), *metadata]
-    shown = program(tmp_path, arguments, **{DATA: str(folder)})
+    documented = lm_eval_arguments(
+        PAGE.split("## llm-jp-eval")[1], f"answers={answers},asked={asked}"
+    )
+    shown = run_lm_eval(tmp_path, [*documented, *metadata], **{DATA: str(folder)})
     [path] = tmp_path.glob("out/*/results_*.json")
     found = json.loads(path.read_text(encoding="utf-8"))
     expected = evaluated(datas)
@@ -143,17 +117,6 @@ def test_the_command_line_gives_our_figures(folder: Path, tmp_path: Path) -> Non
     rows = expected.frame.filter(task="jemhopqa")
     assert [sample["filtered_resps"][0][0] for sample in samples] == rows["pred"].to_list()
     assert [sample["char_f1"] for sample in samples] == rows["value"].to_list()
-
-
-def documented(model_args: str) -> list[str]:
-    """The arguments of the page's command, for our model."""
-    section = PAGE.split("## llm-jp-eval")[1].replace("\\\n", "")
-    [command] = [line for line in section.splitlines() if line.startswith("lm_eval ")]
-    path = "$(pfgen-rs harness-path lm_eval)"
-    arguments = shlex.split(command.replace(path, str(harness_path("lm_eval"))))[1:]
-    ours = {"hf": "recorded", "pretrained=some/model": model_args}
-    assert ours.keys() <= set(arguments)
-    return [ours.get(argument, argument) for argument in arguments]
 
 
 def test_the_python_interface_gives_our_figures(folder: Path, tmp_path: Path) -> None:
@@ -184,7 +147,7 @@ def test_the_python_interface_gives_our_figures(folder: Path, tmp_path: Path) ->
         call("test", chosen={"data": "nowhere"}),
     ]
     swallow, chat, *refused = json.loads(
-        program(tmp_path, ["calls"], json.dumps(calls)).splitlines()[-1]
+        run_lm_eval(tmp_path, ["calls"], json.dumps(calls)).splitlines()[-1]
     )
     assert_same(swallow["results"], evaluated(dev, variant="swallow"))
     assert_same(chat["results"], evaluated(test, 2))

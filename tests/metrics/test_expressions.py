@@ -1,7 +1,5 @@
 """Regular expressions of rules: natively what Python finds, and otherwise Python with a time limit."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

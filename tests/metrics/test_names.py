@@ -1,7 +1,5 @@
 """Names of metrics: the same everywhere, and one error for an unknown one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +10,6 @@ from made_samples import made
 from pfgen_rs import SettingsError, load_benchmark, stats
 from pfgen_rs.cli.compare import ComparedMetric
 from pfgen_rs.cli.options import MetricName
-from pfgen_rs.integrations import datasets
 from pfgen_rs.metrics import settings
 from pfgen_rs.report import plots
 from pfgen_rs.training import rewards
@@ -25,7 +22,6 @@ USES: dict[str, Callable[[], object]] = {
     "a comparison": lambda: stats.compare([made("a"), made("b")], metrics=[ANY]),
     "a running mean": lambda: plots.running(made(), ANY),
     "a plot of sources": lambda: plots.source_pairs(pl.DataFrame(), pl.DataFrame(), metric=ANY),
-    "datasets": lambda: datasets.scorer("mini", metrics=ANY),
 }
 
 

@@ -1,7 +1,5 @@
 """Index queries against the naive ones of the oracle."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The native rounding of columns against Python's own `round`."""
 
-from __future__ import annotations
-
 import math
 import struct
 from collections.abc import Sequence

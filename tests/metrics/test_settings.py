@@ -1,7 +1,5 @@
 """Settings refuse what makes no sense, and the signature names what is unusual."""
 
-from __future__ import annotations
-
 import copy
 import hashlib
 import pickle

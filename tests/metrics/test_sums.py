@@ -1,7 +1,5 @@
 """Sums run from the left, plain or compensated, the same on every version of Python."""
 
-from __future__ import annotations
-
 import math
 import sys
 from itertools import accumulate, pairwise

@@ -1,7 +1,5 @@
 """Tokens as units: they score as characters do, in every form of input."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

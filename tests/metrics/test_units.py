@@ -1,7 +1,5 @@
 """Words as units: the oracle on sequences of words, in every way to score and to look things up."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import re

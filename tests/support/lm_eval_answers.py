@@ -19,7 +19,7 @@ from lm_eval.api.registry import register_model
 from lm_eval.tasks import TaskManager
 
 from pfgen_rs import PfgenError
-from pfgen_rs.integrations.paths import harness_path
+from pfgen_rs.integrations import harness_path
 
 
 @register_model("recorded")

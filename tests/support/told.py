@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ import pytest
 from helpers import environment
 from pfgen_rs import Benchmark, Result, score_file
 from pfgen_rs.generate import Mode, Prompter, Task, read_examples
+from pfgen_rs.integrations import harness_path
 from pfgen_rs.questions.locate import bundled_path
 from places import DOCS, ROOT
 
@@ -71,3 +73,36 @@ def by_task(result: Result, mode: Mode) -> Iterator[tuple[Task, str]]:
     for row in result.frame.with_columns(trials).iter_rows(named=True):
         [task] = prompter.tasks(row["trial"], [row["question"]])
         yield task, row["answer"]
+
+
+_LM_EVAL = ROOT / "tests" / "support" / "lm_eval_answers.py"
+
+
+def run_lm_eval(
+    folder: Path, arguments: list[str], stdin: str = "", python: str = sys.executable, **env: str
+) -> str:
+    """Run `lm_eval` with our model in a folder, without network; its output."""
+    offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "HF_HOME": str(folder / "hub")}
+    done = subprocess.run(
+        [python, str(_LM_EVAL), *arguments],
+        input=stdin,
+        env=environment(**offline, PYTHONPATH=str(ROOT / "python"), **env),
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=TIMEOUT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def lm_eval_arguments(text: str, model_args: str) -> list[str]:
+    """The arguments of the command in a part of the page, for our model."""
+    [command] = re.findall(r"^lm_eval (.*)$", text.replace("\\\n", ""), flags=re.MULTILINE)
+    path = "$(pfgen-rs harness-path lm_eval)"
+    arguments = shlex.split(command.replace(path, str(harness_path("lm_eval"))))
+    ours = {"hf": "recorded", "pretrained=some/model": model_args}
+    assert ours.keys() <= set(arguments)
+    return [ours.get(argument, argument) for argument in arguments]

@@ -1,7 +1,5 @@
 """Evaluation with an engine, in the background: what training waits for, and what is left out."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence

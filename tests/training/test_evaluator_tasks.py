@@ -1,7 +1,5 @@
 """`StepEvaluator` with tasks of llm-jp-eval: their figures are those of `evaluate`, and what goes wrong."""
 
-from __future__ import annotations
-
 import json
 import math
 import statistics

@@ -1,7 +1,5 @@
 """Loggers that are slow, blocked or broken: neither training nor the curve waits for them."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

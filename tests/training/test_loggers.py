@@ -1,7 +1,5 @@
 """Where metrics go, read back."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Evaluations that fail while training goes on: on one rank or all, in `generate` or in the background."""
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rewards: the scores of `score_batch`, however prompts and completions are given."""
 
-from __future__ import annotations
-
 import math
 import pickle
 import time
@@ -165,13 +163,13 @@ def test_the_signature_of_trl(scores: Reward, mini: Benchmark) -> None:
 def test_the_default_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
 
-    def load(*args: Any) -> Benchmark:
+    def load(*_: Any) -> Benchmark:
         made.append(1)
         time.sleep(0.05)  # as long as the others may come in
-        return load_benchmark(*args)
+        return load_benchmark()
 
-    monkeypatch.setattr(rewards, "load_benchmark", load)
-    monkeypatch.setattr(rewards, "_default", None)
+    monkeypatch.setattr(rewards, "resolve", load)
+    rewards._default.cache_clear()
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda _: reward(["Q02"], [ANSWER]), range(8)))
     assert found == [found[0]] * 8

@@ -1,7 +1,5 @@
 """Rewards by task: the metrics' values, however samples are named."""
 
-from __future__ import annotations
-
 import math
 import pickle
 import time

@@ -1,7 +1,5 @@
 """The watcher: checkpoints found, settled, evaluated once each; real programs and the real command."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

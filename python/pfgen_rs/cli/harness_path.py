@@ -10,7 +10,7 @@ from pfgen_rs.cli import streams
 
 
 def _harness_names(incomplete: str) -> list[str]:
-    from pfgen_rs.integrations.paths import HARNESSES
+    from pfgen_rs.integrations import HARNESSES
 
     return [name for name in HARNESSES if name.startswith(incomplete)]
 
@@ -29,6 +29,6 @@ def harness_path(
 
     Example: `lm_eval --include_path "$(pfgen-rs harness-path lm_eval)" --tasks pfgen`
     """
-    from pfgen_rs.integrations import paths
+    from pfgen_rs import integrations
 
-    streams.emit(f"{paths.harness_path(name)}\n")
+    streams.emit(f"{integrations.harness_path(name)}\n")

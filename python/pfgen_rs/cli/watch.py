@@ -12,21 +12,17 @@ from pfgen_rs.cli import options, output, streams
 from pfgen_rs.metrics.settings import PARTS
 
 if TYPE_CHECKING:
-    from pfgen_rs.training.watch import Evaluated, Watcher
+    from pfgen_rs.training.watch import Evaluated
 
 
 def watch(
-    folder: Annotated[
-        Path,
-        typer.Argument(metavar="DIR", help="Folder of the checkpoints.", show_default=False),
-    ],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the checkpoints.")],
     command: Annotated[
         str,
         typer.Option(
             metavar="TEXT",
             help="Program that generates answers, with arguments; {checkpoint} is replaced by its "
             "path, {worker} by the number of the worker.",
-            show_default=False,
         ),
     ],
     benchmark: options.BenchmarkName = None,
@@ -39,7 +35,6 @@ def watch(
         typer.Option(
             metavar="GLOB",
             help="Pattern of checkpoint names (repeatable; default: `step_*` and `checkpoint-*`).",
-            show_default=False,
         ),
     ] = None,
     step: Annotated[
@@ -48,7 +43,6 @@ def watch(
             metavar="TEXT",
             help="The part of a name that has the step, such as `step={step}` (default: the number "
             "behind `step` or `iter`, else the last one).",
-            show_default=False,
         ),
     ] = None,
     once: Annotated[
@@ -56,11 +50,7 @@ def watch(
     ] = False,
     marker: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="A checkpoint is complete when it contains this file.",
-            show_default=False,
-        ),
+        typer.Option(metavar="NAME", help="A checkpoint is complete when it contains this file."),
     ] = None,
     settle_seconds: Annotated[
         float,
@@ -77,26 +67,15 @@ def watch(
             "-o",
             metavar="DIR",
             help="Folder for curve.parquet and the answers (default: DIR/pfgen).",
-            show_default=False,
         ),
     ] = None,
     plot: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Also plot the curve to this file (.svg or .png).",
-            show_default=False,
-        ),
+        typer.Option(metavar="FILE", help="Also plot the curve to this file (.svg or .png)."),
     ] = None,
     trials: options.Trials = 1,
     limit: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="N",
-            help="Number of questions (default: all).",
-            show_default=False,
-        ),
+        int | None, typer.Option(min=1, metavar="N", help="Number of questions (default: all).")
     ] = None,
     seed_text: Annotated[
         str,
@@ -117,7 +96,6 @@ def watch(
         typer.Option(
             metavar="SECONDS",
             help="Stop the program after this time without an answer (default: no limit).",
-            show_default=False,
         ),
     ] = None,
     workers: Annotated[
@@ -128,7 +106,6 @@ def watch(
         typer.Option(
             metavar="SECONDS",
             help="Time for the answers of one checkpoint; later ones are left out (default: no limit).",
-            show_default=False,
         ),
     ] = None,
 ) -> None:
@@ -175,25 +152,20 @@ def watch(
         budget=budget,
         plot=plot,
     )
-    nothing = not watcher.found()
-    streams.remark(
-        _watch_beginning(watcher) + ("" if once else f", checking every {every_seconds:g} s")
-    )
-    failed = _print_watch_outcomes(watcher.once() if once else watcher.forever(every_seconds))
+    checkpoints, left = len(watcher.found()), len(watcher.open())
+    before = f" ({checkpoints - left} already evaluated)" if left < checkpoints else ""
+    checking = "" if once else f", checking every {every_seconds:g} s"
+    patterns = ", ".join(watcher.patterns)
+    streams.remark(f"watching {folder} for {patterns}: {checkpoints} found{before}{checking}")
+    failed = _print_outcomes(watcher.once() if once else watcher.forever(every_seconds))
     incomplete = len(watcher.open()) - failed
     if incomplete:
         streams.warn(f"{incomplete} skipped, because they are empty or still being written")
-    if failed or nothing:
+    if failed or not checkpoints:
         streams.fail(1)
 
 
-def _watch_beginning(watcher: Watcher) -> str:
-    found, left = len(watcher.found()), len(watcher.open())
-    before = f" ({found - left} already evaluated)" if left < found else ""
-    return f"watching {watcher.folder} for {', '.join(watcher.patterns)}: {found} found{before}"
-
-
-def _print_watch_outcomes(outcomes: Iterable[Evaluated]) -> int:
+def _print_outcomes(outcomes: Iterable[Evaluated]) -> int:
     """Print a line for each checkpoint. Returns the number of failures."""
     failed = 0
     for outcome in outcomes:
@@ -202,14 +174,14 @@ def _print_watch_outcomes(outcomes: Iterable[Evaluated]) -> int:
             failed += 1
             streams.warn(f"{name}: {outcome.error}")
         else:
-            streams.emit(_watched_checkpoint_line(name, outcome.row))
+            streams.emit(_line(name, outcome.row))
             if outcome.missing:
                 total = outcome.row["answers"] + outcome.missing
                 streams.warn(f"{name}: {outcome.missing} of {total} answers were not given in time")
     return failed
 
 
-def _watched_checkpoint_line(name: str, row: dict[str, float | None]) -> str:
+def _line(name: str, row: dict[str, float | None]) -> str:
     parts = [f"{label} {row[label]:.4f}" for label in PARTS]
     interval = (
         "" if row["score_low"] is None else f" ({row['score_low']:.4f}…{row['score_high']:.4f})"

@@ -4,8 +4,6 @@ Nothing is ever unpacked by a member's own path: the caller gets bytes and choos
 Paths that leave the archive are refused all the same, since such an archive was not published.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import lzma

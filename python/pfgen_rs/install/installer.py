@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 
 from pfgen_rs.errors import InstallError
 from pfgen_rs.install import archive, store
-from pfgen_rs.install import store as catalog
 from pfgen_rs.io.known_files import CACHE_VARIABLE
 from pfgen_rs.io.remote.web import RedirectError, asked
 
@@ -37,7 +36,7 @@ def install(
 
     Raises `InstallError`, and leaves an existing installation unchanged.
     """
-    entry = catalog.find(name)
+    entry = store.find(name)
     if not force and store.is_intact(entry):
         return store.place(entry.name)
     with _store_errors_explained(entry), store.staging(entry.name) as staged:
@@ -48,7 +47,7 @@ def install(
 
 
 def _fetch(
-    entry: catalog.CatalogEntry,
+    entry: store.CatalogEntry,
     source: str | Path | None,
     staged: store.Staging,
     progress: DownloadProgress | None,
@@ -61,7 +60,7 @@ def _fetch(
     return staged.download, where
 
 
-def _fill(staged: store.Staging, entry: catalog.CatalogEntry, path: Path, label: str) -> None:
+def _fill(staged: store.Staging, entry: store.CatalogEntry, path: Path, label: str) -> None:
     missing = dict.fromkeys(entry.digests)
     # Closed at once: an open file could not be removed everywhere.
     with closing(archive.read_members(path, entry.digests, label)) as members:
@@ -76,7 +75,7 @@ def _fill(staged: store.Staging, entry: catalog.CatalogEntry, path: Path, label:
         )
 
 
-def _check_digest(member: str, content: bytes, entry: catalog.CatalogEntry, label: str) -> None:
+def _check_digest(member: str, content: bytes, entry: store.CatalogEntry, label: str) -> None:
     found = hashlib.sha256(content).hexdigest()
     if found != entry.digests[member]:
         raise InstallError(
@@ -87,7 +86,7 @@ def _check_digest(member: str, content: bytes, entry: catalog.CatalogEntry, labe
 
 
 @contextmanager
-def _store_errors_explained(entry: catalog.CatalogEntry) -> Iterator[None]:
+def _store_errors_explained(entry: store.CatalogEntry) -> Iterator[None]:
     # Sources explain their own errors, so an OSError that gets here is about the store.
     try:
         yield

@@ -1,7 +1,7 @@
 """Adds scores to Arrow record batches: one small object that workers of any engine can be sent.
 
-Spark's `mapInArrow`, Ray Data, Dask, Daft, DuckDB and pyarrow itself hand over Arrow data:
-docs/how-to/scale.md.
+Spark's `mapInArrow`, Ray Data, Dask, Daft, DuckDB, Hugging Face datasets and pyarrow itself hand over Arrow
+data: docs/how-to/scale.md.
 """
 
 from __future__ import annotations
@@ -134,9 +134,12 @@ class ArrowScorer:
         return pa.schema([*schema, *self.fields], schema.metadata)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle where the benchmark is, rather than the benchmark."""
+        """Pickle where the benchmark is, rather than the benchmark.
+
+        The signature is there for digests, such as those of `datasets`, since scores depend on the version.
+        """
         chosen = (self.question_field, self.answer_field, self.clean, self.on_problem, self.threads)
-        return ArrowScorer, (tuple(self._place), *chosen)
+        return _unpickled, (self.signature, tuple(self._place), *chosen)
 
     def __repr__(self) -> str:
         """Show the benchmark and the signature."""
@@ -194,6 +197,10 @@ class ArrowScorer:
         )
 
 
+def _unpickled(_signature: str, *arguments: Any) -> ArrowScorer:
+    return ArrowScorer(*arguments)
+
+
 class _Rows:
     """Which rows of a record batch can be scored (`usable`), and why the others cannot (`problems`)."""
 
@@ -206,9 +213,9 @@ class _Rows:
         """Returns a column as text, and notes rows that are null or not text."""
         if pa.types.is_dictionary(column.type):
             column = column.dictionary_decode()
-        if pa.types.is_null(column.type) or _is_view(column.type):
+        if pa.types.is_null(column.type) or pa.types.is_string_view(column.type):
             column = column.cast(pa.large_string())  # views cannot be filtered
-        if not _is_text(column.type):
+        if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
             self._note(np.ones(len(column), bool), f"the {what} is of type {column.type}, not text")
             return pa.nulls(len(column), pa.string())
         return self._checked(column, what, _native.Texts)
@@ -283,11 +290,3 @@ class _Rows:
         for row in np.arange(len(self.usable))[rows].tolist():
             if self.usable[row]:
                 self.problems[row], self.usable[row] = problem, False
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
-def _is_view(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string_view(kind))

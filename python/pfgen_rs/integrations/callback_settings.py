@@ -1,7 +1,5 @@
 """Checks the settings of trainer callbacks when they are created, rather than hours later."""
 
-from __future__ import annotations
-
 import difflib
 import inspect
 from collections.abc import Mapping, Sequence

@@ -1,11 +1,11 @@
-"""Shared by the integrations: benchmarks that are read once per process, and outputs for llm-jp-eval."""
+"""Shared by the integrations: benchmarks that are read once per process, and prompts."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.metrics.settings import Settings
@@ -13,7 +13,7 @@ from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.placed import read_once
 
 if TYPE_CHECKING:
-    from pfgen_rs.llm_jp_eval.scoring import Evaluation
+    from pfgen_rs.generate import Mode, Task
 
 
 def loaded(
@@ -32,27 +32,17 @@ def prepared(benchmark: str | os.PathLike[str] | None = None) -> Benchmark:
     return loaded(benchmark).prepare()
 
 
-class TaskOutput(NamedTuple):
-    """An output with what it is compared with. `gold`: as it stands in the file."""
+def asked(
+    benchmark: str | None, mode: Mode, trials: int, num_examples: int, seed: str, prefix: str
+) -> Iterator[tuple[Task, str]]:
+    """Yield the tasks of all trials, trial by trial, with the example answers to their questions.
 
-    task: str
-    metrics: tuple[str, ...]
-    gold: str
-    output: str
+    `mode`, `num_examples`, `seed` and `prefix` are those of `Prompter`.
+    """
+    from pfgen_rs.generate import Prompter, read_examples  # which scorers do without
 
-
-def evaluated_outputs(outputs: Iterable[TaskOutput], variant: str) -> Evaluation:
-    """Evaluate outputs of one or more tasks, which are those of all samples in the order of the files."""
-    from pfgen_rs.llm_jp_eval.catalog import tasks  # which scorers of single answers do without
-    from pfgen_rs.llm_jp_eval.data import Sample, TaskData
-    from pfgen_rs.llm_jp_eval.scoring import evaluate
-
-    own: dict[str, list[TaskOutput]] = {}
-    for one in outputs:
-        own.setdefault(one.task, []).append(one)
-    datas, texts = [], {}
-    for task in filter(own.__contains__, tasks()):
-        samples = tuple(Sample("", one.gold) for one in own[task])
-        datas.append(TaskData(task, "", "", 1, own[task][0].metrics, samples, (), "", ""))
-        texts[task] = [one.output for one in own[task]]
-    return evaluate(datas, texts, variant)
+    examples = read_examples(benchmark)
+    prompter = Prompter(examples, mode, num_examples=num_examples, seed=seed, prefix=prefix)
+    for trial in range(1, trials + 1):
+        for task, example in zip(prompter.tasks(trial), examples, strict=True):
+            yield task, example.answer

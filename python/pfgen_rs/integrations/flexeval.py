@@ -6,14 +6,14 @@ metric for existing outputs. Written for flexeval 0.18.3.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from pfgen_rs.errors import InputError, PfgenError, UnknownQuestionError
 from pfgen_rs.extras import missing
-from pfgen_rs.generate import Mode, Prompter, Task, read_examples
-from pfgen_rs.integrations.common import prepared
+from pfgen_rs.generate import Mode, Task
+from pfgen_rs.integrations.common import asked, prepared
 from pfgen_rs.io.cleaning import Think, cleaned, default_stop
 from pfgen_rs.runs.result import Result
 
@@ -130,7 +130,7 @@ class PfgenChats(ChatDataset):
     ) -> None:
         self._instances = [
             ChatInstance(messages=task.messages, references=[answer], extra_info=_task_info(task))
-            for task, answer in _tasks(benchmark, mode, trials, num_examples, seed, prefix)
+            for task, answer in asked(benchmark, mode, trials, num_examples, seed, prefix)
         ]
 
     def __len__(self) -> int:
@@ -157,7 +157,7 @@ class PfgenPrompts(GenerationDataset):
             GenerationInstance(
                 inputs={"prompt": task.prompt, **_task_info(task)}, references=[answer]
             )
-            for task, answer in _tasks(benchmark, "completion", trials, num_examples, seed, prefix)
+            for task, answer in asked(benchmark, "completion", trials, num_examples, seed, prefix)
         ]
 
     def __len__(self) -> int:
@@ -171,17 +171,6 @@ class PfgenPrompts(GenerationDataset):
 
 def _task_info(task: Task) -> dict[str, Any]:
     return {"question": task.question, "trial": task.trial}
-
-
-def _tasks(
-    benchmark: str | None, mode: Mode, trials: int, num_examples: int, seed: str, prefix: str
-) -> Iterator[tuple[Task, str]]:
-    """Yield all tasks with the example answers to their questions."""
-    examples = read_examples(benchmark)
-    prompter = Prompter(examples, mode, num_examples=num_examples, seed=seed, prefix=prefix)
-    for trial in range(1, trials + 1):
-        for task, example in zip(prompter.tasks(trial), examples, strict=True):
-            yield task, example.answer
 
 
 @dataclass
@@ -214,7 +203,7 @@ class Pfgen(EvalSetup):
         return evaluated
 
     def _setup(self) -> EvalSetup:
-        asked = (self.trials, self.num_examples, self.seed, self.prefix)
+        prompts = (self.trials, self.num_examples, self.seed, self.prefix)
         common = {
             "gen_kwargs": {**_sampling(self.mode), **self.gen_kwargs},
             "metrics": PfgenMetric(self.benchmark, self.mode, self.think),
@@ -223,8 +212,8 @@ class Pfgen(EvalSetup):
             "random_seed": self.random_seed,
         }
         if self.mode == "completion":
-            return Generation(PfgenPrompts(self.benchmark, *asked), "{{ prompt }}", **common)
-        return ChatResponse(PfgenChats(self.benchmark, self.mode, *asked), **common)
+            return Generation(PfgenPrompts(self.benchmark, *prompts), "{{ prompt }}", **common)
+        return ChatResponse(PfgenChats(self.benchmark, self.mode, *prompts), **common)
 
 
 def _sampling(mode: Mode) -> dict[str, Any]:

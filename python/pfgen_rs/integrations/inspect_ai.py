@@ -1,12 +1,11 @@
-"""pfgen-bench in inspect_ai: a task, its solver, and a scorer for any task. And llm-jp-eval.
+"""pfgen-bench in inspect_ai: a task, its solver, and a scorer for any task.
 
 inspect_ai finds them through this package's entry point: `inspect eval pfgen_rs/pfgen --model …`. Written for
 inspect_ai 0.3.285.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -26,25 +25,14 @@ try:
     import inspect_ai as ai
     from anyio import to_thread
     from inspect_ai import scorer as scoring
+    from inspect_ai._util.error import PrerequisiteError
     from inspect_ai.dataset import MemoryDataset, Sample
     from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, GenerateConfig
     from inspect_ai.solver import Generate, Solver, TaskState, solver
 except ImportError as error:
     raise missing("inspect_ai", "inspect", error, PfgenError) from error
 
-from pfgen_rs.integrations.inspect_jpeval import (
-    inspect_ai_errors,
-    llm_jp_eval,
-    llm_jp_eval_figures,
-    llm_jp_eval_scorer,
-    llm_jp_eval_solver,
-)
-
 __all__ = [
-    "llm_jp_eval",
-    "llm_jp_eval_figures",
-    "llm_jp_eval_scorer",
-    "llm_jp_eval_solver",
     "pfgen",
     "pfgen_metrics",
     "pfgen_scorer",
@@ -58,6 +46,15 @@ _SHARES = "shares"  # metadata of an answer: the sources' shares of its score
 _PUBLISHED = "published"  # metadata of a question: its scores as in `result.json`
 _CHATS: tuple[Mode, ...] = ("chat", "qa")
 _ROLES = {"system": ChatMessageSystem, "user": ChatMessageUser}
+
+
+@contextmanager
+def _shown_errors() -> Iterator[None]:
+    """Convert errors to a type that inspect_ai shows without tracebacks."""
+    try:
+        yield
+    except PfgenError as error:
+        raise PrerequisiteError(str(error)) from None
 
 
 @ai.task
@@ -76,7 +73,7 @@ def pfgen(
     chat models. The other parameters are those of `Prompter` and `cleaned`. Sampling is as published (at most
     300 tokens, temperature 1.0, top-p 0.98, stop at `Q:`) unless overridden on the command line.
     """
-    with inspect_ai_errors():
+    with _shown_errors():
         count(trials, "trials")
         bench = prepared(benchmark)
         return ai.Task(

@@ -58,10 +58,10 @@ def parse_rules(keywords: object) -> tuple[Rule, ...]:
     """
     if not isinstance(keywords, list):
         raise BenchmarkError(f"keywords must be a list of rules, not {type(keywords).__name__}")
-    return tuple(_parse_helpfulness_rule(rule, f"keywords[{i}]") for i, rule in enumerate(keywords))
+    return tuple(_rule(rule, f"keywords[{i}]") for i, rule in enumerate(keywords))
 
 
-def _parse_helpfulness_rule(rule: object, where: str, depth: int = 1) -> Rule:
+def _rule(rule: object, where: str, depth: int = 1) -> Rule:
     if depth > _DEEPEST:
         raise BenchmarkError(
             f"{where[:_SHOWN]}…: rules must not be nested over {_DEEPEST} levels deep"
@@ -75,21 +75,18 @@ def _parse_helpfulness_rule(rule: object, where: str, depth: int = 1) -> Rule:
             "and may have 'name' and 'importance'"
         )
     kind = kinds[0]
-    name = _parse_helpfulness_name(rule.get("name"), where)
-    importance = _parse_helpfulness_importance(rule.get("importance", 1.0), where)
+    name = _name(rule.get("name"), where)
+    importance = _importance(rule.get("importance", 1.0), where)
     if kind == "t":
-        return Rule(kind, _parse_helpfulness_pattern(rule["t"], where), (), name, importance)
+        return Rule(kind, _pattern(rule["t"], where), (), name, importance)
     parts = rule[kind]
     if not isinstance(parts, list) or not parts:
         raise BenchmarkError(f"{where}: '{kind}' must be a non-empty list of rules, not {parts!r}")
-    parsed = tuple(
-        _parse_helpfulness_rule(part, f"{where}.{kind}[{i}]", depth + 1)
-        for i, part in enumerate(parts)
-    )
+    parsed = tuple(_rule(part, f"{where}.{kind}[{i}]", depth + 1) for i, part in enumerate(parts))
     return Rule(kind, "", parsed, name, importance)
 
 
-def _parse_helpfulness_name(name: object, where: str) -> str | None:
+def _name(name: object, where: str) -> str | None:
     if name is None:
         return None
     if not isinstance(name, str):
@@ -101,7 +98,7 @@ def _parse_helpfulness_name(name: object, where: str) -> str | None:
     return name
 
 
-def _parse_helpfulness_importance(importance: object, where: str) -> float:
+def _importance(importance: object, where: str) -> float:
     if isinstance(importance, bool) or not isinstance(importance, int | float):
         raise BenchmarkError(f"{where}: the importance must be a number, not {importance!r}")
     if not 0 <= importance <= 1:
@@ -109,7 +106,7 @@ def _parse_helpfulness_importance(importance: object, where: str) -> float:
     return float(importance)
 
 
-def _parse_helpfulness_pattern(pattern: object, where: str) -> str:
+def _pattern(pattern: object, where: str) -> str:
     if not isinstance(pattern, str):
         raise BenchmarkError(f"{where}: the pattern must be text, not {pattern!r}")
     try:
@@ -153,7 +150,7 @@ def is_literal(pattern: str) -> bool:
     return not _SPECIAL.intersection(pattern)
 
 
-def _helpfulness_patterns(rules: Sequence[Rule], where: str = "keywords") -> dict[str, str]:
+def _patterns(rules: Sequence[Rule], where: str = "keywords") -> dict[str, str]:
     """Returns all patterns, each with the place of its first rule, such as `keywords[0].and[1]`."""
     places: dict[str, str] = {}
     for number, rule in enumerate(rules):
@@ -161,16 +158,16 @@ def _helpfulness_patterns(rules: Sequence[Rule], where: str = "keywords") -> dic
         if rule.kind == "t":
             places.setdefault(rule.pattern, place)
         else:
-            for pattern, part in _helpfulness_patterns(rule.parts, f"{place}.{rule.kind}").items():
+            for pattern, part in _patterns(rule.parts, f"{place}.{rule.kind}").items():
                 places.setdefault(pattern, part)
     return places
 
 
-def _helpfulness_rule_steps(rule: Rule, numbers: Mapping[str, int]) -> list[tuple[str, int]]:
+def _steps(rule: Rule, numbers: Mapping[str, int]) -> list[tuple[str, int]]:
     """Returns a rule in reverse Polish notation, as the native code expects it."""
     if rule.kind == "t":
         return [("t", numbers[rule.pattern])]
-    steps = [step for part in rule.parts for step in _helpfulness_rule_steps(part, numbers)]
+    steps = [step for part in rule.parts for step in _steps(part, numbers)]
     return [*steps, (rule.kind, len(rule.parts))]
 
 
@@ -192,16 +189,14 @@ class Helpfulness:
         self._settings = settings
         self._question_id = question_id
         self._in_words = settings.unit == "word"
-        self._places = _helpfulness_patterns(self._rules)
+        self._places = _patterns(self._rules)
         patterns = list(self._places)
         self._literals = [pattern for pattern in patterns if is_literal(pattern)]
-        self._expressions = {
-            p: _compiled_helpfulness_expression(p) for p in patterns if not is_literal(p)
-        }
+        self._expressions = {p: _compiled(p) for p in patterns if not is_literal(p)}
         numbers = {p: i for i, p in enumerate([*self._literals, *self._expressions])}
         literals = [] if self._in_words else self._literals
         self._others = len(patterns) - len(literals)
-        steps = [(rule.importance, _helpfulness_rule_steps(rule, numbers)) for rule in self._rules]
+        steps = [(rule.importance, _steps(rule, numbers)) for rule in self._rules]
         self.native = _native.Rules(_native.Texts(literals), self._others, steps)
 
     @property
@@ -310,23 +305,23 @@ class Helpfulness:
 
     def positions(self, ends: Mapping[str, int]) -> list[tuple[Rule, str, int]]:
         """Returns each rule with its label and position."""
-        return [(rule, *_located_helpfulness_rule(rule, ends)) for rule in self._rules]
+        return [(rule, *_located(rule, ends)) for rule in self._rules]
 
 
-def _compiled_helpfulness_expression(pattern: str) -> _native.Expression | None:
+def _compiled(pattern: str) -> _native.Expression | None:
     """Returns the native expression; `None` if the pattern means something else there, or is too large."""
     linear = linear_expression(pattern)
     return None if linear is None else _native.Expression.compile(linear)
 
 
-def _located_helpfulness_rule(rule: Rule, ends: Mapping[str, int]) -> tuple[str, int]:
+def _located(rule: Rule, ends: Mapping[str, int]) -> tuple[str, int]:
     """Returns the label and position of a rule: those of the first part that decides it."""
     if rule.kind == "t":
         return rule.pattern if rule.name is None else rule.name, ends[rule.pattern]
     last = rule.kind == "and"
-    label, position = _located_helpfulness_rule(rule.parts[0], ends)
+    label, position = _located(rule.parts[0], ends)
     for part in rule.parts[1:]:
-        other = _located_helpfulness_rule(part, ends)
+        other = _located(part, ends)
         if other[1] > position if last else other[1] < position:
             label, position = other
     return label if rule.name is None else rule.name, position

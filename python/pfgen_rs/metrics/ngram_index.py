@@ -117,7 +117,7 @@ class NgramIndex:
     def concordance(self, pattern: Answer, width: int = 20) -> list[ConcordanceLine]:
         """Returns all occurrences of `pattern` with up to `width` characters on each side."""
         coded, decode = self._coder.one(pattern), self._coder.decode
-        lines = self._native.concordance(coded, _check_index_argument("width", width))
+        lines = self._native.concordance(coded, _checked("width", width))
         match = decode(coded)
         return [
             ConcordanceLine(Occurrence(*place), decode(left), match, decode(right))
@@ -140,10 +140,8 @@ class NgramIndex:
         Sorted by descending document frequency, then descending count, then code-point order (longer words:
         descending frequency).
         """
-        limit = None if top is None else _check_index_argument("top", top)
-        found = self._native.ngrams(
-            _check_index_argument("n", n), _check_index_argument("min_df", min_df), limit
-        )
+        limit = None if top is None else _checked("top", top)
+        found = self._native.ngrams(_checked("n", n), _checked("min_df", min_df), limit)
         decode = self._coder.decode
         return [Ngram(decode(text), count, self._frequency(row)) for text, count, row in found]
 
@@ -159,7 +157,7 @@ class NgramIndex:
         return DocumentFrequency(sum(row), dict(zip(self.sources, row, strict=True)))
 
 
-def _check_index_argument(name: str, value: int) -> int:
+def _checked(name: str, value: int) -> int:
     if not 0 <= value <= _LARGEST:
         raise InputError(f"{name} must be between 0 and {_LARGEST}, not {value}")
     return value

@@ -251,7 +251,7 @@ def signature(
         f"variant:{settings.variant}",
         f"n:{settings.min_n}-{settings.max_n}",
         f"t:{settings.truthfulness_n}",
-        *_unusual_settings_in_signature(settings),
+        *_unusual(settings),
     ]
     if clean is not None:
         parts.append(f"clean:{clean}")
@@ -279,8 +279,7 @@ def _answered_part(answered: int, asked: int) -> str:
     return f"questions:{answered}/{asked}"
 
 
-def _unusual_settings_in_signature(settings: Settings) -> list[str]:
-
+def _unusual(settings: Settings) -> list[str]:
     parts, usual = [], Settings()
     if settings.unit != usual.unit:
         parts.append(f"unit:{settings.unit}")

@@ -27,8 +27,8 @@ def left_sum(values: Iterable[Any], *, compensated: bool = False) -> Any:
     for value in values:
         before, total = total, total + value
         if compensated:
-            error = error + _rounding_error_of_sum(before, value, total)
-    return _corrected_sum(total, error) if compensated else total
+            error = error + _rounding_error(before, value, total)
+    return _corrected(total, error) if compensated else total
 
 
 def pairwise_sum(values: Sequence[float]) -> float:
@@ -55,9 +55,9 @@ def running_sum(pieces: Iterable[NDArray[np.float64]], *, compensated: bool = Fa
             sums = np.add.accumulate(np.concatenate([[total], values]))
             total = float(sums[-1])
             if compensated:
-                errors = _rounding_error_of_sum(sums[:-1], values, sums[1:])
+                errors = _rounding_error(sums[:-1], values, sums[1:])
                 error = float(np.add.accumulate(np.concatenate([[error], errors]))[-1])
-    return float(_corrected_sum(total, error)) if compensated else total
+    return float(_corrected(total, error)) if compensated else total
 
 
 def left_mean(values: NDArray[np.float64], *, compensated: bool = False) -> float:
@@ -69,13 +69,13 @@ def left_mean(values: NDArray[np.float64], *, compensated: bool = False) -> floa
     return running_sum([values], compensated=True) / len(values)
 
 
-def _rounding_error_of_sum(a: Any, b: Any, total: Any) -> Any:
+def _rounding_error(a: Any, b: Any, total: Any) -> Any:
     """`a + b - total` for the rounded `total`: exact, so equal to Neumaier's term (Knuth's TwoSum)."""
     b_part = total - a
     return (a - (total - b_part)) + (b - b_part)
 
 
-def _corrected_sum(total: Any, error: Any) -> Any:
+def _corrected(total: Any, error: Any) -> Any:
     """The sum with its error; as in CPython, an error that is not finite is left out."""
     import numpy as np
 

@@ -50,16 +50,23 @@ class Coder(ABC):
 
     unit: Unit
 
-    @abstractmethod
     def column(self, answers: Any, threads: int | None = None) -> Column:
         """Encode a column of answers (a list or an Arrow column) for native code.
 
         `threads`: number of threads (`None`: all cores). Raises `InputError`, naming the row.
         """
+        texts = _native.Texts(self._coded(answers, threads), threads)
+        return Column(texts, texts)
 
-    @abstractmethod
     def encode(self, answers: Any, threads: int | None = None) -> pl.Series:
         """Returns the coded texts of a column of answers as a polars column."""
+        import polars as pl
+
+        return pl.Series(self._coded(answers, threads), dtype=pl.String)
+
+    @abstractmethod
+    def _coded(self, answers: Any, threads: int | None) -> Any:
+        """Returns the coded texts of a column of answers as a list or an Arrow column."""
 
     @abstractmethod
     def decode(self, coded: str) -> Decoded:
@@ -124,11 +131,9 @@ class _CharacterUnits(Coder):
         texts = texts_of(answers, threads)
         return Column(texts, texts)
 
-    def encode(self, answers: Any, threads: int | None = None) -> pl.Series:
-        import polars as pl
-
+    def _coded(self, answers: Any, threads: int | None) -> Any:
         texts_of(answers, threads)  # raises for anything but text
-        return pl.Series(answers, dtype=pl.String)
+        return answers
 
     def decode(self, coded: str) -> str:
         return coded
@@ -151,13 +156,10 @@ class _WordUnits(Coder):
 
     def column(self, answers: Any, threads: int | None = None) -> Column:
         texts = texts_of(answers, threads)
-        return Column(_native.Texts(self._vocabulary.encode(texts, threads), threads), texts)
+        return Column(_native.Texts(self._coded(texts, threads), threads), texts)
 
-    def encode(self, answers: Any, threads: int | None = None) -> pl.Series:
-        import polars as pl
-
-        texts = texts_of(answers, threads)
-        return pl.Series(self._vocabulary.encode(texts, threads), dtype=pl.String)
+    def _coded(self, answers: Any, threads: int | None) -> Any:
+        return self._vocabulary.encode(texts_of(answers, threads), threads)
 
     def decode(self, coded: str) -> str:
         words = self._vocabulary.words(coded)
@@ -182,16 +184,6 @@ def _needs_no_space(before: str, after: str) -> bool:
 class _TokenUnits(Coder):
     unit = "token"
 
-    def column(self, answers: Any, threads: int | None = None) -> Column:
-        texts = _native.Texts(_coded_token_units(answers), threads)
-        return Column(texts, texts)
-
-    def encode(self, answers: Any, threads: int | None = None) -> pl.Series:
-        import polars as pl
-
-        del threads
-        return pl.Series(_coded_token_units(answers), dtype=pl.String)
-
     def decode(self, coded: str) -> tuple[int, ...]:
         return tuple(_native.token_ids(coded))
 
@@ -204,15 +196,14 @@ class _TokenUnits(Coder):
         except ValueError:
             raise InputError(f"expected token ids separated by spaces, not {text!r}") from None
 
+    def _coded(self, answers: Any, threads: int | None) -> Any:
+        del threads
+        import polars as pl
 
-def _coded_token_units(answers: Any) -> _native.TextArray:
-    import polars as pl
-
-    if isinstance(answers, pl.Series) and answers.dtype == pl.List(pl.Null):
-        answers = answers.cast(
-            pl.List(pl.UInt32)
-        )  # Arrow libraries disagree about columns without values
-    try:
-        return _native.code_tokens(answers)
-    except TypeError:
-        raise _not_a_text_column(answers) from None
+        if isinstance(answers, pl.Series) and answers.dtype == pl.List(pl.Null):
+            # Arrow libraries disagree about columns without values.
+            answers = answers.cast(pl.List(pl.UInt32))
+        try:
+            return _native.code_tokens(answers)
+        except TypeError:
+            raise _not_a_text_column(answers) from None

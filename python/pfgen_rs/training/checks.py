@@ -1,7 +1,5 @@
 """What can go wrong in an evaluation: invalid arguments, steps that fail, errors in the background."""
 
-from __future__ import annotations
-
 import inspect
 import logging
 import operator

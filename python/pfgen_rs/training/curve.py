@@ -1,12 +1,10 @@
 """The learning curve, and the record of a run: its curve, answers and logged metrics."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any, Literal
@@ -30,7 +28,11 @@ from pfgen_rs.training.sample import TASK_ANSWERS, TASK_COLUMNS, FixedSample, Ta
 
 Axis = Literal["step", "tokens"]
 
+_LOG = logging.getLogger("pfgen_rs")
+
 CURVE = "curve.parquet"
+ANSWERS = "answers"
+OUTPUTS = "task_answers"
 _SAMPLE = "pfgen_rs.sample"
 _MEASURED = [name + end for name in ("score", *PARTS) for end in ("", "_low", "_high")]
 _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
@@ -51,97 +53,6 @@ _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
 }
 SCHEMA = pl.Schema(_COLUMNS)
 """The columns of every curve. Those about tasks of llm-jp-eval follow them; see `TaskSample.schema`."""
-
-
-class Curve:
-    """Rows by step, and the file that holds them.
-
-    `path`: the file, which is read if it exists; `None` keeps rows only in memory. `sample`: the questions
-    and scoring settings, which are the same for a whole curve. `more`: columns that follow those of `SCHEMA`.
-    Not thread-safe.
-
-    Raises `InputError` if the file is not a learning curve, and `SettingsError` if it is of another sample.
-    """
-
-    def __init__(
-        self,
-        sample: Mapping[str, Any],
-        path: str | os.PathLike[str] | None = None,
-        more: Mapping[str, pl.DataType | type[pl.DataType]] | None = None,
-    ) -> None:
-        self.sample = dict(sample)
-        self.schema = pl.Schema({**SCHEMA, **(more or {})})
-        self.path = None if path is None else Path(path)
-        self._rows: dict[int, dict[str, Any]] = {}
-        if self.path is not None and self.path.exists():
-            self._read(self.path)
-
-    def __len__(self) -> int:
-        """Count the steps."""
-        return len(self._rows)
-
-    def __contains__(self, step: int) -> bool:
-        """Whether a step was evaluated."""
-        return step in self._rows
-
-    @property
-    def rows(self) -> list[dict[str, Any]]:
-        """All rows by ascending step."""
-        return [self._rows[step] for step in sorted(self._rows)]
-
-    @property
-    def baseline(self) -> dict[str, Any] | None:
-        """The row of step 0, or `None`."""
-        return self._rows.get(0)
-
-    @property
-    def frame(self) -> pl.DataFrame:
-        """The rows as a table with `schema`."""
-        return pl.DataFrame(self.rows, schema=self.schema, orient="row")
-
-    def put(self, row: Mapping[str, Any]) -> None:
-        """Add a row, replacing an earlier one of the same step."""
-        self._rows[row["step"]] = dict(row)
-
-    def remove(self, step: int) -> None:
-        """Remove the row of a step."""
-        del self._rows[step]
-
-    def drop_from(self, step: int) -> list[int]:
-        """Drop this step and all later ones after training went back; returns the dropped steps."""
-        dropped = [other for other in sorted(self._rows) if other >= step]
-        for other in dropped:
-            del self._rows[other]
-        return dropped
-
-    def replace(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Replace all rows."""
-        self._rows = {row["step"]: {name: row.get(name) for name in self.schema} for row in rows}
-
-    def save(self) -> None:
-        """Write the file atomically; raises `OutputError` on failure."""
-        if self.path is not None:
-            self.save_as(self.path)
-
-    def save_as(self, path: Path) -> None:
-        """Write the current rows to another file; raises `OutputError` on failure."""
-        about = {_SAMPLE: json.dumps(self.sample, sort_keys=True)}
-        write_parquet(path, self.frame, about)
-
-    def check(self, sample: Mapping[str, Any], origin: str) -> None:
-        """Raise `SettingsError` if `origin` holds the curve of another sample."""
-        for name in (*self.sample, *sample):
-            theirs, ours = sample.get(name), self.sample.get(name)
-            if theirs != ours:
-                raise SettingsError(
-                    f"{origin}: contains the curve of another sample ({name}: {theirs!r}, now {ours!r}): "
-                    "choose another folder, or use the same settings"
-                )
-
-    def _read(self, path: Path) -> None:
-        frame, sample = read_curve(path)
-        self.check(sample, str(path))
-        self.replace(frame.iter_rows(named=True))
 
 
 def read_curve(path: str | os.PathLike[str]) -> tuple[pl.DataFrame, dict[str, Any]]:
@@ -176,12 +87,6 @@ def plot_curve(
     plots.save(plots.learning_curve(curve, x=x, **look), path)
 
 
-# The record of a training run: its curve, answers, and logged metrics.
-
-
-ANSWERS = "answers"
-OUTPUTS = "task_answers"
-_LOG = logging.getLogger("pfgen_rs")
 _UNLOGGED = {"step", "questions", "answers", "question_scores"}
 
 
@@ -191,8 +96,10 @@ class Record:
     `clean` turns generated text into an answer. The answers of a step are written before the curve lists the
     step. `question_metrics`: whether loggers receive the score of each question, too. `tasks`: the tasks of
     llm-jp-eval that are evaluated at the same steps; `clean_output` is applied to their outputs. Loggers are
-    called in threads of their own: see `LoggerQueues`. Thread-safe. Raises `OutputError` if `folder` is a
-    file, and any error of `Curve`.
+    called in threads of their own: see `LoggerQueues`. A curve that is in `folder` goes on. Thread-safe.
+
+    Raises `OutputError` if `folder` is a file, `InputError` if its curve cannot be read, and `SettingsError`
+    if it is of another sample.
     """
 
     def __init__(
@@ -207,31 +114,41 @@ class Record:
         tasks: TaskSample | None = None,
         clean_output: Callable[[str], str] = str,
     ) -> None:
-        if folder is not None and folder.exists() and not folder.is_dir():
-            raise OutputError(f"{folder}: not a directory: choose another folder for the curve")
-        if folder is not None:
-            _remove_unfinished(folder)
         self.sample, self.tasks, self.folder = sample, tasks, folder
         self._clean, self._clean_output = clean, clean_output
         self._loggers, self._prefix = LoggerQueues(loggers), prefix
         self._question_metrics = question_metrics
-        description, columns = sample.description, {}
+        self.description = sample.description
+        """The settings that must agree for steps to be comparable, as values for JSON."""
+        self._schema = SCHEMA
         if tasks is not None:
-            description, columns = {**description, **tasks.description}, tasks.schema
-        self._curve = Curve(description, None if folder is None else folder / CURVE, columns)
+            self.description = self.description | tasks.description
+            self._schema = pl.Schema({**SCHEMA, **tasks.schema})
+        self._rows: dict[int, dict[str, Any]] = {}
         self._lock = threading.Lock()
+        if folder is not None:
+            self._go_on(folder)
+
+    def _go_on(self, folder: Path) -> None:
+        if folder.exists() and not folder.is_dir():
+            raise OutputError(f"{folder}: not a directory: choose another folder for the curve")
+        _remove_unfinished(folder)
+        path = folder / CURVE
+        if path.exists():
+            frame, sample = read_curve(path)
+            self.check(sample, str(path))
+            self._set_rows(frame.iter_rows(named=True))
 
     @property
     def frame(self) -> pl.DataFrame:
         """The curve as a table."""
-        with self._lock:
-            return self._curve.frame
+        return pl.DataFrame(self.rows, schema=self._schema, orient="row")
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The rows of the curve."""
+        """The rows of the curve, by ascending step."""
         with self._lock:
-            return self._curve.rows
+            return self._sorted()
 
     def add(
         self, step: int, tokens: int | None, texts: Sequence[str | None], seconds: float
@@ -258,11 +175,6 @@ class Record:
         """Wait for the loggers, for a limited time, and report what they did not receive."""
         self._loggers.close()
 
-    @property
-    def description(self) -> dict[str, Any]:
-        """The settings that must agree for steps to be comparable, as values for JSON."""
-        return self._curve.sample
-
     def _measured(self, texts: Sequence[str | None]) -> Measured | None:
         """Returns the scores of the answers to the sample's tasks, `None` if there are none."""
         answers = [None if text is None else self._clean(text) for text in texts]
@@ -278,7 +190,7 @@ class Record:
         if measured is None:
             unknown: dict[str, Any] = dict.fromkeys(SCHEMA)
             return {**unknown, "step": step, "tokens": tokens, "questions": 0, "answers": 0}
-        return row_of(measured, step, tokens, self._curve.baseline if step else None)
+        return row_of(measured, step, tokens, self._rows.get(0) if step else None)
 
     def _write(
         self, row: dict[str, Any], table: pl.DataFrame | None, outputs: pl.DataFrame | None
@@ -287,19 +199,40 @@ class Record:
         for found, folder in ((table, ANSWERS), (outputs, OUTPUTS)):
             if found is not None and self.folder is not None:
                 write_parquet(self.folder / folder / _file_name(step), found)
-        self._curve.put(row)
+        self._rows[step] = row
         try:
-            self._curve.save()
+            self._save()
         except Exception:
-            self._curve.remove(step)
+            del self._rows[step]
             raise
 
+    def _sorted(self) -> list[dict[str, Any]]:
+        return [self._rows[step] for step in sorted(self._rows)]
+
+    def _set_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        self._rows = {row["step"]: {name: row.get(name) for name in self._schema} for row in rows}
+
+    def _save(self, folder: Path | None = None) -> None:
+        """Write the curve atomically, into another folder on request."""
+        folder = folder or self.folder
+        if folder is not None:
+            frame = pl.DataFrame(self._sorted(), schema=self._schema, orient="row")
+            about = {_SAMPLE: json.dumps(self.description, sort_keys=True)}
+            write_parquet(folder / CURVE, frame, about)
+
+    def _drop(self, step: int) -> list[int]:
+        """Drop this step and all later ones; returns the dropped steps."""
+        dropped = [other for other in sorted(self._rows) if other >= step]
+        for other in dropped:
+            del self._rows[other]
+        return dropped
+
     def drop_from(self, step: int) -> None:
-        """Drop this step and all later ones, with their answers."""
+        """Drop this step and all later ones after training went back, with their answers."""
         with self._lock:
-            dropped = self._curve.drop_from(step)
+            dropped = self._drop(step)
             if dropped:
-                self._curve.save()
+                self._save()
                 self._remove(dropped)
 
     def set_aside(self, step: int) -> None:
@@ -308,28 +241,37 @@ class Record:
         N is the first free number. Logs a warning, since this may be unintended.
         """
         with self._lock:
-            dropped = [row["step"] for row in self._curve.rows if row["step"] >= step]
-            if self.folder is None or not dropped:
+            if self.folder is None or not any(known >= step for known in self._rows):
                 return
             old = _old_folder(self.folder)
-            self._curve.save_as(old / CURVE)
-            self._curve.drop_from(step)
-            self._curve.save()
+            self._save(old)
+            dropped = self._drop(step)
+            self._save()
             self._move(dropped, old)
-        _LOG.warning(_moved_text(self.folder, step, dropped, old))
+        many = "1 step" if len(dropped) == 1 else f"{len(dropped)} steps"
+        _LOG.warning(
+            "%s contains the curve of an earlier run, but training starts at step %d: moved %s (%d to %d) to "
+            "%s. To continue a curve, use load_state_dict",
+            *(self.folder, step, many, dropped[0], dropped[-1], old),
+        )
 
-    def replace(self, rows: Iterable[Mapping[str, Any]], keep: Iterable[int] = ()) -> None:
+    def replace(self, rows: Iterable[Mapping[str, Any]], keep: Collection[int] = ()) -> None:
         """Replace all rows except those of the steps in `keep`, and remove the answers of dropped steps."""
         with self._lock:
-            before = {row["step"] for row in self._curve.rows}
-            kept = [row for row in self._curve.rows if row["step"] in set(keep)]
-            self._curve.replace([*kept, *rows])
-            self._curve.save()
-            self._remove(sorted(before - {row["step"] for row in self._curve.rows}))
+            before = self._rows
+            self._set_rows([*(row for step, row in before.items() if step in keep), *rows])
+            self._save()
+            self._remove(sorted(before.keys() - self._rows.keys()))
 
     def check(self, sample: Mapping[str, Any], origin: str) -> None:
-        """Raise `SettingsError` if `origin` is of another sample."""
-        self._curve.check(sample, origin)
+        """Raise `SettingsError` if `origin` holds the curve of another sample."""
+        for name in (*self.description, *sample):
+            theirs, ours = sample.get(name), self.description.get(name)
+            if theirs != ours:
+                raise SettingsError(
+                    f"{origin}: contains the curve of another sample ({name}: {theirs!r}, now {ours!r}): "
+                    "choose another folder, or use the same settings"
+                )
 
     def _answers(self, steps: Iterable[int]) -> list[Path]:
         """Returns the files of the answers at these steps; empty without a folder."""
@@ -352,7 +294,11 @@ class Record:
             raise writing_failed(old, error) from error
 
     def _log(self, row: Mapping[str, Any], table: pl.DataFrame | None) -> None:
-        metrics = metrics_of(row, self._prefix)
+        metrics = {
+            self._prefix + name: value
+            for name, value in row.items()
+            if value is not None and name not in _UNLOGGED and not name.endswith(TASK_ANSWERS)
+        }
         if self.sample.tasks:
             metrics[f"{self._prefix}missing"] = 1 - row["answers"] / len(self.sample.tasks)
         if self.tasks is not None:
@@ -386,21 +332,3 @@ def _old_folder(place: Path) -> Path:
     except OSError as error:
         raise writing_failed(folder, error) from error
     return folder
-
-
-def _moved_text(folder: Path, step: int, steps: Sequence[int], old: Path) -> str:
-    many = "1 step" if len(steps) == 1 else f"{len(steps)} steps"
-    return (
-        f"{folder} contains the curve of an earlier run, but training starts at step {step}: moved {many} "
-        f"({steps[0]} to {steps[-1]}) to {old}. To continue a curve, use load_state_dict"
-    )
-
-
-def metrics_of(row: Mapping[str, Any], prefix: str) -> dict[str, float]:
-    """Returns the metrics of a row for loggers: its non-null scores, with prefixed names."""
-    kept = {
-        name: value
-        for name, value in row.items()
-        if name not in _UNLOGGED and not name.endswith(TASK_ANSWERS)
-    }
-    return {prefix + name: value for name, value in kept.items() if value is not None}

@@ -1,11 +1,9 @@
 """Answers from an engine, within a time budget."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from pfgen_rs.ask.loop import key_of, passed
 from pfgen_rs.ask.protocol import (
@@ -28,12 +26,14 @@ _TICK = 0.2  # seconds until a cancellation is noticed
 class FromEngine:
     """What an engine answered: a text for each task, `None` where there is none.
 
-    `failed`: the tasks that failed. `late`: whether time was over before all tasks were done.
+    `failed`: the tasks that failed. `late`: whether time was over before all tasks were done. `seconds`: how
+    long it took.
     """
 
     texts: list[str | None]
-    failed: list[Failed] = field(default_factory=list)
-    late: bool = False
+    failed: list[Failed]
+    late: bool
+    seconds: float
 
     @property
     def missing(self) -> int:
@@ -79,19 +79,27 @@ class EngineAnswers:
 
     def __call__(self, tasks: Sequence[Task]) -> FromEngine:
         """Returns the texts; raises `GenerationError` if the engine fails or there are none."""
+        begun = time.monotonic()
         found: dict[tuple[int, str], Outcome] = {}
-        deadline = None if self._budget is None else time.monotonic() + self._budget
         late = False
         # Not a `with`: leaving it would wait for a thread that the engine may block.
         self._outcomes = Ahead(lambda: self._generated(tasks), len(tasks))
         try:
-            for outcome in self._until(self._outcomes, deadline):
+            for outcome in self._until(
+                self._outcomes, None if self._budget is None else begun + self._budget
+            ):
                 found[key_of(outcome.task)] = outcome
         except TimeoutError:
             late = True
         finally:
             self._stop(self._outcomes)
-        return _checked_engine_answers([found.get(key_of(task)) for task in tasks], late)
+        outcomes = [found.get(key_of(task)) for task in tasks]
+        texts = [None if one is None or isinstance(one, Failed) else one.text for one in outcomes]
+        failed = [one for one in outcomes if isinstance(one, Failed)]
+        answers = FromEngine(texts, failed, late, time.monotonic() - begun)
+        if answers.missing == len(texts):
+            raise GenerationError(answers.problem)
+        return answers
 
     def _stop(self, outcomes: Ahead[Outcome]) -> None:
         outcomes.close()
@@ -126,11 +134,3 @@ class EngineAnswers:
                 return
             yield outcome
         raise GenerationError("cancelled")
-
-
-def _checked_engine_answers(outcomes: Sequence[Outcome | None], late: bool) -> FromEngine:
-    texts = [None if one is None or isinstance(one, Failed) else one.text for one in outcomes]
-    answers = FromEngine(texts, [one for one in outcomes if isinstance(one, Failed)], late)
-    if answers.missing == len(texts):
-        raise GenerationError(answers.problem)
-    return answers

@@ -1,7 +1,5 @@
 """Evaluating a model during training, in any training loop."""
 
-from __future__ import annotations
-
 import logging
 import os
 import time
@@ -14,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from pfgen_rs.ask.protocol import Engine, Parameters, Task
-from pfgen_rs.benchmark import Benchmark, load_benchmark
+from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError, OutputError, PfgenError, SettingsError
 from pfgen_rs.io.cleaning import (
     THINK,
@@ -136,8 +134,7 @@ class StepEvaluator(Closing):
         stop = _stop_strings(stop, parameters, mode)
         if think not in THINK:
             raise SettingsError(f"`think` must be one of {', '.join(THINK)}, not {think!r}")
-        if not isinstance(benchmark, Benchmark):
-            benchmark = load_benchmark(benchmark)
+        benchmark = resolve(benchmark, None)
         self.is_main = is_main
         self.sample = FixedSample.of(
             benchmark,
@@ -353,12 +350,10 @@ class StepEvaluator(Closing):
 
     def _ask(self, engine: EngineAnswers, step: int, tokens: int | None) -> None:
         try:
-            begun = time.perf_counter()
             answers = engine(self._tasks)
-            seconds = time.perf_counter() - begun
             if answers.missing:
                 _LOG.warning("step %d: %s", step, answers.problem)
-            self._record.add(step, tokens, answers.texts, seconds)
+            self._record.add(step, tokens, answers.texts, answers.seconds)
         finally:
             self._asking = None
 

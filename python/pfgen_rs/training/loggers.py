@@ -4,8 +4,6 @@ Any callable that accepts `logger({"pfgen/score": 0.71, …}, step)` is a logger
 `answers` and a method `log_answers(name, table, step)` receives that many answers of each step.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import logging

@@ -1,7 +1,5 @@
 """Scores of the answers and outputs of one step, for a row of the curve."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence

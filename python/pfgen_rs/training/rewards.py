@@ -1,17 +1,15 @@
 """Scores as reward functions for reinforcement learning with TRL's trainers."""
 
-from __future__ import annotations
-
 import math
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from numbers import Real
 from typing import Any
 
 from pfgen_rs import _native
-from pfgen_rs.benchmark import Benchmark, load_benchmark
+from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError, SettingsError, UnknownQuestionError
 from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
 from pfgen_rs.io.text import visible
@@ -70,9 +68,7 @@ class Reward:
         unknown: float | None = None,
         threads: int | None = 1,
     ) -> None:
-        self.benchmark = (
-            benchmark if isinstance(benchmark, Benchmark) else load_benchmark(benchmark)
-        )
+        self.benchmark = resolve(benchmark, None)
         _check_reward(clean, unknown)
         self.metric, self.clean, self.unknown, self.threads = metric, clean, unknown, threads
         self.__name__ = "pfgen" if metric == "average" else f"pfgen_{metric}"
@@ -93,7 +89,14 @@ class Reward:
         known = [question for question in found if question is not None]
         if len(known) == len(found):
             return list(self._score(known, answers).tolist())
-        return self._with_unknown(named, found, known, answers)
+        if self.unknown is None:
+            raise _unknown_question(named[found.index(None)])
+        rewards = [self.unknown] * len(found)
+        rows = [row for row, question in enumerate(found) if question is not None]
+        scores = self._score(known, [answers[row] for row in rows])
+        for row, score in zip(rows, scores.tolist(), strict=True):
+            rewards[row] = score
+        return rewards
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the constructor arguments, and of the benchmark where it is."""
@@ -116,26 +119,9 @@ class Reward:
             texts[row] = _cleaned(prompts[row], texts[row])
         return texts
 
-    def _with_unknown(
-        self,
-        named: Sequence[Any],
-        found: Sequence[str | None],
-        known: Sequence[str],
-        answers: Sequence[str],
-    ) -> list[float]:
-        if self.unknown is None:
-            raise unknown_question(named[found.index(None)])
-        rows = [row for row, question in enumerate(found) if question is not None]
-        rewards = [self.unknown] * len(found)
-        scores = self._score(known, [answers[row] for row in rows])
-        for row, score in zip(rows, scores.tolist(), strict=True):
-            rewards[row] = score
-        return rewards
 
-
-_STOPS = {mode: default_stop(mode) for mode in ("completion", "chat")}
 _CUT = ("Q:", "A:", "\n\n")
-_default: Reward | None = None
+_default = cache(Reward)
 _making = threading.Lock()
 
 
@@ -147,13 +133,15 @@ def reward(prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -
     >>> reward(["Q02", "Q14"], ["光合成", "風呂敷"])
     [0.34292, 0.34693]
     """
-    return _default_reward()(prompts, completions, **columns)
+    with _making:
+        default = _default()
+    return default(prompts, completions, **columns)
 
 
 def _cleaned(prompt: Any, text: str) -> str:
     open_end = isinstance(prompt, str) and prompt.endswith("A:")
     mode: Mode = "completion" if open_end else "chat"
-    return cleaned(text, mode, _STOPS[mode])
+    return cleaned(text, mode, default_stop(mode))
 
 
 def _unclean_rows(texts: list[str]) -> Sequence[int]:
@@ -162,15 +150,6 @@ def _unclean_rows(texts: list[str]) -> Sequence[int]:
         return _native.unclean_rows(_native.Texts(texts, 1), _CUT)
     except InputError:  # a lone surrogate
         return range(len(texts))
-
-
-def _default_reward() -> Reward:
-    global _default
-    if _default is None:
-        with _making:
-            if _default is None:
-                _default = Reward()
-    return _default
 
 
 _PROMPTS = 4096  # cached, since every prompt comes with several completions
@@ -252,7 +231,7 @@ def _content(content: Any) -> str:
     return "".join(str(part.get("text") or "") for part in parts if isinstance(part, Mapping))
 
 
-def unknown_question(prompt: Any) -> UnknownQuestionError:
+def _unknown_question(prompt: Any) -> UnknownQuestionError:
     """Returns the error to raise for a prompt without a known question."""
     text = prompt_text(prompt)
     return UnknownQuestionError(

@@ -65,7 +65,7 @@ class FixedSample:
         prompter = Prompter(examples, mode, num_examples=num_examples, seed=seed)
         chosen: tuple[str, ...] = ()
         if not (optional and questions == 0):
-            chosen = choose_questions(benchmark, prompter.questions, questions, seed)
+            chosen = _chosen(benchmark, prompter.questions, questions, seed)
         return cls(benchmark, prompter, chosen, trials)
 
     @cached_property
@@ -93,11 +93,11 @@ class FixedSample:
             "mode": self.prompter.mode,
             "trials": self.trials,
             "questions": list(self.ids),
-            "prompts": hashlib.sha1(prompts.encode(), usedforsecurity=False).hexdigest(),
+            "prompts": _digest(prompts),
         }
 
 
-def choose_questions(
+def _chosen(
     benchmark: QuestionSet, known: Sequence[str], wanted: int | Sequence[str] | None, seed: str
 ) -> tuple[str, ...]:
     """Returns texts of questions: all of `known`, a number of them, or the given ones (texts or ids).
@@ -111,7 +111,7 @@ def choose_questions(
     elif isinstance(wanted, int):
         if not 1 <= wanted <= len(known):
             raise SettingsError(f"questions must be between 1 and {len(known)}, not {wanted}")
-        chosen = set(sorted(known, key=lambda text: _digest(seed, text))[:wanted])
+        chosen = set(sorted(known, key=lambda text: _digest(f"{seed}::{text}"))[:wanted])
     else:
         chosen = {benchmark.find(question).text for question in checked_texts(wanted, "questions")}
     for text in chosen - set(known):
@@ -132,8 +132,8 @@ def examples_of(benchmark: QuestionSet) -> list[Example]:
     return read_examples(benchmark.folder)
 
 
-def _digest(seed: str, question: str) -> str:
-    return hashlib.sha1(f"{seed}::{question}".encode(), usedforsecurity=False).hexdigest()
+def _digest(text: str) -> str:
+    return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
 # The fixed sample of tasks of llm-jp-eval that is evaluated beside the questions of a benchmark.

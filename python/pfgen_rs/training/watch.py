@@ -4,28 +4,39 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, wait
-from contextlib import contextmanager
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from pfgen_rs.ask.engines.command import CommandEngine
-from pfgen_rs.ask.protocol import Engine, Parameters
-from pfgen_rs.benchmark import Benchmark, load_benchmark
-from pfgen_rs.errors import InputError, OutputError, PfgenError, SettingsError, unreadable
+from pfgen_rs.ask.protocol import Engine, Parameters, Task
+from pfgen_rs.benchmark import Benchmark, resolve
+from pfgen_rs.errors import (
+    GenerationError,
+    InputError,
+    OutputError,
+    PfgenError,
+    SettingsError,
+    unreadable,
+)
+from pfgen_rs.io.ahead import THREADS
 from pfgen_rs.io.atomic import command_words, writing_failed
 from pfgen_rs.io.cleaning import Mode, Think, cleaned, default_stop
 from pfgen_rs.io.locks import lock
+from pfgen_rs.io.source import Closing
 from pfgen_rs.training.checks import check_budget, count
 from pfgen_rs.training.curve import Record, plot_curve
+from pfgen_rs.training.engine_answers import EngineAnswers, FromEngine
 from pfgen_rs.training.loggers import Logger
 from pfgen_rs.training.sample import FixedSample, examples_of
-from pfgen_rs.training.watch_workers import Timed, WatchWorkers
 
 PATTERNS = ("step_*", "checkpoint-*")  # the second is that of transformers' `Trainer`
 PLACE = "{checkpoint}"
@@ -55,7 +66,7 @@ class _Begun(NamedTuple):
 
     checkpoint: Checkpoint
     files: object
-    asked: Future[Timed]
+    asked: Future[FromEngine]
 
 
 class Watcher:
@@ -109,8 +120,7 @@ class Watcher:
         self.found()
         self.out = self.folder / _OUT if out is None else Path(out)
         self._command, self._timeout = _words(command), timeout
-        if not isinstance(benchmark, Benchmark):
-            benchmark = load_benchmark(benchmark)
+        benchmark = resolve(benchmark, None)
         self._parameters = parameters or Parameters(stop=default_stop(mode))
         self._sample = FixedSample.of(
             benchmark,
@@ -147,11 +157,17 @@ class Watcher:
 
     @contextmanager
     def _watching(self) -> Iterator[None]:
-        with _only_watcher(self.out):
-            try:
-                yield
-            finally:
-                self.record.close()
+        """Lock the output folder; raises `OutputError` if another watcher uses it."""
+        try:
+            self.out.mkdir(parents=True, exist_ok=True)
+            handle = os.open(self.out / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+        except OSError as error:
+            raise writing_failed(self.out, error) from error
+        with os.fdopen(handle), closing(self.record):
+            if not lock(handle):
+                problem = "in use by another watcher: stop it or choose another folder"
+                raise OutputError(f"{self.out}: {problem}")
+            yield
 
     def _evaluated(self, every_seconds: float | None) -> Iterator[Evaluated]:
         """Evaluate checkpoints until none is left, looking for new ones every `every_seconds` meanwhile."""
@@ -166,12 +182,12 @@ class Watcher:
                 if every_seconds is not None:
                     self._begin(begun, workers)
 
-    def _new_workers(self) -> WatchWorkers:
-        return WatchWorkers(
+    def _new_workers(self) -> _Workers:
+        return _Workers(
             self._workers, self._engine, self._sample.tasks, self._parameters, self._budget
         )
 
-    def _begin(self, begun: deque[_Begun], workers: WatchWorkers) -> None:
+    def _begin(self, begun: deque[_Begun], workers: _Workers) -> None:
         """Begin with all complete checkpoints that are not being evaluated."""
         known = {one.checkpoint.step for one in begun}
         for checkpoint, files in self._settled():
@@ -180,8 +196,8 @@ class Watcher:
 
     def _finish(self, begun: _Begun) -> Evaluated:
         try:
-            answers, seconds = begun.asked.result()
-            row = self.record.add(begun.checkpoint.step, None, answers.texts, seconds)
+            answers = begun.asked.result()
+            row = self.record.add(begun.checkpoint.step, None, answers.texts, answers.seconds)
             if self._plot is not None:
                 plot_curve(self.record.frame, self._plot)
         except OutputError:  # such as a full disk, which affects all checkpoints
@@ -213,7 +229,61 @@ class Watcher:
                 yield checkpoint, files
 
 
-def _is_done(asked: Future[Timed], seconds: float | None) -> bool:
+class _Workers(Closing):
+    """Asks at most `count` engines at once, each in a thread of its own.
+
+    `engine` makes the engine for a checkpoint, given its path and the number of the worker, from 0. Closing
+    it stops the engines.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        engine: Callable[[Path, int], Engine],
+        tasks: Sequence[Task],
+        parameters: Parameters,
+        budget: float | None,
+    ) -> None:
+        self._engine, self._tasks = engine, tasks
+        self._parameters, self._budget = parameters, budget
+        self._free: SimpleQueue[int] = SimpleQueue()
+        for number in range(count):
+            self._free.put(number)
+        self._pool = ThreadPoolExecutor(count, thread_name_prefix=THREADS)
+        self._asking: set[EngineAnswers] = set()
+        self._closed = threading.Event()
+
+    def submit(self, checkpoint: Path) -> Future[FromEngine]:
+        """Ask about a checkpoint as soon as a worker is free; the future may have any error of the engine."""
+        return self._pool.submit(self._ask, checkpoint)
+
+    def close(self) -> None:
+        """Stop all engines, and wait until they have stopped."""
+        self._closed.set()
+        for asking in list(self._asking):
+            asking.cancel()
+        self._pool.shutdown(cancel_futures=True)
+
+    def _ask(self, checkpoint: Path) -> FromEngine:
+        number = self._free.get()
+        try:
+            with closing(self._engine(checkpoint, number)) as engine:
+                asking = EngineAnswers(engine, self._parameters, self._budget)
+                self._asking.add(asking)
+                if self._closed.is_set():
+                    raise GenerationError("cancelled")
+                try:
+                    answers = asking(self._tasks)
+                finally:
+                    self._asking.discard(asking)
+        finally:
+            self._free.put(number)
+        if answers.failed:
+            raise GenerationError(answers.problem)
+        return answers
+
+
+def _is_done(asked: Future[FromEngine], seconds: float | None) -> bool:
     """Wait for a checkpoint, at most `seconds`; returns whether it is done."""
     end = None if seconds is None else time.monotonic() + seconds
     while not wait([asked], _TICK).done:
@@ -232,22 +302,6 @@ def _words(command: str | Sequence[str]) -> list[str]:
             f"the command does not contain {PLACE}: put it where the checkpoint's path belongs"
         )
     return parts
-
-
-@contextmanager
-def _only_watcher(out: Path) -> Iterator[None]:
-    """Lock the output folder; raises `OutputError` if another watcher uses it."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        handle = os.open(out / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as error:
-        raise writing_failed(out, error) from error
-    try:
-        if not lock(handle):
-            raise OutputError(f"{out}: in use by another watcher: stop it or choose another folder")
-        yield
-    finally:
-        os.close(handle)
 
 
 # Finding checkpoints in a folder, and detecting which are complete.
@@ -327,19 +381,9 @@ class Settling:
 def _files(path: Path) -> Print:
     found: list[tuple[str, int, int]] = []
     for folder, _, names in os.walk(path):
-        found += _states(folder, names)
+        for name in names:
+            place = os.path.join(folder, name)  # noqa: PTH118 - `os.walk` returns strings
+            with suppress(OSError):  # just removed: being written, and the next call will differ
+                about = os.stat(place)  # noqa: PTH116
+                found.append((place, about.st_size, about.st_mtime_ns))
     return tuple(sorted(found))
-
-
-def _states(folder: str, names: Sequence[str]) -> list[tuple[str, int, int]]:
-    found = []
-    for name in names:
-        place = os.path.join(folder, name)  # noqa: PTH118 - `os.walk` returns strings
-        try:
-            about = os.stat(place)  # noqa: PTH116
-        except (
-            OSError
-        ):  # just removed, so the checkpoint is being written, and the next call will differ
-            continue
-        found.append((place, about.st_size, about.st_mtime_ns))
-    return found

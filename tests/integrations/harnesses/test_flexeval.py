@@ -1,7 +1,5 @@
 """flexeval: its own commands, on a model whose answers are known and on a file of answers."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -3,11 +3,11 @@
 Those of the tasks of llm-jp-eval are under `llm_jp_eval`.
 """
 
-from __future__ import annotations
+from __future__ import annotations  # `_check_types` reads types as text
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
@@ -45,7 +45,7 @@ class Choices:
 
     def __post_init__(self) -> None:
         """Raise `SettingsError` for values of the wrong type or out of range."""
-        check_choice_types(self, KEY)
+        _check_types(self, KEY)
         if self.trials < 1:
             raise SettingsError(f"trials must be positive, not {self.trials}")
         if self.think not in ("keep", "strip"):
@@ -58,24 +58,14 @@ def choices(metadata: Mapping[str, Any]) -> Choices:
     The harness adds the model's arguments to the metadata, so our settings have their own key. Raises
     `SettingsError`, also for settings outside that key.
     """
-    _check_beside_metadata(metadata)
-    chosen = choices_under(KEY, metadata, [field.name for field in fields(Choices)])
-    defaults = {
-        "benchmark": os.environ.get(ENVIRONMENT) or BUNDLED,
-        "trials": _trials(),
-    }
-    return Choices(**{**defaults, **chosen})
+    trials = os.environ.get(TRIALS) or str(_FEW)
+    if not trials.isdecimal():
+        raise SettingsError(f"{TRIALS} must be an integer, not {trials!r}")
+    defaults = {"benchmark": os.environ.get(ENVIRONMENT) or BUNDLED, "trials": int(trials)}
+    return Choices(**{**defaults, **_under(KEY, Choices, metadata)})
 
 
-def _check_beside_metadata(metadata: Mapping[str, Any]) -> None:
-    """Reject settings that would be ignored silently. A numeric seed is an argument of the model."""
-    for field in fields(Choices):
-        value = metadata.get(field.name)
-        if value is not None and (field.name != "seed" or isinstance(value, str)):
-            raise misplaced_choice(KEY, field.name, value)
-
-
-def check_choice_types(chosen: Any, key: str) -> None:
+def _check_types(chosen: Any, key: str) -> None:
     """Raise `SettingsError` for fields of a dataclass whose values are not of their types."""
     for field in fields(chosen):
         value = getattr(chosen, field.name)
@@ -83,29 +73,23 @@ def check_choice_types(chosen: Any, key: str) -> None:
             raise SettingsError(f"{key}.{field.name} must be {field.type}, not {value!r}")
 
 
-def choices_under(key: str, metadata: Mapping[str, Any], known: Sequence[str]) -> Mapping[str, Any]:
-    """Returns our settings in a task's metadata. Raises `SettingsError` for others than those known."""
+def _under(key: str, kind: type, metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns our settings under their key; raises `SettingsError` for others, and for settings beside it."""
+    known = [field.name for field in fields(kind)]
+    for name in known:
+        value = metadata.get(name)
+        # A numeric seed is an argument of the model.
+        if value is not None and (name != "seed" or isinstance(value, str)):
+            raise SettingsError(
+                f"metadata {name!r} belongs under {key!r}: --metadata "
+                f"'{json.dumps({key: {name: value}}, default=str)}'"
+            )
     chosen = metadata.get(key) or {}
     if not isinstance(chosen, Mapping) or not set(chosen) <= set(known):
         raise SettingsError(
             f"metadata {key!r} must be an object with keys among {', '.join(known)}, not {chosen!r}"
         )
     return chosen
-
-
-def misplaced_choice(key: str, name: str, value: Any) -> SettingsError:
-    """Returns the error for a setting that stands beside our key rather than under it."""
-    return SettingsError(
-        f"metadata {name!r} belongs under {key!r}: --metadata "
-        f"'{json.dumps({key: {name: value}}, default=str)}'"
-    )
-
-
-def _trials() -> int:
-    text = os.environ.get(TRIALS) or str(_FEW)
-    if not text.isdecimal():
-        raise SettingsError(f"{TRIALS} must be an integer, not {text!r}")
-    return int(text)
 
 
 @dataclass(frozen=True)
@@ -123,7 +107,7 @@ class JpevalChoices:
 
     def __post_init__(self) -> None:
         """Raise `SettingsError` for values of the wrong type and unknown variants."""
-        check_choice_types(self, JPEVAL_KEY)
+        _check_types(self, JPEVAL_KEY)
         check_variant(self.variant)
 
     def read(self, task: str) -> TaskData:
@@ -132,16 +116,8 @@ class JpevalChoices:
 
 
 def jpeval_choices(metadata: Mapping[str, Any]) -> JpevalChoices:
-    """Returns the settings in a task's metadata, then in the environment, then the defaults.
-
-    The harness adds the model's arguments to the metadata, so our settings have their own key. Raises
-    `SettingsError`, also for settings outside that key.
-    """
-    known = [field.name for field in fields(JpevalChoices)]
-    for name in known:
-        if metadata.get(name) is not None:
-            raise misplaced_choice(JPEVAL_KEY, name, metadata[name])
-    chosen = choices_under(JPEVAL_KEY, metadata, known)
+    """Returns the settings of a task of llm-jp-eval, as `choices` does."""
+    chosen = _under(JPEVAL_KEY, JpevalChoices, metadata)
     return JpevalChoices(**{"data": os.environ.get(DATA) or "", **chosen})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import datasets
 from lm_eval.api import task as tasks
@@ -12,22 +12,30 @@ from lm_eval.api.filter import Filter
 from lm_eval.api.registry import register_filter
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.integrations.common import TaskOutput, evaluated_outputs
 from pfgen_rs.integrations.lm_eval.choices import jpeval_choices
 from pfgen_rs.io.cleaning import unicode_text
 from pfgen_rs.llm_jp_eval.catalog import find_task
-from pfgen_rs.llm_jp_eval.data import TaskData, item_id
+from pfgen_rs.llm_jp_eval.data import Sample, TaskData, item_id
 from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS, mean, metric, parse_float
 from pfgen_rs.llm_jp_eval.metrics.samples import prediction
 from pfgen_rs.llm_jp_eval.prompts import filled, template
 from pfgen_rs.llm_jp_eval.results import PromptSettings, ScoreSettings, signature
-from pfgen_rs.llm_jp_eval.scoring import Evaluation, standard_errors
+from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate, standard_errors
 
 SCORE = "score"
 """The main metric of every task that counts in AVR, under one name, so that groups can average it."""
 _STDERR = "_stderr"
 # 0.5 has a class for each type of task, 0.4 one for all.
 _Base: Any = getattr(tasks, "GenerateTask", tasks.ConfigurableTask)
+
+
+class TaskOutput(NamedTuple):
+    """An output with what it is compared with. `gold`: as it stands in the file."""
+
+    task: str
+    metrics: tuple[str, ...]
+    gold: str
+    output: str
 
 
 class JpevalPrediction(str):
@@ -132,13 +140,10 @@ def _prediction(given: Sequence[str | None], doc: Mapping[str, Any]) -> JpevalPr
 
 
 def _value(name: str, predicted: JpevalPrediction) -> JpevalValue:
-    correlated = name in CORRELATIONS
-    number = (
-        parse_float(predicted)
-        if correlated
-        else metric(name, [str(predicted)], [predicted.response.gold])[0]
-    )
-    made = JpevalValue(number)
+    if name in CORRELATIONS:
+        made = JpevalValue(parse_float(predicted))
+    else:
+        made = JpevalValue(metric(name, [str(predicted)], [predicted.response.gold])[0])
     made.response, made.variant = predicted.response, predicted.variant
     return made
 
@@ -173,7 +178,10 @@ def _evaluated(items: Sequence[JpevalValue]) -> Evaluation:
 @lru_cache(maxsize=1)
 def _evaluation(outputs: tuple[TaskOutput, ...], variant: str) -> Evaluation:
     """Score a task; cached, because all of its metrics need the same evaluation."""
-    return evaluated_outputs(outputs, variant)
+    task, metrics = outputs[0].task, outputs[0].metrics
+    samples = tuple(Sample("", one.gold) for one in outputs)
+    data = TaskData(task, "", "", 1, metrics, samples, (), "", "")
+    return evaluate([data], {task: [one.output for one in outputs]}, variant)
 
 
 def jpeval_documents(jpeval_task: str, **metadata: Any) -> datasets.DatasetDict:

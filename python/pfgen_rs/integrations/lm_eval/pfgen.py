@@ -1,7 +1,5 @@
 """The tasks of pfgen-bench: their documents, and their scores, aggregated as `score_file` does."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
@@ -14,7 +12,8 @@ from lm_eval.api.registry import register_filter
 from pfgen_rs import stats
 from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.generate import Mode, Prompter, Task, read_examples
+from pfgen_rs.generate import Mode, Task
+from pfgen_rs.integrations.common import asked
 from pfgen_rs.integrations.lm_eval.choices import Choices, choices
 from pfgen_rs.io.cleaning import cleaned, default_stop
 from pfgen_rs.runs.result import Result
@@ -173,20 +172,11 @@ def documents(pfgen_mode: Mode, **metadata: Any) -> datasets.DatasetDict:
     """
     chosen = choices(metadata)
     bench = load_benchmark(chosen.benchmark)
-    examples = read_examples(chosen.benchmark)
-    samples = dict(examples)
-    prompter = Prompter(
-        examples,
-        pfgen_mode,
-        num_examples=chosen.num_examples,
-        seed=chosen.seed,
-        prefix=chosen.prefix,
-    )
+    chosen_prompts = (chosen.trials, chosen.num_examples, chosen.seed, chosen.prefix)
     rows = [
-        {"question_id": bench.find(task.question).id, "sample": samples[task.question]}
+        {"question_id": bench.find(task.question).id, "sample": answer}
         | _document_row(task, chosen)
-        for trial in range(1, chosen.trials + 1)
-        for task in prompter.tasks(trial)
+        for task, answer in asked(chosen.benchmark, pfgen_mode, *chosen_prompts)
     ]
     return datasets.DatasetDict({"test": datasets.Dataset.from_list(rows)})
 
