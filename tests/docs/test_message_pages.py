@@ -23,12 +23,6 @@ PAGE = DOCS / "reference" / "messages.md"
 GOOD = '{"question": "Q02", "answer": "光合成です。"}\n'
 UNCLEAN = '{"question": "Q02", "answer": " 光合成です。\\n\\nQ: 次は？ "}\n'
 MINI = ("-b", "mini")
-SERVER = "http://127.0.0.1:9/v1"  # where nothing listens
-FAILING = (
-    "import json, sys\n"
-    "for line in sys.stdin:\n"
-    "    print(json.dumps({'id': json.loads(line)['id'], 'error': 'no'}), flush=True)\n"
-)
 Case = Callable[[Path], str]
 
 
@@ -92,19 +86,6 @@ def question(**changes: object) -> Case:
     return case
 
 
-def generated(*options: object, engine: str = "command") -> Case:
-    """What `generate` says; its program fails for each task."""
-
-    def case(tmp: Path) -> str:
-        program = tmp / "failing.py"
-        program.write_text(FAILING, encoding="utf-8")
-        command = ("--command", f"{sys.executable} {program}") if engine == "command" else ()
-        asked = ("generate", "a/b", "-e", engine, *MINI, "-o", tmp / "runs", "-n", 1)
-        return told(*asked, *command, *options)
-
-    return case
-
-
 def slow_expression(tmp: Path) -> str:
     """What a rule that takes exponential time says."""
     question(keywords=[{"t": "(?=(a+)+b)"}])(tmp)
@@ -112,15 +93,6 @@ def slow_expression(tmp: Path) -> str:
         patch.setattr(limited_expressions, "TIME_LIMIT", 0.2)
         said = raised(lambda: load_benchmark(tmp).score("Q01", "a" * 60))
     return said.replace("0.2 seconds", "5 seconds")
-
-
-@pytest.fixture(autouse=True)
-def _no_server(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test asks the user's server, or a proxy for one that is not there."""
-    for name in ("no_proxy", "NO_PROXY"):
-        monkeypatch.setenv(name, "*")
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
 
 
 # A part of each message, and what gives it
@@ -142,9 +114,6 @@ CASES: dict[str, Case] = {
     "Score the whole run": scored("a.jsonl", GOOD, "--out", Path("out")),
     "contain 'Q:'": scored("a.jsonl", UNCLEAN * 2),
     "took longer": slow_expression,
-    "the connection failed": generated("--base-url", SERVER, "--retries", 0, engine="openai"),
-    "more are available": generated("--shots", 99),
-    "questions.jsonl": lambda tmp: question()(tmp) + generated("-b", tmp)(tmp),
 }
 SOURCE = {"is not the published file"}  # of all published files
 """Parts of messages that are looked for in the source only."""
