@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Table", "codes", "fences", "japanese", "tables"]
+__all__ = ["Table", "codes", "fences", "japanese", "prose", "tables"]
 
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 _CELLS = re.compile(r"(?<!\\)\|")
@@ -27,6 +27,11 @@ class Table(NamedTuple):
 def japanese(page: Path) -> Path:
     """The same page in Japanese."""
     return page.with_name(f"{page.stem}.ja.md")
+
+
+def prose(page: Path) -> str:
+    """A page without its fences."""
+    return _FENCE.sub("", page.read_text(encoding="utf-8"))
 
 
 def fences(page: Path) -> list[tuple[str, str]]:
