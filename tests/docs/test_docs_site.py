@@ -38,11 +38,6 @@ def test_japanese_pages_lead_to_japanese_pages(built_docs: Path) -> None:
     assert any(link.startswith("../../reference/api/") for link in links)
 
 
-def test_the_switch_of_colours_has_a_name_in_each_language(built_docs: Path) -> None:
-    for page, name in (("index", "Dark"), ("ja/index", "ダークモード")):
-        assert f'title="{name}"' in (built_docs / f"{page}.html").read_text("utf-8")
-
-
 def test_nothing_comes_from_elsewhere(built_docs: Path) -> None:
     for path in built_docs.rglob("*"):
         if path.suffix in (".html", ".css", ".svg"):

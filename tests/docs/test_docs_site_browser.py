@@ -55,16 +55,6 @@ def test_a_search_finds(
     assert japanese == (found if start.startswith("ja/") else [])
 
 
-def test_what_is_nowhere_is_not_found(new_page: NewPage, built_docs: Path) -> None:
-    page = new_page()
-    page.goto((built_docs / "index.html").as_uri())
-    page.locator("[data-md-component=search-query]").click()
-    page.keyboard.insert_text("qqxqq")
-    page.keyboard.press("End")
-    meta = page.locator(".md-search-result__meta")
-    assert settled(page, meta.inner_text, "No matching documents") == "No matching documents"
-
-
 def test_what_is_found_is_marked_and_harmless(new_page: NewPage, built_docs: Path) -> None:
     page = new_page()
     page.goto((built_docs / "index.html").as_uri())

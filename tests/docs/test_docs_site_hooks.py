@@ -16,10 +16,6 @@ from page_lines import joined
 ENGLISH = "# One\n\n```sh\n# no heading\n```\n\n## Two `x` – three\n\n## One\n"
 
 
-def test_anchors_are_those_of_github() -> None:
-    assert page_anchors.anchors(ENGLISH) == ["one", "two-x--three", "one_1"]
-
-
 def test_a_translation_has_the_anchors_of_the_english_page() -> None:
     japanese = "# 一\n\n```sh\n# 見出しではない\n```\n\n## 二\n\n## 一 {#own}\n"
     marked = page_anchors.with_anchors(japanese, ENGLISH)
@@ -30,10 +26,6 @@ def test_a_translation_has_the_anchors_of_the_english_page() -> None:
         "## 一 {#one_1}",
     ]
     assert "# 見出しではない\n" in marked
-
-
-def test_other_headings_get_no_anchors() -> None:
-    assert page_anchors.with_anchors("# 一\n\n### 二\n\n## 三\n", ENGLISH) is None
 
 
 @pytest.mark.parametrize(
@@ -72,10 +64,6 @@ ADDRESS = "https://a.example/x"
 )
 def test_links_out_of_the_pages_lead_to_the_repository(text: str, linked: str) -> None:
     assert page_links.relinked(text, "how-to/page.md", ADDRESS) == linked
-
-
-def test_without_an_address_only_the_text_stays() -> None:
-    assert page_links.relinked("See [a](../../README.md).", "how-to/page.md", None) == "See a."
 
 
 def test_pages_name_every_option() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 import shutil
@@ -21,6 +20,8 @@ from pfgen_rs import Benchmark, sample_runs, scan, score_file
 from pfgen_rs.ask.engines.command import task_line
 from pfgen_rs.ask.protocol import Parameters, Usage
 from pfgen_rs.generate import Prompter, read_examples
+from pfgen_rs.io.compression import SUFFIXES
+from pfgen_rs.io.source import DELIMITED, TABLE_SUFFIXES
 from pfgen_rs.judge.sample import sample_path
 from pfgen_rs.llm_jp_eval.data import sample_path as jpeval_sample
 from pfgen_rs.questions.locate import bundled_path
@@ -210,53 +211,11 @@ def test_files_of_runs_of_llm_jp_eval_are_named(made: Made) -> None:
 ANSWERS = pl.DataFrame({"question": ["Q02", "Q02"], "answer": ["光合成です。", "光です。"]})
 
 
-def written(folder: Path, suffix: str) -> Path:
-    """The same answers in a format."""
-    path = folder / f"answers{suffix}"
-    match suffix.removesuffix(".gz"):
-        case ".csv":
-            text = ANSWERS.write_csv()
-        case ".tsv":
-            text = ANSWERS.write_csv(separator="\t")
-        case ".txt":
-            text = json.dumps(ANSWERS.to_dicts(), indent=1)
-        case ".parquet":
-            ANSWERS.write_parquet(path)
-            return path
-        case ".arrow" | ".feather" | ".ipc":
-            ANSWERS.write_ipc(path)
-            return path
-        case _:
-            text = "\ufeff" + ANSWERS.write_ndjson().replace("\n", "\n\n")
-    path.write_bytes(gzip.compress(text.encode()) if suffix.endswith(".gz") else text.encode())
-    return path
-
-
-READ = (
-    ".jsonl",
-    ".log",
-    ".txt",
-    ".csv",
-    ".tsv",
-    ".parquet",
-    ".arrow",
-    ".feather",
-    ".ipc",
-    ".csv.gz",
-)
-
-
-@pytest.mark.parametrize("suffix", READ)
-def test_formats_of_answers_are_read(suffix: str, mini: Benchmark, tmp_path: Path) -> None:
-    expected = mini.score_batch(ANSWERS)["average"].to_list()
-    result = score_file(written(tmp_path, suffix), mini)
-    assert result.frame["average"].to_list() == expected
-
-
 def test_tables_of_scores_in_python_have_the_columns_of_the_page(
     mini: Benchmark, tmp_path: Path
 ) -> None:
-    path = written(tmp_path, ".jsonl")
+    path = tmp_path / "answers.jsonl"
+    ANSWERS.write_ndjson(path)
     [table] = [t for t in tables(PAGE) if t.header[0] == "column" and t.column()[0] == ["file"]]
     named = [name for row in table.column() for name in row]
 
@@ -269,16 +228,9 @@ def test_tables_of_scores_in_python_have_the_columns_of_the_page(
     assert known(mini.score_batch(ANSWERS).columns) == scores
 
 
-@pytest.mark.parametrize("suffix", [".jsonl", ".txt", ".jsonl.gz"])
-def test_standard_input_is_lines_or_an_array(suffix: str, tmp_path: Path) -> None:
-    stdin = written(tmp_path, suffix).read_bytes()
-    done = pfgen("score", "-", "-b", "mini", "-f", "json", stdin=stdin)
-    assert json.loads(done.stdout)[0]["responses"] == 2
-
-
 def test_formats_that_are_named_are_those_tried() -> None:
     named = {name for row in tables(PAGE)[0].column() for name in row if name.startswith(".")}
-    assert named == {*READ, ".gz", ".xz", ".zst"} - {".log", ".txt", ".csv.gz"}
+    assert named == {".jsonl", *DELIMITED, *TABLE_SUFFIXES, *SUFFIXES}
 
 
 def test_files_of_generated_runs() -> None:

@@ -6,19 +6,16 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import polars as pl
 import pytest
 
 import pfgen_rs
-from pfgen_rs import Benchmark, Question, Result
+from pfgen_rs import Benchmark, Question
 from pfgen_rs.scoring.explain import Explanation
 from places import DOCS
 
 PAGES = sorted((DOCS / "explanation").glob("metrics*.md"))
 ID, ANSWER = "Q14", "四角い布です。箱も包む布です。"
-LONGEST, WINDOW, SCALE = 10, 3, 200.0
-DEFINITIONS = {"1", "10", "0", "3", "0.5", "5", "1,000", "100", "13", "6", "14"}
-"""Numbers in the worked example's sentences that are rules, sizes of `mini`, or counted below."""
+LONGEST, SCALE = 10, 200.0
 
 Row = tuple[str, ...]
 
@@ -31,11 +28,6 @@ def bench() -> Benchmark:
 @pytest.fixture(scope="module")
 def explained(bench: Benchmark) -> Explanation:
     return bench.explain(ID, ANSWER)
-
-
-@pytest.fixture(scope="module")
-def faithful(bench: Benchmark) -> Result:
-    return pfgen_rs.score_file(pfgen_rs.sample_runs()["faithful"], bench)
 
 
 @pytest.fixture(params=PAGES, ids=lambda page: page.stem)
@@ -58,10 +50,10 @@ def tables(text: str) -> list[list[Row]]:
     ]
 
 
-def frequencies(question: Question, ngrams: Iterator[str], *, known: bool = False) -> str:
-    """N-grams with their document frequencies; `known`: only those that occur."""
+def frequencies(question: Question, ngrams: Iterator[str]) -> str:
+    """N-grams that occur, with their document frequencies."""
     found = {ngram: question.index.document_frequency(ngram).total for ngram in ngrams}
-    return ", ".join(f"{ngram} {df:,}" for ngram, df in found.items() if df or not known) or "–"
+    return ", ".join(f"{ngram} {df:,}" for ngram, df in found.items() if df) or "–"
 
 
 def new_ngrams(end: int) -> Iterator[str]:
@@ -69,14 +61,6 @@ def new_ngrams(end: int) -> Iterator[str]:
     for start in range(end - 1, max(end - LONGEST, 0) - 1, -1):
         if ANSWER[start:end] not in ANSWER[: end - 1]:
             yield ANSWER[start:end]
-
-
-def windows(place: int) -> Iterator[str]:
-    """3-grams of the marked answer that cover its character `place`, from 1."""
-    text = f"^{ANSWER}$"
-    for start in range(max(place - WINDOW + 1, 0), place + 1):
-        if start + WINDOW <= len(text):
-            yield text[start : start + WINDOW]
 
 
 def test_fluency_adds_what_the_table_says(
@@ -87,7 +71,7 @@ def test_fluency_adds_what_the_table_says(
         explained.characters.select("character", "gain_A").iter_rows(), 1
     ):
         total += gain
-        parts = frequencies(bench[ID], new_ngrams(i), known=True)
+        parts = frequencies(bench[ID], new_ngrams(i))
         assert gain == sum(int(df.replace(",", "")) for df in re.findall(r" ([\d,]*\d)", parts))
         expected.append((str(i), character, parts, f"{gain:,}", f"{total:,}"))
     assert tables(worked(page))[0] == expected
@@ -97,19 +81,10 @@ def test_fluency_adds_what_the_table_says(
     assert f"`{total:,} ÷ {baseline:,.3f} = {value:.6f}`" in page
 
 
-def test_truthfulness_takes_what_the_table_says(
-    page: str, bench: Benchmark, explained: Explanation
-) -> None:
-    values, expected = [], []
-    columns = explained.characters.select("character", "covering_df_A", "skipped")
-    for i, (character, largest, skipped) in enumerate(columns.iter_rows(), 1):
-        value = min(1.0, largest / explained.references["A"] * SCALE)
-        values += [] if skipped else [value]
-        word = "–" if skipped else f"{value:g}"
-        expected.append(
-            (str(i), character, frequencies(bench[ID], windows(i)), f"{largest:,}", word)
-        )
-    assert tables(worked(page))[1] == expected
+def test_truthfulness_is_the_mean_of_its_characters(page: str, explained: Explanation) -> None:
+    columns = explained.characters.select("covering_df_A", "skipped").iter_rows()
+    reference = explained.references["A"]
+    values = [min(1.0, df / reference * SCALE) for df, skipped in columns if not skipped]
     truthfulness = explained.score.details.truthfulness["A"]
     assert sum(values) / len(values) == truthfulness
     assert f"`{sum(values):g} ÷ {len(values)} = {truthfulness:.6f}`" in page
@@ -117,7 +92,7 @@ def test_truthfulness_takes_what_the_table_says(
 
 def test_helpfulness_and_the_score_follow(page: str, explained: Explanation) -> None:
     factors = [1.0 if rule.met else 1 - rule.importance for rule in explained.rules]
-    rows = [(row[0], row[1], row[3]) for row in tables(worked(page))[2]]
+    rows = [(row[0], row[1], row[3]) for row in tables(worked(page))[1]]
     assert rows == [
         (rule.label, f"{rule.importance:g}", f"{factor:g}")
         for rule, factor in zip(explained.rules, factors, strict=True)
@@ -127,32 +102,3 @@ def test_helpfulness_and_the_score_follow(page: str, explained: Explanation) -> 
     assert f"`{missed} = {score.helpfulness:g}`" in page
     parts = f"{score.fluency['A']} + {score.truthfulness['A']} + {score.helpfulness:g}"
     assert f"`({parts}) ÷ 3 = {score.average}`" in page
-
-
-def test_the_worked_example_has_no_other_numbers(page: str) -> None:
-    prose = re.sub(r"^\|.*\n|^```(?:.*\n)*?```\n", "", worked(page), flags=re.MULTILINE)
-    prose = re.sub(r"`[^`]*`|Q14", "", prose)
-    assert set(re.findall(r"\d[\d,.]*\d|\d", prose)) <= DEFINITIONS
-
-
-def test_fluency_above_one_is_as_often_as_the_page_says(
-    page: str, bench: Benchmark, faithful: Result
-) -> None:
-    references = list(bench[ID].answers["A"])
-    fluency = bench.score_batch([ID] * len(references), references)["fluency"]
-    frame = faithful.frame
-    numbers = [
-        f"{len(references):,}",
-        str((fluency > 1).sum()),
-        f"{max(fluency):.3f}",
-        str(frame.height),
-        str(frame.filter(pl.col("fluency") > 1).height),
-        str(frame.filter(pl.col("average") > 1).height),
-    ]
-    section = re.split(r"^## ", page, flags=re.MULTILINE)[3]
-    found = re.findall(r"(?<!Q)\b\d[\d,.]*\d\b", re.sub(r"Q\d\d", "", section))
-    assert sorted(set(found) - {"100"}) == sorted(numbers)
-
-
-def test_the_published_deviation_is_that_of_the_run(page: str, faithful: Result) -> None:
-    assert f"{faithful.score} ±{faithful.score_std}/√{faithful.num_trials}" in page

@@ -15,7 +15,7 @@ __all__ = ["PAGES", "Block", "blocks", "commands", "inline_commands", "lines", "
 PAGES = sorted(
     page for page in [ROOT / "README.md", *DOCS.rglob("*.md")] if not page.name.endswith(".ja.md")
 )
-"""The pages whose code is run; `test_translations.py` compares that of the Japanese ones with it."""
+"""The pages whose code is run; `test_texts.py` compares that of the Japanese ones with it."""
 
 BLOCK = re.compile(
     r"(?:^ *<!-- not run(?P<parts>(?: \"[^\"\n]+\",?)*): (?P<reason>[^\n]+) -->\n)?"
