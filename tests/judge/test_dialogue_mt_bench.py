@@ -15,17 +15,14 @@ from sklearn.metrics import cohen_kappa_score  # type: ignore[import-untyped]
 
 from made_dialogues import write_json_lines
 from pfgen_rs.errors import InputError
-from pfgen_rs.judge.dialogues.association import judge_agreement, model_means, read_judge_table
+from pfgen_rs.judge.dialogues.association import judge_agreement, model_means
 from pfgen_rs.judge.dialogues.mt_bench import (
-    Question,
     answer_record,
     judgment_record,
     read_answers,
+    read_judge_table,
     read_questions,
     read_ratings,
-    write_answers,
-    write_questions,
-    write_ratings,
     written_id,
 )
 
@@ -270,25 +267,6 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
         ("b", "m", "j", "single-v1", 2, 7.5),
         ("c", "m", "j", "single-v1", 2, None),
     ]
-
-
-def test_files_are_written_as_they_are_read(judging_dir: Path, tmp_path: Path) -> None:
-    folder = judging_dir / "data/japanese-mt-bench"
-    questions = read_questions(folder / "question.jsonl")
-    write_questions(tmp_path / "q.jsonl", questions)
-    assert read_questions(tmp_path / "q.jsonl") == questions
-    [answers] = read_answers(folder / "model_answer/gpt-4o.jsonl")
-    write_answers(tmp_path / "a.jsonl", answers)
-    assert read_answers(tmp_path / "a.jsonl") == (answers,)
-    ratings = read_ratings([folder / "gpt-4_single.jsonl"])
-    write_ratings(tmp_path / "r.jsonl", ratings)
-    assert read_ratings([tmp_path / "r.jsonl"]).frame.equals(ratings.frame)
-    written = [json.loads(line) for line in (tmp_path / "q.jsonl").read_bytes().splitlines()]
-    published = [json.loads(line) for line in (folder / "question.jsonl").read_bytes().splitlines()]
-    assert written == published
-    question = Question("x", "math", ("a", "b"), ("c", "d"))
-    write_questions(tmp_path / "q.jsonl", [question])
-    assert read_questions(tmp_path / "q.jsonl") == (question,)
 
 
 def test_ids_are_written_as_fastchat_does() -> None:

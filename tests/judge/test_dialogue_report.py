@@ -21,15 +21,14 @@ from pfgen_rs.drawing.words import JAPANESE
 from pfgen_rs.errors import InputError, OutputError, PlotError, SettingsError
 from pfgen_rs.judge.dialogues import layout, plots
 from pfgen_rs.judge.dialogues.mt_bench import judgment_record
-from pfgen_rs.judge.dialogues.records import read_dialogues
 from pfgen_rs.judge.dialogues.report import (
     DIALOGUE_TABLES,
+    TABLES,
     Options,
-    dialogue_tables,
     model_table,
+    tables_of,
     write_tables,
 )
-from pfgen_rs.judge.dialogues.sources import TABLES, tables_of
 
 HOSTILE = "$x^2$ | <script>alert(1)</script> ]]>--> & \n\u202e[x](y) *b*"
 QUICK = Options(per_category=10, resamples=100)
@@ -112,7 +111,7 @@ def test_markdown_is_as_the_paper_prints_it(tmp_path: Path) -> None:
         made_dialogue("2", category="human", turn2_type="free", answers2=[]),
     ]
     path = write_json_lines(tmp_path / "d.jsonl", records)
-    scores, sizes = dialogue_tables(read_dialogues(path), ["4", "2"])
+    scores, sizes = tables_of([path], ["4", "2"]).tables
     lines = scores.markdown().splitlines()
     assert lines[0] == "## Table 4: mean scores of second answers"
     assert lines[2].startswith("| author | human, people | human, judge | roleplay, people |")
@@ -239,7 +238,7 @@ def test_many_models_on_a_radar_chart() -> None:
 
 def test_table_6_says_what_is_left_out() -> None:
     frame = _model_frame(1).with_columns(pl.lit(2).alias("invalid"))
-    assert model_table(frame).notes == ("Dialogues with invalid ratings, left out: 6",)
+    assert model_table(frame).notes == ["Dialogues with invalid ratings, left out: 6"]
 
 
 def test_written_tables(data: Path, tmp_path: Path) -> None:

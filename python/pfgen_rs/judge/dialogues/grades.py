@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
 import os
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -20,12 +18,8 @@ from pfgen_rs.io import write_atomic
 from pfgen_rs.io.json_lines import write_objects
 from pfgen_rs.io.locks import locked
 from pfgen_rs.judge.dialogues.answering import Item
-from pfgen_rs.judge.dialogues.association import MEAN
-from pfgen_rs.judge.dialogues.mt_bench import (
-    Ratings,
-    judgment_record,
-    ratings_of,
-)
+from pfgen_rs.judge.dialogues.association import MEAN, mean_rating
+from pfgen_rs.judge.dialogues.mt_bench import Ratings, judgment_record, ratings_of
 from pfgen_rs.judge.requests import Judge, folder_config
 
 _GRADES, _VERSIONS, _REQUESTS = "grades.jsonl", "versions.json", "requests.json"
@@ -101,18 +95,10 @@ def model_scores(folder: str | os.PathLike[str]) -> pl.DataFrame:
 def _score_cells(
     dialogues: Sequence[str], ratings: Mapping[str, Sequence[float | None]]
 ) -> tuple[int, int, int, float | None]:
-    means, invalid, missing = [], 0, 0
-    for dialogue in dialogues:
-        found = ratings.get(dialogue)
-        valid = [rating for rating in found or () if rating is not None]
-        if valid:
-            means.append(math.fsum(valid) / len(valid))
-        elif found:
-            invalid += 1
-        else:
-            missing += 1
-    mean = math.fsum(means) / len(means) if means else None
-    return len(means), invalid, missing, mean
+    rated = [dialogue for dialogue in dialogues if dialogue in ratings]
+    means = [mean for each in rated if (mean := mean_rating(ratings[each])) is not None]
+    invalid, missing = len(rated) - len(means), len(dialogues) - len(rated)
+    return len(means), invalid, missing, mean_rating(means)
 
 
 def _read_versions(folder: Path) -> dict[str, dict[str, str]]:
@@ -131,6 +117,11 @@ def _read_objects(path: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
+def _write_objects(path: Path, objects: Mapping[str, Any], indent: int | None = None) -> None:
+    text = json.dumps(objects, ensure_ascii=False, indent=indent)
+    write_atomic(path, f"{text}\n".encode("utf-8", "surrogatepass"))
+
+
 Grades = Mapping[tuple[Any, ...], dict[str, Any]]
 
 
@@ -146,26 +137,17 @@ def _stored_grades(folder: Path) -> Grades:
 
 
 def _present_grades(folder: Path, version: str, stored: Grades) -> dict[str, list[dict[str, Any]]]:
-    """Returns the ratings of a version's present answers by model, all models that were asked about.
-
-    Of a version that an earlier release graded, whose answers are not recorded, the ratings of an answer
-    count if the folder has none of another answer of that model to the same turn.
-    """
-    path = folder / _REQUESTS
-    models = _read_objects(path).get(version) if path.exists() else None
-    found: dict[str, list[dict[str, Any]]] = {}
-    if models is None:
-        alone = Counter((key[:3], each.get("sample")) for key, each in stored.items())
-        for key, record in stored.items():
-            mine = found.setdefault(str(key[0]), [])
-            if alone[key[:3], record.get("sample")] == 1:
-                mine.append(record)
-        return found
-    for key, record in stored.items():
-        model, item, turn, digest = key
+    """Returns the ratings of a version's present answers by model, all models that were asked about."""
+    models = _read_requests(folder).get(version, {})
+    present: dict[str, list[dict[str, Any]]] = {model: [] for model in models}
+    for (model, item, turn, digest), record in stored.items():
         if digest in models.get(model, {}).get(f"{item}/{turn}", ()):
-            found.setdefault(str(model), []).append(record)
-    return {model: found.get(model, []) for model in models}
+            present[model].append(record)
+    return present
+
+
+def _read_requests(folder: Path) -> dict[str, dict[str, Any]]:
+    return _read_objects(folder / _REQUESTS) if (folder / _REQUESTS).exists() else {}
 
 
 def _grade_records(folder: Path) -> list[dict[str, Any]]:
@@ -209,8 +191,7 @@ def add_version(folder: Path, version: str, items: Iterable[Item]) -> None:
             )
         if version not in known:
             known[version] = members
-            text = json.dumps(known, ensure_ascii=False, indent=1)
-            write_atomic(folder / _VERSIONS, f"{text}\n".encode("utf-8", "surrogatepass"))
+            _write_objects(folder / _VERSIONS, known, indent=1)
 
 
 def add_digests(folder: Path, version: str, requests: Iterable[Request], judge: Judge) -> None:
@@ -224,7 +205,7 @@ def add_digests(folder: Path, version: str, requests: Iterable[Request], judge: 
         place = f"{about['item']}/{about['turn']}"
         present.setdefault(about["model"], {}).setdefault(place, []).append(request.digest(judge))
     with locked(folder):
-        known = _read_objects(folder / _REQUESTS) if (folder / _REQUESTS).exists() else {}
+        known = _read_requests(folder)
         models = known.setdefault(version, {})
         for model, places in present.items():
             old = models.get(model, {})
@@ -232,8 +213,7 @@ def add_digests(folder: Path, version: str, requests: Iterable[Request], judge: 
                 place: old[place] if old.get(place, [])[: len(digests)] == digests else digests
                 for place, digests in places.items()
             }
-        text = json.dumps(known, ensure_ascii=False)
-        write_atomic(folder / _REQUESTS, f"{text}\n".encode("utf-8", "surrogatepass"))
+        _write_objects(folder / _REQUESTS, known)
 
 
 def export_judgments(folder: Path) -> None:
