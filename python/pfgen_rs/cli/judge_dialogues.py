@@ -420,7 +420,5 @@ def _fields(path: Path | None) -> Fields | None:
 def _show(table: Table, *, with_title: bool = True) -> None:
     """Print a table."""
     grid, title = table.grid, table.title if with_title else None
-    shown = output.new_table(*grid.headings, numbers=grid.headings[grid.labels :], title=title)
-    for row in grid.rows:
-        shown.add_row(*map(output.cell, row))
-    output.show(shown)
+    numbers = grid.headings[grid.labels :]
+    output.show(output.new_table(*grid.headings, numbers=numbers, title=title, rows=grid.rows))

@@ -17,13 +17,11 @@ from pfgen_rs.judge.agreement.counts import Judged, judged, needed_columns, winn
 from pfgen_rs.judge.agreement.intervals import (
     Calibration,
     Interval,
-    Preference,
     Share,
     calibration,
-    favoured_by_length,
     position_bias_of_codes,
-    preference,
     share_bounds,
+    share_of,
 )
 from pfgen_rs.judge.agreement.kappa import same
 from pfgen_rs.judge.agreement.resampling import RESAMPLES, classes_of, summed
@@ -35,10 +33,11 @@ from pfgen_rs.judge.agreement.tables import (
     TEXT,
     AgreementTables,
     RaterAgreement,
+    concordance_rates,
     frame,
     question_differences,
 )
-from pfgen_rs.judge.decision_columns import NONE, Codes, Floats
+from pfgen_rs.judge.decision_columns import NONE, Codes
 from pfgen_rs.judge.decisions import Rule, check_rule
 from pfgen_rs.judge.tokens import LETTERS
 from pfgen_rs.stats.checks import check_resampling
@@ -222,18 +221,17 @@ def _biases(decisions: pl.DataFrame, data: Judged, chosen: Codes, level: float) 
     """The judge's and the raters' preference of longer answers: a longer one may well be the better one."""
     if not {"length_a", "length_b"} <= {*decisions.columns}:
         return frame([], _BIASES)
-    longer = favoured_by_length(*(decisions[name].to_numpy() for name in ("length_a", "length_b")))
-    everyone = [(None, chosen), *zip(data.raters, data.verdicts, strict=True)]
-    rows = [
-        ("longer answer", rater, *_preference_row(preference(letters, longer, level)))
-        for rater, letters in everyone
-    ]
+    a, b = (decisions[name].to_numpy() for name in ("length_a", "length_b"))
+    longer = np.where(a == b, NONE, np.where(a > b, 0, 1))
+    rows = []
+    for rater, letters in [(None, chosen), *zip(data.raters, data.verdicts, strict=True)]:
+        won = (longer != NONE) & ((letters == 0) | (letters == 1))  # a tie has no winner
+        wins, ties = np.count_nonzero(won & (letters == longer)), (longer != NONE) & (letters == 2)
+        share = share_of(wins, np.count_nonzero(won), level)
+        place = ("longer answer", rater, share.count, share.n, share.value)
+        bounds = share.interval.low, share.interval.high
+        rows.append((*place, *bounds, int(np.count_nonzero(ties))))
     return frame(rows, _BIASES)
-
-
-def _preference_row(found: Preference) -> tuple[float, ...]:
-    share, bounds = found.share, found.share.interval
-    return share.count, share.n, share.value, bounds.low, bounds.high, found.ties
 
 
 def _calibration(decisions: pl.DataFrame, data: Judged, level: float) -> Calibration | None:
@@ -331,15 +329,15 @@ def compare_judges(
     known = (one.verdicts != NONE).astype(np.int64)
     classes, places = classes_of([*right[0], *right[1], *known])
     counted = {
-        "right": np.stack(right, axis=-1)[:, places].swapaxes(0, 1),
-        "judged": known[:, places].T,
+        "right": np.stack(right)[:, :, places].transpose(2, 0, 1)[..., None],
+        "judged": known[:, places].T[..., None],
     }
     sums = summed(counted, classes, one.questions, resamples, seed)
-    means, resampled = (_mean_rates(each) for each in (sums.observed, sums.resampled))
+    means, resampled = (concordance_rates(each)[..., -1, 0] for each in sums)
     low, high = share_bounds(
         means[0] - means[1], resampled[:, 0] - resampled[:, 1], level, one.questions.max() + 1, -1.0
     )
-    differences = question_differences(right[0] - right[1], sums.observed["judged"], one.questions)
+    differences = question_differences(right[0] - right[1], sums[0]["judged"][:, 0], one.questions)
     return JudgeComparison(
         first=float(means[0]),
         second=float(means[1]),
@@ -362,11 +360,3 @@ def _check_pairs_of_humans(first: pl.DataFrame, second: pl.DataFrame, humans: pl
         raise InputError(
             f"a verdict on the unknown pair {unknown['pair'][0]!r}: neither judge has it"
         )
-
-
-def _mean_rates(sums: dict[str, Floats]) -> Floats:
-    """Mean over raters of the share of right decisions; shape (…, 2)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rates = sums["right"] / sums["judged"][..., None]
-    known = ~np.isnan(rates)
-    return np.asarray(np.where(known, rates, 0.0).sum(axis=-2) / np.maximum(known.sum(axis=-2), 1))
