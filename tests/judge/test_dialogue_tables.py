@@ -11,24 +11,14 @@ import polars as pl
 import pytest
 from scipy import stats as scipy_stats  # type: ignore[import-untyped]
 
-from made_dialogues import AUTHORS, CATEGORIES, made_dialogue, made_set
+from made_dialogues import AUTHORS, CATEGORIES, dialogues_of, made_dialogue, made_set
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.judge.dialogues import (
-    Dialogue,
-    Fields,
-    human_judge_correlation,
-    length_bias,
-    light_version,
-)
-from pfgen_rs.judge.dialogues.records import Turn, _parsed_dialogue
+from pfgen_rs.judge.dialogues import human_judge_correlation, length_bias, light_version
+from pfgen_rs.judge.dialogues.records import Turn
 from pfgen_rs.judge.dialogues.tables import VERSIONS, answer_lengths, answer_scores, light_scores
 
 Record = dict[str, Any]
 RECORDS = made_set(40, 5, unscored=2)
-
-
-def dialogues_of(records: list[Record]) -> list[Dialogue]:
-    return [_parsed_dialogue(record, Fields(), b"") for record in records]
 
 
 def mean(values: list[Any]) -> float | None:

@@ -106,12 +106,12 @@ def rank(
     check_rule(rule)
     games = games_of(decisions, rule)
     scores = _Scores(games, with_strengths, resamples, seed)
-    known = {name: found for name, found in scores.by_name.items() if found is not None}
-    columns: dict[str, Any] = {"model": list(games.models), **scores.counts}
-    for name in scores.by_name:
-        values, resampled = known.get(name, (None, None))
-        columns |= _columns_of_score(name, values, resampled, scores.questions, level)
-    values, resampled = known["strength" if with_strengths else "win_rate"]
+    head_to_head = _head_to_head(games, scores.pairings)
+    counts = head_to_head.drop("opponent").group_by("model").sum().sort("model")
+    columns: dict[str, Any] = counts.to_dict()
+    for name, score in scores.by_name.items():
+        columns |= _columns_of_score(name, score, scores.questions, level)
+    values, resampled = scores.by_name["strength"] or scores.win_rates
     ranges_ = rank_ranges_of_resamples(values, resampled, level, scores.questions)
     best, worst = zip(*ranges_, strict=True)
     order = (-values).argsort(kind="stable").argsort(kind="stable") + 1
@@ -121,7 +121,7 @@ def rank(
     return Ranking(
         rule=rule,
         models=table,
-        head_to_head=_head_to_head(games, scores.pairings),
+        head_to_head=head_to_head,
         games=len(games.outcomes),
         left_out=games.left_out,
         questions=questions,
@@ -176,34 +176,23 @@ class _Scores:
         pairings, classes = np.unique(pairing, return_inverse=True)
         classes = classes * _OUTCOMES + games.outcomes
         size = len(pairings) * _OUTCOMES
-        self._first, self._second = pairings // models, pairings % models
+        first, second = pairings // models, pairings % models
         observed = np.bincount(classes, minlength=size).reshape(1, -1, _OUTCOMES)
         questions = Questions(games.questions, classes)
         drawn = resampled_counts(questions, size, resamples, seed).reshape(resamples, -1, _OUTCOMES)
-        self.pairings = self._first, self._second, observed[0]
+        self.pairings = first, second, observed[0]
         self.unsolved = 0
         wins, resampled = (
-            win_matrix(self._first, self._second, each.astype(np.float64), models)
-            for each in (observed, drawn)
+            win_matrix(first, second, each.astype(np.float64), models) for each in (observed, drawn)
         )
-        self.counts = self._counted(observed[0], models)
         met = [games.questions * models + each for each in (games.first, games.second)]
         self.questions = np.bincount(np.unique(np.concatenate(met)) % models, minlength=models)
+        self.win_rates = _win_rates(wins)[0], _win_rates(resampled)
         self.by_name: dict[str, tuple[Floats, Floats] | None] = {
-            "win_rate": (_win_rates(wins)[0], _win_rates(resampled)),
+            "win_rate": self.win_rates,
             "strength": self._strengths(wins[0], resampled) if with_strengths else None,
             "soft_win_rate": self._soft(models),
         }
-
-    def _counted(self, counts: Indices, models: int) -> dict[str, Indices]:
-        first, second = (
-            np.stack(
-                [np.bincount(each, weights=column, minlength=models) for column in counts.T]
-            ).astype(np.int64)
-            for each in (self._first, self._second)
-        )
-        wins, losses, ties = first[0] + second[1], first[1] + second[0], first[2] + second[2]
-        return {"games": wins + ties + losses, "wins": wins, "ties": ties, "losses": losses}
 
     def _strengths(self, wins: Floats, resampled: Floats) -> tuple[Floats, Floats]:
         value = bradley_terry(wins, self._games.models)
@@ -238,11 +227,12 @@ def _ratios(above: Floats, below: Floats) -> Floats:
 
 
 def _columns_of_score(
-    name: str, values: Floats | None, resampled: Floats | None, questions: Indices, level: float
+    name: str, score: tuple[Floats, Floats] | None, questions: Indices, level: float
 ) -> dict[str, Any]:
-    if values is None or resampled is None:
+    if score is None:
         none = pl.Series([None] * len(questions), dtype=pl.Float64)
         return {name: none, f"{name}_low": none, f"{name}_high": none}
+    values, resampled = score
     if name == "strength":
         low, high = bootstrap_bounds(values, resampled, level, questions)
         few = questions < fewest_questions(level)

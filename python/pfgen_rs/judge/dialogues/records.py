@@ -129,7 +129,7 @@ def _turns(record: Mapping[str, Any], key: str | tuple[str, ...]) -> list[str]:
         return [text_field(record, each, _ADVICE) for each in key]
     if key not in record:
         text_field(record, key, _ADVICE)
-    turns = record[key]
+    turns: list[str] = record[key]
     if not _are_texts(turns, _TURNS):
         raise InputError(
             f"{key!r} must be a list of three texts (user, assistant, user), not {_shown(turns)}"
