@@ -13,7 +13,7 @@ import pytest
 from made_dialogues import CATEGORIES, TYPES, made_dialogue, write_json_lines
 from pfgen_rs.ask.protocol import Answered, Failed, Outcome, Parameters, Task
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.judge.dialogues import answering, grades, grading
+from pfgen_rs.judge.dialogues import answering, grading
 from pfgen_rs.judge.dialogues.answering import (
     Item,
     items_of_dialogues,
@@ -282,7 +282,7 @@ def test_hostile_answers_stay_in_their_place(tmp_path: Path) -> None:
     answers = [ModelAnswers("m", {"1": ("はい", HOSTILE), "2": ("はい", "普通")})]
     engine = graded(tmp_path / "g", items, answers, lambda m: "10" if "普通" in m[0][1] else "2")
     assert [messages[0][1].count(HOSTILE) for messages in engine.asked] == [1, 0]
-    ratings = grades.ratings_of_folder(tmp_path / "g").frame
+    ratings = grading.ratings_of_folder(tmp_path / "g").frame
     assert dict(ratings.select("question_id", "score").iter_rows()) == {"1": 2.0, "2": 10.0}
 
 
@@ -300,7 +300,7 @@ def test_table_6_is_the_mean_over_all_dialogues(tmp_path: Path) -> None:
 
     graded(tmp_path / "g", items, answers, say)
     graded(tmp_path / "g", items[:2], answers, say, version="hard")
-    found = grades.model_scores(tmp_path / "g")
+    found = grading.model_scores(tmp_path / "g")
     assert found.select(
         "version", "model", "category", "dialogues", "invalid", "rating"
     ).rows() == [
@@ -317,8 +317,8 @@ def test_table_6_is_the_mean_over_all_dialogues(tmp_path: Path) -> None:
         ("hard", "b", "roleplay", 1, 0, 7.0),
         ("hard", "b", "mean", 2, 0, 7.0),
     ]
-    exported = read_ratings([tmp_path / "g" / grades.EXPORT])
-    assert exported.frame.equals(grades.ratings_of_folder(tmp_path / "g").frame)
+    exported = read_ratings([tmp_path / "g" / grading.EXPORT])
+    assert exported.frame.equals(grading.ratings_of_folder(tmp_path / "g").frame)
     assert exported.frame["score"].null_count() == 1
 
 
@@ -328,7 +328,7 @@ def test_dialogues_of_several_versions_are_graded_once(tmp_path: Path) -> None:
     assert len(graded(tmp_path / "g", items[:4], answers, lambda _: "5").asked) == 4
     again = graded(tmp_path / "g", items[2:], answers, lambda _: "5", version="easy")
     assert len(again.asked) == 2
-    found = grades.model_scores(tmp_path / "g").filter(pl.col("category") == "mean")
+    found = grading.model_scores(tmp_path / "g").filter(pl.col("category") == "mean")
     assert found.select("version", "dialogues", "missing").rows() == [
         ("lite", 4, 0),
         ("easy", 4, 0),
@@ -345,7 +345,7 @@ def test_table_6_shows_the_ratings_of_the_texts_that_are_graded(tmp_path: Path) 
         return "9" if "質問1" in messages[0][1] else "2"
 
     def means() -> list[tuple[Any, ...]]:
-        found = grades.model_scores(tmp_path / "g").filter(pl.col("category") == "mean")
+        found = grading.model_scores(tmp_path / "g").filter(pl.col("category") == "mean")
         return found.select("version", "rating", "missing").rows()
 
     for n in "121":
@@ -355,7 +355,7 @@ def test_table_6_shows_the_ratings_of_the_texts_that_are_graded(tmp_path: Path) 
         graded(tmp_path / "g", items[n], answers, say, version="d1")
         assert means()[0] == ("d1", rating, 0)
     graded(tmp_path / "g", items["2"], answers, say, version="d1")
-    assert grades.stale_grades(tmp_path / "g") == 1
+    assert grading.stale_grades(tmp_path / "g") == 1
     changed = [ModelAnswers("m", {"1": ("x", "another")})]
     graded(tmp_path / "g", items["1"], changed, lambda _: None, version="d1")
     assert means()[0] == ("d1", None, 1)
@@ -367,7 +367,7 @@ def test_samples_are_averaged(tmp_path: Path) -> None:
     ratings = iter("258")
     warm = Judge("fake", "j", temperature=1.0)
     graded(tmp_path / "g", items, answers, lambda _: next(ratings), judge=warm, samples=3)
-    assert grades.model_scores(tmp_path / "g")["rating"].to_list() == [5.0, 5.0]
+    assert grading.model_scores(tmp_path / "g")["rating"].to_list() == [5.0, 5.0]
     with pytest.raises(SettingsError, match="several samples need a temperature above 0"):
         graded(tmp_path / "h", items, answers, lambda _: "1", samples=2)
 
@@ -404,7 +404,7 @@ def test_fastchats_prompts_by_turn_and_category(tmp_path: Path) -> None:
         "q1 a1 q2 a2",
     ]
     records = [
-        json.loads(line) for line in (tmp_path / "g" / grades.EXPORT).read_bytes().splitlines()
+        json.loads(line) for line in (tmp_path / "g" / grading.EXPORT).read_bytes().splitlines()
     ]
     assert [(r["judge"], r["turn"], r["score"]) for r in records] == [
         (["judge-1", "single-math-v1"], 1, 7),

@@ -20,13 +20,13 @@ from pfgen_rs.drawing.figures import svg
 from pfgen_rs.drawing.words import JAPANESE
 from pfgen_rs.errors import InputError, OutputError, PlotError, SettingsError
 from pfgen_rs.judge.dialogues import layout, plots
+from pfgen_rs.judge.dialogues.layout import write_tables
 from pfgen_rs.judge.dialogues.report import (
     DIALOGUE_TABLES,
     TABLES,
     Options,
     model_table,
     tables_of,
-    write_tables,
 )
 
 HOSTILE = "$x^2$ | <script>alert(1)</script> ]]>--> & \n\u202e[x](y) *b*"

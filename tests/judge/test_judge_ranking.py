@@ -159,7 +159,7 @@ def test_models_that_never_met() -> None:
 def test_models_that_always_win(games: str, groups: tuple[str, str]) -> None:
     message = "no solution: {} never (won|lost) or tied against {}".format(*groups)
     with pytest.raises(InputError, match=message):
-        rank(simple(*map(tuple, games.split())), rule="first")
+        rank(simple(*((g[0], g[1], g[2]) for g in games.split())), rule="first")
 
 
 def test_one_tie_connects_in_both_directions() -> None:

@@ -99,7 +99,7 @@ def agree(
     ]
     between = None
     if len(frames) == 2 and people is not None:
-        between = compare_judges(*frames, people, rules=(by.value, by.value), **drawn)
+        between = compare_judges(frames[0], frames[1], people, rules=(by.value, by.value), **drawn)
     if out is not None:
         write_tables(found[0].tables(), found[0].to_dict(), out)
     names = distinct_judge_names(folders)

@@ -30,8 +30,9 @@ from pfgen_rs.io.text import counted
 if TYPE_CHECKING:
     from pfgen_rs.judge.dialogues import Dialogue, Fields
     from pfgen_rs.judge.dialogues.answering import Item
+    from pfgen_rs.judge.dialogues.layout import Table
     from pfgen_rs.judge.dialogues.mt_bench import ModelAnswers
-    from pfgen_rs.judge.dialogues.report import Made, Table
+    from pfgen_rs.judge.dialogues.report import Made
 
 app = loading.group("Count, select, tabulate, answer and grade dialogues of two turns.")
 
@@ -218,7 +219,8 @@ def tables(
     - `pfgen-rs judge dialogues tables gpt-4_single.jsonl --questions question.jsonl`
     """
     from pfgen_rs.drawing.style import available
-    from pfgen_rs.judge.dialogues.report import Options, tables_of, write_tables
+    from pfgen_rs.judge.dialogues.layout import write_tables
+    from pfgen_rs.judge.dialogues.report import Options, tables_of
 
     chosen = Options(per_category, seed, 1 if turn == 1 else 2, level, resamples)
     made = tables_of(data, table, chosen, fields=_fields(fields), questions=questions)
@@ -280,7 +282,7 @@ def answer(
     from pfgen_rs.judge.dialogues import answering
     from pfgen_rs.judge.prompts import Prompt
 
-    items, _ = answering.read_items(data, _fields(fields), turns and turns.value)
+    items, _ = answering.read_items(data, _fields(fields), turns.value if turns else None)
     model = asking.retrying(asking.judge(Prompt("answer", "grade", ""), brief=False), out)
     with resumable_asking(out, "answered"):
         asked = asking.ask(
@@ -357,11 +359,11 @@ def grade(
     - `pfgen-rs judge dialogues grade question.jsonl --answers model_answer/a.jsonl --references gpt-4.jsonl
     --prompts judge_prompts.jsonl --prompt single-v1 --engine openai --model gpt-4o --out g`
     """
-    from pfgen_rs.judge.dialogues import answering, grades, grading
+    from pfgen_rs.judge.dialogues import answering, grading
     from pfgen_rs.judge.dialogues.mt_bench import read_answers
     from pfgen_rs.judge.dialogues.report import model_table
 
-    items, dialogues = answering.read_items(data, _fields(fields), turns and turns.value)
+    items, dialogues = answering.read_items(data, _fields(fields), turns.value if turns else None)
     if references is not None:
         items = answering.with_references(items, read_answers(references)[0].answers)
     graded = _answers_to_grade(answers, items, dialogues)
@@ -373,7 +375,7 @@ def grade(
         asked = asking.ask(
             judge,
             "rating",
-            grades.grade_journal(out),
+            grading.grade_journal(out),
             requests,
             partial(
                 grading.grade_answers,
@@ -389,10 +391,10 @@ def grade(
     if asked is not None:
         tell_asked(out, asked, "rating")
         if asked.stored:
-            table = model_table(grades.model_scores(out))
+            table = model_table(grading.model_scores(out))
             _show(table)
             warn_all(table.notes)
-            if stale := grades.stale_grades(out):
+            if stale := grading.stale_grades(out):
                 streams.warn(f"{counted(stale, 'rating')} of earlier answers: kept, but not used")
     finish_asking(asked)
 

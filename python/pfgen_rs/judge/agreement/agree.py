@@ -226,11 +226,11 @@ def _biases(decisions: pl.DataFrame, data: Judged, chosen: Codes, level: float) 
     rows = []
     for rater, letters in [(None, chosen), *zip(data.raters, data.verdicts, strict=True)]:
         won = (longer != NONE) & ((letters == 0) | (letters == 1))  # a tie has no winner
-        wins, ties = np.count_nonzero(won & (letters == longer)), (longer != NONE) & (letters == 2)
-        share = share_of(wins, np.count_nonzero(won), level)
-        place = ("longer answer", rater, share.count, share.n, share.value)
+        wins, ties = won & (letters == longer), (longer != NONE) & (letters == 2)
+        number = [int(np.count_nonzero(each)) for each in (wins, won, ties)]
+        share = share_of(number[0], number[1], level)
         bounds = share.interval.low, share.interval.high
-        rows.append((*place, *bounds, int(np.count_nonzero(ties))))
+        rows.append(("longer answer", rater, *number[:2], share.value, *bounds, number[2]))
     return frame(rows, _BIASES)
 
 

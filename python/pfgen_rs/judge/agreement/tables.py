@@ -110,8 +110,8 @@ class AgreementTables:
             counts: tuple[int | None, ...] = (int(pairs[t]), None, None)
             if rater is not None:
                 counts = int(judged[r, t]), int(pairs[t] - judged[r, t]), int(right[i, r, t])
-            values = (float(x[i, r, t]) for x in (rates, low, high))
-            rows.append((rule, task, rater, *counts, *values))
+            shares = (float(x[i, r, t]) for x in (rates, low, high))
+            rows.append((rule, task, rater, *counts, *shares))
         names = {"rule": TEXT, "task": TEXT, "rater": TEXT, "pairs": COUNT, "left_out": COUNT}
         values = {"right": COUNT, "concordance": NUMBER, **BOUNDS}
         return frame(rows, {**names, **values})

@@ -147,7 +147,7 @@ _MEANS = {
     "invalid": pl.Int64,
     "mean": pl.Float64,
 }
-_AGREEMENT = {
+_AGREEMENT: dict[str, type[pl.DataType]] = {
     **dict.fromkeys(("judge_a", "judge_b", "over"), pl.String),
     **dict.fromkeys(("items", "questions"), pl.Int64),
     **_numbers(*(f"{name}{bound}" for name in (*_CORRELATIONS, "kappa") for bound in _BOUNDS)),
@@ -179,9 +179,10 @@ def model_means(ratings: Ratings, categories: Mapping[str, str] | None = None) -
     rows = []
     for judge, model in order:
         for column in columns:
-            mine = scores[judge, model].get(column, [])
-            invalid = mine.count(None)
-            rows.append((judge, model, column, len(mine) - invalid, invalid, mean_rating(mine)))
+            given = scores[judge, model].get(column, [])
+            invalid = given.count(None)
+            counts = len(given) - invalid, invalid
+            rows.append((judge, model, column, *counts, mean_rating(given)))
     return pl.DataFrame(rows, schema=_MEANS, orient="row")
 
 
@@ -243,7 +244,7 @@ def _agreement_rows(
             **about,
             "over": "models",
             "items": means.shape[1],
-            **_correlations(*means, *resampled, level),
+            **_correlations(means[0], means[1], resampled[0], resampled[1], level),
         },
         {
             **about,
@@ -269,7 +270,7 @@ def _model_means(
 
     def drawn(sums: Floats) -> Floats:
         # Not a matrix product: its last digits depend on the number of threads.
-        return np.einsum("rg,mg->rm", counts.astype(np.float64), sums)
+        return np.asarray(np.einsum("rg,mg->rm", counts.astype(np.float64), sums))
 
     size, scores = sums(), [sums(both[name].to_numpy()) for name in ("score", "score_b")]
     with np.errstate(invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Every table of dialogues and of ratings: as a frame, as Markdown and as a figure."""
+"""The tables of dialogue records and of ratings, from whatever files there are."""
 
 from __future__ import annotations
 
@@ -12,22 +12,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from pfgen_rs.drawing import figures, style
-from pfgen_rs.drawing.words import Language
-from pfgen_rs.errors import InputError, PlotError, SettingsError
-from pfgen_rs.io import write_atomic
+from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.json_lines import lines
-from pfgen_rs.io.table_writer import csv_text, write_parquet
 from pfgen_rs.io.text import counted
-from pfgen_rs.judge.dialogues import association, grades, layout, mt_bench, plots, tables
-from pfgen_rs.judge.dialogues.layout import Grid
+from pfgen_rs.judge.dialogues import association, grading, layout, mt_bench, plots, tables
+from pfgen_rs.judge.dialogues.layout import Table
 from pfgen_rs.judge.dialogues.mt_bench import Ratings
 from pfgen_rs.judge.dialogues.records import CATEGORIES, Dialogue, Fields, Turn, read_dialogues
 from pfgen_rs.judge.dialogues.tables import PER_CATEGORY, VERSIONS, light_version
-from pfgen_rs.report.markup import inert
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 DIALOGUE_TABLES = ("1", "2", "3", "4", "5", "12", "13", "length-bias")
 """Tables of dialogue records; numbers are those of the paper."""
@@ -51,51 +46,6 @@ class Options:
     def intervals(self) -> dict[str, Any]:
         """The arguments of functions with bootstrap intervals."""
         return {"level": self.level, "resamples": self.resamples, "seed": self.seed}
-
-
-@dataclass(frozen=True, eq=False)
-class Table:
-    """A table: `name` (also of its files), title, frame, texts as printed, notes, and how it is drawn.
-
-    `draw`: a function of `plots` with all but the first arguments. `drawn`: the rows that it draws, if not
-    all.
-    """
-
-    name: str
-    title: str
-    frame: pl.DataFrame = field(repr=False)
-    grid: Grid = field(repr=False)
-    draw: Callable[..., Figure] | None = field(repr=False)
-    notes: Sequence[str] = ()
-    drawn: pl.DataFrame | None = field(default=None, repr=False)
-
-    def markdown(self) -> str:
-        """Returns the table as Markdown, with its title and notes."""
-        notes = "".join(f"\n{inert(note)}.\n" for note in self.notes)
-        return f"## {self.title}\n\n{layout.markdown(self.grid)}{notes}"
-
-    @property
-    def can_be_drawn(self) -> bool:
-        """Whether there is anything to draw."""
-        return self.draw is not None and not self._rows_drawn.is_empty()
-
-    @property
-    def _rows_drawn(self) -> pl.DataFrame:
-        return self.frame if self.drawn is None else self.drawn
-
-    def figure(
-        self, *, title: str | None = None, language: Language = "en", font: str | None = None
-    ) -> Figure:
-        """Draw the table.
-
-        Raises `PlotError` if there is nothing to draw, and `OutputError` without matplotlib.
-        """
-        if self.draw is None:
-            raise PlotError(f"table {self.name} has nothing to draw by category: pass questions")
-        if not self.can_be_drawn:
-            raise PlotError("nothing to draw: the table is empty")
-        with style.drawing(language, font) as look:
-            return self.draw(self._rows_drawn, look, title)
 
 
 @dataclass(frozen=True)
@@ -183,7 +133,7 @@ def _rating_makers(
     """Returns how tables of ratings are made, and remarks on the ratings."""
     folders = [Path(path) for path in paths if Path(path).is_dir()]
     for folder in folders:
-        if not grades.is_grade_folder(folder):
+        if not grading.is_grade_folder(folder):
             raise InputError("is not a folder of graded dialogues", path=folder)
     frames = [_read_ratings(path).frame for path in paths]
     ratings = mt_bench.ratings_of(
@@ -191,7 +141,7 @@ def _rating_makers(
     )  # an answer may be rated in several files
     categories: dict[str, str] = {}
     for folder in folders:
-        categories |= grades.graded_categories(folder)
+        categories |= grading.graded_categories(folder)
     if questions is not None:
         categories = {each.id: each.category for each in mt_bench.read_questions(questions)}
     makers: Makers = {}
@@ -200,7 +150,7 @@ def _rating_makers(
     makers["means"] = partial(_means_table, ratings, categories)
     if names is not None or ratings.frame["judge"].n_unique() > 1:
         makers["judges"] = partial(_judges_table, ratings, options)
-    stale = [(folder, grades.stale_grades(folder)) for folder in folders]
+    stale = [(folder, grading.stale_grades(folder)) for folder in folders]
     remarks = [
         f"{folder}: {counted(count, 'rating')} of earlier answers: kept, but not used"
         for folder, count in stale
@@ -211,7 +161,7 @@ def _rating_makers(
 
 def _read_ratings(path: str | os.PathLike[str]) -> Ratings:
     if Path(path).is_dir():
-        return grades.ratings_of_folder(path)
+        return grading.ratings_of_folder(path)
     if Path(path).suffix.lower() == ".csv":
         return mt_bench.read_judge_table(path)
     return mt_bench.read_ratings([path])
@@ -219,9 +169,9 @@ def _read_ratings(path: str | os.PathLike[str]) -> Ratings:
 
 def _scores_of_folders(folders: Sequence[Path]) -> pl.DataFrame:
     """Returns the ratings of all folders; with several, versions are named after the judges, too."""
-    frames = [grades.model_scores(folder) for folder in folders]
+    frames = [grading.model_scores(folder) for folder in folders]
     if len(folders) > 1:
-        judges = [grades.ratings_of_folder(folder).frame["judge"][0] for folder in folders]
+        judges = [grading.ratings_of_folder(folder).frame["judge"][0] for folder in folders]
         frames = [
             frame.with_columns(version=pl.format("{} · {}", pl.lit(judge), "version"))
             for frame, judge in zip(frames, judges, strict=True)
@@ -230,7 +180,7 @@ def _scores_of_folders(folders: Sequence[Path]) -> pl.DataFrame:
 
 
 def model_table(frame: pl.DataFrame) -> Table:
-    """Returns table 6 from its frame (`pfgen_rs.judge.dialogues.grades.model_scores`)."""
+    """Returns table 6 from its frame (`pfgen_rs.judge.dialogues.grading.model_scores`)."""
     whole = frame.filter(pl.col("category") == association.MEAN)
     lost = {what: int(whole[what].sum()) for what in ("invalid", "missing")}
     return Table(
@@ -249,32 +199,6 @@ def model_table(frame: pl.DataFrame) -> Table:
         [f"Dialogues with {what} ratings, left out: {n}" for what, n in lost.items() if n],
         frame.filter(pl.col("category") != association.MEAN),
     )
-
-
-def write_tables(
-    folder: str | os.PathLike[str],
-    made: Sequence[Table],
-    *,
-    plot: str | None = None,
-    language: Language = "en",
-    font: str | None = None,
-) -> list[Path]:
-    """Write each table as `table-NAME.parquet`, `.csv` and `.md`, and drawn as `.svg` or `.png`.
-
-    `plot`: "svg", "png", or `None` for no figures. Tables without anything to draw have no figure. Returns
-    the files. Raises `OutputError`.
-    """
-    written = []
-    for table in made:
-        place = Path(folder, f"table-{table.name}")
-        write_parquet(place.with_suffix(".parquet"), table.frame)
-        write_atomic(place.with_suffix(".csv"), csv_text(table.frame).encode())
-        write_atomic(place.with_suffix(".md"), table.markdown().encode())
-        written += [place.with_suffix(suffix) for suffix in (".parquet", ".csv", ".md")]
-        if plot is not None and table.can_be_drawn:
-            figures.save(table.figure(language=language, font=font), place.with_suffix(f".{plot}"))
-            written.append(place.with_suffix(f".{plot}"))
-    return written
 
 
 # Tables of dialogue records
