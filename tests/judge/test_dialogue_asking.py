@@ -261,14 +261,10 @@ def test_the_prompt_of_the_paper(judging_dir: Path, tmp_path: Path) -> None:
     import tomllib
 
     text = (judging_dir / "prompts.toml").read_text()
+    values = {"user1": "一", "assistant1": "二", "user2": "三", "assistant2": "四"}
     for name in ("mtbench++-5", "mtbench++-10"):
         template = tomllib.loads(text)["grade"][name]["text"]
-        for key, value in (
-            ("user1", "一"),
-            ("assistant1", "二"),
-            ("user2", "三"),
-            ("assistant2", "四"),
-        ):
+        for key, value in values.items():
             template = template.replace(f"{{{key}}}", value)
         item = Item("1", "STEM", ("一", "三"), ("二",))
         answers = [ModelAnswers("m", {"1": ("二", "四")})]
@@ -301,9 +297,8 @@ def test_table_6_is_the_mean_over_all_dialogues(tmp_path: Path) -> None:
     graded(tmp_path / "g", items, answers, say)
     graded(tmp_path / "g", items[:2], answers, say, version="hard")
     found = grading.model_scores(tmp_path / "g")
-    assert found.select(
-        "version", "model", "category", "dialogues", "invalid", "rating"
-    ).rows() == [
+    columns = ["version", "model", "category", "dialogues", "invalid", "rating"]
+    assert found.select(columns).rows() == [
         ("lite", "a", "human", 2, 0, 2.0),
         ("lite", "a", "roleplay", 3, 0, 5.0),
         ("lite", "a", "mean", 5, 0, 19 / 5),
@@ -329,10 +324,8 @@ def test_dialogues_of_several_versions_are_graded_once(tmp_path: Path) -> None:
     again = graded(tmp_path / "g", items[2:], answers, lambda _: "5", version="easy")
     assert len(again.asked) == 2
     found = grading.model_scores(tmp_path / "g").filter(pl.col("category") == "mean")
-    assert found.select("version", "dialogues", "missing").rows() == [
-        ("lite", 4, 0),
-        ("easy", 4, 0),
-    ]
+    rows = found.select("version", "dialogues", "missing").rows()
+    assert rows == [("lite", 4, 0), ("easy", 4, 0)]
     with pytest.raises(SettingsError, match="has version 'lite' with other dialogues"):
         graded(tmp_path / "g", items, answers, lambda _: "5")
 
@@ -439,25 +432,17 @@ def test_answers_that_cannot_be_graded(tmp_path: Path) -> None:
     prompts = find_grading_prompts("mtbench++-10")
     item = Item("1", "STEM", ("a", "b"), ("x",))
     math = Item("1", "math", ("a", "b"), question=True)
-    for items, answers, family, message in (
-        ([item], [ModelAnswers("m", {})], prompts, "'m' has no answer to '1'"),
-        ([item], [ModelAnswers("m", {"1": ("x",)})], prompts, "'m' has only 1 of 2 answers to '1'"),
-        (
-            [item],
-            [ModelAnswers("m", {"1": ("z", "y")})],
-            prompts,
-            "'m' answered '1' after another first answer than the dialogue's",
-        ),
-        ([item], [ModelAnswers("m", {"1": ("x", "y")})] * 2, prompts, "answers of 'm' occur twice"),
-        (
-            [math],
-            [ModelAnswers("m", {"1": ("x", "y")})],
-            GradingPrompts(FAMILY, "single-v1"),
-            "'1' has no reference answer, which prompt 'single-math-v1' needs",
-        ),
+    family = GradingPrompts(FAMILY, "single-v1")
+    for of, turns, models, used, message in (
+        (item, None, 1, prompts, "'m' has no answer to '1'"),
+        (item, ("x",), 1, prompts, "'m' has only 1 of 2 answers to '1'"),
+        (item, ("z", "y"), 1, prompts, "'m' answered '1' after another first answer than the dia"),
+        (item, ("x", "y"), 2, prompts, "answers of 'm' occur twice"),
+        (math, ("x", "y"), 1, family, "'1' has no reference answer, which prompt 'single-math-v1'"),
     ):
+        answers = [ModelAnswers("m", {} if turns is None else {"1": turns})] * models
         with pytest.raises(InputError, match=message):
-            graded(tmp_path / "g", items, answers, lambda _: "1", prompts=family)
+            graded(tmp_path / "g", [of], answers, lambda _: "1", prompts=used)
     assert not (tmp_path / "g").exists()
 
 

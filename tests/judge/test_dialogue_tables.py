@@ -100,12 +100,8 @@ def test_first_answers_that_are_scored_in_another_dialogue() -> None:
 def test_people_come_last_and_others_in_order() -> None:
     answers = [{"author": name, "text": "x"} for name in ("human", "zeta", "alpha", "human ")]
     found = answer_scores(dialogues_of([made_dialogue("a", answers2=answers)]), 2)
-    assert found["author"].unique(maintain_order=True).to_list() == [
-        "alpha",
-        "human ",
-        "zeta",
-        "human",
-    ]
+    authors = found["author"].unique(maintain_order=True).to_list()
+    assert authors == ["alpha", "human ", "zeta", "human"]
     assert found["human"].null_count() == len(found)
 
 
@@ -120,9 +116,8 @@ def test_scores_of_light_versions() -> None:
         members = [by_id[d.id] for d in light.dialogues if d.category == row["category"]]
         human, judge = [], []
         for record in members:
-            people = [
-                Fraction(sum(a["human"]), len(a["human"])) for a in record["answers2"] if a["human"]
-            ]
+            scored = [a["human"] for a in record["answers2"] if a["human"]]
+            people = [Fraction(sum(scores), len(scores)) for scores in scored]
             judged = [Fraction(a["gpt"]) for a in record["answers2"] if a["gpt"] is not None]
             human += [sum(people) / len(people)] if people else []
             judge += [sum(judged) / len(judged)] if judged else []
@@ -133,11 +128,8 @@ def test_scores_of_light_versions() -> None:
 
 @pytest.mark.parametrize("turn", [1, 2])
 def test_correlations(turn: Any) -> None:
-    answers = [
-        a
-        for a in (firsts if turn == 1 else seconds)(RECORDS)
-        if a["human"] and a["gpt"] is not None
-    ]
+    everything = (firsts if turn == 1 else seconds)(RECORDS)
+    answers = [a for a in everything if a["human"] and a["gpt"] is not None]
     found = human_judge_correlation(dialogues_of(RECORDS), turn=turn, resamples=200)
     assert found["author"].to_list() == [*AUTHORS, "all"]
     for row in found.to_dicts():

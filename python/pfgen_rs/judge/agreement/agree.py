@@ -13,16 +13,8 @@ from numpy.typing import NDArray
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
+from pfgen_rs.judge.agreement import intervals
 from pfgen_rs.judge.agreement.counts import Judged, judged, needed_columns, winner_probabilities
-from pfgen_rs.judge.agreement.intervals import (
-    Calibration,
-    Interval,
-    Share,
-    calibration,
-    position_bias_of_codes,
-    share_bounds,
-    share_of,
-)
 from pfgen_rs.judge.agreement.kappa import same
 from pfgen_rs.judge.agreement.resampling import RESAMPLES, classes_of, summed
 from pfgen_rs.judge.agreement.tables import (
@@ -85,13 +77,13 @@ class Agreement(EqualByFields):
     decisions: pl.DataFrame = field(repr=False)
     concordance: pl.DataFrame = field(repr=False)
     robustness: pl.DataFrame = field(repr=False)
-    position: Share
+    position: intervals.Share
     rater_agreement: RaterAgreement | None
     cohen: pl.DataFrame = field(repr=False)
     confusion: pl.DataFrame = field(repr=False)
     leave_one_out: pl.DataFrame = field(repr=False)
     biases: pl.DataFrame = field(repr=False)
-    calibration: Calibration | None
+    calibration: intervals.Calibration | None
     comparisons: pl.DataFrame = field(repr=False)
     notes: tuple[str, ...] = ()
 
@@ -170,7 +162,7 @@ def agree(
         decisions=_decision_table(decisions, data),
         concordance=work.concordance(),
         robustness=work.robustness(),
-        position=position_bias_of_codes(data.first, data.second, level),
+        position=intervals.position_bias_of_codes(data.first, data.second, level),
         rater_agreement=work.rater_agreement(),
         cohen=work.cohen(),
         confusion=work.confusion(),
@@ -228,17 +220,19 @@ def _biases(decisions: pl.DataFrame, data: Judged, chosen: Codes, level: float) 
         won = (longer != NONE) & ((letters == 0) | (letters == 1))  # a tie has no winner
         wins, ties = won & (letters == longer), (longer != NONE) & (letters == 2)
         number = [int(np.count_nonzero(each)) for each in (wins, won, ties)]
-        share = share_of(number[0], number[1], level)
+        share = intervals.share_of(number[0], number[1], level)
         bounds = share.interval.low, share.interval.high
         rows.append(("longer answer", rater, *number[:2], share.value, *bounds, number[2]))
     return frame(rows, _BIASES)
 
 
-def _calibration(decisions: pl.DataFrame, data: Judged, level: float) -> Calibration | None:
+def _calibration(
+    decisions: pl.DataFrame, data: Judged, level: float
+) -> intervals.Calibration | None:
     chosen = data.decided["probability"]
     if not data.raters or (chosen == NONE).all() or "p_a" not in decisions.columns:
         return None
-    return calibration(chosen, winner_probabilities(decisions), data.verdicts, level)
+    return intervals.calibration(chosen, winner_probabilities(decisions), data.verdicts, level)
 
 
 def _missing_notes(decisions: pl.DataFrame, data: Judged, allow_missing: bool) -> Iterator[str]:
@@ -278,7 +272,7 @@ class JudgeComparison:
     first: float
     second: float
     difference: float
-    interval: Interval
+    interval: intervals.Interval
     p: float
     smallest_p: float
     pairs: int
@@ -334,7 +328,7 @@ def compare_judges(
     }
     sums = summed(counted, classes, one.questions, resamples, seed)
     means, resampled = (concordance_rates(each)[..., -1, 0] for each in sums)
-    low, high = share_bounds(
+    low, high = intervals.share_bounds(
         means[0] - means[1], resampled[:, 0] - resampled[:, 1], level, one.questions.max() + 1, -1.0
     )
     differences = question_differences(right[0] - right[1], sums[0]["judged"][:, 0], one.questions)
@@ -342,7 +336,7 @@ def compare_judges(
         first=float(means[0]),
         second=float(means[1]),
         difference=float(means[0] - means[1]),
-        interval=Interval(float(low), float(high), level),
+        interval=intervals.Interval(float(low), float(high), level),
         p=sign_flip_by_size(differences, permutations=permutations, seed=seed),
         smallest_p=resolution(int(np.count_nonzero(differences)), permutations),
         pairs=len(common),

@@ -10,6 +10,7 @@ import polars as pl
 
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.io.text import counted
+from pfgen_rs.judge.agreement import intervals, resampling
 from pfgen_rs.judge.agreement.bradley_terry import (
     Games,
     bradley_terry,
@@ -17,18 +18,6 @@ from pfgen_rs.judge.agreement.bradley_terry import (
     resampled_strengths,
     sums_by_model,
     win_matrix,
-)
-from pfgen_rs.judge.agreement.intervals import (
-    bootstrap_bounds,
-    expanded_tail,
-    fewest_questions,
-    share_bounds,
-)
-from pfgen_rs.judge.agreement.resampling import (
-    RESAMPLES,
-    Questions,
-    resampled_counts,
-    resampled_values,
 )
 from pfgen_rs.judge.decision_columns import Floats, Indices
 from pfgen_rs.judge.decisions import Rule, check_rule
@@ -88,7 +77,7 @@ def rank(
     rule: Rule = "probability",
     with_strengths: bool = True,
     level: float = 0.95,
-    resamples: int = RESAMPLES,
+    resamples: int = resampling.RESAMPLES,
     seed: int = 0,
 ) -> Ranking:
     """Returns models ranked by the decisions about their pairs.
@@ -160,8 +149,9 @@ def rank_ranges_of_resamples(
         if moving.any():
             relative = np.abs(apart[:, moving]) / spread[moving]
             largest = np.maximum(largest, relative.max(axis=1))
-    reach = float(np.quantile(largest, 1 - 2 * expanded_tail(level, int(questions.max()))))
-    known = questions >= fewest_questions(level)
+    tail = intervals.expanded_tail(level, int(questions.max()))
+    reach = float(np.quantile(largest, 1 - 2 * tail))
+    known = questions >= intervals.fewest_questions(level)
     above = values[:, None] - values > np.maximum(reach * widths, _CONSTANT)
     return ranges(above & known & known[:, None])
 
@@ -178,12 +168,13 @@ class _Scores:
         size = len(pairings) * _OUTCOMES
         first, second = pairings // models, pairings % models
         observed = np.bincount(classes, minlength=size).reshape(1, -1, _OUTCOMES)
-        questions = Questions(games.questions, classes)
-        drawn = resampled_counts(questions, size, resamples, seed).reshape(resamples, -1, _OUTCOMES)
+        questions = resampling.Questions(games.questions, classes)
+        drawn = resampling.resampled_counts(questions, size, resamples, seed)
         self.pairings = first, second, observed[0]
         self.unsolved = 0
         wins, resampled = (
-            win_matrix(first, second, each.astype(np.float64), models) for each in (observed, drawn)
+            win_matrix(first, second, each.astype(np.float64), models)
+            for each in (observed, drawn.reshape(resamples, -1, _OUTCOMES))
         )
         met = [games.questions * models + each for each in (games.first, games.second)]
         self.questions = np.bincount(np.unique(np.concatenate(met)) % models, minlength=models)
@@ -210,7 +201,7 @@ class _Scores:
         played = known.astype(np.float64)
         sums = [sums_by_model(games, won, lost), sums_by_model(games, played, played)]
         values = np.concatenate(sums, axis=1)
-        drawn = resampled_values(values, self._resamples, self._seed)
+        drawn = resampling.resampled_values(values, self._resamples, self._seed)
         observed = values.sum(axis=0)[None]
         rates = [_ratios(each[:, :models], each[:, models:]) for each in (observed, drawn)]
         return rates[0][0], rates[1]
@@ -234,11 +225,11 @@ def _columns_of_score(
         return {name: none, f"{name}_low": none, f"{name}_high": none}
     values, resampled = score
     if name == "strength":
-        low, high = bootstrap_bounds(values, resampled, level, questions)
-        few = questions < fewest_questions(level)
+        low, high = intervals.bootstrap_bounds(values, resampled, level, questions)
+        few = questions < intervals.fewest_questions(level)
         low[few] = high[few] = np.nan
     else:
-        low, high = share_bounds(values, resampled, level, questions)
+        low, high = intervals.share_bounds(values, resampled, level, questions)
     return {name: values, f"{name}_low": low, f"{name}_high": high}
 
 
@@ -263,7 +254,8 @@ def _ranking_notes(
         notes.append(
             "a single question: intervals and rank ranges say nothing about other questions"
         )
-    few, fewest = int((scores.questions < fewest_questions(level)).sum()), fewest_questions(level)
+    fewest = intervals.fewest_questions(level)
+    few = int((scores.questions < fewest).sum())
     if few:
         notes.append(
             f"{few} of {counted(len(games.models), 'model')} with too few pairs to be told apart from "

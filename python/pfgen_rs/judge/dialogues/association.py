@@ -16,16 +16,7 @@ from pfgen_rs.judge.decision_columns import Floats
 from pfgen_rs.judge.dialogues.mt_bench import Ratings
 from pfgen_rs.judge.dialogues.records import Answer, Dialogue, Turn, sorted_authors
 from pfgen_rs.judge.dialogues.tables import answers_of_turn
-from pfgen_rs.stats.correlation import (
-    fisher_interval,
-    group_resamples,
-    moments,
-    pearson,
-    percentile_interval,
-    resampled_moments,
-    resampled_spearman,
-    spearman,
-)
+from pfgen_rs.stats import correlation
 
 ALL = "all"
 """Label of the row over all authors."""
@@ -64,8 +55,9 @@ def human_judge_correlation(
         return float(answer.mean), float(answer.judge)
 
     def row(x: Floats, y: Floats, groups: Any, counts: Any) -> dict[str, float | None]:
-        drawn = resampled_moments(x, y, groups, counts).pearson
-        return _correlations(x, y, drawn, resampled_spearman(x, y, groups, counts), level)
+        drawn = correlation.resampled_moments(x, y, groups, counts).pearson
+        ranked = correlation.resampled_spearman(x, y, groups, counts)
+        return _correlations(x, y, drawn, ranked, level)
 
     rows = _rows_by_author(dialogues, turn, both, row, resamples, seed)
     names = [f"{name}{bound}" for name in _CORRELATIONS for bound in (*_BOUNDS, *_FISHER)]
@@ -94,12 +86,12 @@ def length_bias(
         return math.log(len(answer.text)), float(answer.judge - answer.mean)
 
     def row(x: Floats, y: Floats, groups: Any, counts: Any) -> dict[str, float | None]:
-        slope = float(moments(x, y).slope[0]) if len(x) > 1 and np.ptp(x) > 0 else None
-        slopes = resampled_moments(x, y, groups, counts).slope
-        ranked = resampled_spearman(x, y, groups, counts)
+        slope = float(correlation.moments(x, y).slope[0]) if len(x) > 1 and np.ptp(x) > 0 else None
+        slopes = correlation.resampled_moments(x, y, groups, counts).slope
+        ranked = correlation.resampled_spearman(x, y, groups, counts)
         return {
             **_bounded("slope", slope, slopes, level),
-            **_bounded("spearman", spearman(x, y), ranked, level),
+            **_bounded("spearman", correlation.spearman(x, y), ranked, level),
         }
 
     rows = _rows_by_author(dialogues, turn, both, row, resamples, seed)
@@ -130,7 +122,7 @@ def _rows_by_author(
         x, y = (np.array([each[i] for each in part], dtype=np.float64) for i in (0, 1))
         numbers = {turn: i for i, turn in enumerate(dict.fromkeys(each[2] for each in part))}
         groups = np.array([numbers[each[2]] for each in part], dtype=np.int64)
-        counts = group_resamples(len(numbers), resamples, seed)
+        counts = correlation.group_resamples(len(numbers), resamples, seed)
         about = {"author": author, "answers": len(part), "user_turns": len(numbers)}
         rows.append({**about, **row(x, y, groups, counts)})
     return rows
@@ -227,17 +219,17 @@ def _agreement_rows(
     if both.is_empty():
         return []
     questions, groups = np.unique(both["question_id"].to_numpy(), return_inverse=True)
-    counts = group_resamples(len(questions), resamples, seed)
+    counts = correlation.group_resamples(len(questions), resamples, seed)
     x, y = both["score"].to_numpy(), both["score_b"].to_numpy()
     about = {"judge_a": a, "judge_b": b, "questions": len(questions)}
     means, drawn = _model_means(both, groups, counts)
     over_models = [
         [_correlation(measure, *each) for each in zip(*drawn, strict=True)]
-        for measure in (pearson, spearman)
+        for measure in (correlation.pearson, correlation.spearman)
     ]
     resampled = np.array(over_models, dtype=np.float64)
-    items = resampled_moments(x, y, groups, counts)
-    ranked = resampled_spearman(x, y, groups, counts)
+    items = correlation.resampled_moments(x, y, groups, counts)
+    ranked = correlation.resampled_spearman(x, y, groups, counts)
     kappa = cohen_kappa(x, y, weights="quadratic")
     return [
         {
@@ -289,9 +281,9 @@ def _correlations(
     x: Floats, y: Floats, drawn: Floats, ranked: Floats, level: float
 ) -> dict[str, float | None]:
     """Returns both correlations with bounds of their resamples, `drawn` and `ranked`, and Fisher's."""
-    r, rho = pearson(x, y), spearman(x, y)
-    low, high = fisher_interval(r, len(x), level)
-    low_rank, high_rank = fisher_interval(rho, len(x), level, ranks=True)
+    r, rho = correlation.pearson(x, y), correlation.spearman(x, y)
+    low, high = correlation.fisher_interval(r, len(x), level)
+    low_rank, high_rank = correlation.fisher_interval(rho, len(x), level, ranks=True)
     return {
         **_bounded("pearson", r, drawn, level),
         "pearson_fisher_low": low,
@@ -305,5 +297,5 @@ def _correlations(
 def _bounded(
     name: str, value: float | None, drawn: Floats, level: float
 ) -> dict[str, float | None]:
-    low, high = (None, None) if value is None else percentile_interval(drawn, level)
+    low, high = (None, None) if value is None else correlation.percentile_interval(drawn, level)
     return {name: value, f"{name}_low": low, f"{name}_high": high}
