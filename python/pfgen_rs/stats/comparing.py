@@ -215,15 +215,13 @@ def _notes(samples: Sequence[Sample], left_out: Sequence[str], level: float) -> 
         notes.append(f"left out {some} not answered by all runs: {', '.join(left_out)}")
     questions = len(samples[0].questions)
     smallest = 2.0 ** (1 - questions)
-    models = sum(not sample.system for sample in samples)
-    pairs = max(1, math.comb(models, 2))
+    pairs = max(1, math.comb(sum(not sample.system for sample in samples), 2))
     if smallest * pairs > 1 - level:
         notes.append(
             f"with {counted(questions, 'question')}, p-values cannot be smaller than {smallest:.2g}: no "
             "difference is significant"
         )
-    single = [sample.name for sample in samples if sample.trials < 2]
-    if single:
+    if single := [sample.name for sample in samples if sample.trials < 2]:
         why = "since some questions have a single answer"
         notes.append(f"no estimate of trial noise, {why}: {', '.join(single)}")
     return tuple(notes)
