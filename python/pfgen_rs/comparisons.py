@@ -12,13 +12,14 @@ import polars as pl
 
 from pfgen_rs import stats
 from pfgen_rs.errors import InputError
-from pfgen_rs.io import Source
+from pfgen_rs.io import Source, notebook
 from pfgen_rs.io.patterns import expand
+from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import signature
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.sample import cleaned_together, sample_of, timestamps
-from pfgen_rs.stats.comparing import as_html
+from pfgen_rs.stats.permutation import shown_p
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class RunComparison:
 
     def _repr_html_(self) -> str:
         """For notebooks: runs and pairs in the first metric."""
-        return as_html(self.statistics, self.notes)
+        return _html(self.statistics, self.notes)
 
     def most_different(self, metric: str = "average", count: int = 3) -> list[str]:
         """Returns the ids of the questions in which the runs' means differ most, largest difference first."""
@@ -64,7 +65,7 @@ class RunComparison:
         Texts that are not in memory are read again. Raises `InputError` if their file has changed.
         """
         by_run = [
-            _typical_answers_of_comparison(result, name, questions, metric)
+            _typical_answers(result, name, questions, metric)
             for result, name in zip(self.results, self.statistics.runs, strict=True)
         ]
         return {question: [found[question] for found in by_run] for question in questions}
@@ -128,7 +129,7 @@ def _compared_names(results: Sequence[Result]) -> list[str]:
     ]
 
 
-def _typical_answers_of_comparison(
+def _typical_answers(
     result: Result, name: str, questions: Sequence[str], metric: str
 ) -> dict[str, TypicalAnswer]:
     """Returns for each question the (first) answer whose value is nearest to the mean of all."""
@@ -148,3 +149,36 @@ def _typical_answers_of_comparison(
         question: TypicalAnswer(name, question, *found[question], answers[question])
         for question in questions
     }
+
+
+def _html(found: stats.Comparison, notes: Sequence[str]) -> str:
+    """HTML for notebooks: runs with intervals and pairs with tests in the first metric, and notes."""
+    metric, interval = found.metrics[0], f"{found.level * 100:g} % interval"
+    each = zip(found.runs, found.ranks[metric], found.estimates[metric], strict=True)
+    runs = [
+        (name, _rank_range(ranks), estimate.mean, _bounds(estimate.low, estimate.high))
+        for name, ranks, estimate in sorted(each, key=lambda row: -row[2].mean)
+    ]
+    pairs = []
+    for pair in found.pairs:
+        if pair.metric == metric:
+            p = pair.better_first()
+            shown = shown_p(p.p_holm, found.smallest_p * p.family)
+            pairs.append((p.a, p.b, p.difference, _bounds(p.low, p.high), shown))
+    return notebook.document(
+        [
+            notebook.heading(f"{metric}, {counted(len(found.compared), 'question')}"),
+            notebook.table(("run", "rank", "mean", interval), runs),
+            notebook.table(("run", "minus", "difference", interval, "p (Holm)"), pairs),
+            *map(notebook.paragraph, notes),
+            notebook.paragraph(found.signature or ""),
+        ]
+    )
+
+
+def _rank_range(ranks: tuple[int, int] | None) -> str | None:
+    return None if ranks is None else "–".join(dict.fromkeys(map(str, ranks)))
+
+
+def _bounds(low: float | None, high: float | None) -> str | None:
+    return None if low is None or high is None else f"[{low:.4f}, {high:.4f}]"

@@ -13,7 +13,7 @@ import pytest
 from made_dialogues import CATEGORIES, TYPES, made_dialogue, write_json_lines
 from pfgen_rs.ask.protocol import Answered, Failed, Outcome, Parameters, Task
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.judge.dialogues import answering, grades, grading
+from pfgen_rs.judge.dialogues import answering, grading
 from pfgen_rs.judge.dialogues.answering import (
     Item,
     items_of_dialogues,
@@ -261,14 +261,10 @@ def test_the_prompt_of_the_paper(judging_dir: Path, tmp_path: Path) -> None:
     import tomllib
 
     text = (judging_dir / "prompts.toml").read_text()
+    values = {"user1": "一", "assistant1": "二", "user2": "三", "assistant2": "四"}
     for name in ("mtbench++-5", "mtbench++-10"):
         template = tomllib.loads(text)["grade"][name]["text"]
-        for key, value in (
-            ("user1", "一"),
-            ("assistant1", "二"),
-            ("user2", "三"),
-            ("assistant2", "四"),
-        ):
+        for key, value in values.items():
             template = template.replace(f"{{{key}}}", value)
         item = Item("1", "STEM", ("一", "三"), ("二",))
         answers = [ModelAnswers("m", {"1": ("二", "四")})]
@@ -282,7 +278,7 @@ def test_hostile_answers_stay_in_their_place(tmp_path: Path) -> None:
     answers = [ModelAnswers("m", {"1": ("はい", HOSTILE), "2": ("はい", "普通")})]
     engine = graded(tmp_path / "g", items, answers, lambda m: "10" if "普通" in m[0][1] else "2")
     assert [messages[0][1].count(HOSTILE) for messages in engine.asked] == [1, 0]
-    ratings = grades.ratings_of_folder(tmp_path / "g").frame
+    ratings = grading.ratings_of_folder(tmp_path / "g").frame
     assert dict(ratings.select("question_id", "score").iter_rows()) == {"1": 2.0, "2": 10.0}
 
 
@@ -300,10 +296,9 @@ def test_table_6_is_the_mean_over_all_dialogues(tmp_path: Path) -> None:
 
     graded(tmp_path / "g", items, answers, say)
     graded(tmp_path / "g", items[:2], answers, say, version="hard")
-    found = grades.model_scores(tmp_path / "g")
-    assert found.select(
-        "version", "model", "category", "dialogues", "invalid", "rating"
-    ).rows() == [
+    found = grading.model_scores(tmp_path / "g")
+    columns = ["version", "model", "category", "dialogues", "invalid", "rating"]
+    assert found.select(columns).rows() == [
         ("lite", "a", "human", 2, 0, 2.0),
         ("lite", "a", "roleplay", 3, 0, 5.0),
         ("lite", "a", "mean", 5, 0, 19 / 5),
@@ -317,8 +312,8 @@ def test_table_6_is_the_mean_over_all_dialogues(tmp_path: Path) -> None:
         ("hard", "b", "roleplay", 1, 0, 7.0),
         ("hard", "b", "mean", 2, 0, 7.0),
     ]
-    exported = read_ratings([tmp_path / "g" / grades.EXPORT])
-    assert exported.frame.equals(grades.ratings_of_folder(tmp_path / "g").frame)
+    exported = read_ratings([tmp_path / "g" / grading.EXPORT])
+    assert exported.frame.equals(grading.ratings_of_folder(tmp_path / "g").frame)
     assert exported.frame["score"].null_count() == 1
 
 
@@ -328,11 +323,9 @@ def test_dialogues_of_several_versions_are_graded_once(tmp_path: Path) -> None:
     assert len(graded(tmp_path / "g", items[:4], answers, lambda _: "5").asked) == 4
     again = graded(tmp_path / "g", items[2:], answers, lambda _: "5", version="easy")
     assert len(again.asked) == 2
-    found = grades.model_scores(tmp_path / "g").filter(pl.col("category") == "mean")
-    assert found.select("version", "dialogues", "missing").rows() == [
-        ("lite", 4, 0),
-        ("easy", 4, 0),
-    ]
+    found = grading.model_scores(tmp_path / "g").filter(pl.col("category") == "mean")
+    rows = found.select("version", "dialogues", "missing").rows()
+    assert rows == [("lite", 4, 0), ("easy", 4, 0)]
     with pytest.raises(SettingsError, match="has version 'lite' with other dialogues"):
         graded(tmp_path / "g", items, answers, lambda _: "5")
 
@@ -345,7 +338,7 @@ def test_table_6_shows_the_ratings_of_the_texts_that_are_graded(tmp_path: Path) 
         return "9" if "質問1" in messages[0][1] else "2"
 
     def means() -> list[tuple[Any, ...]]:
-        found = grades.model_scores(tmp_path / "g").filter(pl.col("category") == "mean")
+        found = grading.model_scores(tmp_path / "g").filter(pl.col("category") == "mean")
         return found.select("version", "rating", "missing").rows()
 
     for n in "121":
@@ -355,7 +348,7 @@ def test_table_6_shows_the_ratings_of_the_texts_that_are_graded(tmp_path: Path) 
         graded(tmp_path / "g", items[n], answers, say, version="d1")
         assert means()[0] == ("d1", rating, 0)
     graded(tmp_path / "g", items["2"], answers, say, version="d1")
-    assert grades.stale_grades(tmp_path / "g") == 1
+    assert grading.stale_grades(tmp_path / "g") == 1
     changed = [ModelAnswers("m", {"1": ("x", "another")})]
     graded(tmp_path / "g", items["1"], changed, lambda _: None, version="d1")
     assert means()[0] == ("d1", None, 1)
@@ -367,7 +360,7 @@ def test_samples_are_averaged(tmp_path: Path) -> None:
     ratings = iter("258")
     warm = Judge("fake", "j", temperature=1.0)
     graded(tmp_path / "g", items, answers, lambda _: next(ratings), judge=warm, samples=3)
-    assert grades.model_scores(tmp_path / "g")["rating"].to_list() == [5.0, 5.0]
+    assert grading.model_scores(tmp_path / "g")["rating"].to_list() == [5.0, 5.0]
     with pytest.raises(SettingsError, match="several samples need a temperature above 0"):
         graded(tmp_path / "h", items, answers, lambda _: "1", samples=2)
 
@@ -404,7 +397,7 @@ def test_fastchats_prompts_by_turn_and_category(tmp_path: Path) -> None:
         "q1 a1 q2 a2",
     ]
     records = [
-        json.loads(line) for line in (tmp_path / "g" / grades.EXPORT).read_bytes().splitlines()
+        json.loads(line) for line in (tmp_path / "g" / grading.EXPORT).read_bytes().splitlines()
     ]
     assert [(r["judge"], r["turn"], r["score"]) for r in records] == [
         (["judge-1", "single-math-v1"], 1, 7),
@@ -439,25 +432,17 @@ def test_answers_that_cannot_be_graded(tmp_path: Path) -> None:
     prompts = find_grading_prompts("mtbench++-10")
     item = Item("1", "STEM", ("a", "b"), ("x",))
     math = Item("1", "math", ("a", "b"), question=True)
-    for items, answers, family, message in (
-        ([item], [ModelAnswers("m", {})], prompts, "'m' has no answer to '1'"),
-        ([item], [ModelAnswers("m", {"1": ("x",)})], prompts, "'m' has only 1 of 2 answers to '1'"),
-        (
-            [item],
-            [ModelAnswers("m", {"1": ("z", "y")})],
-            prompts,
-            "'m' answered '1' after another first answer than the dialogue's",
-        ),
-        ([item], [ModelAnswers("m", {"1": ("x", "y")})] * 2, prompts, "answers of 'm' occur twice"),
-        (
-            [math],
-            [ModelAnswers("m", {"1": ("x", "y")})],
-            GradingPrompts(FAMILY, "single-v1"),
-            "'1' has no reference answer, which prompt 'single-math-v1' needs",
-        ),
+    family = GradingPrompts(FAMILY, "single-v1")
+    for of, turns, models, used, message in (
+        (item, None, 1, prompts, "'m' has no answer to '1'"),
+        (item, ("x",), 1, prompts, "'m' has only 1 of 2 answers to '1'"),
+        (item, ("z", "y"), 1, prompts, "'m' answered '1' after another first answer than the dia"),
+        (item, ("x", "y"), 2, prompts, "answers of 'm' occur twice"),
+        (math, ("x", "y"), 1, family, "'1' has no reference answer, which prompt 'single-math-v1'"),
     ):
+        answers = [ModelAnswers("m", {} if turns is None else {"1": turns})] * models
         with pytest.raises(InputError, match=message):
-            graded(tmp_path / "g", items, answers, lambda _: "1", prompts=family)
+            graded(tmp_path / "g", [of], answers, lambda _: "1", prompts=used)
     assert not (tmp_path / "g").exists()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from helpers import SCRIPT, environment, pfgen
-from made_dialogues import CATEGORIES, TYPES, made_dialogue, made_set, write_json_lines
+from made_dialogues import CATEGORIES, TYPES, made_dialogue, made_set, rating, write_json_lines
 from pfgen_rs.judge.dialogues.answering import answers_of_folder
 from pfgen_rs.judge.dialogues.mt_bench import read_ratings
 
@@ -110,8 +110,7 @@ def test_tables(data: Path, tmp_path: Path) -> None:
 
 def test_doubtful_ratings_are_warnings(tmp_path: Path) -> None:
     path = tmp_path / "j.jsonl"
-    rating = {"question_id": 1, "model": "m", "judge": "j", "turn": 1, "score": 3}
-    write_json_lines(path, [rating, {**rating, "question_id": "1"}, {**rating, "score": -1}])
+    write_json_lines(path, [rating(), rating(question_id="1"), rating(score=-1)])
     done = dialogues("tables", path)
     assert done.returncode == 0
     assert done.stderr.splitlines() == [
@@ -119,22 +118,6 @@ def test_doubtful_ratings_are_warnings(tmp_path: Path) -> None:
         "warning: 1 invalid rating left out of means",
     ]
     assert "more than once" not in done.stdout
-
-
-def test_judges_are_compared(tmp_path: Path) -> None:
-    path = tmp_path / "judges.csv"
-    rows = [
-        f"{q},m{m},{t},{1 + (q * m) % 9},{1 + q * t % 9}\n"
-        for q in range(9)
-        for m in range(4)
-        for t in (1, 2)
-    ]
-    path.write_text("question_id,model,turn,x,y\n" + "".join(rows))
-    done = dialogues("tables", path, "--table", "judges", "--resamples", "100")
-    assert done.returncode == 0
-    assert "95% intervals: bootstrap over questions, 100 resamples, seed 0" in done.stdout
-    assert " models " in done.stdout
-    assert " items " in done.stdout
 
 
 def test_answering_and_grading_from_the_beginning_to_table_6(tmp_path: Path) -> None:
@@ -170,13 +153,13 @@ def test_answering_and_grading_from_the_beginning_to_table_6(tmp_path: Path) -> 
     done = dialogues(*arguments)
     assert done.returncode == 0, done.stderr
     assert f"{grades}: 10 of 10 ratings, 10 new" in done.stdout
-    rating = 1 + len("回答2：夕焼けは") % 10
+    score = 1 + len("回答2：夕焼けは") % 10
     rows = [line.split() for line in done.stdout.splitlines()]
-    assert ["lite", "org/m", *[f"{rating}.00"] * 6] in rows
+    assert ["lite", "org/m", *[f"{score}.00"] * 6] in rows
     done = dialogues(*arguments)
     assert f"{grades}: 10 of 10 ratings, 0 new" in done.stdout
     assert len(asked(log)) == 10
-    assert read_ratings([grades / "judgments.jsonl"]).frame["score"].to_list() == [rating] * 10
+    assert read_ratings([grades / "judgments.jsonl"]).frame["score"].to_list() == [score] * 10
     done = dialogues("tables", grades, "--out", tmp_path / "t")
     assert "Table 6: mean rating of each model by version and category" in done.stdout
     assert (tmp_path / "t" / "table-6.svg").stat().st_size
@@ -210,31 +193,21 @@ def test_mt_benchs_questions(tmp_path: Path) -> None:
             "name": f"single{math}-v1{turns}",
             "type": "single",
             "system_prompt": 'Rate as "[[rating]]".',
-            "prompt_template": (
-                ("{ref_answer_1}" if math else "")
-                + (
-                    "{question_1}{answer_1}{question_2}{answer_2}"
-                    if turns
-                    else "{question}{answer}"
-                )
-            ),
+            "prompt_template": ("{ref_answer_1}" if math else "") + shown,
             "category": "x",
             "output_format": "[[rating]]",
         }
         for math in ("", "-math")
-        for turns in ("", "-multi-turn")
+        for turns, shown in (
+            ("", "{question}{answer}"),
+            ("-multi-turn", "{question_1}{answer_1}{question_2}{answer_2}"),
+        )
     ]
     judge = write_json_lines(tmp_path / "judge_prompts.jsonl", prompts)
     reference = {"question_id": 2, "model_id": "r", "choices": [{"turns": ["2", "4"]}]}
     references = write_json_lines(tmp_path / "reference.jsonl", [reference])
-    arguments: Words = [
-        "grade",
-        data,
-        "--answers",
-        out / "model_answer.jsonl",
-        "--out",
-        tmp_path / "g",
-    ]
+    arguments: Words = ["grade", data, "--answers", out / "model_answer.jsonl"]
+    arguments += ["--out", tmp_path / "g"]
     arguments += ["--prompts", judge, "--prompt", "single-v1", *program(tmp_path / "g.log")]
     done = dialogues(*arguments)
     assert done.returncode == 2

@@ -13,17 +13,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from made_dialogues import CATEGORIES, TYPES, made_dialogue, made_set, write_json_lines
+from made_dialogues import (
+    CATEGORIES,
+    TYPES,
+    dialogues_of,
+    made_dialogue,
+    made_set,
+    write_json_lines,
+)
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.judge.dialogues import Dialogue, Fields, difficulty, light_version, read_dialogues
-from pfgen_rs.judge.dialogues.records import _parsed_dialogue
+from pfgen_rs.judge.dialogues import Dialogue, difficulty, light_version, read_dialogues
 from pfgen_rs.judge.dialogues.tables import VERSIONS
 
 Record = dict[str, Any]
-
-
-def dialogues_of(records: list[Record]) -> list[Dialogue]:
-    return [_parsed_dialogue(record, Fields(), b"") for record in records]
 
 
 def oracle_difficulty(record: Record) -> Fraction | None:

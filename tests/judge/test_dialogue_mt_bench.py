@@ -13,27 +13,18 @@ import pytest
 from scipy import stats as scipy_stats  # type: ignore[import-untyped]
 from sklearn.metrics import cohen_kappa_score  # type: ignore[import-untyped]
 
-from made_dialogues import write_json_lines
+from made_dialogues import rating, write_json_lines
 from pfgen_rs.errors import InputError
-from pfgen_rs.judge.dialogues.association import judge_agreement, model_means, read_judge_table
+from pfgen_rs.judge.dialogues.association import judge_agreement, model_means
 from pfgen_rs.judge.dialogues.mt_bench import (
-    Question,
     answer_record,
     judgment_record,
     read_answers,
+    read_judge_table,
     read_questions,
     read_ratings,
-    write_answers,
-    write_questions,
-    write_ratings,
     written_id,
 )
-
-
-def judged(**changes: Any) -> dict[str, Any]:
-    judgment = {"question_id": 1, "model": "m", "judge": ["j", "p"], "score": 5, "turn": 1}
-    return {**judgment, **changes}
-
 
 # The published files.
 
@@ -114,9 +105,9 @@ def test_four_judges_of_23_models(judging_dir: Path) -> None:
 
 def test_a_rating_that_fastchat_could_not_read_is_invalid(tmp_path: Path) -> None:
     records = [
-        judged(score=-1),
-        judged(question_id="2", score=4),
-        judged(question_id=3, score=None),
+        rating(score=-1),
+        rating(question_id="2", score=4),
+        rating(question_id=3, score=None),
     ]
     ratings = read_ratings([write_json_lines(tmp_path / "a.jsonl", records)])
     assert ratings.frame["score"].to_list() == [None, 4.0, None]
@@ -127,8 +118,8 @@ def test_a_rating_that_fastchat_could_not_read_is_invalid(tmp_path: Path) -> Non
 
 def test_ids_are_texts_and_duplicates_are_kept(tmp_path: Path) -> None:
     paths = [
-        write_json_lines(tmp_path / "a.jsonl", [judged(question_id=11, score=1)]),
-        write_json_lines(tmp_path / "b.jsonl", [judged(question_id="11", score=4, judge="j")]),
+        write_json_lines(tmp_path / "a.jsonl", [rating(question_id=11, score=1)]),
+        write_json_lines(tmp_path / "b.jsonl", [rating(question_id="11", score=4, judge="j")]),
     ]
     ratings = read_ratings(paths)
     assert ratings.notes == (
@@ -140,7 +131,7 @@ def test_ids_are_texts_and_duplicates_are_kept(tmp_path: Path) -> None:
 def test_means_over_turns_and_categories(tmp_path: Path) -> None:
     scores = {("1", 1): 8, ("1", 2): 6, ("2", 1): 3, ("2", 2): -1, ("3", 1): 10}
     records = [
-        judged(question_id=question, turn=turn, score=score)
+        rating(question_id=question, turn=turn, score=score)
         for (question, turn), score in scores.items()
     ]
     ratings = read_ratings([write_json_lines(tmp_path / "a.jsonl", records)])
@@ -170,7 +161,7 @@ BAD = [
 
 @pytest.mark.parametrize(("changes", "message"), BAD)
 def test_bad_judgments_are_located(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
-    path = write_json_lines(tmp_path / "a.jsonl", [judged(), judged(**changes)])
+    path = write_json_lines(tmp_path / "a.jsonl", [rating(), rating(**changes)])
     with pytest.raises(InputError) as caught:
         read_ratings([path])
     assert str(caught.value).startswith(f"{path}, line 2: {message}")
@@ -196,10 +187,7 @@ def test_bad_questions_and_answers_are_located(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "question_id,model,a\n",
-            "missing columns: expected question_id, model, turn and a column",
-        ),
+        ("question_id,model,a\n", "missing columns: expected question_id, model, turn and a col"),
         ("question_id,model,turn\n", "missing columns"),
         ("question_id,model,turn,j\n1,m,1,8\n1,m,x,9\n", "row 2: expected a question_id"),
         ("question_id,model,turn,j\n1,m,1,8,9\n", "row 1: expected a question_id"),
@@ -218,22 +206,23 @@ def test_bad_tables_of_judges(text: str, message: str, tmp_path: Path) -> None:
 # Agreement.
 
 
+def agreement(path: Path, rows: list[str]) -> pl.DataFrame:
+    """The agreement of two judges in a table of theirs."""
+    path.write_text("\n".join(["question_id,model,turn,a,b", *rows]))
+    return judge_agreement(read_judge_table(path), resamples=100)
+
+
 def test_judges_who_rated_different_answers_are_compared_over_those_of_both(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    cells = [("1", 2, 3), ("2", 5, ""), ("3", 7, 7), ("4", "", 1), ("5", 1, 2), ("6", 9, -1)]
-    rows = [f"{q},m{int(q) % 2},1,{a},{b}\n" for q, a, b in cells]
-    path.write_text("question_id,model,turn,a,b\n" + "".join(rows))
-    found = judge_agreement(read_judge_table(path), resamples=100)
+    cells = [(1, 2, 3), (2, 5, ""), (3, 7, 7), (4, "", 1), (5, 1, 2), (6, 9, -1)]
+    found = agreement(tmp_path / "a.csv", [f"{q},m{q % 2},1,{a},{b}" for q, a, b in cells])
     [items] = found.filter(pl.col("over") == "items").to_dicts()
     assert items["items"] == items["questions"] == 3
     assert items["pearson"] == pytest.approx(np.corrcoef([2, 7, 1], [3, 7, 2])[0, 1])
 
 
 def test_judges_who_always_agree(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    rows = [f"{q},m{m},1,{(q * m) % 7},{(q * m) % 7}\n" for q in range(9) for m in range(5)]
-    path.write_text("question_id,model,turn,a,b\n" + "".join(rows))
-    for row in judge_agreement(read_judge_table(path), resamples=100).to_dicts():
+    rows = [f"{q},m{m},1,{(q * m) % 7},{(q * m) % 7}" for q in range(9) for m in range(5)]
+    for row in agreement(tmp_path / "a.csv", rows).to_dicts():
         assert row["pearson"] == pytest.approx(1.0)
         assert row["spearman"] == pytest.approx(1.0)
         assert row["kappa"] in (None, pytest.approx(1.0))
@@ -246,18 +235,10 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     answers = [answer_record("11", "m", ["一", "二"], 1.5), answer_record("x", "m", ["三"], 2.5)]
     [found] = read_answers(write_json_lines(tmp_path / "a.jsonl", answers))
     assert (found.model, found.answers) == ("m", {"11": ("一", "二"), "x": ("三",)})
+    about: dict[str, Any] = {"model": "m", "judge": "j", "prompt": "single-v1", "turn": 2}
+    texts: dict[str, Any] = {"user_prompt": "…", "judgment": "[[7]]", "timestamp": 3.5}
     records = [
-        judgment_record(
-            question_id=question,
-            model="m",
-            judge="j",
-            prompt="single-v1",
-            user_prompt="…",
-            judgment="[[7]]",
-            score=score,
-            turn=2,
-            timestamp=3.5,
-        )
+        judgment_record(question_id=question, score=score, **about, **texts)
         for question, score in (("11", 7.0), ("b", 7.5), ("c", None))
     ]
     assert [record["score"] for record in records] == [7, 7.5, -1]
@@ -266,32 +247,11 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     ]  # fmt: skip
     ratings = read_ratings([write_json_lines(tmp_path / "j.jsonl", records)])
     assert ratings.frame.rows() == [
-        ("11", "m", "j", "single-v1", 2, 7.0),
-        ("b", "m", "j", "single-v1", 2, 7.5),
-        ("c", "m", "j", "single-v1", 2, None),
+        (question, "m", "j", "single-v1", 2, score)
+        for question, score in (("11", 7.0), ("b", 7.5), ("c", None))
     ]
 
 
-def test_files_are_written_as_they_are_read(judging_dir: Path, tmp_path: Path) -> None:
-    folder = judging_dir / "data/japanese-mt-bench"
-    questions = read_questions(folder / "question.jsonl")
-    write_questions(tmp_path / "q.jsonl", questions)
-    assert read_questions(tmp_path / "q.jsonl") == questions
-    [answers] = read_answers(folder / "model_answer/gpt-4o.jsonl")
-    write_answers(tmp_path / "a.jsonl", answers)
-    assert read_answers(tmp_path / "a.jsonl") == (answers,)
-    ratings = read_ratings([folder / "gpt-4_single.jsonl"])
-    write_ratings(tmp_path / "r.jsonl", ratings)
-    assert read_ratings([tmp_path / "r.jsonl"]).frame.equals(ratings.frame)
-    written = [json.loads(line) for line in (tmp_path / "q.jsonl").read_bytes().splitlines()]
-    published = [json.loads(line) for line in (folder / "question.jsonl").read_bytes().splitlines()]
-    assert written == published
-    question = Question("x", "math", ("a", "b"), ("c", "d"))
-    write_questions(tmp_path / "q.jsonl", [question])
-    assert read_questions(tmp_path / "q.jsonl") == (question,)
-
-
 def test_ids_are_written_as_fastchat_does() -> None:
-    assert [written_id(each) for each in ("11", "011", "x", "٣", "9" * 30)] == [
-        11, "011", "x", "٣", "9" * 30
-    ]  # fmt: skip
+    ids = ("11", "011", "x", "٣", "9" * 30)
+    assert [written_id(each) for each in ids] == [11, *ids[1:]]

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from made_dialogues import made_dialogue, made_set, write_json_lines
 from pfgen_rs.errors import ConfigError, InputError
-from pfgen_rs.judge.dialogues import Answer, Dialogue, Fields, read_dialogues, read_fields, sizes
+from pfgen_rs.judge.dialogues import Answer, Dialogue, Fields, read_dialogues, read_fields
 from pfgen_rs.judge.dialogues.records import CATEGORIES
+from pfgen_rs.judge.dialogues.tables import sizes
 
 
 def test_a_record(tmp_path: Path) -> None:

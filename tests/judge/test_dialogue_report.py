@@ -14,22 +14,20 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from made_dialogues import CATEGORIES, made_dialogue, made_set, write_json_lines
+from made_dialogues import CATEGORIES, made_dialogue, made_set, rating, write_json_lines
 from pfgen_rs.drawing import style
 from pfgen_rs.drawing.figures import svg
 from pfgen_rs.drawing.words import JAPANESE
 from pfgen_rs.errors import InputError, OutputError, PlotError, SettingsError
 from pfgen_rs.judge.dialogues import layout, plots
-from pfgen_rs.judge.dialogues.mt_bench import judgment_record
-from pfgen_rs.judge.dialogues.records import read_dialogues
+from pfgen_rs.judge.dialogues.layout import write_tables
 from pfgen_rs.judge.dialogues.report import (
     DIALOGUE_TABLES,
+    TABLES,
     Options,
-    dialogue_tables,
     model_table,
-    write_tables,
+    tables_of,
 )
-from pfgen_rs.judge.dialogues.sources import TABLES, tables_of
 
 HOSTILE = "$x^2$ | <script>alert(1)</script> ]]>--> & \n\u202e[x](y) *b*"
 QUICK = Options(per_category=10, resamples=100)
@@ -45,17 +43,7 @@ def judged(tmp_path: Path) -> Path:
     """Ratings of three models by two judges."""
     draw = random.Random(0)
     records = [
-        judgment_record(
-            question_id=str(question),
-            model=model,
-            judge=judge,
-            prompt="p",
-            user_prompt="u",
-            judgment="r",
-            score=draw.randint(1, 10),
-            turn=turn,
-            timestamp=0.0,
-        )
+        rating(question_id=question, model=model, judge=judge, turn=turn, score=draw.randint(1, 10))
         for judge in ("j1", "j2")
         for model in ("a", "b", HOSTILE)
         for question in range(12)
@@ -112,7 +100,7 @@ def test_markdown_is_as_the_paper_prints_it(tmp_path: Path) -> None:
         made_dialogue("2", category="human", turn2_type="free", answers2=[]),
     ]
     path = write_json_lines(tmp_path / "d.jsonl", records)
-    scores, sizes = dialogue_tables(read_dialogues(path), ["4", "2"])
+    scores, sizes = tables_of([path], ["4", "2"]).tables
     lines = scores.markdown().splitlines()
     assert lines[0] == "## Table 4: mean scores of second answers"
     assert lines[2].startswith("| author | human, people | human, judge | roleplay, people |")
@@ -127,15 +115,9 @@ def test_markdown_is_as_the_paper_prints_it(tmp_path: Path) -> None:
 
 
 def test_intervals_in_tables() -> None:
-    frame = pl.DataFrame(
-        {
-            "author": ["a", "b", "c"],
-            "answers": [1234, 2, 3],
-            "r": [0.5, 0.25, None],
-            "r_low": [-0.1234, None, None],
-            "r_high": [0.75, None, None],
-        }
-    )
+    rows = [("a", 1234, 0.5, -0.1234, 0.75), ("b", 2, 0.25, None, None), ("c", 3, None, None, None)]
+    columns = ["author", "answers", "r", "r_low", "r_high"]
+    frame = pl.DataFrame(rows, schema=columns, orient="row")
     grid = layout.with_intervals(frame, 1, ["r"], 2)
     assert grid.headings == ["author", "answers", "r"]
     assert grid.rows == [
@@ -154,9 +136,8 @@ def test_names_of_strangers_are_escaped(judged: Path, tmp_path: Path) -> None:
         assert "<script" not in text
         assert "[x](y)" not in text
         assert "\u202e" not in text
-        assert {line.count("|") for line in text.splitlines() if line.startswith("|")} == {
-            len(table.grid.headings) + 1
-        }
+        columns = {line.count("|") - 1 for line in text.splitlines() if line.startswith("|")}
+        assert columns == {len(table.grid.headings)}
         if table.name == "4":
             content = svg(table.figure(title=HOSTILE, language="ja"))
             assert b"<script" not in content
@@ -190,29 +171,18 @@ def test_figures(data: Path, judged: Path, language: Any) -> None:
 
 def _model_frame(models: int) -> pl.DataFrame:
     rows = [
-        {
-            "version": version,
-            "model": f"m{model}",
-            "category": category,
-            "dialogues": 60,
-            "invalid": 0,
-            "missing": 0,
-            "rating": 5.0 + model / 4 + place / 10,
-        }
+        (version, f"m{model}", category, 60, 0, 0, 5.0 + model / 4 + place / 10)
         for version in ("lite", "easy", "hard")
         for model in range(models)
         for place, category in enumerate((*CATEGORIES, "mean"))
     ]
-    return pl.DataFrame(rows)
+    columns = ["version", "model", "category", "dialogues", "invalid", "missing", "rating"]
+    return pl.DataFrame(rows, schema=columns, orient="row")
 
 
 def test_a_radar_chart_shows_the_numbers_of_its_table() -> None:
-    frame = _model_frame(3).with_columns(
-        pl.when(pl.col("model") == "m1", pl.col("category") == "STEM")
-        .then(None)
-        .otherwise("rating")
-        .alias("rating")
-    )
+    hole = pl.when(pl.col("model") == "m1", pl.col("category") == "STEM").then(None)
+    frame = _model_frame(3).with_columns(rating=hole.otherwise("rating"))
     figure = model_table(frame).figure()
     assert len(figure.axes) == 3
     for axes, version in zip(figure.axes, ("lite", "easy", "hard"), strict=True):
@@ -220,13 +190,10 @@ def test_a_radar_chart_shows_the_numbers_of_its_table() -> None:
         assert [tick.get_text() for tick in axes.get_xticklabels()] == list(CATEGORIES)
         assert axes.get_ylim() == (0.0, 10.0)
         for line, model in zip(axes.lines, ("m0", "m1", "m2"), strict=True):
-            shown = frame.filter(
-                pl.col("version") == version, pl.col("model") == model, pl.col("category") != "mean"
-            )["rating"].to_list()
-            assert [None if math.isnan(y) else y for y in np.asarray(line.get_ydata())] == [
-                *shown,
-                shown[0],
-            ]
+            mine = frame.filter(pl.col("category") != "mean", version=version, model=model)
+            shown = mine["rating"].to_list()
+            drawn = [None if math.isnan(y) else y for y in np.asarray(line.get_ydata())]
+            assert drawn == [*shown, shown[0]]
     assert "lite: m0 human 5.00, roleplay 5.10" in str(figure.get_label())
 
 
@@ -239,7 +206,7 @@ def test_many_models_on_a_radar_chart() -> None:
 
 def test_table_6_says_what_is_left_out() -> None:
     frame = _model_frame(1).with_columns(pl.lit(2).alias("invalid"))
-    assert model_table(frame).notes == ("Dialogues with invalid ratings, left out: 6",)
+    assert model_table(frame).notes == ["Dialogues with invalid ratings, left out: 6"]
 
 
 def test_written_tables(data: Path, tmp_path: Path) -> None:
@@ -293,8 +260,7 @@ def test_ratings_in_several_files(judged: Path, tmp_path: Path) -> None:
     made = tables_of([judged, judged], ["means"])
     [note] = made.notes
     assert note.startswith("144 answers are rated more than once")
-    rating = {"question_id": 99, "model": "m", "judge": "j3", "turn": 1, "score": 3}
-    other = write_json_lines(tmp_path / "o.jsonl", [rating])
+    other = write_json_lines(tmp_path / "o.jsonl", [rating(question_id=99, judge="j3")])
     alone = [line for line in judged.read_text().splitlines() if '"j1"' in line]
     judged.write_text("\n".join(alone))
     made = tables_of([judged, other])

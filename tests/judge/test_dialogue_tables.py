@@ -11,29 +11,14 @@ import polars as pl
 import pytest
 from scipy import stats as scipy_stats  # type: ignore[import-untyped]
 
-from made_dialogues import AUTHORS, CATEGORIES, made_dialogue, made_set
+from made_dialogues import AUTHORS, CATEGORIES, dialogues_of, made_dialogue, made_set
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.judge.dialogues import (
-    Dialogue,
-    Fields,
-    first_answer_lengths,
-    first_answer_scores,
-    human_judge_correlation,
-    length_bias,
-    light_scores,
-    light_version,
-    second_answer_lengths,
-    second_answer_scores,
-)
-from pfgen_rs.judge.dialogues.records import _parsed_dialogue
-from pfgen_rs.judge.dialogues.tables import VERSIONS
+from pfgen_rs.judge.dialogues import human_judge_correlation, length_bias, light_version
+from pfgen_rs.judge.dialogues.records import Turn
+from pfgen_rs.judge.dialogues.tables import VERSIONS, answer_lengths, answer_scores, light_scores
 
 Record = dict[str, Any]
 RECORDS = made_set(40, 5, unscored=2)
-
-
-def dialogues_of(records: list[Record]) -> list[Dialogue]:
-    return [_parsed_dialogue(record, Fields(), b"") for record in records]
 
 
 def mean(values: list[Any]) -> float | None:
@@ -66,11 +51,10 @@ def seconds(records: list[Record]) -> list[Record]:
 
 
 @pytest.mark.parametrize("turn", [1, 2])
-def test_scores_and_lengths(turn: int) -> None:
+def test_scores_and_lengths(turn: Turn) -> None:
     answers = (firsts if turn == 1 else seconds)(RECORDS)
     dialogues = dialogues_of(RECORDS)
-    scores = (first_answer_scores if turn == 1 else second_answer_scores)(dialogues)
-    lengths = (first_answer_lengths if turn == 1 else second_answer_lengths)(dialogues)
+    scores, lengths = answer_scores(dialogues, turn), answer_lengths(dialogues, turn)
     kinds = [(author, category) for author in AUTHORS for category in CATEGORIES]
     assert scores.select("author", "category").rows() == kinds
     assert lengths.select("author", "category").rows() == kinds
@@ -94,12 +78,12 @@ def test_first_answers_count_once() -> None:
         made_dialogue("c", human1=[4], gpt1=5, turns=["q", "x" * 100, "r"]),
         made_dialogue("d", human1=[4], gpt1=5, turns=["q", "x" * 100, "r"], author1="other"),
     ]
-    found = first_answer_scores(dialogues_of(records)).filter(pl.col("answers") > 0)
+    found = answer_scores(dialogues_of(records), 1).filter(pl.col("answers") > 0)
     assert found.select("author", "answers", "human", "judge").rows() == [
         ("calm", 2, 2.5, 3.0),
         ("other", 1, 4.0, 5.0),
     ]
-    length = first_answer_lengths(dialogues_of(records)).filter(pl.col("author") == "calm")
+    length = answer_lengths(dialogues_of(records), 1).filter(pl.col("author") == "calm")
     assert length["length"].drop_nulls().to_list() == [(100 + len("光が散乱するからです。")) / 2]
 
 
@@ -109,19 +93,15 @@ def test_first_answers_that_are_scored_in_another_dialogue() -> None:
         made_dialogue("b", human1=[5, 4], gpt1=3),
         made_dialogue("c", human1=[1], gpt1=None),
     ]
-    [row] = first_answer_scores(dialogues_of(records)).filter(pl.col("answers") > 0).to_dicts()
+    [row] = answer_scores(dialogues_of(records), 1).filter(pl.col("answers") > 0).to_dicts()
     assert (row["human"], row["judge"], row["answers"]) == (4.5, 2.0, 1)
 
 
 def test_people_come_last_and_others_in_order() -> None:
     answers = [{"author": name, "text": "x"} for name in ("human", "zeta", "alpha", "human ")]
-    found = second_answer_scores(dialogues_of([made_dialogue("a", answers2=answers)]))
-    assert found["author"].unique(maintain_order=True).to_list() == [
-        "alpha",
-        "human ",
-        "zeta",
-        "human",
-    ]
+    found = answer_scores(dialogues_of([made_dialogue("a", answers2=answers)]), 2)
+    authors = found["author"].unique(maintain_order=True).to_list()
+    assert authors == ["alpha", "human ", "zeta", "human"]
     assert found["human"].null_count() == len(found)
 
 
@@ -136,9 +116,8 @@ def test_scores_of_light_versions() -> None:
         members = [by_id[d.id] for d in light.dialogues if d.category == row["category"]]
         human, judge = [], []
         for record in members:
-            people = [
-                Fraction(sum(a["human"]), len(a["human"])) for a in record["answers2"] if a["human"]
-            ]
+            scored = [a["human"] for a in record["answers2"] if a["human"]]
+            people = [Fraction(sum(scores), len(scores)) for scores in scored]
             judged = [Fraction(a["gpt"]) for a in record["answers2"] if a["gpt"] is not None]
             human += [sum(people) / len(people)] if people else []
             judge += [sum(judged) / len(judged)] if judged else []
@@ -149,11 +128,8 @@ def test_scores_of_light_versions() -> None:
 
 @pytest.mark.parametrize("turn", [1, 2])
 def test_correlations(turn: Any) -> None:
-    answers = [
-        a
-        for a in (firsts if turn == 1 else seconds)(RECORDS)
-        if a["human"] and a["gpt"] is not None
-    ]
+    everything = (firsts if turn == 1 else seconds)(RECORDS)
+    answers = [a for a in everything if a["human"] and a["gpt"] is not None]
     found = human_judge_correlation(dialogues_of(RECORDS), turn=turn, resamples=200)
     assert found["author"].to_list() == [*AUTHORS, "all"]
     for row in found.to_dicts():

@@ -30,9 +30,8 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 def test_agree_prints_what_the_library_computes() -> None:
     decisions = VerdictFolder(HASTY).decisions()
-    expected = agree(
-        decisions, read_humans(HUMANS, set(decisions["pair"])), judge="demo/hasty-judge"
-    )
+    humans = read_humans(HUMANS, set(decisions["pair"]))
+    expected = agree(decisions, humans, judge="demo/hasty-judge")
     done = run("agree", HASTY, "--humans", HUMANS, "--format", "json")
     assert done.returncode == 0, done.stderr
     [found] = json.loads(done.stdout)["judges"]
@@ -41,12 +40,9 @@ def test_agree_prints_what_the_library_computes() -> None:
         **json.loads(json.dumps(expected.to_dict())),
     }
     table = run("agree", HASTY, "--humans", HUMANS).stdout
-    mean = expected.concordance.filter(
-        pl.col("task").is_null() & pl.col("rater").is_null() & (pl.col("rule") == "strict")
-    )["concordance"].item()
-    line = next(
-        line for line in table.splitlines() if line.split()[:1] == ["strict"] and "to" in line
-    )
+    all_raters = pl.col("task").is_null() & pl.col("rater").is_null()
+    mean = expected.concordance.filter(all_raters, rule="strict")["concordance"].item()
+    [line] = [x for x in table.splitlines() if x.split()[:1] == ["strict"] and "to" in x]
     assert f"{100 * mean:.1f}" in line
     assert expected.rater_agreement is not None
     assert f"Fleiss' κ {expected.rater_agreement.value:.3f}" in table

@@ -62,16 +62,6 @@ def test_questions_of_a_kind_are_merged_only_where_they_are_alike() -> None:
     assert (weights.sum(axis=1) == 40).all()
 
 
-def test_sums_of_questions_with_large_counts() -> None:
-    """Columns share the bits of an integer as long as there is room."""
-    random = np.random.default_rng(2)
-    for largest in (1, 1000, 1 << 40):
-        groups, kinds = random.integers(0, 5, 50), random.integers(0, 9, 50)
-        groups[:5], table = np.arange(5), random.integers(0, largest + 1, (9, 70))
-        expected = [table[kinds[groups == q]].sum(axis=0) for q in range(5)]
-        assert (Questions(groups, kinds).sums(table) == np.array(expected)).all()
-
-
 def test_classes_have_equal_values() -> None:
     random = np.random.default_rng(3)
     for values in (3, 5000):

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pfgen_rs.judge.dialogues.records import Dialogue, Fields, _parsed_dialogue
+
 CATEGORIES = ("human", "roleplay", "writing", "STEM", "reasoning")
 TYPES = ("same", "free")
 AUTHORS = ("calm", "llm-jp", "human")
@@ -79,6 +81,16 @@ def made_set(
                 )
     draw.shuffle(found)
     return found
+
+
+def rating(**changes: Any) -> dict[str, Any]:
+    """A judgment in FastChat's format, with changes."""
+    return {"question_id": 1, "model": "m", "judge": ["j", "p"], "turn": 1, "score": 5, **changes}
+
+
+def dialogues_of(records: Iterable[dict[str, Any]]) -> list[Dialogue]:
+    """The records, read."""
+    return [_parsed_dialogue(record, Fields(), b"") for record in records]
 
 
 def write_json_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> Path:

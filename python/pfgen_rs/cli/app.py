@@ -130,7 +130,7 @@ COMMANDS = {
     ),
     "compare": Deferred("compare", "compare", "Compare runs, paired by question."),
     "plan-trials": Deferred(
-        "compare",
+        "plan_trials",
         "plan_trials",
         "Plan how many trials are needed for a precision, or to detect a difference.",
     ),

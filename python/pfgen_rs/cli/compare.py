@@ -1,4 +1,4 @@
-"""`pfgen-rs compare` and `pfgen-rs plan-trials`: differences of runs, and how many trials show them."""
+"""`pfgen-rs compare`: differences of runs, with tests and intervals, and answers side by side."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     import polars as pl
     from rich.console import RenderableType
     from rich.table import Table
+    from rich.text import Text
 
     from pfgen_rs.comparisons import RunComparison
-    from pfgen_rs.stats import Comparison, Estimate, Pair, Plan
+    from pfgen_rs.stats import Comparison, Estimate, Pair
 
 
 class ComparedMetric(StrEnum):
@@ -130,7 +131,6 @@ def compare(
         output.show(*comparison_report(found, limit, output.width()))
 
 
-_SURE = "bold"
 _MEAN_WIDTH = 5  # width of a mean in characters
 _INTERVALS = (
     "intervals: of means, over questions (Student's t); "
@@ -139,7 +139,6 @@ _INTERVALS = (
 _ALL_PAIRS = 6  # maximum number of runs for which all pairs are shown
 _NEIGHBOURS = "only runs with adjacent means are compared: use --format json for all pairs"
 _DETECTABLE = "detectable: the difference that the test of a pair detects with 80 % power"
-_UNRANKED = "–: a system run, not ranked"
 _CATEGORIES = "means by category and run number"
 
 
@@ -166,19 +165,15 @@ def comparison_document(found: RunComparison, count: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _Ordered:
-    """A comparison with its runs numbered from 1 by descending mean of its first metric."""
+    """A comparison with its runs numbered from 1 by descending mean of its first metric, in this order."""
 
     statistics: Comparison
     numbers: Mapping[str, int]
 
     @classmethod
     def of(cls, statistics: Comparison) -> _Ordered:
-        means = {
-            name: found.mean
-            for name, found in zip(
-                statistics.runs, statistics.estimates[statistics.metrics[0]], strict=True
-            )
-        }
+        estimates = statistics.estimates[statistics.metrics[0]]
+        means = {name: each.mean for name, each in zip(statistics.runs, estimates, strict=True)}
         order = sorted(statistics.runs, key=lambda name: -means[name])
         return cls(statistics, {name: number for number, name in enumerate(order, 1)})
 
@@ -244,7 +239,7 @@ def _captions(ordered: _Ordered, shown: Sequence[Pair], table: Table) -> Iterato
     if ordered.statistics.smallest_p:
         yield resolution_text(ordered.statistics.smallest_p)
     if None in ordered.statistics.ranks[ordered.metric]:
-        yield _UNRANKED
+        yield "–: a system run, not ranked"
     if "detectable" in {str(column.header) for column in table.columns}:
         yield _DETECTABLE
     if len(shown) < len(ordered.statistics.pairs):
@@ -262,33 +257,24 @@ def _run_table(ordered: _Ordered, count: int) -> Table:
     statistics, metric = ordered.statistics, ordered.metric
     title = f"{metric}, {counted(len(statistics.compared), 'question')}"
     table = output.new_table("no.", "ranks", "run", numbers=("no.", "ranks"), title=title)
-    headings = ("mean", ordered.interval, "SE\n(questions)", "SE\n(trials)")
-    for heading in headings[:count]:
+    for heading in ("mean", ordered.interval, "SE\n(questions)", "SE\n(trials)")[:count]:
         table.add_column(heading, justify="right", no_wrap=True)
     rows = zip(statistics.runs, statistics.ranks[metric], statistics.estimates[metric], strict=True)
     for name, ranks, estimate in sorted(rows, key=lambda row: ordered.numbers[row[0]]):
-        table.add_row(
-            output.cell(ordered.numbers[name]),
-            output.cell(_rank(ranks)),
-            output.cell(name),
-            *map(output.cell, _estimate(estimate)[:count]),
-        )
+        cells = ordered.numbers[name], _rank(ranks), name, *_estimate(estimate)[:count]
+        table.add_row(*map(output.cell, cells))
     return table
 
 
 def _rank(ranks: tuple[int, int] | None) -> str:
-    if ranks is None:
-        return "–"
-    best, worst = ranks
-    return str(best) if best == worst else f"{best}–{worst}"
+    return "–" if ranks is None else "–".join(dict.fromkeys(map(str, ranks)))
 
 
 def _estimate(estimate: Estimate) -> tuple[str, ...]:
     return (
         f"{estimate.mean:.4f}",
         _interval(estimate.low, estimate.high, ".3f"),  # as in `score` and leaderboards
-        _number(estimate.question_se, ".4f"),
-        _number(estimate.trial_se, ".4f"),
+        *("" if se is None else f"{se:.4f}" for se in (estimate.question_se, estimate.trial_se)),
     )
 
 
@@ -312,30 +298,29 @@ def _pair_table(ordered: _Ordered, pairs: Sequence[Pair], headings: Sequence[str
     title = None if ordered.several else "1 minus 2"
     table = output.new_table(*about, *headings, numbers=["runs", *headings], title=title)
     for pair in pairs:
-        sure = _SURE if pair.p_holm <= 1 - ordered.statistics.level else ""
-        runs = f"{ordered.numbers[pair.a]} – {ordered.numbers[pair.b]}"
-        cells = {"metric": pair.metric, "runs": runs, **_pair_cells(ordered, pair)}
-        table.add_row(
-            *(
-                output.cell(cells[heading], sure if heading == "difference" else "")
-                for heading in (*about, *headings)
-            )
-        )
+        cells = _pair_cells(ordered, pair)
+        table.add_row(*(cells[heading] for heading in (*about, *headings)))
     return table
 
 
-def _pair_cells(ordered: _Ordered, pair: Pair) -> dict[str, str]:
-    """Returns the cells of a pair by heading."""
+def _pair_cells(ordered: _Ordered, pair: Pair) -> dict[str, Text]:
+    """Returns the cells of a pair by heading; a significant difference is bold."""
     from pfgen_rs.stats.permutation import shown_p
 
     smallest = ordered.statistics.smallest_p
-    return {
+    texts = {
+        "metric": pair.metric,
+        "runs": f"{ordered.numbers[pair.a]} – {ordered.numbers[pair.b]}",
         "difference": f"{pair.difference:+.4f}",
         ordered.interval: _interval(pair.low, pair.high, "+.4f"),
         "p": shown_p(pair.p, smallest),
         "p (Holm)": shown_p(pair.p_holm, smallest * pair.family),
         "detectable": f"{pair.minimum_detectable:.4f}",
     }
+    cells = {heading: output.cell(text) for heading, text in texts.items()}
+    if pair.p_holm <= 1 - ordered.statistics.level:
+        cells["difference"].stylize("bold")
+    return cells
 
 
 def _category_tables(ordered: _Ordered, room: int) -> Iterator[Table]:
@@ -350,7 +335,7 @@ def _category_tables(ordered: _Ordered, room: int) -> Iterator[Table]:
     means = {(row["a"], row["category"]): row["mean_a"] for row in frame.iter_rows(named=True)}
     means |= {(row["b"], row["category"]): row["mean_b"] for row in frame.iter_rows(named=True)}
     sizes = frame.unique("category").sort("category").select("category", "questions").rows()
-    names = sorted(ordered.numbers, key=lambda name: ordered.numbers[name])
+    names = list(ordered.numbers)
     left = room - table_fit.width(_category_means(ordered, sizes, means, []))
     fitting = max(1, left // (_MEAN_WIDTH + table_fit.GAP))
     for start in range(0, len(names), fitting):
@@ -359,24 +344,23 @@ def _category_tables(ordered: _Ordered, room: int) -> Iterator[Table]:
 
 def _category_differences(ordered: _Ordered, frame: pl.DataFrame) -> Table:
     numbers = ["questions", "1", "2", "difference", ordered.interval]
-    everything = output.new_table("category", *numbers, numbers=numbers, title=_CATEGORIES)
-    less = output.new_table("category", *numbers[3:], numbers=numbers[3:], title=_CATEGORIES)
+    rows = []
     for row in frame.iter_rows(named=True):
-        turned = ordered.numbers[row["a"]] == 2
-        sides = ("mean_b", "mean_a") if turned else ("mean_a", "mean_b")
-        difference, low, high = row["difference"], row["low"], row["high"]
-        if turned:
-            difference = -difference
+        sides, difference = [row["mean_a"], row["mean_b"]], row["difference"]
+        low, high = row["low"], row["high"]
+        if ordered.numbers[row["a"]] == 2:
+            sides, difference = sides[::-1], -difference
             low, high = (None, None) if low is None else (-high, -low)
-        cells = [
-            str(row["questions"]),
-            *(f"{row[side]:.4f}" for side in sides),
-            f"{difference:+.4f}",
-            _interval(low, high, "+.4f"),
-        ]
-        everything.add_row(output.cell(row["category"]), *map(output.cell, cells))
-        less.add_row(output.cell(row["category"]), *map(output.cell, cells[3:]))
-    return output.first_that_fits(everything, less)
+        shown = (f"{difference:+.4f}", _interval(low, high, "+.4f"))
+        rows.append([row["category"], row["questions"], *(f"{side:.4f}" for side in sides), *shown])
+    everything = output.new_table(
+        "category", *numbers, numbers=numbers, title=_CATEGORIES, rows=rows
+    )
+    less = [[category, *shown] for category, _, _, _, *shown in rows]
+    fewer = output.new_table(
+        "category", *numbers[3:], numbers=numbers[3:], title=_CATEGORIES, rows=less
+    )
+    return output.first_that_fits(everything, fewer)
 
 
 def _category_means(
@@ -386,14 +370,11 @@ def _category_means(
     names: Sequence[str],
 ) -> Table:
     numbers = ["questions", *(str(ordered.numbers[name]) for name in names)]
-    table = output.new_table("category", *numbers, numbers=numbers, title=_CATEGORIES)
-    for category, questions in sizes:
-        table.add_row(
-            output.cell(category),
-            output.cell(questions),
-            *(output.cell(f"{means[name, category]:.3f}") for name in names),
-        )
-    return table
+    rows = [
+        (category, questions, *(f"{means[name, category]:.3f}" for name in names))
+        for category, questions in sizes
+    ]
+    return output.new_table("category", *numbers, numbers=numbers, title=_CATEGORIES, rows=rows)
 
 
 def _answers(found: RunComparison, ordered: _Ordered, count: int) -> Iterator[RenderableType]:
@@ -413,134 +394,3 @@ def _answers(found: RunComparison, ordered: _Ordered, count: int) -> Iterator[Re
 
 def _interval(low: float | None, high: float | None, form: str) -> str:
     return "" if low is None or high is None else f"{low:{form}} to {high:{form}}"
-
-
-def _number(value: float | None, form: str) -> str:
-    return "" if value is None else f"{value:{form}}"
-
-
-@scoring_options()
-def plan_trials(
-    run: Annotated[
-        str, typer.Argument(metavar="RUN", help="A run, as for `score`.", show_default=False)
-    ],
-    other: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="OTHER",
-            help="Second run: plan trials for the difference between the two.",
-            show_default=False,
-        ),
-    ] = None,
-    *,
-    scoring: ScoringOptions,
-    benchmark: options.BenchmarkName = None,
-    precision: Annotated[
-        float, typer.Option(metavar="X", help="Half-width of the interval.")
-    ] = 0.005,
-    level: options.Level = 0.95,
-    difference: Annotated[
-        float | None,
-        typer.Option(
-            metavar="X",
-            help="With OTHER: the difference to detect (default: the observed one).",
-            show_default=False,
-        ),
-    ] = None,
-    power: Annotated[
-        float,
-        typer.Option(metavar="SHARE", help="With OTHER: power to detect that difference."),
-    ] = 0.8,
-    metric: Annotated[
-        options.MetricName,
-        typer.Option(help="The average of the metrics, or one of them."),
-    ] = options.MetricName.AVERAGE,
-    output_format: options.Format = options.JsonFormat.TABLE,
-    threads: options.Threads = None,
-) -> None:
-    """Plan how many trials are needed for a precision, or to detect a difference.
-
-    A trial is one answer to every question. More trials reduce the noise between trials, but not the error
-    from the choice of questions; the plan shows both.
-
-    For example:
-
-    - `pfgen-rs plan-trials run/ --precision 0.005`
-
-    - `pfgen-rs plan-trials run-a/ run-b/ --difference 0.01`
-    """
-    from pfgen_rs import comparisons, stats
-
-    if difference is not None and other is None and scoring.run_field is None:
-        raise typer.BadParameter("--difference needs a second run", param_hint="'--difference'")
-    paths = comparisons.distinct([run] if other is None else [run, other])
-    results = scoring.score_with(paths, benchmark, threads=threads)
-    samples, _ = comparisons.comparison_samples(results)
-    plan = stats.plan_trials(
-        samples,
-        precision=precision,
-        difference=difference,
-        level=level,
-        power=power,
-        metric=metric.value,
-    )
-    if output_format is options.JsonFormat.JSON:
-        streams.emit_json({**plan.to_dict(), "signature": samples[0].signature})
-    else:
-        output.show(*plan_report(plan), output.cell(samples[0].signature or ""))
-
-
-def plan_report(plan: Plan) -> list[RenderableType]:
-    """Returns a table of precision by number of trials, and the requested numbers of trials."""
-    numbers = ["trials", "± same questions", "± other questions"]
-    table = output.new_table(*numbers, numbers=numbers)
-    for step in plan.table:
-        table.add_row(
-            output.cell(f"{step.trials:,}"),
-            output.cell(f"{step.trial_noise:.4f}"),
-            output.cell(f"{step.with_questions:.4f}"),
-        )
-    return [table, *map(output.cell, _plan_sentences(plan))]
-
-
-def _plan_sentences(plan: Plan) -> Iterator[str]:
-    what = plan.metric if plan.metric != "average" else "score"
-    if len(plan.runs) == 1:
-        yield f"{plan.runs[0]}: {what} {plan.mean:.4f}, SD of a trial {plan.trial_sd:.4f}"
-    else:
-        a, b = plan.runs
-        yield f"{a} minus {b}: {what} {plan.mean:+.4f}, SD of a trial {plan.trial_sd:.4f}"
-    level = f"{plan.level * 100:g} %"
-    yield (
-        f"±{plan.precision:g} ({level}) needs {_trials(plan.trials_needed)} for the same questions"
-    )
-    if plan.trials_needed_with_questions is None:
-        yield (
-            "for other questions of the same kind, no number of trials is enough: "
-            f"±{plan.remaining:.4f} is due to having only {counted(plan.questions, 'question')}"
-        )
-    else:
-        yield (
-            f"for other questions of the same kind, {_trials(plan.trials_needed_with_questions)}; "
-            f"±{plan.remaining:.4f} remains with any number of trials"
-        )
-    if plan.difference is not None:
-        yield from _plan_to_tell_apart(plan)
-
-
-def _plan_to_tell_apart(plan: Plan) -> Iterator[str]:
-    finding = f"{plan.power * 100:g} % power to detect {plan.difference:.4f}"
-    for trials, where in (
-        (plan.trials_to_tell, "for the same questions"),
-        (plan.trials_to_tell_with_questions, "for other questions of the same kind"),
-    ):
-        needed = (
-            "cannot be reached with any number of trials"
-            if trials is None
-            else f"needs {_trials(trials)} per run"
-        )
-        yield f"{finding} {needed} {where}"
-
-
-def _trials(count: int) -> str:
-    return counted(count, "trial")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -33,7 +33,8 @@ else:
     pl = lazy.module("polars")
 
 
-_MEAN, _ALL, _JUDGE, _NONE = "mean", "all", "judge", "–"
+_NONE = "–"
+_STATISTICS = {"fleiss_kappa": "Fleiss' κ", "krippendorff_alpha": "Krippendorff's α"}
 
 
 def agree(
@@ -82,30 +83,23 @@ def agree(
     frames = [frame for frame, _ in read]
     known = {pair for frame in frames for pair in frame["pair"]}
     people = None if humans is None else read_humans(humans, known)
+    drawn: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     found = [
         agreed(
             frame,
-            _humans_of_pairs(people, frame),
+            None
+            if people is None
+            else people.filter(people["pair"].is_in(frame["pair"].to_list())),
             rule=by.value,
             judge=folder.judge_model,
             allow_missing=allow_missing,
-            level=level,
-            resamples=resamples,
-            seed=seed,
+            **drawn,
         )
         for frame, folder in zip(frames, folders, strict=True)
     ]
     between = None
     if len(frames) == 2 and people is not None:
-        between = compare_judges(
-            frames[0],
-            frames[1],
-            people,
-            rules=(by.value, by.value),
-            level=level,
-            resamples=resamples,
-            seed=seed,
-        )
+        between = compare_judges(frames[0], frames[1], people, rules=(by.value, by.value), **drawn)
     if out is not None:
         write_tables(found[0].tables(), found[0].to_dict(), out)
     names = distinct_judge_names(folders)
@@ -117,16 +111,12 @@ def agree(
         )
         return
     for name, each in zip(names, found, strict=True):
-        show_agreement(name, each)
+        _show(name, each)
     if between is not None:
         show_comparison(names, between)
 
 
-def _humans_of_pairs(humans: pl.DataFrame | None, frame: pl.DataFrame) -> pl.DataFrame | None:
-    return None if humans is None else humans.filter(humans["pair"].is_in(frame["pair"].to_list()))
-
-
-def show_agreement(name: str, found: Agreement) -> None:
+def _show(name: str, found: Agreement) -> None:
     """Print all tables of an agreement."""
     raters = f", raters {', '.join(found.raters)}" if found.raters else ""
     streams.remark(
@@ -141,7 +131,7 @@ def show_agreement(name: str, found: Agreement) -> None:
 
 def _parts_of_agreement(found: Agreement) -> list[Any]:
     names = ("rule", "A", "B", "C", "undecided", "invalid", "missing")
-    parts = [_table("decisions", found.decisions, names)]
+    parts = [_table("decisions", names, found.decisions.select(names).iter_rows())]
     if found.raters:
         parts.append(_rules_table(found))
         if smallest := max(found.comparisons["smallest_p"].to_list(), default=0.0):
@@ -156,11 +146,11 @@ def _parts_of_agreement(found: Agreement) -> list[Any]:
     return parts
 
 
-def _table(title: str, frame: pl.DataFrame, names: Sequence[str]) -> Any:
-    table = output.new_table(*names, numbers=names[1:], title=title)
-    for row in frame.select(names).iter_rows():
-        table.add_row(*(output.cell(value) for value in row))
-    return table
+def _table(
+    title: str, names: Sequence[str], rows: Iterable[Iterable[object]], labels: int = 1
+) -> Any:
+    """Returns a table of numbers behind the columns of labels."""
+    return output.new_table(*names, numbers=names[labels:], title=title, rows=rows)
 
 
 def _has_both_orders(found: Agreement) -> bool:
@@ -169,119 +159,99 @@ def _has_both_orders(found: Agreement) -> bool:
     return bool((whole["invalid"] < whole["pairs"]).any())
 
 
+def _with_bounds(row: Mapping[str, Any], value: str) -> list[str]:
+    """Returns a share and its interval in percent."""
+    return [percent(row[value]), range_text(row["low"], row["high"])]
+
+
+def _points(difference: float | None) -> str:
+    return _NONE if difference is None else f"{100 * difference:+.1f}"
+
+
 def _rules_table(found: Agreement) -> Any:
-    names = ["rule", *found.raters, _MEAN, "interval", f"vs {found.rule}", "p"]
-    table = output.new_table(*names, numbers=names[1:], title="concordance with raters, %")
+    names = ["rule", *found.raters, "mean", "interval", f"vs {found.rule}", "p"]
     differences = {row["other"]: row for row in found.comparisons.iter_rows(named=True)}
     none = pl.col("invalid") + pl.col("missing") == found.pairs
     without = found.decisions.filter(none)["rule"].to_list()
     shown = pl.col("task").is_null() & ~pl.col("rule").is_in(without)
-    for (rule,), rows in found.concordance.filter(shown).group_by("rule", maintain_order=True):
-        shares = {row["rater"]: row for row in rows.iter_rows(named=True)}
-        mean, other = shares[None], differences.get(str(rule))
-        table.add_row(
-            output.cell(rule),
-            *(output.cell(percent(shares[rater]["concordance"])) for rater in found.raters),
-            output.cell(percent(mean["concordance"])),
-            output.cell(range_text(mean["low"], mean["high"])),
-            output.cell(_NONE if other is None else f"{-100 * other['difference']:+.1f}"),
-            output.cell(_NONE if other is None else shown_p(other["p"], other["smallest_p"])),
+    rows = []
+    for (rule,), each in found.concordance.filter(shown).group_by("rule", maintain_order=True):
+        shares = {row["rater"]: row for row in each.iter_rows(named=True)}
+        other = differences.get(str(rule))
+        row = [rule, *(percent(shares[rater]["concordance"]) for rater in found.raters)]
+        row += _with_bounds(shares[None], "concordance")
+        row += (
+            [_NONE, _NONE]
+            if other is None
+            else [_points(-other["difference"]), shown_p(other["p"], other["smallest_p"])]
         )
-    return table
+        rows.append(row)
+    return _table("concordance with raters, %", names, rows)
 
 
 def _task_tables(found: Agreement) -> list[Any]:
-    robust = {row["task"]: row for row in found.robustness.iter_rows(named=True)}
     means = found.concordance.filter((pl.col("rule") == found.rule) & pl.col("rater").is_null())
     concordance = {row["task"]: row for row in means.iter_rows(named=True)}
-    names = ["task", "pairs"]
     both = _has_both_orders(found)
-    if both:
-        names += ["robustness", "interval", "invalid"]
-    if concordance:
-        names += ["concordance", "interval "]
+    names = ["task", "pairs", *(["robustness", "interval", "invalid"] if both else [])]
+    names += ["concordance", "interval "] if concordance else []
     if len(names) == 2:
         return []
-    title = f"by task, % (decisions by {found.rule})"
-    table = output.new_table(*names, numbers=names[1:], title=title)
-    for task, row in robust.items():
-        cells = [_ALL if task is None else task, row["pairs"]]
+    rows = []
+    for row in found.robustness.iter_rows(named=True):
+        cells = ["all" if row["task"] is None else row["task"], row["pairs"]]
         if both:
-            cells += [
-                percent(row["robustness"]),
-                range_text(row["low"], row["high"]),
-                row["invalid"],
-            ]
-        mine = concordance.get(task)
-        if mine is not None:
-            cells += [percent(mine["concordance"]), range_text(mine["low"], mine["high"])]
-        table.add_row(*map(output.cell, cells))
-    return [table]
+            cells += [*_with_bounds(row, "robustness"), row["invalid"]]
+        if row["task"] in concordance:
+            cells += _with_bounds(concordance[row["task"]], "concordance")
+        rows.append(cells)
+    return [_table(f"by task, % (decisions by {found.rule})", names, rows)]
 
 
 def _raters_table(found: Agreement) -> Any:
-    names = [
-        "rater",
-        "κ with the judge",
-        "interval",
-        "pairs",
-        "human",
-        "judge",
-        "difference",
-        "interval ",
-    ]
-    table = output.new_table(
-        *names,
-        numbers=names[1:],
-        title="each rater: Cohen's κ; agreement with the others' majority, %",
-    )
+    names = ["rater", "κ with the judge", "interval", "pairs"]
+    names += ["human", "judge", "difference", "interval "]
     others = {row["rater"]: row for row in found.leave_one_out.iter_rows(named=True)}
+    rows = []
     for row in found.cohen.iter_rows(named=True):
         left = others.get(row["rater"], {})
-        difference = left.get("difference")
-        table.add_row(
-            output.cell(row["rater"]),
-            output.cell(_NONE if row["kappa"] is None else f"{row['kappa']:.3f}"),
-            output.cell(range_text(row["low"], row["high"], 1, 3)),
-            output.cell(left.get("pairs", _NONE)),
-            output.cell(percent(left.get("human"))),
-            output.cell(percent(left.get("judge"))),
-            output.cell(_NONE if difference is None else f"{100 * difference:+.1f}"),
-            output.cell(range_text(left.get("difference_low"), left.get("difference_high"))),
+        rows.append(
+            (
+                row["rater"],
+                _NONE if row["kappa"] is None else f"{row['kappa']:.3f}",
+                range_text(row["low"], row["high"], 1, 3),
+                left.get("pairs", _NONE),
+                percent(left.get("human")),
+                percent(left.get("judge")),
+                _points(left.get("difference")),
+                range_text(left.get("difference_low"), left.get("difference_high")),
+            )
         )
-    return table
+    title = "each rater: Cohen's κ; agreement with the others' majority, %"
+    return _table(title, names, rows)
 
 
 def _bias_table(biases: pl.DataFrame) -> Any:
     names = ["wins of the", "by", "share", "exact interval", "n"]
-    table = output.new_table(
-        *names, numbers=names[2:], title="biases, % of decided pairs with a winner"
-    )
-    for row in biases.filter(pl.col("n") > 0).iter_rows(named=True):
-        table.add_row(
-            output.cell(row["bias"]),
-            output.cell(row["rater"] or _JUDGE),
-            output.cell(percent(row["share"])),
-            output.cell(range_text(row["low"], row["high"])),
-            output.cell(row["n"]),
-        )
-    return table
+    rows = [
+        (row["bias"], row["rater"] or "judge", *_with_bounds(row, "share"), row["n"])
+        for row in biases.filter(pl.col("n") > 0).iter_rows(named=True)
+    ]
+    return _table("biases, % of decided pairs with a winner", names, rows, labels=2)
 
 
 def _calibration_table(bins: pl.DataFrame) -> Any:
     names = ["probability", "mean", "right", "exact interval", "pairs"]
-    table = output.new_table(
-        *names, numbers=names, title="calibration against the raters' majority, %"
-    )
-    for row in bins.filter(pl.col("pairs") > 0).iter_rows(named=True):
-        table.add_row(
-            output.cell(f"{100 * row['from']:.0f}–{100 * row['to']:.0f}"),
-            output.cell(percent(row["probability"])),
-            output.cell(percent(row["share"])),
-            output.cell(range_text(row["low"], row["high"])),
-            output.cell(row["pairs"]),
+    rows = [
+        (
+            f"{100 * row['from']:.0f}–{100 * row['to']:.0f}",
+            percent(row["probability"]),
+            *_with_bounds(row, "share"),
+            row["pairs"],
         )
-    return table
+        for row in bins.filter(pl.col("pairs") > 0).iter_rows(named=True)
+    ]
+    return _table("calibration against the raters' majority, %", names, rows, labels=0)
 
 
 def _lines_of_agreement(found: Agreement) -> Iterable[str]:
@@ -298,14 +268,11 @@ def _lines_of_agreement(found: Agreement) -> Iterable[str]:
         yield "position bias: no winner changed with the order"
     between = found.rater_agreement
     if between is not None:
-        name = {"fleiss_kappa": "Fleiss' κ", "krippendorff_alpha": "Krippendorff's α"}[
-            between.statistic
-        ]
         interval = range_text(between.interval.low, between.interval.high, 1, 3)
+        name = _STATISTICS[between.statistic]
         yield f"agreement of the raters: {name} {between.value:.3f} ({interval})"
     if found.calibration is not None:
-        error = found.calibration.error
-        yield f"expected calibration error: {percent(error)} %"
+        yield f"expected calibration error: {percent(found.calibration.error)} %"
 
 
 def show_comparison(names: Sequence[str], between: JudgeComparison) -> None:

@@ -28,11 +28,11 @@ from pfgen_rs.cli.plot import Font, Language, LanguageName
 from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
+    from pfgen_rs.judge.dialogues import Dialogue, Fields
     from pfgen_rs.judge.dialogues.answering import Item
-    from pfgen_rs.judge.dialogues.layout import Grid
+    from pfgen_rs.judge.dialogues.layout import Table
     from pfgen_rs.judge.dialogues.mt_bench import ModelAnswers
-    from pfgen_rs.judge.dialogues.records import Dialogue, Fields
-    from pfgen_rs.judge.dialogues.sources import Made
+    from pfgen_rs.judge.dialogues.report import Made
 
 app = loading.group("Count, select, tabulate, answer and grade dialogues of two turns.")
 
@@ -46,6 +46,14 @@ FieldsFile = Annotated[
         "--fields",
         metavar="FILE",
         help="TOML file whose table [fields] gives the keys of dialogue records other names.",
+    ),
+]
+Answered = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA",
+        help="Dialogue records, or MT-bench's questions (JSON lines).",
+        show_default=False,
     ),
 ]
 PerCategory = Annotated[
@@ -74,6 +82,15 @@ class TurnsName(StrEnum):
     BOTH = "both"
 
 
+Turns = Annotated[
+    TurnsName | None,
+    typer.Option(
+        help="Whether the model writes the second answer, after the record's first one, or both, as in "
+        "the original MT-bench (default: second; both for MT-bench's questions).",
+    ),
+]
+
+
 @app.command()
 def sizes(
     data: Data, fields: FieldsFile = None, output_format: options.Rows = options.RowsFormat.TABLE
@@ -82,16 +99,15 @@ def sizes(
 
     Example: `pfgen-rs judge dialogues sizes dialogues.jsonl`
     """
-    from pfgen_rs.judge.dialogues import tables
-    from pfgen_rs.judge.dialogues.layout import plain
+    from pfgen_rs.judge.dialogues.report import tables_of
 
-    frame = tables.sizes(_read_dialogue_file(data, fields))
+    [table] = tables_of([data], ["2"], fields=_fields(fields)).tables
     if output_format is options.RowsFormat.JSON:
-        streams.emit_json(frame.to_dicts())
+        streams.emit_json(table.frame.to_dicts())
     elif output_format is options.RowsFormat.CSV:
-        streams.emit_csv(frame.to_dicts())
+        streams.emit_csv(table.frame.to_dicts())
     else:
-        show_dialogue_grid(plain(frame, 1, 0))
+        _show(table, with_title=False)
 
 
 @app.command()
@@ -118,10 +134,10 @@ def light(
     """
     from pfgen_rs.io import write_atomic
     from pfgen_rs.io.patterns import refuse_overwriting
-    from pfgen_rs.judge.dialogues.tables import light_version
+    from pfgen_rs.judge.dialogues import light_version, read_dialogues
 
     refuse_overwriting(out, [str(data)])
-    dialogues = _read_dialogue_file(data, fields)
+    dialogues = read_dialogues(data, _fields(fields))
     chosen = light_version(dialogues, version.value, per_category=per_category, seed=seed)
     if chosen.unscored:
         streams.warn(f"left out {counted(chosen.unscored, 'dialogue')} without human scores")
@@ -203,13 +219,13 @@ def tables(
     - `pfgen-rs judge dialogues tables gpt-4_single.jsonl --questions question.jsonl`
     """
     from pfgen_rs.drawing.style import available
-    from pfgen_rs.judge.dialogues.report import Options, write_tables
-    from pfgen_rs.judge.dialogues.sources import tables_of
+    from pfgen_rs.judge.dialogues.layout import write_tables
+    from pfgen_rs.judge.dialogues.report import Options, tables_of
 
     chosen = Options(per_category, seed, 1 if turn == 1 else 2, level, resamples)
-    made = tables_of(data, table, chosen, fields=read_dialogue_fields(fields), questions=questions)
+    made = tables_of(data, table, chosen, fields=_fields(fields), questions=questions)
     warn_all(made.notes)
-    _print_dialogue_tables(made, output_format)
+    _print(made, output_format)
     if out is not None:
         with warnings.catch_warnings(record=True) as remarks:
             warnings.simplefilter("always")
@@ -224,14 +240,14 @@ def tables(
         streams.remark(f"wrote {counted(len(written), 'file')} to {out}")
 
 
-def _print_dialogue_tables(made: Made, output_format: PrintedFormat) -> None:
+def _print(made: Made, output_format: PrintedFormat) -> None:
     if output_format is PrintedFormat.JSON:
         streams.emit_json({table.name: table.frame.to_dicts() for table in made.tables})
     elif output_format is PrintedFormat.MARKDOWN:
         streams.emit("\n".join(table.markdown() for table in made.tables))
     else:
         for table in made.tables:
-            show_dialogue_grid(table.grid, table.title)
+            _show(table)
             for note in table.notes:
                 if note not in made.notes:  # which are warnings already
                     streams.emit(f"{note}\n")
@@ -240,14 +256,7 @@ def _print_dialogue_tables(made: Made, output_format: PrintedFormat) -> None:
 @app.command()
 @retrying_options
 def answer(
-    data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA",
-            help="Dialogue records, or MT-bench's questions (JSON lines).",
-            show_default=False,
-        ),
-    ],
+    data: Answered,
     out: Annotated[
         Path,
         typer.Option("--out", "-o", metavar="DIR", help="Folder of answers.", show_default=False),
@@ -257,13 +266,7 @@ def answer(
         str | None,
         typer.Option(metavar="NAME", help="Name of the model in tables (default: MODEL)."),
     ] = None,
-    turns: Annotated[
-        TurnsName | None,
-        typer.Option(
-            help="Whether the model writes the second answer, after the record's first one, or both, as in "
-            "the original MT-bench (default: second; both for MT-bench's questions).",
-        ),
-    ] = None,
+    turns: Turns = None,
     system: Annotated[
         str | None, typer.Option(metavar="TEXT", help="System message (default: none).")
     ] = None,
@@ -276,51 +279,35 @@ def answer(
 
     Example: `pfgen-rs judge dialogues answer lite.jsonl --engine openai --model gpt-4o --out answers/gpt-4o`
     """
-    from pfgen_rs.judge.dialogues.answering import (
-        EXPORT,
-        answer_journal,
-        answer_requests,
-        poor_answers,
-        read_items,
-    )
-    from pfgen_rs.judge.dialogues.answering import answer as answered
+    from pfgen_rs.judge.dialogues import answering
     from pfgen_rs.judge.prompts import Prompt
 
-    items, _ = read_items(
-        data, read_dialogue_fields(fields), None if turns is None else turns.value
-    )
+    items, _ = answering.read_items(data, _fields(fields), turns.value if turns else None)
     model = asking.retrying(asking.judge(Prompt("answer", "grade", ""), brief=False), out)
     with resumable_asking(out, "answered"):
         asked = asking.ask(
             model,
             "answering",
-            answer_journal(out),
-            answer_requests(items, model, out, name=name, system=system),
-            partial(answered, items, model=model, out=out, name=name, system=system),
+            answering.answer_journal(out),
+            answering.answer_requests(items, model, out, name=name, system=system),
+            partial(answering.answer, items, model=model, out=out, name=name, system=system),
         )
     if asked is not None:
         tell_asked(out, asked, "answer")
-        blank, cut = poor_answers(out)
+        blank, cut = answering.poor_answers(out)
         if blank or cut:
             streams.warn(
                 f"{counted(blank, 'blank answer')}, {cut:,} cut off by the limit on tokens"
             )
         if asked.complete:
-            streams.emit(f"wrote {out / EXPORT}\n")
+            streams.emit(f"wrote {out / answering.EXPORT}\n")
     finish_asking(asked)
 
 
 @app.command()
 @retrying_options
 def grade(
-    data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA",
-            help="The dialogue records or MT-bench's questions that were answered (JSON lines).",
-            show_default=False,
-        ),
-    ],
+    data: Answered,
     out: Annotated[
         Path,
         typer.Option("--out", "-o", metavar="DIR", help="Folder of ratings.", show_default=False),
@@ -343,13 +330,7 @@ def grade(
             "of --prompts, such as single-v1 of FastChat's judge_prompts.jsonl (every answer).",
         ),
     ] = "mtbench++-10",
-    turns: Annotated[
-        TurnsName | None,
-        typer.Option(
-            help="Whether the models wrote the second answer or both, as for `answer` (default: second; both "
-            "for MT-bench's questions).",
-        ),
-    ] = None,
+    turns: Turns = None,
     references: Annotated[
         Path | None,
         typer.Option(
@@ -378,30 +359,26 @@ def grade(
     - `pfgen-rs judge dialogues grade question.jsonl --answers model_answer/a.jsonl --references gpt-4.jsonl
     --prompts judge_prompts.jsonl --prompt single-v1 --engine openai --model gpt-4o --out g`
     """
-    from pfgen_rs.judge.dialogues.answering import read_items, with_references
-    from pfgen_rs.judge.dialogues.grades import grade_journal, model_scores, stale_grades
-    from pfgen_rs.judge.dialogues.grading import find_grading_prompts, grade_answers, grade_requests
+    from pfgen_rs.judge.dialogues import answering, grading
     from pfgen_rs.judge.dialogues.mt_bench import read_answers
     from pfgen_rs.judge.dialogues.report import model_table
 
-    items, dialogues = read_items(
-        data, read_dialogue_fields(fields), None if turns is None else turns.value
-    )
+    items, dialogues = answering.read_items(data, _fields(fields), turns.value if turns else None)
     if references is not None:
-        items = with_references(items, read_answers(references)[0].answers)
+        items = answering.with_references(items, read_answers(references)[0].answers)
     graded = _answers_to_grade(answers, items, dialogues)
-    prompts = find_grading_prompts(prompt, asking.prompts)
+    prompts = grading.find_grading_prompts(prompt, asking.prompts)
     first = replace(prompts.prompts[prompts.name], max_tokens=prompts.max_tokens)
     judge = asking.retrying(asking.judge(first, brief=prompts.brief), out)
-    requests = list(grade_requests(items, graded, prompts, samples))
+    requests = list(grading.grade_requests(items, graded, prompts, samples))
     with resumable_asking(out, "rated"):
         asked = asking.ask(
             judge,
             "rating",
-            grade_journal(out),
+            grading.grade_journal(out),
             requests,
             partial(
-                grade_answers,
+                grading.grade_answers,
                 version or data.name.partition(".")[0],
                 items,
                 graded,
@@ -414,10 +391,10 @@ def grade(
     if asked is not None:
         tell_asked(out, asked, "rating")
         if asked.stored:
-            table = model_table(model_scores(out))
-            show_dialogue_grid(table.grid, table.title)
+            table = model_table(grading.model_scores(out))
+            _show(table)
             warn_all(table.notes)
-            if stale := stale_grades(out):
+            if stale := grading.stale_grades(out):
                 streams.warn(f"{counted(stale, 'rating')} of earlier answers: kept, but not used")
     finish_asking(asked)
 
@@ -435,22 +412,15 @@ def _answers_to_grade(
     return found
 
 
-def read_dialogue_fields(path: Path | None) -> Fields | None:
+def _fields(path: Path | None) -> Fields | None:
     """Returns the names of fields in a file, if there is one."""
-    from pfgen_rs.judge.dialogues.records import read_fields
+    from pfgen_rs.judge.dialogues import read_fields
 
     return None if path is None else read_fields(path)
 
 
-def show_dialogue_grid(grid: Grid, title: str | None = None) -> None:
+def _show(table: Table, *, with_title: bool = True) -> None:
     """Print a table."""
-    table = output.new_table(*grid.headings, numbers=grid.headings[grid.labels :], title=title)
-    for row in grid.rows:
-        table.add_row(*map(output.cell, row))
-    output.show(table)
-
-
-def _read_dialogue_file(data: Path, fields: Path | None) -> tuple[Dialogue, ...]:
-    from pfgen_rs.judge.dialogues.records import read_dialogues
-
-    return read_dialogues(data, read_dialogue_fields(fields))
+    grid, title = table.grid, table.title if with_title else None
+    numbers = grid.headings[grid.labels :]
+    output.show(output.new_table(*grid.headings, numbers=numbers, title=title, rows=grid.rows))

@@ -67,8 +67,13 @@ def first_that_fits(*tables: Table) -> Table:
     return next((table for table in tables if table_fit.fits(table, room)), tables[0])
 
 
-def new_table(*columns: str, numbers: Iterable[str] = (), title: str | None = None) -> Table:
-    """Returns an empty table; columns named in `numbers` are right-aligned and never wrapped."""
+def new_table(
+    *columns: str,
+    numbers: Iterable[str] = (),
+    title: str | None = None,
+    rows: Iterable[Iterable[object]] = (),
+) -> Table:
+    """Returns a table of `rows`; columns named in `numbers` are right-aligned and never wrapped."""
     shown = None if title is None else cell(title)
     table = Table(title=shown, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     table.collapse_padding, table.pad_edge = True, False
@@ -78,6 +83,8 @@ def new_table(*columns: str, numbers: Iterable[str] = (), title: str | None = No
             table.add_column(cell(name), justify="right", no_wrap=True)
         else:
             table.add_column(cell(name), overflow="fold")
+    for row in rows:
+        table.add_row(*map(cell, row))
     return table
 
 

@@ -13,13 +13,12 @@ import polars as pl
 from pfgen_rs import lazy
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io import notebook
 from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.metrics.settings import METRICS, check_metric, with_answered
 from pfgen_rs.stats.bootstrap import Resampler, interval, normal_quantile
 from pfgen_rs.stats.checks import check_seed, whole_number
 from pfgen_rs.stats.estimates import RESAMPLES, Estimate, estimate, resampled_estimate
-from pfgen_rs.stats.permutation import holm, ranges, resolution, shown_p, sign_flip_pairs
+from pfgen_rs.stats.permutation import holm, ranges, resolution, sign_flip_pairs
 from pfgen_rs.stats.sample import Sample, check_alike, checked_samples, common_questions
 from pfgen_rs.stats.student import MOST_FREEDOM, check_level, two_sided_quantile
 
@@ -32,6 +31,7 @@ else:
 Floats: TypeAlias = "NDArray[np.float64]"
 Interval = Literal["bootstrap", "student"]
 Bounds = tuple[float, float]
+Moments = tuple[float, float, int]
 POWER = 0.8
 """The power at which differences count as detectable."""
 
@@ -39,6 +39,11 @@ _PERMUTATIONS = 10_000
 _MOST_RUNS = 100
 # The smallest possible p is 1/permutations, and Holm multiplies it by the number of pairs.
 _PERMUTATIONS_A_PAIR = 4
+_SHOWN = 5  # runs in a `repr`
+_TEXTS = {"a": pl.String, "b": pl.String, "metric": pl.String}
+_MEANS = dict.fromkeys(("mean_a", "mean_b", "difference", "low", "high"), pl.Float64)
+_ROUNDING = 1e-9  # of equal variances, the degrees of freedom are a whole number
+_FEWEST = 4  # questions; with fewer, an interval is wider than anything that scores can be
 
 
 def compare(
@@ -83,7 +88,7 @@ def compare(
     pairs = list(combinations(range(len(samples)), 2))
     permutations = max(permutations, math.ceil(_PERMUTATIONS_A_PAIR * len(pairs) / (1 - level)))
     draws = Resampler(len(common), resamples, seed) if interval == "bootstrap" else None
-    work = _ComparisonWork(samples, pairs, level, permutations, seed, draws)
+    work = _Comparing(samples, pairs, level, permutations, seed, draws)
     found = {metric: work.compared(metric) for metric in metrics}
     models = [not sample.system for sample in samples]
     return Comparison(
@@ -94,83 +99,71 @@ def compare(
         left_out=left_out,
         estimates={metric: estimates for metric, (estimates, _) in found.items()},
         pairs=[pair for _, each in found.values() for pair in each],
-        ranks={
-            metric: _comparison_ranks(each, models, pairs, level)
-            for metric, (_, each) in found.items()
-        },
+        ranks={metric: _ranks(each, models, pairs, level) for metric, (_, each) in found.items()},
         questions=by_question(samples, pairs, metrics, level),
         categories=by_category(samples, pairs, metrics, level),
-        notes=_comparison_notes(samples, left_out, level),
+        notes=_notes(samples, left_out, level),
         signature=_signature(samples[0]),
         smallest_p=resolution(len(common), permutations),
     )
 
 
-class _ComparisonWork:
+@dataclass(frozen=True)
+class _Comparing:
     """What all metrics of a comparison share: questions are resampled once, if there is a bootstrap."""
 
-    def __init__(
-        self,
-        samples: Sequence[Sample],
-        pairs: list[tuple[int, int]],
-        level: float,
-        permutations: int,
-        seed: int,
-        resampler: Resampler | None,
-    ) -> None:
-        self._samples, self._indices, self._level = samples, pairs, level
-        self._permutations, self._seed = permutations, seed
-        self._number = len(samples[0].questions)
-        self._with_system = np.array([samples[i].system or samples[j].system for i, j in pairs])
-        self._resampler = resampler
+    samples: Sequence[Sample]
+    pairs: list[tuple[int, int]]
+    level: float
+    permutations: int
+    seed: int
+    resampler: Resampler | None
 
     def compared(self, metric: str) -> tuple[list[Estimate], list[Pair]]:
         """Every run, and every two of them, in one metric."""
-        samples = self._samples
+        samples = self.samples
         means = np.stack([sample.means(metric) for sample in samples])
-        p = sign_flip_pairs(means, self._indices, permutations=self._permutations, seed=self._seed)
-        corrected, family = self._corrected(p)
-        tests = zip(*(each.tolist() for each in (p, corrected, family)), strict=True)
+        p = sign_flip_pairs(means, self.pairs, permutations=self.permutations, seed=self.seed)
         estimates, intervals = self._intervals(metric, means)
         pairs = []
-        for (i, j), bounds, (own, adjusted, size) in zip(
-            self._indices, intervals, tests, strict=True
-        ):
-            names = samples[i].name, samples[j].name, metric
-            found = self._statistics(means[i] - means[j], bounds)
-            pairs.append(Pair(*names, **found, p=own, p_holm=adjusted, family=size))
+        for (i, j), bounds, tests in zip(self.pairs, intervals, self._tests(p), strict=True):
+            found = {**self._statistics(means[i] - means[j], bounds), **tests}
+            pairs.append(Pair(samples[i].name, samples[j].name, metric, **found))
         return estimates, pairs
 
     def _intervals(self, metric: str, means: Floats) -> tuple[list[Estimate], list[Bounds | None]]:
         """Every run's estimate, and by pair the bootstrap interval of the difference, if there is one."""
-        samples, draws, level = self._samples, self._resampler, self._level
+        samples, draws, level = self.samples, self.resampler, self.level
         if draws is None:
             found = [estimate(sample, metric, level=level, resamples=0) for sample in samples]
-            return found, [None] * len(self._indices)
+            return found, [None] * len(self.pairs)
         noise = [np.nan_to_num(sample.variances(metric)) / sample.counts for sample in samples]
         errors = [draws.within(sample.values[metric], sample.name) for sample in samples]
         bounds: list[Bounds | None] = []
-        for i, j in self._indices:
+        for i, j in self.pairs:
             differences = means[i] - means[j]
             resampled = draws.means(differences, noise[i] + noise[j], errors[i] - errors[j])
-            bounds.append(interval(float(differences.mean()), resampled, self._number, level))
-        return [
+            bounds.append(interval(float(differences.mean()), resampled, len(differences), level))
+        estimates = [
             resampled_estimate(sample, metric, level, draws, error)
             for sample, error in zip(samples, errors, strict=True)
-        ], bounds
+        ]
+        return estimates, bounds
 
-    def _corrected(self, p: Floats) -> tuple[Floats, NDArray[np.int64]]:
-        """Returns p-values corrected within each family, and the size of the family."""
+    def _tests(self, p: Floats) -> list[dict[str, Any]]:
+        """Returns p-values of pairs, also corrected within each family, and the size of the family."""
         corrected, sizes = np.empty(len(p)), np.empty(len(p), dtype=np.int64)
-        for mine in (self._with_system, ~self._with_system):
+        with_system = np.array([any(self.samples[i].system for i in pair) for pair in self.pairs])
+        for mine in (with_system, ~with_system):
             corrected[mine], sizes[mine] = holm(p[mine]), mine.sum()
-        return corrected, sizes
+        tests = zip(*(each.tolist() for each in (p, corrected, sizes)), strict=True)
+        return [{"p": own, "p_holm": holm_, "family": size} for own, holm_, size in tests]
 
     def _statistics(self, differences: Floats, bounds: Bounds | None) -> dict[str, Any]:
         """Returns the fields of `Pair` other than the tests; without `bounds`, those of Student's t."""
-        mean = float(differences.mean())
-        se = float(differences.std(ddof=1) / np.sqrt(self._number))
-        t = two_sided_quantile(self._level, self._number - 1)
+        mean, number = float(differences.mean()), len(differences)
+        se = float(differences.std(ddof=1) / np.sqrt(number))
+        t = two_sided_quantile(self.level, number - 1)
         low, high = bounds or (mean - t * se, mean + t * se)
         return {
             "difference": mean,
@@ -197,7 +190,7 @@ def check_comparable(samples: Sequence[Sample]) -> tuple[tuple[str, ...], tuple[
     return common_questions(samples)
 
 
-def _comparison_ranks(
+def _ranks(
     found: Sequence[Pair], models: Sequence[bool], pairs: list[tuple[int, int]], level: float
 ) -> list[tuple[int, int] | None]:
     better = np.zeros((len(models), len(models)), dtype=bool)
@@ -215,35 +208,23 @@ def _signature(sample: Sample) -> str | None:
     return with_answered(sample.signature, len(sample.questions), sample.asked)
 
 
-def _comparison_notes(
-    samples: Sequence[Sample], left_out: Sequence[str], level: float
-) -> tuple[str, ...]:
+def _notes(samples: Sequence[Sample], left_out: Sequence[str], level: float) -> tuple[str, ...]:
     notes = []
     if left_out:
         some = counted(len(left_out), "question")
         notes.append(f"left out {some} not answered by all runs: {', '.join(left_out)}")
     questions = len(samples[0].questions)
     smallest = 2.0 ** (1 - questions)
-    models = sum(not sample.system for sample in samples)
-    pairs = max(1, math.comb(models, 2))
+    pairs = max(1, math.comb(sum(not sample.system for sample in samples), 2))
     if smallest * pairs > 1 - level:
         notes.append(
             f"with {counted(questions, 'question')}, p-values cannot be smaller than {smallest:.2g}: no "
             "difference is significant"
         )
-    single = [sample.name for sample in samples if sample.trials < 2]
-    if single:
-        notes.append(
-            "no estimate of trial noise, since some questions have a single answer: "
-            + ", ".join(single)
-        )
+    if single := [sample.name for sample in samples if sample.trials < 2]:
+        why = "since some questions have a single answer"
+        notes.append(f"no estimate of trial noise, {why}: {', '.join(single)}")
     return tuple(notes)
-
-
-# What a comparison of runs finds: every pair with its tests, and all of them together.
-
-
-_SHOWN = 5  # runs in a `repr`
 
 
 @dataclass(frozen=True)
@@ -311,14 +292,12 @@ class Comparison(EqualByFields):
 
     def __repr__(self) -> str:
         """Show the means of the first few runs in the first metric, and the signature."""
-        metric = self.metrics[0]
-        means = [
-            f"{shortened(run)!r}: {estimate.mean:.4f}"
-            for run, estimate in zip(self.runs[:_SHOWN], self.estimates[metric], strict=False)
-        ]
-        more = [f"and {len(self.runs) - _SHOWN} more"] if len(self.runs) > _SHOWN else []
+        each = list(zip(self.runs, self.estimates[self.metrics[0]], strict=True))
+        means = [f"{shortened(run)!r}: {estimate.mean:.4f}" for run, estimate in each[:_SHOWN]]
+        if len(each) > _SHOWN:
+            means.append(f"and {len(each) - _SHOWN} more")
         over = counted(len(self.compared), "question")
-        shown = f"{metric} over {over}: {', '.join(means + more)}"
+        shown = f"{self.metrics[0]} over {over}: {', '.join(means)}"
         return f"{type(self).__name__}({shown}; signature={self.signature!r})"
 
     def pair(self, a: str, b: str, metric: str = "average") -> Pair:
@@ -327,10 +306,6 @@ class Comparison(EqualByFields):
             if (pair.a, pair.b, pair.metric) == (a, b, metric):
                 return pair
         raise InputError(f"no comparison of {a!r} with {b!r} in {metric!r}, in this order")
-
-    def _repr_html_(self) -> str:
-        """For notebooks: runs and pairs in the first metric."""
-        return as_html(self, self.notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON types."""
@@ -350,65 +325,13 @@ class Comparison(EqualByFields):
             "pairs": [asdict(pair) for pair in self.pairs],
             "ranks": {
                 metric: {
-                    run: None if found is None else list(found)
-                    for run, found in zip(self.runs, ranks, strict=True)
+                    run: each and list(each) for run, each in zip(self.runs, found, strict=True)
                 }
-                for metric, ranks in self.ranks.items()
+                for metric, found in self.ranks.items()
             },
             "questions": self.questions.to_dicts(),
             "categories": self.categories.to_dicts(),
         }
-
-
-def as_html(found: Comparison, notes: Sequence[str]) -> str:
-    """HTML for notebooks: runs with intervals and pairs with tests in the first metric, and notes."""
-    metric, interval = found.metrics[0], f"{found.level * 100:g} % interval"
-    each = zip(found.runs, found.ranks[metric], found.estimates[metric], strict=True)
-    runs = [
-        (
-            name,
-            _rank_range(ranks),
-            estimate.mean,
-            _bounds_text(estimate.low, estimate.high),
-        )
-        for name, ranks, estimate in sorted(each, key=lambda row: -row[2].mean)
-    ]
-    of_metric = (pair.better_first() for pair in found.pairs if pair.metric == metric)
-    pairs = [
-        (p.a, p.b, p.difference, _bounds_text(p.low, p.high), _compared_p_value(p, found))
-        for p in of_metric
-    ]
-    return notebook.document(
-        [
-            notebook.heading(f"{metric}, {counted(len(found.compared), 'question')}"),
-            notebook.table(("run", "rank", "mean", interval), runs),
-            notebook.table(("run", "minus", "difference", interval, "p (Holm)"), pairs),
-            *map(notebook.paragraph, notes),
-            notebook.paragraph(found.signature or ""),
-        ]
-    )
-
-
-def _rank_range(ranks: tuple[int, int] | None) -> str | None:
-    return None if ranks is None else "–".join(dict.fromkeys(map(str, ranks)))
-
-
-def _bounds_text(low: float | None, high: float | None) -> str | None:
-    return None if low is None or high is None else f"[{low:.4f}, {high:.4f}]"
-
-
-def _compared_p_value(pair: Pair, found: Comparison) -> str:
-    return shown_p(pair.p_holm, found.smallest_p * pair.family)
-
-
-# The tables of a comparison: differences by question and by category.
-
-
-_TEXTS = {"a": pl.String, "b": pl.String, "metric": pl.String}
-_MEANS = {"mean_a": pl.Float64, "mean_b": pl.Float64, "difference": pl.Float64}
-_BOUNDS = {"low": pl.Float64, "high": pl.Float64}
-_ROUNDING = 1e-9  # of equal variances, the degrees of freedom are a whole number
-_FEWEST = 4  # questions; with fewer, an interval is wider than anything that scores can be
 
 
 def by_question(
@@ -426,12 +349,15 @@ def by_question(
     """
     rows: list[tuple[Any, ...]] = []
     for metric in metrics:
-        moments = [_question_moments_for_table(sample, metric) for sample in samples]
+        moments = [_moments(sample, metric) for sample in samples]
         for i, j in pairs:
-            rows += _question_table_rows(
-                samples[i], samples[j], metric, moments[i], moments[j], level
-            )
-    schema = {**_TEXTS, "question_id": pl.String, "category": pl.String, **_MEANS, **_BOUNDS}
+            a, b = samples[i], samples[j]
+            for question, of_a, of_b in zip(a.questions, moments[i], moments[j], strict=True):
+                place = (a.name, b.name, metric, question, a.categories[question])
+                difference = of_a[0] - of_b[0]
+                bounds = _bounds(difference, _welch_reach(of_a, of_b, level))
+                rows.append((*place, of_a[0], of_b[0], difference, *bounds))
+    schema = {**_TEXTS, "question_id": pl.String, "category": pl.String, **_MEANS}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
@@ -453,60 +379,41 @@ def by_category(
     )
     names = sorted({name for name in categories if name is not None})
     rows: list[tuple[Any, ...]] = []
-    for metric, (i, j) in product(metrics, pairs):
-        a, b = samples[i].means(metric), samples[j].means(metric)
-        for name in names:
-            mine = categories == name
-            place = (samples[i].name, samples[j].name, metric, name, int(mine.sum()))
-            rows.append((*place, *_category_row(a[mine], b[mine], level)))
-    schema = {**_TEXTS, "category": pl.String, "questions": pl.Int64, **_MEANS, **_BOUNDS}
+    for metric, (i, j), name in product(metrics, pairs, names):
+        mine = categories == name
+        a, b = samples[i].means(metric)[mine], samples[j].means(metric)[mine]
+        number, differences = len(a), a - b
+        mean, reach = float(differences.mean()), None
+        if number >= _FEWEST:
+            se = float(differences.std(ddof=1)) / np.sqrt(number)
+            reach = float(two_sided_quantile(level, number - 1) * se)
+        place = (samples[i].name, samples[j].name, metric, name, number)
+        rows.append((*place, float(a.mean()), float(b.mean()), mean, *_bounds(mean, reach)))
+    schema = {**_TEXTS, "category": pl.String, "questions": pl.Int64, **_MEANS}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def _category_row(a: Floats, b: Floats, level: float) -> tuple[float | None, ...]:
-    differences = a - b
-    mean, number = float(differences.mean()), len(a)
-    bounds: tuple[float | None, float | None] = (None, None)
-    if number >= _FEWEST:
-        se = float(differences.std(ddof=1)) / np.sqrt(number)
-        reach = float(two_sided_quantile(level, number - 1) * se)
-        bounds = mean - reach, mean + reach
-    return float(a.mean()), float(b.mean()), mean, *bounds
+def _bounds(middle: float, reach: float | None) -> tuple[float | None, float | None]:
+    return (None, None) if reach is None else (middle - reach, middle + reach)
 
 
-def _question_moments_for_table(sample: Sample, metric: str) -> list[tuple[float, float, int]]:
+def _moments(sample: Sample, metric: str) -> list[Moments]:
     """Returns mean, variance of the mean, and number of responses of each question."""
-    means, counts = sample.means(metric), sample.counts
-    variances = sample.variances(metric) / counts
-    return list(zip(means.tolist(), variances.tolist(), counts.tolist(), strict=True))
+    counts = sample.counts
+    columns = sample.means(metric), sample.variances(metric) / counts, counts
+    return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def _question_table_rows(
-    a: Sample,
-    b: Sample,
-    metric: str,
-    of_a: list[tuple[float, float, int]],
-    of_b: list[tuple[float, float, int]],
-    level: float,
-) -> list[tuple[Any, ...]]:
-    rows = []
-    for question, (mean_a, var_a, n_a), (mean_b, var_b, n_b) in zip(
-        a.questions, of_a, of_b, strict=True
-    ):
-        difference = mean_a - mean_b
-        low = high = None
-        if n_a > 1 and n_b > 1:
-            freedom = _welch_freedom(var_a, n_a, var_b, n_b)
-            reach = two_sided_quantile(level, freedom) * (var_a + var_b) ** 0.5
-            low, high = difference - reach, difference + reach
-        place = (a.name, b.name, metric, question, a.categories[question])
-        rows.append((*place, mean_a, mean_b, difference, low, high))
-    return rows
+def _welch_reach(a: Moments, b: Moments, level: float) -> float | None:
+    """Returns how far the interval of a difference of two means reaches; `None` without variances.
 
-
-def _welch_freedom(var_a: float, n_a: int, var_b: float, n_b: int) -> int:
-    """Returns the degrees of freedom of the difference of two means with these variances, rounded down."""
-    below = var_a**2 / (n_a - 1) + var_b**2 / (n_b - 1)
-    if below == 0.0:
-        return 1
-    return max(1, min(int((var_a + var_b) ** 2 / below + _ROUNDING), MOST_FREEDOM))
+    The degrees of freedom are rounded down.
+    """
+    (_, var_a, n_a), (_, var_b, n_b) = a, b
+    if n_a < 2 or n_b < 2:
+        return None
+    below, freedom = var_a**2 / (n_a - 1) + var_b**2 / (n_b - 1), 1
+    if below != 0.0:
+        whole = int((var_a + var_b) ** 2 / below + _ROUNDING)
+        freedom = max(1, min(whole, MOST_FREEDOM))
+    return float(two_sided_quantile(level, freedom) * (var_a + var_b) ** 0.5)

@@ -13,18 +13,8 @@ from numpy.typing import NDArray
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
+from pfgen_rs.judge.agreement import intervals
 from pfgen_rs.judge.agreement.counts import Judged, judged, needed_columns, winner_probabilities
-from pfgen_rs.judge.agreement.intervals import (
-    Calibration,
-    Interval,
-    Preference,
-    Share,
-    calibration,
-    favoured_by_length,
-    position_bias_of_codes,
-    preference,
-    share_bounds,
-)
 from pfgen_rs.judge.agreement.kappa import same
 from pfgen_rs.judge.agreement.resampling import RESAMPLES, classes_of, summed
 from pfgen_rs.judge.agreement.tables import (
@@ -35,10 +25,11 @@ from pfgen_rs.judge.agreement.tables import (
     TEXT,
     AgreementTables,
     RaterAgreement,
+    concordance_rates,
     frame,
     question_differences,
 )
-from pfgen_rs.judge.decision_columns import NONE, Codes, Floats
+from pfgen_rs.judge.decision_columns import NONE, Codes
 from pfgen_rs.judge.decisions import Rule, check_rule
 from pfgen_rs.judge.tokens import LETTERS
 from pfgen_rs.stats.checks import check_resampling
@@ -86,13 +77,13 @@ class Agreement(EqualByFields):
     decisions: pl.DataFrame = field(repr=False)
     concordance: pl.DataFrame = field(repr=False)
     robustness: pl.DataFrame = field(repr=False)
-    position: Share
+    position: intervals.Share
     rater_agreement: RaterAgreement | None
     cohen: pl.DataFrame = field(repr=False)
     confusion: pl.DataFrame = field(repr=False)
     leave_one_out: pl.DataFrame = field(repr=False)
     biases: pl.DataFrame = field(repr=False)
-    calibration: Calibration | None
+    calibration: intervals.Calibration | None
     comparisons: pl.DataFrame = field(repr=False)
     notes: tuple[str, ...] = ()
 
@@ -171,7 +162,7 @@ def agree(
         decisions=_decision_table(decisions, data),
         concordance=work.concordance(),
         robustness=work.robustness(),
-        position=position_bias_of_codes(data.first, data.second, level),
+        position=intervals.position_bias_of_codes(data.first, data.second, level),
         rater_agreement=work.rater_agreement(),
         cohen=work.cohen(),
         confusion=work.confusion(),
@@ -222,25 +213,26 @@ def _biases(decisions: pl.DataFrame, data: Judged, chosen: Codes, level: float) 
     """The judge's and the raters' preference of longer answers: a longer one may well be the better one."""
     if not {"length_a", "length_b"} <= {*decisions.columns}:
         return frame([], _BIASES)
-    longer = favoured_by_length(*(decisions[name].to_numpy() for name in ("length_a", "length_b")))
-    everyone = [(None, chosen), *zip(data.raters, data.verdicts, strict=True)]
-    rows = [
-        ("longer answer", rater, *_preference_row(preference(letters, longer, level)))
-        for rater, letters in everyone
-    ]
+    a, b = (decisions[name].to_numpy() for name in ("length_a", "length_b"))
+    longer = np.where(a == b, NONE, np.where(a > b, 0, 1))
+    rows = []
+    for rater, letters in [(None, chosen), *zip(data.raters, data.verdicts, strict=True)]:
+        won = (longer != NONE) & ((letters == 0) | (letters == 1))  # a tie has no winner
+        wins, ties = won & (letters == longer), (longer != NONE) & (letters == 2)
+        number = [int(np.count_nonzero(each)) for each in (wins, won, ties)]
+        share = intervals.share_of(number[0], number[1], level)
+        bounds = share.interval.low, share.interval.high
+        rows.append(("longer answer", rater, *number[:2], share.value, *bounds, number[2]))
     return frame(rows, _BIASES)
 
 
-def _preference_row(found: Preference) -> tuple[float, ...]:
-    share, bounds = found.share, found.share.interval
-    return share.count, share.n, share.value, bounds.low, bounds.high, found.ties
-
-
-def _calibration(decisions: pl.DataFrame, data: Judged, level: float) -> Calibration | None:
+def _calibration(
+    decisions: pl.DataFrame, data: Judged, level: float
+) -> intervals.Calibration | None:
     chosen = data.decided["probability"]
     if not data.raters or (chosen == NONE).all() or "p_a" not in decisions.columns:
         return None
-    return calibration(chosen, winner_probabilities(decisions), data.verdicts, level)
+    return intervals.calibration(chosen, winner_probabilities(decisions), data.verdicts, level)
 
 
 def _missing_notes(decisions: pl.DataFrame, data: Judged, allow_missing: bool) -> Iterator[str]:
@@ -280,7 +272,7 @@ class JudgeComparison:
     first: float
     second: float
     difference: float
-    interval: Interval
+    interval: intervals.Interval
     p: float
     smallest_p: float
     pairs: int
@@ -331,20 +323,20 @@ def compare_judges(
     known = (one.verdicts != NONE).astype(np.int64)
     classes, places = classes_of([*right[0], *right[1], *known])
     counted = {
-        "right": np.stack(right, axis=-1)[:, places].swapaxes(0, 1),
-        "judged": known[:, places].T,
+        "right": np.stack(right)[:, :, places].transpose(2, 0, 1)[..., None],
+        "judged": known[:, places].T[..., None],
     }
     sums = summed(counted, classes, one.questions, resamples, seed)
-    means, resampled = (_mean_rates(each) for each in (sums.observed, sums.resampled))
-    low, high = share_bounds(
+    means, resampled = (concordance_rates(each)[..., -1, 0] for each in sums)
+    low, high = intervals.share_bounds(
         means[0] - means[1], resampled[:, 0] - resampled[:, 1], level, one.questions.max() + 1, -1.0
     )
-    differences = question_differences(right[0] - right[1], sums.observed["judged"], one.questions)
+    differences = question_differences(right[0] - right[1], sums[0]["judged"][:, 0], one.questions)
     return JudgeComparison(
         first=float(means[0]),
         second=float(means[1]),
         difference=float(means[0] - means[1]),
-        interval=Interval(float(low), float(high), level),
+        interval=intervals.Interval(float(low), float(high), level),
         p=sign_flip_by_size(differences, permutations=permutations, seed=seed),
         smallest_p=resolution(int(np.count_nonzero(differences)), permutations),
         pairs=len(common),
@@ -362,11 +354,3 @@ def _check_pairs_of_humans(first: pl.DataFrame, second: pl.DataFrame, humans: pl
         raise InputError(
             f"a verdict on the unknown pair {unknown['pair'][0]!r}: neither judge has it"
         )
-
-
-def _mean_rates(sums: dict[str, Floats]) -> Floats:
-    """Mean over raters of the share of right decisions; shape (…, 2)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rates = sums["right"] / sums["judged"][..., None]
-    known = ~np.isnan(rates)
-    return np.asarray(np.where(known, rates, 0.0).sum(axis=-2) / np.maximum(known.sum(axis=-2), 1))

@@ -195,36 +195,6 @@ def position_bias_of_codes(first: Codes, second: Codes, level: float) -> Share:
     return share_of(towards_first, towards_first + towards_second, level)
 
 
-_TIE = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Preference:
-    """How often the favoured answer wins.
-
-    `share`: of the decided pairs with a favoured answer and a winner, those that it won; a tie has no winner.
-    `ties`: pairs with a favoured answer that were decided as a tie.
-    """
-
-    share: Share
-    ties: int
-
-
-def preference(letters: Codes, favoured: Codes, level: float) -> Preference:
-    """Returns how often the favoured answer wins; `favoured`: 0 for a, 1 for b, -1 for neither."""
-    concerned = favoured != NONE
-    won = concerned & ((letters == _A) | (letters == _B))
-    wins = int(np.count_nonzero(won & (letters == favoured)))
-    ties = int(np.count_nonzero(concerned & (letters == _TIE)))
-    return Preference(share_of(wins, int(np.count_nonzero(won)), level), ties)
-
-
-def favoured_by_length(lengths_a: NDArray[Any], lengths_b: NDArray[Any]) -> Codes:
-    """Returns which answer is longer: 0 for a, 1 for b, -1 if they are equally long."""
-    longer = np.where(lengths_a > lengths_b, _A, _B)
-    return np.where(lengths_a == lengths_b, NONE, longer).astype(np.int8)
-
-
 # Calibration
 
 

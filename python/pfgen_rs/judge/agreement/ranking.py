@@ -10,6 +10,7 @@ import polars as pl
 
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.io.text import counted
+from pfgen_rs.judge.agreement import intervals, resampling
 from pfgen_rs.judge.agreement.bradley_terry import (
     Games,
     bradley_terry,
@@ -17,18 +18,6 @@ from pfgen_rs.judge.agreement.bradley_terry import (
     resampled_strengths,
     sums_by_model,
     win_matrix,
-)
-from pfgen_rs.judge.agreement.intervals import (
-    bootstrap_bounds,
-    expanded_tail,
-    fewest_questions,
-    share_bounds,
-)
-from pfgen_rs.judge.agreement.resampling import (
-    RESAMPLES,
-    Questions,
-    resampled_counts,
-    resampled_values,
 )
 from pfgen_rs.judge.decision_columns import Floats, Indices
 from pfgen_rs.judge.decisions import Rule, check_rule
@@ -88,7 +77,7 @@ def rank(
     rule: Rule = "probability",
     with_strengths: bool = True,
     level: float = 0.95,
-    resamples: int = RESAMPLES,
+    resamples: int = resampling.RESAMPLES,
     seed: int = 0,
 ) -> Ranking:
     """Returns models ranked by the decisions about their pairs.
@@ -106,12 +95,12 @@ def rank(
     check_rule(rule)
     games = games_of(decisions, rule)
     scores = _Scores(games, with_strengths, resamples, seed)
-    known = {name: found for name, found in scores.by_name.items() if found is not None}
-    columns: dict[str, Any] = {"model": list(games.models), **scores.counts}
-    for name in scores.by_name:
-        values, resampled = known.get(name, (None, None))
-        columns |= _columns_of_score(name, values, resampled, scores.questions, level)
-    values, resampled = known["strength" if with_strengths else "win_rate"]
+    head_to_head = _head_to_head(games, scores.pairings)
+    counts = head_to_head.drop("opponent").group_by("model").sum().sort("model")
+    columns: dict[str, Any] = counts.to_dict()
+    for name, score in scores.by_name.items():
+        columns |= _columns_of_score(name, score, scores.questions, level)
+    values, resampled = scores.by_name["strength"] or scores.win_rates
     ranges_ = rank_ranges_of_resamples(values, resampled, level, scores.questions)
     best, worst = zip(*ranges_, strict=True)
     order = (-values).argsort(kind="stable").argsort(kind="stable") + 1
@@ -121,7 +110,7 @@ def rank(
     return Ranking(
         rule=rule,
         models=table,
-        head_to_head=_head_to_head(games, scores.pairings),
+        head_to_head=head_to_head,
         games=len(games.outcomes),
         left_out=games.left_out,
         questions=questions,
@@ -160,8 +149,9 @@ def rank_ranges_of_resamples(
         if moving.any():
             relative = np.abs(apart[:, moving]) / spread[moving]
             largest = np.maximum(largest, relative.max(axis=1))
-    reach = float(np.quantile(largest, 1 - 2 * expanded_tail(level, int(questions.max()))))
-    known = questions >= fewest_questions(level)
+    tail = intervals.expanded_tail(level, int(questions.max()))
+    reach = float(np.quantile(largest, 1 - 2 * tail))
+    known = questions >= intervals.fewest_questions(level)
     above = values[:, None] - values > np.maximum(reach * widths, _CONSTANT)
     return ranges(above & known & known[:, None])
 
@@ -176,34 +166,24 @@ class _Scores:
         pairings, classes = np.unique(pairing, return_inverse=True)
         classes = classes * _OUTCOMES + games.outcomes
         size = len(pairings) * _OUTCOMES
-        self._first, self._second = pairings // models, pairings % models
+        first, second = pairings // models, pairings % models
         observed = np.bincount(classes, minlength=size).reshape(1, -1, _OUTCOMES)
-        questions = Questions(games.questions, classes)
-        drawn = resampled_counts(questions, size, resamples, seed).reshape(resamples, -1, _OUTCOMES)
-        self.pairings = self._first, self._second, observed[0]
+        questions = resampling.Questions(games.questions, classes)
+        drawn = resampling.resampled_counts(questions, size, resamples, seed)
+        self.pairings = first, second, observed[0]
         self.unsolved = 0
         wins, resampled = (
-            win_matrix(self._first, self._second, each.astype(np.float64), models)
-            for each in (observed, drawn)
+            win_matrix(first, second, each.astype(np.float64), models)
+            for each in (observed, drawn.reshape(resamples, -1, _OUTCOMES))
         )
-        self.counts = self._counted(observed[0], models)
         met = [games.questions * models + each for each in (games.first, games.second)]
         self.questions = np.bincount(np.unique(np.concatenate(met)) % models, minlength=models)
+        self.win_rates = _win_rates(wins)[0], _win_rates(resampled)
         self.by_name: dict[str, tuple[Floats, Floats] | None] = {
-            "win_rate": (_win_rates(wins)[0], _win_rates(resampled)),
+            "win_rate": self.win_rates,
             "strength": self._strengths(wins[0], resampled) if with_strengths else None,
             "soft_win_rate": self._soft(models),
         }
-
-    def _counted(self, counts: Indices, models: int) -> dict[str, Indices]:
-        first, second = (
-            np.stack(
-                [np.bincount(each, weights=column, minlength=models) for column in counts.T]
-            ).astype(np.int64)
-            for each in (self._first, self._second)
-        )
-        wins, losses, ties = first[0] + second[1], first[1] + second[0], first[2] + second[2]
-        return {"games": wins + ties + losses, "wins": wins, "ties": ties, "losses": losses}
 
     def _strengths(self, wins: Floats, resampled: Floats) -> tuple[Floats, Floats]:
         value = bradley_terry(wins, self._games.models)
@@ -221,7 +201,7 @@ class _Scores:
         played = known.astype(np.float64)
         sums = [sums_by_model(games, won, lost), sums_by_model(games, played, played)]
         values = np.concatenate(sums, axis=1)
-        drawn = resampled_values(values, self._resamples, self._seed)
+        drawn = resampling.resampled_values(values, self._resamples, self._seed)
         observed = values.sum(axis=0)[None]
         rates = [_ratios(each[:, :models], each[:, models:]) for each in (observed, drawn)]
         return rates[0][0], rates[1]
@@ -238,17 +218,18 @@ def _ratios(above: Floats, below: Floats) -> Floats:
 
 
 def _columns_of_score(
-    name: str, values: Floats | None, resampled: Floats | None, questions: Indices, level: float
+    name: str, score: tuple[Floats, Floats] | None, questions: Indices, level: float
 ) -> dict[str, Any]:
-    if values is None or resampled is None:
+    if score is None:
         none = pl.Series([None] * len(questions), dtype=pl.Float64)
         return {name: none, f"{name}_low": none, f"{name}_high": none}
+    values, resampled = score
     if name == "strength":
-        low, high = bootstrap_bounds(values, resampled, level, questions)
-        few = questions < fewest_questions(level)
+        low, high = intervals.bootstrap_bounds(values, resampled, level, questions)
+        few = questions < intervals.fewest_questions(level)
         low[few] = high[few] = np.nan
     else:
-        low, high = share_bounds(values, resampled, level, questions)
+        low, high = intervals.share_bounds(values, resampled, level, questions)
     return {name: values, f"{name}_low": low, f"{name}_high": high}
 
 
@@ -273,7 +254,8 @@ def _ranking_notes(
         notes.append(
             "a single question: intervals and rank ranges say nothing about other questions"
         )
-    few, fewest = int((scores.questions < fewest_questions(level)).sum()), fewest_questions(level)
+    fewest = intervals.fewest_questions(level)
+    few = int((scores.questions < fewest).sum())
     if few:
         notes.append(
             f"{few} of {counted(len(games.models), 'model')} with too few pairs to be told apart from "

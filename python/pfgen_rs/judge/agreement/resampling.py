@@ -2,13 +2,12 @@
 
 Pairs are sorted into *classes* that are alike in everything that is counted, and statistics are functions of
 sums over classes. A resample is then a weight per question, or, since questions that contain the same
-classes are alike, a weight per kind of question. No row is ever drawn. `Sums` keeps sums by name.
+classes are alike, a weight per kind of question. No row is ever drawn.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from pfgen_rs.judge.decision_columns import Floats, Indices
 RESAMPLES = 1000
 _AT_ONCE = 1 << 20  # weights in a block
 _ROWS = 64  # of a block, since products with fewer rows are slow
-_BITS = 63  # of an integer that holds sums of several columns
 _EXACT_32 = 1 << 24  # integers below are exact in float32
 _FINE = 1 << 30  # parts of 1 to which real numbers are rounded
 _LARGE = 1 << 24  # numbers in a table
@@ -62,20 +60,11 @@ class Questions:
     def sums(self, table: Indices) -> Indices:
         """Returns sums of the rows of `table` over each kind of question: shape (kinds, columns).
 
-        `table`: integers of at least 0, shape (classes, columns). Several columns are added up at once, each
-        in some of the bits of an integer.
+        `table`: integers of at least 0, shape (classes, columns).
         """
-        largest = int(table.max(initial=0)) * int(self._lengths.max(initial=0))
-        bits = max(1, largest.bit_length())
-        together = max(1, _BITS // bits)
         kinds = np.empty((len(self._starts), table.shape[1]), dtype=np.int64)
-        for start in range(0, table.shape[1], together):
-            part = table[:, start : start + together]
-            shifts = bits * np.arange(part.shape[1])
-            packed = (part << shifts).sum(axis=1)
-            sums = np.add.reduceat(packed[self._classes], self._starts)
-            for i, shift in enumerate(shifts.tolist()):
-                kinds[:, start + i] = (sums >> shift) & ((1 << bits) - 1)
+        for i, column in enumerate(table.T):
+            kinds[:, i] = np.add.reduceat(column[self._classes], self._starts)
         return kinds
 
     def table(self, classes: int) -> Floats | None:
@@ -183,15 +172,8 @@ def _numbered(key: Indices, size: int) -> tuple[Indices, Indices]:
     return numbers, places
 
 
-# Sums by name
-
-
-@dataclass(frozen=True)
-class Sums:
-    """Sums by name. `observed`: any shape; `resampled`: the same with resamples as first axis."""
-
-    observed: dict[str, Floats]
-    resampled: dict[str, Floats]
+Sums = dict[str, Floats]
+"""Sums by name."""
 
 
 def summed(
@@ -200,8 +182,8 @@ def summed(
     questions: Indices,
     resamples: int,
     seed: int,
-) -> Sums:
-    """Returns sums over all pairs and over each resample.
+) -> tuple[Sums, Sums]:
+    """Returns sums over all pairs, and over each resample with resamples as first axis.
 
     `counted`: what each class counts, integers of shape (classes, …), by name. `classes`, `questions`: class
     and question of each pair.
@@ -212,15 +194,12 @@ def summed(
     total = np.bincount(classes, minlength=number) @ table
     drawn = resampled_sums(Questions(questions, classes), table, resamples, seed)
     ends = np.cumsum([each.shape[1] for each in flat.values()])[:-1]
+    observed, resampled = np.split(total, ends), np.split(drawn, ends, axis=1)
     shapes = [each.shape[1:] for each in counted.values()]
-    return Sums(
-        _named_sums(counted, np.split(total, ends), [(*shape,) for shape in shapes]),
-        _named_sums(counted, np.split(drawn, ends, axis=1), [(len(drawn), *s) for s in shapes]),
+    return (
+        {n: x.reshape(shape) for n, x, shape in zip(counted, observed, shapes, strict=True)},
+        {
+            name: each.reshape(len(drawn), *shape)
+            for name, each, shape in zip(counted, resampled, shapes, strict=True)
+        },
     )
-
-
-def _named_sums(
-    names: dict[str, NDArray[Any]], parts: list[Floats], shapes: list[tuple[int, ...]]
-) -> dict[str, Floats]:
-    each = zip(names, parts, shapes, strict=True)
-    return {name: part.reshape(shape) for name, part, shape in each}

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -28,12 +27,13 @@ from pfgen_rs.judge.agreement.kappa import (
     fleiss_of_sums,
     same,
 )
-from pfgen_rs.judge.agreement.resampling import summed
+from pfgen_rs.judge.agreement.resampling import Sums, summed
 from pfgen_rs.judge.decision_columns import NONE, Floats, Indices
 from pfgen_rs.judge.decisions import RULES, Rule
 from pfgen_rs.judge.tokens import LETTERS
 from pfgen_rs.stats.permutation import holm, resolution, sign_flip_by_size
 
+PERMUTATIONS = 10_000
 TEXT, COUNT, NUMBER = pl.String, pl.Int64, pl.Float64
 BOUNDS = {"low": NUMBER, "high": NUMBER}
 _ROBUSTNESS = ("pairs", "consistent", "invalid")
@@ -61,16 +61,13 @@ class RaterAgreement:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns JSON types."""
-        bounds = {
-            "low": self.interval.low,
-            "high": self.interval.high,
-            "level": self.interval.level,
+        found = {
+            "statistic": self.statistic,
+            "value": self.value,
+            "pairs": self.pairs,
+            **asdict(self.interval),
         }
-        found = {"statistic": self.statistic, "value": self.value, "pairs": self.pairs, **bounds}
-        nan = {
-            key for key, value in found.items() if isinstance(value, float) and math.isnan(value)
-        }
-        return {key: None if key in nan else value for key, value in found.items()}
+        return {key: None if value != value else value for key, value in found.items()}
 
 
 class AgreementTables:
@@ -95,30 +92,26 @@ class AgreementTables:
             **rater_counts(kinds, chosen, self._statistic),
         }
         self._sums = summed(counted, kinds.of, data.questions, resamples, seed)
+        self._observed = self._sums[0]
 
     def concordance(self) -> pl.DataFrame:
         """Concordance with each rater and their mean, by rule and task."""
-        rates, resampled = (self._rates(sums) for sums in self._both())
-        observed = self._sums.observed
-        totals = [
-            np.concatenate([each.sum(-1, keepdims=True), each], -1)
-            for each in (observed["pairs"], observed["judged"], observed["right"])
-        ]
-        judged_pairs = np.concatenate([totals[1], totals[0][None]])
-        number = np.minimum(judged_pairs, self._questions).astype(np.int64)
-        low, high = share_bounds(rates, resampled, self._level, number)
+        rates, resampled = map(concordance_rates, self._sums)
+        pairs, judged, right = (
+            _with_all(self._observed[name]) for name in ("pairs", "judged", "right")
+        )
+        number = np.minimum(np.concatenate([judged, pairs[None]]), self._questions)
+        low, high = share_bounds(rates, resampled, self._level, number.astype(np.int64))
         raters = [*self._data.raters, None] if self._data.raters else []
-        tasks = self._task_rows()
         rows = []
-        for i, rule in enumerate(self._rules):
-            for task, t in tasks:
-                for r, rater in enumerate(raters):
-                    pairs = int(totals[0][t])
-                    number = None if rater is None else int(totals[1][r, t])
-                    right = None if rater is None else int(totals[2][i, r, t])
-                    left = None if number is None else pairs - number
-                    place = (rule, task, rater, pairs if number is None else number, left, right)
-                    rows.append((*place, *(float(x[i, r, t]) for x in (rates, low, high))))
+        for (i, rule), (task, t), (r, rater) in product(
+            enumerate(self._rules), self._task_rows(), enumerate(raters)
+        ):
+            counts: tuple[int | None, ...] = (int(pairs[t]), None, None)
+            if rater is not None:
+                counts = int(judged[r, t]), int(pairs[t] - judged[r, t]), int(right[i, r, t])
+            shares = (float(x[i, r, t]) for x in (rates, low, high))
+            rows.append((rule, task, rater, *counts, *shares))
         names = {"rule": TEXT, "task": TEXT, "rater": TEXT, "pairs": COUNT, "left_out": COUNT}
         values = {"right": COUNT, "concordance": NUMBER, **BOUNDS}
         return frame(rows, {**names, **values})
@@ -127,10 +120,10 @@ class AgreementTables:
         """Share of pairs with equal verdicts in both orders, by task."""
         rates, resampled = (
             _quotient(_with_all(sums["consistent"]), _with_all(sums["pairs"]))
-            for sums in self._both()
+            for sums in self._sums
         )
         low, high = share_bounds(rates, resampled, self._level, self._questions)
-        observed = {name: _with_all(self._sums.observed[name]) for name in _ROBUSTNESS}
+        observed = {name: _with_all(self._observed[name]) for name in _ROBUSTNESS}
         rows = [
             (
                 task,
@@ -146,19 +139,19 @@ class AgreementTables:
         """Fleiss' κ, or Krippendorff's α, with its interval."""
         if self._statistic is None:
             return None
-        values = [self._agreement_of_raters(sums) for sums in self._both()]
+        values = [self._agreement_of_raters(sums) for sums in self._sums]
         low, high = share_bounds(values[0], values[1], self._level, self._questions[0], -1.0)
         value = float(values[0])
         if self._statistic == "krippendorff_alpha":
             value = alpha_from_counts(votes_of(self._data.verdicts))
         bounds = Interval(float(low), float(high), self._level)
-        pairs = int(self._sums.observed["voted"].sum())
+        pairs = int(self._observed["voted"].sum())
         return RaterAgreement(self._statistic, value, bounds, pairs)
 
     def cohen(self) -> pl.DataFrame:
         """Cohen's κ of the judge and each rater."""
-        values, resampled = (_cohen_of_sums(sums["confusion"]) for sums in self._both())
-        numbers = self._sums.observed["confusion"].sum(axis=(-2, -1))
+        values, resampled = (_cohen_of_sums(sums["confusion"]) for sums in self._sums)
+        numbers = self._observed["confusion"].sum(axis=(-2, -1))
         judged = np.minimum(numbers, self._questions[0]).astype(np.int64)
         low, high = share_bounds(values, resampled, self._level, judged, -1.0)
         rows = [
@@ -169,7 +162,7 @@ class AgreementTables:
 
     def confusion(self) -> pl.DataFrame:
         """Decisions by verdicts of each rater."""
-        table = self._sums.observed["confusion"].astype(np.int64)
+        table = self._observed["confusion"].astype(np.int64)
         rows = [
             (rater, decision, *table[r, d].tolist())
             for r, rater in enumerate(self._data.raters)
@@ -180,12 +173,12 @@ class AgreementTables:
     def leave_one_out(self) -> pl.DataFrame:
         """Each rater, and the judge, against the majority of the other raters."""
         shares = []
-        for sums in self._both():
+        for sums in self._sums:
             human, judge = (
                 _quotient(sums[name], sums["others"]) for name in ("as_others", "judge_as_others")
             )
             shares.append(np.stack([human, judge, judge - human], axis=-1))
-        counts = [self._sums.observed[name] for name in ("others", "no_majority")]
+        counts = [self._observed[name] for name in ("others", "no_majority")]
         number = np.minimum(counts[0], self._questions[0]).astype(np.int64)[:, None]
         low, high = share_bounds(shares[0], shares[1], self._level, number, -1.0)
         low[:, :2], high[:, :2] = share_bounds(
@@ -207,7 +200,7 @@ class AgreementTables:
         """The chosen rule against each of the others."""
         if not self._data.raters:
             return frame([], _COMPARISONS)
-        means, resampled = (self._rates(sums)[..., -1, 0] for sums in self._both())
+        means, resampled = (concordance_rates(sums)[..., -1, 0] for sums in self._sums)
         mine = self._rules.index(self._rule)
         low, high = share_bounds(
             means[mine] - means,
@@ -227,24 +220,7 @@ class AgreementTables:
         ]
         return frame(rows, _COMPARISONS)
 
-    # Functions of sums, observed or resampled
-
-    def _both(self) -> Iterator[dict[str, Floats]]:
-        yield self._sums.observed
-        yield self._sums.resampled
-
-    def _rates(self, sums: dict[str, Floats]) -> Floats:
-        """Concordance, shape (…, rules, raters and their mean, all pairs and tasks)."""
-        right, number = _with_all(sums["right"]), _with_all(sums["judged"])
-        rates = _quotient(right, number[..., None, :, :])
-        known = ~np.isnan(rates)
-        mean = _quotient(
-            np.where(known, rates, 0.0).sum(axis=-2, keepdims=True),
-            known.sum(axis=-2, keepdims=True),
-        )
-        return np.concatenate([rates, mean], axis=-2)
-
-    def _agreement_of_raters(self, sums: dict[str, Floats]) -> Floats:
+    def _agreement_of_raters(self, sums: Sums) -> Floats:
         if self._statistic == "krippendorff_alpha":
             return alpha_of_sums(sums["disagreements"] / self._scale(), sums["votes"])
         return fleiss_of_sums(sums["squares"], sums["votes"], sums["voted"], len(self._data.raters))
@@ -257,7 +233,7 @@ class AgreementTables:
             for i in (one, other)
         ]
         gained = (right[0] - right[1])[:, kinds.of]
-        judged_by = self._sums.observed["judged"].sum(axis=-1)
+        judged_by = self._observed["judged"].sum(axis=-1)
         return question_differences(gained, judged_by, self._data.questions)
 
     def _scale(self) -> int:
@@ -270,6 +246,21 @@ class AgreementTables:
         if names == (None,):
             return [(None, 0)]
         return [(None, 0), *((name, i + 1) for i, name in enumerate(names))]
+
+
+def concordance_rates(sums: Sums) -> Floats:
+    """Returns concordance, shape (…, decisions, raters and their mean, all pairs and tasks).
+
+    `sums`: "right", shape (…, decisions, raters, tasks), and "judged", shape (…, raters, tasks).
+    """
+    right, number = _with_all(sums["right"]), _with_all(sums["judged"])
+    rates = _quotient(right, number[..., None, :, :])
+    known = ~np.isnan(rates)
+    mean = _quotient(
+        np.where(known, rates, 0.0).sum(axis=-2, keepdims=True),
+        known.sum(axis=-2, keepdims=True),
+    )
+    return np.concatenate([rates, mean], axis=-2)
 
 
 def frame(rows: list[Any], schema: dict[str, Any]) -> pl.DataFrame:
@@ -300,9 +291,6 @@ def _quotient(above: Floats, below: NDArray[Any]) -> Floats:
     """Quotients, NaN for 0/0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.asarray(above / below, dtype=np.float64)
-
-
-PERMUTATIONS = 10_000
 
 
 def question_differences(gained: Indices, judged: Floats, questions: Indices) -> Floats:

@@ -144,34 +144,31 @@ def answer(
     the dialogues that are answered to the end, in FastChat's format. Raises `SettingsError` if the folder
     was begun with other settings, and what `ask` raises.
     """
-    folder = Path(out)
-    model = replace(model, logprobs=None)
-    named = name or model.model
-    write_folder_config(folder, _answering_config(model, named, system))
+    chats = _Chats.of(model, out, name, system)
+    write_folder_config(chats.folder, chats.config())
     asked = Asked(0, 0, 0)
-    last = max((len(item.users) for item in items), default=0)
-    with answer_journal(folder) as journal:
-        for turn in range(1, last + 1):
-            requests = list(_turn_requests(items, turn, model, named, system, journal.path))
+    with answer_journal(out) as journal:
+        for turn in range(1, _last_turn(items) + 1):
+            requests = chats.requests(items, turn)
             if requests:
-                found = ask(
+                more = ask(
                     journal,
                     requests,
                     engine,
-                    model,
+                    chats.model,
                     _read_answer,
                     budget=budget,
                     keep_going=keep_going,
                     progress=progress,
                 )
-                asked = _both_asked(asked, found)
-    _write_answers(folder, items, named, model, system)
+                asked = _both(asked, more)
+    chats.export(items)
     open_turns = sum(len(item.users) - len(item.given) for item in items) - asked.total
     return replace(asked, total=asked.total + open_turns)
 
 
 def answer_requests(
-    items: Iterable[Item],
+    items: Sequence[Item],
     model: Judge,
     out: str | os.PathLike[str],
     *,
@@ -179,19 +176,21 @@ def answer_requests(
     system: str | None = None,
 ) -> list[Request]:
     """Returns the requests that are known: those of later turns need the earlier answers."""
-    model = replace(model, logprobs=None)
-    path, known = Path(out) / _ANSWERS, list(items)
-    last = max((len(item.users) for item in known), default=0)
-    return [
-        request
-        for turn in range(1, last + 1)
-        for request in _turn_requests(known, turn, model, name or model.model, system, path)
-    ]
+    chats = _Chats.of(model, out, name, system)
+    turns = range(1, _last_turn(items) + 1)
+    return [request for turn in turns for request in chats.requests(items, turn)]
 
 
 def answer_journal(folder: str | os.PathLike[str]) -> Journal:
     """Returns the journal of answers, which is not open yet."""
     return Journal(Path(folder) / _ANSWERS, _KEY)
+
+
+def poor_answers(folder: str | os.PathLike[str]) -> tuple[int, int]:
+    """Returns how many answers of a folder are blank, and how many were cut off by the limit on tokens."""
+    records = list(journal_records(Path(folder) / _ANSWERS))
+    blank = sum(not str(record.get("answer") or "").strip() for record in records)
+    return blank, sum(record.get("finish_reason") == "length" for record in records)
 
 
 def read_model_answers(
@@ -202,13 +201,6 @@ def read_model_answers(
     `items`: of a folder, only the answers to these texts; files do not say which texts were answered.
     """
     return [answers_of_folder(path, items)] if Path(path).is_dir() else list(read_answers(path))
-
-
-def poor_answers(folder: str | os.PathLike[str]) -> tuple[int, int]:
-    """Returns how many answers of a folder are blank, and how many were cut off by the limit on tokens."""
-    records = list(journal_records(Path(folder) / _ANSWERS))
-    blank = sum(not str(record.get("answer") or "").strip() for record in records)
-    return blank, sum(record.get("finish_reason") == "length" for record in records)
 
 
 def answers_of_folder(
@@ -224,73 +216,113 @@ def answers_of_folder(
         raise InputError("is not a folder of answers", path=path)
     if not (path / EXPORT).is_file():
         raise InputError("has no dialogue that is answered to its end", path=path)
-    [found] = read_answers(path / EXPORT)
+    [exported] = read_answers(path / EXPORT)
     if items is None:
-        return found
-    model, stored = (
-        judge_of_config({"judge": config.get("model")}),
-        _stored_answers(path / _ANSWERS),
-    )
-    answers = {
-        item.id: _earlier_answers(
-            item, len(item.users) + 1, model, found.model, config.get("system"), stored
-        )
-        for item in items
-    }
-    present = {item: tuple(each) for item, each in answers.items() if each is not None}
-    return ModelAnswers(found.model, present)
+        return exported
+    model = judge_of_config({"judge": config.get("model")})
+    chats = _Chats(model, path, exported.model, config.get("system"))
+    return ModelAnswers(exported.model, chats.complete(items))
 
 
-def _turn_requests(
-    items: Iterable[Item], turn: int, model: Judge, name: str, system: str | None, path: Path
-) -> Iterable[Request]:
-    """Yield the requests for the answers to a turn, of items whose earlier answers are known."""
-    stored = _stored_answers(path)
-    for item in items:
-        if len(item.given) < turn <= len(item.users):
-            earlier = _earlier_answers(item, turn, model, name, system, stored)
-            if earlier is not None:
-                yield _turn_request(item, turn, earlier, name, system)
+@dataclass(frozen=True, slots=True)
+class _Chats:
+    """A folder of answers: the model, its name in results, and the system message."""
+
+    model: Judge
+    folder: Path
+    name: str
+    system: str | None
+
+    @classmethod
+    def of(
+        cls, model: Judge, out: str | os.PathLike[str], name: str | None, system: str | None
+    ) -> _Chats:
+        return cls(replace(model, logprobs=None), Path(out), name or model.model, system)
+
+    def config(self) -> dict[str, Any]:
+        return {
+            "kind": "answers",
+            "name": self.name,
+            "model": {"engine": self.model.engine, **self.model.identity()},
+            "system": self.system,
+        }
+
+    def requests(self, items: Iterable[Item], turn: int) -> list[Request]:
+        """Returns the requests for the answers to a turn, of items whose earlier answers are known."""
+        stored = self._stored()
+        earlier = [
+            (item, self._earlier(item, turn, stored))
+            for item in items
+            if len(item.given) < turn <= len(item.users)
+        ]
+        return [self._request(item, turn, each) for item, each in earlier if each is not None]
+
+    def complete(self, items: Iterable[Item]) -> dict[str, tuple[str, ...]]:
+        """Returns the answers to the items that are answered to the end, by id."""
+        stored = self._stored()
+        answers = {item.id: self._earlier(item, len(item.users) + 1, stored) for item in items}
+        return {item: tuple(each) for item, each in answers.items() if each is not None}
+
+    def export(self, items: Iterable[Item]) -> None:
+        """Write the dialogues that are answered to the end, beside those of earlier calls with other data."""
+        path = self.folder / EXPORT
+        turns = dict(read_answers(path)[0].answers) if path.is_file() else {}
+        complete = self.complete(items)
+        for item in items:
+            if item.id in complete:
+                turns[item.id] = complete[item.id]
+            else:
+                turns.pop(item.id, None)  # answers to other texts
+        if not turns:
+            path.unlink(missing_ok=True)
+            return
+        times: dict[str, float] = {}
+        for record in self._stored().values():
+            item_id = str(record["item"])
+            when = datetime.fromisoformat(str(record["timestamp"])).timestamp()
+            times[item_id] = max(when, times.get(item_id, 0.0))
+        records = (answer_record(i, self.name, t, times.get(i, 0.0)) for i, t in turns.items())
+        write_objects(path, records)
+
+    def _stored(self) -> Stored:
+        return {
+            (str(each.get("item")), int(each.get("turn") or 0), str(each.get("digest"))): each
+            for each in journal_records(self.folder / _ANSWERS)
+        }
+
+    def _request(self, item: Item, turn: int, earlier: Sequence[str]) -> Request:
+        messages = [] if self.system is None else [("system", self.system)]
+        for user, assistant in zip(item.users, earlier, strict=False):
+            messages += [("user", user), ("assistant", assistant)]
+        messages.append(("user", item.users[turn - 1]))
+        about = {"item": item.id, "turn": turn, "category": item.category, "model": self.name}
+        return Request(item.id, tuple(messages), about)
+
+    def _earlier(self, item: Item, turn: int, stored: Stored) -> list[str] | None:
+        """Returns the answers before a turn; `None` if one is missing.
+
+        They are found by digest, so that all belong together.
+        """
+        answers = list(item.given[: turn - 1])
+        while len(answers) < turn - 1:
+            request = self._request(item, len(answers) + 1, answers)
+            record = stored.get((item.id, len(answers) + 1, request.digest(self.model)))
+            if record is None:
+                return None
+            answers.append(str(record["answer"]))
+        return answers
 
 
-def _turn_request(
-    item: Item, turn: int, earlier: Sequence[str], name: str, system: str | None
-) -> Request:
-    messages = [] if system is None else [("system", system)]
-    for user, assistant in zip(item.users, earlier, strict=False):
-        messages += [("user", user), ("assistant", assistant)]
-    messages.append(("user", item.users[turn - 1]))
-    about = {"item": item.id, "turn": turn, "category": item.category, "model": name}
-    return Request(item.id, tuple(messages), about)
-
-
-def _earlier_answers(
-    item: Item, turn: int, model: Judge, name: str, system: str | None, stored: Stored
-) -> list[str] | None:
-    """Returns the answers before a turn; `None` if one is missing.
-
-    They are found by digest, so that all belong together.
-    """
-    answers = list(item.given[: turn - 1])
-    while len(answers) < turn - 1:
-        request = _turn_request(item, len(answers) + 1, answers, name, system)
-        record = stored.get((item.id, len(answers) + 1, request.digest(model)))
-        if record is None:
-            return None
-        answers.append(str(record["answer"]))
-    return answers
-
-
-def _stored_answers(path: Path) -> Stored:
-    return {
-        (str(record.get("item")), int(record.get("turn") or 0), str(record.get("digest"))): record
-        for record in journal_records(path)
-    }
+def _last_turn(items: Iterable[Item]) -> int:
+    return max((len(item.users) for item in items), default=0)
 
 
 def _read_answer(_: Request, answered: Answered) -> Mapping[str, Any]:
+    """Returns an answer without thoughts; nothing of one that was cut off while thinking."""
     details = answered.details or Details()
-    alone = _answer_alone(answered.text)
+    alone = without_thoughts(answered.text).strip()
+    if alone.startswith(THOUGHT_BEGIN):
+        alone = ""
     problem = CUT if details.finish_reason == "length" else "empty"
     return {
         "output": answered.text,
@@ -300,50 +332,7 @@ def _read_answer(_: Request, answered: Answered) -> Mapping[str, Any]:
     }
 
 
-def _answer_alone(text: str) -> str:
-    """Returns an answer without thoughts; nothing of one that was cut off while thinking."""
-    content = without_thoughts(text).strip()
-    return "" if content.startswith(THOUGHT_BEGIN) else content
-
-
-def _write_answers(
-    folder: Path, items: Iterable[Item], name: str, model: Judge, system: str | None
-) -> None:
-    """Write the dialogues that are answered to the end, and keep those of earlier calls with other data."""
-    stored = _stored_answers(folder / _ANSWERS)
-    path = folder / EXPORT
-    turns: dict[str, tuple[str, ...]] = {}
-    if path.is_file():
-        turns.update(read_answers(path)[0].answers)
-    times: dict[str, float] = {}
-    for record in stored.values():
-        when = datetime.fromisoformat(str(record["timestamp"])).timestamp()
-        times[str(record["item"])] = max(when, times.get(str(record["item"]), 0.0))
-    for item in items:
-        answers = _earlier_answers(item, len(item.users) + 1, model, name, system, stored)
-        if answers is not None:
-            turns[item.id] = tuple(answers)
-        else:
-            turns.pop(item.id, None)  # answers to other texts
-    if not turns:
-        path.unlink(missing_ok=True)
-        return
-    records = (
-        answer_record(item, name, each, times.get(item, 0.0)) for item, each in turns.items()
-    )
-    write_objects(path, records)
-
-
-def _answering_config(model: Judge, name: str, system: str | None) -> dict[str, Any]:
-    return {
-        "kind": "answers",
-        "name": name,
-        "model": {"engine": model.engine, **model.identity()},
-        "system": system,
-    }
-
-
-def _both_asked(one: Asked, other: Asked) -> Asked:
+def _both(one: Asked, other: Asked) -> Asked:
     return Asked(
         total=one.total + other.total,
         stored=one.stored + other.stored,

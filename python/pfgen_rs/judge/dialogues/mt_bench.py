@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,8 @@ from typing import Any
 import polars as pl
 
 from pfgen_rs.equality import EqualByFields
-from pfgen_rs.errors import InputError
-from pfgen_rs.io.json_lines import Line, id_field, parsed_lines, write_objects
+from pfgen_rs.errors import InputError, unreadable
+from pfgen_rs.io.json_lines import Line, id_field, parsed_lines
 from pfgen_rs.io.lines import text_field
 from pfgen_rs.io.text import counted, shortened
 
@@ -35,6 +36,7 @@ _RATINGS = {
     "turn": pl.Int64,
     "score": pl.Float64,
 }
+_KEYS = ("question_id", "model", "turn")  # columns of a table of judges, beside theirs
 _SHOWN = 3  # duplicates in a warning
 
 
@@ -134,9 +136,30 @@ def read_ratings(paths: Sequence[str | os.PathLike[str]]) -> Ratings:
     return ratings_of(rows)
 
 
-def ratings_of(
-    rows: Sequence[Row],
-) -> Ratings:
+def read_judge_table(path: str | os.PathLike[str]) -> Ratings:
+    """Read a CSV file with `question_id`, `model`, `turn`, and one column of ratings per judge.
+
+    An empty cell is no rating, and -1 an invalid one. Raises `InputError` with file and row.
+    """
+    rows: list[Row] = []
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            names = reader.fieldnames or ()
+            judges = [name for name in names if name not in _KEYS]
+            if not judges or not {*_KEYS} <= {*names}:
+                expected = f"expected {', '.join(_KEYS)} and a column per judge"
+                raise InputError(f"missing columns: {expected}")
+            for number, row in enumerate(reader, start=1):
+                rows += _judge_table_row(row, judges, number)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(unreadable(error), path=os.fspath(path)) from error
+    except InputError as error:
+        raise InputError(error.problem, path=os.fspath(path), line=error.line, item="row") from None
+    return ratings_of(rows)
+
+
+def ratings_of(rows: Sequence[Row]) -> Ratings:
     """Returns ratings with notes on duplicates and invalid ones; raises `InputError` for none."""
     if not rows:
         raise InputError("no judgments found")
@@ -157,38 +180,6 @@ def ratings_of(
     if invalid:
         notes.append(f"{counted(invalid, 'invalid rating')} left out of means")
     return Ratings(pl.DataFrame(rows, schema=_RATINGS, orient="row"), tuple(notes))
-
-
-def write_questions(path: str | os.PathLike[str], questions: Iterable[Question]) -> None:
-    """Write `question.jsonl`. Raises `OutputError`."""
-    write_objects(Path(path), map(_question_record, questions))
-
-
-def write_answers(
-    path: str | os.PathLike[str], answers: ModelAnswers, timestamp: float = 0.0
-) -> None:
-    """Write a model's file of `model_answer`. Raises `OutputError`."""
-    records = (answer_record(q, answers.model, t, timestamp) for q, t in answers.answers.items())
-    write_objects(Path(path), records)
-
-
-def write_ratings(path: str | os.PathLike[str], ratings: Ratings) -> None:
-    """Write a file of judgments, without their texts. Raises `OutputError`."""
-    records = (
-        judgment_record(
-            question_id=row["question_id"],
-            model=row["model"],
-            judge=row["judge"],
-            prompt=row["prompt"] or "",
-            user_prompt="",
-            judgment="",
-            score=row["score"],
-            turn=row["turn"],
-            timestamp=0.0,
-        )
-        for row in ratings.frame.iter_rows(named=True)
-    )
-    write_objects(Path(path), records)
 
 
 def answer_record(
@@ -235,15 +226,6 @@ def written_id(question_id: str) -> str | int:
     """Returns an id as FastChat writes it: digits as a number."""
     canonical = question_id.isascii() and question_id.isdigit() and len(question_id) <= 18
     return int(question_id) if canonical and str(int(question_id)) == question_id else question_id
-
-
-def _question_record(question: Question) -> dict[str, Any]:
-    record = {
-        "question_id": written_id(question.id),
-        "category": question.category,
-        "turns": list(question.turns),
-    }
-    return record | ({"reference": list(question.reference)} if question.reference else {})
 
 
 def _parsed_judgment(line: Line) -> Row:
@@ -294,3 +276,34 @@ def _text_list(record: Mapping[str, Any], key: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value) or not value:
         raise InputError(f"{key!r} must be a list of texts")
     return tuple(value)
+
+
+def _judge_table_row(row: Mapping[str, str | None], judges: list[str], number: int) -> list[Row]:
+    turn = row["turn"] or ""
+    if None in row or not all(row[key] for key in _KEYS) or not turn.isdecimal():
+        raise InputError(
+            "expected a question_id, a model, a whole number as turn, and a rating per judge",
+            line=number,
+        )
+    cells = {judge: (row[judge] or "").strip() for judge in judges}
+    question, model = str(row["question_id"]), str(row["model"])
+    return [
+        (question, model, judge, None, int(turn), _table_rating(text, number, judge))
+        for judge, text in cells.items()
+        if text
+    ]
+
+
+def _table_rating(text: str, number: int, judge: str) -> float | None:
+    try:
+        score = float(text)
+    except ValueError:
+        score = math.nan
+    if score == INVALID:
+        return None
+    if not math.isfinite(score) or score < 0:
+        raise InputError(
+            f"column {judge!r} must be a number of at least 0, or -1, not {text!r:.60}",
+            line=number,
+        )
+    return score

@@ -10,9 +10,7 @@ import numpy as np
 import polars as pl
 
 from pfgen_rs.drawing.figures import finish, fixed
-from pfgen_rs.drawing.style import COLOURS, GREY, INK, MARKERS, Look, drawing
-from pfgen_rs.drawing.words import Language
-from pfgen_rs.errors import PlotError
+from pfgen_rs.drawing.style import COLOURS, GREY, INK, MARKERS, Look
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,151 +22,131 @@ _PANELS = 3  # side by side
 
 def radar(
     table: pl.DataFrame,
+    look: Look,
+    title: str | None,
     *,
     label: str,
     values: Mapping[str, str],
     usual: str,
     panel: str | None = None,
     top: float | None = None,
-    title: str | None = None,
-    language: Language = "en",
-    font: str | None = None,
 ) -> Figure:
     """Draw values by category on radar charts, one line per `label`.
 
     `table`: columns `category`, `label`, and those of `values`, whose headings (ours) are given. One chart
     per value column, or per value of the column `panel`. `top`: end of the axis (default: the largest
-    value). `usual`: the title unless `title` is given. The first 7 labels are drawn. Raises `PlotError` if
-    there is nothing to draw.
+    value). `usual`: the title unless `title` is given. The first 7 labels are drawn.
     """
-    if table.is_empty():
-        raise PlotError("nothing to draw: the table is empty")
     categories = table["category"].unique(maintain_order=True).to_list()
-    labels = table[label].unique(maintain_order=True).to_list()
-    with drawing(language, font) as look:
-        charts = _radar_charts(table, values, panel, look)
-        across = 2 if len(charts) == 4 else min(len(charts), _PANELS)
-        down = math.ceil(len(charts) / across)
-        figure = look.figure(title, usual, 0.8 + 4.1 * across, 1.3 + 3.7 * down)
-        all_axes = figure.subplots(down, across, squeeze=False, subplot_kw={"projection": "polar"})
-        for axes in all_axes.flat[len(charts) :]:
-            axes.set_axis_off()
-        for axes, (heading, part, value) in zip(all_axes.flat, charts, strict=False):
-            axes.set_title(heading, pad=14)
-            lines = _radar_lines(part, label, value, labels[:MOST], categories)
-            _draw_radar(axes, lines, categories, top, look)
-        handles, _ = all_axes.flat[0].get_legend_handles_labels()
-        names = [look.name(name, 30) for name in labels[:MOST]]
-        figure.legend(
-            handles, names, loc="outside lower center", ncols=min(len(names), 2 * across, 4)
-        )
-        description = "; ".join(
-            f"{heading}: {look.name(name)} {_radar_numbers(lines_of, categories)}"
-            for heading, part, value in charts
-            for name, lines_of in _radar_lines(
-                part, label, value, labels[:MOST], categories
-            ).items()
-        )
-        return finish(figure, description)
+    labels = table[label].unique(maintain_order=True).to_list()[:MOST]
+    charts = _radar_charts(table, values, panel, look)
+    across = 2 if len(charts) == 4 else min(len(charts), _PANELS)
+    down = math.ceil(len(charts) / across)
+    figure = look.figure(title, usual, 0.8 + 4.1 * across, 1.3 + 3.7 * down)
+    all_axes = figure.subplots(down, across, squeeze=False, subplot_kw={"projection": "polar"})
+    for axes in all_axes.flat[len(charts) :]:
+        axes.set_axis_off()
+    said = []
+    for axes, (heading, part, value) in zip(all_axes.flat, charts, strict=False):
+        axes.set_title(heading, pad=14)
+        lines = _radar_lines(part, label, value, labels, categories)
+        _draw_radar(axes, lines, categories, top, look)
+        said += [
+            f"{heading}: {look.name(name)} {_radar_numbers(numbers, categories)}"
+            for name, numbers in lines.items()
+        ]
+    handles, _ = all_axes.flat[0].get_legend_handles_labels()
+    names = [look.name(name, 30) for name in labels]
+    columns = min(len(names), 2 * across, 4)
+    figure.legend(handles, names, loc="outside lower center", ncols=columns)
+    return finish(figure, "; ".join(said))
 
 
 def counts(
     table: pl.DataFrame,
+    look: Look,
+    title: str | None,
     *,
     label: str,
     columns: Sequence[str],
     usual: str,
-    title: str | None = None,
-    language: Language = "en",
-    font: str | None = None,
 ) -> Figure:
     """Draw bars of counts: a group per column, a bar per row."""
-    if table.is_empty():
-        raise PlotError("nothing to draw: the table is empty")
-    with drawing(language, font) as look:
-        figure = look.figure(title, usual, 7.6, 3.8)
-        axes = figure.subplots()
-        width = 0.8 / len(table)
-        said = []
-        for place, row in enumerate(table.to_dicts()):
-            left = np.arange(len(columns)) - 0.4 + (place + 0.5) * width
-            heights = [row[column] for column in columns]
-            bars = axes.bar(
-                left, heights, width * 0.94, label=row[label], color=COLOURS[place % len(COLOURS)]
-            )
-            axes.bar_label(bars, [f"{height:,}" for height in heights], fontsize=8, padding=2)
-            said.append(f"{row[label]}: {', '.join(map(str, heights))}")
-        axes.set_xticks(range(len(columns)), [look.name(column) for column in columns])
-        axes.set_ylabel(look.say("Dialogues"))
-        axes.grid(visible=False, axis="x")
-        axes.legend()
-        return finish(figure, "; ".join(said))
+    figure = look.figure(title, usual, 7.6, 3.8)
+    axes = figure.subplots()
+    width = 0.8 / len(table)
+    said = []
+    for place, row in enumerate(table.to_dicts()):
+        left = np.arange(len(columns)) - 0.4 + (place + 0.5) * width
+        heights = [row[column] for column in columns]
+        bars = axes.bar(
+            left, heights, width * 0.94, label=row[label], color=COLOURS[place % len(COLOURS)]
+        )
+        axes.bar_label(bars, [f"{height:,}" for height in heights], fontsize=8, padding=2)
+        said.append(f"{row[label]}: {', '.join(map(str, heights))}")
+    axes.set_xticks(range(len(columns)), [look.name(column) for column in columns])
+    axes.set_ylabel(look.say("Dialogues"))
+    axes.grid(visible=False, axis="x")
+    axes.legend()
+    return finish(figure, "; ".join(said))
 
 
 def interval_points(
     table: pl.DataFrame,
+    look: Look,
+    title: str | None,
     *,
     label: str,
     values: Mapping[str, str],
     usual: str,
-    title: str | None = None,
-    language: Language = "en",
-    font: str | None = None,
 ) -> Figure:
     """Draw values with their intervals (`VALUE_low`, `VALUE_high`): a panel per value, a row per label."""
-    if table.is_empty():
-        raise PlotError("nothing to draw: the table is empty")
-    with drawing(language, font) as look:
-        figure = look.figure(title, usual, 1.8 + 3.5 * len(values), 1.7 + 0.34 * len(table))
-        panels = figure.subplots(1, len(values), sharey=True, squeeze=False)[0]
-        said = []
-        for axes, (value, heading) in zip(panels, values.items(), strict=True):
-            axes.axvline(0, color=GREY, linewidth=0.8)
-            for place, row in enumerate(table.to_dicts()):
-                if row[value] is None:
-                    continue
-                low, high = row[f"{value}_low"], row[f"{value}_high"]
-                if low is not None and high is not None:
-                    axes.hlines(place, low, high, color=COLOURS[0], linewidth=1.6)
-                axes.plot([row[value]], [place], "o", color=COLOURS[0], markersize=6)
-                said.append(f"{heading}, {look.name(row[label])}: {row[value]:.3f}")
-            axes.set_xlabel(look.say(heading))
-            axes.grid(visible=False, axis="y")
-        panels[0].set_yticks(range(len(table)), [look.name(name) for name in table[label]])
-        panels[0].set_ylim(len(table) - 0.5, -0.5)
-        return finish(figure, "; ".join(said))
+    figure = look.figure(title, usual, 1.8 + 3.5 * len(values), 1.7 + 0.34 * len(table))
+    panels = figure.subplots(1, len(values), sharey=True, squeeze=False)[0]
+    said = []
+    for axes, (value, heading) in zip(panels, values.items(), strict=True):
+        axes.axvline(0, color=GREY, linewidth=0.8)
+        for place, row in enumerate(table.to_dicts()):
+            if row[value] is None:
+                continue
+            low, high = row[f"{value}_low"], row[f"{value}_high"]
+            if low is not None and high is not None:
+                axes.hlines(place, low, high, color=COLOURS[0], linewidth=1.6)
+            axes.plot([row[value]], [place], "o", color=COLOURS[0], markersize=6)
+            said.append(f"{heading}, {look.name(row[label])}: {row[value]:.3f}")
+        axes.set_xlabel(look.say(heading))
+        axes.grid(visible=False, axis="y")
+    panels[0].set_yticks(range(len(table)), [look.name(name) for name in table[label]])
+    panels[0].set_ylim(len(table) - 0.5, -0.5)
+    return finish(figure, "; ".join(said))
 
 
 def agreement_matrix(
     table: pl.DataFrame,
+    look: Look,
+    title: str | None,
     *,
     values: Mapping[str, str],
     usual: str,
-    title: str | None = None,
-    language: Language = "en",
-    font: str | None = None,
 ) -> Figure:
     """Draw how every two judges agree (columns `judge_a`, `judge_b` and `values`): a matrix per value."""
-    if table.is_empty():
-        raise PlotError("nothing to draw: the table is empty")
     judges = list(dict.fromkeys([*table["judge_a"], *table["judge_b"]]))
-    with drawing(language, font) as look:
-        size = 1.2 + 0.62 * len(judges)
-        figure = look.figure(title, usual, 1.6 + size * len(values), 1.6 + size)
-        panels = figure.subplots(1, len(values), sharey=True, squeeze=False)[0]
-        said, names = [], [look.name(judge, 20) for judge in judges]
-        for axes, (value, heading) in zip(panels, values.items(), strict=True):
-            cells = np.full((len(judges), len(judges)), np.nan)
-            for row in table.to_dicts():
-                i, j = judges.index(row["judge_a"]), judges.index(row["judge_b"])
-                if row[value] is not None:
-                    cells[i, j] = cells[j, i] = row[value]
-                    said.append(f"{heading}, {names[i]} – {names[j]}: {row[value]:.3f}")
-            _draw_agreement(axes, cells)
-            axes.set_title(look.say(heading))
-            axes.set_xticks(range(len(judges)), names, rotation=40, ha="right")
-        panels[0].set_yticks(range(len(judges)), names)
-        return finish(figure, "; ".join(said))
+    size = 1.2 + 0.62 * len(judges)
+    figure = look.figure(title, usual, 1.6 + size * len(values), 1.6 + size)
+    panels = figure.subplots(1, len(values), sharey=True, squeeze=False)[0]
+    said, names = [], [look.name(judge, 20) for judge in judges]
+    for axes, (value, heading) in zip(panels, values.items(), strict=True):
+        cells = np.full((len(judges), len(judges)), np.nan)
+        for row in table.to_dicts():
+            i, j = judges.index(row["judge_a"]), judges.index(row["judge_b"])
+            if row[value] is not None:
+                cells[i, j] = cells[j, i] = row[value]
+                said.append(f"{heading}, {names[i]} – {names[j]}: {row[value]:.3f}")
+        _draw_agreement(axes, cells)
+        axes.set_title(look.say(heading))
+        axes.set_xticks(range(len(judges)), names, rotation=40, ha="right")
+    panels[0].set_yticks(range(len(judges)), names)
+    return finish(figure, "; ".join(said))
 
 
 def _radar_charts(
@@ -237,16 +215,8 @@ def _radar_numbers(numbers: Sequence[float], categories: Sequence[str]) -> str:
 def _draw_agreement(axes: Any, cells: Any) -> None:
     axes.imshow(cells, cmap="cividis", vmin=0, vmax=1)
     for i, j in zip(*np.nonzero(np.isfinite(cells)), strict=True):
-        dark = cells[i, j] < 0.5
-        axes.text(
-            j,
-            i,
-            fixed(cells[i, j], 2),
-            ha="center",
-            va="center",
-            fontsize=8,
-            color="white" if dark else INK,
-        )
+        colour = "white" if cells[i, j] < 0.5 else INK
+        axes.text(j, i, fixed(cells[i, j], 2), ha="center", va="center", fontsize=8, color=colour)
     axes.grid(visible=False)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pfgen_rs.errors import ConfigError, InputError, unreadable
 from pfgen_rs.io.json_lines import Line, id_field, parsed_lines
@@ -21,6 +21,8 @@ TYPES = ("same", "free")
 """Second turns that stay in the category, and free ones."""
 HUMAN = "human"
 """The author of answers that people wrote."""
+
+Turn = Literal[1, 2]
 
 _LOW, _HIGH = 1, 5
 _TURNS = 3
@@ -101,7 +103,7 @@ def read_dialogues(
 
 
 def _parsed_dialogue(record: dict[str, Any], names: Fields, source: bytes) -> Dialogue:
-    user1, assistant1, user2 = _dialogue_turns(record, names.turns)
+    user1, assistant1, user2 = _turns(record, names.turns)
     if names.id not in record:
         text_field(record, names.id, _ADVICE)
     first = Answer(
@@ -112,8 +114,8 @@ def _parsed_dialogue(record: dict[str, Any], names: Fields, source: bytes) -> Di
     )
     return Dialogue(
         id=id_field(record, names.id),
-        category=_dialogue_choice(record, names.category, CATEGORIES),
-        turn2_type=_dialogue_choice(record, names.turn2_type, TYPES),
+        category=_choice(record, names.category, CATEGORIES),
+        turn2_type=_choice(record, names.turn2_type, TYPES),
         user1=user1,
         first=first,
         user2=user2,
@@ -122,24 +124,28 @@ def _parsed_dialogue(record: dict[str, Any], names: Fields, source: bytes) -> Di
     )
 
 
-def _dialogue_turns(record: Mapping[str, Any], key: str | tuple[str, ...]) -> list[str]:
+def _turns(record: Mapping[str, Any], key: str | tuple[str, ...]) -> list[str]:
     if not isinstance(key, str):
         return [text_field(record, each, _ADVICE) for each in key]
     if key not in record:
         text_field(record, key, _ADVICE)
-    turns = record[key]
-    if (
-        not isinstance(turns, list)
-        or len(turns) != _TURNS
-        or not all(isinstance(turn, str) for turn in turns)
-    ):
+    turns: list[str] = record[key]
+    if not _are_texts(turns, _TURNS):
         raise InputError(
-            f"{key!r} must be a list of three texts (user, assistant, user), not {_shown_field(turns)}"
+            f"{key!r} must be a list of three texts (user, assistant, user), not {_shown(turns)}"
         )
     return turns
 
 
-def _dialogue_choice(record: Mapping[str, Any], key: str, choices: tuple[str, ...]) -> str:
+def _are_texts(value: object, count: int) -> bool:
+    return (
+        isinstance(value, list)
+        and len(value) == count
+        and all(isinstance(each, str) for each in value)
+    )
+
+
+def _choice(record: Mapping[str, Any], key: str, choices: tuple[str, ...]) -> str:
     value = text_field(record, key, _ADVICE)
     if value not in choices:
         shown = shortened(value)
@@ -153,7 +159,7 @@ def _second_answers(record: Mapping[str, Any], names: Fields) -> tuple[Answer, .
     if answers is None:
         return ()
     if not isinstance(answers, list):
-        raise InputError(f"{names.answers2!r} must be a list, not {_shown_field(answers)}")
+        raise InputError(f"{names.answers2!r} must be a list, not {_shown(answers)}")
     return tuple(
         _second_answer(answer, names, place) for place, answer in enumerate(answers, start=1)
     )
@@ -162,7 +168,7 @@ def _second_answers(record: Mapping[str, Any], names: Fields) -> tuple[Answer, .
 def _second_answer(answer: object, names: Fields, place: int) -> Answer:
     try:
         if not isinstance(answer, dict):
-            raise InputError(f"expected an object, not {_shown_field(answer)}")
+            raise InputError(f"expected an object, not {_shown(answer)}")
         return Answer(
             text_field(answer, names.author, _ADVICE),
             text_field(answer, names.text, _ADVICE),
@@ -189,14 +195,12 @@ def _score(value: object, key: str) -> Fraction:
     """Returns a score exactly as it is written: 4.2 is 21/5."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not _LOW <= value <= _HIGH:  # type: ignore[operator]
-        raise InputError(
-            f"{key!r} must be a score from {_LOW} to {_HIGH}, not {_shown_field(value)}"
-        )
+        raise InputError(f"{key!r} must be a score from {_LOW} to {_HIGH}, not {_shown(value)}")
     return Fraction(str(value))
 
 
-def _shown_field(value: object) -> str:
-    return repr(shortened(repr(value))) if not isinstance(value, str) else repr(shortened(value))
+def _shown(value: object) -> str:
+    return repr(shortened(value if isinstance(value, str) else repr(value)))
 
 
 @dataclass(frozen=True)
@@ -249,7 +253,7 @@ def _checked_fields(table: Mapping[str, Any], path: Path) -> dict[str, Any]:
                 path=path,
             )
         if key == "turns" and isinstance(value, list):
-            if len(value) != _TURNS or not all(isinstance(each, str) for each in value):
+            if not _are_texts(value, _TURNS):
                 raise ConfigError(
                     f"[fields]: turns must be one key or a list of three keys, not {value!r}",
                     path=path,

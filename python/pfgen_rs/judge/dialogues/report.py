@@ -1,4 +1,4 @@
-"""Every table of dialogues and of ratings as a frame, as Markdown and as a figure."""
+"""The tables of dialogue records and of ratings, from whatever files there are."""
 
 from __future__ import annotations
 
@@ -6,34 +6,30 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import polars as pl
 
-from pfgen_rs.drawing.words import Language
-from pfgen_rs.equality import EqualByFields
-from pfgen_rs.errors import InputError, PlotError, SettingsError
-from pfgen_rs.io import write_atomic
-from pfgen_rs.io.table_writer import csv_text, write_parquet
-from pfgen_rs.judge.dialogues import association, layout, plots, tables
-from pfgen_rs.judge.dialogues import association as judges
-from pfgen_rs.judge.dialogues.layout import Grid
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.io.json_lines import lines
+from pfgen_rs.io.text import counted
+from pfgen_rs.judge.dialogues import association, grading, layout, mt_bench, plots, tables
+from pfgen_rs.judge.dialogues.layout import Table
 from pfgen_rs.judge.dialogues.mt_bench import Ratings
-from pfgen_rs.judge.dialogues.records import Dialogue
+from pfgen_rs.judge.dialogues.records import CATEGORIES, Dialogue, Fields, Turn, read_dialogues
 from pfgen_rs.judge.dialogues.tables import PER_CATEGORY, VERSIONS, light_version
-from pfgen_rs.report.markup import inert
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 DIALOGUE_TABLES = ("1", "2", "3", "4", "5", "12", "13", "length-bias")
 """Tables of dialogue records; numbers are those of the paper."""
-RATING_TABLES = ("means", "judges")
-"""Tables of ratings in FastChat's format."""
+TABLES = (*DIALOGUE_TABLES, "6", "means", "judges")
+"""Names of all tables; the last two are of ratings in FastChat's format."""
 
 _TOP_RATING = 10.0
-Drawn = Callable[..., "Figure"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,7 @@ class Options:
 
     per_category: int = PER_CATEGORY
     seed: int = 0
-    turn: association.Turn = 2
+    turn: Turn = 2
     level: float = 0.95
     resamples: int = association.RESAMPLES
 
@@ -52,138 +48,160 @@ class Options:
         return {"level": self.level, "resamples": self.resamples, "seed": self.seed}
 
 
-@dataclass(frozen=True, eq=False)
-class Table(EqualByFields):
-    """A table: `name` (also of its files), title, frame, texts as printed, notes, and how it is drawn."""
+@dataclass(frozen=True)
+class Made:
+    """Tables, and remarks: on tables that the data does not allow, and on doubtful ratings."""
 
-    name: str
-    title: str
-    frame: pl.DataFrame = field(repr=False)
-    grid: Grid = field(repr=False)
-    draw: Drawn | None = field(repr=False)
-    notes: tuple[str, ...] = ()
-
-    def markdown(self) -> str:
-        """Returns the table as Markdown, with its title and notes."""
-        notes = "".join(f"\n{inert(note)}.\n" for note in self.notes)
-        return f"## {self.title}\n\n{layout.markdown(self.grid)}{notes}"
-
-    def figure(
-        self, *, title: str | None = None, language: Language = "en", font: str | None = None
-    ) -> Figure:
-        """Draw the table.
-
-        Raises `PlotError` if there is nothing to draw, and `OutputError` without matplotlib.
-        """
-        if self.draw is None:
-            raise PlotError(f"table {self.name} has nothing to draw by category: pass questions")
-        return self.draw(self.frame, title=title, language=language, font=font)
+    tables: list[Table]
+    notes: list[str] = field(default_factory=list)
 
 
-def dialogue_tables(
-    dialogues: Sequence[Dialogue],
-    names: Sequence[str] = DIALOGUE_TABLES,
+def tables_of(
+    paths: Sequence[str | os.PathLike[str]],
+    names: Sequence[str] | None = None,
     options: Options | None = None,
-) -> list[Table]:
-    """Returns tables of dialogue records by name (`DIALOGUE_TABLES`).
+    *,
+    fields: Fields | None = None,
+    questions: str | os.PathLike[str] | None = None,
+) -> Made:
+    """Returns tables by name (`TABLES`), by default all that the data allows.
 
-    Raises `SettingsError` for unknown names, and `InputError` if there are too few dialogues for the light
-    versions of table 1.
+    `paths`: one file of dialogue records, or ratings: files of FastChat's judgments, CSV files with a
+    column per judge, and folders of ratings. `questions`: MT-bench's questions, for the categories of
+    ratings. Raises `SettingsError` for unknown names, and `InputError`, also for tables that the data does
+    not allow.
     """
-    return _made_tables(
-        {name: _MAKERS[name] for name in DIALOGUE_TABLES}, dialogues, names, options or Options()
-    )
+    unknown = next((name for name in names or () if name not in TABLES), None)
+    if unknown is not None:
+        raise SettingsError(f"unknown table {unknown!r}: expected one of {', '.join(TABLES)}")
+    kinds = {_is_dialogue_file(Path(path)) for path in paths}
+    if len(kinds) > 1:
+        raise InputError("cannot mix dialogue records and ratings: pass one of them")
+    chosen = options or Options()
+    if kinds == {True}:
+        return _made(names, "dialogue records", _dialogue_makers(paths, fields, chosen), [])
+    return _made(names, "these ratings", *_rating_makers(paths, questions, chosen, names))
 
 
-def rating_tables(
-    ratings: Ratings,
-    names: Sequence[str] = RATING_TABLES,
-    options: Options | None = None,
-    categories: Mapping[str, str] | None = None,
-) -> list[Table]:
-    """Returns tables of ratings by name (`RATING_TABLES`).
+Makers = dict[str, Callable[[], Table]]
 
-    `means`: each model's mean rating, by turn and by category (by question id, see `model_means`).
-    `judges`: the agreement of every two judges, over models and over items. Raises `SettingsError` for
-    unknown names, and `InputError` for `judges` if no two judges rated the same answers.
-    """
-    makers = {
-        "means": lambda found, _: _means_table(found, categories),
-        "judges": _judges_table,
+
+def _made(names: Sequence[str] | None, what: str, makers: Makers, notes: list[str]) -> Made:
+    """Make tables; by default all, with a remark on what the data does not allow."""
+    made = []
+    for name in dict.fromkeys(makers if names is None else names):
+        if name not in makers:
+            expected = f"expected one of {', '.join(makers)}"
+            raise InputError(f"table {name!r} cannot be made from {what}: {expected}")
+        try:
+            made.append(makers[name]())
+        except InputError as error:
+            if names is not None:
+                raise
+            notes.append(f"table {name} left out: {error}")
+    return Made(made, notes)
+
+
+def _is_dialogue_file(path: Path) -> bool:
+    if path.is_dir() or path.suffix.lower() == ".csv":
+        return False
+    first = next(islice(lines(path), 1), None)
+    return first is None or not {"judge", "score"} <= first.record.keys()
+
+
+def _dialogue_makers(
+    paths: Sequence[str | os.PathLike[str]], fields: Fields | None, options: Options
+) -> Makers:
+    if len(paths) > 1:
+        raise InputError(f"expected one file of dialogue records, found {len(paths)}")
+    dialogues = read_dialogues(paths[0], fields)
+    makers: Makers = {
+        "1": partial(_light_table, dialogues, options),
+        "2": partial(_size_table, dialogues),
+        **{name: partial(_author_table, name, dialogues) for name in _BY_AUTHOR},
+        **{name: partial(_interval_table, name, dialogues, options) for name in _WITH_INTERVALS},
     }
-    return _made_tables(makers, ratings, names, options or Options())
+    return {name: makers[name] for name in DIALOGUE_TABLES}
 
 
-def model_table(frame: pl.DataFrame, notes: Sequence[str] = ()) -> Table:
+def _rating_makers(
+    paths: Sequence[str | os.PathLike[str]],
+    questions: str | os.PathLike[str] | None,
+    options: Options,
+    names: Sequence[str] | None,
+) -> tuple[Makers, list[str]]:
+    """Returns how tables of ratings are made, and remarks on the ratings."""
+    folders = [Path(path) for path in paths if Path(path).is_dir()]
+    for folder in folders:
+        if not grading.is_grade_folder(folder):
+            raise InputError("is not a folder of graded dialogues", path=folder)
+    frames = [_read_ratings(path).frame for path in paths]
+    ratings = mt_bench.ratings_of(
+        pl.concat(frames).rows()
+    )  # an answer may be rated in several files
+    categories: dict[str, str] = {}
+    for folder in folders:
+        categories |= grading.graded_categories(folder)
+    if questions is not None:
+        categories = {each.id: each.category for each in mt_bench.read_questions(questions)}
+    makers: Makers = {}
+    if len(folders) == len(paths):
+        makers["6"] = lambda: model_table(_scores_of_folders(folders))
+    makers["means"] = partial(_means_table, ratings, categories)
+    if names is not None or ratings.frame["judge"].n_unique() > 1:
+        makers["judges"] = partial(_judges_table, ratings, options)
+    stale = [(folder, grading.stale_grades(folder)) for folder in folders]
+    remarks = [
+        f"{folder}: {counted(count, 'rating')} of earlier answers: kept, but not used"
+        for folder, count in stale
+        if count
+    ]
+    return makers, [*ratings.notes, *remarks]
+
+
+def _read_ratings(path: str | os.PathLike[str]) -> Ratings:
+    if Path(path).is_dir():
+        return grading.ratings_of_folder(path)
+    if Path(path).suffix.lower() == ".csv":
+        return mt_bench.read_judge_table(path)
+    return mt_bench.read_ratings([path])
+
+
+def _scores_of_folders(folders: Sequence[Path]) -> pl.DataFrame:
+    """Returns the ratings of all folders; with several, versions are named after the judges, too."""
+    frames = [grading.model_scores(folder) for folder in folders]
+    if len(folders) > 1:
+        judges = [grading.ratings_of_folder(folder).frame["judge"][0] for folder in folders]
+        frames = [
+            frame.with_columns(version=pl.format("{} · {}", pl.lit(judge), "version"))
+            for frame, judge in zip(frames, judges, strict=True)
+        ]
+    return pl.concat(frames)
+
+
+def model_table(frame: pl.DataFrame) -> Table:
     """Returns table 6 from its frame (`pfgen_rs.judge.dialogues.grading.model_scores`)."""
-    lost = {
-        what: int(frame.filter(pl.col("category") == judges.MEAN)[what].sum())
-        for what in ("invalid", "missing")
-    }
-    remarks = [f"Dialogues with {what} ratings, left out: {n}" for what, n in lost.items() if n]
+    whole = frame.filter(pl.col("category") == association.MEAN)
+    lost = {what: int(whole[what].sum()) for what in ("invalid", "missing")}
     return Table(
         "6",
         "Table 6: mean rating of each model by version and category",
         frame,
         layout.by_category(frame, ["version", "model"], {"rating": "rating"}, 2),
-        lambda found, **look: plots.radar(
-            found.filter(pl.col("category") != judges.MEAN),
+        partial(
+            plots.radar,
             label="model",
             values={"rating": "Rating"},
             panel="version",
             top=_TOP_RATING,
             usual="Ratings of second answers by category",
-            **look,
         ),
-        (*remarks, *notes),
+        [f"Dialogues with {what} ratings, left out: {n}" for what, n in lost.items() if n],
+        frame.filter(pl.col("category") != association.MEAN),
     )
 
 
-def write_tables(
-    folder: str | os.PathLike[str],
-    made: Sequence[Table],
-    *,
-    plot: str | None = None,
-    language: Language = "en",
-    font: str | None = None,
-) -> list[Path]:
-    """Write each table as `table-NAME.parquet`, `.csv` and `.md`, and drawn as `.svg` or `.png`.
-
-    `plot`: "svg", "png", or `None` for no figures. Tables without anything to draw have no figure. Returns
-    the files. Raises `OutputError`.
-    """
-    from pfgen_rs.drawing.figures import png, svg
-
-    written = []
-    for table in made:
-        place = Path(folder, f"table-{table.name}")
-        write_parquet(place.with_suffix(".parquet"), table.frame)
-        write_atomic(place.with_suffix(".csv"), csv_text(table.frame).encode())
-        write_atomic(place.with_suffix(".md"), table.markdown().encode())
-        written += [place.with_suffix(suffix) for suffix in (".parquet", ".csv", ".md")]
-        if plot is None or table.draw is None:
-            continue
-        try:
-            figure = table.figure(language=language, font=font)
-        except PlotError:
-            if not table.frame.is_empty():
-                raise
-            continue
-        write_atomic(place.with_suffix(f".{plot}"), (svg if plot == "svg" else png)(figure))
-        written.append(place.with_suffix(f".{plot}"))
-    return written
-
-
-def _made_tables(
-    makers: Mapping[str, Callable[[Any, Options], Table]],
-    data: Any,
-    names: Sequence[str],
-    options: Options,
-) -> list[Table]:
-    for name in names:
-        if name not in makers:
-            raise SettingsError(f"unknown table {name!r}: expected one of {', '.join(makers)}")
-    return [makers[name](data, options) for name in dict.fromkeys(names)]
+# Tables of dialogue records
 
 
 class _Shown(NamedTuple):
@@ -225,65 +243,59 @@ def _light_table(dialogues: Sequence[Dialogue], options: Options) -> Table:
     notes = [f"{options.per_category} dialogues per category, seed {options.seed}"]
     if unscored := versions[0].unscored:
         notes.append(f"Dialogues without human scores, left out: {unscored}")
-    what, usual = (
-        "mean scores of second answers in the light versions",
-        "Scores of second answers in the light versions",
-    )
+    what = "cores of second answers in the light versions"
     frame = tables.light_scores(versions)
-    return _table_of_means("1", frame, "version", what, usual, _SCORES, *notes)
+    return _table_of_means("1", frame, "version", f"mean s{what}", f"S{what}", _SCORES, *notes)
 
 
-_ONCE = "Each first answer is counted once"
-_BY_AUTHOR: Mapping[str, tuple[Callable[..., pl.DataFrame], str, str, _Shown, *tuple[str, ...]]] = {
+_BY_AUTHOR: Mapping[str, tuple[Callable[..., pl.DataFrame], Turn, str, str, _Shown]] = {
     "3": (
-        tables.first_answer_scores,
+        tables.answer_scores,
+        1,
         "mean scores of first answers",
         "Scores of first answers by category",
         _SCORES,
-        _ONCE,
     ),
     "4": (
-        tables.second_answer_scores,
+        tables.answer_scores,
+        2,
         "mean scores of second answers",
         "Scores of second answers by category",
         _SCORES,
     ),
     "12": (
-        tables.first_answer_lengths,
+        tables.answer_lengths,
+        1,
         "mean length of first answers (characters)",
         "Length of first answers by category",
         _LENGTHS,
-        _ONCE,
     ),
     "13": (
-        tables.second_answer_lengths,
+        tables.answer_lengths,
+        2,
         "mean length of second answers (characters)",
         "Length of second answers by category",
         _LENGTHS,
     ),
 }
-"""Of each table by author: its frame, what it shows, the title of its figure, its means, and notes."""
+"""Of each table by author: its frame, the turn, what it shows, the title of its figure, its means."""
 
 
-def _author_table(name: str, dialogues: Sequence[Dialogue], _: Options) -> Table:
-    make, what, usual, shown, *notes = _BY_AUTHOR[name]
-    return _table_of_means(name, make(dialogues), "author", what, usual, shown, *notes)
+def _author_table(name: str, dialogues: Sequence[Dialogue]) -> Table:
+    make, turn, what, usual, shown = _BY_AUTHOR[name]
+    notes = ["Each first answer is counted once"] if turn == 1 else []
+    return _table_of_means(name, make(dialogues, turn), "author", what, usual, shown, *notes)
 
 
-def _size_table(dialogues: Sequence[Dialogue], _: Options) -> Table:
+def _size_table(dialogues: Sequence[Dialogue]) -> Table:
     frame = tables.sizes(dialogues)
     return Table(
         "2",
         "Table 2: number of dialogues",
         frame,
         layout.plain(frame, 1, 0),
-        lambda found, **look: plots.counts(
-            found.filter(pl.col("turn2_type") != tables.TOTAL),
-            label="turn2_type",
-            columns=[name for name in found.columns[1:] if name != tables.TOTAL],
-            usual="Number of dialogues",
-            **look,
-        ),
+        partial(plots.counts, label="turn2_type", columns=CATEGORIES, usual="Number of dialogues"),
+        drawn=frame.filter(pl.col("turn2_type") != tables.TOTAL),
     )
 
 
@@ -320,64 +332,52 @@ def _interval_table(name: str, dialogues: Sequence[Dialogue], options: Options) 
     )
 
 
-def _means_table(ratings: Ratings, categories: Mapping[str, str] | None) -> Table:
-    frame = judges.model_means(ratings, categories)
-    known = set((categories or {}).values())
-    named = frame.filter(pl.col("category").is_in(known))
+# Tables of ratings
 
-    def draw(_: pl.DataFrame, **look: Any) -> Figure:
-        return plots.radar(
-            named,
-            label="model",
-            values={"mean": "Rating"},
-            panel="judge",
-            top=_TOP_RATING,
-            usual="Ratings by category",
-            **look,
-        )
 
+def _means_table(ratings: Ratings, categories: Mapping[str, str]) -> Table:
+    frame = association.model_means(ratings, categories)
+    draw = partial(
+        plots.radar,
+        label="model",
+        values={"mean": "Rating"},
+        panel="judge",
+        top=_TOP_RATING,
+        usual="Ratings by category",
+    )
     questions = ratings.frame["question_id"]
-    without = questions.filter(~questions.is_in(list(categories or ()))).n_unique()
-    notes = [f"Questions without a category: {without}"] if known and without else []
+    without = questions.filter(~questions.is_in(list(categories))).n_unique()
+    notes = [f"Questions without a category: {without}"] if categories and without else []
     return Table(
         "means",
         "Mean ratings",
         frame,
         layout.by_category(frame, ["judge", "model"], {"mean": "mean"}, 2),
-        draw if known else None,
+        draw if categories else None,
         (*notes, *ratings.notes),
+        frame.filter(pl.col("category").is_in(list(categories.values()))),
     )
 
 
 def _judges_table(ratings: Ratings, options: Options) -> Table:
-    frame = judges.judge_agreement(ratings, **options.intervals)
+    frame = association.judge_agreement(ratings, **options.intervals)
     if frame.is_empty():
         raise InputError(
             "cannot compare judges: expected ratings of the same answers by two judges"
         )
+    values = {"pearson": "Pearson's r", "spearman": "Spearman's ρ", "kappa": "Weighted κ"}
     return Table(
         "judges",
         "Agreement of judges",
         frame,
-        layout.with_intervals(
-            frame.select(
-                "judge_a", "judge_b", "over", "items", "questions", pl.col("^(pear|spear|kap).*$")
-            ),
-            3,
-            ["pearson", "spearman", "kappa"],
-            3,
-        ),
-        lambda found, **look: plots.agreement_matrix(
-            found.filter(pl.col("over") == "items"),
-            values={"pearson": "Pearson's r", "spearman": "Spearman's ρ", "kappa": "Weighted κ"},
-            usual="Agreement of judges over answers",
-            **look,
-        ),
+        layout.with_intervals(frame, 3, list(values), 3),
+        partial(plots.agreement_matrix, values=values, usual="Agreement of judges over answers"),
         (
             _interval_note(options, "questions"),
             "κ: Cohen's, with quadratic weights",
             *ratings.notes,
         ),
+        frame.filter(pl.col("over") == "items"),
     )
 
 
@@ -386,11 +386,3 @@ def _interval_note(options: Options, units: str) -> str:
         f"{options.level:.0%} intervals: bootstrap over {units}, {options.resamples:,} resamples, "
         f"seed {options.seed}"
     )
-
-
-_MAKERS: Mapping[str, Callable[[Any, Options], Table]] = {
-    "1": _light_table,
-    "2": _size_table,
-    **{name: partial(_author_table, name) for name in _BY_AUTHOR},
-    **{name: partial(_interval_table, name) for name in _WITH_INTERVALS},
-}

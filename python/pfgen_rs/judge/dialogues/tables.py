@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -24,6 +24,7 @@ from pfgen_rs.judge.dialogues.records import (
     TYPES,
     Answer,
     Dialogue,
+    Turn,
     mean_of,
     sorted_authors,
 )
@@ -75,26 +76,25 @@ def light_version(
             f"invalid number of dialogues per category {per_category}: expected an even number of at "
             "least 2, since half of them are of each type"
         )
-    known = list(dialogues)
+    known, unscored = list(dialogues), 0
     scored: dict[Kind, list[tuple[Fraction, str]]] = {
         kind: [] for kind in product(CATEGORIES, TYPES)
     }
-    unscored = 0
     for dialogue in known:
         score = difficulty(dialogue)
         if score is None:
             unscored += 1
         else:
             scored[dialogue.category, dialogue.turn2_type].append((score, dialogue.id))
-    _check_light_kinds(scored, per_category // 2, unscored)
+    _check_kinds(scored, per_category // 2, unscored)
     generator = random.Random(seed)  # noqa: S311 - not for secrets
     chosen: set[str] = set()
     for members in scored.values():
-        chosen.update(_chosen_light_ids(members, version, per_category // 2, generator))
+        chosen.update(_chosen_ids(members, version, per_category // 2, generator))
     return Light(version, tuple(each for each in known if each.id in chosen), unscored)
 
 
-def _chosen_light_ids(
+def _chosen_ids(
     members: Sequence[tuple[Fraction, str]], version: Version, count: int, generator: random.Random
 ) -> list[str]:
     if version == "lite":
@@ -104,7 +104,7 @@ def _chosen_light_ids(
     return [dialogue_id for _, dialogue_id in ordered[:count]]
 
 
-def _check_light_kinds(
+def _check_kinds(
     scored: dict[Kind, list[tuple[Fraction, str]]], needed: int, unscored: int
 ) -> None:
     short = [
@@ -126,34 +126,18 @@ def _check_light_kinds(
 TOTAL = "total"
 """Label of the row and the column over all."""
 
-First = tuple[Dialogue, Answer]
+Member = tuple[Dialogue, Answer]
 """An answer with the dialogue that it belongs to."""
 
-_SCORES = {
-    "author": pl.String,
-    "category": pl.String,
-    "answers": pl.Int64,
+_MEANS = {
     "human": pl.Float64,
     "human_scored": pl.Int64,
     "judge": pl.Float64,
     "judge_scored": pl.Int64,
 }
-_LENGTHS = {
-    "author": pl.String,
-    "category": pl.String,
-    "answers": pl.Int64,
-    "length": pl.Float64,
-}
-_LIGHT = {
-    "version": pl.String,
-    "category": pl.String,
-    "dialogues": pl.Int64,
-    "human": pl.Float64,
-    "human_scored": pl.Int64,
-    "judge": pl.Float64,
-    "judge_scored": pl.Int64,
-}
-_SHOWN_VERSIONS = ("easy", "hard", "lite")  # the order of the paper's table
+_LIGHT = {"version": pl.String, "category": pl.String, "dialogues": pl.Int64, **_MEANS}
+_BY_AUTHOR = {"author": pl.String, "category": pl.String, "answers": pl.Int64}
+_SHOWN_VERSIONS: tuple[Version, ...] = ("easy", "hard", "lite")  # the order of the paper's table
 
 
 def sizes(dialogues: Iterable[Dialogue]) -> pl.DataFrame:
@@ -179,100 +163,80 @@ def light_scores(versions: Iterable[Light]) -> pl.DataFrame:
     included. One row per version and category: `version`, `category`, `dialogues`, `human`, `human_scored`
     (dialogues with human scores), `judge`, `judge_scored`.
     """
-    known = {light.version: light for light in versions}
     rows = []
-    for version in sorted(known, key=lambda v: (_SHOWN_VERSIONS.index(v), VERSIONS.index(v))):
+    for light in sorted(versions, key=lambda light: _SHOWN_VERSIONS.index(light.version)):
         for category in CATEGORIES:
-            members = [d for d in known[version].dialogues if d.category == category]
+            members = [d for d in light.dialogues if d.category == category]
             human = [mean_of(answer.mean for answer in each.seconds) for each in members]
             judge = [mean_of(answer.judge for answer in each.seconds) for each in members]
-            scores = (*_table_mean(human), *_table_mean(judge))
-            rows.append((version, category, len(members), *scores))
+            rows.append((light.version, category, len(members), *_mean(human), *_mean(judge)))
     return pl.DataFrame(rows, schema=_LIGHT, orient="row")
 
 
-def first_answer_scores(dialogues: Iterable[Dialogue]) -> pl.DataFrame:
-    """Returns table 3: mean scores of first answers by author and category, each answer counted once."""
-    return _score_table(distinct_firsts(dialogues))
-
-
-def second_answer_scores(dialogues: Iterable[Dialogue]) -> pl.DataFrame:
-    """Returns table 4: mean scores of second answers by author and category.
+def answer_scores(dialogues: Iterable[Dialogue], turn: Turn) -> pl.DataFrame:
+    """Returns table 3 or 4: mean scores of first answers (each counted once) or of second ones.
 
     One row per author (people last) and category: `author`, `category`, `answers`, `human` (the mean over
     answers of each answer's mean human score), `human_scored` (answers with human scores), `judge`,
     `judge_scored`.
     """
-    return _score_table(_second_members(dialogues))
+    rows = [
+        (
+            *place,
+            *_mean([answer.mean for answer in mine]),
+            *_mean([answer.judge for answer in mine]),
+        )
+        for place, mine in _by_author(dialogues, turn)
+    ]
+    return pl.DataFrame(rows, schema={**_BY_AUTHOR, **_MEANS}, orient="row")
 
 
-def first_answer_lengths(dialogues: Iterable[Dialogue]) -> pl.DataFrame:
-    """Returns table 12: mean lengths of first answers in code points, each answer counted once."""
-    return _length_table(distinct_firsts(dialogues))
+def answer_lengths(dialogues: Iterable[Dialogue], turn: Turn) -> pl.DataFrame:
+    """Returns table 12 or 13: mean lengths of first answers (each counted once) or of second ones.
 
-
-def second_answer_lengths(dialogues: Iterable[Dialogue]) -> pl.DataFrame:
-    """Returns table 13: mean lengths of second answers in code points.
-
-    One row per author and category: `author`, `category`, `answers`, `length`.
+    In code points; one row per author and category: `author`, `category`, `answers`, `length`.
     """
-    return _length_table(_second_members(dialogues))
+    rows = [
+        (*place, _mean([Fraction(len(answer.text)) for answer in mine])[0])
+        for place, mine in _by_author(dialogues, turn)
+    ]
+    return pl.DataFrame(rows, schema={**_BY_AUTHOR, "length": pl.Float64}, orient="row")
 
 
-def distinct_firsts(dialogues: Iterable[Dialogue]) -> list[First]:
-    """Returns every first answer once, although it may stand in several dialogues.
+def answers_of_turn(dialogues: Iterable[Dialogue], turn: Turn) -> list[Member]:
+    """Returns the second answers, or every first answer once, although it may stand in several dialogues.
 
-    Answers are the same if category, first user turn, text and author are. The scores are those of the first
-    dialogue that has any.
+    First answers are the same if category, first user turn, text and author are. The scores are those of
+    the first dialogue that has any. Raises `SettingsError` for another turn.
     """
-    found: dict[tuple[str, str, str, str], First] = {}
+    if turn not in (1, 2):
+        raise SettingsError(f"invalid turn {turn}: expected 1 or 2")
+    if turn == 2:
+        return [(dialogue, answer) for dialogue in dialogues for answer in dialogue.seconds]
+    members: dict[tuple[str, str, str, str], Member] = {}
     for dialogue in dialogues:
         first = dialogue.first
         key = (dialogue.category, dialogue.user1, first.text, first.author)
-        before = found.setdefault(key, (dialogue, first))[1]
-        if before is not first and (not before.human or before.judge is None):
-            human = before.human or first.human
-            judge = first.judge if before.judge is None else before.judge
-            found[key] = found[key][0], Answer(first.author, first.text, human, judge)
-    return list(found.values())
+        earlier, known = members.setdefault(key, (dialogue, first))
+        human = known.human or first.human
+        judge = first.judge if known.judge is None else known.judge
+        members[key] = earlier, Answer(first.author, first.text, human, judge)
+    return list(members.values())
 
 
-def _second_members(dialogues: Iterable[Dialogue]) -> list[First]:
-    return [(dialogue, answer) for dialogue in dialogues for answer in dialogue.seconds]
-
-
-def _score_table(members: Sequence[First]) -> pl.DataFrame:
-    def cell(answers: Sequence[Answer]) -> tuple[float | int | None, ...]:
-        human = _table_mean([answer.mean for answer in answers])
-        return (*human, *_table_mean([answer.judge for answer in answers]))
-
-    return _author_table(members, cell, _SCORES)
-
-
-def _length_table(members: Sequence[First]) -> pl.DataFrame:
-    def cell(answers: Sequence[Answer]) -> tuple[float | int | None, ...]:
-        return _table_mean([Fraction(len(answer.text)) for answer in answers])[:1]
-
-    return _author_table(members, cell, _LENGTHS)
-
-
-def _author_table(
-    members: Sequence[First],
-    cell: Callable[[Sequence[Answer]], tuple[float | int | None, ...]],
-    schema: dict[str, type[pl.DataType]],
-) -> pl.DataFrame:
-    by_kind: dict[tuple[str, str], list[Answer]] = {}
-    for dialogue, answer in members:
+def _by_author(
+    dialogues: Iterable[Dialogue], turn: Turn
+) -> list[tuple[tuple[str, str, int], list[Answer]]]:
+    """Returns the answers of every author in every category, after both names and the number."""
+    by_kind: dict[Kind, list[Answer]] = {}
+    for dialogue, answer in answers_of_turn(dialogues, turn):
         by_kind.setdefault((answer.author, dialogue.category), []).append(answer)
-    rows = []
-    for author in sorted_authors(answer.author for _, answer in members):
-        for category in CATEGORIES:
-            answers = by_kind.get((author, category), [])
-            rows.append((author, category, len(answers), *cell(answers)))
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    kinds = product(sorted_authors(author for author, _ in by_kind), CATEGORIES)
+    answers = [(kind, by_kind.get(kind, [])) for kind in kinds]
+    return [((*kind, len(mine)), mine) for kind, mine in answers]
 
 
-def _table_mean(values: Sequence[Fraction | None]) -> tuple[float | None, int]:
+def _mean(values: Sequence[Fraction | None]) -> tuple[float | None, int]:
     """Returns the mean, correctly rounded, and the number of values."""
     known = [value for value in values if value is not None]
     mean = mean_of(known)

@@ -1,0 +1,142 @@
+"""`pfgen-rs plan-trials`: how many trials show a difference, or give a precision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from pfgen_rs.cli import options, output, streams
+from pfgen_rs.cli.options import ScoringOptions, scoring_options
+from pfgen_rs.io.text import counted
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from pfgen_rs.stats import Plan
+
+
+@scoring_options()
+def plan_trials(
+    run: Annotated[
+        str, typer.Argument(metavar="RUN", help="A run, as for `score`.", show_default=False)
+    ],
+    other: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="OTHER",
+            help="Second run: plan trials for the difference between the two.",
+            show_default=False,
+        ),
+    ] = None,
+    *,
+    scoring: ScoringOptions,
+    benchmark: options.BenchmarkName = None,
+    precision: Annotated[
+        float, typer.Option(metavar="X", help="Half-width of the interval.")
+    ] = 0.005,
+    level: options.Level = 0.95,
+    difference: Annotated[
+        float | None,
+        typer.Option(
+            metavar="X",
+            help="With OTHER: the difference to detect (default: the observed one).",
+            show_default=False,
+        ),
+    ] = None,
+    power: Annotated[
+        float,
+        typer.Option(metavar="SHARE", help="With OTHER: power to detect that difference."),
+    ] = 0.8,
+    metric: Annotated[
+        options.MetricName,
+        typer.Option(help="The average of the metrics, or one of them."),
+    ] = options.MetricName.AVERAGE,
+    output_format: options.Format = options.JsonFormat.TABLE,
+    threads: options.Threads = None,
+) -> None:
+    """Plan how many trials are needed for a precision, or to detect a difference.
+
+    A trial is one answer to every question. More trials reduce the noise between trials, but not the error
+    from the choice of questions; the plan shows both.
+
+    For example:
+
+    - `pfgen-rs plan-trials run/ --precision 0.005`
+
+    - `pfgen-rs plan-trials run-a/ run-b/ --difference 0.01`
+    """
+    from pfgen_rs import comparisons, stats
+
+    if difference is not None and other is None and scoring.run_field is None:
+        raise typer.BadParameter("--difference needs a second run", param_hint="'--difference'")
+    paths = comparisons.distinct([run] if other is None else [run, other])
+    results = scoring.score_with(paths, benchmark, threads=threads)
+    samples, _ = comparisons.comparison_samples(results)
+    plan = stats.plan_trials(
+        samples,
+        precision=precision,
+        difference=difference,
+        level=level,
+        power=power,
+        metric=metric.value,
+    )
+    if output_format is options.JsonFormat.JSON:
+        streams.emit_json({**plan.to_dict(), "signature": samples[0].signature})
+    else:
+        sentences = [*_sentences(plan), samples[0].signature or ""]
+        output.show(_table(plan), *map(output.cell, sentences))
+
+
+def _table(plan: Plan) -> Table:
+    """Returns a table of precision by number of trials."""
+    numbers = ["trials", "± same questions", "± other questions"]
+    rows = [
+        (f"{step.trials:,}", f"{step.trial_noise:.4f}", f"{step.with_questions:.4f}")
+        for step in plan.table
+    ]
+    return output.new_table(*numbers, numbers=numbers, rows=rows)
+
+
+def _sentences(plan: Plan) -> Iterator[str]:
+    what = plan.metric if plan.metric != "average" else "score"
+    if len(plan.runs) == 1:
+        yield f"{plan.runs[0]}: {what} {plan.mean:.4f}, SD of a trial {plan.trial_sd:.4f}"
+    else:
+        a, b = plan.runs
+        yield f"{a} minus {b}: {what} {plan.mean:+.4f}, SD of a trial {plan.trial_sd:.4f}"
+    level = f"{plan.level * 100:g} %"
+    yield (
+        f"±{plan.precision:g} ({level}) needs {_trials(plan.trials_needed)} for the same questions"
+    )
+    if plan.trials_needed_with_questions is None:
+        yield (
+            "for other questions of the same kind, no number of trials is enough: "
+            f"±{plan.remaining:.4f} is due to having only {counted(plan.questions, 'question')}"
+        )
+    else:
+        yield (
+            f"for other questions of the same kind, {_trials(plan.trials_needed_with_questions)}; "
+            f"±{plan.remaining:.4f} remains with any number of trials"
+        )
+    if plan.difference is not None:
+        yield from _to_tell_apart(plan)
+
+
+def _to_tell_apart(plan: Plan) -> Iterator[str]:
+    finding = f"{plan.power * 100:g} % power to detect {plan.difference:.4f}"
+    for trials, where in (
+        (plan.trials_to_tell, "for the same questions"),
+        (plan.trials_to_tell_with_questions, "for other questions of the same kind"),
+    ):
+        needed = (
+            "cannot be reached with any number of trials"
+            if trials is None
+            else f"needs {_trials(trials)} per run"
+        )
+        yield f"{finding} {needed} {where}"
+
+
+def _trials(count: int) -> str:
+    return counted(count, "trial")
