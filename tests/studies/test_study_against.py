@@ -11,7 +11,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +29,7 @@ from study_tables import (
     fisher_of,
     key_of,
     pearson_of,
+    public_table,
     residuals_of,
     spearman_of,
     write_csv,
@@ -37,7 +37,7 @@ from study_tables import (
 )
 
 TABLES = {
-    "swallow": ("swallow-leaderboard.yml", "id"),
+    "swallow": ("swallow-leaderboard.json", "id"),
     "shaberi": ("shaberi.csv", "model_name"),
 }
 
@@ -48,7 +48,7 @@ def expected(folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("source", TABLES)
-def test_published_tables(source: str, studies_dir: Path) -> None:
+def test_published_tables(source: str, studies_dir: Path, tmp_path: Path) -> None:
     file, name = TABLES[source]
     wanted = {
         column.removeprefix(f"{source} "): figures
@@ -57,7 +57,10 @@ def test_published_tables(source: str, studies_dir: Path) -> None:
     }
     assert len(wanted) == 5
     study = study_against(
-        studies_dir / file, studies_dir / "published.csv", list(wanted), name=name
+        public_table(file, studies_dir, tmp_path),
+        studies_dir / "published.csv",
+        list(wanted),
+        name=name,
     )
     assert {found.column for found in study.columns} == set(wanted)
     for found in study.columns:
@@ -76,20 +79,16 @@ def test_published_tables(source: str, studies_dir: Path) -> None:
     assert rs == sorted(rs, reverse=True)
 
 
-def test_published_tables_by_other_means(studies_dir: Path) -> None:
-    """Every column of the YAML file, with the csv and statistics modules and the rule spelled out."""
+def test_published_tables_by_other_means(studies_dir: Path, tmp_path: Path) -> None:
+    """Every column of the Swallow leaderboard, with csv and statistics and the rule spelled out."""
     ours: dict[str, float] = {}
     with (studies_dir / "published.csv").open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             key = key_of(row["model"])
             ours[key] = max(float(row["score"]), ours.get(key, -math.inf))
-    records = yaml.safe_load((studies_dir / "swallow-leaderboard.yml").read_text(encoding="utf-8"))
-    study = study_against(
-        studies_dir / "swallow-leaderboard.yml",
-        studies_dir / "published.csv",
-        ["ja_pre.*"],
-        name="id",
-    )
+    table = public_table("swallow-leaderboard.json", studies_dir, tmp_path)
+    records = json.loads(table.read_text(encoding="utf-8"))
+    study = study_against(table, studies_dir / "published.csv", ["ja_pre.*"], name="id")
     assert len(study.columns) == 11
     for found in study.columns:
         theirs: dict[str, float] = {}

@@ -15,7 +15,7 @@ import pytest
 from helpers import environment
 from pfgen_rs.studies import model_key
 from places import DOCS
-from study_tables import write_published
+from study_tables import public_table, write_published
 
 PAGE = (DOCS / "studies.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^(pfgen-rs study .*)$", PAGE, flags=re.MULTILINE)
@@ -29,8 +29,8 @@ def folder(
     """The files that the page speaks of."""
     place = tmp_path_factory.mktemp("page")
     (place / "pfgen-bench").symlink_to(published_dir)
-    for name in ("shaberi.csv", "swallow-leaderboard.yml"):
-        (place / name).symlink_to(studies_dir / name)
+    (place / "shaberi.csv").symlink_to(studies_dir / "shaberi.csv")
+    public_table("swallow-leaderboard.json", studies_dir, place)
     write_published(place / "published.csv", studies_dir)
     return place
 

@@ -18,7 +18,6 @@ from pfgen_rs.metrics.settings import BY_SOURCE
 from pfgen_rs.questions.question import file_digest
 from pfgen_rs.stats.checks import LARGEST
 
-_NUMBERS, _SPREADS = ("score", "length"), ("score_std", "length_std")
 ADVICE = "the file may be of another version: score the run again"
 _WIDEST = 40
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -88,7 +87,7 @@ def published(content: bytes, path: Path, run: str) -> Published:
     except (ValueError, RecursionError) as error:
         raise InputError(f"invalid JSON: {error}", path=path) from None
     try:
-        _check_published_result(result)
+        _check_result(result)
         if _SURROGATE.search(content):  # not so in UTF-8 without escapes, nor in most files
             json.dumps(result, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -106,106 +105,97 @@ def published_now(content: bytes, result: dict[str, Any], path: Path, run: str) 
     Raises `InputError` if its `config.json`, the part that was not computed, lacks what reports need.
     """
     try:
-        _check_published_config(result)
+        _check(result, {"config": _is_object}, "the file")
+        _check(result["config"], {"model": _is_text}, "'config'")
     except InputError as error:
         raise InputError(f"{error.problem}: {ADVICE}", path=path) from None
     return Published(run, result, file_digest(content))
 
 
-def _check_published_result(result: Any) -> None:
-    _check_published_numbers(result, "the file")
-    _published_key(result, "num_trials", _is_published_count, "the file")
-    _published_key(result, "metadata_hash", _is_published_text, "the file")
-    _check_published_config(result)
-    questions = _published_key(
-        result, "questions", lambda found: _is_published_object(found) and found, "the file"
-    )
-    for key, entry in questions.items():
-        _check_published_numbers(entry, f"question {key!r}")
-        _published_key(entry, "question", _is_published_text, f"question {key!r}")
-        for sample in _published_key(entry, "samples", _is_published_list, f"question {key!r}"):
-            _check_published_sample(sample, f"a sample of question {key!r}")
+# What reports need of a result, by key: a check of the value.
 
 
-def _check_published_config(result: Any) -> None:
-    config = _published_key(result, "config", _is_published_object, "the file")
-    _published_key(config, "model", _is_published_text, "'config'")
-
-
-def _check_published_numbers(entry: Any, where: str) -> None:
-    for name in _NUMBERS:
-        _published_key(entry, name, _is_published_number, where)
-    for name in _SPREADS:
-        _published_key(entry, name, _is_published_spread, where)
-    _check_published_scores(_published_key(entry, "scores", _is_published_object, where), where)
-
-
-def _check_published_scores(scores: Mapping[str, Any], where: str) -> None:
-    for name in BY_SOURCE:
-        _published_key(scores, name, _are_published_shares, where)
-    for name in ("helpfulness", "average"):
-        _published_key(scores, name, _is_published_number, where)
-
-
-def _check_published_sample(sample: Any, where: str) -> None:
-    _published_key(sample, "answer", _is_published_text, where)
-    scores = _published_key(sample, "scores", _is_published_object, where)
-    _check_published_scores(scores, where)
-    _published_key(scores, "helpfulness_results", _are_published_rules, where)
-
-
-def _published_key(entry: Any, key: str, check: Check, where: str) -> Any:
-    if not isinstance(entry, dict):
-        raise InputError(f"{where}: expected an object")
-    if key not in entry:
-        raise InputError(f"{where}: missing {key!r}")
-    if not check(entry[key]):
-        raise InputError(f"{where}: {key!r} has the wrong type or is out of range")
-    return entry[key]
-
-
-def _is_published_text(value: Any) -> bool:
+def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
-def _is_published_object(value: Any) -> bool:
+def _is_object(value: Any) -> bool:
     return isinstance(value, dict)
 
 
-def _is_published_list(value: Any) -> bool:
+def _is_list(value: Any) -> bool:
     return isinstance(value, list)
 
 
-def _is_published_number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return is_number and -LARGEST <= value <= LARGEST  # not NaN, nor too large for statistics
 
 
-def _is_published_spread(value: Any) -> bool:
-    return _is_published_number(value) and bool(value >= 0)
+def _is_spread(value: Any) -> bool:
+    return _is_number(value) and bool(value >= 0)
 
 
-def _is_published_count(value: Any) -> bool:
+def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
-def _are_published_shares(value: Any) -> bool:
-    return (
-        isinstance(value, dict) and bool(value) and all(map(_is_published_number, value.values()))
-    )
+def _are_shares(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value) and all(map(_is_number, value.values()))
 
 
-def _are_published_rules(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_published_rule, value))
+def _are_rules(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_rule, value))
 
 
-def _is_published_rule(value: Sequence[Any]) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) == 2
-        and isinstance(value[0], str)
-        and _is_published_number(value[1])
-    )
+def _is_rule(value: Any) -> bool:
+    is_pair = isinstance(value, list) and len(value) == 2
+    return is_pair and isinstance(value[0], str) and _is_number(value[1])
+
+
+_FIGURES = {
+    **dict.fromkeys(("score", "length"), _is_number),
+    **dict.fromkeys(("score_std", "length_std"), _is_spread),
+    "scores": _is_object,
+}
+_SCORES = {
+    **dict.fromkeys(BY_SOURCE, _are_shares),
+    **dict.fromkeys(("helpfulness", "average"), _is_number),
+}
+_RESULT = {
+    **_FIGURES,
+    "num_trials": _is_count,
+    "metadata_hash": _is_text,
+    "config": _is_object,
+    "questions": lambda value: _is_object(value) and bool(value),
+}
+_QUESTION = {**_FIGURES, "question": _is_text, "samples": _is_list}
+_SAMPLE = {"answer": _is_text, "scores": _is_object}
+_SAMPLE_SCORES = {**_SCORES, "helpfulness_results": _are_rules}
+
+
+def _check_result(result: Any) -> None:
+    _check(result, _RESULT, "the file")
+    _check(result["scores"], _SCORES, "the file")
+    _check(result["config"], {"model": _is_text}, "'config'")
+    for key, entry in result["questions"].items():
+        where = f"question {key!r}"
+        _check(entry, _QUESTION, where)
+        _check(entry["scores"], _SCORES, where)
+        for sample in entry["samples"]:
+            _check(sample, _SAMPLE, f"a sample of {where}")
+            _check(sample["scores"], _SAMPLE_SCORES, f"a sample of {where}")
+
+
+def _check(entry: Any, checks: Mapping[str, Check], where: str) -> None:
+    """Raise `InputError` unless an entry is an object that has these keys with values of their kinds."""
+    if not isinstance(entry, dict):
+        raise InputError(f"{where}: expected an object")
+    for key, is_right in checks.items():
+        if key not in entry:
+            raise InputError(f"{where}: missing {key!r}")
+        if not is_right(entry[key]):
+            raise InputError(f"{where}: {key!r} has the wrong type or is out of range")
 
 
 def ranked_published(runs: Iterable[Published]) -> list[Published]:

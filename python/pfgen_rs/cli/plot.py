@@ -40,7 +40,7 @@ Font = Annotated[
     typer.Option(
         metavar="NAME|FILE",
         envvar="PFGEN_RS_FONT",
-        help="Font for Japanese text (default: an installed font).",
+        help="Font for Japanese text (default: IPAexGothic).",
     ),
 ]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -41,18 +42,6 @@ class ModesName(StrEnum):
     ALL = "all"
 
 
-class StudyFormat(StrEnum):
-    """Output for people, for programs, for spreadsheets, or for READMEs."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-    MARKDOWN = "markdown"
-
-
-FormatOption = Annotated[StudyFormat, typer.Option("--format", "-f", help="Output format.")]
-
-
 def _plot_path(path: Path | None) -> Path | None:
     from pfgen_rs.drawing.style import NEEDED, available
 
@@ -75,11 +64,17 @@ PlotFile = Annotated[
 ]
 
 
-def _write_plot(draw: Callable[[], Figure], path: Path) -> None:
+def _write_plot(
+    draw: Callable[..., Figure],
+    path: Path,
+    title: str | None,
+    language: LanguageName,
+    font: str | None,
+) -> None:
     """Draw a figure and write it."""
     from pfgen_rs.drawing.figures import save
 
-    save(draw(), path)
+    save(draw(title=title, language=language.value, font=font), path)
 
 
 class SourceMetricName(StrEnum):
@@ -133,7 +128,7 @@ def sources(
     title: Title = None,
     language: Language = LanguageName.ENGLISH,
     font: Font = None,
-    output_format: FormatOption = StudyFormat.TABLE,
+    output_format: options.Rows = options.RowsFormat.TABLE,
 ) -> None:
     """Correlate scores with the reference answers of one source and of another.
 
@@ -166,21 +161,12 @@ def sources(
         from pfgen_rs.studies.plots import correlation_map
 
         matrix = found.matrix(metric.value, over.value)
-        _write_plot(
-            lambda: correlation_map(
-                matrix,
-                usual="Scores by source of reference answers",
-                title=title,
-                language=language.value,
-                font=font,
-            ),
-            plot,
-        )
+        draw = partial(correlation_map, matrix, usual="Scores by source of reference answers")
+        _write_plot(draw, plot, title, language, font)
     _print(
         output_format,
         found,
         json=found.to_dict,
-        markdown=lambda: found.to_markdown(metric.value),
         rows=lambda: found.frame().to_dicts(),
         parts=lambda: _source_parts(found, metric.value),
     )
@@ -200,12 +186,12 @@ def metrics(
     title: Title = None,
     language: Language = LanguageName.ENGLISH,
     font: Font = None,
-    output_format: FormatOption = StudyFormat.TABLE,
+    output_format: options.Rows = options.RowsFormat.TABLE,
 ) -> None:
     """Correlate Fluency, Truthfulness, Helpfulness and the score.
 
     Uses published figures: nothing is scored that has a result. Intervals are Fisher's, over runs. The figure
-    has each metric against each other, one point a run.
+    is a map of the correlations; `pfgen-rs plot metrics` draws the runs.
 
     For example:
 
@@ -216,16 +202,16 @@ def metrics(
     with output.busy("reading results"):
         found = study_metrics(leaderboard, modes=modes.value, level=level)
     if plot is not None:
-        from pfgen_rs.studies.plots import metric_matrix
+        from pfgen_rs.studies.plots import correlation_map
 
+        usual = "Metrics against each other"
         _write_plot(
-            lambda: metric_matrix(found, title=title, language=language.value, font=font), plot
+            partial(correlation_map, found.matrix, usual=usual), plot, title, language, font
         )
     _print(
         output_format,
         found,
         json=found.to_dict,
-        markdown=found.to_markdown,
         rows=lambda: found.frame().to_dicts(),
         parts=lambda: _metric_parts(found),
     )
@@ -237,7 +223,7 @@ def against(
         Path,
         typer.Argument(
             metavar="TABLE",
-            help="The other benchmark's table: .csv, .json, .yml or .parquet.",
+            help="The other benchmark's table: .csv or .json.",
             show_default=False,
         ),
     ],
@@ -302,7 +288,7 @@ def against(
     title: Title = None,
     language: Language = LanguageName.ENGLISH,
     font: Font = None,
-    output_format: FormatOption = StudyFormat.TABLE,
+    output_format: options.Rows = options.RowsFormat.TABLE,
 ) -> None:
     """Correlate the leaderboard with another benchmark.
 
@@ -316,10 +302,10 @@ def against(
 
     - `pfgen-rs study against other.csv --leaderboard pfgen-bench --name model --column 'JA-MT (All)'`
 
-    - `pfgen-rs study against swallow.yml --leaderboard pfgen-bench --name id --column 'ja_pre.*'`
+    - `pfgen-rs study against swallow.json --leaderboard pfgen-bench --name id --column 'ja_pre.*'`
     """
     from pfgen_rs.studies.against import study_against
-    from pfgen_rs.studies.model_names import read_aliases
+    from pfgen_rs.studies.benchmark_table import read_aliases
 
     with output.busy("correlating"):
         found = study_against(
@@ -341,35 +327,30 @@ def against(
     if plot is not None:
         from pfgen_rs.studies.plots import against_figure
 
-        look = {"title": title, "language": language.value, "font": font}
-        _write_plot(lambda: against_figure(found, outliers=outliers, **look), plot)
+        draw = partial(against_figure, found, outliers=outliers)
+        _write_plot(draw, plot, title, language, font)
     _print(
         output_format,
         found,
         json=lambda: found.to_dict(outliers),
-        markdown=lambda: found.to_markdown(outliers),
         rows=lambda: _against_rows(found, outliers),
         parts=lambda: [*_against_parts(found, outliers), *_unmatched(found, listed=unmatched)],
     )
 
 
 def _print(
-    output_format: StudyFormat,
+    output_format: options.RowsFormat,
     study: AgainstStudy | MetricStudy | SourceStudy,
     *,
     json: Callable[[], dict[str, Any]],
-    markdown: Callable[[], str],
     rows: Callable[[], list[dict[str, Any]]],
     parts: Callable[[], list[RenderableType]],
 ) -> None:
-    """Print a study; JSON and Markdown have its notes themselves."""
-    if output_format is StudyFormat.JSON:
+    """Print a study; JSON has its notes itself."""
+    if output_format is options.RowsFormat.JSON:
         streams.emit_json(json())
         return
-    if output_format is StudyFormat.MARKDOWN:
-        streams.emit(markdown())
-        return
-    if output_format is StudyFormat.CSV:
+    if output_format is options.RowsFormat.CSV:
         streams.emit_csv(rows())
     else:
         output.show(*parts())

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from pfgen_rs.drawing.fonts import (
     BROUGHT_BY,
@@ -74,12 +74,21 @@ _STYLE: dict[Any, Any] = {
 }
 
 
+class LookOptions(TypedDict, total=False):
+    """What every figure takes: a title, a language, and a Japanese font (family or file)."""
+
+    title: str | None
+    language: Language
+    font: str | None
+
+
 @dataclass(frozen=True)
 class Look:
-    """The language and the fonts of a figure."""
+    """The language and the fonts of a figure, and its title, if it is not the usual one."""
 
     language: Language
     families: tuple[str, ...]
+    title: str | None = None
 
     def say(self, text: str) -> str:
         """Returns one of our own words in the figure's language."""
@@ -149,7 +158,9 @@ def drawn_with() -> list[str | None]:
 
 
 @contextmanager
-def drawing(language: Language = "en", font: str | None = None) -> Iterator[Look]:
+def drawing(
+    language: Language = "en", font: str | None = None, title: str | None = None
+) -> Iterator[Look]:
     """Apply this package's matplotlib settings within the block; yields what to draw with.
 
     Settings are global to the process, so no other thread should draw meanwhile. Raises `OutputError` if the
@@ -159,7 +170,7 @@ def drawing(language: Language = "en", font: str | None = None) -> Iterator[Look
         raise OutputError(NEEDED)
     with _quiet_about_fonts():
         families = (LATIN, japanese_font(font))
-    look = Look(language, families)
+    look = Look(language, families, title)
     look.say("Score")  # fail early for an unknown language
     with matplotlib_settings(families):
         yield look

@@ -14,21 +14,24 @@ from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.text import shortened
 from pfgen_rs.metrics.settings import METRICS, Metric
-from pfgen_rs.report.markup import inert
 from pfgen_rs.stats.correlation import regression_line
 from pfgen_rs.stats.student import check_level
+from pfgen_rs.studies.benchmark_table import (
+    KEYS,
+    BenchmarkTable,
+    Figures,
+    model_key,
+    near_misses,
+    read_benchmark_table,
+)
 from pfgen_rs.studies.correlations import (
     MOST_NAMES,
     Correlation,
     CorrelationMatrix,
-    cell_headings,
     correlate,
     correlations,
-    markdown_table,
 )
 from pfgen_rs.studies.leaderboard import Leaderboard, Modes, read_leaderboard
-from pfgen_rs.studies.model_names import model_key, near_misses
-from pfgen_rs.studies.tables import KEYS, BenchmarkTable, Figures, read_benchmark_table
 
 
 def study_against(
@@ -302,17 +305,6 @@ class AgainstStudy:
             found.points.select(pl.lit(found.column).alias("column"), pl.all())
             for found in self.columns
         )
-
-    def to_markdown(self, outliers: int = OUTLIERS) -> str:
-        """Returns the table of columns, and the notes."""
-        rows = [
-            [found.column, *found.correlation.cells(), found.told_outliers(outliers)]
-            for found in self.columns
-        ]
-        level = self.columns[0].correlation.level
-        headings = ["column", *cell_headings(level), "outliers"]
-        table = markdown_table(headings, rows)
-        return "\n".join([table, *(f"{inert(note)}\n" for note in self.notes)])
 
     def to_dict(self, outliers: int = OUTLIERS) -> dict[str, Any]:
         """Returns everything as JSON; of 40 columns and more without their correlations with each other."""

@@ -16,7 +16,6 @@ from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.metrics.settings import PARTS
-from pfgen_rs.report.markup import inert
 from pfgen_rs.stats.correlation import fisher_interval, pearson, spearman
 from pfgen_rs.stats.student import check_level
 from pfgen_rs.studies.leaderboard import Leaderboard, Modes, check_modes, read_leaderboard
@@ -55,7 +54,7 @@ class Correlation:
         return self.spearman_low, self.spearman_high
 
     def cells(self) -> list[str]:
-        """Returns the cells of a table's row below `cell_headings`."""
+        """Returns n, Pearson's r with its interval, and Spearman's ρ with its interval, as text."""
         return [
             str(self.n),
             correlation_text(self.pearson),
@@ -67,12 +66,6 @@ class Correlation:
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON."""
         return asdict(self)
-
-
-def cell_headings(level: float | None) -> list[str]:
-    """Returns the headings of `Correlation.cells`, with the level of the intervals if it is known."""
-    named = "" if level is None else f"{100 * level:g} %"
-    return ["n", "Pearson's r", named, "Spearman's ρ", named]
 
 
 _SCHEMA = {
@@ -101,12 +94,6 @@ class CorrelationMatrix:
             i, j = self.names.index(pair.one), self.names.index(pair.other)
             found[i, j] = found[j, i] = getattr(pair, statistic)
         return found
-
-    def to_markdown(self) -> str:
-        """Returns a table with a row for each pair."""
-        rows = [[pair.one, pair.other, *pair.cells()] for pair in self.pairs]
-        headings = ["", "and", *cell_headings(self.pairs[0].level if self.pairs else None)]
-        return markdown_table(headings, rows, texts=2)
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON."""
@@ -178,7 +165,7 @@ def correlations(
     return CorrelationMatrix(tuple(found), tuple(pairs))
 
 
-# Tables of studies as Markdown, and how their numbers are written.
+# How numbers are written.
 
 
 _ROUNDING = 1e-12  # of a coefficient
@@ -199,13 +186,6 @@ def interval_text(low: float | None, high: float | None, digits: int = 4) -> str
     if low is None or high is None:
         return "–"
     return f"{correlation_text(low, digits)} to {correlation_text(high, digits)}"
-
-
-def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> str:
-    """Returns a table whose first `texts` columns are aligned left, the others right; cells are escaped."""
-    aligned = [":--" if place < texts else "--:" for place in range(len(headings))]
-    lines = [map(inert, headings), aligned, *(map(inert, row) for row in rows)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 # The metrics against each other (experiment 1 of the papers): published figures alone.
@@ -241,14 +221,6 @@ class MetricStudy(EqualByFields):
                 }
                 for name in _COLUMNS
             ]
-        )
-
-    def to_markdown(self) -> str:
-        """Returns the table of pairs, the spread of each metric, and the notes."""
-        rows = [[name, *(f"{x:.4f}" for x in found)] for name, *found in self.spread().iter_rows()]
-        spread = markdown_table(["metric", "least", "median", "largest"], rows)
-        return "\n".join(
-            [self.matrix.to_markdown(), spread, *(f"{inert(note)}\n" for note in self.notes)]
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -13,8 +13,7 @@ from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.metrics.settings import METRICS, PARTS, check_metric
 from pfgen_rs.report.plots.inputs import read_inputs
-from pfgen_rs.studies.model_names import model_key
-from pfgen_rs.studies.tables import BenchmarkTable, read_benchmark_table
+from pfgen_rs.studies.benchmark_table import BenchmarkTable, model_key, read_benchmark_table
 
 Modes = Literal["best", "all"]
 _SYSTEM = "system"

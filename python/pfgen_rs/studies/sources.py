@@ -24,7 +24,6 @@ from pfgen_rs.io.run_files import is_system
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import BY_SOURCE, METRICS
 from pfgen_rs.questions.unknown import order
-from pfgen_rs.report.markup import inert
 from pfgen_rs.runs import streaming
 from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.student import check_level
@@ -96,17 +95,6 @@ class SourceStudy(EqualByFields):
         if questions == "common":
             return f"{counted(len(self.common), 'question')} with all of {', '.join(self.sources)}"
         return "all questions"
-
-    def to_markdown(self, metric: str = METRICS[0]) -> str:
-        """Returns a table of pairs for either choice of questions, and the notes."""
-        parts = []
-        for questions in get_args(Questions):
-            parts += [
-                f"{inert(self.told(questions))}:\n",
-                self.matrix(metric, questions).to_markdown(),
-            ]
-        parts.append("Questions without a source keep their own reference answers.\n")
-        return "\n".join([*parts, *(f"{inert(note)}\n" for note in self.notes)])
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON."""

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import polars as pl
 
 from pfgen_rs.drawing.figures import finish, heat_map, not_below_zero, remark
 from pfgen_rs.drawing.fonts import MEAN_WIDTH, text_width
-from pfgen_rs.drawing.style import Look, drawing
-from pfgen_rs.drawing.words import Language
+from pfgen_rs.drawing.style import Look, LookOptions, drawing
 from pfgen_rs.report.plot_kinds import Plot, always, plot_kind
 from pfgen_rs.report.plots.inputs import BOUNDS, PlotRequest, drawable, run_columns
 from pfgen_rs.report.plots.points import (
@@ -47,9 +46,7 @@ def intervals(
     runs: pl.DataFrame,
     *,
     top: int = MOST,
-    title: str | None = None,
-    language: Language = "en",
-    font: str | None = None,
+    **options: Unpack[LookOptions],
 ) -> Figure:
     """Draw scores by rank with their intervals, and the rank range of each run.
 
@@ -60,9 +57,9 @@ def intervals(
     """
     found = numbered_points(drawable(runs, ["model", "mode"], ["score"]))
     shown = found.head(check_top(top))
-    with drawing(language, font) as look:
+    with drawing(**options) as look:
         height = 1.5 + 0.235 * len(shown)
-        figure = look.figure(title, "Scores with 95 % intervals", 9.4, height)
+        figure = look.figure(look.title, "Scores with 95 % intervals", 9.4, height)
         axes = figure.subplots()
         _interval_rows(axes, shown)
         # The space is as wide as a digit.
@@ -185,9 +182,7 @@ def category_map(
     overall: Mapping[str, float] | None = None,
     *,
     top: int = MOST_CATEGORIES,
-    title: str | None = None,
-    language: Language = "en",
-    font: str | None = None,
+    **options: Unpack[LookOptions],
 ) -> Figure:
     """Draw the mean score of each run in each category; arguments as for `category_means`.
 
@@ -195,10 +190,10 @@ def category_map(
     """
     table = category_means(scores, categories, overall)
     shown = table.head(check_top(top))
-    with drawing(language, font) as look:
+    with drawing(**options) as look:
         names = [column.removeprefix("in ") for column in shown.columns[1:]]
         width, height = 3.9 + 0.5 * len(names), 1.7 + 0.245 * len(shown)
-        figure = look.figure(title, "Score by category", width, height)
+        figure = look.figure(look.title, "Score by category", width, height)
         axes = figure.subplots()
         values = shown.drop("name").to_numpy().astype(float)
         labels = [look.say("overall"), *(look.category(name) for name in names[1:])]

@@ -6,13 +6,12 @@ import re
 import warnings
 from functools import partial
 from itertools import cycle
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
 import polars as pl
 
 from pfgen_rs.drawing.figures import finish
-from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, MARKERS, Look, drawing
-from pfgen_rs.drawing.words import Language
+from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, MARKERS, Look, LookOptions, drawing
 from pfgen_rs.errors import PlotError
 from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
@@ -54,9 +53,7 @@ def learning_curve(
     curve: pl.DataFrame,
     *,
     x: LearningAxis = "step",
-    title: str | None = None,
-    language: Language = "en",
-    font: str | None = None,
+    **options: Unpack[LookOptions],
 ) -> Figure:
     """Draw the score with its interval as a band, and its three parts, against steps or tokens.
 
@@ -67,8 +64,8 @@ def learning_curve(
     if x not in _AXES:
         raise PlotError(f"unknown x axis {x!r}: expected one of {', '.join(_AXES)}")
     rows = drawable(curve, [], [x, "score", *PARTS]).sort(x)
-    with drawing(language, font) as look:
-        figure = look.figure(title, "Score during training", 8, 4.8)
+    with drawing(**options) as look:
+        figure = look.figure(look.title, "Score during training", 8, 4.8)
         axes = figure.subplots()
         _score_line(axes, rows, x, look)
         for name, colour, dash in zip(PARTS, COLOURS[1:], DASHES[1:], strict=False):
@@ -154,9 +151,7 @@ def score_steps(
     runs: pl.DataFrame,
     *,
     pattern: str = STEP,
-    title: str | None = None,
-    language: Language = "en",
-    font: str | None = None,
+    **options: Unpack[LookOptions],
 ) -> Figure:
     """Draw score by training step, one line per series with its interval as a band (or, for one step, a bar).
 
@@ -167,8 +162,8 @@ def score_steps(
     lines = found.partition_by("series", maintain_order=True)
     if len(lines) > MOST:
         raise PlotError(f"too many series for one figure: {len(lines)}, at most {MOST}")
-    with drawing(language, font) as look:
-        figure = look.figure(title, "Score by training step", 8, 4.6)
+    with drawing(**options) as look:
+        figure = look.figure(look.title, "Score by training step", 8, 4.6)
         axes = figure.subplots()
         for part, colour, dash, marker in zip(
             lines, cycle(COLOURS), cycle(DASHES), cycle(MARKERS), strict=False
