@@ -20,7 +20,7 @@ from pfgen_rs.drawing import style
 from pfgen_rs.drawing.figures import themed_svg
 from pfgen_rs.report import plots
 from pfgen_rs.report.plot_kinds import plot_summaries
-from pfgen_rs.report.site import builder, plots_page
+from pfgen_rs.report.site import plots_page
 from pfgen_rs.report.site.builder import NAV, build
 from pfgen_rs.report.site.plots_page import are_plottable, plots_files, plots_key
 from plot_data import CATEGORIES, question_table, runs
@@ -211,7 +211,7 @@ def test_a_site_has_the_page_and_draws_it_once(
     def drawn_again(*_: object, **__: object) -> None:
         raise AssertionError("drawn again")
 
-    monkeypatch.setattr(builder, "plots_files", drawn_again)
+    monkeypatch.setattr(plots_page, "plots_files", drawn_again)
     build(tmp_path / "site", mini, few, plots=True)
     assert (tmp_path / "site" / "plots" / "index.html").read_bytes() == page
     with pytest.raises(AssertionError, match="drawn again"):

@@ -222,12 +222,13 @@ def _place_labels(
             text.remove()
             continue
         text.set_position(offset)
-        taken.append(points.box(*(drawn[row] + offset), *half))
+        (x, y), (dx, dy), (width, height) = drawn[row], offset, half
+        taken.append(points.box(x + dx, y + dy, width, height))
         # A line leads from the point to the nearest spot of its label, if that is far away.
-        near = [
-            float(np.clip(0.0, at - reach, at + reach))
-            for at, reach in zip(offset, half, strict=True)
-        ]
+        near = (
+            float(np.clip(0.0, dx - width, dx + width)),
+            float(np.clip(0.0, dy - height, dy + height)),
+        )
         if np.hypot(*near) > _LEADER:
             line = axes.annotate("", places[row], near, **_OFFSET, arrowprops=_ARROW, zorder=2)
             line.set_in_layout(False)

@@ -18,7 +18,7 @@ from pfgen_rs.report.site.model_facts import FILE, read_facts
 
 if TYPE_CHECKING:
     from pfgen_rs.questions.question_set import QuestionSet
-    from pfgen_rs.report.site.runs import Failed, ScoredRuns, Steps
+    from pfgen_rs.report.site.builder import Failed, ScoredRuns, Steps
 
 
 def write_site(
@@ -110,7 +110,7 @@ def _runs_to_score(
     benchmark: QuestionSet, runs: Iterable[Run], keys: dict[str, str], jobs: int | None
 ) -> ScoredRuns:
     from pfgen_rs.checkout.rescoring import scored_again
-    from pfgen_rs.report.site.runs import ScoredRuns
+    from pfgen_rs.report.site.builder import ScoredRuns
 
     folders = {run.name: run for run in runs}
     return ScoredRuns(

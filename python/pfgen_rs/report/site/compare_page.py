@@ -18,7 +18,13 @@ from pfgen_rs.metrics.settings import METRICS, signature
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.questions.unknown import explained
 from pfgen_rs.report.site.pages import render
-from pfgen_rs.report.site.run_page import answers_name, reading, windows_name
+from pfgen_rs.report.site.run_page import (
+    answers_name,
+    page_folder,
+    page_path,
+    reading,
+    windows_name,
+)
 from pfgen_rs.stats import Sample
 from pfgen_rs.stats.bootstrap import normal_quantile
 from pfgen_rs.stats.comparing import POWER
@@ -55,6 +61,11 @@ class Compared:
     def slug(self) -> str:
         """The run's name in the page's address."""
         return self.folder.rpartition("/")[2]
+
+
+def compared(run: str, name: str, is_system: bool, *, linked: bool = True) -> Compared:
+    """Returns a run of a comparison; it has a link to its page within the site if `linked`."""
+    return Compared(name, page_folder(run), page_path(run) if linked else None, is_system)
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,21 @@ from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.sums import left_mean
 from pfgen_rs.questions.unknown import explained
 from pfgen_rs.report.site.charts import Axis, Bars, Histogram
+from pfgen_rs.report.site.folder import slug
 from pfgen_rs.report.site.pages import render, shared_script
 from pfgen_rs.runs.result import Result
 
 _PARTS = ("charts", "windows", "inspector", "answers", "run")
+
+
+def page_folder(run: str) -> str:
+    """Returns the folder of a run's page within a site."""
+    return f"runs/{slug(run)}"
+
+
+def page_path(run: str) -> str:
+    """Returns the path of a run's page within a site."""
+    return f"{page_folder(run)}/index.html"
 
 
 def answers_file(folder: str) -> str:
