@@ -25,7 +25,6 @@ from pfgen_rs.io import write_atomic
 from pfgen_rs.io.run_files import EXAMPLES
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import most_shown
-from pfgen_rs.report.site import plots_page
 from pfgen_rs.report.site import folder as folders
 from pfgen_rs.report.site import folder as marker
 from pfgen_rs.report.site.builder import RunPages, ScoredRuns, Site, given_runs, worked_ahead
@@ -35,12 +34,6 @@ from pfgen_rs.runs.result import Result
 from site_samples import RUNS, made_entries
 
 NOTICE = 'data-t="not_complete"'
-
-
-@pytest.fixture(autouse=True)
-def _no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures take seconds, and have tests of their own."""
-    monkeypatch.setattr(plots_page, "are_plottable", lambda _: False)
 
 
 @pytest.fixture

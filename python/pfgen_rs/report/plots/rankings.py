@@ -12,7 +12,7 @@ import polars as pl
 from pfgen_rs.drawing.figures import finish, heat_map, not_below_zero, remark
 from pfgen_rs.drawing.fonts import MEAN_WIDTH, text_width
 from pfgen_rs.drawing.style import Look, LookOptions, drawing
-from pfgen_rs.report.plot_kinds import Plot, always, plot_kind
+from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots.inputs import BOUNDS, PlotRequest, drawable, run_columns
 from pfgen_rs.report.plots.points import (
     RUNS,
@@ -33,13 +33,13 @@ MOST = 100  # runs with intervals that are shown
 _RANK_SIZE, _RANK_GAP = 8.5, 4.0  # points
 
 
-@plot_kind("intervals", "scores with their intervals, by rank", options=["top"], page=always)
+@plot_kind("intervals", "scores with their intervals, by rank", options=["top"])
 def _intervals(request: PlotRequest) -> Plot:
     runs = request.inputs.runs
     top = MOST if request.top is None else request.top
     table = run_columns(runs, (*BOUNDS, "rank", "rank_low", "rank_high"))
     notes = [*request.inputs.notes, *cut_note(RUNS, top, len(table))]
-    return Plot(table, partial(intervals, runs, top=top), notes, len(table) > top)
+    return Plot(table, partial(intervals, runs, top=top), notes)
 
 
 def intervals(
@@ -133,13 +133,13 @@ MOST_CATEGORIES = 80  # runs on a map
 _FEW = 8  # beside which a scale is as high as the map
 
 
-@plot_kind("categories", "a heat map of runs and categories", options=["top"], page=always)
+@plot_kind("categories", "a heat map of runs and categories", options=["top"])
 def _categories(request: PlotRequest) -> Plot:
     scores = request.category_scores
     top = MOST_CATEGORIES if request.top is None else request.top
     table = category_means(*scores)
     notes = [*request.inputs.notes, *cut_note(RUNS, top, len(table))]
-    return Plot(table, partial(category_map, *scores, top=top), notes, len(table) > top)
+    return Plot(table, partial(category_map, *scores, top=top), notes)
 
 
 def category_means(

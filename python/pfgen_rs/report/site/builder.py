@@ -18,12 +18,11 @@ from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.answers import reference_table, run_answers
-from pfgen_rs.report.site import benchmark_page, compare_page, payload, plots_page, run_page
+from pfgen_rs.report.site import benchmark_page, compare_page, payload, run_page
 from pfgen_rs.report.site.compare_page import COMPARISON, COMPARISON_PAGE
 from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
 from pfgen_rs.report.site.leaderboard import leaderboard_page
 from pfgen_rs.report.site.model_facts import ModelFacts
-from pfgen_rs.report.site.plots_page import PLOTS_PAGE
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.sample import sample_of
 
@@ -32,7 +31,6 @@ Nav = Sequence[tuple[str, str]]
 
 NAV = (("leaderboard", "index.html"), ("benchmark", "benchmark/index.html"))
 COMPARE = ("compare", COMPARISON_PAGE)
-PLOTS = ("plots", PLOTS_PAGE)
 
 Failed = list[tuple[str, PfgenError]]
 Step = Callable[[str], None]
@@ -68,7 +66,6 @@ def build(
     references_per_source: int | None = None,
     answers_per_question: int = PER_QUESTION,
     facts: ModelFacts | None = None,
-    plots: bool = False,
     jobs: int | None = None,
 ) -> None:
     """Write the site of a benchmark, with the leaderboard of `entries`, into `folder`.
@@ -76,10 +73,10 @@ def build(
     `results`: scored runs by their names in the entries; they get pages, with up to `answers_per_question`
     answers to each question, and can be compared. `samples`: example answers by text of the question.
     `references_per_source`: maximum number of reference answers (default: all). `facts`: sizes and dates of
-    release of models (default: those of the package). `plots`: also a page with figures of all runs. `jobs`:
-    number of threads (default: all processors). Files are written atomically, the leaderboard first, and only
-    if their content changes; the same input gives the same bytes. Files of an earlier site that are not part
-    of this one are removed. Raises `OutputError`, also if the folder contains other files (`SiteFolder`).
+    release of models (default: those of the package). `jobs`: number of threads (default: all
+    processors). Files are written atomically, the leaderboard first, and only if their content changes; the
+    same input gives the same bytes. Files of an earlier site that are not part of this one are removed.
+    Raises `OutputError`, also if the folder contains other files (`SiteFolder`).
     """
     site = Site(
         SiteFolder(folder),
@@ -89,7 +86,6 @@ def build(
         references_per_source,
         answers_per_question,
         facts,
-        plots,
     )
     site.write(given_runs(results or {}), jobs=jobs)
 
@@ -105,7 +101,6 @@ class Site:
     references_per_source: int | None = None
     answers_per_question: int = PER_QUESTION
     facts: ModelFacts | None = None
-    plots: bool = False
 
     def write(
         self,
@@ -143,21 +138,19 @@ class Site:
         # Even if runs failed: pages lead to it, and it says that there are too few.
         if COMPARE in nav:
             self._write_comparison(found, nav)
-        if PLOTS in nav:
-            self._write_plots(key, nav)
         if failed or not is_complete:
             self._write_front({run: paths[run] for run in found}, nav, is_complete=True)
         self.folder.finish(None if failed else whole)
         return failed
 
     def _plan(self, pages: Mapping[str, str], nav: Nav) -> None:
-        """Tell the folder which files there will be, but for those of plots."""
+        """Tell the folder which files there will be."""
         data = {f"{run_page.answers_file(run_page.page_folder(run))}.js" for run in pages}
         windows = {f"{run_page.windows_name(i)}.js" for i in range(len(self.benchmark))}
         names = {benchmark_page.references_payload_name(question) for question in self.benchmark}
         self.folder.plan(
             {
-                *(path for key, path in nav if key != PLOTS[0]),
+                *(path for _, path in nav),
                 *pages.values(),
                 *data,
                 *({f"{COMPARISON}.js"} if COMPARE in nav else ()),
@@ -168,8 +161,7 @@ class Site:
 
     def _nav(self, runs: Mapping[str, Any]) -> Nav:
         """Returns the pages of the site with these runs."""
-        pages = (*NAV, COMPARE) if self._are_comparable(runs) else NAV
-        return (*pages, PLOTS) if self.plots and plots_page.are_plottable(self.entries) else pages
+        return (*NAV, COMPARE) if self._are_comparable(runs) else NAV
 
     def _are_comparable(self, runs: Mapping[str, Any]) -> bool:
         """Whether there are runs to compare, and questions to compare them by."""
@@ -220,14 +212,6 @@ class Site:
             for question in self.benchmark
         )
         self._write_part("benchmark", key, {"benchmark/index.html": page, **dict(references)})
-
-    def _write_plots(self, key: str, nav: Nav) -> None:
-        key = digest_of(key, plots_page.plots_key(self.entries))
-        if self.folder.kept("plots", key) is not None:
-            return
-        files = dict(plots_page.plots_files(self.entries, self.benchmark, nav=nav))
-        self.folder.plan(files)
-        self._write_part("plots", key, files)
 
     def _write_shared(self, key: str, jobs: int) -> str:
         """Write what the pages of all runs share: tables of windows, and their script. Returns its path."""
@@ -305,9 +289,7 @@ class RunPages:
         site.folder.write(answers, self._answers(folder, result))
         page = run_page.run_page(
             run_page.run_view(result, run_page.estimates(sample), run=run),
-            site.benchmark.settings,
             folder=folder,
-            sources={source for question in site.benchmark for source in question.sources},
             root="../../",
             nav=self.nav,
             script=self.script,

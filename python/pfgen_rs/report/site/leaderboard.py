@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from pfgen_rs.checkout.entries import LEVEL, Entry, model_key, run_labels
-from pfgen_rs.report.site.charts import Axis, Dates, Point, Scatter, Sizes
+from pfgen_rs.report.site.charts import Axis, Point, Scatter, Ticks, date_ticks, size_ticks
 from pfgen_rs.report.site.compare_page import MOST_COMPARED
 from pfgen_rs.report.site.folder import slug
 from pfgen_rs.report.site.model_facts import ModelFacts, bundled_facts
@@ -125,8 +125,8 @@ def overview(entries: Sequence[Entry], labels: Mapping[str, str], facts: ModelFa
     return Overview(
         leaders=_leaders(best),
         models=len(best),
-        sizes=_plot(best, labels, _size(facts), Sizes),
-        dates=_plot(best, labels, _date(facts), Dates),
+        sizes=_plot(best, labels, _size(facts), size_ticks),
+        dates=_plot(best, labels, _date(facts), date_ticks),
     )
 
 
@@ -151,7 +151,7 @@ def _plot(
     best: Sequence[Entry],
     labels: Mapping[str, str],
     known: Callable[[Entry], tuple[float, str, str] | None],
-    kind: type[Sizes] | type[Dates],
+    ticks: Ticks,
 ) -> Plot | None:
     points = []
     for entry in best:
@@ -159,7 +159,7 @@ def _plot(
         if found is not None and math.isfinite(entry.score):
             place, text, source = found
             points.append(Point(place, entry.score, labels[entry.run], text, source, entry.run))
-    return Plot(Scatter(points, kind), len(points)) if len(points) >= _FEW_POINTS else None
+    return Plot(Scatter(points, ticks), len(points)) if len(points) >= _FEW_POINTS else None
 
 
 def _fact_names(entry: Entry) -> tuple[str, ...]:

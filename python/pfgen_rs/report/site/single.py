@@ -34,16 +34,12 @@ def write_run(
     everything. Raises `SettingsError` for units that pages cannot show, `InputError` if
     `answers_per_question` is below 5, and `OutputError`.
     """
-    name, benchmark = result.name, result.benchmark
     view = run_page.run_view(result, run_page.estimates(sample_of(result)))
-    sources = {source for question in benchmark for source in question.sources}
-    folder = run_page.page_folder(name)
+    folder = run_page.page_folder(result.name)
     _write_page(
         Path(path),
-        _payloads({name: result}, answers_per_question),
-        lambda data: run_page.run_page(
-            view, benchmark.settings, folder=folder, sources=sources, payloads=data
-        ),
+        _payloads({result.name: result}, answers_per_question),
+        lambda data: run_page.run_page(view, folder=folder, payloads=data),
     )
 
 
