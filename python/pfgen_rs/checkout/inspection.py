@@ -9,7 +9,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -94,15 +94,22 @@ def inspect_run(checkout: Checkout, run: Run, *, force: bool = False) -> State:
     try:
         remove_unfinished(run.folder)
         found = _inspected_config(run)
-        _packed_trials(checkout, state)
+        if run.name != DATA:
+            packed = run_files.packed_trials(run.folder, checkout.questions)
+            state.packed, state.unfinished = packed
         config = found
     except (PfgenError, OSError) as error:
-        state.problems.append(_inspection_error(error, run.folder))
+        known = isinstance(error, PfgenError)
+        place = None if known else error.filename or run.folder
+        state.problems.append(error if known else InputError(unreadable(error), path=place))
     there = state.packed is not None or run.responses is not None
     fault = _read_result(checkout, state, lost=not there)
     if there and config is not None:
-        forced = (Reason(StaleKind.FORCED),) if force else ()
-        state.stale = forced or _stale_reasons(checkout, state, config) or fault
+        if force:
+            fault = (Reason(StaleKind.FORCED),)
+        elif state.published is not None:
+            fault = _stale_reasons(checkout, state, state.published, config)
+        state.stale = fault
     state.stale_readme = force or not _is_readme_current(state)
     if state.published is not None and not state.stale_readme:
         state.published.drop_samples()
@@ -136,12 +143,6 @@ def _read_result(checkout: Checkout, state: State, *, lost: bool) -> Reasons:
     return ()
 
 
-def _inspection_error(error: PfgenError | OSError, place: Path) -> PfgenError:
-    if isinstance(error, PfgenError):
-        return error
-    return InputError(unreadable(error), path=error.filename or place)
-
-
 def _inspected_config(run: Run) -> dict[str, Any] | None:
     """Returns the run's configuration; `None` for a result without any other files."""
     path = run.folder / CONFIG
@@ -158,17 +159,11 @@ def _inspected_config(run: Run) -> dict[str, Any] | None:
     return config
 
 
-def _packed_trials(checkout: Checkout, state: State) -> None:
-    if state.run.name == DATA:
-        return
-    state.packed, state.unfinished = run_files.packed_trials(state.run.folder, checkout.questions)
-
-
-def _stale_reasons(checkout: Checkout, state: State, config: dict[str, Any]) -> Reasons:
-    if state.published is None:  # for a fault that is known
-        return ()
+def _stale_reasons(
+    checkout: Checkout, state: State, published: Published, config: dict[str, Any]
+) -> Reasons:
     return stale_reasons(
-        state.published.result,
+        published.result,
         metadata_hash=checkout.metadata_hash,
         input_hash=_input_hash(state),
         config=config,
@@ -204,27 +199,16 @@ _NAMED = 3  # runs that are named where more than that have the same reasons
 _KEYS = 4  # keys of a configuration that are named
 
 
-class StaleKind(StrEnum):
-    """What is the matter with a result; in the order in which reasons are listed."""
+class StaleKind(Enum):
+    """What is the matter with a result, in the order in which reasons are listed; the value says it."""
 
-    FORCED = "forced"
-    MISSING = "missing"
-    UNUSABLE = "unusable"
-    RESPONSES = "responses"
-    QUESTIONS = "questions"
-    CONFIG = "config"
-    SETTINGS = "settings"
-
-
-_SAID = {
-    StaleKind.FORCED: "everything is scored again",
-    StaleKind.MISSING: "no result.json",
-    StaleKind.UNUSABLE: "result.json cannot be used",
-    StaleKind.RESPONSES: "its answers have changed since it was scored",
-    StaleKind.QUESTIONS: "was scored with other questions",
-    StaleKind.CONFIG: "its config.json has been edited since it was scored",
-    StaleKind.SETTINGS: "was scored with other settings",
-}
+    FORCED = "everything is scored again"
+    MISSING = "no result.json"
+    UNUSABLE = "result.json cannot be used"
+    RESPONSES = "its answers have changed since it was scored"
+    QUESTIONS = "was scored with other questions"
+    CONFIG = "its config.json has been edited since it was scored"
+    SETTINGS = "was scored with other settings"
 
 
 @dataclass(frozen=True)
@@ -235,8 +219,7 @@ class Reason:
     detail: str = ""
 
     def __str__(self) -> str:
-        said = _SAID[self.kind]
-        return f"{said} ({self.detail})" if self.detail else said
+        return f"{self.kind.value} ({self.detail})" if self.detail else self.kind.value
 
 
 Reasons = tuple[Reason, ...]

@@ -12,8 +12,18 @@ import polars as pl
 from pfgen_rs.drawing.figures import finish, heat_map, not_below_zero, remark
 from pfgen_rs.drawing.fonts import MEAN_WIDTH, text_width
 from pfgen_rs.drawing.style import Look, LookOptions, drawing
+from pfgen_rs.errors import PlotError
+from pfgen_rs.questions.locate import benchmark_path
+from pfgen_rs.questions.question import read_folder
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
-from pfgen_rs.report.plots.inputs import BOUNDS, PlotRequest, drawable, run_columns
+from pfgen_rs.report.plots.inputs import (
+    BOUNDS,
+    PlotRequest,
+    drawable,
+    question_folder,
+    question_scores,
+    run_columns,
+)
 from pfgen_rs.report.plots.points import (
     RUNS,
     check_top,
@@ -135,11 +145,30 @@ _FEW = 8  # beside which a scale is as high as the map
 
 @plot_kind("categories", "a heat map of runs and categories", options=["top"])
 def _categories(request: PlotRequest) -> Plot:
-    scores = request.category_scores
+    scores = _category_scores(request)
     top = MOST_CATEGORIES if request.top is None else request.top
     table = category_means(*scores)
     notes = [*request.inputs.notes, *cut_note(RUNS, top, len(table))]
     return Plot(table, partial(category_map, *scores, top=top), notes)
+
+
+def _category_scores(
+    request: PlotRequest,
+) -> tuple[pl.DataFrame, dict[str, str | None], dict[str, float]]:
+    """Returns the arguments of `category_means`; raises `PlotError` for runs with other questions."""
+    results = request.by_question.results
+    folder = benchmark_path(question_folder(request.paths, request.benchmark))
+    questions, metadata_hash = read_folder(folder)
+    for name, result in results.items():
+        if result["metadata_hash"] != metadata_hash:
+            raise PlotError(
+                f"{name}: scored with other questions than {folder}: pass its benchmark"
+            )
+    return (
+        question_scores(results),
+        {question.id: question.category or None for question in questions},
+        {name: result["score"] for name, result in results.items()},
+    )
 
 
 def category_means(
