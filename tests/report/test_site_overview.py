@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.errors import InputError
 from pfgen_rs.report.site.charts import Point, Scatter, date_ticks, size_ticks
-from pfgen_rs.report.site.leaderboard import best_runs, leaderboard_page, overview, size_text
+from pfgen_rs.report.site.leaderboard import best_runs, leaderboard_page, overview
 from pfgen_rs.report.site.model_facts import (
     FILE,
     Fact,
@@ -167,14 +167,6 @@ def test_facts_that_are_no_text_are_errors(tmp_path: Path) -> None:
     (tmp_path / FILE).mkdir()
     with pytest.raises(InputError, match="cannot be read"):
         read_facts(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("billions", "text"),
-    [(7, "7B"), (0.15, "150M"), (46.7, "46.7B"), (1000, "1T"), (0.0017, "1.7M")],
-)
-def test_sizes_are_written_as_in_names(billions: float, text: str) -> None:
-    assert size_text(billions) == text
 
 
 def named(models: Sequence[str]) -> list[Entry]:

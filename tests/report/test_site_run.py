@@ -34,7 +34,6 @@ from pfgen_rs.report.answers import QuestionAnswers, quantile_ranks, run_answers
 from pfgen_rs.report.site import payload, single
 from pfgen_rs.report.site.charts import Histogram
 from pfgen_rs.report.site.folder import MARKER
-from pfgen_rs.report.site.pages import strings
 from pfgen_rs.report.site.run_page import estimates, run_page, run_view
 from pfgen_rs.runs import streaming
 from pfgen_rs.runs.sample import sample_of
@@ -323,15 +322,6 @@ def test_the_published_spread_is_by_the_order_of_the_file(results: list[Result])
     by_rank = np.sort(by_file, axis=1)
     assert faithful.score_std == round(by_file.mean(axis=0).std(), 4)
     assert faithful.score_std != round(by_rank.mean(axis=0).std(), 4)
-
-
-def test_the_page_says_what_the_published_spread_is() -> None:
-    said = strings(("run",))
-    english, japanese = (said.text("about_published", language) for language in ("en", "ja"))
-    assert "order of the file" in english
-    assert "rank" not in english
-    assert "ファイル順" in japanese
-    assert not re.search("得点順|スコア順|順位", japanese)
 
 
 def test_one_file_holds_what_a_folder_holds(results: list[Result], tmp_path: Path) -> None:

@@ -86,22 +86,11 @@ def inspect_run(checkout: Checkout, run: Run, *, force: bool = False) -> State:
     Problems of the run are listed, not raised.
     """
     state = State(run)
-    config = None  # stays so where the run cannot be scored
     now = time.time_ns()
     files = file_states(run.folder, run.files)
     if files is not None and is_settled(files, now):
         state.files = files
-    try:
-        remove_unfinished(run.folder)
-        found = _inspected_config(run)
-        if run.name != DATA:
-            packed = run_files.packed_trials(run.folder, checkout.questions)
-            state.packed, state.unfinished = packed
-        config = found
-    except (PfgenError, OSError) as error:
-        known = isinstance(error, PfgenError)
-        place = None if known else error.filename or run.folder
-        state.problems.append(error if known else InputError(unreadable(error), path=place))
+    config = _packed(checkout, state)
     there = state.packed is not None or run.responses is not None
     fault = _read_result(checkout, state, lost=not there)
     if there and config is not None:
@@ -114,6 +103,23 @@ def inspect_run(checkout: Checkout, run: Run, *, force: bool = False) -> State:
     if state.published is not None and not state.stale_readme:
         state.published.drop_samples()
     return state
+
+
+def _packed(checkout: Checkout, state: State) -> dict[str, Any] | None:
+    """Pack finished trials. Returns the configuration; `None` if the run cannot be scored."""
+    run = state.run
+    try:
+        remove_unfinished(run.folder)
+        config = _inspected_config(run)
+        if run.name != DATA:
+            packed = run_files.packed_trials(run.folder, checkout.questions)
+            state.packed, state.unfinished = packed
+        return config
+    except PfgenError as error:
+        state.problems.append(error)
+    except OSError as error:
+        state.problems.append(InputError(unreadable(error), path=error.filename or run.folder))
+    return None
 
 
 def _read_result(checkout: Checkout, state: State, *, lost: bool) -> Reasons:

@@ -13,7 +13,7 @@ import typer
 from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.app import group
 from pfgen_rs.cli.options import ScoringOptions, scoring_options
-from pfgen_rs.cli.plot import Font, Language, LanguageName, Title, csv_file_path, plot_file_path
+from pfgen_rs.cli.plot import Font, Language, LanguageName, Title, plot_file_path
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.text import counted
 
@@ -230,10 +230,7 @@ def against(
     leaderboard: Annotated[
         Path,
         typer.Option(
-            "--leaderboard",
-            metavar="CHECKOUT|FILE",
-            help=LEADERBOARD,
-            show_default=False,
+            "--leaderboard", metavar="CHECKOUT|FILE", help=LEADERBOARD, show_default=False
         ),
     ],
     columns: Annotated[
@@ -275,15 +272,6 @@ def against(
     unmatched: Annotated[
         bool, typer.Option("--unmatched", help="List the models that only one of the two has.")
     ] = False,
-    points: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            callback=csv_file_path,
-            help="Also write a row for each model and column, as CSV.",
-            show_default=False,
-        ),
-    ] = None,
     plot: PlotFile = None,
     title: Title = None,
     language: Language = LanguageName.ENGLISH,
@@ -319,11 +307,6 @@ def against(
             exclude=exclude or (),
             level=level,
         )
-    if points is not None:
-        from pfgen_rs.io import write_atomic
-        from pfgen_rs.io.table_writer import csv_text
-
-        write_atomic(points, csv_text(found.points()).encode())
     if plot is not None:
         from pfgen_rs.studies.plots import against_figure
 

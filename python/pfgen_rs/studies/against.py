@@ -299,13 +299,6 @@ class AgainstStudy:
         ]
         return pl.DataFrame(rows)
 
-    def points(self) -> pl.DataFrame:
-        """Returns the points of all columns, with `column` first."""
-        return pl.concat(
-            found.points.select(pl.lit(found.column).alias("column"), pl.all())
-            for found in self.columns
-        )
-
     def to_dict(self, outliers: int = OUTLIERS) -> dict[str, Any]:
         """Returns everything as JSON; of 40 columns and more without their correlations with each other."""
         few = len(self.columns) < MOST_NAMES

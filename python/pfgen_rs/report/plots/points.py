@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from pfgen_rs.drawing.figures import fix_layout
 from pfgen_rs.drawing.style import COLOURS, FAINT, GREY, INK, MARKERS, Look
 from pfgen_rs.errors import PlotError
+from pfgen_rs.report.plots.inputs import BOUNDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,6 +43,16 @@ def cut_in_figure(look: Look, said: str, shown: int, count: int) -> str:
 def numbered_note(runs: int) -> list[str]:
     """Returns what is said of a figure of so many points, if not all of them are numbered."""
     return cut_note(NUMBERED, BEST, runs) if runs > NAMED else []
+
+
+def bounds_of(runs: pl.DataFrame, names: Sequence[str] = BOUNDS) -> list[NDArray[np.float64]]:
+    """Returns columns as arrays, with NaN, which is not drawn, for missing values and columns."""
+    return [
+        runs[name].cast(pl.Float64).fill_null(math.nan).to_numpy()
+        if name in runs.columns
+        else np.full(len(runs), math.nan)
+        for name in names
+    ]
 
 
 def check_top(top: int) -> int:

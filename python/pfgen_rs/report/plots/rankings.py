@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import polars as pl
@@ -26,6 +26,7 @@ from pfgen_rs.report.plots.inputs import (
 )
 from pfgen_rs.report.plots.points import (
     RUNS,
+    bounds_of,
     check_top,
     cut_in_figure,
     cut_note,
@@ -94,16 +95,9 @@ def _interval_rows(axes: Axes, runs: pl.DataFrame) -> None:
     placed = runs.with_row_index("row")
     for kind, drawn in kinds(runs).items():
         part = placed.filter(pl.col("kind") == kind)
-        low, high = (_bounds_or_nan(part, name) for name in BOUNDS)
+        low, high = bounds_of(part)
         axes.hlines(part["row"].to_numpy(), low, high, color=drawn["color"], linewidth=1.6)
     scatter(axes, placed, "score", "row", size=6)
-
-
-def _bounds_or_nan(runs: pl.DataFrame, name: str) -> Any:
-    """Returns a column, with NaN for missing values, which are not drawn."""
-    if name not in runs.columns:
-        return np.full(len(runs), np.nan)
-    return runs[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
 
 
 def _rank_ranges(axes: Axes, runs: pl.DataFrame, look: Look) -> None:

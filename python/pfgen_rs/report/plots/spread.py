@@ -19,7 +19,7 @@ from pfgen_rs.errors import PlotError
 from pfgen_rs.metrics.settings import PARTS, check_metric
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots.inputs import PlotRequest, drawable, responses, sample_names
-from pfgen_rs.report.plots.points import cut_in_figure, cut_note
+from pfgen_rs.report.plots.points import bounds_of, cut_in_figure, cut_note
 from pfgen_rs.stats import Sample
 from pfgen_rs.stats.student import check_level, two_sided_quantile
 
@@ -259,9 +259,7 @@ def _quantile(level: float, freedom: int) -> float:
 
 def _panel(axes: Axes, table: pl.DataFrame, sample: Sample, look: Look) -> None:
     trials, mean = table["trials"].to_numpy(), table["mean"].to_numpy()
-    low, high = (
-        table[name].cast(pl.Float64).fill_null(math.nan).to_numpy() for name in ("low", "high")
-    )
+    low, high = bounds_of(table, ("low", "high"))
     axes.axhline(mean[-1], color=GREY, linestyle=":", linewidth=1)
     axes.fill_between(trials, low, high, color=COLOURS[0], alpha=0.22, linewidth=0)
     axes.plot(

@@ -16,6 +16,7 @@ from pfgen_rs.errors import PlotError
 from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots.inputs import BOUNDS, RUN, PlotRequest, drawable, read_curve_rows
+from pfgen_rs.report.plots.points import bounds_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,10 +89,7 @@ def _score_line(axes: Axes, rows: pl.DataFrame, x: str, look: Look) -> None:
         zorder=3,
     )
     if {"score_low", "score_high"} <= set(rows.columns):
-        bounds = rows.select(
-            pl.col("score_low", "score_high").cast(pl.Float64).fill_null(float("nan"))
-        )
-        low, high = (bounds[name].to_numpy() for name in bounds.columns)
+        low, high = bounds_of(rows)
         axes.fill_between(places, low, high, color=COLOURS[0], alpha=0.15, linewidth=0)
     if rows[x][0] == 0:
         axes.axhline(rows["score"][0], color=GREY, linewidth=1, linestyle=":", zorder=1)
@@ -180,13 +178,8 @@ def _series_line(
         steps, part["score"].to_numpy(), dash, color=colour, marker=marker, markersize=5, label=name
     )
     if {"score_low", "score_high"} <= set(part.columns):
-        low, high = (
-            part[name].cast(pl.Float64).fill_null(float("nan"))
-            for name in ("score_low", "score_high")
-        )
+        low, high = bounds_of(part)
         if len(part) == 1:
-            axes.vlines(steps, low.to_numpy(), high.to_numpy(), color=colour, linewidth=1.6)
+            axes.vlines(steps, low, high, color=colour, linewidth=1.6)
             return
-        axes.fill_between(
-            steps, low.to_numpy(), high.to_numpy(), color=colour, alpha=0.15, linewidth=0
-        )
+        axes.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)
