@@ -16,8 +16,7 @@ from typing import Any
 from pfgen_rs.checkout.checkout import DATA, Checkout, Run, remove_unfinished
 from pfgen_rs.checkout.published import ADVICE, Published, digest_line, read_published
 from pfgen_rs.errors import BenchmarkError, InputError, PfgenError, unreadable
-from pfgen_rs.io import run_files
-from pfgen_rs.io.known_files import Files, file_states, is_settled
+from pfgen_rs.io import known_files, run_files
 from pfgen_rs.io.run_files import CONFIG, README, RESULT
 from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.questions.question import file_digest
@@ -38,13 +37,13 @@ class State:
     problems: list[PfgenError] = field(default_factory=list)
     packed: bytes | None = None
     unfinished: list[Path] = field(default_factory=list)
-    files: Files | None = None
+    files: known_files.Files | None = None
     remembered: bool = False
 
 
 def remembered_run(checkout: Checkout, run: Run) -> State | None:
     """Returns the state of a run of which nothing is stale, if its files are those of an earlier report."""
-    files = file_states(run.folder, run.files)
+    files = known_files.file_states(run.folder, run.files)
     published = checkout.known.published(run.name, files, checkout.metadata_hash)
     return None if published is None else State(run, published, remembered=True)
 
@@ -58,8 +57,8 @@ def remember_run(checkout: Checkout, state: State) -> None:
         return
     now = time.time_ns()
     names = sorted({*(state.files or ()), RESULT, README})
-    files = file_states(state.run.folder, names)
-    if state.files is None or files is None or not is_settled(files, now):
+    files = known_files.file_states(state.run.folder, names)
+    if state.files is None or files is None or not known_files.is_settled(files, now):
         return
     if any(files[name] != old for name, old in state.files.items() if name not in (RESULT, README)):
         return
@@ -87,8 +86,8 @@ def inspect_run(checkout: Checkout, run: Run, *, force: bool = False) -> State:
     """
     state = State(run)
     now = time.time_ns()
-    files = file_states(run.folder, run.files)
-    if files is not None and is_settled(files, now):
+    files = known_files.file_states(run.folder, run.files)
+    if files is not None and known_files.is_settled(files, now):
         state.files = files
     config = _packed(checkout, state)
     there = state.packed is not None or run.responses is not None

@@ -12,8 +12,7 @@ from typing import Any
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, unreadable
-from pfgen_rs.io.known_files import Files, path_of_known, read_known, write_known
-from pfgen_rs.io.run_files import RESULT, is_system
+from pfgen_rs.io import known_files, run_files
 from pfgen_rs.metrics.settings import BY_SOURCE
 from pfgen_rs.questions.question import file_digest
 from pfgen_rs.stats.checks import LARGEST
@@ -53,7 +52,7 @@ class Published:
     @property
     def is_system(self) -> bool:
         """Whether this is a system run, for reference, without a rank."""
-        return is_system(self.config)
+        return run_files.is_system(self.config)
 
     @property
     def icon(self) -> str:
@@ -72,7 +71,7 @@ class Published:
 
 def read_published(folder: Path, run: str) -> Published:
     """Read the result in a run's folder. Raises `InputError` if it is unreadable or incomplete."""
-    path = folder / RESULT
+    path = folder / run_files.RESULT
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -234,11 +233,11 @@ class KnownRuns:
 
     def __init__(self, checkout: Path, *, as_published: bool = False) -> None:
         kind = "checkouts-as-published" if as_published else "checkouts"
-        self._path = path_of_known(kind, checkout)
-        self._old = read_known(self._path, _VERSION) or {"questions": None, "runs": {}}
+        self._path = known_files.path_of_known(kind, checkout)
+        self._old = known_files.read_known(self._path, _VERSION) or {"questions": None, "runs": {}}
         self._new: dict[str, Any] = {"version": _VERSION, "questions": None, "runs": {}}
 
-    def metadata_hash(self, questions: Files) -> str | None:
+    def metadata_hash(self, questions: known_files.Files) -> str | None:
         """Returns the metadata hash of these question files, if they are unchanged."""
         entry = self._old["questions"]
         if entry is None or entry["files"] != questions:
@@ -246,11 +245,13 @@ class KnownRuns:
         self._new["questions"] = entry
         return entry["metadata_hash"]  # type: ignore[no-any-return]
 
-    def keep_questions(self, questions: Files, metadata_hash: str) -> None:
+    def keep_questions(self, questions: known_files.Files, metadata_hash: str) -> None:
         """Remember the hash of settled question files, in the states before they were read."""
         self._new["questions"] = {"files": questions, "metadata_hash": metadata_hash}
 
-    def published(self, run: str, files: Files | None, metadata_hash: str) -> Published | None:
+    def published(
+        self, run: str, files: known_files.Files | None, metadata_hash: str
+    ) -> Published | None:
         """Returns a run's result without samples, if nothing about the run is stale.
 
         `files`: all that its state depends on.
@@ -264,7 +265,7 @@ class KnownRuns:
         questions = RememberedQuestions(entry["questions"])
         return Published(run, {**entry["result"], "questions": questions}, entry["digest"])
 
-    def keep(self, published: Published, files: Files) -> None:
+    def keep(self, published: Published, files: known_files.Files) -> None:
         """Remember a run that is up to date, with settled files in the states before they were read."""
         result = dict(published.result)
         questions = result.pop("questions")
@@ -279,7 +280,7 @@ class KnownRuns:
     def save(self) -> None:
         """Write what is known, if it has changed. A file that cannot be written costs only time."""
         if self._new != self._old:
-            write_known(self._path, self._new)
+            known_files.write_known(self._path, self._new)
 
 
 class RememberedQuestions(Mapping[str, Any]):

@@ -12,10 +12,9 @@ from typing import Any, Literal, NamedTuple
 import polars as pl
 
 from pfgen_rs.benchmark import score_runs
-from pfgen_rs.checkout.checkout import find_runs, is_checkout
+from pfgen_rs.checkout import checkout, standings
 from pfgen_rs.checkout.entries import entries, entries_frame, read_results, run_labels
 from pfgen_rs.checkout.published import Published, published, read_published
-from pfgen_rs.checkout.standings import read_standings_file
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import InputError, PfgenError, PlotError, unreadable
 from pfgen_rs.io.patterns import expand
@@ -144,9 +143,11 @@ def score_inputs(
     paths = expand(patterns)
     chosen: list[str] = []
     for path in paths:
-        if is_checkout(Path(path)):
+        if checkout.is_checkout(Path(path)):
             chosen += [
-                str(run.folder) for run in find_runs(path) if run.responses and run.name != "data"
+                str(run.folder)
+                for run in checkout.find_runs(path)
+                if run.responses and run.name != "data"
             ]
         else:
             chosen.append(path)
@@ -180,7 +181,7 @@ def _mode(config: dict[str, Any] | None) -> str | None:
 
 def question_folder(paths: Sequence[str], benchmark: str | None) -> str | None:
     """Returns the given benchmark or, without one, the questions of the first checkout."""
-    checkouts = [path for path in paths if is_checkout(Path(path))]
+    checkouts = [path for path in paths if checkout.is_checkout(Path(path))]
     return benchmark or (str(Path(checkouts[0], "data")) if checkouts else None)
 
 
@@ -197,7 +198,7 @@ class _Found:
         table = _leaderboard_rows(place)
         if table is not None:
             self.tables.append(table)
-        elif is_checkout(place):
+        elif checkout.is_checkout(place):
             runs, problems = read_results(place, prefix)
             self.runs += runs
             self.problems += problems
@@ -213,7 +214,7 @@ class _Found:
 def _leaderboard_rows(path: Path) -> pl.DataFrame | None:
     """Returns the rows of a leaderboard file; `None` for other files."""
     if path.suffix == ".json" and b'"runs"' in _bytes(path)[:1000]:
-        return pl.DataFrame(read_standings_file(path), infer_schema_length=None)
+        return pl.DataFrame(standings.read_standings_file(path), infer_schema_length=None)
     if path.suffix == ".parquet":
         try:
             table = pl.read_parquet(path, glob=False, hive_partitioning=False)

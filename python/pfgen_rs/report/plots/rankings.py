@@ -9,21 +9,12 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 import polars as pl
 
-from pfgen_rs.drawing.figures import finish, heat_map, not_below_zero, remark
-from pfgen_rs.drawing.fonts import MEAN_WIDTH, text_width
-from pfgen_rs.drawing.style import Look, LookOptions, drawing
+from pfgen_rs.drawing import figures, fonts, style
 from pfgen_rs.errors import PlotError
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import read_folder
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
-from pfgen_rs.report.plots.inputs import (
-    BOUNDS,
-    PlotRequest,
-    drawable,
-    question_folder,
-    question_scores,
-    run_columns,
-)
+from pfgen_rs.report.plots import inputs
 from pfgen_rs.report.plots.points import (
     RUNS,
     bounds_of,
@@ -45,10 +36,10 @@ _RANK_SIZE, _RANK_GAP = 8.5, 4.0  # points
 
 
 @plot_kind("intervals", "scores with their intervals, by rank", options=["top"])
-def _intervals(request: PlotRequest) -> Plot:
+def _intervals(request: inputs.PlotRequest) -> Plot:
     runs = request.inputs.runs
     top = MOST if request.top is None else request.top
-    table = run_columns(runs, (*BOUNDS, "rank", "rank_low", "rank_high"))
+    table = inputs.run_columns(runs, (*inputs.BOUNDS, "rank", "rank_low", "rank_high"))
     notes = [*request.inputs.notes, *cut_note(RUNS, top, len(table))]
     return Plot(table, partial(intervals, runs, top=top), notes)
 
@@ -57,7 +48,7 @@ def intervals(
     runs: pl.DataFrame,
     *,
     top: int = MOST,
-    **options: Unpack[LookOptions],
+    **options: Unpack[style.LookOptions],
 ) -> Figure:
     """Draw scores by rank with their intervals, and the rank range of each run.
 
@@ -66,9 +57,9 @@ def intervals(
     is a point only. `top`: number of runs that are shown, the best ones. Raises `PlotError` if there is
     nothing to draw.
     """
-    found = numbered_points(drawable(runs, ["model", "mode"], ["score"]))
+    found = numbered_points(inputs.drawable(runs, ["model", "mode"], ["score"]))
     shown = found.head(check_top(top))
-    with drawing(**options) as look:
+    with style.drawing(**options) as look:
         height = 1.5 + 0.235 * len(shown)
         figure = look.figure(look.title, "Scores with 95 % intervals", 9.4, height)
         axes = figure.subplots()
@@ -79,8 +70,8 @@ def intervals(
         axes.set_yticks(range(len(shown)), labels)
         axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.set_xlabel(look.say("Score (95 % interval over questions, Student's t)"))
-        not_below_zero(axes, x=True)
-        remark(axes, cut_in_figure(look, RUNS, len(shown), len(found)))
+        figures.not_below_zero(axes, x=True)
+        figures.remark(axes, cut_in_figure(look, RUNS, len(shown), len(found)))
         axes.grid(visible=False, axis="y")
         _rank_ranges(axes, shown, look)
         if len(kinds(shown)) > 1:
@@ -88,7 +79,7 @@ def intervals(
             said = [look.say(name) for name in names]
             figure.legend(lines, said, loc="outside lower center", ncols=len(said))
         description = f"{look.say('Runs')}: {len(shown)} / {len(found)}"
-        return finish(figure, description)
+        return figures.finish(figure, description)
 
 
 def _interval_rows(axes: Axes, runs: pl.DataFrame) -> None:
@@ -100,7 +91,7 @@ def _interval_rows(axes: Axes, runs: pl.DataFrame) -> None:
     scatter(axes, placed, "score", "row", size=6)
 
 
-def _rank_ranges(axes: Axes, runs: pl.DataFrame, look: Look) -> None:
+def _rank_ranges(axes: Axes, runs: pl.DataFrame, look: style.Look) -> None:
     """Write the rank range of each run in a column on the right, where no interval reaches."""
     if not {"rank_low", "rank_high"} <= set(runs.columns):
         return
@@ -110,8 +101,8 @@ def _rank_ranges(axes: Axes, runs: pl.DataFrame, look: Look) -> None:
         if low is not None and high is not None
     }
     heading = look.say("rank range")
-    widest = max(text_width(text, look.families) for text in (heading, *said.values()))
-    right = _RANK_GAP + _RANK_SIZE * MEAN_WIDTH * widest
+    widest = max(fonts.text_width(text, look.families) for text in (heading, *said.values()))
+    right = _RANK_GAP + _RANK_SIZE * fonts.MEAN_WIDTH * widest
     for row, text in said.items():
         _annotate(axes, text, (1, row), (right, 0), "center_baseline")
     _annotate(axes, heading, (1, -0.6), (right, 4), "bottom")
@@ -138,7 +129,7 @@ _FEW = 8  # beside which a scale is as high as the map
 
 
 @plot_kind("categories", "a heat map of runs and categories", options=["top"])
-def _categories(request: PlotRequest) -> Plot:
+def _categories(request: inputs.PlotRequest) -> Plot:
     scores = _category_scores(request)
     top = MOST_CATEGORIES if request.top is None else request.top
     table = category_means(*scores)
@@ -147,11 +138,11 @@ def _categories(request: PlotRequest) -> Plot:
 
 
 def _category_scores(
-    request: PlotRequest,
+    request: inputs.PlotRequest,
 ) -> tuple[pl.DataFrame, dict[str, str | None], dict[str, float]]:
     """Returns the arguments of `category_means`; raises `PlotError` for runs with other questions."""
     results = request.by_question.results
-    folder = benchmark_path(question_folder(request.paths, request.benchmark))
+    folder = benchmark_path(inputs.question_folder(request.paths, request.benchmark))
     questions, metadata_hash = read_folder(folder)
     for name, result in results.items():
         if result["metadata_hash"] != metadata_hash:
@@ -159,7 +150,7 @@ def _category_scores(
                 f"{name}: scored with other questions than {folder}: pass its benchmark"
             )
     return (
-        question_scores(results),
+        inputs.question_scores(results),
         {question.id: question.category or None for question in questions},
         {name: result["score"] for name, result in results.items()},
     )
@@ -176,7 +167,7 @@ def category_means(
     columns; questions without one count as `?`. `overall`: published scores of runs by name (default: the
     mean over questions). One row per run, by descending `all`; one column per category.
     """
-    found = drawable(scores, ["name", "question_id"], ["score"])
+    found = inputs.drawable(scores, ["name", "question_id"], ["score"])
     order = list(dict.fromkeys(category or "?" for category in categories.values()))
     named = found.with_columns(
         pl.col("question_id")
@@ -205,7 +196,7 @@ def category_map(
     overall: Mapping[str, float] | None = None,
     *,
     top: int = MOST_CATEGORIES,
-    **options: Unpack[LookOptions],
+    **options: Unpack[style.LookOptions],
 ) -> Figure:
     """Draw the mean score of each run in each category; arguments as for `category_means`.
 
@@ -213,14 +204,14 @@ def category_map(
     """
     table = category_means(scores, categories, overall)
     shown = table.head(check_top(top))
-    with drawing(**options) as look:
+    with style.drawing(**options) as look:
         names = [column.removeprefix("in ") for column in shown.columns[1:]]
         width, height = 3.9 + 0.5 * len(names), 1.7 + 0.245 * len(shown)
         figure = look.figure(look.title, "Score by category", width, height)
         axes = figure.subplots()
         values = shown.drop("name").to_numpy().astype(float)
         labels = [look.say("overall"), *(look.category(name) for name in names[1:])]
-        heat_map(
+        figures.heat_map(
             axes,
             values,
             look.names(shown["name"]),
@@ -229,7 +220,7 @@ def category_map(
             bar=look.say("Score"),
             shrink=0.5 if len(values) > _FEW else 1,
         )
-        remark(axes, cut_in_figure(look, RUNS, len(shown), len(table)))
+        figures.remark(axes, cut_in_figure(look, RUNS, len(shown), len(table)))
         axes.axvline(0.5, color="white", linewidth=3)
         description = f"{look.say('Runs')}: {len(shown)} / {len(table)}"
-        return finish(figure, description)
+        return figures.finish(figure, description)

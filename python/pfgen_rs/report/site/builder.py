@@ -18,11 +18,16 @@ from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.answers import reference_table, run_answers
-from pfgen_rs.report.site import benchmark_page, compare_page, payload, run_page
+from pfgen_rs.report.site import (
+    benchmark_page,
+    compare_page,
+    leaderboard,
+    model_facts,
+    payload,
+    run_page,
+)
 from pfgen_rs.report.site.compare_page import COMPARISON, COMPARISON_PAGE
 from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
-from pfgen_rs.report.site.leaderboard import leaderboard_page
-from pfgen_rs.report.site.model_facts import ModelFacts
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.sample import sample_of
 
@@ -65,7 +70,7 @@ def build(
     samples: Mapping[str, str] | None = None,
     references_per_source: int | None = None,
     answers_per_question: int = PER_QUESTION,
-    facts: ModelFacts | None = None,
+    facts: model_facts.ModelFacts | None = None,
     jobs: int | None = None,
 ) -> None:
     """Write the site of a benchmark, with the leaderboard of `entries`, into `folder`.
@@ -100,7 +105,7 @@ class Site:
     samples: Mapping[str, str] = field(default_factory=dict)
     references_per_source: int | None = None
     answers_per_question: int = PER_QUESTION
-    facts: ModelFacts | None = None
+    facts: model_facts.ModelFacts | None = None
 
     def write(
         self,
@@ -168,7 +173,7 @@ class Site:
         return min(len(runs), len(self.benchmark)) > 1
 
     def _write_front(self, pages: Mapping[str, str], nav: Nav, *, is_complete: bool) -> None:
-        page = leaderboard_page(
+        page = leaderboard.leaderboard_page(
             self.entries,
             nav=nav,
             run_pages=pages,

@@ -8,10 +8,7 @@ from dataclasses import dataclass
 from datetime import date
 
 from pfgen_rs.checkout.entries import LEVEL, Entry, model_key, run_labels
-from pfgen_rs.report.site.charts import Axis, Point, Scatter, Ticks, date_ticks, size_ticks
-from pfgen_rs.report.site.compare_page import MOST_COMPARED
-from pfgen_rs.report.site.folder import slug
-from pfgen_rs.report.site.model_facts import ModelFacts, bundled_facts
+from pfgen_rs.report.site import charts, compare_page, folder, model_facts
 from pfgen_rs.report.site.pages import render
 
 
@@ -22,7 +19,7 @@ def leaderboard_page(
     run_pages: Mapping[str, str] | None = None,
     comparison: str | None = None,
     signature: str = "",
-    facts: ModelFacts | None = None,
+    facts: model_facts.ModelFacts | None = None,
     is_complete: bool = True,
 ) -> bytes:
     """Returns the page with the leaderboard of `entries`, in their order.
@@ -44,17 +41,17 @@ def leaderboard_page(
         signature=signature,
         entries=entries,
         pages=pages,
-        slugs={entry.run: slug(entry.run) for entry in entries},
+        slugs={entry.run: folder.slug(entry.run) for entry in entries},
         labels=labels,
-        overview=overview(entries, labels, bundled_facts() if facts is None else facts),
+        overview=overview(entries, labels, model_facts.bundled_facts() if facts is None else facts),
         models={entry.run: keys[model_key(entry)] for entry in entries},
-        axis=Axis.of_most([_interval(entry) for entry in ranked]),
+        axis=charts.Axis.of_most([_interval(entry) for entry in ranked]),
         ranked=max((entry.rank or 0 for entry in entries), default=0),
         choices={key: _choices(entries, key) for key in ("mode", "engine", "organisation")},
         comparison=comparison,
         means={"level": LEVEL, "means": [_means(entry) for entry in entries]},
         is_complete=is_complete,
-        most_compared=MOST_COMPARED,
+        most_compared=compare_page.MOST_COMPARED,
     )
 
 
@@ -89,14 +86,14 @@ class Leaders:
 
     entries: Sequence[Entry]
     by_organisation: bool
-    axis: Axis
+    axis: charts.Axis
 
 
 @dataclass(frozen=True)
 class Plot:
     """Scores against something that is known of `known` of all models."""
 
-    scatter: Scatter
+    scatter: charts.Scatter
     known: int
 
 
@@ -119,14 +116,16 @@ def best_runs(entries: Sequence[Entry]) -> list[Entry]:
     return list(found.values())
 
 
-def overview(entries: Sequence[Entry], labels: Mapping[str, str], facts: ModelFacts) -> Overview:
+def overview(
+    entries: Sequence[Entry], labels: Mapping[str, str], facts: model_facts.ModelFacts
+) -> Overview:
     """Returns what is shown first of these entries, which are in the order of their ranks."""
     best = best_runs(entries)
     return Overview(
         leaders=_leaders(best),
         models=len(best),
-        sizes=_plot(best, labels, _size(facts), size_ticks),
-        dates=_plot(best, labels, _date(facts), date_ticks),
+        sizes=_plot(best, labels, _size(facts), charts.size_ticks),
+        dates=_plot(best, labels, _date(facts), charts.date_ticks),
     )
 
 
@@ -144,22 +143,24 @@ def _leaders(best: Sequence[Entry]) -> Leaders | None:
         first.setdefault((entry.organisation or entry.model).casefold(), entry)
     by_organisation = len(first) >= _FEW_ORGANISATIONS
     shown = list(first.values() if by_organisation else best)[:LEADERS]
-    return Leaders(shown, by_organisation, Axis.of_most([_interval(e) for e in shown]))
+    return Leaders(shown, by_organisation, charts.Axis.of_most([_interval(e) for e in shown]))
 
 
 def _plot(
     best: Sequence[Entry],
     labels: Mapping[str, str],
     known: Callable[[Entry], tuple[float, str, str] | None],
-    ticks: Ticks,
+    ticks: charts.Ticks,
 ) -> Plot | None:
     points = []
     for entry in best:
         found = known(entry)
         if found is not None and math.isfinite(entry.score):
             place, text, source = found
-            points.append(Point(place, entry.score, labels[entry.run], text, source, entry.run))
-    return Plot(Scatter(points, ticks), len(points)) if len(points) >= _FEW_POINTS else None
+            points.append(
+                charts.Point(place, entry.score, labels[entry.run], text, source, entry.run)
+            )
+    return Plot(charts.Scatter(points, ticks), len(points)) if len(points) >= _FEW_POINTS else None
 
 
 def _fact_names(entry: Entry) -> tuple[str, ...]:
@@ -168,7 +169,7 @@ def _fact_names(entry: Entry) -> tuple[str, ...]:
     return (entry.model, f"{entry.organisation}/{own}") if entry.organisation else (entry.model,)
 
 
-def _size(facts: ModelFacts) -> Callable[[Entry], tuple[float, str, str] | None]:
+def _size(facts: model_facts.ModelFacts) -> Callable[[Entry], tuple[float, str, str] | None]:
     def known(entry: Entry) -> tuple[float, str, str] | None:
         found = facts.parameters_of(*_fact_names(entry))
         return None if found is None else (math.log10(found[0]), size_text(found[0]), found[1])
@@ -176,7 +177,7 @@ def _size(facts: ModelFacts) -> Callable[[Entry], tuple[float, str, str] | None]
     return known
 
 
-def _date(facts: ModelFacts) -> Callable[[Entry], tuple[float, str, str] | None]:
+def _date(facts: model_facts.ModelFacts) -> Callable[[Entry], tuple[float, str, str] | None]:
     def known(entry: Entry) -> tuple[float, str, str] | None:
         found = facts.released_of(*_fact_names(entry))
         return None if found is None else (found[0].toordinal(), date_text(found[0]), found[1])

@@ -13,9 +13,8 @@ from pfgen_rs import stats
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.sums import left_mean
 from pfgen_rs.questions.unknown import explained
-from pfgen_rs.report.site.charts import Axis, Histogram
+from pfgen_rs.report.site import charts, pages
 from pfgen_rs.report.site.folder import slug
-from pfgen_rs.report.site.pages import render, shared_script
 from pfgen_rs.runs.result import Result
 
 _PARTS = ("charts", "windows", "inspector", "answers", "run")
@@ -48,7 +47,7 @@ def windows_name(number: int) -> str:
 
 def run_script() -> tuple[str, bytes]:
     """Returns path and content of the script that the pages of all runs of a site share."""
-    return shared_script("run", _PARTS)
+    return pages.shared_script("run", _PARTS)
 
 
 def reading(settings: Settings) -> dict[str, Any]:
@@ -77,7 +76,7 @@ def run_page(
     """
     estimates, result = view.metrics.values(), view.result
     sources = {source for question in result.benchmark for source in question.sources}
-    return render(
+    return pages.render(
         "run",
         parts=_PARTS,
         root=root,
@@ -88,11 +87,11 @@ def run_page(
         signature=result.signature,
         view=view,
         result=result,
-        metric_axis=Axis.of(
+        metric_axis=charts.Axis.of(
             [v for e in estimates for v in (e.low, e.high, e.mean) if v is not None]
         ),
         is_mean=view.metrics["average"].is_of(result.score),
-        axis=Axis.of([0.0, *(v for row in view.questions for v in (row.low, row.high))]),
+        axis=charts.Axis.of([0.0, *(v for row in view.questions for v in (row.low, row.high))]),
         explained=explained(sources),
         config=_config(result.config or {}),
         data={
@@ -150,8 +149,8 @@ class RunView:
     metrics: Mapping[str, stats.Estimate]
     questions: list[Row]
     categories: list[Row]
-    scores: Histogram
-    lengths: Histogram
+    scores: charts.Histogram
+    lengths: charts.Histogram
 
 
 def estimates(sample: stats.Sample) -> dict[str, stats.Estimate]:
@@ -209,7 +208,7 @@ def _row(result: Result, question_ids: Iterable[str], about: dict[str, Any], num
     return Row(number=number, low=low, high=high, **kept)
 
 
-def _histogram(result: Result, name: str, width: float) -> Histogram:
+def _histogram(result: Result, name: str, width: float) -> charts.Histogram:
     """Count values in at most 40 bins, whose width is a multiple of `width`."""
     values = np.concatenate(list(result.response_scores.column(name, in_order=False)))
     places = np.floor(np.round(values / width, 9)).astype(np.int64)
@@ -217,4 +216,4 @@ def _histogram(result: Result, name: str, width: float) -> Histogram:
     every = -(-(int(places.max()) - first + 1) // _BINS)
     counts = np.bincount((places - first) // every)
     start = first * width
-    return Histogram(start, start + len(counts) * every * width, counts.tolist())
+    return charts.Histogram(start, start + len(counts) * every * width, counts.tolist())

@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.io import write_atomic
-from pfgen_rs.io.run_files import is_system
+from pfgen_rs.io import run_files, write_atomic
 from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.answers import Windows, distinct_windows, run_answers, window_table
 from pfgen_rs.report.site import compare_page, payload, run_page
 from pfgen_rs.report.site.folder import SiteFolder
-from pfgen_rs.runs.naming import named_results
+from pfgen_rs.runs import naming, sample
 from pfgen_rs.runs.result import Result
-from pfgen_rs.runs.sample import cleaned_together, sample_of
 from pfgen_rs.stats.comparing import check_comparable, check_settings
 
 _MOST_COMPARED = 30  # at a time: a browser takes half a second
@@ -34,7 +32,7 @@ def write_run(
     everything. Raises `SettingsError` for units that pages cannot show, `InputError` if
     `answers_per_question` is below 5, and `OutputError`.
     """
-    view = run_page.run_view(result, run_page.estimates(sample_of(result)))
+    view = run_page.run_view(result, run_page.estimates(sample.sample_of(result)))
     folder = run_page.page_folder(result.name)
     _write_page(
         Path(path),
@@ -61,15 +59,17 @@ def write_comparison(
     if not results:
         raise InputError("no run to compare")
     check_settings(level, seed)
-    named = named_results(results)
-    benchmark, clean = results[0].benchmark, cleaned_together(results)
-    check_comparable([sample_of(result, name) for name, result in named.items()])
+    named = naming.named_results(results)
+    benchmark, clean = results[0].benchmark, sample.cleaned_together(results)
+    check_comparable([sample.sample_of(result, name) for name, result in named.items()])
     most = min(max(len(named), compare_page.MOST_COMPARED), _MOST_COMPARED)
     settings = compare_page.ComparisonSettings(level, permutations, seed, most=most, first=most)
     runs = (
         (
-            compare_page.compared(name, name, is_system(result.config or {}), linked=False),
-            compare_page.compared_run(benchmark, sample_of(result)),
+            compare_page.compared(
+                name, name, run_files.is_system(result.config or {}), linked=False
+            ),
+            compare_page.compared_run(benchmark, sample.sample_of(result)),
         )
         for name, result in named.items()
     )
