@@ -14,13 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pfgen_rs.checkout.entries import read_entries
 from pfgen_rs.errors import InputError, PlotError, SettingsError
 from pfgen_rs.studies import (
     BenchmarkTable,
     Leaderboard,
-    model_key,
-    read_leaderboard,
     study_against,
 )
 from pfgen_rs.studies.plots import against_figure
@@ -105,41 +102,6 @@ def test_published_tables_by_other_means(studies_dir: Path, tmp_path: Path) -> N
         assert r.interval("pearson") == pytest.approx(fisher_of(r.pearson, len(x)), abs=1e-9)
         residuals = dict(found.points.select("key", "residual").iter_rows())
         assert [residuals[key] for key in common] == pytest.approx(residuals_of(x, y), abs=1e-9)
-
-
-def test_a_checkout_and_the_table_of_its_figures_agree(
-    studies_dir: Path, published_dir: Path
-) -> None:
-    """`published.csv` has the figures of a checkout's results, under the names of their folders."""
-    with (studies_dir / "published.csv").open(encoding="utf-8", newline="") as file:
-        known = {f"result/{row['model']}/{row['run']}": row for row in csv.DictReader(file)}
-    found, problems = read_entries(published_dir)
-    runs = [entry for entry in found if entry.mode != "system"]
-    assert (len(runs), problems) == (24, [])
-    renamed = []
-    for entry in runs:
-        row = known[entry.run]
-        assert (row["mode"], float(row["score"])) == (entry.mode, entry.score)
-        if model_key(row["model"]) != model_key(entry.model):
-            renamed.append((row["model"], entry.model))
-    assert renamed == [("pfnet/plamo-100b", "pfnet/plamo-100b-base")]
-    board = read_leaderboard(published_dir)
-    assert sorted(board.runs["model"]) == sorted(entry.model for entry in runs)
-    same = [known[entry.run] for entry in runs]
-    table = Leaderboard(
-        pl.DataFrame(
-            {
-                "model": [row["model"] for row in same],
-                "mode": [row["mode"] for row in same],
-                "score": [float(row["score"]) for row in same],
-            }
-        )
-    )
-    one, other = (
-        study_against(studies_dir / "shaberi.csv", place, ["JA-MT (All)"], name="model_name")
-        for place in (board, table)
-    )
-    assert one.columns[0].correlation == other.columns[0].correlation
 
 
 OTHERS = [

@@ -61,9 +61,14 @@ def test_against_as_a_table(ours: Path, theirs: Path) -> None:
 
 def test_against_in_other_formats(ours: Path, theirs: Path) -> None:
     command = ("study", "against", theirs, "--leaderboard", ours, "--name", "name", "--column", "a")
-    done = pfgen(*command, "--format", "csv", "--outliers", "1")
+    done = pfgen(*command, "--format", "csv")
     [row] = csv.DictReader(io.StringIO(done.stdout))
-    assert (row["column"], row["n"], row["missing"], row["outliers"]) == ("a", "5", "0", "delta")
+    assert (row["column"], row["n"], row["missing"], row["outliers"]) == (
+        "a",
+        "5",
+        "0",
+        "delta gamma-2-0 モデル3",
+    )
     found = json.loads(pfgen(*command, "--format", "json").stdout)
     assert found["unmatched_theirs"] == {"epsilon-31m": "Epsilon\x1b[31m"}
     assert [row["model"] for row in found["columns"][0]["points"]] == list(SCORES)

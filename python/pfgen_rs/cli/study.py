@@ -85,13 +85,6 @@ class SourceMetricName(StrEnum):
     TRUTHFULNESS = "truthfulness"
 
 
-class QuestionsName(StrEnum):
-    """The questions that scores are means over."""
-
-    COMMON = "common"
-    ALL = "all"
-
-
 @app.command()
 @scoring_options()
 def sources(
@@ -122,9 +115,6 @@ def sources(
     ] = SourceMetricName.AVERAGE,
     level: options.Level = 0.95,
     plot: PlotFile = None,
-    over: Annotated[
-        QuestionsName, typer.Option(help="Questions of the figure: those with all sources, or all.")
-    ] = QuestionsName.COMMON,
     title: Title = None,
     language: Language = LanguageName.ENGLISH,
     font: Font = None,
@@ -134,7 +124,8 @@ def sources(
 
     All runs are scored again with the reference answers of each source alone, and of all of them. Scores are
     means over the questions that have all sources, and over all questions, of which those without a source
-    keep their own. Intervals are Fisher's, over runs. The figure is a map of the correlations.
+    keep their own. Intervals are Fisher's, over runs. The figure is a map of the correlations over
+    the former.
 
     The default benchmark of a checkout is its own questions.
 
@@ -160,7 +151,7 @@ def sources(
     if plot is not None:
         from pfgen_rs.studies.plots import correlation_map
 
-        matrix = found.matrix(metric.value, over.value)
+        matrix = found.matrix(metric.value)
         draw = partial(correlation_map, matrix, usual="Scores by source of reference answers")
         _write_plot(draw, plot, title, language, font)
     _print(
@@ -178,9 +169,6 @@ def metrics(
         Path,
         typer.Argument(metavar="CHECKOUT|FILE", help=LEADERBOARD, show_default=False),
     ],
-    modes: Annotated[
-        ModesName, typer.Option(help="All runs, or the one with the highest score of each model.")
-    ] = ModesName.ALL,
     level: options.Level = 0.95,
     plot: PlotFile = None,
     title: Title = None,
@@ -200,7 +188,7 @@ def metrics(
     from pfgen_rs.studies.correlations import study_metrics
 
     with output.busy("reading results"):
-        found = study_metrics(leaderboard, modes=modes.value, level=level)
+        found = study_metrics(leaderboard, level=level)
     if plot is not None:
         from pfgen_rs.studies.plots import correlation_map
 
@@ -266,9 +254,6 @@ def against(
         typer.Option(metavar="MODEL", help="Leave out a model, such as an outlier; repeatable."),
     ] = None,
     level: options.Level = 0.95,
-    outliers: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Number of outliers to name.")
-    ] = 3,
     unmatched: Annotated[
         bool, typer.Option("--unmatched", help="List the models that only one of the two has.")
     ] = False,
@@ -310,14 +295,14 @@ def against(
     if plot is not None:
         from pfgen_rs.studies.plots import against_figure
 
-        draw = partial(against_figure, found, outliers=outliers)
+        draw = partial(against_figure, found)
         _write_plot(draw, plot, title, language, font)
     _print(
         output_format,
         found,
-        json=lambda: found.to_dict(outliers),
-        rows=lambda: _against_rows(found, outliers),
-        parts=lambda: [*_against_parts(found, outliers), *_unmatched(found, listed=unmatched)],
+        json=found.to_dict,
+        rows=lambda: _against_rows(found),
+        parts=lambda: [*_against_parts(found), *_unmatched(found, listed=unmatched)],
     )
 
 
@@ -341,24 +326,18 @@ def _print(
         streams.warn(note)
 
 
-def _against_parts(found: AgainstStudy, outliers: int) -> list[RenderableType]:
+def _against_parts(found: AgainstStudy) -> list[RenderableType]:
     """Returns the table of columns, and a line about the outliers of each."""
     title = f"{found.ours} and {counted(len(found.columns), 'column')}"
     rows = [((one.column,), one.correlation) for one in found.columns]
-    table = _fitting_table(("column",), rows, title)
-    parts: list[RenderableType] = [table]
-    if outliers:
-        parts.append(output.cell("furthest from the line, in residual standard deviations:"))
-        parts += [
-            output.cell(f"  {one.column}: {one.told_outliers(outliers)}") for one in found.columns
-        ]
-    return parts
+    lines = [f"  {one.column}: {one.told_outliers()}" for one in found.columns]
+    heading = "furthest from the line, in residual standard deviations:"
+    return [_fitting_table(("column",), rows, title), *map(output.cell, (heading, *lines))]
 
 
-def _against_rows(found: AgainstStudy, outliers: int) -> list[dict[str, Any]]:
+def _against_rows(found: AgainstStudy) -> list[dict[str, Any]]:
     """Returns the rows of the table with outliers in one cell."""
-    rows = found.frame(outliers).to_dicts()
-    return [{**row, "outliers": " ".join(row["outliers"])} for row in rows]
+    return [{**row, "outliers": " ".join(row["outliers"])} for row in found.frame().to_dicts()]
 
 
 def _unmatched(found: AgainstStudy, *, listed: bool) -> list[RenderableType]:

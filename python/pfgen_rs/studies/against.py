@@ -282,7 +282,7 @@ class AgainstStudy:
         names = (self.ours, *(found.column for found in self.columns))
         return CorrelationMatrix(names, tuple(found.correlation for found in self.columns))
 
-    def frame(self, outliers: int = OUTLIERS) -> pl.DataFrame:
+    def frame(self) -> pl.DataFrame:
         """Returns one row a column: `column`, `n`, both correlations with bounds, and `outliers` (keys)."""
         rows = [
             {
@@ -293,13 +293,13 @@ class AgainstStudy:
                     if name not in ("one", "other")
                 },
                 "missing": found.missing,
-                "outliers": found.outliers(outliers)["key"].to_list(),
+                "outliers": found.outliers()["key"].to_list(),
             }
             for found in self.columns
         ]
         return pl.DataFrame(rows)
 
-    def to_dict(self, outliers: int = OUTLIERS) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON; of 40 columns and more without their correlations with each other."""
         few = len(self.columns) < MOST_NAMES
         columns = [
@@ -309,7 +309,7 @@ class AgainstStudy:
                 "missing": found.missing,
                 "slope": found.slope,
                 "intercept": found.intercept,
-                "outliers": found.outliers(outliers).select("key", "residual").rows(),
+                "outliers": found.outliers().select("key", "residual").rows(),
                 "points": found.points.to_dicts(),
             }
             for found in self.columns

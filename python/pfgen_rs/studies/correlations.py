@@ -18,7 +18,7 @@ from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.stats.correlation import fisher_interval, pearson, spearman
 from pfgen_rs.stats.student import check_level
-from pfgen_rs.studies.leaderboard import Leaderboard, Modes, check_modes, read_leaderboard
+from pfgen_rs.studies.leaderboard import Leaderboard, read_leaderboard
 
 Statistic = Literal["pearson", "spearman"]
 Floats = NDArray[np.float64]
@@ -234,28 +234,25 @@ class MetricStudy(EqualByFields):
 
 
 def study_metrics(
-    leaderboard: str | os.PathLike[str] | Leaderboard, *, modes: Modes = "all", level: float = 0.95
+    leaderboard: str | os.PathLike[str] | Leaderboard, *, level: float = 0.95
 ) -> MetricStudy:
     """Correlate Fluency, Truthfulness, Helpfulness and the score over the runs of a leaderboard.
 
-    `leaderboard`: as for `read_leaderboard`. `modes`: `all` runs, or the `best` one of each model. Runs
-    without one of the metrics are left out with a note. Raises `InputError` for fewer than three runs and for
-    metrics that are all equal, and `SettingsError`.
+    `leaderboard`: as for `read_leaderboard`. Runs without one of the metrics are left out with a note. Raises
+    `InputError` for fewer than three runs and for metrics that are all equal, and `SettingsError`.
     """
     check_level(level)
     board = leaderboard if isinstance(leaderboard, Leaderboard) else read_leaderboard(leaderboard)
-    check_modes(modes)
-    chosen = board.runs if modes == "all" else board.best()
     complete = pl.all_horizontal(pl.col(name).is_finite() for name in _COLUMNS)
-    runs = chosen.filter(complete).select("model", "mode", *_COLUMNS)
-    lacking = len(chosen) - len(runs)
+    runs = board.runs.filter(complete).select("model", "mode", *_COLUMNS)
+    lacking = len(board.runs) - len(runs)
     for name in _COLUMNS:
-        if not chosen[name].is_finite().any():
+        if not board.runs[name].is_finite().any():
             reasons = [note for note in board.notes if note.startswith(f"without {name}: ")]
             raise InputError("; ".join([f"the leaderboard has no run with {name!r}", *reasons]))
     if len(runs) < FEWEST:
         raise InputError(
-            f"{len(runs)} of {counted(len(chosen), 'run')} with all of {', '.join(PARTS)}: expected at "
+            f"{len(runs)} of {counted(len(board.runs), 'run')} with all of {', '.join(PARTS)}: expected at "
             f"least {FEWEST}"
         )
     matrix = correlations({name: runs[name].to_numpy() for name in _COLUMNS}, level)
