@@ -99,7 +99,9 @@ def test_published_tables_by_other_means(studies_dir: Path, tmp_path: Path) -> N
         r = found.correlation
         assert r.pearson == pytest.approx(pearson_of(x, y), abs=1e-9)
         assert r.spearman == pytest.approx(spearman_of(x, y), abs=1e-9)
-        assert r.interval("pearson") == pytest.approx(fisher_of(r.pearson, len(x)), abs=1e-9)
+        assert (r.pearson_low, r.pearson_high) == pytest.approx(
+            fisher_of(r.pearson, len(x)), abs=1e-9
+        )
         residuals = dict(found.points.select("key", "residual").iter_rows())
         assert [residuals[key] for key in common] == pytest.approx(residuals_of(x, y), abs=1e-9)
 
@@ -314,7 +316,7 @@ def test_any_figures(pairs: list[tuple[float, float]]) -> None:
     assert r.n == len(pairs)
     assert r.pearson == pytest.approx(pearson_of(x, y), abs=1e-6)
     assert r.spearman == pytest.approx(spearman_of(x, y), abs=1e-9)
-    low, high = r.interval("pearson")
+    low, high = (r.pearson_low, r.pearson_high)
     if len(pairs) == 3:
         assert (low, high) == (None, None)
     else:

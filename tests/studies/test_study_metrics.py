@@ -42,7 +42,7 @@ def test_made_up_runs() -> None:
         x, y = ([float(str(value)) for value in columns[name]] for name in (pair.one, pair.other))
         assert pair.pearson == pytest.approx(pearson_of(x, y))
         assert pair.spearman == pytest.approx(spearman_of(x, y))
-        assert pair.interval("pearson") == pytest.approx(fisher_of(pair.pearson, 4))
+        assert (pair.pearson_low, pair.pearson_high) == pytest.approx(fisher_of(pair.pearson, 4))
     assert study.spread().rows()[0] == ("fluency", 0.3, pytest.approx(0.6), 0.9)
 
 

@@ -104,8 +104,8 @@ def published_now(content: bytes, result: dict[str, Any], path: Path, run: str) 
     Raises `InputError` if its `config.json`, the part that was not computed, lacks what reports need.
     """
     try:
-        _check(result, {"config": _is_object}, "the file")
-        _check(result["config"], {"model": _is_text}, "'config'")
+        _check(result, {"config": _is(dict)}, "the file")
+        _check(result["config"], {"model": _is(str)}, "'config'")
     except InputError as error:
         raise InputError(f"{error.problem}: {ADVICE}", path=path) from None
     return Published(run, result, file_digest(content))
@@ -114,29 +114,13 @@ def published_now(content: bytes, result: dict[str, Any], path: Path, run: str) 
 # What reports need of a result, by key: a check of the value.
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_object(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _is_list(value: Any) -> bool:
-    return isinstance(value, list)
+def _is(kind: type) -> Check:
+    return lambda value: isinstance(value, kind)
 
 
 def _is_number(value: Any) -> bool:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return is_number and -LARGEST <= value <= LARGEST  # not NaN, nor too large for statistics
-
-
-def _is_spread(value: Any) -> bool:
-    return _is_number(value) and bool(value >= 0)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
 
 
 def _are_shares(value: Any) -> bool:
@@ -154,8 +138,8 @@ def _is_rule(value: Any) -> bool:
 
 _FIGURES = {
     **dict.fromkeys(("score", "length"), _is_number),
-    **dict.fromkeys(("score_std", "length_std"), _is_spread),
-    "scores": _is_object,
+    **dict.fromkeys(("score_std", "length_std"), lambda value: _is_number(value) and value >= 0),
+    "scores": _is(dict),
 }
 _SCORES = {
     **dict.fromkeys(BY_SOURCE, _are_shares),
@@ -163,20 +147,20 @@ _SCORES = {
 }
 _RESULT = {
     **_FIGURES,
-    "num_trials": _is_count,
-    "metadata_hash": _is_text,
-    "config": _is_object,
-    "questions": lambda value: _is_object(value) and bool(value),
+    "num_trials": lambda value: type(value) is int and value > 0,
+    "metadata_hash": _is(str),
+    "config": _is(dict),
+    "questions": lambda value: isinstance(value, dict) and bool(value),
 }
-_QUESTION = {**_FIGURES, "question": _is_text, "samples": _is_list}
-_SAMPLE = {"answer": _is_text, "scores": _is_object}
+_QUESTION = {**_FIGURES, "question": _is(str), "samples": _is(list)}
+_SAMPLE = {"answer": _is(str), "scores": _is(dict)}
 _SAMPLE_SCORES = {**_SCORES, "helpfulness_results": _are_rules}
 
 
 def _check_result(result: Any) -> None:
     _check(result, _RESULT, "the file")
     _check(result["scores"], _SCORES, "the file")
-    _check(result["config"], {"model": _is_text}, "'config'")
+    _check(result["config"], {"model": _is(str)}, "'config'")
     for key, entry in result["questions"].items():
         where = f"question {key!r}"
         _check(entry, _QUESTION, where)

@@ -33,6 +33,8 @@ from pfgen_rs.studies.correlations import (
 )
 from pfgen_rs.studies.leaderboard import Leaderboard, Modes, read_leaderboard
 
+_DEPENDENT = "runs of one model are not independent: intervals are narrower than they should be"
+
 
 def study_against(
     table: str | os.PathLike[str] | BenchmarkTable,
@@ -88,7 +90,7 @@ def study_against(
             *board.notes,
             *notes,
             *_idle_aliases(theirs, names, own, aliases or {}),
-            *_told_modes(modes),
+            *([] if modes == "best" else [_DEPENDENT]),
         ),
     )
 
@@ -135,7 +137,9 @@ def _correlated_columns(
             found.append(_correlated(figures, ours, heading, level))
         except InputError as error:
             if not by_pattern:
-                raise _in_file(error, theirs.path) from None
+                if error.path is not None:
+                    raise
+                raise InputError(error.problem, path=theirs.path) from None
             notes.append(f"left out: {shortened(column)!r}: {error.problem}")
     if not found:
         raise InputError(f"no column can be correlated; {'; '.join(notes[:1])}", path=theirs.path)
@@ -166,12 +170,6 @@ def _correlated(
     )
 
 
-def _in_file(error: InputError, path: str) -> InputError:
-    if error.path is not None:
-        return error
-    return InputError(error.problem, path=path)
-
-
 def _idle_aliases(
     theirs: BenchmarkTable, names: str, own: Mapping[str, str], aliases: Mapping[str, str]
 ) -> list[str]:
@@ -184,12 +182,6 @@ def _idle_aliases(
         elif model_key(other) not in own:
             notes.append(f"alias {shortened(other)!r}: the leaderboard has no such model")
     return notes
-
-
-def _told_modes(modes: Modes) -> list[str]:
-    if modes == "best":
-        return []
-    return ["runs of one model are not independent: intervals are narrower than they should be"]
 
 
 # What `study_against` finds: correlations, points with residuals, and models without counterpart.
@@ -229,17 +221,12 @@ class BenchmarkCorrelation(EqualByFields):
     def told_outliers(self, count: int = OUTLIERS) -> str:
         """Returns our names of the outliers and residuals, with the mode where a model has several points."""
         several = set(self.points["key"].filter(self.points["key"].is_duplicated()))
-        return ", ".join(
-            f"{_outlier_name(model, key)} {f'({mode}) ' if key in several and mode else ''}{residual:+.2f}"
-            for key, model, mode, residual in self.outliers(count)
-            .select("key", "model", "mode", "residual")
-            .rows()
-        )
-
-
-def _outlier_name(model: str, key: str) -> str:
-    """Returns our name of a model without its organisation, as figures show it."""
-    return model.rpartition("/")[2] or key
+        told = []
+        for row in self.outliers(count).iter_rows(named=True):
+            name = row["model"].rpartition("/")[2] or row["key"]
+            mode = f" ({row['mode']})" if row["key"] in several and row["mode"] else ""
+            told.append(f"{name}{mode} {row['residual']:+.2f}")
+        return ", ".join(told)
 
 
 @dataclass(frozen=True)

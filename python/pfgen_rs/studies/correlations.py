@@ -47,20 +47,14 @@ class Correlation:
     spearman_high: float | None
     level: float = 0.95
 
-    def interval(self, statistic: Statistic) -> tuple[float | None, float | None]:
-        """Returns the bounds of one of the two."""
-        if statistic == "pearson":
-            return self.pearson_low, self.pearson_high
-        return self.spearman_low, self.spearman_high
-
     def cells(self) -> list[str]:
         """Returns n, Pearson's r with its interval, and Spearman's ρ with its interval, as text."""
         return [
             str(self.n),
             correlation_text(self.pearson),
-            interval_text(*self.interval("pearson")),
+            interval_text(self.pearson_low, self.pearson_high),
             correlation_text(self.spearman),
-            interval_text(*self.interval("spearman")),
+            interval_text(self.spearman_low, self.spearman_high),
         ]
 
     def to_dict(self) -> dict[str, Any]:
@@ -87,7 +81,10 @@ class CorrelationMatrix:
 
     def values(self, statistic: Statistic = "pearson") -> Floats:
         """Returns the coefficients: float64, shape (names, names), 1 on the diagonal, NaN where undefined."""
-        _check_statistic(statistic)
+        if statistic not in get_args(Statistic):
+            raise SettingsError(
+                f"unknown statistic {statistic!r}: expected one of {', '.join(get_args(Statistic))}"
+            )
         found = np.full((len(self.names), len(self.names)), np.nan)
         np.fill_diagonal(found, 1.0)
         for pair in self.pairs:
@@ -98,14 +95,6 @@ class CorrelationMatrix:
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON."""
         return {"names": list(self.names), "pairs": [pair.to_dict() for pair in self.pairs]}
-
-
-def _check_statistic(statistic: str) -> None:
-    """Raise `SettingsError` for anything but a `Statistic`."""
-    if statistic not in get_args(Statistic):
-        raise SettingsError(
-            f"unknown statistic {statistic!r}: expected one of {', '.join(get_args(Statistic))}"
-        )
 
 
 def correlate(

@@ -87,9 +87,15 @@ def _line_ends(found: BenchmarkCorrelation) -> NDArray[np.float64]:
 
 def _told(found: BenchmarkCorrelation) -> str:
     r = found.correlation
-    pearson = f"r = {correlation_text(r.pearson, 3)} [{interval_text(*r.interval('pearson'), 3)}]"
+    pearson = (
+        f"r = {correlation_text(r.pearson, 3)} [{interval_text(r.pearson_low, r.pearson_high, 3)}]"
+    )
     spearman = f"ρ = {correlation_text(r.spearman, 3)}"
-    return f"{pearson}, {spearman}, n = {r.n}".replace(" to ", ", ").replace("-", "−")
+    return _drawn(f"{pearson}, {spearman}, n = {r.n}".replace(" to ", ", "))
+
+
+def _drawn(number: str) -> str:
+    return number.replace("-", "−")
 
 
 def _name_points(
@@ -158,7 +164,7 @@ def correlation_map(
             figure.subplots(),
             cells,
             labels,
-            lambda i, j: "1" if i == j else _coefficient(float(cells[i, j]), digits),
+            lambda i, j: "1" if i == j else _drawn(correlation_text(float(cells[i, j]), digits)),
             lowest=lowest if digits == 4 else min(0.0, lowest),
             bar=look.say(_HEADINGS[statistic]),
             size=7.5,
@@ -169,10 +175,6 @@ def correlation_map(
             for pair in matrix.pairs
         )
         return figures.finish(figure, f"{look.say(_HEADINGS[statistic])}: {said}")
-
-
-def _coefficient(value: float, digits: int) -> str:
-    return correlation_text(value, digits).replace("-", "−")
 
 
 # Names beside points that cover neither points nor each other; one without room is left out.

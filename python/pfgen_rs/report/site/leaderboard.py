@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 from pfgen_rs.checkout.entries import LEVEL, Entry, model_key, run_labels
 from pfgen_rs.report.site import charts, compare_page, folder, model_facts
@@ -124,15 +125,9 @@ def overview(
     return Overview(
         leaders=_leaders(best),
         models=len(best),
-        sizes=_plot(best, labels, _size(facts), charts.size_ticks),
-        dates=_plot(best, labels, _date(facts), charts.date_ticks),
+        sizes=_plot(best, labels, facts.parameters_of, _placed_size, charts.size_ticks),
+        dates=_plot(best, labels, facts.released_of, _placed_date, charts.date_ticks),
     )
-
-
-def leading_models(entries: Sequence[Entry]) -> Sequence[Entry]:
-    """Returns the runs of the models that are shown first."""
-    found = _leaders(best_runs(entries))
-    return found.entries if found else ()
 
 
 def _leaders(best: Sequence[Entry]) -> Leaders | None:
@@ -149,14 +144,17 @@ def _leaders(best: Sequence[Entry]) -> Leaders | None:
 def _plot(
     best: Sequence[Entry],
     labels: Mapping[str, str],
-    known: Callable[[Entry], tuple[float, str, str] | None],
+    fact: Callable[..., tuple[Any, str] | None],
+    placed: Callable[[Any], tuple[float, str]],
     ticks: charts.Ticks,
 ) -> Plot | None:
+    """Returns the scores against a fact; `fact` takes names, `placed` gives a value's place and text."""
     points = []
     for entry in best:
-        found = known(entry)
+        found = fact(*_fact_names(entry))
         if found is not None and math.isfinite(entry.score):
-            place, text, source = found
+            value, source = found
+            place, text = placed(value)
             points.append(
                 charts.Point(place, entry.score, labels[entry.run], text, source, entry.run)
             )
@@ -169,20 +167,12 @@ def _fact_names(entry: Entry) -> tuple[str, ...]:
     return (entry.model, f"{entry.organisation}/{own}") if entry.organisation else (entry.model,)
 
 
-def _size(facts: model_facts.ModelFacts) -> Callable[[Entry], tuple[float, str, str] | None]:
-    def known(entry: Entry) -> tuple[float, str, str] | None:
-        found = facts.parameters_of(*_fact_names(entry))
-        return None if found is None else (math.log10(found[0]), size_text(found[0]), found[1])
-
-    return known
+def _placed_size(billions: float) -> tuple[float, str]:
+    return math.log10(billions), size_text(billions)
 
 
-def _date(facts: model_facts.ModelFacts) -> Callable[[Entry], tuple[float, str, str] | None]:
-    def known(entry: Entry) -> tuple[float, str, str] | None:
-        found = facts.released_of(*_fact_names(entry))
-        return None if found is None else (found[0].toordinal(), date_text(found[0]), found[1])
-
-    return known
+def _placed_date(day: date) -> tuple[float, str]:
+    return day.toordinal(), day.isoformat()
 
 
 def size_text(billions: float) -> str:
@@ -194,8 +184,3 @@ def size_text(billions: float) -> str:
     if billions >= 1000:
         return f"{billions / 1000:g}T"
     return f"{billions:g}B" if billions >= 1 else f"{round(billions * 1000, 1):g}M"
-
-
-def date_text(day: date) -> str:
-    """Returns a date as ISO 8601 writes it."""
-    return day.isoformat()
