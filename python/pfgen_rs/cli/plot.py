@@ -106,7 +106,6 @@ def plot(
             metavar="INPUT",
             help="A checkout of pfgen-bench, a leaderboard.json or .parquet, or runs as for `score`; "
             "for `learning`, a curve.parquet. Quoted globs are expanded.",
-            show_default=False,
         ),
     ],
     out: Annotated[

@@ -59,7 +59,6 @@ PlotFile = Annotated[
         metavar="FILE",
         callback=_plot_path,
         help="Also draw a figure: .svg or .png. Requires matplotlib (`pip install 'pfgen_rs[plots]'`).",
-        show_default=False,
     ),
 ]
 
@@ -77,14 +76,6 @@ def _write_plot(
     save(draw(title=title, language=language.value, font=font), path)
 
 
-class SourceMetricName(StrEnum):
-    """A metric that depends on the sources."""
-
-    AVERAGE = "average"
-    FLUENCY = "fluency"
-    TRUTHFULNESS = "truthfulness"
-
-
 @app.command()
 @scoring_options()
 def sources(
@@ -93,7 +84,6 @@ def sources(
         typer.Argument(
             metavar="CHECKOUT|RUN…",
             help="A checkout of pfgen-bench, all of whose runs are scored, or runs as for `score`.",
-            show_default=False,
         ),
     ],
     scoring: ScoringOptions,
@@ -104,15 +94,15 @@ def sources(
             "--source",
             metavar="NAME",
             help="Source to compare; repeatable (default: those that share a question with another).",
-            show_default=False,
         ),
     ] = None,
     combinations: Annotated[
         bool, typer.Option("--combinations", help="Score with all combinations of sources, too.")
     ] = False,
     metric: Annotated[
-        SourceMetricName, typer.Option(help="Metric of the table and the figure.")
-    ] = SourceMetricName.AVERAGE,
+        options.MetricName,
+        typer.Option(help="Metric of the table and the figure, one that depends on sources."),
+    ] = options.MetricName.AVERAGE,
     level: options.Level = 0.95,
     plot: PlotFile = None,
     title: Title = None,
@@ -135,6 +125,8 @@ def sources(
 
     - `pfgen-rs study sources 'runs/*' -b pfgen-bench --metric fluency --combinations --plot sources.svg`
     """
+    if metric is options.MetricName.HELPFULNESS:
+        raise typer.BadParameter("helpfulness does not depend on sources", param_hint="--metric")
     from pfgen_rs.report.plots.inputs import question_folder
     from pfgen_rs.studies.sources import study_sources
 
@@ -154,20 +146,14 @@ def sources(
         matrix = found.matrix(metric.value)
         draw = partial(correlation_map, matrix, usual="Scores by source of reference answers")
         _write_plot(draw, plot, title, language, font)
-    _print(
-        output_format,
-        found,
-        json=found.to_dict,
-        rows=lambda: found.frame().to_dicts(),
-        parts=lambda: _source_parts(found, metric.value),
-    )
+    _print(output_format, found, lambda: _source_parts(found, metric.value))
 
 
 @app.command()
 def metrics(
     leaderboard: Annotated[
         Path,
-        typer.Argument(metavar="CHECKOUT|FILE", help=LEADERBOARD, show_default=False),
+        typer.Argument(metavar="CHECKOUT|FILE", help=LEADERBOARD),
     ],
     level: options.Level = 0.95,
     plot: PlotFile = None,
@@ -196,13 +182,7 @@ def metrics(
         _write_plot(
             partial(correlation_map, found.matrix, usual=usual), plot, title, language, font
         )
-    _print(
-        output_format,
-        found,
-        json=found.to_dict,
-        rows=lambda: found.frame().to_dicts(),
-        parts=lambda: _metric_parts(found),
-    )
+    _print(output_format, found, lambda: _metric_parts(found))
 
 
 @app.command()
@@ -212,14 +192,11 @@ def against(
         typer.Argument(
             metavar="TABLE",
             help="The other benchmark's table: .csv or .json.",
-            show_default=False,
         ),
     ],
     leaderboard: Annotated[
         Path,
-        typer.Option(
-            "--leaderboard", metavar="CHECKOUT|FILE", help=LEADERBOARD, show_default=False
-        ),
+        typer.Option("--leaderboard", metavar="CHECKOUT|FILE", help=LEADERBOARD),
     ],
     columns: Annotated[
         list[str],
@@ -228,7 +205,6 @@ def against(
             metavar="NAME",
             help="Column to correlate with; repeatable. A quoted `*` stands for any text; of a nested column "
             "what is before a dot may be left out.",
-            show_default=False,
         ),
     ],
     name: Annotated[
@@ -298,32 +274,30 @@ def against(
         draw = partial(against_figure, found)
         _write_plot(draw, plot, title, language, font)
     _print(
-        output_format,
-        found,
-        json=found.to_dict,
-        rows=lambda: _against_rows(found),
-        parts=lambda: [*_against_parts(found), *_unmatched(found, listed=unmatched)],
+        output_format, found, lambda: [*_against_parts(found), *_unmatched(found, listed=unmatched)]
     )
 
 
 def _print(
     output_format: options.RowsFormat,
     study: AgainstStudy | MetricStudy | SourceStudy,
-    *,
-    json: Callable[[], dict[str, Any]],
-    rows: Callable[[], list[dict[str, Any]]],
     parts: Callable[[], list[RenderableType]],
 ) -> None:
     """Print a study; JSON has its notes itself."""
     if output_format is options.RowsFormat.JSON:
-        streams.emit_json(json())
+        streams.emit_json(study.to_dict())
         return
     if output_format is options.RowsFormat.CSV:
-        streams.emit_csv(rows())
+        streams.emit_csv([_row(row) for row in study.frame().to_dicts()])
     else:
         output.show(*parts())
     for note in study.notes:
         streams.warn(note)
+
+
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    """Returns a row with lists, which are those of outliers, in one cell."""
+    return {key: " ".join(v) if isinstance(v, list) else v for key, v in row.items()}
 
 
 def _against_parts(found: AgainstStudy) -> list[RenderableType]:
@@ -333,11 +307,6 @@ def _against_parts(found: AgainstStudy) -> list[RenderableType]:
     lines = [f"  {one.column}: {one.told_outliers()}" for one in found.columns]
     heading = "furthest from the line, in residual standard deviations:"
     return [_fitting_table(("column",), rows, title), *map(output.cell, (heading, *lines))]
-
-
-def _against_rows(found: AgainstStudy) -> list[dict[str, Any]]:
-    """Returns the rows of the table with outliers in one cell."""
-    return [{**row, "outliers": " ".join(row["outliers"])} for row in found.frame().to_dicts()]
 
 
 def _unmatched(found: AgainstStudy, *, listed: bool) -> list[RenderableType]:
