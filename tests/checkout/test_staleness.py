@@ -35,7 +35,9 @@ def told(checkout: Path, **options: Any) -> dict[str, list[str]]:
     announced: list[Any] = []
     done = report(checkout, announce=announced.append, **options)
     assert announced == ([done.stale] if done.stale else [])
-    return {run: [str(reason.kind) for reason in reasons] for run, reasons in done.stale.items()}
+    return {
+        run: [reason.kind.name.lower() for reason in reasons] for run, reasons in done.stale.items()
+    }
 
 
 CHANGES: dict[str, Callable[[Path], Any]] = {

@@ -249,17 +249,6 @@ def test_runs_of_one_model_are_told_apart(tmp_path: Path) -> None:
     assert "💬 chat or qa" in shown
 
 
-def test_plain_lines(checkout: Path) -> None:
-    done = pfgen("leaderboard", checkout, "--plain")
-    head, *rows = done.stdout.splitlines()
-    assert head.split()[:5] == ["rank", "ranks", "score", "low", "high"]
-    assert head.split()[-3:] == ["model", "run", "own"]
-    assert [row.split()[0] for row in rows] == ["1", "2", "-"]
-    assert [row.split()[-2] for row in rows] == [SECOND, FIRST, "result/system/x/0000000"]
-    assert done.stdout.isascii()
-    assert {len(row.split()) for row in rows} == {len(head.split())}
-
-
 def test_columns_that_were_added_are_the_last(checkout: Path) -> None:
     added = ["own_rank_low", "own_rank_high"]
     assert entries_frame(read_entries(checkout)[0]).columns[-2:] == added
@@ -279,8 +268,6 @@ def test_a_leaderboard_of_an_earlier_version_needs_no_own_ranges(
     shown = pfgen("leaderboard", path)
     assert (shown.returncode, shown.stderr) == (0, "")
     assert "own range" not in shown.stdout
-    plain = pfgen("leaderboard", path, "--plain").stdout.splitlines()
-    assert [row.split()[-1] for row in plain] == ["own", "-", "-", "-"]
     assert read_inputs([str(path)]).runs["run"].to_list() == [row["run"] for row in rows]
 
 
@@ -323,14 +310,12 @@ def test_a_hostile_name_stays_in_its_line(tmp_path: Path) -> None:
     checkout = make_checkout(tmp_path / "checkout")
     add_run(checkout, SECOND, BETTER, {"model": "a\x1b[31m\nb\u202e[bold]"})
     report(checkout)
-    for arguments in (["--plain"], []):
-        done = pfgen("leaderboard", checkout, *arguments)
-        assert r"a\x1b[31m\nb\u202e[bold]" in done.stdout
+    assert r"a\x1b[31m\nb\u202e[bold]" in pfgen("leaderboard", checkout).stdout
 
 
 def test_problems_are_told_after_the_table(checkout: Path) -> None:
     (checkout / FIRST / "result.json").write_bytes(b"{}")
-    done = pfgen("leaderboard", checkout, "--plain")
+    done = pfgen("leaderboard", checkout, "-f", "csv")
     assert done.returncode == 1
     assert done.stdout.count("\n") == 3
     assert done.stderr.startswith(f"error: {checkout / FIRST / 'result.json'}: the file: missing")

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
-from matplotlib.legend import Legend
 
 from pfgen_rs import errors, stats
 from pfgen_rs.drawing import fonts as drawn_names
@@ -54,26 +53,6 @@ def test_texts_of_many_runs_have_their_room(kind: str) -> None:
     assert text_faults(FIGURES[kind](runs(200)), but_marks=True) == []
 
 
-@pytest.mark.parametrize("language", ["en", "ja"])
-def test_grounds_are_explained_beside_the_panel(language: Any) -> None:
-    """Where one run's answers are very long, the grounds are narrow, and words on them would overlap."""
-    table = runs(3, length=[99.0, 120.0, 2500.0], score=[0.9, 0.02, 0.01])
-    figure = plots.score_length(table, language=language)
-    assert text_faults(figure) == []
-    axes = figure.axes[1]
-    assert {text.get_text() for text in axes.texts} <= {"1", "2", "3"}  # marks only
-    legend = axes.get_legend()
-    assert legend is not None
-    assert len(legend.get_texts()) == 2
-
-
-def test_long_answers_are_not_said_to_have_no_score() -> None:
-    """They are scored at their best cut: published runs of 400 characters score 0.55."""
-    told = said(plots.score_length(runs(2, length=[99.0, 400.0], score=[0.9, 0.55])))
-    assert "longer: the best cut before 150 characters is scored" in told
-    assert "not scored" not in told
-
-
 @pytest.mark.parametrize(
     ("lengths", "right", "beyond"),
     [
@@ -100,24 +79,6 @@ def test_one_run_with_very_long_answers_does_not_stretch_the_axis(
     assert text_faults(figure, but_marks=True) == []
 
 
-def _legend_box(legend: Legend) -> Any:
-    return legend.get_window_extent()
-
-
-@pytest.mark.parametrize("value", [0.0, 0.5])
-def test_legends_of_the_spread_hide_nothing(value: float) -> None:
-    """They stand outside of the panels, wherever the lines are."""
-    table = response_table().with_columns(pl.lit(value).alias("helpfulness"))
-    figure = plots.distributions(table, name="org/model · chat")
-    figure.draw_without_rendering()
-    for axes in figure.axes:
-        legend = axes.get_legend()
-        assert legend is not None
-        assert _legend_box(legend).y0 >= axes.get_window_extent().y1 - 1
-    assert figure.get_suptitle() == "Distribution of scores and lengths: org/model · chat"
-    assert {"line: median", "box: quartiles"} <= set(said(figure).split("\n"))
-
-
 def test_long_names_of_sources_are_not_clipped() -> None:
     table = runs(3)
     scores = source_table(table).with_columns(pl.col("source") + "長い名前の生成元" * 5)
@@ -132,17 +93,6 @@ def test_titles_fit_narrow_figures() -> None:
     box = figure._suptitle.get_window_extent()  # type: ignore[attr-defined]
     assert figure.bbox.x0 <= box.x0
     assert box.x1 <= figure.bbox.x1
-
-
-def test_rank_ranges_stand_beside_the_panel() -> None:
-    table = runs(5, rank_low=[1, 120, 120, 1, 100], rank_high=[300, 499, 516, 1, 250])
-    figure = plots.intervals(table)
-    figure.draw_without_rendering()
-    [axes] = figure.axes
-    right = axes.get_window_extent().x1
-    assert len(axes.texts) == 6
-    assert all(text.get_window_extent().x0 > right for text in axes.texts[:-1])
-    assert text_faults(figure) == []
 
 
 # Names.
@@ -172,13 +122,6 @@ def test_the_mode_stays_whole(mode: str) -> None:
     assert found.startswith("organisation/")
     assert f" · {mode}" in found
     assert found.count("…") == 1
-
-
-def test_what_is_added_is_shortened_where_it_is_all_there_is() -> None:
-    found = drawn_names.shortened("m · " + "x" * 100, FAMILIES, 20)
-    assert found.startswith("m · x")
-    assert found.endswith("xxx")
-    assert drawn_names.text_width(found, FAMILIES) <= 20
 
 
 def test_different_names_look_different() -> None:
@@ -223,16 +166,6 @@ def test_scores_of_nothing_are_not_below_zero(kind: str) -> None:
     assert len(numbers) > 3
     assert not [number for number in numbers if number[0] in "−-"]
     assert text_faults(figure, but_marks=True) == []
-
-
-def test_lines_at_zero_are_within_the_panel() -> None:
-    zeros = {name: [np.zeros(4), np.zeros(4)] for name in stats.METRICS}
-    one = stats.Sample("m", ("a", "b"), {"a": None, "b": None}, zeros)
-    assert plots.convergence([one]).axes[0].get_ylim()[0] < 0
-    table = response_table().with_columns(average=pl.lit(0.0), helpfulness=pl.lit(0.0))
-    _, metrics, _, boxes = plots.distributions(table).axes
-    assert metrics.get_xlim()[0] < 0
-    assert boxes.get_ylim()[0] < 0
 
 
 def test_cells_of_a_map_have_no_negative_zero() -> None:
@@ -283,11 +216,3 @@ def test_a_number_of_runs_must_be_positive() -> None:
         plots.intervals(runs(2), top=0)
     with pytest.raises(errors.PlotError, match="expected 1 or more"):
         plots.category_map(question_table(runs(2)), CATEGORIES, top=-1)
-
-
-def test_categories_are_named_in_the_figures_language() -> None:
-    table = question_table(runs(2))
-    assert "数学" in said(plots.category_map(table, CATEGORIES, language="ja"))
-    assert "math" in said(plots.category_map(table, CATEGORIES))
-    own = {"Q0": "my own", "Q1": "my own", "Q2": "math", "Q3": "math"}
-    assert "my own" in said(plots.category_map(table, own, language="ja"))

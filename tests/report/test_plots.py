@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import math
-import tomllib
-import warnings
 from collections.abc import Iterator
-from importlib.resources import files
-from itertools import combinations
 from typing import Any
 
 import matplotlib as mpl
@@ -20,7 +16,6 @@ from scipy import stats as scipy_stats  # type: ignore[import-untyped]
 
 from pfgen_rs import errors, stats
 from pfgen_rs.drawing import style
-from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.report import plots
 from pfgen_rs.report.plots import points as placing
 from plot_data import (
@@ -112,14 +107,6 @@ def test_score_and_length() -> None:
     ]
 
 
-def test_each_kind_has_its_own_colour_and_shape() -> None:
-    [listing, axes] = plots.score_length(runs(5)).axes
-    looks = [(line.get_color(), line.get_marker()) for line in axes.lines]
-    assert len({colour for colour, _ in looks}) == len({marker for _, marker in looks}) == 5
-    legend = [(line.get_color(), line.get_marker()) for line in listing.lines[:5]]
-    assert legend == looks
-
-
 def test_sources_are_compared_over_the_questions_of_both() -> None:
     table = runs(8)
     scores = source_table(table)
@@ -196,12 +183,6 @@ def test_the_map_shows_the_means() -> None:
     np.testing.assert_array_equal(values, means.drop("name").to_numpy())
     assert [label.get_text() for label in axes.get_yticklabels()] == means["name"].to_list()
     assert [text.get_text() for text in axes.texts] == [f"{v:.2f}" for v in values.flatten()]
-
-
-def test_a_category_without_answers_is_left_empty() -> None:
-    scores = pl.DataFrame({"name": ["m", "n", "n"], "question_id": ["a", "a", "b"], "score": 0.5})
-    axes = plots.category_map(scores, {"a": "x", "b": "y"}).axes[0]
-    assert len(axes.texts) == 5
 
 
 @given(
@@ -306,25 +287,6 @@ def test_score_by_step() -> None:
     np.testing.assert_array_equal(line.get_ydata(), ordered["score"])
     corners: Any = axes.collections[0].get_paths()[0].vertices
     assert corners[:, 1].min() == ordered["score_low"].min()
-
-
-def test_japanese_axes_are_named_as_on_the_site() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # where no font has these characters
-        panels = plots.metric_pairs(runs(5), language="ja").axes
-    found = [pair for axes in panels if all(pair := (axes.get_xlabel(), axes.get_ylabel()))]
-    texts = files("pfgen_rs.report.site") / "assets" / "common.toml"
-    names = tomllib.loads(texts.read_text(encoding="utf-8"))
-    assert found == list(combinations((names[part]["ja"] for part in PARTS), 2))
-
-
-def test_a_step_alone_has_its_interval() -> None:
-    table = runs(1)
-    [axes] = plots.score_steps(table).axes
-    lines: Any = axes.collections[0]
-    [part] = lines.get_segments()
-    assert part.tolist() == [[100, table["score_low"][0]], [100, table["score_high"][0]]]
-    assert plots.score_steps(runs(1, score_low=[None], score_high=[None])).axes
 
 
 def test_spread_of_a_run() -> None:
@@ -442,13 +404,3 @@ def test_marks_stay_within_the_frame_and_near(places: list[tuple[float, float]])
         assert 5 < math.hypot(dx, dy) < 40
         assert -60 <= x + dx <= 460
         assert -60 <= y + dy <= 360
-
-
-def test_marks_of_a_line_of_points_do_not_overlap() -> None:
-    places = np.array([(6.0 * i, 4.0 * i) for i in range(24)])
-    marks = [str(i + 1) for i in range(24)]
-    offsets = placing.offsets_of(places, marks, (-90, -90, 300, 300))
-    middles = places + offsets
-    for i, one in enumerate(middles):
-        apart = np.abs(np.delete(middles, i, axis=0) - one)
-        assert ((apart[:, 0] > 4.5) | (apart[:, 1] > 6)).all()

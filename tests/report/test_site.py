@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import base64
 import gzip
 import hashlib
@@ -12,8 +11,6 @@ from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
-from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
@@ -28,11 +25,11 @@ from pfgen_rs.report import site
 from pfgen_rs.report.site import pages as i18n
 from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.benchmark_page import LENGTHS, TOP, benchmark_page, references_payload
+from pfgen_rs.report.site.builder import COMPARE, NAV
 from pfgen_rs.report.site.charts import Axis
 from pfgen_rs.report.site.folder import MARKER, SiteFolder, slug
 from pfgen_rs.report.site.leaderboard import leaderboard_page
 from pfgen_rs.report.site.pages import plain, shown
-from pfgen_rs.stats import from_summary
 from site_samples import HOSTILE, Elements, hostile_entries, made_entries
 
 ASSETS = resources.files("pfgen_rs.report.site") / "assets"
@@ -80,12 +77,6 @@ def test_payloads_hold_the_value_and_nothing_that_acts(value: Any) -> None:
     assert [(tag, attrs["id"], decoded("".join(t))) for tag, attrs, t in element] == [
         ("script", "payload-x", value)
     ]
-
-
-def test_payloads_are_the_same_bytes_at_any_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = payload.encode(["あ"])
-    monkeypatch.setattr("time.time", lambda: 1e9)
-    assert payload.encode(["あ"]) == first
 
 
 @given(JSON)
@@ -221,24 +212,6 @@ def test_no_page_has_handlers_inline_styles_or_anything_from_elsewhere(mini: Ben
             assert tag not in ("link", "base", "iframe", "object", "embed", "img"), name
 
 
-def test_pages_say_in_their_heads_what_they_are(mini: Benchmark) -> None:
-    for name, page in pages(mini).items():
-        elements = Elements(page)
-        said = {
-            attrs.get("name") or attrs.get("property"): attrs["content"] or ""
-            for attrs, _ in elements.named("meta")
-            if attrs.get("name") or attrs.get("property")
-        }
-        [(_, title)] = elements.named("title")
-        assert title == said["og:title"], name
-        assert title.endswith(f" · {said['og:site_name']}"), name
-        assert said["description"] == said["og:description"] != "", name
-        assert (said["og:type"], said["og:locale"]) == ("website", "ja_JP"), name
-        [(icon, _)] = [found for found in elements.named("link") if found[0]["rel"] == "icon"]
-        drawing = unquote((icon["href"] or "").removeprefix("data:image/svg+xml,"))
-        assert ElementTree.fromstring(drawing).tag == "{http://www.w3.org/2000/svg}svg"
-
-
 def test_categories_are_named_in_both_languages(mini: Benchmark) -> None:
     strings = i18n.strings(("common",))
     assert strings.known("category", "math") == strings("category_math")
@@ -346,39 +319,6 @@ def test_a_run_without_interval_or_range_has_none_drawn() -> None:
     assert 'class="whisker"' not in page
     assert 'class="group"' not in page
     assert 'class="whisker"' in leaderboard_page([entry]).decode()
-
-
-def table_of(page: bytes) -> str:
-    """The leaderboard's table, without what stands above it."""
-    return page.decode().partition('<div class="board">')[2]
-
-
-def test_the_drawings_show_where_most_runs_are_and_arrows_at_others() -> None:
-    entries = [
-        replace(
-            entry,
-            score=score,
-            estimate=from_summary([score - 0.01, score + 0.01] * 10, [0.01] * 20, 10),
-        )
-        for entry, score in zip(made_entries(10), [1.4, *([0.75, 0.62] * 4), 0.01], strict=True)
-    ]
-    system = {"rank": None, "rank_low": None, "rank_high": None}
-    page = table_of(leaderboard_page([replace(entries[0], **system), *entries[1:]]))  # type: ignore[arg-type]
-    assert re.findall(r'text-anchor="middle">([\d.]+)<', page) == ["0.6", "0.7", "0.8"]
-    assert len(re.findall("<circle", page)) == 8
-    right, left = re.findall(r'class="beyond" d="M([\d.]+) 3.5V12.5L([\d.]+) 8Z"', page)
-    assert (float(right[0]) < float(right[1]), float(left[0]) > float(left[1])) == (True, True)
-
-
-def test_a_score_without_interval_is_drawn_where_it_is() -> None:
-    """Such as that of a run whose score is no mean of its questions."""
-    entries = made_entries(9)
-    axis = Axis(0.0, 2.0)
-    unsure = replace(entries[4].estimate, low=None, high=None, mean=9.0)
-    page = table_of(leaderboard_page([replace(entries[4], estimate=unsure, score=0.5)]))
-    assert axis.holds(0.5)
-    assert len(re.findall("<circle", page)) == 1
-    assert 'class="beyond"' not in page
 
 
 def test_an_empty_leaderboard_is_a_page() -> None:
@@ -514,16 +454,8 @@ def test_a_site_that_was_interrupted_is_known_as_ours(tmp_path: Path) -> None:
     assert (tmp_path / "site" / "index.html").read_bytes() == b"new"
 
 
-def test_the_packages_python_names_no_string_that_is_missing() -> None:
-    """Names of pages in `NAV` and the like are strings, too."""
-    tree = ast.parse((Path(site.__file__).parent / "builder.py").read_text(encoding="utf-8"))
-    found = [
-        node.value
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Assign) and "NAV" in ast.unparse(node.targets[0])
-    ]
-    [nav] = map(ast.literal_eval, found)
-    assert {key for key, _ in nav} <= set(i18n.strings(("common",)).table)
+def test_the_names_of_pages_are_strings() -> None:
+    assert {key for key, _ in (*NAV, COMPARE)} <= set(i18n.strings(("common",)).table)
 
 
 def test_parts_of_a_page_agree_on_their_strings() -> None:

@@ -244,12 +244,6 @@ def test_a_click_after_typing_is_not_lost(new_page: NewPage, folder: Path) -> No
     assert settled(page, lambda: shown(page), found[50:100]) == found[50:100]
 
 
-def test_all_pages_are_printed(page: Page, folder: Path) -> None:
-    opened(page, folder, "?page=2&engine=hf")
-    page.emulate_media(media="print")
-    assert shown(page) == [entry.model for entry in ENTRIES if entry.engine == "hf"]
-
-
 INSIDE = """(selector) => {
   const box = document.querySelector(selector).getBoundingClientRect();
   return box.top >= 0 && box.bottom <= innerHeight && box.height > 0;
@@ -271,27 +265,6 @@ def test_headings_and_selection_stay_in_sight(
     assert above is not None
     assert box is not None
     assert above["y"] + above["height"] <= box["y"], "the headings do not hide the row"
-
-
-def test_headings_are_scrolled_sideways_with_their_columns(new_page: NewPage, folder: Path) -> None:
-    page = opened(new_page(viewport=PHONE), folder)
-    page.locator(".leaderboard tbody").evaluate("body => { body.scrollLeft = 300; }")
-    left = """() => ["thead th.engine", "tbody tr .engine"].map(
-      (each) => Math.round(document.querySelector(each).getBoundingClientRect().left))"""
-    headings = page.locator(".leaderboard thead")
-    assert settled(page, lambda: headings.evaluate("head => head.scrollLeft"), 300) == 300
-    heading, cell = page.evaluate(left)
-    assert heading == cell
-
-
-def test_a_telephone_scrolls_little_and_never_sideways(new_page: NewPage, folder: Path) -> None:
-    for locale in ("ja-JP", "en-GB"):
-        page = opened(new_page(viewport=PHONE, locale=locale), folder)
-        size = page.evaluate(
-            "['scrollWidth', 'scrollHeight'].map(n => document.documentElement[n])"
-        )
-        assert size[0] == PHONE["width"]
-        assert size[1] < 7000
 
 
 def several_runs(folder: Path) -> list[Entry]:
@@ -338,14 +311,6 @@ def test_each_model_is_shown_with_its_best_run_until_all_are_asked_for(
     assert chips == ["under_scored · qa", "other", "under_scored · chat"]
     page.locator(".tray li button").first.click()
     assert page.locator(".leaderboard tbody input").first.is_checked() is False
-
-
-def test_both_rank_ranges_are_named(page: Page, tmp_path: Path) -> None:
-    entries = several_runs(tmp_path)
-    entries[0] = replace(entries[0], own_rank_low=2, own_rank_high=3, rank_low=1, rank_high=9)
-    opened(page, with_leaderboard(tmp_path, entries))
-    assert page.locator("thead .ranks").inner_text().split("\n")[-1] == "own / joint"
-    assert page.locator(".leaderboard tbody .ranks").first.inner_text().split() == ["2–3", "1–9"]
 
 
 def with_ranks(entries: Sequence[Entry], without: int) -> list[Entry]:
@@ -410,16 +375,3 @@ def test_ranks_and_their_ranges_are_those_among_what_is_shown(page: Page, tmp_pa
     page.get_by_role("columnheader", name="Rank range").get_by_role("button").click()
     lows = [own[0].split("–")[0] for _, own in page.evaluate(RANKS) if own]
     assert lows == sorted(lows, key=int)
-
-
-def test_runs_without_a_page_say_why(page: Page, tmp_path: Path) -> None:
-    entries = several_runs(tmp_path)
-    content = leaderboard_page(entries, run_pages={entries[0].run: "x.html"}, comparison="c.html")
-    (tmp_path / "index.html").write_bytes(content)
-    opened(page, tmp_path)
-    [reason] = page.locator(".leaderboard tbody tr:visible .choose span").evaluate_all(
-        "all => all.map(e => e.title)"
-    )
-    assert reason == "No answers here, so no page and no comparison"
-    page.get_by_text("How to read the table").click()
-    assert page.get_by_text("trials.jsonl.xz").is_visible()

@@ -134,14 +134,6 @@ def test_filters_combine_say_how_many_and_reset(page: Page, folder: Path) -> Non
     assert models(page) == [entry.model for entry in ENTRIES]
 
 
-def test_the_text_filter_takes_words_in_any_width_and_case(page: Page, folder: Path) -> None:
-    leaderboard(page, folder)
-    field(page, "Search models").fill("ＱＷＥＮ model")
-    chosen = [entry.model for entry in ENTRIES if entry.organisation == "Qwen"]
-    expect(page.locator("#count")).to_have_text(f"Models: {len(chosen)} of {RANKED}")
-    assert models(page) == chosen
-
-
 ORGANISATIONS = {
     "abab-6.5": "MiniMaxAI",
     "anthropic/claude-3-5-sonnet": "Anthropic",
@@ -325,18 +317,6 @@ def test_more_than_ten_runs_are_not_compared_at_a_time(page: Page, tmp_path: Pat
     expect(place.get_by_role("link", name="Open comparison")).to_have_count(1)
 
 
-def test_a_thousand_runs_are_sorted(page: Page, tmp_path: Path) -> None:
-    entries = made_entries(1000)
-    (tmp_path / "index.html").write_bytes(leaderboard_page(entries))
-    leaderboard(page, tmp_path)
-    heading(page, "Length").click()
-    heading(page, "Fluency").click()
-    fluencies = {entry.model: round(entry.fluency, 3) for entry in entries}
-    names = page.locator(".leaderboard tbody .model").all_text_contents()
-    assert len(names) == 1000
-    assert [fluencies[name.strip()] for name in names] == sorted(fluencies.values(), reverse=True)
-
-
 def opened(page: Page, question: int) -> Locator:
     """The opened references of a question of the benchmark page."""
     details = page.locator("details.references").nth(question)
@@ -415,44 +395,6 @@ def test_nothing_is_wider_than_a_narrow_window(
         for visit in (leaderboard, benchmark):
             visit(page, place)
             assert page.evaluate("document.documentElement.scrollWidth") == NARROW["width"]
-
-
-def test_the_leaderboard_fits_a_usual_window(new_page: NewPage, folder: Path) -> None:
-    for locale in ("ja-JP", "en-GB"):
-        page = leaderboard(new_page(viewport={"width": 1280, "height": 800}, locale=locale), folder)
-        widths = page.locator(".scroll").evaluate("e => [e.scrollWidth, e.clientWidth]")
-        assert widths[0] == widths[1]
-        assert page.locator(CUT).evaluate_all(OVERFLOWING) == []
-
-
-CUT = ".leaderboard th, .leaderboard td"
-OVERFLOWING = """all => all.filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1)
-  .map(e => e.textContent.trim())"""
-
-
-def test_a_telephone_shows_score_interval_and_ranks_at_once(
-    new_page: NewPage, folder: Path
-) -> None:
-    page = leaderboard(new_page(viewport=NARROW), folder)
-    for name in ("model", "score", "whiskers", "ranks"):
-        box = page.locator(f".leaderboard tbody .{name}").first.bounding_box()
-        assert box is not None
-        assert 0 < box["x"] < box["x"] + box["width"] < NARROW["width"]
-    low, high = ENTRIES[0].estimate.low, ENTRIES[0].estimate.high
-    expect(page.locator(".leaderboard tbody .whiskers").first).to_contain_text(
-        f"{low:.3f}–{high:.3f}"
-    )
-
-
-def test_print_keeps_room_for_names(new_page: NewPage, folder: Path) -> None:
-    page = leaderboard(new_page(viewport={"width": 718, "height": 1000}), folder)
-    page.emulate_media(media="print")
-    widths = page.locator(".leaderboard tbody .model").evaluate_all(
-        "all => all.map(e => e.clientWidth)"
-    )
-    assert min(widths) >= 150
-    assert page.locator(".engine").evaluate_all("all => all.every(e => !e.checkVisibility())")
-    assert page.evaluate("document.documentElement.scrollWidth") <= 718
 
 
 def test_print_shows_the_table_in_light_colours_alone(new_page: NewPage, folder: Path) -> None:

@@ -193,16 +193,6 @@ def test_settings_of_a_single_page_are_honoured(
     assert page.locator("#chosen-table a").count() == 0, "nothing to link to"
 
 
-def test_of_two_runs_there_is_nothing_to_choose(
-    page: Page, results: list[Result], tmp_path: Path
-) -> None:
-    single.write_comparison([results[0], results[1]], tmp_path / "page.html")
-    page.goto((tmp_path / "page.html").as_uri())
-    expect(page.locator("#answers .answer")).to_have_count(2)
-    expect(page.locator("#run-choice")).to_be_hidden()
-    assert page.locator("#pairs-table table").count() == 0
-
-
 def test_a_part_of_the_questions_is_said(page: Page, folder: Path, results: list[Result]) -> None:
     opened(page, folder, f"#runs={runs(1, PART)}")
     left = compared(results, 1, PART).left_out
@@ -212,13 +202,6 @@ def test_a_part_of_the_questions_is_said(page: Page, folder: Path, results: list
     number = sorted(q.id for q in results[1].benchmark).index(left[0])
     page.locator("[name=question]").select_option(str(number))
     expect(page.locator("#answers .answer").nth(1)).to_contain_text("does not answer")
-
-
-def test_remarks_stand_at_the_table_they_are_about(page: Page, folder: Path) -> None:
-    opened(page, folder)
-    about = "Intervals of single questions reflect trial noise only"
-    captions = page.locator("#pair-result caption").all_inner_texts()
-    assert [about in caption for caption in captions] == [False, True, False]
 
 
 # Choosing
@@ -350,19 +333,6 @@ def test_back_returns_to_the_runs_before(page: Page, folder: Path) -> None:
     expect(page.locator("#answers .answer")).to_have_count(3)
 
 
-def test_links_to_places_on_the_page_change_nothing(page: Page, folder: Path) -> None:
-    opened(page, folder, f"#runs={runs(0, 3)}")
-    page.get_by_role("link", name="Skip to content").press("Enter")
-    wanted = f"#runs={runs(0, 3)}"
-    assert settled(page, lambda: page.evaluate("location.hash"), wanted) == wanted
-    assert page.evaluate("document.activeElement.id") == "main"
-    assert chips(page) == [LABELS[0], LABELS[3]]
-    expect(note(page)).to_be_hidden()
-    opened(page, folder, "#main")
-    expect(note(page)).to_be_hidden()
-    assert pair(page) == chips(page)
-
-
 def test_the_header_hands_on_the_chosen_runs(page: Page, folder: Path) -> None:
     page.goto(f"{(folder / 'index.html').as_uri()}?lang=en&runs=all")
     header = page.get_by_role("navigation")
@@ -422,15 +392,6 @@ def test_a_link_to_what_is_not_there_is_said(page: Page, folder: Path, address: 
     assert chips(page) == first
 
 
-@pytest.mark.parametrize("kept", [0, 4])
-def test_the_only_run_left_of_a_link_is_kept(page: Page, folder: Path, kept: int) -> None:
-    best = chips(opened(page, folder))
-    opened(page, folder, f"#runs=gone+{runs(kept)}")
-    expect(note(page)).to_contain_text("not on this page: gone. The best of the other runs are")
-    assert chips(page) == [LABELS[kept], next(name for name in best if name != LABELS[kept])]
-    assert pair(page) == chips(page)
-
-
 def test_what_is_left_of_a_link_is_shown(page: Page, folder: Path) -> None:
     opened(page, folder, f"#runs=gone+{runs(4, 4, 5)}&pair={runs(5)}+gone")
     expect(note(page)).to_contain_text("not on this page: gone")
@@ -438,14 +399,3 @@ def test_what_is_left_of_a_link_is_shown(page: Page, folder: Path) -> None:
     opened(page, folder, f"#runs={runs(*range(COUNT))}", 10)
     expect(note(page)).to_contain_text("The link names 12 runs, of which the first 10 are shown")
     assert chips(page) == LABELS[:10]
-
-
-def test_the_language_changes_nothing_else(page: Page, folder: Path) -> None:
-    opened(page, folder, f"#runs={runs(0, 1, 3)}", 3)
-    shown, address = cells(page, "#pairs-table"), page.evaluate("location.hash")
-    page.get_by_role("button", name="日本語").click()
-    expect(page.locator("#pairs-table caption")).to_contain_text("すべての組")
-    assert [row[:6] for row in cells(page, "#pairs-table")] == [row[:6] for row in shown]
-    assert page.evaluate("location.hash") == address
-    remove = page.locator(".chips button").first
-    assert remove.get_attribute("aria-label") == f"{LABELS[0]} を外す"

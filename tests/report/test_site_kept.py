@@ -25,24 +25,15 @@ from pfgen_rs.io import write_atomic
 from pfgen_rs.io.run_files import EXAMPLES
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import most_shown
-from pfgen_rs.report.site import builder
 from pfgen_rs.report.site import folder as folders
 from pfgen_rs.report.site import folder as marker
-from pfgen_rs.report.site import runs as run_files
-from pfgen_rs.report.site.builder import Site
+from pfgen_rs.report.site.builder import RunPages, ScoredRuns, Site, given_runs, worked_ahead
 from pfgen_rs.report.site.folder import MARKER, SiteFolder, slug
-from pfgen_rs.report.site.runs import ScoredRuns, worked_ahead
 from pfgen_rs.report.update import report
 from pfgen_rs.runs.result import Result
 from site_samples import RUNS, made_entries
 
 NOTICE = 'data-t="not_complete"'
-
-
-@pytest.fixture(autouse=True)
-def _no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures take seconds, and have tests of their own."""
-    monkeypatch.setattr(builder, "are_plottable", lambda _: False)
 
 
 @pytest.fixture
@@ -383,7 +374,7 @@ def test_a_site_that_is_cut_off_says_so_and_is_gone_on_with(
     checkout: Path, scored: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(folders, "_EVERY", 0)
-    made = run_files.RunFiles.made
+    made = RunPages.made
 
     def interrupted(self: Any, run: str, *more: Any) -> Any:
         if len(scored) > 1:
@@ -391,7 +382,7 @@ def test_a_site_that_is_cut_off_says_so_and_is_gone_on_with(
         return made(self, run, *more)
 
     with monkeypatch.context() as patch:
-        patch.setattr(run_files.RunFiles, "made", interrupted)
+        patch.setattr(RunPages, "made", interrupted)
         with pytest.raises(KeyboardInterrupt):
             report(checkout, html=checkout.parent / "site", jobs=1)
     place = checkout.parent / "site"
@@ -472,7 +463,7 @@ def test_progress_is_told_run_by_run(
         return Steps()
 
     site = Site(SiteFolder(tmp_path), mini, made_entries(3))
-    runs = run_files.given_runs(results)
+    runs = given_runs(results)
     keyed = ScoredRuns(dict.fromkeys(results, "key"), runs.scored)
     site.write(keyed, steps=steps)
     assert told == [3, *results, None]

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.errors import InputError
-from pfgen_rs.report.site.charts import Dates, Point, Scatter, Sizes
-from pfgen_rs.report.site.leaderboard import best_runs, leaderboard_page, overview, size_text
+from pfgen_rs.report.site.charts import Point, Scatter, date_ticks, size_ticks
+from pfgen_rs.report.site.leaderboard import best_runs, leaderboard_page, overview
 from pfgen_rs.report.site.model_facts import (
     FILE,
     Fact,
@@ -169,14 +169,6 @@ def test_facts_that_are_no_text_are_errors(tmp_path: Path) -> None:
         read_facts(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("billions", "text"),
-    [(7, "7B"), (0.15, "150M"), (46.7, "46.7B"), (1000, "1T"), (0.0017, "1.7M")],
-)
-def test_sizes_are_written_as_in_names(billions: float, text: str) -> None:
-    assert size_text(billions) == text
-
-
 def named(models: Sequence[str]) -> list[Entry]:
     """Entries by falling score with these models."""
     made = [entry for entry in made_entries(len(models) + 1) if entry.rank is not None]
@@ -226,7 +218,9 @@ POINTS = st.lists(st.tuples(st.floats(-2, 4), SCORES), min_size=1, max_size=30)
 
 
 def scatter(places: Sequence[tuple[float, float]]) -> Scatter:
-    return Scatter([Point(x, y, f"m{i}", "", "", str(i)) for i, (x, y) in enumerate(places)], Sizes)
+    return Scatter(
+        [Point(x, y, f"m{i}", "", "", str(i)) for i, (x, y) in enumerate(places)], size_ticks
+    )
 
 
 @given(POINTS)
@@ -255,11 +249,11 @@ def test_points_and_labels_stand_in_the_drawing(places: list[tuple[float, float]
 
 
 def test_axes_have_round_labels() -> None:
-    assert [text for _, text in Sizes.ticks(-1.2, 2.9)] == ["100M", "1B", "10B", "100B"]
+    assert [text for _, text in size_ticks(-1.2, 2.9)] == ["100M", "1B", "10B", "100B"]
     days = (date(2023, 5, 17).toordinal(), date(2025, 5, 22).toordinal())
-    assert [text for _, text in Dates.ticks(*days)] == ["2023-07", "2024-01", "2024-07", "2025-01"]
+    assert [text for _, text in date_ticks(*days)] == ["2023-07", "2024-01", "2024-07", "2025-01"]
     longer = (date(2021, 5, 17).toordinal(), date(2025, 5, 22).toordinal())
-    assert [text for _, text in Dates.ticks(*longer)] == ["2022", "2023", "2024", "2025"]
+    assert [text for _, text in date_ticks(*longer)] == ["2022", "2023", "2024", "2025"]
 
 
 def test_the_page_shows_them_with_texts() -> None:

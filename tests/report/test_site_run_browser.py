@@ -194,30 +194,6 @@ def test_the_keyboard_goes_through_characters_and_says_counts(
     expect(page.locator(".tip")).to_be_hidden()
 
 
-def test_the_slider_is_moved_by_a_pointer_too(page: Page, folder: Path, mini: Benchmark) -> None:
-    opened(page, folder, 2)
-    text = texts(page)[0]
-    slider = page.get_by_role("slider").first
-    slider.fill("3")
-    expect_tip(page, windows(mini, "Q02", text, 2))
-    box = slider.bounding_box()
-    assert box is not None
-    slider.click(position={"x": box["width"] - 2, "y": box["height"] / 2})
-    assert slider.input_value() == str(len(text))
-    expect_tip(page, windows(mini, "Q02", text, len(text) - 1))
-
-
-def test_what_is_published_and_what_is_an_error_is_explained(page: Page, folder: Path) -> None:
-    opened(page, folder, 2)
-    headings = page.locator(".metrics thead th").all_inner_texts()
-    assert headings[3:] == ["Trial SD", "SE (trials)", "SE (questions)"]
-    expect(page.locator("main")).to_contain_text(
-        "The published ± is the value that pfgen-bench publishes"
-    )
-    facts = page.locator(".facts").inner_text()
-    assert facts.count("±") == facts.count("Published ±") + 1  # its name and its number
-
-
 def test_shades_follow_the_published_limits(page: Page, folder: Path, mini: Benchmark) -> None:
     opened(page, folder, 3, question=4)
     total = sum(len(answers) for answers in mini["Q05"].answers.values())
@@ -297,19 +273,6 @@ def test_tables_sort_and_lead_to_answers(
     expect_texts(page, [ranked[round(x * 9)] for x in (0, 0.25, 0.5, 0.75, 1)])
 
 
-def test_language_and_colours_switch_with_all_that_is_shown(page: Page, folder: Path) -> None:
-    opened(page, folder, 2)
-    page.get_by_role("button", name="日本語").click()
-    assert re.fullmatch("(?s).*10 件中 1 位.*", page.locator("#list .answer").first.inner_text())
-    expect(page.locator("#found")).to_have_text("10 件中 5 件")
-    page.get_by_role("slider").first.press("ArrowRight")
-    assert "文字目" in (page.get_by_role("slider").first.get_attribute("aria-valuetext") or "")
-    before = page.evaluate("getComputedStyle(document.querySelector('.answer')).backgroundColor")
-    page.get_by_role("button", name="ダークモード").click()
-    after = page.evaluate("getComputedStyle(document.querySelector('.answer')).backgroundColor")
-    assert before != after
-
-
 def test_a_file_that_is_missing_is_told_and_can_be_tried_again(
     new_page: NewPage, folder: Path
 ) -> None:
@@ -358,17 +321,6 @@ def compared(page: Page, folder: Path, a: int, b: int) -> Page:
     return page
 
 
-def test_two_chosen_runs_are_compared_from_the_leaderboard(page: Page, folder: Path) -> None:
-    page.goto((folder / "index.html").as_uri())
-    for number in (0, 1):
-        page.locator(f"#{slug(ENTRIES[number].run)} input").check()
-    page.get_by_role("link", name="Open comparison").click()
-    verdict = page.locator(".verdict")
-    expect(verdict).to_be_visible()
-    for number in (0, 1):
-        expect(verdict).to_contain_text(LABELS[number])
-
-
 def rows(page: Page) -> dict[str, list[str]]:
     """The table of questions: cells by id, in order."""
     table = page.locator("#pair-result table").nth(1).locator("tbody tr").all()
@@ -401,14 +353,6 @@ def test_differences_are_sorted_by_size_and_turn_with_the_runs(
         key: signed(-differences[key]) for key in order
     }
     assert page.locator(".verdict").inner_text().startswith(f"{LABELS[1]} scores 0.36")
-
-
-def test_a_run_is_never_compared_with_itself(page: Page, folder: Path) -> None:
-    compared(page, folder, 2, 1)
-    field(page, "Run A").select_option("1")
-    chosen = [page.locator(f"[name={name}]").input_value() for name in ("a", "b")]
-    assert chosen[0] == "1"
-    assert chosen[1] != "1"
 
 
 SIDE = """all => all.map(card => [...card.querySelectorAll('[data-i]')]

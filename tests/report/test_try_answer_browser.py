@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 expect = sync_api.expect
 
-NARROW = {"width": 360, "height": 740}
 SAMPLE = "光合成とは、植物が光で二酸化炭素と水から糖をつくり、酸素が出る働きです。"
 
 
@@ -417,16 +416,6 @@ def test_without_workers_the_page_scores_all_but_expressions(
     details = opened(page, 0)
     details.locator("textarea").fill("a" * 120 + "b")
     expect(details.locator(".outcome .problem")).to_contain_text("/(a|aa)+$/")
-
-
-def test_nothing_is_wider_than_a_telephone(new_page: NewPage, address: str) -> None:
-    for locale in ("ja-JP", "en-GB"):
-        page = new_page(viewport=NARROW, locale=locale)
-        page.goto(address)
-        details = opened(page)
-        details.locator("textarea").fill(SAMPLE + "a" * 300)
-        details.locator(".total b").wait_for()
-        assert page.evaluate("document.documentElement.scrollWidth") == NARROW["width"]
 
 
 def test_hostile_texts_act_nowhere(page: Page, tmp_path: Path) -> None:

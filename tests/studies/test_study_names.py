@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pfgen_rs.errors import ConfigError
 from pfgen_rs.studies import model_key, read_aliases
-from pfgen_rs.studies.model_names import near_misses
+from pfgen_rs.studies.benchmark_table import near_misses
 from study_tables import key_of
 
 NAMES = {

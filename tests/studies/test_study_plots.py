@@ -16,36 +16,15 @@ from matplotlib.text import Text
 
 from figures import HOSTILE, check_names_are_inert, check_words_are_japanese
 from pfgen_rs.errors import PlotError
-from pfgen_rs.studies import (
-    AgainstStudy,
-    BenchmarkTable,
-    Leaderboard,
-    study_against,
-    study_metrics,
-)
-from pfgen_rs.studies.correlations import MetricStudy, correlations
-from pfgen_rs.studies.plots import (
-    against_figure,
-    against_scatter,
-    correlation_map,
-    metric_matrix,
-)
+from pfgen_rs.studies import AgainstStudy, BenchmarkTable, Leaderboard, study_against
+from pfgen_rs.studies.correlations import correlations
+from pfgen_rs.studies.plots import against_figure, against_scatter, correlation_map
 
 
 def board(names: list[str]) -> Leaderboard:
-    random = np.random.default_rng(len(names))
-    return Leaderboard(
-        pl.DataFrame(
-            {
-                "model": names,
-                "mode": [("completion", "chat", "qa", None)[i % 4] for i in range(len(names))],
-                **{
-                    metric: random.uniform(0, 1, len(names))
-                    for metric in ("score", "fluency", "truthfulness", "helpfulness")
-                },
-            }
-        )
-    )
+    modes = [("completion", "chat", "qa", None)[i % 4] for i in range(len(names))]
+    scores = np.random.default_rng(len(names)).uniform(0, 1, len(names))
+    return Leaderboard(pl.DataFrame({"model": names, "mode": modes, "score": scores}))
 
 
 def against(names: list[str], column: str = "b", columns: int = 1) -> AgainstStudy:
@@ -58,14 +37,9 @@ def against(names: list[str], column: str = "b", columns: int = 1) -> AgainstStu
     return study_against(table, board(names), labels, name="name")
 
 
-def study_of(names: list[str]) -> MetricStudy:
-    return study_metrics(board(names))
-
-
 FIGURES: dict[str, Callable[..., Figure]] = {
     "scatter": lambda names, **look: against_figure(against(names, names[0]), **look),
     "map": lambda names, **look: against_figure(against(names, names[0], 3), **look),
-    "metrics": lambda names, **look: metric_matrix(study_of(names), **look),
 }
 NAMES = [f"org/Model-{i}B" for i in range(12)]
 pytestmark = pytest.mark.usefixtures("settings_stay")
@@ -147,19 +121,6 @@ def test_close_correlations_have_more_digits() -> None:
     shown = {text.get_text() for text in correlation_map(matrix).axes[0].texts}
     assert "1" in shown
     assert all(text == "1" or text.startswith("0.9999") for text in shown)
-
-
-def test_metrics_are_drawn_in_every_panel() -> None:
-    study = study_of(NAMES)
-    panels = metric_matrix(study).axes
-    assert len(panels) == 16
-    points = {
-        (x, y)
-        for line in panels[4].lines  # the second row, first column
-        for x, y in np.asarray(line.get_xydata()).tolist()
-    }
-    assert points == set(study.runs.select("fluency", "truthfulness").iter_rows())
-    assert sum(len(panel.texts) for panel in panels) == 12
 
 
 @each_figure

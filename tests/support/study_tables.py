@@ -5,11 +5,14 @@ from __future__ import annotations
 import ast
 import csv
 import io
+import json
 import math
 import statistics
 import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import yaml
 
 
 def key_of(name: str) -> str:
@@ -68,6 +71,16 @@ def write_leaderboard(folder: Path, scores: Mapping[str, float] = SCORES) -> Pat
     for model, score in scores.items():
         rows += [(model, "qa", round(score / 2, 3)), (model, "completion", score)]
     return write_csv(folder / "ours.csv", ["model", "mode", "score"], rows)
+
+
+def public_table(name: str, studies_dir: Path, folder: Path) -> Path:
+    """A public table; as JSON, as `yq -o json` writes it, what is published as YAML."""
+    if not name.endswith(".json"):
+        return studies_dir / name
+    rows = yaml.safe_load((studies_dir / name).with_suffix(".yml").read_text(encoding="utf-8"))
+    path = folder / name
+    path.write_text(json.dumps(rows, default=str), encoding="utf-8")
+    return path
 
 
 def write_published(path: Path, studies_dir: Path) -> Path:

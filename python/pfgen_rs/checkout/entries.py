@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
@@ -24,6 +25,7 @@ from pfgen_rs.stats.permutation import RankTests
 
 LEVEL = 0.95
 """The level of intervals and rank ranges."""
+_RANGES = ("rank_low", "rank_high", "own_rank_low", "own_rank_high")
 _HASHES = ("input_hash", "metadata_hash", "signature")
 _COLUMNS = {
     **dict.fromkeys(("run", "model", "organisation", "mode", "engine", "icon"), pl.String),
@@ -33,16 +35,7 @@ _COLUMNS = {
     **dict.fromkeys(("num_trials", "questions"), pl.Int64),
     **dict.fromkeys(("length", "length_std", *BY_SOURCE, "helpfulness"), pl.Float64),
 }
-_ADDED = {  # at the end, where scripts that count columns are not disturbed
-    **dict.fromkeys(("own_rank_low", "own_rank_high"), pl.Int64),
-}
-
-
-class _RankRanges(NamedTuple):
-    """The rank ranges of a run: among those of all runs, and its own."""
-
-    joint: tuple[int | None, int | None] = (None, None)
-    own: tuple[int | None, int | None] = (None, None)
+_ADDED = dict.fromkeys(_RANGES[2:], pl.Int64)  # at the end, for scripts that count columns
 
 
 @dataclass(frozen=True)
@@ -95,16 +88,26 @@ def read_entries(checkout: str | os.PathLike[str]) -> tuple[list[Entry], list[In
 
     Raises `BenchmarkNotFoundError` if the folder is not a checkout.
     """
+    found, problems = read_results(checkout)
+    return entries(found), problems
+
+
+def read_results(
+    checkout: str | os.PathLike[str], prefix: str = ""
+) -> tuple[list[Published], list[InputError]]:
+    """Returns the results of a checkout without samples, and the errors of unusable ones.
+
+    `prefix`: what names of runs begin with. Raises `BenchmarkNotFoundError` if it is not a checkout.
+    """
     found, problems = [], []
     for run in find_runs(checkout):
-        if not (run.folder / RESULT).exists():
-            continue
-        try:
-            found.append(read_published(run.folder, run.name))
-            found[-1].drop_samples()
-        except InputError as error:
-            problems.append(error)
-    return entries(found), problems
+        if (run.folder / RESULT).exists():
+            try:
+                found.append(read_published(run.folder, posixpath.join(prefix, run.name)))
+                found[-1].drop_samples()
+            except InputError as error:
+                problems.append(error)
+    return found, problems
 
 
 def entries(runs: Iterable[Published]) -> list[Entry]:
@@ -116,7 +119,9 @@ def entries(runs: Iterable[Published]) -> list[Entry]:
     return [_entry(*place) for place in places]
 
 
-def _entry(run: Published, rank: int | None, between: _RankRanges, estimate: Estimate) -> Entry:
+def _entry(
+    run: Published, rank: int | None, between: Mapping[str, int | None], estimate: Estimate
+) -> Entry:
     result, config, scores = run.result, run.config, run.result["scores"]
     return Entry(
         run=run.run,
@@ -135,10 +140,7 @@ def _entry(run: Published, rank: int | None, between: _RankRanges, estimate: Est
         sources={metric: sources_in_order(scores[metric]) for metric in BY_SOURCE},
         estimate=estimate,
         rank=rank,
-        rank_low=between.joint[0],
-        rank_high=between.joint[1],
-        own_rank_low=between.own[0],
-        own_rank_high=between.own[1],
+        **between,
         icon=run.icon,
         input_hash=result.get("input_hash"),
         metadata_hash=result["metadata_hash"],
@@ -175,7 +177,9 @@ def _estimate(result: Mapping[str, Any]) -> Estimate:
     return found.of(result["score"])
 
 
-def _ranges(runs: Sequence[Published], estimates: Sequence[Estimate]) -> list[_RankRanges]:
+def _ranges(
+    runs: Sequence[Published], estimates: Sequence[Estimate]
+) -> list[dict[str, int | None]]:
     """Returns rank ranges of models that have the same questions as most models; none for all others.
 
     Tests compare means over questions, so a run with another score has no range, either.
@@ -187,13 +191,14 @@ def _ranges(runs: Sequence[Published], estimates: Sequence[Estimate]) -> list[_R
         for run, estimate in zip(runs, estimates, strict=True)
     ]
     counts = Counter(ids for ids in sets if ids is not None)
-    if not counts:
-        return [_RankRanges()] * len(runs)
-    [(ids, _)] = counts.most_common(1)
-    alike = [_question_means(run) for run, own in zip(runs, sets, strict=True) if own == ids]
-    tests = RankTests(np.array([[means[key] for key in ids] for means in alike]), LEVEL)
-    found = map(_RankRanges, tests.joint(), tests.own())
-    return [next(found) if own == ids else _RankRanges() for own in sets]
+    found: list[dict[str, int | None]] = [dict.fromkeys(_RANGES) for _ in runs]
+    for ids, _ in counts.most_common(1):
+        alike = [place for place, own in enumerate(sets) if own == ids]
+        means = [_question_means(runs[place]) for place in alike]
+        tests = RankTests(np.array([[own[key] for key in ids] for own in means]), LEVEL)
+        for place, joint, own in zip(alike, tests.joint(), tests.own(), strict=True):
+            found[place] = dict(zip(_RANGES, (*joint, *own), strict=True))
+    return found
 
 
 def entries_frame(found: Sequence[Entry]) -> pl.DataFrame:

@@ -9,15 +9,14 @@ import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from pfgen_rs.checkout.checkout import DATA, Checkout, Run, remove_unfinished
 from pfgen_rs.checkout.published import ADVICE, Published, digest_line, read_published
 from pfgen_rs.errors import BenchmarkError, InputError, PfgenError, unreadable
-from pfgen_rs.io import run_files
-from pfgen_rs.io.known_files import Files, file_states, is_settled
+from pfgen_rs.io import known_files, run_files
 from pfgen_rs.io.run_files import CONFIG, README, RESULT
 from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.questions.question import file_digest
@@ -38,13 +37,13 @@ class State:
     problems: list[PfgenError] = field(default_factory=list)
     packed: bytes | None = None
     unfinished: list[Path] = field(default_factory=list)
-    files: Files | None = None
+    files: known_files.Files | None = None
     remembered: bool = False
 
 
 def remembered_run(checkout: Checkout, run: Run) -> State | None:
     """Returns the state of a run of which nothing is stale, if its files are those of an earlier report."""
-    files = file_states(run.folder, run.files)
+    files = known_files.file_states(run.folder, run.files)
     published = checkout.known.published(run.name, files, checkout.metadata_hash)
     return None if published is None else State(run, published, remembered=True)
 
@@ -58,8 +57,8 @@ def remember_run(checkout: Checkout, state: State) -> None:
         return
     now = time.time_ns()
     names = sorted({*(state.files or ()), RESULT, README})
-    files = file_states(state.run.folder, names)
-    if state.files is None or files is None or not is_settled(files, now):
+    files = known_files.file_states(state.run.folder, names)
+    if state.files is None or files is None or not known_files.is_settled(files, now):
         return
     if any(files[name] != old for name, old in state.files.items() if name not in (RESULT, README)):
         return
@@ -86,27 +85,40 @@ def inspect_run(checkout: Checkout, run: Run, *, force: bool = False) -> State:
     Problems of the run are listed, not raised.
     """
     state = State(run)
-    config = None  # stays so where the run cannot be scored
     now = time.time_ns()
-    files = file_states(run.folder, run.files)
-    if files is not None and is_settled(files, now):
+    files = known_files.file_states(run.folder, run.files)
+    if files is not None and known_files.is_settled(files, now):
         state.files = files
-    try:
-        remove_unfinished(run.folder)
-        found = _inspected_config(run)
-        _packed_trials(checkout, state)
-        config = found
-    except (PfgenError, OSError) as error:
-        state.problems.append(_inspection_error(error, run.folder))
+    config = _packed(checkout, state)
     there = state.packed is not None or run.responses is not None
     fault = _read_result(checkout, state, lost=not there)
     if there and config is not None:
-        forced = (Reason(StaleKind.FORCED),) if force else ()
-        state.stale = forced or _stale_reasons(checkout, state, config) or fault
+        if force:
+            fault = (Reason(StaleKind.FORCED),)
+        elif state.published is not None:
+            fault = _stale_reasons(checkout, state, state.published, config)
+        state.stale = fault
     state.stale_readme = force or not _is_readme_current(state)
     if state.published is not None and not state.stale_readme:
         state.published.drop_samples()
     return state
+
+
+def _packed(checkout: Checkout, state: State) -> dict[str, Any] | None:
+    """Pack finished trials. Returns the configuration; `None` if the run cannot be scored."""
+    run = state.run
+    try:
+        remove_unfinished(run.folder)
+        config = _inspected_config(run)
+        if run.name != DATA:
+            packed = run_files.packed_trials(run.folder, checkout.questions)
+            state.packed, state.unfinished = packed
+        return config
+    except PfgenError as error:
+        state.problems.append(error)
+    except OSError as error:
+        state.problems.append(InputError(unreadable(error), path=error.filename or run.folder))
+    return None
 
 
 def _read_result(checkout: Checkout, state: State, *, lost: bool) -> Reasons:
@@ -136,12 +148,6 @@ def _read_result(checkout: Checkout, state: State, *, lost: bool) -> Reasons:
     return ()
 
 
-def _inspection_error(error: PfgenError | OSError, place: Path) -> PfgenError:
-    if isinstance(error, PfgenError):
-        return error
-    return InputError(unreadable(error), path=error.filename or place)
-
-
 def _inspected_config(run: Run) -> dict[str, Any] | None:
     """Returns the run's configuration; `None` for a result without any other files."""
     path = run.folder / CONFIG
@@ -158,17 +164,11 @@ def _inspected_config(run: Run) -> dict[str, Any] | None:
     return config
 
 
-def _packed_trials(checkout: Checkout, state: State) -> None:
-    if state.run.name == DATA:
-        return
-    state.packed, state.unfinished = run_files.packed_trials(state.run.folder, checkout.questions)
-
-
-def _stale_reasons(checkout: Checkout, state: State, config: dict[str, Any]) -> Reasons:
-    if state.published is None:  # for a fault that is known
-        return ()
+def _stale_reasons(
+    checkout: Checkout, state: State, published: Published, config: dict[str, Any]
+) -> Reasons:
     return stale_reasons(
-        state.published.result,
+        published.result,
         metadata_hash=checkout.metadata_hash,
         input_hash=_input_hash(state),
         config=config,
@@ -204,27 +204,16 @@ _NAMED = 3  # runs that are named where more than that have the same reasons
 _KEYS = 4  # keys of a configuration that are named
 
 
-class StaleKind(StrEnum):
-    """What is the matter with a result; in the order in which reasons are listed."""
+class StaleKind(Enum):
+    """What is the matter with a result, in the order in which reasons are listed; the value says it."""
 
-    FORCED = "forced"
-    MISSING = "missing"
-    UNUSABLE = "unusable"
-    RESPONSES = "responses"
-    QUESTIONS = "questions"
-    CONFIG = "config"
-    SETTINGS = "settings"
-
-
-_SAID = {
-    StaleKind.FORCED: "everything is scored again",
-    StaleKind.MISSING: "no result.json",
-    StaleKind.UNUSABLE: "result.json cannot be used",
-    StaleKind.RESPONSES: "its answers have changed since it was scored",
-    StaleKind.QUESTIONS: "was scored with other questions",
-    StaleKind.CONFIG: "its config.json has been edited since it was scored",
-    StaleKind.SETTINGS: "was scored with other settings",
-}
+    FORCED = "everything is scored again"
+    MISSING = "no result.json"
+    UNUSABLE = "result.json cannot be used"
+    RESPONSES = "its answers have changed since it was scored"
+    QUESTIONS = "was scored with other questions"
+    CONFIG = "its config.json has been edited since it was scored"
+    SETTINGS = "was scored with other settings"
 
 
 @dataclass(frozen=True)
@@ -235,8 +224,7 @@ class Reason:
     detail: str = ""
 
     def __str__(self) -> str:
-        said = _SAID[self.kind]
-        return f"{said} ({self.detail})" if self.detail else said
+        return f"{self.kind.value} ({self.detail})" if self.detail else self.kind.value
 
 
 Reasons = tuple[Reason, ...]

@@ -12,13 +12,11 @@ from typing import Any
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, unreadable
-from pfgen_rs.io.known_files import Files, path_of_known, read_known, write_known
-from pfgen_rs.io.run_files import RESULT, is_system
+from pfgen_rs.io import known_files, run_files
 from pfgen_rs.metrics.settings import BY_SOURCE
 from pfgen_rs.questions.question import file_digest
 from pfgen_rs.stats.checks import LARGEST
 
-_NUMBERS, _SPREADS = ("score", "length"), ("score_std", "length_std")
 ADVICE = "the file may be of another version: score the run again"
 _WIDEST = 40
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -54,7 +52,7 @@ class Published:
     @property
     def is_system(self) -> bool:
         """Whether this is a system run, for reference, without a rank."""
-        return is_system(self.config)
+        return run_files.is_system(self.config)
 
     @property
     def icon(self) -> str:
@@ -73,7 +71,7 @@ class Published:
 
 def read_published(folder: Path, run: str) -> Published:
     """Read the result in a run's folder. Raises `InputError` if it is unreadable or incomplete."""
-    path = folder / RESULT
+    path = folder / run_files.RESULT
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -88,7 +86,7 @@ def published(content: bytes, path: Path, run: str) -> Published:
     except (ValueError, RecursionError) as error:
         raise InputError(f"invalid JSON: {error}", path=path) from None
     try:
-        _check_published_result(result)
+        _check_result(result)
         if _SURROGATE.search(content):  # not so in UTF-8 without escapes, nor in most files
             json.dumps(result, ensure_ascii=False).encode()
     except UnicodeEncodeError:
@@ -106,106 +104,81 @@ def published_now(content: bytes, result: dict[str, Any], path: Path, run: str) 
     Raises `InputError` if its `config.json`, the part that was not computed, lacks what reports need.
     """
     try:
-        _check_published_config(result)
+        _check(result, {"config": _is(dict)}, "the file")
+        _check(result["config"], {"model": _is(str)}, "'config'")
     except InputError as error:
         raise InputError(f"{error.problem}: {ADVICE}", path=path) from None
     return Published(run, result, file_digest(content))
 
 
-def _check_published_result(result: Any) -> None:
-    _check_published_numbers(result, "the file")
-    _published_key(result, "num_trials", _is_published_count, "the file")
-    _published_key(result, "metadata_hash", _is_published_text, "the file")
-    _check_published_config(result)
-    questions = _published_key(
-        result, "questions", lambda found: _is_published_object(found) and found, "the file"
-    )
-    for key, entry in questions.items():
-        _check_published_numbers(entry, f"question {key!r}")
-        _published_key(entry, "question", _is_published_text, f"question {key!r}")
-        for sample in _published_key(entry, "samples", _is_published_list, f"question {key!r}"):
-            _check_published_sample(sample, f"a sample of question {key!r}")
+# What reports need of a result, by key: a check of the value.
 
 
-def _check_published_config(result: Any) -> None:
-    config = _published_key(result, "config", _is_published_object, "the file")
-    _published_key(config, "model", _is_published_text, "'config'")
+def _is(kind: type) -> Check:
+    return lambda value: isinstance(value, kind)
 
 
-def _check_published_numbers(entry: Any, where: str) -> None:
-    for name in _NUMBERS:
-        _published_key(entry, name, _is_published_number, where)
-    for name in _SPREADS:
-        _published_key(entry, name, _is_published_spread, where)
-    _check_published_scores(_published_key(entry, "scores", _is_published_object, where), where)
-
-
-def _check_published_scores(scores: Mapping[str, Any], where: str) -> None:
-    for name in BY_SOURCE:
-        _published_key(scores, name, _are_published_shares, where)
-    for name in ("helpfulness", "average"):
-        _published_key(scores, name, _is_published_number, where)
-
-
-def _check_published_sample(sample: Any, where: str) -> None:
-    _published_key(sample, "answer", _is_published_text, where)
-    scores = _published_key(sample, "scores", _is_published_object, where)
-    _check_published_scores(scores, where)
-    _published_key(scores, "helpfulness_results", _are_published_rules, where)
-
-
-def _published_key(entry: Any, key: str, check: Check, where: str) -> Any:
-    if not isinstance(entry, dict):
-        raise InputError(f"{where}: expected an object")
-    if key not in entry:
-        raise InputError(f"{where}: missing {key!r}")
-    if not check(entry[key]):
-        raise InputError(f"{where}: {key!r} has the wrong type or is out of range")
-    return entry[key]
-
-
-def _is_published_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
-def _is_published_object(value: Any) -> bool:
-    return isinstance(value, dict)
-
-
-def _is_published_list(value: Any) -> bool:
-    return isinstance(value, list)
-
-
-def _is_published_number(value: Any) -> bool:
+def _is_number(value: Any) -> bool:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     return is_number and -LARGEST <= value <= LARGEST  # not NaN, nor too large for statistics
 
 
-def _is_published_spread(value: Any) -> bool:
-    return _is_published_number(value) and bool(value >= 0)
+def _are_shares(value: Any) -> bool:
+    return isinstance(value, dict) and bool(value) and all(map(_is_number, value.values()))
 
 
-def _is_published_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+def _are_rules(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_rule, value))
 
 
-def _are_published_shares(value: Any) -> bool:
-    return (
-        isinstance(value, dict) and bool(value) and all(map(_is_published_number, value.values()))
-    )
+def _is_rule(value: Any) -> bool:
+    is_pair = isinstance(value, list) and len(value) == 2
+    return is_pair and isinstance(value[0], str) and _is_number(value[1])
 
 
-def _are_published_rules(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_published_rule, value))
+_FIGURES = {
+    **dict.fromkeys(("score", "length"), _is_number),
+    **dict.fromkeys(("score_std", "length_std"), lambda value: _is_number(value) and value >= 0),
+    "scores": _is(dict),
+}
+_SCORES = {
+    **dict.fromkeys(BY_SOURCE, _are_shares),
+    **dict.fromkeys(("helpfulness", "average"), _is_number),
+}
+_RESULT = {
+    **_FIGURES,
+    "num_trials": lambda value: type(value) is int and value > 0,
+    "metadata_hash": _is(str),
+    "config": _is(dict),
+    "questions": lambda value: isinstance(value, dict) and bool(value),
+}
+_QUESTION = {**_FIGURES, "question": _is(str), "samples": _is(list)}
+_SAMPLE = {"answer": _is(str), "scores": _is(dict)}
+_SAMPLE_SCORES = {**_SCORES, "helpfulness_results": _are_rules}
 
 
-def _is_published_rule(value: Sequence[Any]) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) == 2
-        and isinstance(value[0], str)
-        and _is_published_number(value[1])
-    )
+def _check_result(result: Any) -> None:
+    _check(result, _RESULT, "the file")
+    _check(result["scores"], _SCORES, "the file")
+    _check(result["config"], {"model": _is(str)}, "'config'")
+    for key, entry in result["questions"].items():
+        where = f"question {key!r}"
+        _check(entry, _QUESTION, where)
+        _check(entry["scores"], _SCORES, where)
+        for sample in entry["samples"]:
+            _check(sample, _SAMPLE, f"a sample of {where}")
+            _check(sample["scores"], _SAMPLE_SCORES, f"a sample of {where}")
+
+
+def _check(entry: Any, checks: Mapping[str, Check], where: str) -> None:
+    """Raise `InputError` unless an entry is an object that has these keys with values of their kinds."""
+    if not isinstance(entry, dict):
+        raise InputError(f"{where}: expected an object")
+    for key, is_right in checks.items():
+        if key not in entry:
+            raise InputError(f"{where}: missing {key!r}")
+        if not is_right(entry[key]):
+            raise InputError(f"{where}: {key!r} has the wrong type or is out of range")
 
 
 def ranked_published(runs: Iterable[Published]) -> list[Published]:
@@ -244,11 +217,11 @@ class KnownRuns:
 
     def __init__(self, checkout: Path, *, as_published: bool = False) -> None:
         kind = "checkouts-as-published" if as_published else "checkouts"
-        self._path = path_of_known(kind, checkout)
-        self._old = read_known(self._path, _VERSION) or {"questions": None, "runs": {}}
+        self._path = known_files.path_of_known(kind, checkout)
+        self._old = known_files.read_known(self._path, _VERSION) or {"questions": None, "runs": {}}
         self._new: dict[str, Any] = {"version": _VERSION, "questions": None, "runs": {}}
 
-    def metadata_hash(self, questions: Files) -> str | None:
+    def metadata_hash(self, questions: known_files.Files) -> str | None:
         """Returns the metadata hash of these question files, if they are unchanged."""
         entry = self._old["questions"]
         if entry is None or entry["files"] != questions:
@@ -256,11 +229,13 @@ class KnownRuns:
         self._new["questions"] = entry
         return entry["metadata_hash"]  # type: ignore[no-any-return]
 
-    def keep_questions(self, questions: Files, metadata_hash: str) -> None:
+    def keep_questions(self, questions: known_files.Files, metadata_hash: str) -> None:
         """Remember the hash of settled question files, in the states before they were read."""
         self._new["questions"] = {"files": questions, "metadata_hash": metadata_hash}
 
-    def published(self, run: str, files: Files | None, metadata_hash: str) -> Published | None:
+    def published(
+        self, run: str, files: known_files.Files | None, metadata_hash: str
+    ) -> Published | None:
         """Returns a run's result without samples, if nothing about the run is stale.
 
         `files`: all that its state depends on.
@@ -274,7 +249,7 @@ class KnownRuns:
         questions = RememberedQuestions(entry["questions"])
         return Published(run, {**entry["result"], "questions": questions}, entry["digest"])
 
-    def keep(self, published: Published, files: Files) -> None:
+    def keep(self, published: Published, files: known_files.Files) -> None:
         """Remember a run that is up to date, with settled files in the states before they were read."""
         result = dict(published.result)
         questions = result.pop("questions")
@@ -289,7 +264,7 @@ class KnownRuns:
     def save(self) -> None:
         """Write what is known, if it has changed. A file that cannot be written costs only time."""
         if self._new != self._old:
-            write_known(self._path, self._new)
+            known_files.write_known(self._path, self._new)
 
 
 class RememberedQuestions(Mapping[str, Any]):

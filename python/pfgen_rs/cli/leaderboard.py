@@ -10,8 +10,7 @@ import typer
 from rich.console import RenderableType
 
 from pfgen_rs.cli import options, output, streams
-from pfgen_rs.cli.score_table import ScoreTable, aligned_score_lines, score_number
-from pfgen_rs.io.text import visible
+from pfgen_rs.cli.score_table import ScoreTable
 from pfgen_rs.metrics.settings import PARTS
 
 
@@ -21,7 +20,6 @@ def leaderboard(
         typer.Argument(
             metavar="CHECKOUT|FILE",
             help="Folder of a checkout of pfgen-bench, or a leaderboard.json.",
-            show_default=False,
         ),
     ],
     output_format: options.Rows = options.RowsFormat.TABLE,
@@ -38,7 +36,6 @@ def leaderboard(
     model: Annotated[
         str | None, typer.Option(metavar="TEXT", help="Only models whose name contains TEXT.")
     ] = None,
-    plain: options.Plain = False,
 ) -> None:
     """Print the leaderboard of a checkout, with intervals and rank ranges.
 
@@ -57,7 +54,7 @@ def leaderboard(
 
     rows, problems = read_standings(place)
     wanted = {"mode": mode, "engine": engine, "organisation": organisation}
-    _print(select_standings(rows, model=model, **wanted), output_format, plain)
+    _print(select_standings(rows, model=model, **wanted), output_format)
     for name, values in standings_choices(rows, **wanted).items():
         streams.warn(
             f"no run with {name} {wanted[name]!r}: expected one of {', '.join(values) or '(none)'}"
@@ -68,15 +65,13 @@ def leaderboard(
         streams.fail(1)
 
 
-def _print(rows: list[dict[str, Any]], output_format: options.RowsFormat, plain: bool) -> None:
+def _print(rows: list[dict[str, Any]], output_format: options.RowsFormat) -> None:
     if output_format is options.RowsFormat.JSON:
         streams.emit_json(rows)
     elif not rows:
         streams.warn("no run matches")
     elif output_format is options.RowsFormat.CSV:
         streams.emit_csv(rows)
-    elif plain:
-        streams.emit(leaderboard_lines(rows))
     else:
         output.show(*leaderboard_report(rows, output.width()))
 
@@ -152,39 +147,3 @@ def _rank_range(row: Row, which: str) -> str:
     if low is None or high is None:
         return ""
     return str(low) if low == high else f"{low}–{high}"
-
-
-def leaderboard_lines(rows: Sequence[Row]) -> str:
-    """Returns one line per run below a header, in aligned columns, with no non-ASCII symbols of our own."""
-    head = (
-        "rank",
-        "ranks",
-        "score",
-        "low",
-        "high",
-        "trials",
-        "length",
-        *PARTS,
-        "model",
-        "run",
-        "own",
-    )
-    return aligned_score_lines([head, *map(_plain_line, rows)], texts=3)
-
-
-def _plain_line(row: Row) -> tuple[str, ...]:
-    return (
-        _rank(row).replace("–", "-"),
-        _plain_range(row, _RANGES[0]),
-        f"{row['score']:.4f}",
-        *map(score_number, (row["score_low"], row["score_high"])),
-        str(row["num_trials"]),
-        *(cells[0] for cells in _columns([row]).values()),
-        visible(row["model"]),
-        visible(row["run"]),
-        _plain_range(row, _RANGES[1]),
-    )
-
-
-def _plain_range(row: Row, which: str) -> str:
-    return _rank_range(row, which).replace("–", "-") or "-"

@@ -40,7 +40,7 @@ Font = Annotated[
     typer.Option(
         metavar="NAME|FILE",
         envvar="PFGEN_RS_FONT",
-        help="Font for Japanese text (default: an installed font).",
+        help="Font for Japanese text (default: IPAexGothic).",
     ),
 ]
 
@@ -106,7 +106,6 @@ def plot(
             metavar="INPUT",
             help="A checkout of pfgen-bench, a leaderboard.json or .parquet, or runs as for `score`; "
             "for `learning`, a curve.parquet. Quoted globs are expanded.",
-            show_default=False,
         ),
     ],
     out: Annotated[

@@ -27,7 +27,6 @@ def report(
         typer.Argument(
             metavar="CHECKOUT",
             help="Folder of the checkout, with questions in data/ and runs in result/.",
-            show_default=False,
         ),
     ],
     force: Annotated[

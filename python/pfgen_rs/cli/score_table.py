@@ -31,7 +31,7 @@ from pfgen_rs.runs.result import Result
 
 INTERVAL = "[low, high]"
 _LEGEND = f"{INTERVAL}: 95 % interval over questions (Student's t)"
-_IN_PLAIN = {INTERVAL, "own range", "length"}
+_IN_PLAIN = {INTERVAL, "length"}
 _NARROW = {
     "own range": "own\nrange",
     "truthfulness": "truth-\nfulness",
@@ -52,13 +52,15 @@ class ScoreTable:
     """Rows with `score`, `score_low` and `score_high`, and their cells.
 
     `about`: the columns before the score by heading; the last one contains names. `columns`: those after the
-    interval. `optional`: columns that may be omitted, the most useful first.
+    interval. `optional`: columns that may be omitted, the most useful first. `plain`: whether the command
+    has `--plain`, which shows them.
     """
 
     rows: Sequence[Row]
     about: Mapping[str, Sequence[str]]
     columns: Mapping[str, Sequence[str]]
     optional: Sequence[str]
+    plain: bool = False
 
     def parts(self, room: int) -> list[RenderableType]:
         """Returns a table with as many columns as fit a window of `room`, and its legend."""
@@ -67,7 +69,7 @@ class ScoreTable:
         missing = [name for name in self._columns() if name not in columns]
         return [
             table,
-            *map(output.cell, legend + ([_score_table_omissions(missing)] if missing else [])),
+            *map(output.cell, legend + ([self._omissions(missing)] if missing else [])),
         ]
 
     def _columns(self) -> list[str]:
@@ -102,15 +104,15 @@ class ScoreTable:
             table.add_row(*map(output.cell, cells))
         return table
 
+    def _omissions(self, columns: Sequence[str]) -> str:
+        shows = self.plain and _IN_PLAIN.issuperset(columns)
+        return table_fit.not_shown(columns, *(["--plain"] if shows else []))
+
 
 def _bounds(row: Row) -> str:
     """Returns a row's interval as `[low, high]`; empty if it has none."""
     low, high = row["score_low"], row["score_high"]
     return "" if low is None or high is None else f"[{low:.3f}, {high:.3f}]"
-
-
-def _score_table_omissions(columns: Sequence[str]) -> str:
-    return table_fit.not_shown(columns, *(["--plain"] if _IN_PLAIN.issuperset(columns) else []))
 
 
 def aligned_score_lines(lines: Sequence[Sequence[str]], texts: int) -> str:
@@ -147,6 +149,7 @@ def score_leaderboard(rows: Sequence[Row], room: int) -> list[RenderableType]:
         about={"rank": ranks, "run": _score_view_names(rows)},
         columns=_score_view_columns(rows),
         optional=(_PUBLISHED, _LENGTH),
+        plain=True,
     )
     if len(signatures) == 1:
         return [*table.parts(room), *map(output.cell, signatures)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -12,7 +13,7 @@ import typer
 from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.app import group
 from pfgen_rs.cli.options import ScoringOptions, scoring_options
-from pfgen_rs.cli.plot import Font, Language, LanguageName, Title, csv_file_path, plot_file_path
+from pfgen_rs.cli.plot import Font, Language, LanguageName, Title, plot_file_path
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.text import counted
 
@@ -41,18 +42,6 @@ class ModesName(StrEnum):
     ALL = "all"
 
 
-class StudyFormat(StrEnum):
-    """Output for people, for programs, for spreadsheets, or for READMEs."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-    MARKDOWN = "markdown"
-
-
-FormatOption = Annotated[StudyFormat, typer.Option("--format", "-f", help="Output format.")]
-
-
 def _plot_path(path: Path | None) -> Path | None:
     from pfgen_rs.drawing.style import NEEDED, available
 
@@ -70,31 +59,21 @@ PlotFile = Annotated[
         metavar="FILE",
         callback=_plot_path,
         help="Also draw a figure: .svg or .png. Requires matplotlib (`pip install 'pfgen_rs[plots]'`).",
-        show_default=False,
     ),
 ]
 
 
-def _write_plot(draw: Callable[[], Figure], path: Path) -> None:
+def _write_plot(
+    draw: Callable[..., Figure],
+    path: Path,
+    title: str | None,
+    language: LanguageName,
+    font: str | None,
+) -> None:
     """Draw a figure and write it."""
     from pfgen_rs.drawing.figures import save
 
-    save(draw(), path)
-
-
-class SourceMetricName(StrEnum):
-    """A metric that depends on the sources."""
-
-    AVERAGE = "average"
-    FLUENCY = "fluency"
-    TRUTHFULNESS = "truthfulness"
-
-
-class QuestionsName(StrEnum):
-    """The questions that scores are means over."""
-
-    COMMON = "common"
-    ALL = "all"
+    save(draw(title=title, language=language.value, font=font), path)
 
 
 @app.command()
@@ -105,7 +84,6 @@ def sources(
         typer.Argument(
             metavar="CHECKOUT|RUN…",
             help="A checkout of pfgen-bench, all of whose runs are scored, or runs as for `score`.",
-            show_default=False,
         ),
     ],
     scoring: ScoringOptions,
@@ -116,30 +94,28 @@ def sources(
             "--source",
             metavar="NAME",
             help="Source to compare; repeatable (default: those that share a question with another).",
-            show_default=False,
         ),
     ] = None,
     combinations: Annotated[
         bool, typer.Option("--combinations", help="Score with all combinations of sources, too.")
     ] = False,
     metric: Annotated[
-        SourceMetricName, typer.Option(help="Metric of the table and the figure.")
-    ] = SourceMetricName.AVERAGE,
+        options.MetricName,
+        typer.Option(help="Metric of the table and the figure, one that depends on sources."),
+    ] = options.MetricName.AVERAGE,
     level: options.Level = 0.95,
     plot: PlotFile = None,
-    over: Annotated[
-        QuestionsName, typer.Option(help="Questions of the figure: those with all sources, or all.")
-    ] = QuestionsName.COMMON,
     title: Title = None,
     language: Language = LanguageName.ENGLISH,
     font: Font = None,
-    output_format: FormatOption = StudyFormat.TABLE,
+    output_format: options.Rows = options.RowsFormat.TABLE,
 ) -> None:
     """Correlate scores with the reference answers of one source and of another.
 
     All runs are scored again with the reference answers of each source alone, and of all of them. Scores are
     means over the questions that have all sources, and over all questions, of which those without a source
-    keep their own. Intervals are Fisher's, over runs. The figure is a map of the correlations.
+    keep their own. Intervals are Fisher's, over runs. The figure is a map of the correlations over
+    the former.
 
     The default benchmark of a checkout is its own questions.
 
@@ -149,6 +125,8 @@ def sources(
 
     - `pfgen-rs study sources 'runs/*' -b pfgen-bench --metric fluency --combinations --plot sources.svg`
     """
+    if metric is options.MetricName.HELPFULNESS:
+        raise typer.BadParameter("helpfulness does not depend on sources", param_hint="--metric")
     from pfgen_rs.report.plots.inputs import question_folder
     from pfgen_rs.studies.sources import study_sources
 
@@ -165,47 +143,29 @@ def sources(
     if plot is not None:
         from pfgen_rs.studies.plots import correlation_map
 
-        matrix = found.matrix(metric.value, over.value)
-        _write_plot(
-            lambda: correlation_map(
-                matrix,
-                usual="Scores by source of reference answers",
-                title=title,
-                language=language.value,
-                font=font,
-            ),
-            plot,
-        )
-    _print(
-        output_format,
-        found,
-        json=found.to_dict,
-        markdown=lambda: found.to_markdown(metric.value),
-        rows=lambda: found.frame().to_dicts(),
-        parts=lambda: _source_parts(found, metric.value),
-    )
+        matrix = found.matrix(metric.value)
+        draw = partial(correlation_map, matrix, usual="Scores by source of reference answers")
+        _write_plot(draw, plot, title, language, font)
+    _print(output_format, found, lambda: _source_parts(found, metric.value))
 
 
 @app.command()
 def metrics(
     leaderboard: Annotated[
         Path,
-        typer.Argument(metavar="CHECKOUT|FILE", help=LEADERBOARD, show_default=False),
+        typer.Argument(metavar="CHECKOUT|FILE", help=LEADERBOARD),
     ],
-    modes: Annotated[
-        ModesName, typer.Option(help="All runs, or the one with the highest score of each model.")
-    ] = ModesName.ALL,
     level: options.Level = 0.95,
     plot: PlotFile = None,
     title: Title = None,
     language: Language = LanguageName.ENGLISH,
     font: Font = None,
-    output_format: FormatOption = StudyFormat.TABLE,
+    output_format: options.Rows = options.RowsFormat.TABLE,
 ) -> None:
     """Correlate Fluency, Truthfulness, Helpfulness and the score.
 
     Uses published figures: nothing is scored that has a result. Intervals are Fisher's, over runs. The figure
-    has each metric against each other, one point a run.
+    is a map of the correlations; `pfgen-rs plot metrics` draws the runs.
 
     For example:
 
@@ -214,21 +174,15 @@ def metrics(
     from pfgen_rs.studies.correlations import study_metrics
 
     with output.busy("reading results"):
-        found = study_metrics(leaderboard, modes=modes.value, level=level)
+        found = study_metrics(leaderboard, level=level)
     if plot is not None:
-        from pfgen_rs.studies.plots import metric_matrix
+        from pfgen_rs.studies.plots import correlation_map
 
+        usual = "Metrics against each other"
         _write_plot(
-            lambda: metric_matrix(found, title=title, language=language.value, font=font), plot
+            partial(correlation_map, found.matrix, usual=usual), plot, title, language, font
         )
-    _print(
-        output_format,
-        found,
-        json=found.to_dict,
-        markdown=found.to_markdown,
-        rows=lambda: found.frame().to_dicts(),
-        parts=lambda: _metric_parts(found),
-    )
+    _print(output_format, found, lambda: _metric_parts(found))
 
 
 @app.command()
@@ -237,18 +191,12 @@ def against(
         Path,
         typer.Argument(
             metavar="TABLE",
-            help="The other benchmark's table: .csv, .json, .yml or .parquet.",
-            show_default=False,
+            help="The other benchmark's table: .csv or .json.",
         ),
     ],
     leaderboard: Annotated[
         Path,
-        typer.Option(
-            "--leaderboard",
-            metavar="CHECKOUT|FILE",
-            help=LEADERBOARD,
-            show_default=False,
-        ),
+        typer.Option("--leaderboard", metavar="CHECKOUT|FILE", help=LEADERBOARD),
     ],
     columns: Annotated[
         list[str],
@@ -257,7 +205,6 @@ def against(
             metavar="NAME",
             help="Column to correlate with; repeatable. A quoted `*` stands for any text; of a nested column "
             "what is before a dot may be left out.",
-            show_default=False,
         ),
     ],
     name: Annotated[
@@ -283,26 +230,14 @@ def against(
         typer.Option(metavar="MODEL", help="Leave out a model, such as an outlier; repeatable."),
     ] = None,
     level: options.Level = 0.95,
-    outliers: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Number of outliers to name.")
-    ] = 3,
     unmatched: Annotated[
         bool, typer.Option("--unmatched", help="List the models that only one of the two has.")
     ] = False,
-    points: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            callback=csv_file_path,
-            help="Also write a row for each model and column, as CSV.",
-            show_default=False,
-        ),
-    ] = None,
     plot: PlotFile = None,
     title: Title = None,
     language: Language = LanguageName.ENGLISH,
     font: Font = None,
-    output_format: FormatOption = StudyFormat.TABLE,
+    output_format: options.Rows = options.RowsFormat.TABLE,
 ) -> None:
     """Correlate the leaderboard with another benchmark.
 
@@ -316,10 +251,10 @@ def against(
 
     - `pfgen-rs study against other.csv --leaderboard pfgen-bench --name model --column 'JA-MT (All)'`
 
-    - `pfgen-rs study against swallow.yml --leaderboard pfgen-bench --name id --column 'ja_pre.*'`
+    - `pfgen-rs study against swallow.json --leaderboard pfgen-bench --name id --column 'ja_pre.*'`
     """
     from pfgen_rs.studies.against import study_against
-    from pfgen_rs.studies.model_names import read_aliases
+    from pfgen_rs.studies.benchmark_table import read_aliases
 
     with output.busy("correlating"):
         found = study_against(
@@ -333,68 +268,45 @@ def against(
             exclude=exclude or (),
             level=level,
         )
-    if points is not None:
-        from pfgen_rs.io import write_atomic
-        from pfgen_rs.io.table_writer import csv_text
-
-        write_atomic(points, csv_text(found.points()).encode())
     if plot is not None:
         from pfgen_rs.studies.plots import against_figure
 
-        look = {"title": title, "language": language.value, "font": font}
-        _write_plot(lambda: against_figure(found, outliers=outliers, **look), plot)
+        draw = partial(against_figure, found)
+        _write_plot(draw, plot, title, language, font)
     _print(
-        output_format,
-        found,
-        json=lambda: found.to_dict(outliers),
-        markdown=lambda: found.to_markdown(outliers),
-        rows=lambda: _against_rows(found, outliers),
-        parts=lambda: [*_against_parts(found, outliers), *_unmatched(found, listed=unmatched)],
+        output_format, found, lambda: [*_against_parts(found), *_unmatched(found, listed=unmatched)]
     )
 
 
 def _print(
-    output_format: StudyFormat,
+    output_format: options.RowsFormat,
     study: AgainstStudy | MetricStudy | SourceStudy,
-    *,
-    json: Callable[[], dict[str, Any]],
-    markdown: Callable[[], str],
-    rows: Callable[[], list[dict[str, Any]]],
     parts: Callable[[], list[RenderableType]],
 ) -> None:
-    """Print a study; JSON and Markdown have its notes themselves."""
-    if output_format is StudyFormat.JSON:
-        streams.emit_json(json())
+    """Print a study; JSON has its notes itself."""
+    if output_format is options.RowsFormat.JSON:
+        streams.emit_json(study.to_dict())
         return
-    if output_format is StudyFormat.MARKDOWN:
-        streams.emit(markdown())
-        return
-    if output_format is StudyFormat.CSV:
-        streams.emit_csv(rows())
+    if output_format is options.RowsFormat.CSV:
+        streams.emit_csv([_row(row) for row in study.frame().to_dicts()])
     else:
         output.show(*parts())
     for note in study.notes:
         streams.warn(note)
 
 
-def _against_parts(found: AgainstStudy, outliers: int) -> list[RenderableType]:
+def _row(row: dict[str, Any]) -> dict[str, Any]:
+    """Returns a row with lists, which are those of outliers, in one cell."""
+    return {key: " ".join(v) if isinstance(v, list) else v for key, v in row.items()}
+
+
+def _against_parts(found: AgainstStudy) -> list[RenderableType]:
     """Returns the table of columns, and a line about the outliers of each."""
     title = f"{found.ours} and {counted(len(found.columns), 'column')}"
     rows = [((one.column,), one.correlation) for one in found.columns]
-    table = _fitting_table(("column",), rows, title)
-    parts: list[RenderableType] = [table]
-    if outliers:
-        parts.append(output.cell("furthest from the line, in residual standard deviations:"))
-        parts += [
-            output.cell(f"  {one.column}: {one.told_outliers(outliers)}") for one in found.columns
-        ]
-    return parts
-
-
-def _against_rows(found: AgainstStudy, outliers: int) -> list[dict[str, Any]]:
-    """Returns the rows of the table with outliers in one cell."""
-    rows = found.frame(outliers).to_dicts()
-    return [{**row, "outliers": " ".join(row["outliers"])} for row in rows]
+    lines = [f"  {one.column}: {one.told_outliers()}" for one in found.columns]
+    heading = "furthest from the line, in residual standard deviations:"
+    return [_fitting_table(("column",), rows, title), *map(output.cell, (heading, *lines))]
 
 
 def _unmatched(found: AgainstStudy, *, listed: bool) -> list[RenderableType]:

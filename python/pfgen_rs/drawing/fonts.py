@@ -1,10 +1,10 @@
-"""Finding a font with Japanese glyphs: by name, among the installed ones; else that of the extra `plots`."""
+"""A font with Japanese glyphs: the one that is named, or that of the extra `plots`."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import distribution
@@ -21,33 +21,15 @@ ENVIRONMENT = "PFGEN_RS_FONT"
 LATIN = "DejaVu Sans"  # comes with matplotlib, so that figures look the same everywhere
 BROUGHT_BY = "matplotlib_fontja"  # never imported, since that changes matplotlib's settings
 _BROUGHT = f"{BROUGHT_BY}/fonts/ipaexg.ttf"  # IPAexGothic
-_FAMILIES = (
-    "Noto Sans CJK JP",
-    "Noto Sans JP",
-    "Source Han Sans JP",
-    "Hiragino Sans",
-    "Hiragino Kaku Gothic ProN",
-    "Yu Gothic",
-    "Meiryo",
-    "BIZ UDPGothic",
-    "IPAexGothic",
-    "IPAPGothic",
-    "IPAGothic",
-    "TakaoPGothic",
-    "TakaoGothic",
-    "VL PGothic",
-    "MS Gothic",
-)
 _PROBE = "あア漢、。"
-_LAST_RESORT = "Last Resort"  # has a glyph for every character: a box that names its block
 _FILES = (".ttf", ".otf", ".ttc", ".otc")
 
 
 def japanese_font(wanted: str | None = None) -> str:
     """Returns the family of a font with Japanese glyphs.
 
-    `wanted`: a family or a font file (default: the environment variable PFGEN_RS_FONT, then the first known
-    family that is installed, then IPAexGothic, which the extra `plots` brings). Raises `PlotError` if the
+    `wanted`: a family or a font file (default: the environment variable PFGEN_RS_FONT, then IPAexGothic,
+    which the extra `plots` brings, so that figures look the same everywhere). Raises `PlotError` if the
     named font does not exist or lacks Japanese glyphs.
     """
     name = wanted or os.environ.get(ENVIRONMENT)
@@ -100,22 +82,7 @@ def _font_added(file: str) -> str:
 
 @cache
 def _default_font() -> str:
-    brought = distribution(BROUGHT_BY).locate_file(_BROUGHT)
-    return next(_japanese_font_families(), None) or _font_added(str(brought))
-
-
-def _japanese_font_families() -> Iterator[str]:
-    """Yield families with Japanese glyphs, common ones first."""
-    yield from (name for name in _FAMILIES if not lacks(name, _PROBE))
-    _add_new_fonts()
-    yield from (name for name in (*_FAMILIES, *_all_font_families()) if not lacks(name, _PROBE))
-
-
-def _all_font_families() -> list[str]:
-    from matplotlib import font_manager
-
-    names = font_manager.get_font_names()
-    return sorted(name for name in names if not name.startswith(_LAST_RESORT))
+    return _font_added(str(distribution(BROUGHT_BY).locate_file(_BROUGHT)))
 
 
 def _add_new_fonts() -> None:

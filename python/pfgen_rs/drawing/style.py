@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
-from pfgen_rs.drawing.fonts import (
-    BROUGHT_BY,
-    ENVIRONMENT,
-    LATIN,
-    MEAN_WIDTH,
-    japanese_font,
-    lacks,
-    shortened,
-    shortened_apart,
-)
-from pfgen_rs.drawing.words import CATEGORIES, Language, translated
+from pfgen_rs.drawing import fonts, words
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.text import acts, escaped
 
@@ -35,7 +24,7 @@ INK, GREY = "#222222", "#8a8a8a"
 FAINT = "#5c5c5c"  # of remarks, which must be legible all the same
 GRID = "#e4e4e4"
 GROUNDS = ("#f7f1e3", "#efe4cb")  # of parts of a panel
-ON_DARK, ON_LIGHT = "#fefefe", "#212121"  # on coloured ground, whatever the theme (`themes`)
+ON_DARK, ON_LIGHT = "#fefefe", "#212121"  # on coloured ground
 _TITLE = 100  # characters
 _TITLE_SIZE = 13  # points
 _BOLD = 1.15  # times as wide
@@ -74,16 +63,25 @@ _STYLE: dict[Any, Any] = {
 }
 
 
+class LookOptions(TypedDict, total=False):
+    """What every figure takes: a title, a language, and a Japanese font (family or file)."""
+
+    title: str | None
+    language: words.Language
+    font: str | None
+
+
 @dataclass(frozen=True)
 class Look:
-    """The language and the fonts of a figure."""
+    """The language and the fonts of a figure, and its title, if it is not the usual one."""
 
-    language: Language
+    language: words.Language
     families: tuple[str, ...]
+    title: str | None = None
 
     def say(self, text: str) -> str:
         """Returns one of our own words in the figure's language."""
-        return translated(text, self.language)
+        return words.translated(text, self.language)
 
     def name(self, text: object, width: float = NAME_WIDTH, share: float = 0.5) -> str:
         """Returns other people's text as it can be drawn: in one line, shortened in the middle.
@@ -96,19 +94,19 @@ class Look:
         most = 4 * int(width)
         if len(shown) > 2 * most:  # what is not shown needs no escaping
             shown = shown[:most] + "…" + shown[-most:]
-        unknown = set.intersection(*(lacks(family, shown) for family in self.families))
+        unknown = set.intersection(*(fonts.lacks(family, shown) for family in self.families))
         shown = "".join(escaped(c) if c in unknown or acts(c) else c for c in shown)
-        return shortened(shown, self.families, width, share)
+        return fonts.shortened(shown, self.families, width, share)
 
     def names(self, texts: Iterable[object], width: float = NAME_WIDTH) -> list[str]:
         """Returns other people's texts as `name` does; different ones look different if they can."""
-        return shortened_apart(
+        return fonts.shortened_apart(
             [str(text) for text in texts], lambda text, share: self.name(text, width, share)
         )
 
     def category(self, text: str, width: float = 24) -> str:
         """Returns the name of a category of questions; a published one in the figure's language."""
-        return self.name(CATEGORIES.get(text, text) if self.language == "ja" else text, width)
+        return self.name(words.CATEGORIES.get(text, text) if self.language == "ja" else text, width)
 
     def figure(
         self,
@@ -126,7 +124,7 @@ class Look:
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(width, height), layout="constrained")
-        fitting = 72 * (width - 0.3) / (_TITLE_SIZE * _BOLD * MEAN_WIDTH)
+        fitting = 72 * (width - 0.3) / (_TITLE_SIZE * _BOLD * fonts.MEAN_WIDTH)
         if title is None:
             about = "" if subject is None else f": {self.name(subject)}"
             figure.suptitle(self.say(usual) + about)
@@ -137,19 +135,13 @@ class Look:
 
 def available() -> bool:
     """Whether matplotlib and the package of the default font are installed (the extra `plots`)."""
-    return all(find_spec(name) for name in ("matplotlib", BROUGHT_BY))
-
-
-def drawn_with() -> list[str | None]:
-    """Returns what figures depend on besides this package: matplotlib's version, and the font asked for."""
-    from importlib import metadata  # which takes a while
-
-    version = metadata.version("matplotlib") if available() else None
-    return [version, os.environ.get(ENVIRONMENT)]
+    return all(find_spec(name) for name in ("matplotlib", fonts.BROUGHT_BY))
 
 
 @contextmanager
-def drawing(language: Language = "en", font: str | None = None) -> Iterator[Look]:
+def drawing(
+    language: words.Language = "en", font: str | None = None, title: str | None = None
+) -> Iterator[Look]:
     """Apply this package's matplotlib settings within the block; yields what to draw with.
 
     Settings are global to the process, so no other thread should draw meanwhile. Raises `OutputError` if the
@@ -158,15 +150,15 @@ def drawing(language: Language = "en", font: str | None = None) -> Iterator[Look
     if not available():
         raise OutputError(NEEDED)
     with _quiet_about_fonts():
-        families = (LATIN, japanese_font(font))
-    look = Look(language, families)
+        families = (fonts.LATIN, fonts.japanese_font(font))
+    look = Look(language, families, title)
     look.say("Score")  # fail early for an unknown language
     with matplotlib_settings(families):
         yield look
 
 
 @contextmanager
-def matplotlib_settings(families: Sequence[str] = (LATIN,)) -> Iterator[None]:
+def matplotlib_settings(families: Sequence[str] = (fonts.LATIN,)) -> Iterator[None]:
     """Apply matplotlib's settings for all figures within the block; the previous ones are restored."""
     import matplotlib as mpl
 

@@ -2,13 +2,13 @@
 
 A kind is a function with the decorator `plot_kind` in any file of `report/plots`:
 
-    @plot_kind("length", "score against mean length", page=always)
+    @plot_kind("length", "score against mean length")
     def _length(request: PlotRequest) -> Plot:
         runs = request.inputs.runs
         return Plot(run_columns(runs, ["length"]), partial(score_length, runs))
 
 Another package names its own as an entry point of the group `pfgen_rs.plots`, whose name is the kind's. The
-choices and the help of `pfgen-rs plot`, the page of figures of a site and the shared tests come from here.
+choices and the help of `pfgen-rs plot` and the shared tests come from here.
 """
 
 from __future__ import annotations
@@ -40,28 +40,25 @@ class Plot:
     """What a kind makes of a request: a table, and the figure of it.
 
     `table`: the numbers, of all runs that could be drawn. `draw`: takes `title`, `language` and `font`.
-    `notes`: what is left out. `is_cut`: whether the figure shows the best runs of the table only.
+    `notes`: what is left out.
     """
 
     table: pl.DataFrame
     draw: Callable[..., Figure]
     notes: Sequence[str] = ()
-    is_cut: bool = False
 
 
 @dataclass(frozen=True)
 class PlotKind:
     """A kind of figure.
 
-    `options`: the options of `PlotRequest` that it alone reads. `page`: whether a site shows the figure of a
-    table; `None` for figures of what a site does not have.
+    `options`: the options of `PlotRequest` that it alone reads.
     """
 
     name: str
     summary: str
     make: Callable[[PlotRequest], Plot]
     options: Sequence[str] = ()
-    page: Callable[[pl.DataFrame], bool] | None = None
 
 
 def plot_kind(
@@ -69,23 +66,17 @@ def plot_kind(
     summary: str,
     *,
     options: Sequence[str] = (),
-    page: Callable[[pl.DataFrame], bool] | None = None,
 ) -> Callable[[Callable[[PlotRequest], Plot]], PlotKind]:
     """Register a kind; the first two arguments are literals, which help reads without importing the file."""
 
     def register(make: Callable[[PlotRequest], Plot]) -> PlotKind:
-        kind = _REGISTERED[name] = PlotKind(name, summary, make, options, page)
+        kind = _REGISTERED[name] = PlotKind(name, summary, make, options)
         return kind
 
     return register
 
 
 _REGISTERED: dict[str, PlotKind] = {}
-
-
-def always(_table: pl.DataFrame) -> bool:
-    """For `page`: every site shows the figure."""
-    return True
 
 
 class _Declared(NamedTuple):
@@ -137,16 +128,13 @@ class Drawn:
     table: pl.DataFrame | None = None
 
     def csv(self) -> bytes:
-        """Returns the table as CSV; see `csv_of`."""
-        return b"" if self.table is None else csv_of(self.table)
+        """Returns the table as CSV, without columns of lists, in full precision."""
+        from pfgen_rs.io.table_writer import csv_text
 
-
-def csv_of(table: pl.DataFrame) -> bytes:
-    """Returns a table as CSV, without columns of lists, in full precision."""
-    from pfgen_rs.io.table_writer import csv_text
-
-    plain = [name for name, kind in table.schema.items() if not kind.is_nested()]
-    return csv_text(table.select(plain)).encode()
+        if self.table is None:
+            return b""
+        plain = [name for name, kind in self.table.schema.items() if not kind.is_nested()]
+        return csv_text(self.table.select(plain)).encode()
 
 
 def draw(name: str, request: PlotRequest) -> Drawn:

@@ -16,8 +16,7 @@ from pfgen_rs import _native
 from pfgen_rs.checkout.published import Published, digest_line, published_ranks, ranked_published
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import README
-from pfgen_rs.metrics.settings import BY_SOURCE
-from pfgen_rs.metrics.sums import left_sum
+from pfgen_rs.metrics import settings, sums
 from pfgen_rs.questions.unknown import sources_in_order
 from pfgen_rs.report.markup import ESCAPES, cell_text, escape, link_target, padding
 
@@ -70,9 +69,9 @@ def _question_head(entry: Mapping[str, Any], compensated: bool) -> str:
     if "num_trials" in entry:
         spread = f"{entry['score_std']:.4f}/√{entry['num_trials']}"
     lines = [f"- Score: {scores['average']:.3f} (±{spread})"]
-    for metric in BY_SOURCE:
+    for metric in settings.BY_SOURCE:
         shares = scores[metric]  # added in the order of the file, but named in another
-        total = left_sum(shares.values(), compensated=compensated)
+        total = sums.left_sum(shares.values(), compensated=compensated)
         ordered = sources_in_order(shares).items()
         named = "+".join(f"{_source(s)}:{share:.4f}" for s, share in ordered)
         lines.append(f"  - {metric.title()}: {total:.3f} ({named})")
@@ -146,8 +145,8 @@ def _cells(run: Published, rank: int | None) -> list[str]:
         f"{result['score']:.4f} (±{result['score_std']:.4f}/√{result['num_trials']})",
         run.label,
         f"{result['length']:.1f} (±{result['length_std']:.1f})",
-        f"{left_sum(scores['fluency'].values()):.3f}",
-        f"{left_sum(scores['truthfulness'].values()):.3f}",
+        f"{sums.left_sum(scores['fluency'].values()):.3f}",
+        f"{sums.left_sum(scores['truthfulness'].values()):.3f}",
         f"{scores['helpfulness']:.3f}",
     ]
 

@@ -22,7 +22,7 @@ from pfgen_rs.report import QUANTILES, readme
 if TYPE_CHECKING:
     from pfgen_rs.checkout.rescoring import Marks, Watch
     from pfgen_rs.questions.question_set import QuestionSet
-    from pfgen_rs.report.site.runs import Steps
+    from pfgen_rs.report.site.builder import Steps
 
 
 Announce = Callable[[Mapping[str, Reasons]], None]

@@ -14,21 +14,26 @@ from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.text import shortened
 from pfgen_rs.metrics.settings import METRICS, Metric
-from pfgen_rs.report.markup import inert
 from pfgen_rs.stats.correlation import regression_line
 from pfgen_rs.stats.student import check_level
+from pfgen_rs.studies.benchmark_table import (
+    KEYS,
+    BenchmarkTable,
+    Figures,
+    model_key,
+    near_misses,
+    read_benchmark_table,
+)
 from pfgen_rs.studies.correlations import (
     MOST_NAMES,
     Correlation,
     CorrelationMatrix,
-    cell_headings,
     correlate,
     correlations,
-    markdown_table,
 )
 from pfgen_rs.studies.leaderboard import Leaderboard, Modes, read_leaderboard
-from pfgen_rs.studies.model_names import model_key, near_misses
-from pfgen_rs.studies.tables import KEYS, BenchmarkTable, Figures, read_benchmark_table
+
+_DEPENDENT = "runs of one model are not independent: intervals are narrower than they should be"
 
 
 def study_against(
@@ -85,7 +90,7 @@ def study_against(
             *board.notes,
             *notes,
             *_idle_aliases(theirs, names, own, aliases or {}),
-            *_told_modes(modes),
+            *([] if modes == "best" else [_DEPENDENT]),
         ),
     )
 
@@ -132,7 +137,9 @@ def _correlated_columns(
             found.append(_correlated(figures, ours, heading, level))
         except InputError as error:
             if not by_pattern:
-                raise _in_file(error, theirs.path) from None
+                if error.path is not None:
+                    raise
+                raise InputError(error.problem, path=theirs.path) from None
             notes.append(f"left out: {shortened(column)!r}: {error.problem}")
     if not found:
         raise InputError(f"no column can be correlated; {'; '.join(notes[:1])}", path=theirs.path)
@@ -163,12 +170,6 @@ def _correlated(
     )
 
 
-def _in_file(error: InputError, path: str) -> InputError:
-    if error.path is not None:
-        return error
-    return InputError(error.problem, path=path)
-
-
 def _idle_aliases(
     theirs: BenchmarkTable, names: str, own: Mapping[str, str], aliases: Mapping[str, str]
 ) -> list[str]:
@@ -181,12 +182,6 @@ def _idle_aliases(
         elif model_key(other) not in own:
             notes.append(f"alias {shortened(other)!r}: the leaderboard has no such model")
     return notes
-
-
-def _told_modes(modes: Modes) -> list[str]:
-    if modes == "best":
-        return []
-    return ["runs of one model are not independent: intervals are narrower than they should be"]
 
 
 # What `study_against` finds: correlations, points with residuals, and models without counterpart.
@@ -226,17 +221,12 @@ class BenchmarkCorrelation(EqualByFields):
     def told_outliers(self, count: int = OUTLIERS) -> str:
         """Returns our names of the outliers and residuals, with the mode where a model has several points."""
         several = set(self.points["key"].filter(self.points["key"].is_duplicated()))
-        return ", ".join(
-            f"{_outlier_name(model, key)} {f'({mode}) ' if key in several and mode else ''}{residual:+.2f}"
-            for key, model, mode, residual in self.outliers(count)
-            .select("key", "model", "mode", "residual")
-            .rows()
-        )
-
-
-def _outlier_name(model: str, key: str) -> str:
-    """Returns our name of a model without its organisation, as figures show it."""
-    return model.rpartition("/")[2] or key
+        told = []
+        for row in self.outliers(count).iter_rows(named=True):
+            name = row["model"].rpartition("/")[2] or row["key"]
+            mode = f" ({row['mode']})" if row["key"] in several and row["mode"] else ""
+            told.append(f"{name}{mode} {row['residual']:+.2f}")
+        return ", ".join(told)
 
 
 @dataclass(frozen=True)
@@ -279,7 +269,7 @@ class AgainstStudy:
         names = (self.ours, *(found.column for found in self.columns))
         return CorrelationMatrix(names, tuple(found.correlation for found in self.columns))
 
-    def frame(self, outliers: int = OUTLIERS) -> pl.DataFrame:
+    def frame(self) -> pl.DataFrame:
         """Returns one row a column: `column`, `n`, both correlations with bounds, and `outliers` (keys)."""
         rows = [
             {
@@ -290,31 +280,13 @@ class AgainstStudy:
                     if name not in ("one", "other")
                 },
                 "missing": found.missing,
-                "outliers": found.outliers(outliers)["key"].to_list(),
+                "outliers": found.outliers()["key"].to_list(),
             }
             for found in self.columns
         ]
         return pl.DataFrame(rows)
 
-    def points(self) -> pl.DataFrame:
-        """Returns the points of all columns, with `column` first."""
-        return pl.concat(
-            found.points.select(pl.lit(found.column).alias("column"), pl.all())
-            for found in self.columns
-        )
-
-    def to_markdown(self, outliers: int = OUTLIERS) -> str:
-        """Returns the table of columns, and the notes."""
-        rows = [
-            [found.column, *found.correlation.cells(), found.told_outliers(outliers)]
-            for found in self.columns
-        ]
-        level = self.columns[0].correlation.level
-        headings = ["column", *cell_headings(level), "outliers"]
-        table = markdown_table(headings, rows)
-        return "\n".join([table, *(f"{inert(note)}\n" for note in self.notes)])
-
-    def to_dict(self, outliers: int = OUTLIERS) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON; of 40 columns and more without their correlations with each other."""
         few = len(self.columns) < MOST_NAMES
         columns = [
@@ -324,7 +296,7 @@ class AgainstStudy:
                 "missing": found.missing,
                 "slope": found.slope,
                 "intercept": found.intercept,
-                "outliers": found.outliers(outliers).select("key", "residual").rows(),
+                "outliers": found.outliers().select("key", "residual").rows(),
                 "points": found.points.to_dicts(),
             }
             for found in self.columns

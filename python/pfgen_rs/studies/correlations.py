@@ -16,10 +16,9 @@ from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.metrics.settings import PARTS
-from pfgen_rs.report.markup import inert
 from pfgen_rs.stats.correlation import fisher_interval, pearson, spearman
 from pfgen_rs.stats.student import check_level
-from pfgen_rs.studies.leaderboard import Leaderboard, Modes, check_modes, read_leaderboard
+from pfgen_rs.studies.leaderboard import Leaderboard, read_leaderboard
 
 Statistic = Literal["pearson", "spearman"]
 Floats = NDArray[np.float64]
@@ -48,31 +47,19 @@ class Correlation:
     spearman_high: float | None
     level: float = 0.95
 
-    def interval(self, statistic: Statistic) -> tuple[float | None, float | None]:
-        """Returns the bounds of one of the two."""
-        if statistic == "pearson":
-            return self.pearson_low, self.pearson_high
-        return self.spearman_low, self.spearman_high
-
     def cells(self) -> list[str]:
-        """Returns the cells of a table's row below `cell_headings`."""
+        """Returns n, Pearson's r with its interval, and Spearman's ρ with its interval, as text."""
         return [
             str(self.n),
             correlation_text(self.pearson),
-            interval_text(*self.interval("pearson")),
+            interval_text(self.pearson_low, self.pearson_high),
             correlation_text(self.spearman),
-            interval_text(*self.interval("spearman")),
+            interval_text(self.spearman_low, self.spearman_high),
         ]
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON."""
         return asdict(self)
-
-
-def cell_headings(level: float | None) -> list[str]:
-    """Returns the headings of `Correlation.cells`, with the level of the intervals if it is known."""
-    named = "" if level is None else f"{100 * level:g} %"
-    return ["n", "Pearson's r", named, "Spearman's ρ", named]
 
 
 _SCHEMA = {
@@ -94,7 +81,10 @@ class CorrelationMatrix:
 
     def values(self, statistic: Statistic = "pearson") -> Floats:
         """Returns the coefficients: float64, shape (names, names), 1 on the diagonal, NaN where undefined."""
-        _check_statistic(statistic)
+        if statistic not in get_args(Statistic):
+            raise SettingsError(
+                f"unknown statistic {statistic!r}: expected one of {', '.join(get_args(Statistic))}"
+            )
         found = np.full((len(self.names), len(self.names)), np.nan)
         np.fill_diagonal(found, 1.0)
         for pair in self.pairs:
@@ -102,23 +92,9 @@ class CorrelationMatrix:
             found[i, j] = found[j, i] = getattr(pair, statistic)
         return found
 
-    def to_markdown(self) -> str:
-        """Returns a table with a row for each pair."""
-        rows = [[pair.one, pair.other, *pair.cells()] for pair in self.pairs]
-        headings = ["", "and", *cell_headings(self.pairs[0].level if self.pairs else None)]
-        return markdown_table(headings, rows, texts=2)
-
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON."""
         return {"names": list(self.names), "pairs": [pair.to_dict() for pair in self.pairs]}
-
-
-def _check_statistic(statistic: str) -> None:
-    """Raise `SettingsError` for anything but a `Statistic`."""
-    if statistic not in get_args(Statistic):
-        raise SettingsError(
-            f"unknown statistic {statistic!r}: expected one of {', '.join(get_args(Statistic))}"
-        )
 
 
 def correlate(
@@ -178,7 +154,7 @@ def correlations(
     return CorrelationMatrix(tuple(found), tuple(pairs))
 
 
-# Tables of studies as Markdown, and how their numbers are written.
+# How numbers are written.
 
 
 _ROUNDING = 1e-12  # of a coefficient
@@ -199,13 +175,6 @@ def interval_text(low: float | None, high: float | None, digits: int = 4) -> str
     if low is None or high is None:
         return "–"
     return f"{correlation_text(low, digits)} to {correlation_text(high, digits)}"
-
-
-def markdown_table(headings: Sequence[str], rows: Sequence[Sequence[str]], texts: int = 1) -> str:
-    """Returns a table whose first `texts` columns are aligned left, the others right; cells are escaped."""
-    aligned = [":--" if place < texts else "--:" for place in range(len(headings))]
-    lines = [map(inert, headings), aligned, *(map(inert, row) for row in rows)]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
 # The metrics against each other (experiment 1 of the papers): published figures alone.
@@ -243,14 +212,6 @@ class MetricStudy(EqualByFields):
             ]
         )
 
-    def to_markdown(self) -> str:
-        """Returns the table of pairs, the spread of each metric, and the notes."""
-        rows = [[name, *(f"{x:.4f}" for x in found)] for name, *found in self.spread().iter_rows()]
-        spread = markdown_table(["metric", "least", "median", "largest"], rows)
-        return "\n".join(
-            [self.matrix.to_markdown(), spread, *(f"{inert(note)}\n" for note in self.notes)]
-        )
-
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON."""
         return {
@@ -262,28 +223,25 @@ class MetricStudy(EqualByFields):
 
 
 def study_metrics(
-    leaderboard: str | os.PathLike[str] | Leaderboard, *, modes: Modes = "all", level: float = 0.95
+    leaderboard: str | os.PathLike[str] | Leaderboard, *, level: float = 0.95
 ) -> MetricStudy:
     """Correlate Fluency, Truthfulness, Helpfulness and the score over the runs of a leaderboard.
 
-    `leaderboard`: as for `read_leaderboard`. `modes`: `all` runs, or the `best` one of each model. Runs
-    without one of the metrics are left out with a note. Raises `InputError` for fewer than three runs and for
-    metrics that are all equal, and `SettingsError`.
+    `leaderboard`: as for `read_leaderboard`. Runs without one of the metrics are left out with a note. Raises
+    `InputError` for fewer than three runs and for metrics that are all equal, and `SettingsError`.
     """
     check_level(level)
     board = leaderboard if isinstance(leaderboard, Leaderboard) else read_leaderboard(leaderboard)
-    check_modes(modes)
-    chosen = board.runs if modes == "all" else board.best()
     complete = pl.all_horizontal(pl.col(name).is_finite() for name in _COLUMNS)
-    runs = chosen.filter(complete).select("model", "mode", *_COLUMNS)
-    lacking = len(chosen) - len(runs)
+    runs = board.runs.filter(complete).select("model", "mode", *_COLUMNS)
+    lacking = len(board.runs) - len(runs)
     for name in _COLUMNS:
-        if not chosen[name].is_finite().any():
+        if not board.runs[name].is_finite().any():
             reasons = [note for note in board.notes if note.startswith(f"without {name}: ")]
             raise InputError("; ".join([f"the leaderboard has no run with {name!r}", *reasons]))
     if len(runs) < FEWEST:
         raise InputError(
-            f"{len(runs)} of {counted(len(chosen), 'run')} with all of {', '.join(PARTS)}: expected at "
+            f"{len(runs)} of {counted(len(board.runs), 'run')} with all of {', '.join(PARTS)}: expected at "
             f"least {FEWEST}"
         )
     matrix = correlations({name: runs[name].to_numpy() for name in _COLUMNS}, level)

@@ -13,8 +13,7 @@ from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.metrics.settings import METRICS, PARTS, check_metric
 from pfgen_rs.report.plots.inputs import read_inputs
-from pfgen_rs.studies.model_names import model_key
-from pfgen_rs.studies.tables import BenchmarkTable, read_benchmark_table
+from pfgen_rs.studies.benchmark_table import BenchmarkTable, model_key, read_benchmark_table
 
 Modes = Literal["best", "all"]
 _SYSTEM = "system"
@@ -45,7 +44,10 @@ class Leaderboard(EqualByFields):
         and `InputError` if no run has a figure.
         """
         check_metric(metric)
-        check_modes(modes)
+        if modes not in get_args(Modes):
+            raise SettingsError(
+                f"unknown choice of modes {modes!r}: expected one of {', '.join(get_args(Modes))}"
+            )
         column = "score" if metric == METRICS[0] else metric
         keys = [model_key(name) for name in self.runs["model"]]
         found = self.runs.select(
@@ -55,32 +57,8 @@ class Leaderboard(EqualByFields):
             raise InputError(f"the leaderboard has no run with {metric!r}")
         if modes == "all":
             return found
-        return _first_of_keys(found.sort("figure", descending=True, maintain_order=True))
-
-    def best(self) -> pl.DataFrame:
-        """Returns the rows of `runs` with the highest score of each model, the first of equal ones.
-
-        Runs without a score come last, and count only where a model has no other. Runs whose models have no
-        letter or digit in their names are left out.
-        """
-        keys = pl.Series("key", [model_key(name) for name in self.runs["model"]], dtype=pl.String)
-        scores = pl.when(pl.col("score").is_finite()).then("score")
-        ordered = self.runs.with_columns(keys).sort(
-            scores, descending=True, nulls_last=True, maintain_order=True
-        )
-        return _first_of_keys(ordered.filter(pl.col("key") != "")).drop("key")
-
-
-def _first_of_keys(runs: pl.DataFrame) -> pl.DataFrame:
-    return runs.unique("key", keep="first", maintain_order=True)
-
-
-def check_modes(modes: str) -> None:
-    """Raise `SettingsError` for anything but a choice of `Modes`."""
-    if modes not in get_args(Modes):
-        raise SettingsError(
-            f"unknown choice of modes {modes!r}: expected one of {', '.join(get_args(Modes))}"
-        )
+        ordered = found.sort("figure", descending=True, maintain_order=True)
+        return ordered.unique("key", keep="first", maintain_order=True)
 
 
 def read_leaderboard(place: str | os.PathLike[str]) -> Leaderboard:

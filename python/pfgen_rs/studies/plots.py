@@ -7,31 +7,21 @@ Every function takes the result of a study and returns a `matplotlib.figure.Figu
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pfgen_rs.drawing.figures import (
-    draw_matrix,
-    finish,
-    fix_layout,
-    png,
-    room_for_labels,
-    save,
-    svg,
-)
-from pfgen_rs.drawing.style import COLOURS, GREY, INK, Look, drawing
-from pfgen_rs.drawing.words import Language
+from pfgen_rs.drawing import figures
+from pfgen_rs.drawing.figures import png, save, svg
+from pfgen_rs.drawing.style import GREY, Look, LookOptions, drawing
 from pfgen_rs.errors import PlotError
-from pfgen_rs.report.plots.points import scatter, with_kinds
+from pfgen_rs.report.plots import points
 from pfgen_rs.studies.against import OURS, OUTLIERS, AgainstStudy, BenchmarkCorrelation
 from pfgen_rs.studies.correlations import (
     MOST_NAMES,
-    Correlation,
     CorrelationMatrix,
-    MetricStudy,
     Statistic,
     correlation_text,
     interval_text,
@@ -42,28 +32,20 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-__all__ = [
-    "against_figure",
-    "against_scatter",
-    "correlation_map",
-    "metric_matrix",
-    "png",
-    "save",
-    "svg",
-]
+__all__ = ["against_figure", "against_scatter", "correlation_map", "png", "save", "svg"]
 
 _NAME = 36  # characters of a label
 _STEPS = 200  # of the line, which labels should not cover
 
 
 def against_figure(
-    study: AgainstStudy, *, outliers: int = OUTLIERS, title: str | None = None, **look: Any
+    study: AgainstStudy, *, outliers: int = OUTLIERS, **options: Unpack[LookOptions]
 ) -> Figure:
     """Draw the scatter plot of a study of one column, or the map of correlations of several."""
-    check_name_count(1 + len(study.columns))  # before all of them are correlated
+    _check_names(1 + len(study.columns))  # before all of them are correlated
     if len(study.columns) > 1:
-        return correlation_map(study.matrix, title=title, **look)
-    return against_scatter(study.columns[0], study.ours, outliers=outliers, title=title, **look)
+        return correlation_map(study.matrix, **options)
+    return against_scatter(study.columns[0], study.ours, outliers=outliers, **options)
 
 
 def against_scatter(
@@ -71,69 +53,66 @@ def against_scatter(
     ours: str = OURS,
     *,
     outliers: int = OUTLIERS,
-    title: str | None = None,
-    language: Language = "en",
-    font: str | None = None,
+    **options: Unpack[LookOptions],
 ) -> Figure:
     """Draw a column of another benchmark against the leaderboard, with the regression line.
 
     Named are the `outliers` furthest from the line, and the models with the highest and lowest figures.
     """
-    points = with_kinds(found.points)
-    with drawing(language, font) as look:
-        figure = look.figure(title, "Two benchmarks of the same models", 8.2, 6.2)
+    runs = points.with_kinds(found.points)
+    with drawing(**options) as look:
+        figure = look.figure(look.title, "Two benchmarks of the same models", 8.2, 6.2)
         axes = figure.subplots()
         axes.plot(*_line_ends(found).T, color=GREY, linewidth=1.2, zorder=2)
-        scatter(axes, points, "figure", "value", size=6, say=look.say)
-        axes.set(xlabel=_own_heading(look, ours), ylabel=look.name(found.column, 60))
+        points.scatter(axes, runs, "figure", "value", size=6, say=look.say)
+        own = look.say(ours) if ours == OURS else look.name(ours, 60)
+        axes.set(xlabel=own, ylabel=look.name(found.column, 60))
         axes.margins(0.09)
         said = _told(found)
         axes.set_title(said, loc="right", fontsize=9)
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=5, handletextpad=0.2)
-        fix_layout(figure)
-        _name_points(axes, found, points, outliers, look)
+        figures.fix_layout(figure)
+        _name_points(axes, found, runs, outliers, look)
         named = ", ".join(found.outliers(outliers)["key"])
-        return finish(figure, f"{look.name(found.column, 60)}; {said}; {look.name(named, 200)}")
-
-
-def _own_heading(look: Look, ours: str) -> str:
-    return look.say(ours) if ours == OURS else look.name(ours, 60)
+        description = f"{look.name(found.column, 60)}; {said}; {look.name(named, 200)}"
+        return figures.finish(figure, description)
 
 
 def _line_ends(found: BenchmarkCorrelation) -> NDArray[np.float64]:
     """Returns where the regression line begins and ends, shape (2, 2)."""
-    figures = found.points["figure"].to_numpy()
-    ends = np.array([figures.min(), figures.max()])
+    values = found.points["figure"].to_numpy()
+    ends = np.array([values.min(), values.max()])
     return np.stack([ends, found.intercept + found.slope * ends], axis=1)
 
 
 def _told(found: BenchmarkCorrelation) -> str:
     r = found.correlation
-    pearson = f"r = {correlation_text(r.pearson, 3)} [{interval_text(*r.interval('pearson'), 3)}]"
+    pearson = (
+        f"r = {correlation_text(r.pearson, 3)} [{interval_text(r.pearson_low, r.pearson_high, 3)}]"
+    )
     spearman = f"ρ = {correlation_text(r.spearman, 3)}"
-    return f"{pearson}, {spearman}, n = {r.n}".replace(" to ", ", ").replace("-", "−")
+    return _drawn(f"{pearson}, {spearman}, n = {r.n}".replace(" to ", ", "))
+
+
+def _drawn(number: str) -> str:
+    return number.replace("-", "−")
 
 
 def _name_points(
-    axes: Axes,
-    found: BenchmarkCorrelation,
-    points: pl.DataFrame,
-    outliers: int,
-    look: Look,
+    axes: Axes, found: BenchmarkCorrelation, runs: pl.DataFrame, outliers: int, look: Look
 ) -> None:
-    rows = _named_rows(points, outliers)
     labels = {
-        row: look.name(points["model"][row].rpartition("/")[2] or points["key"][row], _NAME)
-        for row in rows
+        row: look.name(runs["model"][row].rpartition("/")[2] or runs["key"][row], _NAME)
+        for row in _named_rows(runs, outliers)
     }
     line = _line_ends(found)
     along = np.linspace(line[0], line[1], _STEPS)
-    place_labels(axes, points.select("figure", "value").to_numpy(), labels, along)
+    _place_labels(axes, runs.select("figure", "value").to_numpy(), labels, along)
 
 
-def _named_rows(points: pl.DataFrame, outliers: int) -> list[int]:
+def _named_rows(runs: pl.DataFrame, outliers: int) -> list[int]:
     """Returns the rows to name, outliers first."""
-    rows = points.with_row_index("row")
+    rows = runs.with_row_index("row")
     keyed = rows.sort(pl.col("residual").abs(), descending=True, maintain_order=True)
     chosen = dict.fromkeys(keyed["row"].head(outliers).to_list())
     for column in ("figure", "value"):
@@ -151,7 +130,7 @@ _HEADINGS = {"pearson": "Pearson's r", "spearman": "Spearman's ρ"}
 _CLOSE = 0.99  # from here on, two decimals say nothing
 
 
-def check_name_count(names: int) -> None:
+def _check_names(names: int) -> None:
     """Raise `PlotError` for more names than one map shows."""
     if names > MOST_NAMES:
         raise PlotError(f"too many names for one figure: {names}, at most {MOST_NAMES}")
@@ -162,9 +141,7 @@ def correlation_map(
     *,
     statistic: Statistic = "pearson",
     usual: str = "Correlations",
-    title: str | None = None,
-    language: Language = "en",
-    font: str | None = None,
+    **options: Unpack[LookOptions],
 ) -> Figure:
     """Draw the correlations of every two names, coloured by value.
 
@@ -174,20 +151,20 @@ def correlation_map(
     names = matrix.names
     if not matrix.pairs:
         raise PlotError("nothing to draw: no two of these have a correlation")
-    check_name_count(len(names))
+    _check_names(len(names))
     cells = matrix.values(statistic)
-    others = cells[~np.eye(len(names), dtype=bool)]
-    lowest, digits = float(np.nanmin(others)), 4 if np.nanmin(others) > _CLOSE else 2
-    with drawing(language, font) as look:
+    lowest = float(np.nanmin(cells[~np.eye(len(names), dtype=bool)]))
+    digits = 4 if lowest > _CLOSE else 2
+    with drawing(**options) as look:
         labels = [look.say(name) if name == OURS else look.name(name, 30) for name in names]
-        room = room_for_labels(labels)
+        room = figures.room_for_labels(labels)
         size = 1.1 + (0.62 if digits == 4 else 0.5) * len(names)
-        figure = look.figure(title, usual, 2.0 + size + room, 1.3 + size + 0.7 * room)
-        draw_matrix(
+        figure = look.figure(look.title, usual, 2.0 + size + room, 1.3 + size + 0.7 * room)
+        figures.draw_matrix(
             figure.subplots(),
             cells,
             labels,
-            lambda i, j: "1" if i == j else _coefficient(float(cells[i, j]), digits),
+            lambda i, j: "1" if i == j else _drawn(correlation_text(float(cells[i, j]), digits)),
             lowest=lowest if digits == 4 else min(0.0, lowest),
             bar=look.say(_HEADINGS[statistic]),
             size=7.5,
@@ -197,25 +174,21 @@ def correlation_map(
             f"{correlation_text(getattr(pair, statistic))} (n = {pair.n})"
             for pair in matrix.pairs
         )
-        return finish(figure, f"{look.say(_HEADINGS[statistic])}: {said}")
-
-
-def _coefficient(value: float, digits: int) -> str:
-    return correlation_text(value, digits).replace("-", "−")
+        return figures.finish(figure, f"{look.say(_HEADINGS[statistic])}: {said}")
 
 
 # Names beside points that cover neither points nor each other; one without room is left out.
 
 
 _SIZE = 8.0  # points
-_POINT = 4.0  # half the width of a marker
 _LEADER = 9.0  # from so far away on, a line leads to the name
 _RADII = (7.0, 11.0, 16.0, 22.0, 30.0, 40.0, 52.0)
 _ANGLES = 16
-Box = tuple[float, float, float, float]
+_OFFSET: dict[str, Any] = {"xycoords": "data", "textcoords": "offset points"}
+_ARROW = {"arrowstyle": "-", "color": GREY, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
 
 
-def place_labels(
+def _place_labels(
     axes: Axes,
     places: NDArray[np.float64],
     labels: Mapping[int, str],
@@ -227,18 +200,17 @@ def place_labels(
     ones first. `avoided`: more places that labels should not cover, such as those of a line. A label goes to
     the nearest place where it covers nothing and stays within the axes; without one it is left out.
     """
-    figure = axes.figure
-    scale = 72 / figure.dpi
+    scale = 72 / axes.figure.dpi
     drawn = axes.transData.transform(places) * scale
-    taken = [_box(x, y, _POINT, _POINT) for x, y in drawn]
-    taken += [_box(x, y, 1.0, 1.0) for x, y in axes.transData.transform(avoided) * scale]
-    frame = tuple(np.asarray(axes.get_window_extent().extents) * scale)
+    taken = [points.box(x, y, points.HALF_MARKER, points.HALF_MARKER) for x, y in drawn]
+    taken += [points.box(x, y, 1.0, 1.0) for x, y in axes.transData.transform(avoided) * scale]
+    frame = np.asarray(axes.get_window_extent().extents) * scale
     for row, label in labels.items():
         text = axes.annotate(
             label,
             places[row],
-            xytext=(0, 0),
-            textcoords="offset points",
+            (0, 0),
+            **_OFFSET,
             ha="center",
             va="center",
             fontsize=_SIZE,
@@ -252,21 +224,25 @@ def place_labels(
             text.remove()
             continue
         text.set_position(offset)
-        centre = drawn[row] + offset
-        taken.append(_box(centre[0], centre[1], *half))
-        _lead(axes, places[row], offset, half)
+        (x, y), (dx, dy), (width, height) = drawn[row], offset, half
+        taken.append(points.box(x + dx, y + dy, width, height))
+        # A line leads from the point to the nearest spot of its label, if that is far away.
+        near = (
+            float(np.clip(0.0, dx - width, dx + width)),
+            float(np.clip(0.0, dy - height, dy + height)),
+        )
+        if np.hypot(*near) > _LEADER:
+            line = axes.annotate("", places[row], near, **_OFFSET, arrowprops=_ARROW, zorder=2)
+            line.set_in_layout(False)
 
 
 def _free_offset(
-    point: Any, half: tuple[float, float], taken: Sequence[Box], frame: Any
+    point: Any, half: tuple[float, float], taken: Sequence[points.Box], frame: Any
 ) -> tuple[float, float] | None:
     others = np.array(taken)
     for dx, dy in _offsets(half):
-        left, low, right, high = _box(point[0] + dx, point[1] + dy, *half)
-        inside = left >= frame[0] and low >= frame[1] and right <= frame[2] and high <= frame[3]
-        across = np.minimum(right, others[:, 2]) - np.maximum(left, others[:, 0])
-        along = np.minimum(high, others[:, 3]) - np.maximum(low, others[:, 1])
-        if inside and not ((across > 0) & (along > 0)).any():
+        place = points.box(point[0] + dx, point[1] + dy, *half)
+        if not points.is_outside(place, frame) and not points.shared_area(place, others):
             return dx, dy
     return None
 
@@ -281,116 +257,3 @@ def _offsets(half: tuple[float, float]) -> Iterator[tuple[float, float]]:
                 round(float((radius + half[0]) * np.cos(angle)), 3),
                 round(float((radius + half[1]) * np.sin(angle)), 3),
             )
-
-
-def _lead(axes: Axes, place: Any, offset: tuple[float, float], half: tuple[float, float]) -> None:
-    """Draw a line from a point to the nearest spot of its label, if that is far away."""
-    near = (
-        np.clip(0.0, offset[0] - half[0], offset[0] + half[0]),
-        np.clip(0.0, offset[1] - half[1], offset[1] + half[1]),
-    )
-    if float(np.hypot(*near)) <= _LEADER:
-        return
-    axes.annotate(
-        "",
-        place,
-        xytext=(float(near[0]), float(near[1])),
-        textcoords="offset points",
-        arrowprops={"arrowstyle": "-", "color": GREY, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3},
-        zorder=2,
-    ).set_in_layout(False)
-
-
-def _box(x: float, y: float, width: float, height: float) -> Box:
-    return x - width, y - height, x + width, y + height
-
-
-# The metrics against each other as a matrix of scatter plots (Imajo 2025, figure 2).
-
-
-_PANEL = 2.3  # inches of a panel
-_BINS = 20
-_SMALL = 60  # runs: points of more are smaller
-
-
-def metric_matrix(
-    study: MetricStudy,
-    *,
-    title: str | None = None,
-    language: Language = "en",
-    font: str | None = None,
-) -> Figure:
-    """Draw each metric against each other, its distribution, and the correlations."""
-    names = study.matrix.names
-    runs = with_kinds(study.runs)
-    size = 5 if len(runs) <= _SMALL else 3
-    pairs = {(pair.one, pair.other): pair for pair in study.matrix.pairs}
-    values = runs.select(names).to_numpy()
-    limits = [min(0.0, float(values.min())), 1.04 * max(1.0, float(values.max()))]
-    with drawing(language, font) as look:
-        side = _PANEL * len(names)
-        figure = look.figure(title, "Metrics against each other", side + 0.4, side + 0.6)
-        panels = figure.subplots(len(names), len(names), squeeze=False)
-        for i, below in enumerate(names):
-            for j, across in enumerate(names):
-                axes = panels[i][j]
-                if i == j:
-                    _draw_distribution(axes, runs[across].to_numpy(), limits)
-                elif i > j:
-                    scatter(axes, runs, across, below, size=size, say=look.say)
-                    axes.set(xlim=limits, ylim=limits)
-                else:
-                    _write_correlation(axes, pairs.get((below, across)))
-                if i >= j:
-                    _label_panel(axes, i, j, len(names))
-                if i == len(names) - 1:
-                    axes.set_xlabel(look.say(across.title()))
-                if j == 0:
-                    axes.set_ylabel(look.say(below.title()))
-        handles, labels = panels[1][0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
-        said = "; ".join(f"{one}–{other} {_said(pair)}" for (one, other), pair in pairs.items())
-        return finish(figure, f"{look.say('Runs')}: {len(runs)}; {said}")
-
-
-def _draw_distribution(
-    axes: Axes, values: np.ndarray[tuple[int], np.dtype[np.float64]], limits: list[float]
-) -> None:
-    axes.hist(values, bins=_BINS, range=(limits[0], limits[1]), color=COLOURS[4])
-    axes.set(xlim=limits, yticks=[])
-    axes.grid(visible=False)
-
-
-def _write_correlation(axes: Axes, pair: Correlation | None) -> None:
-    axes.set_axis_off()
-    axes.set(xticks=[], yticks=[])  # or matplotlib would make some later, with settings of its own
-    if pair is None:
-        return
-    bounds = interval_text(*pair.interval("pearson"), 3).replace(" to ", ", ")
-    _write_line(axes, 0.56, f"r = {correlation_text(pair.pearson, 3)}", size=12, va="center")
-    _write_line(
-        axes, 0.38, f"[{bounds}]\nρ = {correlation_text(pair.spearman, 3)}", size=9, va="top"
-    )
-
-
-def _write_line(axes: Axes, y: float, text: str, *, size: float, va: str) -> None:
-    axes.text(
-        0.5,
-        y,
-        text.replace("-", "−"),
-        ha="center",
-        va=va,
-        fontsize=size,
-        color=INK,
-        transform=axes.transAxes,
-    )
-
-
-def _label_panel(axes: Axes, row: int, column: int, count: int) -> None:
-    """Show numbers only at the left and at the bottom; the first panel's heights are counts."""
-    axes.tick_params(labelbottom=row == count - 1, labelleft=column == 0 and row > 0)
-    axes.tick_params(left=column != row)
-
-
-def _said(pair: Correlation) -> str:
-    return f"r = {correlation_text(pair.pearson)} (n = {pair.n})"

@@ -15,16 +15,12 @@ from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.checkout.checkout import find_runs, is_checkout
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io import Options
-from pfgen_rs.io.keep import with_runs
+from pfgen_rs.io import Options, keep, run_files, text
 from pfgen_rs.io.patterns import expand, expand_runs
 from pfgen_rs.io.remote.files import opened_sources
 from pfgen_rs.io.remote.storage import Storage
-from pfgen_rs.io.run_files import is_system
-from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import BY_SOURCE, METRICS
 from pfgen_rs.questions.unknown import order
-from pfgen_rs.report.markup import inert
 from pfgen_rs.runs import streaming
 from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.student import check_level
@@ -94,19 +90,8 @@ class SourceStudy(EqualByFields):
     def told(self, questions: Questions) -> str:
         """Returns which questions the scores are means over."""
         if questions == "common":
-            return f"{counted(len(self.common), 'question')} with all of {', '.join(self.sources)}"
+            return f"{text.counted(len(self.common), 'question')} with all of {', '.join(self.sources)}"
         return "all questions"
-
-    def to_markdown(self, metric: str = METRICS[0]) -> str:
-        """Returns a table of pairs for either choice of questions, and the notes."""
-        parts = []
-        for questions in get_args(Questions):
-            parts += [
-                f"{inert(self.told(questions))}:\n",
-                self.matrix(metric, questions).to_markdown(),
-            ]
-        parts.append("Questions without a source keep their own reference answers.\n")
-        return "\n".join([*parts, *(f"{inert(note)}\n" for note in self.notes)])
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON."""
@@ -147,7 +132,7 @@ def study_sources(
     if not common:
         raise InputError(f"no question has reference answers of all of {', '.join(chosen)}")
     paths, notes = _run_paths([runs] if isinstance(runs, str) else runs)
-    reading = with_runs(options or Options(), run_field)
+    reading = keep.with_runs(options or Options(), run_field)
     combined = {"+".join(names): names for names in _combinations(chosen, every=combinations)}
     rows: list[dict[str, Any]] = []
     unclean: dict[str, None] = {}
@@ -158,7 +143,7 @@ def study_sources(
                 unclean[result.place] = None
             if result.cut_short is not None:
                 cut_short[str(result.cut_short)] = None
-            if not is_system(result.config or {}):
+            if not run_files.is_system(result.config or {}):
                 rows += _rows_of_result(result, name, common)
     notes += _notes_about_answers(list(unclean), list(cut_short))
     return _checked(
@@ -170,19 +155,19 @@ def _notes_about_answers(unclean: Sequence[str], cut_short: Sequence[str]) -> It
     """Yield one line about all runs whose answers `score` would warn about, and one about their files."""
     if unclean:
         yield (
-            f"{counted(len(unclean), 'run')} with answers that pfgen-bench would have cleaned: scored "
+            f"{text.counted(len(unclean), 'run')} with answers that pfgen-bench would have cleaned: scored "
             f"unchanged; pfgen-rs score says what is in them (the first is {unclean[0]})"
         )
     if cut_short:
         others = len(cut_short) - 1
-        more = f" (and {counted(others, 'other file')})" if others else ""
+        more = f" (and {text.counted(others, 'other file')})" if others else ""
         yield f"{cut_short[0]}{more}"
 
 
 def _checked(study: SourceStudy) -> SourceStudy:
     count = study.scores["run"].n_unique()
     if count < FEWEST:
-        raise InputError(f"{counted(count, 'run')} to correlate: expected at least {FEWEST}")
+        raise InputError(f"{text.counted(count, 'run')} to correlate: expected at least {FEWEST}")
     if not study.matrix().pairs:
         raise InputError(f"all {count} runs have the same score: the correlation is undefined")
     return study
@@ -244,7 +229,7 @@ def _chosen_sources(benchmark: Benchmark, wanted: Sequence[str] | None) -> tuple
         found = [name for name in known if name in shared]
         found = [found[place] for place in order(found)]
     if len(found) < 2:
-        raise InputError(f"{counted(len(found), 'source')} to compare: expected at least 2")
+        raise InputError(f"{text.counted(len(found), 'source')} to compare: expected at least 2")
     if len(found) > _MOST:
         raise InputError(
             f"{len(found)} sources to combine, at most {_MOST}: choose some of {', '.join(found)} (--source)"
@@ -272,4 +257,4 @@ def _run_paths(patterns: Sequence[str]) -> tuple[list[str], list[str]]:
         runs = [run for run in find_runs(place) if run.name.partition("/")[0] != "data"]
         paths += [str(run.folder) for run in runs if run.responses]
         lacking += sum(not run.responses for run in runs)
-    return paths, [f"left out: {counted(lacking, 'run')} without answers"] if lacking else []
+    return paths, [f"left out: {text.counted(lacking, 'run')} without answers"] if lacking else []

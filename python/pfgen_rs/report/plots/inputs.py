@@ -12,18 +12,15 @@ from typing import Any, Literal, NamedTuple
 import polars as pl
 
 from pfgen_rs.benchmark import score_runs
-from pfgen_rs.checkout.checkout import find_runs, is_checkout
-from pfgen_rs.checkout.entries import entries, entries_frame, run_labels
+from pfgen_rs.checkout import checkout, standings
+from pfgen_rs.checkout.entries import entries, entries_frame, read_results, run_labels
 from pfgen_rs.checkout.published import Published, published, read_published
-from pfgen_rs.checkout.standings import read_standings_file
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import InputError, PfgenError, PlotError, unreadable
 from pfgen_rs.io.patterns import expand
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import Settings, has_helpfulness
-from pfgen_rs.questions.locate import benchmark_path
-from pfgen_rs.questions.question import read_folder
 from pfgen_rs.runs.result import Result
 
 Score = Callable[[Sequence[str], str | None], list[Result]]
@@ -47,14 +44,6 @@ class Inputs:
     def notes(self) -> list[str]:
         """What is said of the runs that were left out."""
         return [f"left out: {problem}" for problem in self.problems]
-
-
-class CategoryScores(NamedTuple):
-    """The arguments of `category_means`: scores by question, categories, and published scores."""
-
-    scores: pl.DataFrame
-    categories: dict[str, str | None]
-    overall: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -99,23 +88,6 @@ class PlotRequest:
         """The runs, scored again, with every response."""
         return score_inputs(self.paths, self.benchmark, self.score)
 
-    @property
-    def category_scores(self) -> CategoryScores:
-        """Scores by question and category; raises `PlotError` for runs scored with other questions."""
-        results = self.by_question.results
-        folder = benchmark_path(question_folder(self.paths, self.benchmark))
-        questions, metadata_hash = read_folder(folder)
-        for name, result in results.items():
-            if result["metadata_hash"] != metadata_hash:
-                raise PlotError(
-                    f"{name}: scored with other questions than {folder}: pass its benchmark"
-                )
-        return CategoryScores(
-            question_scores(results),
-            {question.id: question.category or None for question in questions},
-            {name: result["score"] for name, result in results.items()},
-        )
-
 
 RUN = ("name", "run", "model", "mode", "score")
 BOUNDS = ("score_low", "score_high")
@@ -141,29 +113,27 @@ def read_inputs(
     `benchmark` (default: the questions of the first checkout). Raises `InputError`, `PlotError` if no runs
     are found, and the errors of scoring.
     """
-    found: list[Published] = []
-    tables: list[pl.DataFrame] = []
-    problems: list[PfgenError] = []
     paths = expand(patterns)
+    found = _Found()
     unscored = [
         path
         for path in paths
-        if again
-        or not _read_published(
-            path, found, tables, problems, prefix="" if len(paths) == 1 else path
-        )
+        if again or not found.add(Path(path), "" if len(paths) == 1 else path)
     ]
     if unscored:
         results = score_inputs(unscored, question_folder(paths, benchmark), score)
-        found += [_published(result) for result in results]
-    table = named_runs(pl.concat([entries_frame(entries(found)), *tables], how="diagonal_relaxed"))
+        found.runs += map(_published, results)
+    table = named_runs(
+        pl.concat([entries_frame(entries(found.runs)), *found.tables], how="diagonal_relaxed")
+    )
     if table.is_empty():
         raise PlotError(
-            f"no run found in {', '.join(patterns)}" + "".join(f"; {p}" for p in problems)
+            f"no run found in {', '.join(patterns)}" + "".join(f"; {p}" for p in found.problems)
         )
-    by_run = {run.run: run.result for run in found}
+    by_run = {run.run: run.result for run in found.runs}
     names = table.select("name", "run").rows()
-    return Inputs(table, {name: by_run[run] for name, run in names if run in by_run}, problems)
+    results_by_name = {name: by_run[run] for name, run in names if run in by_run}
+    return Inputs(table, results_by_name, found.problems)
 
 
 def score_inputs(
@@ -173,9 +143,11 @@ def score_inputs(
     paths = expand(patterns)
     chosen: list[str] = []
     for path in paths:
-        if is_checkout(Path(path)):
+        if checkout.is_checkout(Path(path)):
             chosen += [
-                str(run.folder) for run in find_runs(path) if run.responses and run.name != "data"
+                str(run.folder)
+                for run in checkout.find_runs(path)
+                if run.responses and run.name != "data"
             ]
         else:
             chosen.append(path)
@@ -209,50 +181,40 @@ def _mode(config: dict[str, Any] | None) -> str | None:
 
 def question_folder(paths: Sequence[str], benchmark: str | None) -> str | None:
     """Returns the given benchmark or, without one, the questions of the first checkout."""
-    checkouts = [path for path in paths if is_checkout(Path(path))]
+    checkouts = [path for path in paths if checkout.is_checkout(Path(path))]
     return benchmark or (str(Path(checkouts[0], "data")) if checkouts else None)
 
 
-def _read_published(
-    path: str,
-    found: list[Published],
-    tables: list[pl.DataFrame],
-    problems: list[PfgenError],
-    *,
-    prefix: str,
-) -> bool:
-    """Read published results, if that is what the path names; else, return false."""
-    place = Path(path)
-    table = _leaderboard_rows(place)
-    if table is not None:
-        tables.append(table)
-    elif is_checkout(place):
-        _read_checkout(place, found, problems, prefix=prefix)
-    elif (place / RESULT).is_file():
-        found.append(read_published(place, place.as_posix()))
-    elif place.suffix == ".json":
-        found.append(published(_bytes(place), place, place.parent.as_posix()))
-    else:
-        return False
-    return True
+@dataclass
+class _Found:
+    """Published results, tables of leaderboards, and the errors of unusable results."""
 
+    runs: list[Published] = field(default_factory=list)
+    tables: list[pl.DataFrame] = field(default_factory=list)
+    problems: list[PfgenError] = field(default_factory=list)
 
-def _read_checkout(
-    checkout: Path, found: list[Published], problems: list[PfgenError], *, prefix: str
-) -> None:
-    for run in find_runs(checkout):
-        if not (run.folder / RESULT).exists():
-            continue
-        try:
-            found.append(read_published(run.folder, Path(prefix, run.name).as_posix()))
-        except InputError as error:
-            problems.append(error)
+    def add(self, place: Path, prefix: str) -> bool:
+        """Read published results, if that is what a path names; else, return false."""
+        table = _leaderboard_rows(place)
+        if table is not None:
+            self.tables.append(table)
+        elif checkout.is_checkout(place):
+            runs, problems = read_results(place, prefix)
+            self.runs += runs
+            self.problems += problems
+        elif (place / RESULT).is_file():
+            self.runs.append(read_published(place, place.as_posix()))
+        elif place.suffix == ".json":
+            self.runs.append(published(_bytes(place), place, place.parent.as_posix()))
+        else:
+            return False
+        return True
 
 
 def _leaderboard_rows(path: Path) -> pl.DataFrame | None:
     """Returns the rows of a leaderboard file; `None` for other files."""
     if path.suffix == ".json" and b'"runs"' in _bytes(path)[:1000]:
-        return pl.DataFrame(read_standings_file(path), infer_schema_length=None)
+        return pl.DataFrame(standings.read_standings_file(path), infer_schema_length=None)
     if path.suffix == ".parquet":
         try:
             table = pl.read_parquet(path, glob=False, hive_partitioning=False)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 import polars as pl
 
 from pfgen_rs.drawing.figures import finish, fixed
-from pfgen_rs.drawing.style import GREY, GROUNDS, Look, drawing
-from pfgen_rs.drawing.words import Language
+from pfgen_rs.drawing.style import GREY, GROUNDS, Look, LookOptions, drawing
 from pfgen_rs.errors import PlotError
 from pfgen_rs.metrics.settings import BY_SOURCE, PARTS, check_metric
 from pfgen_rs.questions.unknown import known, order
-from pfgen_rs.report.plot_kinds import Plot, always, plot_kind
+from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots.inputs import PlotRequest, drawable, run_columns, source_scores
 from pfgen_rs.report.plots.points import (
     list_height,
@@ -49,12 +48,12 @@ _EDGE: dict[str, Any] = {  # a triangle that points outwards
 }
 
 
-@plot_kind("metrics", "each pair of metrics, one point per run", page=always)
+@plot_kind("metrics", "each pair of metrics, one point per run")
 def _metrics(request: PlotRequest) -> Plot:
     return _runs_as_points(request, PARTS, metric_pairs)
 
 
-@plot_kind("length", "score against mean length", page=always)
+@plot_kind("length", "score against mean length")
 def _length(request: PlotRequest) -> Plot:
     return _runs_as_points(request, ("length",), score_length)
 
@@ -87,10 +86,7 @@ def _sources(request: PlotRequest) -> Plot:
 
 def metric_pairs(
     runs: pl.DataFrame,
-    *,
-    title: str | None = None,
-    language: Language = "en",
-    font: str | None = None,
+    **options: Unpack[LookOptions],
 ) -> Figure:
     """Draw each metric against each other, one point per run (figures 1 to 3 of the Japanese paper).
 
@@ -99,9 +95,9 @@ def metric_pairs(
     system runs. Raises `PlotError` if there is nothing to draw.
     """
     found = numbered_points(drawable(runs, ["model", "mode"], ["score", *PARTS]))
-    with drawing(language, font) as look:
+    with drawing(**options) as look:
         pairs = list(combinations(PARTS, 2))
-        figure = look.figure(title, "Relationships between metrics", *over_list(found))
+        figure = look.figure(look.title, "Relationships between metrics", *over_list(found))
         panels = panels_over_list(figure, len(pairs), found, look)
         for axes, (x, y) in zip(panels, pairs, strict=True):
             diagonal(axes, found, x, y)
@@ -115,10 +111,7 @@ def metric_pairs(
 
 def score_length(
     runs: pl.DataFrame,
-    *,
-    title: str | None = None,
-    language: Language = "en",
-    font: str | None = None,
+    **options: Unpack[LookOptions],
 ) -> Figure:
     """Draw score against mean length in characters, with the lengths at which the discount applies.
 
@@ -126,8 +119,8 @@ def score_length(
     others stand at the edge. Raises `PlotError` if there is nothing to draw.
     """
     found = numbered_points(drawable(runs, ["model", "mode"], ["score", "length"]))
-    with drawing(language, font) as look:
-        figure = look.figure(title, "Score and length", *over_list(found))
+    with drawing(**options) as look:
+        figure = look.figure(look.title, "Score and length", *over_list(found))
         [axes] = panels_over_list(figure, 1, found, look)
         right = _right_end(found["length"].to_numpy())
         placed = found.with_columns(pl.col("length").clip(upper_bound=right))
@@ -238,9 +231,7 @@ def source_pairs(
     *,
     metric: str = "average",
     sources: tuple[str, ...] | None = None,
-    title: str | None = None,
-    language: Language = "en",
-    font: str | None = None,
+    **options: Unpack[LookOptions],
 ) -> Figure:
     """Draw scores with the reference answers of one source alone against another (figures 4 to 6).
 
@@ -257,8 +248,8 @@ def source_pairs(
     found = numbered_points(
         drawable(runs, ["name", "model", "mode"], ["score"]).join(means, on="name", how="semi")
     )
-    with drawing(language, font) as look:
-        figure = look.figure(title, "Scores by source of reference answers", *over_list(found))
+    with drawing(**options) as look:
+        figure = look.figure(look.title, "Scores by source of reference answers", *over_list(found))
         panels = panels_over_list(figure, len(pairs), found, look)
         drawn, told = [], []
         for axes, ((one, other), table) in zip(panels, pairs.items(), strict=True):

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from pfgen_rs.drawing.figures import fix_layout
 from pfgen_rs.drawing.style import COLOURS, FAINT, GREY, INK, MARKERS, Look
 from pfgen_rs.errors import PlotError
+from pfgen_rs.report.plots.inputs import BOUNDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +45,16 @@ def numbered_note(runs: int) -> list[str]:
     return cut_note(NUMBERED, BEST, runs) if runs > NAMED else []
 
 
+def bounds_of(runs: pl.DataFrame, names: Sequence[str] = BOUNDS) -> list[NDArray[np.float64]]:
+    """Returns columns as arrays, with NaN, which is not drawn, for missing values and columns."""
+    return [
+        runs[name].cast(pl.Float64).fill_null(math.nan).to_numpy()
+        if name in runs.columns
+        else np.full(len(runs), math.nan)
+        for name in names
+    ]
+
+
 def check_top(top: int) -> int:
     """Returns the number of runs to show; raises `PlotError` if it is not positive."""
     if top < 1:
@@ -62,7 +74,7 @@ def numbered_points(runs: pl.DataFrame) -> pl.DataFrame:
     marks, ranked, systems = [], 0, 0
     for system in (ordered["kind"] == "system").to_list():
         ranked, systems = ranked + (not system), systems + system
-        marks.append(_point_letters_of_number(systems) if system else str(ranked))
+        marks.append(_letters(systems) if system else str(ranked))
     named = BEST if len(ordered) > NAMED else NAMED
     return ordered.with_columns(
         pl.Series("mark", marks, dtype=pl.String), named=pl.int_range(pl.len()) < named
@@ -128,20 +140,16 @@ def number_points(figure: Figure, panels: Sequence[Panel]) -> None:
         offsets = offsets_of(places, marks, frame)
         for place, offset, mark in zip(places, offsets, marks, strict=False):
             at = axes.transData.inverted().transform(place / scale)
-            _write_mark_at_point(
-                axes, mark, at, offset, led=_is_point_mark_doubtful(places, place, offset)
-            )
+            _write_mark(axes, mark, at, offset, led=_is_doubtful(places, place, offset))
 
 
-def _is_point_mark_doubtful(places: Any, place: Any, offset: tuple[float, float]) -> bool:
+def _is_doubtful(places: Any, place: Any, offset: tuple[float, float]) -> bool:
     """Whether another point is about as close to a mark as its own."""
     distances = np.sort(np.hypot(*(places - place - offset).T))
     return bool(math.hypot(*offset) > LEADER or (distances < 1.4 * math.hypot(*offset)).sum() > 1)
 
 
-def _write_mark_at_point(
-    axes: Axes, mark: str, at: Any, offset: tuple[float, float], *, led: bool
-) -> None:
+def _write_mark(axes: Axes, mark: str, at: Any, offset: tuple[float, float], *, led: bool) -> None:
     axes.annotate(
         mark,
         at,
@@ -190,7 +198,7 @@ def list_height(runs: int, columns: int) -> float:
     return 1.5 + listed + 0.5 + (runs > NAMED)
 
 
-def _point_letters_of_number(number: int) -> str:
+def _letters(number: int) -> str:
     """Returns the name of a number from 1: a, b, …, z, aa, ab, and so on."""
     letters = ""
     while number:
@@ -204,7 +212,7 @@ def _point_letters_of_number(number: int) -> str:
 
 SIZE = 7.5  # points, of a mark's letters
 LEADER = 10.0  # from so far away on, a line leads to the mark
-_POINT = 4.0  # half the width of a marker
+HALF_MARKER = 4.0  # points
 _NEAR = 14.0  # within this, points are a crowd
 _RADII = (6.5, 11.0, 16.0, 22.0, 29.0)
 _ANGLES = 16
@@ -220,46 +228,41 @@ def offsets_of(places: Any, marks: Sequence[str], frame: Any) -> list[tuple[floa
     grows with the distance and with overlaps with points, marks and leader lines. Time O(marks · points),
     with up to 80 places tried for each.
     """
-    taken: list[Box] = [_box_around(x, y, _POINT, _POINT) for x, y in places]
+    taken: list[Box] = [box(x, y, HALF_MARKER, HALF_MARKER) for x, y in places]
     found = []
     for (x, y), mark in zip(places, marks, strict=False):
         width, height = 0.33 * SIZE * len(mark) + 0.5, 0.5 * SIZE
-        dx, dy = _cheapest_placing(places, np.array(taken), frame, (x, y, width, height))
-        taken += [_box_around(x + dx, y + dy, width, height), *_leader_to_placed_mark(x, y, dx, dy)]
+        dx, dy = _cheapest(places, np.array(taken), frame, (x, y, width, height))
+        taken += [box(x + dx, y + dy, width, height), *_leader(x, y, dx, dy)]
         found.append((dx, dy))
     return found
 
 
-def _cheapest_placing(places: Any, taken: Any, frame: Any, mark: Box) -> tuple[float, float]:
+def _cheapest(places: Any, taken: Any, frame: Any, mark: Box) -> tuple[float, float]:
     """Returns the offset of a mark from its point, given half its size."""
     x, y, width, height = mark
     best, least = (0.0, 0.0), math.inf
-    for step, dx, dy in _placing_candidates(width):
+    for step, dx, dy in _candidates(width):
         if least <= step:  # what comes is further still
             break
-        box = _box_around(x + dx, y + dy, width, height)
-        shared = _area_shared_when_placed(box, taken) + sum(
-            _area_shared_when_placed(part, taken) for part in _leader_to_placed_mark(x, y, dx, dy)
+        place = box(x + dx, y + dy, width, height)
+        cost = shared_area(place, taken) + sum(
+            shared_area(part, taken) for part in _leader(x, y, dx, dy)
         )
-        cost = (
-            shared
-            + step
-            + _crowdedness_of_placing(places, x + dx, y + dy)
-            + 1000 * _is_placed_outside_frame(box, frame)
-        )
+        cost += step + _crowdedness(places, x + dx, y + dy) + 1000 * is_outside(place, frame)
         if cost < least:
             best, least = (dx, dy), cost
     return best
 
 
-def _leader_to_placed_mark(x: float, y: float, dx: float, dy: float) -> list[Box]:
+def _leader(x: float, y: float, dx: float, dy: float) -> list[Box]:
     """Returns points of the leader line of a mark, if it is long enough to be in the way."""
     if math.hypot(dx, dy) <= LEADER:
         return []
-    return [_box_around(x + share * dx, y + share * dy, 1.2, 1.2) for share in (0.45, 0.6, 0.75)]
+    return [box(x + share * dx, y + share * dy, 1.2, 1.2) for share in (0.45, 0.6, 0.75)]
 
 
-def _placing_candidates(width: float) -> Iterable[tuple[float, float, float]]:
+def _candidates(width: float) -> Iterable[tuple[float, float, float]]:
     """Yields costs of the distance, and offsets, starting at the upper right."""
     for radius in _RADII:
         for i in range(_ANGLES):
@@ -268,23 +271,26 @@ def _placing_candidates(width: float) -> Iterable[tuple[float, float, float]]:
             yield radius / 4 + i / 100, round(dx, 3), round(radius * math.sin(angle), 3)
 
 
-def _area_shared_when_placed(box: Box, others: Any) -> float:
+def shared_area(place: Box, others: Any) -> float:
     """Returns the area that a box shares with others."""
-    across = np.minimum(box[2], others[:, 2]) - np.maximum(box[0], others[:, 0])
-    along = np.minimum(box[3], others[:, 3]) - np.maximum(box[1], others[:, 1])
+    across = np.minimum(place[2], others[:, 2]) - np.maximum(place[0], others[:, 0])
+    along = np.minimum(place[3], others[:, 3]) - np.maximum(place[1], others[:, 1])
     return float((np.clip(across, 0, None) * np.clip(along, 0, None)).sum())
 
 
-def _is_placed_outside_frame(box: Box, frame: Any) -> bool:
-    return bool(box[0] < frame[0] or box[1] < frame[1] or box[2] > frame[2] or box[3] > frame[3])
+def is_outside(place: Box, frame: Any) -> bool:
+    """Whether a box is partly outside a frame."""
+    left, bottom, right, top = place
+    return bool(left < frame[0] or bottom < frame[1] or right > frame[2] or top > frame[3])
 
 
-def _crowdedness_of_placing(places: Any, x: float, y: float) -> float:
+def _crowdedness(places: Any, x: float, y: float) -> float:
     """Returns how crowded with points a place is."""
     distances = np.hypot(*(places - (x, y)).T)
     near: float = np.exp(-((distances / _NEAR) ** 2)).sum()
     return 1.5 * near
 
 
-def _box_around(x: float, y: float, width: float, height: float) -> Box:
+def box(x: float, y: float, width: float, height: float) -> Box:
+    """Returns a box around a place, given half its size."""
     return (x - width, y - height, x + width, y + height)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import polars as pl
 
-from pfgen_rs.drawing.figures import finish, heat_map, not_below_zero, remark
-from pfgen_rs.drawing.fonts import MEAN_WIDTH, text_width
-from pfgen_rs.drawing.style import Look, drawing
-from pfgen_rs.drawing.words import Language
-from pfgen_rs.report.plot_kinds import Plot, always, plot_kind
-from pfgen_rs.report.plots.inputs import BOUNDS, PlotRequest, drawable, run_columns
+from pfgen_rs.drawing import figures, fonts, style
+from pfgen_rs.errors import PlotError
+from pfgen_rs.questions.locate import benchmark_path
+from pfgen_rs.questions.question import read_folder
+from pfgen_rs.report.plot_kinds import Plot, plot_kind
+from pfgen_rs.report.plots import inputs
 from pfgen_rs.report.plots.points import (
     RUNS,
+    bounds_of,
     check_top,
     cut_in_figure,
     cut_note,
@@ -34,22 +35,20 @@ MOST = 100  # runs with intervals that are shown
 _RANK_SIZE, _RANK_GAP = 8.5, 4.0  # points
 
 
-@plot_kind("intervals", "scores with their intervals, by rank", options=["top"], page=always)
-def _intervals(request: PlotRequest) -> Plot:
+@plot_kind("intervals", "scores with their intervals, by rank", options=["top"])
+def _intervals(request: inputs.PlotRequest) -> Plot:
     runs = request.inputs.runs
     top = MOST if request.top is None else request.top
-    table = run_columns(runs, (*BOUNDS, "rank", "rank_low", "rank_high"))
+    table = inputs.run_columns(runs, (*inputs.BOUNDS, "rank", "rank_low", "rank_high"))
     notes = [*request.inputs.notes, *cut_note(RUNS, top, len(table))]
-    return Plot(table, partial(intervals, runs, top=top), notes, len(table) > top)
+    return Plot(table, partial(intervals, runs, top=top), notes)
 
 
 def intervals(
     runs: pl.DataFrame,
     *,
     top: int = MOST,
-    title: str | None = None,
-    language: Language = "en",
-    font: str | None = None,
+    **options: Unpack[style.LookOptions],
 ) -> Figure:
     """Draw scores by rank with their intervals, and the rank range of each run.
 
@@ -58,11 +57,11 @@ def intervals(
     is a point only. `top`: number of runs that are shown, the best ones. Raises `PlotError` if there is
     nothing to draw.
     """
-    found = numbered_points(drawable(runs, ["model", "mode"], ["score"]))
+    found = numbered_points(inputs.drawable(runs, ["model", "mode"], ["score"]))
     shown = found.head(check_top(top))
-    with drawing(language, font) as look:
+    with style.drawing(**options) as look:
         height = 1.5 + 0.235 * len(shown)
-        figure = look.figure(title, "Scores with 95 % intervals", 9.4, height)
+        figure = look.figure(look.title, "Scores with 95 % intervals", 9.4, height)
         axes = figure.subplots()
         _interval_rows(axes, shown)
         # The space is as wide as a digit.
@@ -71,8 +70,8 @@ def intervals(
         axes.set_yticks(range(len(shown)), labels)
         axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.set_xlabel(look.say("Score (95 % interval over questions, Student's t)"))
-        not_below_zero(axes, x=True)
-        remark(axes, cut_in_figure(look, RUNS, len(shown), len(found)))
+        figures.not_below_zero(axes, x=True)
+        figures.remark(axes, cut_in_figure(look, RUNS, len(shown), len(found)))
         axes.grid(visible=False, axis="y")
         _rank_ranges(axes, shown, look)
         if len(kinds(shown)) > 1:
@@ -80,26 +79,19 @@ def intervals(
             said = [look.say(name) for name in names]
             figure.legend(lines, said, loc="outside lower center", ncols=len(said))
         description = f"{look.say('Runs')}: {len(shown)} / {len(found)}"
-        return finish(figure, description)
+        return figures.finish(figure, description)
 
 
 def _interval_rows(axes: Axes, runs: pl.DataFrame) -> None:
     placed = runs.with_row_index("row")
     for kind, drawn in kinds(runs).items():
         part = placed.filter(pl.col("kind") == kind)
-        low, high = (_bounds_or_nan(part, name) for name in BOUNDS)
+        low, high = bounds_of(part)
         axes.hlines(part["row"].to_numpy(), low, high, color=drawn["color"], linewidth=1.6)
     scatter(axes, placed, "score", "row", size=6)
 
 
-def _bounds_or_nan(runs: pl.DataFrame, name: str) -> Any:
-    """Returns a column, with NaN for missing values, which are not drawn."""
-    if name not in runs.columns:
-        return np.full(len(runs), np.nan)
-    return runs[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
-
-
-def _rank_ranges(axes: Axes, runs: pl.DataFrame, look: Look) -> None:
+def _rank_ranges(axes: Axes, runs: pl.DataFrame, look: style.Look) -> None:
     """Write the rank range of each run in a column on the right, where no interval reaches."""
     if not {"rank_low", "rank_high"} <= set(runs.columns):
         return
@@ -109,8 +101,8 @@ def _rank_ranges(axes: Axes, runs: pl.DataFrame, look: Look) -> None:
         if low is not None and high is not None
     }
     heading = look.say("rank range")
-    widest = max(text_width(text, look.families) for text in (heading, *said.values()))
-    right = _RANK_GAP + _RANK_SIZE * MEAN_WIDTH * widest
+    widest = max(fonts.text_width(text, look.families) for text in (heading, *said.values()))
+    right = _RANK_GAP + _RANK_SIZE * fonts.MEAN_WIDTH * widest
     for row, text in said.items():
         _annotate(axes, text, (1, row), (right, 0), "center_baseline")
     _annotate(axes, heading, (1, -0.6), (right, 4), "bottom")
@@ -136,13 +128,32 @@ MOST_CATEGORIES = 80  # runs on a map
 _FEW = 8  # beside which a scale is as high as the map
 
 
-@plot_kind("categories", "a heat map of runs and categories", options=["top"], page=always)
-def _categories(request: PlotRequest) -> Plot:
-    scores = request.category_scores
+@plot_kind("categories", "a heat map of runs and categories", options=["top"])
+def _categories(request: inputs.PlotRequest) -> Plot:
+    scores = _category_scores(request)
     top = MOST_CATEGORIES if request.top is None else request.top
     table = category_means(*scores)
     notes = [*request.inputs.notes, *cut_note(RUNS, top, len(table))]
-    return Plot(table, partial(category_map, *scores, top=top), notes, len(table) > top)
+    return Plot(table, partial(category_map, *scores, top=top), notes)
+
+
+def _category_scores(
+    request: inputs.PlotRequest,
+) -> tuple[pl.DataFrame, dict[str, str | None], dict[str, float]]:
+    """Returns the arguments of `category_means`; raises `PlotError` for runs with other questions."""
+    results = request.by_question.results
+    folder = benchmark_path(inputs.question_folder(request.paths, request.benchmark))
+    questions, metadata_hash = read_folder(folder)
+    for name, result in results.items():
+        if result["metadata_hash"] != metadata_hash:
+            raise PlotError(
+                f"{name}: scored with other questions than {folder}: pass its benchmark"
+            )
+    return (
+        inputs.question_scores(results),
+        {question.id: question.category or None for question in questions},
+        {name: result["score"] for name, result in results.items()},
+    )
 
 
 def category_means(
@@ -156,7 +167,7 @@ def category_means(
     columns; questions without one count as `?`. `overall`: published scores of runs by name (default: the
     mean over questions). One row per run, by descending `all`; one column per category.
     """
-    found = drawable(scores, ["name", "question_id"], ["score"])
+    found = inputs.drawable(scores, ["name", "question_id"], ["score"])
     order = list(dict.fromkeys(category or "?" for category in categories.values()))
     named = found.with_columns(
         pl.col("question_id")
@@ -185,9 +196,7 @@ def category_map(
     overall: Mapping[str, float] | None = None,
     *,
     top: int = MOST_CATEGORIES,
-    title: str | None = None,
-    language: Language = "en",
-    font: str | None = None,
+    **options: Unpack[style.LookOptions],
 ) -> Figure:
     """Draw the mean score of each run in each category; arguments as for `category_means`.
 
@@ -195,14 +204,14 @@ def category_map(
     """
     table = category_means(scores, categories, overall)
     shown = table.head(check_top(top))
-    with drawing(language, font) as look:
+    with style.drawing(**options) as look:
         names = [column.removeprefix("in ") for column in shown.columns[1:]]
         width, height = 3.9 + 0.5 * len(names), 1.7 + 0.245 * len(shown)
-        figure = look.figure(title, "Score by category", width, height)
+        figure = look.figure(look.title, "Score by category", width, height)
         axes = figure.subplots()
         values = shown.drop("name").to_numpy().astype(float)
         labels = [look.say("overall"), *(look.category(name) for name in names[1:])]
-        heat_map(
+        figures.heat_map(
             axes,
             values,
             look.names(shown["name"]),
@@ -211,7 +220,7 @@ def category_map(
             bar=look.say("Score"),
             shrink=0.5 if len(values) > _FEW else 1,
         )
-        remark(axes, cut_in_figure(look, RUNS, len(shown), len(table)))
+        figures.remark(axes, cut_in_figure(look, RUNS, len(shown), len(table)))
         axes.axvline(0.5, color="white", linewidth=3)
         description = f"{look.say('Runs')}: {len(shown)} / {len(table)}"
-        return finish(figure, description)
+        return figures.finish(figure, description)

@@ -7,20 +7,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import polars as pl
 
 from pfgen_rs.comparisons import comparison_samples
 from pfgen_rs.drawing.figures import finish, not_below_zero, remark
-from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, INK, Look, drawing
-from pfgen_rs.drawing.words import Language
+from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, INK, Look, LookOptions, drawing
 from pfgen_rs.errors import PlotError
 from pfgen_rs.metrics.settings import PARTS, check_metric
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots.inputs import PlotRequest, drawable, responses, sample_names
-from pfgen_rs.report.plots.points import cut_in_figure, cut_note
+from pfgen_rs.report.plots.points import bounds_of, cut_in_figure, cut_note
 from pfgen_rs.stats import Sample
 from pfgen_rs.stats.student import check_level, two_sided_quantile
 
@@ -63,9 +62,7 @@ def distributions(
     responses: pl.DataFrame,
     *,
     name: str | None = None,
-    title: str | None = None,
-    language: Language = "en",
-    font: str | None = None,
+    **options: Unpack[LookOptions],
 ) -> Figure:
     """Draw histograms of a run's scores and lengths, and a box plot of the scores by question.
 
@@ -75,10 +72,12 @@ def distributions(
     `PlotError` if there is nothing to draw.
     """
     found = drawable(responses, ["question_id"], ["average", "length", *PARTS])
-    with drawing(language, font) as look:
+    with drawing(**options) as look:
         questions = found["question_id"].unique().sort().head(MOST).to_list()
         width = max(9.6, 1 + 0.21 * len(questions))
-        figure = look.figure(title, "Distribution of scores and lengths", width, 7, subject=name)
+        figure = look.figure(
+            look.title, "Distribution of scores and lengths", width, 7, subject=name
+        )
         places = figure.subplot_mosaic([["total", "metrics", "length"], ["boxes"] * 3])
         _scores(places["total"], found, look)
         _metrics(places["metrics"], found, look)
@@ -211,9 +210,7 @@ def convergence(
     *,
     metric: str = "average",
     level: float = 0.95,
-    title: str | None = None,
-    language: Language = "en",
-    font: str | None = None,
+    **options: Unpack[LookOptions],
 ) -> Figure:
     """Draw how the score converges with the number of trials (`running`), one panel per run.
 
@@ -221,12 +218,12 @@ def convergence(
     """
     if not 1 <= len(samples) <= _MOST:
         raise PlotError(f"convergence shows 1 to {_MOST} runs, got {len(samples)}")
-    with drawing(language, font) as look:
+    with drawing(**options) as look:
         columns = 2 if len(samples) == 4 else min(len(samples), 3)
         rows = math.ceil(len(samples) / columns)
         width = 1 + (5.4 if columns == 1 else 3.7 * columns)
         usual = "Convergence over trials"
-        figure = look.figure(title, usual, width, 0.9 + 2.7 * rows)
+        figure = look.figure(look.title, usual, width, 0.9 + 2.7 * rows)
         panels = figure.subplots(rows, columns, squeeze=False).flatten()
         for axes, sample in zip(panels, samples, strict=False):
             _panel(axes, running(sample, metric, level=level), sample, look)
@@ -262,9 +259,7 @@ def _quantile(level: float, freedom: int) -> float:
 
 def _panel(axes: Axes, table: pl.DataFrame, sample: Sample, look: Look) -> None:
     trials, mean = table["trials"].to_numpy(), table["mean"].to_numpy()
-    low, high = (
-        table[name].cast(pl.Float64).fill_null(math.nan).to_numpy() for name in ("low", "high")
-    )
+    low, high = bounds_of(table, ("low", "high"))
     axes.axhline(mean[-1], color=GREY, linestyle=":", linewidth=1)
     axes.fill_between(trials, low, high, color=COLOURS[0], alpha=0.22, linewidth=0)
     axes.plot(

@@ -6,17 +6,17 @@ import re
 import warnings
 from functools import partial
 from itertools import cycle
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Unpack
 
 import polars as pl
 
 from pfgen_rs.drawing.figures import finish
-from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, MARKERS, Look, drawing
-from pfgen_rs.drawing.words import Language
+from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, MARKERS, Look, LookOptions, drawing
 from pfgen_rs.errors import PlotError
 from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots.inputs import BOUNDS, RUN, PlotRequest, drawable, read_curve_rows
+from pfgen_rs.report.plots.points import bounds_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,12 +35,7 @@ def _learning(request: PlotRequest) -> Plot:
     return Plot(curve, partial(learning_curve, curve, x=request.x))
 
 
-def _are_lines(table: pl.DataFrame) -> bool:
-    """Whether some checkpoints make a line, and not too many."""
-    return table["series"].n_unique() < min(len(table), MOST + 1)
-
-
-@plot_kind("steps", "score against training step", options=["step_pattern"], page=_are_lines)
+@plot_kind("steps", "score against training step", options=["step_pattern"])
 def _steps(request: PlotRequest) -> Plot:
     inputs = request.inputs
     pattern = STEP if request.step_pattern is None else request.step_pattern
@@ -54,9 +49,7 @@ def learning_curve(
     curve: pl.DataFrame,
     *,
     x: LearningAxis = "step",
-    title: str | None = None,
-    language: Language = "en",
-    font: str | None = None,
+    **options: Unpack[LookOptions],
 ) -> Figure:
     """Draw the score with its interval as a band, and its three parts, against steps or tokens.
 
@@ -67,8 +60,8 @@ def learning_curve(
     if x not in _AXES:
         raise PlotError(f"unknown x axis {x!r}: expected one of {', '.join(_AXES)}")
     rows = drawable(curve, [], [x, "score", *PARTS]).sort(x)
-    with drawing(language, font) as look:
-        figure = look.figure(title, "Score during training", 8, 4.8)
+    with drawing(**options) as look:
+        figure = look.figure(look.title, "Score during training", 8, 4.8)
         axes = figure.subplots()
         _score_line(axes, rows, x, look)
         for name, colour, dash in zip(PARTS, COLOURS[1:], DASHES[1:], strict=False):
@@ -96,10 +89,7 @@ def _score_line(axes: Axes, rows: pl.DataFrame, x: str, look: Look) -> None:
         zorder=3,
     )
     if {"score_low", "score_high"} <= set(rows.columns):
-        bounds = rows.select(
-            pl.col("score_low", "score_high").cast(pl.Float64).fill_null(float("nan"))
-        )
-        low, high = (bounds[name].to_numpy() for name in bounds.columns)
+        low, high = bounds_of(rows)
         axes.fill_between(places, low, high, color=COLOURS[0], alpha=0.15, linewidth=0)
     if rows[x][0] == 0:
         axes.axhline(rows["score"][0], color=GREY, linewidth=1, linestyle=":", zorder=1)
@@ -154,9 +144,7 @@ def score_steps(
     runs: pl.DataFrame,
     *,
     pattern: str = STEP,
-    title: str | None = None,
-    language: Language = "en",
-    font: str | None = None,
+    **options: Unpack[LookOptions],
 ) -> Figure:
     """Draw score by training step, one line per series with its interval as a band (or, for one step, a bar).
 
@@ -167,8 +155,8 @@ def score_steps(
     lines = found.partition_by("series", maintain_order=True)
     if len(lines) > MOST:
         raise PlotError(f"too many series for one figure: {len(lines)}, at most {MOST}")
-    with drawing(language, font) as look:
-        figure = look.figure(title, "Score by training step", 8, 4.6)
+    with drawing(**options) as look:
+        figure = look.figure(look.title, "Score by training step", 8, 4.6)
         axes = figure.subplots()
         for part, colour, dash, marker in zip(
             lines, cycle(COLOURS), cycle(DASHES), cycle(MARKERS), strict=False
@@ -190,13 +178,8 @@ def _series_line(
         steps, part["score"].to_numpy(), dash, color=colour, marker=marker, markersize=5, label=name
     )
     if {"score_low", "score_high"} <= set(part.columns):
-        low, high = (
-            part[name].cast(pl.Float64).fill_null(float("nan"))
-            for name in ("score_low", "score_high")
-        )
+        low, high = bounds_of(part)
         if len(part) == 1:
-            axes.vlines(steps, low.to_numpy(), high.to_numpy(), color=colour, linewidth=1.6)
+            axes.vlines(steps, low, high, color=colour, linewidth=1.6)
             return
-        axes.fill_between(
-            steps, low.to_numpy(), high.to_numpy(), color=colour, alpha=0.15, linewidth=0
-        )
+        axes.fill_between(steps, low, high, color=colour, alpha=0.15, linewidth=0)

@@ -6,15 +6,12 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from pfgen_rs.metrics.helpfulness import Rule, is_literal
-from pfgen_rs.metrics.linear_expressions import DOLLAR, linear_expression
+from pfgen_rs.metrics import helpfulness, linear_expressions
 from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.questions import question_set, unknown
 from pfgen_rs.questions.question import Question
-from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.questions.unknown import explained, order
 from pfgen_rs.report.answers import SHADED
-from pfgen_rs.report.site.folder import slug
-from pfgen_rs.report.site.pages import render
+from pfgen_rs.report.site import folder, pages
 
 LENGTHS = (2, 3, 4, 6, 10)
 """Lengths of the listed n-grams."""
@@ -24,7 +21,7 @@ TOP = 20
 
 
 def benchmark_page(
-    benchmark: QuestionSet,
+    benchmark: question_set.QuestionSet,
     *,
     nav: Sequence[tuple[str, str]] = (),
     samples: Mapping[str, str] | None = None,
@@ -39,7 +36,7 @@ def benchmark_page(
     """
     questions = list(benchmark)
     refusals = [scoring_refusal(benchmark, question, shown) for question in questions]
-    return render(
+    return pages.render(
         "benchmark",
         parts=("windows", "inspector", "answers", "scoring", "scorer", "trial", "benchmark"),
         root=root,
@@ -51,11 +48,13 @@ def benchmark_page(
         baselines={question.id: benchmark.baselines(question) for question in questions},
         samples=samples or {},
         counts={question.id: _reference_counts(question) for question in questions},
-        explained=explained(source for question in questions for source in question.sources),
+        explained=unknown.explained(
+            source for question in questions for source in question.sources
+        ),
         shown=shown,
         payload_name=references_payload_name,
         payloads=payloads or {},
-        is_literal=is_literal,
+        is_literal=helpfulness.is_literal,
         refusals=refusals,
         refused=refusals[0] if len(set(refusals)) == 1 else None,
         trial=_trials(benchmark, questions, refusals, samples or {}),
@@ -63,7 +62,7 @@ def benchmark_page(
 
 
 def _trials(
-    benchmark: QuestionSet,
+    benchmark: question_set.QuestionSet,
     questions: Sequence[Question],
     refusals: Sequence[str | None],
     samples: Mapping[str, str],
@@ -86,7 +85,7 @@ def _trials(
 
 def references_payload_name(question: Question) -> str:
     """Returns the name of the payload with a question's reference answers."""
-    return f"benchmark/{slug(question.id)}"
+    return f"benchmark/{folder.slug(question.id)}"
 
 
 def references_payload(question: Question, shown: int | None = None) -> dict[str, Any]:
@@ -109,7 +108,7 @@ def _reference_counts(question: Question) -> dict[str, int]:
     """Returns the number of reference answers of each source, in the order of `sources.order`."""
     return {
         question.sources[i]: len(question.answers[question.sources[i]])
-        for i in order(question.sources)
+        for i in unknown.order(question.sources)
     }
 
 
@@ -139,7 +138,9 @@ _MOST_NGRAMS = 1 << 13
 """Maximum number of n-grams of an answer; the page's table has a row for each."""
 
 
-def scoring_refusal(benchmark: QuestionSet, question: Question, shown: int | None) -> str | None:
+def scoring_refusal(
+    benchmark: question_set.QuestionSet, question: Question, shown: int | None
+) -> str | None:
     """Returns the name of the string that says why a page cannot score answers, or `None` if it can.
 
     `shown`: as for `benchmark_page.references_payload`.
@@ -167,13 +168,13 @@ def page_settings(settings: Settings) -> dict[str, Any]:
     }
 
 
-def page_scoring(benchmark: QuestionSet, question: Question) -> dict[str, Any]:
+def page_scoring(benchmark: question_set.QuestionSet, question: Question) -> dict[str, Any]:
     """Returns what scoring needs besides a question's reference answers and the settings.
 
     `baselines`: by source, in the order of `sources.order`. `order`: where the sources of the question file,
     in whose order the scores are added, are among them. `rules`: as in the file, with numbers of `patterns`.
     """
-    places = order(question.sources)
+    places = unknown.order(question.sources)
     baselines = benchmark.baselines(question)
     patterns: dict[str, int] = {}
     rules = [_rule(rule, patterns) for rule in question.rules]
@@ -185,7 +186,7 @@ def page_scoring(benchmark: QuestionSet, question: Question) -> dict[str, Any]:
     }
 
 
-def _rule(rule: Rule, patterns: dict[str, int]) -> dict[str, Any]:
+def _rule(rule: helpfulness.Rule, patterns: dict[str, int]) -> dict[str, Any]:
     common = {"name": rule.name, "importance": rule.importance}
     if rule.kind == "t":
         return {"t": patterns.setdefault(rule.pattern, len(patterns)), **common}
@@ -194,7 +195,7 @@ def _rule(rule: Rule, patterns: dict[str, int]) -> dict[str, Any]:
 
 def _pattern(pattern: str) -> dict[str, Any]:
     """Returns `text` and, for regular expressions, `expression` in JavaScript's syntax or `unknown`."""
-    if is_literal(pattern):
+    if helpfulness.is_literal(pattern):
         return {"text": pattern}
     expression = script_expression(pattern)
     return {
@@ -212,11 +213,11 @@ def script_expression(pattern: str) -> str | None:
     >>> script_expression("犬$")
     '\\u{72AC}(?=\\n?$)'
     """
-    linear = linear_expression(pattern)
+    linear = linear_expressions.linear_expression(pattern)
     if linear is None:
         return None
     for of_crate, of_script in (
-        (DOLLAR, r"(?=\n?$)"),
+        (linear_expressions.DOLLAR, r"(?=\n?$)"),
         (r"\A", "^"),
         (r"\z", "$"),
         (r"\x{", r"\u{"),

@@ -1,56 +1,64 @@
-"""Builds a whole site in a folder."""
+"""Builds a whole site in a folder; pages of runs are made a few at a time, and what has not changed stays."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from pfgen_rs.checkout.entries import Entry, run_labels
+from pfgen_rs.errors import InputError, PfgenError
+from pfgen_rs.io.run_files import is_system
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report import PER_QUESTION
-from pfgen_rs.report.site import payload
-from pfgen_rs.report.site.benchmark_page import (
+from pfgen_rs.report.answers import reference_table, run_answers
+from pfgen_rs.report.site import (
     benchmark_page,
-    references_payload,
-    references_payload_name,
+    compare_page,
+    leaderboard,
+    model_facts,
+    payload,
+    run_page,
 )
-from pfgen_rs.report.site.compare_page import (
-    COMPARISON,
-    COMPARISON_PAGE,
-    Compared,
-    comparison_data,
-    comparison_page,
-)
+from pfgen_rs.report.site.compare_page import COMPARISON, COMPARISON_PAGE
 from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
-from pfgen_rs.report.site.leaderboard import leaderboard_page
-from pfgen_rs.report.site.model_facts import ModelFacts
-from pfgen_rs.report.site.plots_page import PLOTS_PAGE, are_plottable, plots_files, plots_key
-from pfgen_rs.report.site.run_page import answers_file
-from pfgen_rs.report.site.runs import (
-    Failed,
-    Nav,
-    RunFiles,
-    ScoredRuns,
-    Steps,
-    given_runs,
-    run_page_folder,
-    run_page_path,
-    shared_names,
-    write_runs,
-    write_shared,
-)
 from pfgen_rs.runs.result import Result
+from pfgen_rs.runs.sample import sample_of
 
-File = tuple[str, bytes]
-"""Path within the site, with slashes, and content."""
+Nav = Sequence[tuple[str, str]]
+"""Pages of a site: names (keys of strings) and paths."""
 
 NAV = (("leaderboard", "index.html"), ("benchmark", "benchmark/index.html"))
 COMPARE = ("compare", COMPARISON_PAGE)
-PLOTS = ("plots", PLOTS_PAGE)
+
+Failed = list[tuple[str, PfgenError]]
+Step = Callable[[str], None]
+# Takes the number of steps; returns what is called after each with its name.
+Steps = Callable[[int], AbstractContextManager[Step]]
+
+
+@dataclass(frozen=True)
+class ScoredRuns:
+    """The runs of a site, scored when they are needed.
+
+    `keys`: for each run, in the order of its pages, a digest of what they are made of besides the questions
+    (`None`: unknown, so that they are made again). `scored`: takes names; yields each with its result or, if
+    it cannot be scored, the error.
+    """
+
+    keys: Mapping[str, str | None]
+    scored: Callable[[Sequence[str]], Iterable[tuple[str, Result | PfgenError]]]
+
+
+def given_runs(results: Mapping[str, Result]) -> ScoredRuns:
+    """Returns runs that have been scored."""
+    return ScoredRuns(dict.fromkeys(results), lambda runs: ((run, results[run]) for run in runs))
 
 
 def build(
@@ -62,8 +70,7 @@ def build(
     samples: Mapping[str, str] | None = None,
     references_per_source: int | None = None,
     answers_per_question: int = PER_QUESTION,
-    facts: ModelFacts | None = None,
-    plots: bool = False,
+    facts: model_facts.ModelFacts | None = None,
     jobs: int | None = None,
 ) -> None:
     """Write the site of a benchmark, with the leaderboard of `entries`, into `folder`.
@@ -71,10 +78,10 @@ def build(
     `results`: scored runs by their names in the entries; they get pages, with up to `answers_per_question`
     answers to each question, and can be compared. `samples`: example answers by text of the question.
     `references_per_source`: maximum number of reference answers (default: all). `facts`: sizes and dates of
-    release of models (default: those of the package). `plots`: also a page with figures of all runs. `jobs`:
-    number of threads (default: all processors). Files are written atomically, the leaderboard first, and only
-    if their content changes; the same input gives the same bytes. Files of an earlier site that are not part
-    of this one are removed. Raises `OutputError`, also if the folder contains other files (`SiteFolder`).
+    release of models (default: those of the package). `jobs`: number of threads (default: all
+    processors). Files are written atomically, the leaderboard first, and only if their content changes; the
+    same input gives the same bytes. Files of an earlier site that are not part of this one are removed.
+    Raises `OutputError`, also if the folder contains other files (`SiteFolder`).
     """
     site = Site(
         SiteFolder(folder),
@@ -84,7 +91,6 @@ def build(
         references_per_source,
         answers_per_question,
         facts,
-        plots,
     )
     site.write(given_runs(results or {}), jobs=jobs)
 
@@ -99,8 +105,7 @@ class Site:
     samples: Mapping[str, str] = field(default_factory=dict)
     references_per_source: int | None = None
     answers_per_question: int = PER_QUESTION
-    facts: ModelFacts | None = None
-    plots: bool = False
+    facts: model_facts.ModelFacts | None = None
 
     def write(
         self,
@@ -124,49 +129,51 @@ class Site:
         self, runs: ScoredRuns, jobs: int, steps: Steps | None, whole: str | None
     ) -> Failed:
         nav = self._nav(runs.keys)
-        pages = {run: run_page_path(run) for run in runs.keys}
-        needed = (*pages.values(), *(path for _, path in nav))
+        paths = {run: run_page.page_path(run) for run in runs.keys}
+        needed = (*paths.values(), *(path for _, path in nav))
         is_complete = all(map(self.folder.has, needed))
-        self._plan(pages, nav)
-        self._write_front(pages, nav, is_complete=is_complete)
+        self._plan(paths, nav)
+        self._write_front(paths, nav, is_complete=is_complete)
         # The signature has a part of the hash alone.
         questions = (self.benchmark.metadata_hash, self.benchmark.signature)
         key = digest_of(code_digest(), *questions, self.answers_per_question, nav)
         self._write_benchmark(key, nav)
-        script = write_shared(self.folder, self.benchmark, key, jobs) if runs.keys else ""
-        files = RunFiles(self.folder, self.benchmark, self.answers_per_question, nav, key, script)
-        found, failed = write_runs(files, runs, jobs, steps)
+        script = self._write_shared(key, jobs) if runs.keys else ""
+        found, failed = RunPages(self, nav, key, script).write(runs, jobs, steps)
         # Even if runs failed: pages lead to it, and it says that there are too few.
         if COMPARE in nav:
             self._write_comparison(found, nav)
-        if PLOTS in nav:
-            self._write_plots(key, nav)
         if failed or not is_complete:
-            left = {run: pages[run] for run in found}
-            self._write_front(left, nav, is_complete=True)
+            self._write_front({run: paths[run] for run in found}, nav, is_complete=True)
         self.folder.finish(None if failed else whole)
         return failed
 
     def _plan(self, pages: Mapping[str, str], nav: Nav) -> None:
-        """Tell the folder which files there will be, but for those of plots."""
-        paths = {path for key, path in nav if key != PLOTS[0]}
-        data = {f"{answers_file(run_page_folder(run))}.js" for run in pages}
-        comparison = {f"{COMPARISON}.js"} if COMPARE in nav else set()
-        shared = shared_names(self.benchmark) if pages else set()
-        references = {f"{references_payload_name(question)}.js" for question in self.benchmark}
-        self.folder.plan({*paths, *pages.values(), *data, *comparison, *shared, *references})
+        """Tell the folder which files there will be."""
+        data = {f"{run_page.answers_file(run_page.page_folder(run))}.js" for run in pages}
+        windows = {f"{run_page.windows_name(i)}.js" for i in range(len(self.benchmark))}
+        names = {benchmark_page.references_payload_name(question) for question in self.benchmark}
+        self.folder.plan(
+            {
+                *(path for _, path in nav),
+                *pages.values(),
+                *data,
+                *({f"{COMPARISON}.js"} if COMPARE in nav else ()),
+                *({run_page.run_script()[0], *windows} if pages else ()),
+                *(f"{name}.js" for name in names),
+            }
+        )
 
     def _nav(self, runs: Mapping[str, Any]) -> Nav:
         """Returns the pages of the site with these runs."""
-        pages = (*NAV, COMPARE) if self._are_comparable(runs) else NAV
-        return (*pages, PLOTS) if self.plots and are_plottable(self.entries) else pages
+        return (*NAV, COMPARE) if self._are_comparable(runs) else NAV
 
     def _are_comparable(self, runs: Mapping[str, Any]) -> bool:
         """Whether there are runs to compare, and questions to compare them by."""
         return min(len(runs), len(self.benchmark)) > 1
 
     def _write_front(self, pages: Mapping[str, str], nav: Nav, *, is_complete: bool) -> None:
-        page = leaderboard_page(
+        page = leaderboard.leaderboard_page(
             self.entries,
             nav=nav,
             run_pages=pages,
@@ -175,50 +182,160 @@ class Site:
             is_complete=is_complete,
             facts=self.facts,
         )
-        self.folder.write("index.html", page)
-        self.folder.remember("front", "", ["index.html"])
+        self._write_part("front", "", {"index.html": page})
+
+    def _write_part(self, name: str, key: str, files: Mapping[str, bytes]) -> None:
+        for path, content in files.items():
+            self.folder.write(path, content)
+        self.folder.remember(name, key, files)
 
     def _write_comparison(self, found: Mapping[str, Any], nav: Nav) -> None:
         labels = run_labels(self.entries)
         runs = (
-            (
-                Compared(
-                    labels.get(run, run), run_page_folder(run), run_page_path(run), value["system"]
-                ),
-                value["figures"],
-            )
+            (compare_page.compared(run, labels.get(run, run), value["system"]), value["figures"])
             for run, value in found.items()
         )
-        data = comparison_data(self.benchmark, runs)
-        self.folder.write(f"{COMPARISON}.js", payload.payload_file(COMPARISON, data))
-        self.folder.write(COMPARISON_PAGE, comparison_page(self.benchmark, root="../", nav=nav))
-        self.folder.remember("comparison", "", [f"{COMPARISON}.js", COMPARISON_PAGE])
+        data = compare_page.comparison_data(self.benchmark, runs)
+        page = compare_page.comparison_page(self.benchmark, root="../", nav=nav)
+        script = payload.payload_file(COMPARISON, data)
+        self._write_part("comparison", "", {f"{COMPARISON}.js": script, COMPARISON_PAGE: page})
 
     def _write_benchmark(self, key: str, nav: Nav) -> None:
-        key = digest_of(key, self.samples, self.references_per_source)
+        shown = self.references_per_source
+        key = digest_of(key, self.samples, shown)
         if self.folder.kept("benchmark", key) is not None:
             return
-        page = benchmark_page(
-            self.benchmark, nav=nav, samples=self.samples, shown=self.references_per_source
+        page = benchmark_page.benchmark_page(
+            self.benchmark, nav=nav, samples=self.samples, shown=shown
         )
-        self.folder.write("benchmark/index.html", page)
-        files = dict(map(self._references, self.benchmark))  # one index at a time is in memory
-        for name, content in files.items():
-            self.folder.write(name, content)
-        self.folder.remember("benchmark", key, ["benchmark/index.html", *files])
+        # A copy has an index of its own, which is not kept: one at a time is in memory.
+        references = (
+            _script(
+                benchmark_page.references_payload_name(question),
+                benchmark_page.references_payload(copy(question), shown),
+            )
+            for question in self.benchmark
+        )
+        self._write_part("benchmark", key, {"benchmark/index.html": page, **dict(references)})
 
-    def _write_plots(self, key: str, nav: Nav) -> None:
-        key = digest_of(key, plots_key(self.entries))
-        if self.folder.kept("plots", key) is not None:
-            return
-        files = dict(plots_files(self.entries, self.benchmark, nav=nav))
-        self.folder.plan(files)
-        for name, content in files.items():
-            self.folder.write(name, content)
-        self.folder.remember("plots", key, files)
+    def _write_shared(self, key: str, jobs: int) -> str:
+        """Write what the pages of all runs share: tables of windows, and their script. Returns its path."""
+        path, script = run_page.run_script()
+        if self.folder.kept("shared", key) is None:
+            self.folder.write(path, script)
+            names = [path]
+            for name, content in worked_ahead(self._windows, enumerate(self.benchmark), jobs):
+                self.folder.write(name, content)
+                names.append(name)
+            self.folder.remember("shared", key, names)
+        return path
 
-    def _references(self, question: Question) -> File:
-        name = references_payload_name(question)
-        # A copy has an index of its own, which is not kept.
-        value = references_payload(copy(question), self.references_per_source)
-        return f"{name}.js", payload.payload_file(name, value)
+    def _windows(self, place: tuple[int, Question]) -> tuple[str, bytes]:
+        number, question = place
+        table = reference_table(self.benchmark, question.id).payload()
+        return _script(run_page.windows_name(number), payload.packed(table))
+
+
+def _script(name: str, value: Any) -> tuple[str, bytes]:
+    """Returns the path and content of a payload's file."""
+    return f"{name}.js", payload.payload_file(name, value)
+
+
+@dataclass(frozen=True)
+class RunPages:
+    """The pages of a site's runs; `key`: digest of what all are made of, `script`: what they share."""
+
+    site: Site
+    nav: Nav
+    key: str
+    script: str
+
+    def write(
+        self, runs: ScoredRuns, jobs: int, steps: Steps | None = None
+    ) -> tuple[dict[str, Any], Failed]:
+        """Write the files of all runs that cannot stay as they are.
+
+        Returns what is remembered of each, and failed runs. Memory: the answers of one run per thread.
+        """
+        known = {run: self._kept(run, key) for run, key in runs.keys.items()}
+        stale = [run for run, value in known.items() if value is None]
+        failed: Failed = []
+
+        def make(item: tuple[str, Result | PfgenError]) -> tuple[str, Any]:
+            run, result = item
+            if isinstance(result, PfgenError):
+                return run, result
+            try:
+                return run, self.made(run, runs.keys[run], result)
+            except InputError as error:  # its file has changed meanwhile
+                return run, error
+
+        with steps(len(stale)) if steps and stale else nullcontext() as step:
+            # One thread less, for the next runs are scored meanwhile.
+            for run, made in worked_ahead(make, runs.scored(stale), max(jobs - 1, 1)):
+                if isinstance(made, PfgenError):
+                    failed.append((run, made))
+                else:
+                    known[run] = made
+                if step is not None:
+                    step(run)
+        return {run: value for run, value in known.items() if value is not None}, failed
+
+    def _kept(self, run: str, key: str | None) -> Any:
+        """Returns what is remembered of a run whose files can stay; otherwise `None`."""
+        kept = self.site.folder.kept
+        part = None if key is None else kept(f"run {run}", f"{self.key} {key}")
+        return None if part is None else part.value
+
+    def made(self, run: str, key: str | None, result: Result) -> Any:
+        """Write the files of a run. Returns what is to be remembered of it: what comparisons need."""
+        site, sample, folder = self.site, sample_of(result), run_page.page_folder(run)
+        answers, path = f"{run_page.answers_file(folder)}.js", run_page.page_path(run)
+        site.folder.write(answers, self._answers(folder, result))
+        page = run_page.run_page(
+            run_page.run_view(result, run_page.estimates(sample), run=run),
+            folder=folder,
+            root="../../",
+            nav=self.nav,
+            script=self.script,
+        )
+        site.folder.write(path, page)
+        figures = compare_page.compared_run(site.benchmark, sample)
+        value = {"figures": figures, "system": is_system(result.config or {})}
+        if key is not None:
+            site.folder.remember(f"run {run}", f"{self.key} {key}", [answers, path], value)
+        return value
+
+    def _answers(self, folder: str, result: Result) -> bytes:
+        numbers = {question.id: number for number, question in enumerate(self.site.benchmark)}
+        parts = [""] * len(numbers)
+        for found in run_answers(result, limit=self.site.answers_per_question):
+            parts[numbers[found.question.id]] = payload.payload_part(
+                payload.packed(found.payload())
+            )
+        return payload.parts_file(run_page.answers_file(folder), parts)
+
+
+_Item = TypeVar("_Item")
+_Found = TypeVar("_Found")
+
+
+def worked_ahead(
+    work: Callable[[_Item], _Found], items: Iterable[_Item], jobs: int
+) -> Iterator[_Found]:
+    """Yield what `work` returns for each item, in order, working on up to `jobs` at a time.
+
+    An item is taken only when fewer than `jobs` wait or are worked on, and is dropped once it is done.
+    """
+    waiting: deque[Future[_Found]] = deque()
+    pool = ThreadPoolExecutor(jobs)
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            del item
+            if len(waiting) >= jobs:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        pool.shutdown(cancel_futures=True)

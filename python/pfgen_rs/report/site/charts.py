@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import cached_property
@@ -11,7 +11,7 @@ from functools import cached_property
 _TENTH = 0.1
 _SAME = 1e-9
 _LINE, _EDGE = 180.0, 8.0
-WIDTH, HEIGHT = 400.0, 120.0
+_WIDTH, _HEIGHT = 400.0, 120.0
 _STEPS = (1, 2, 5)
 _TICKS = 9
 
@@ -72,46 +72,36 @@ class Axis:
 
 @dataclass(frozen=True)
 class Histogram:
-    """Numbers of answers in bins of equal width, from `start` to `stop`."""
+    """Numbers of answers in bins of equal width, from `start` to `stop`; 400 by 120 units, with an axis."""
 
     start: float
     stop: float
     counts: list[int]
 
-
-@dataclass(frozen=True)
-class Bars:
-    """A histogram of 400 by 120 units, with its axis below."""
-
-    histogram: Histogram
-
     def at(self, value: float) -> float:
         """Returns the position of a value."""
-        start, stop = self.histogram.start, self.histogram.stop
-        return round((value - start) / (stop - start) * WIDTH, 1)
+        return round((value - self.start) / (self.stop - self.start) * _WIDTH, 1)
 
     @property
     def bars(self) -> Sequence[tuple[float, float, float, float, float, float, int]]:
         """Left, top, width, height, lower and upper value, and count of each bar."""
-        counts = self.histogram.counts
-        width, tallest = WIDTH / len(counts), max(counts)
-        step = (self.histogram.stop - self.histogram.start) / len(counts)
+        width, tallest = _WIDTH / len(self.counts), max(self.counts)
+        step = (self.stop - self.start) / len(self.counts)
         found = []
-        for i, count in enumerate(counts):
-            height = round(count / tallest * (HEIGHT - 4), 1)
-            low = self.histogram.start + i * step
-            place = (round(i * width, 2), round(HEIGHT - height, 1), round(width, 2), height)
+        for i, count in enumerate(self.counts):
+            height = round(count / tallest * (_HEIGHT - 4), 1)
+            low = self.start + i * step
+            place = (round(i * width, 2), round(_HEIGHT - height, 1), round(width, 2), height)
             found.append((*place, low, low + step, count))
         return found
 
     @property
     def ticks(self) -> list[tuple[float, str]]:
         """Positions and labels of at most nine round values on the axis."""
-        start, stop = self.histogram.start, self.histogram.stop
-        step, digits = _tick_step(stop - start)
-        first = -(-round(start / step, 6) // 1)
+        step, digits = _tick_step(self.stop - self.start)
+        first = -(-round(self.start / step, 6) // 1)
         values = [(first + i) * step for i in range(_TICKS + 1)]
-        return [(self.at(v), f"{v:.{digits}f}") for v in values if v <= stop + step * 1e-6]
+        return [(self.at(v), f"{v:.{digits}f}") for v in values if v <= self.stop + step * 1e-6]
 
 
 def _tick_step(width: float) -> tuple[float, int]:
@@ -159,31 +149,26 @@ class Label:
     text: str
 
 
-class Sizes:
-    """A horizontal axis of decimal logarithms of billions of parameters."""
-
-    @staticmethod
-    def ticks(low: float, high: float) -> list[tuple[float, str]]:
-        """Returns the powers of ten within the bounds with their labels."""
-        texts = {-2: "10M", -1: "100M", 0: "1B", 1: "10B", 2: "100B", 3: "1T", 4: "10T"}
-        powers = range(math.ceil(low), math.floor(high) + 1)
-        return [(power, texts[power]) for power in powers if power in texts]
+Ticks = Callable[[float, float], list[tuple[float, str]]]
 
 
-class Dates:
-    """A horizontal axis of days as ordinals (`date.toordinal`)."""
+def size_ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Returns the powers of ten on an axis of decimal logarithms of billions of parameters."""
+    texts = {-2: "10M", -1: "100M", 0: "1B", 1: "10B", 2: "100B", 3: "1T", 4: "10T"}
+    powers = range(math.ceil(low), math.floor(high) + 1)
+    return [(power, texts[power]) for power in powers if power in texts]
 
-    @staticmethod
-    def ticks(low: float, high: float) -> list[tuple[float, str]]:
-        """Returns the starts of years or, within two years, of half-years with their labels."""
-        first, last = date.fromordinal(int(low)), date.fromordinal(int(high))
-        months = (1, 7) if last.year - first.year <= 2 else (1,)
-        days = [date(y, m, 1) for y in range(first.year, last.year + 1) for m in months]
-        return [
-            (day.toordinal(), f"{day:%Y-%m}" if len(months) > 1 else f"{day:%Y}")
-            for day in days
-            if low <= day.toordinal() <= high
-        ]
+
+def date_ticks(low: float, high: float) -> list[tuple[float, str]]:
+    """Returns the starts of years or, within two years, of half-years, on an axis of days as ordinals."""
+    first, last = date.fromordinal(int(low)), date.fromordinal(int(high))
+    months = (1, 7) if last.year - first.year <= 2 else (1,)
+    days = [date(y, m, 1) for y in range(first.year, last.year + 1) for m in months]
+    return [
+        (day.toordinal(), f"{day:%Y-%m}" if len(months) > 1 else f"{day:%Y}")
+        for day in days
+        if low <= day.toordinal() <= high
+    ]
 
 
 @dataclass(frozen=True)
@@ -191,7 +176,7 @@ class Scatter:
     """Points of 480 by 180 units, with axes; not empty."""
 
     points: Sequence[Point]
-    kind: type[Sizes] | type[Dates]
+    ticks: Ticks
 
     @cached_property
     def bounds(self) -> tuple[float, float]:
@@ -219,7 +204,7 @@ class Scatter:
     @property
     def columns(self) -> list[tuple[float, str]]:
         """Places and labels of the horizontal axis."""
-        return [(self.x(value), text) for value, text in self.kind.ticks(*self.bounds)]
+        return [(self.x(value), text) for value, text in self.ticks(*self.bounds)]
 
     @property
     def lines(self) -> list[tuple[float, str]]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from pfgen_rs.checkout.checkout import Checkout, Run
 from pfgen_rs.checkout.published import Published, RememberedQuestions
-from pfgen_rs.drawing import style
 from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.io.run_files import CONFIG, EXAMPLES
 from pfgen_rs.report import most_shown
@@ -18,7 +17,7 @@ from pfgen_rs.report.site.model_facts import FILE, read_facts
 
 if TYPE_CHECKING:
     from pfgen_rs.questions.question_set import QuestionSet
-    from pfgen_rs.report.site.runs import Failed, ScoredRuns, Steps
+    from pfgen_rs.report.site.builder import Failed, ScoredRuns, Steps
 
 
 def write_site(
@@ -48,7 +47,7 @@ def write_site(
         code_digest(),
         checkout.metadata_hash,
         files_digest([checkout.data / EXAMPLES, checkout.folder / FILE]),
-        [shown, *style.drawn_with()],
+        shown,
         [(run.run, run.digest) for run in runs],
         answered,
     )
@@ -100,7 +99,6 @@ def _write_stale_site(
         samples,
         answers_per_question=shown,
         facts=facts,
-        plots=True,
     )
     found = _runs_to_score(benchmark, checkout.runs, answered, jobs)
     return site.write(found, jobs=jobs, steps=steps, whole=whole)
@@ -110,7 +108,7 @@ def _runs_to_score(
     benchmark: QuestionSet, runs: Iterable[Run], keys: dict[str, str], jobs: int | None
 ) -> ScoredRuns:
     from pfgen_rs.checkout.rescoring import scored_again
-    from pfgen_rs.report.site.runs import ScoredRuns
+    from pfgen_rs.report.site.builder import ScoredRuns
 
     folders = {run.name: run for run in runs}
     return ScoredRuns(

@@ -15,13 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs.metrics.settings import METRICS, signature
-from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.questions.unknown import explained
-from pfgen_rs.report.site.pages import render
-from pfgen_rs.report.site.run_page import answers_name, reading, windows_name
-from pfgen_rs.stats import Sample
-from pfgen_rs.stats.bootstrap import normal_quantile
-from pfgen_rs.stats.comparing import POWER
+from pfgen_rs.questions import question_set, unknown
+from pfgen_rs.report.site import pages, run_page
+from pfgen_rs.stats import Sample, bootstrap, comparing
 
 Floats = NDArray[np.float64]
 MOST_COMPARED = 10
@@ -57,6 +53,13 @@ class Compared:
         return self.folder.rpartition("/")[2]
 
 
+def compared(run: str, name: str, is_system: bool, *, linked: bool = True) -> Compared:
+    """Returns a run of a comparison; it has a link to its page within the site if `linked`."""
+    return Compared(
+        name, run_page.page_folder(run), run_page.page_path(run) if linked else None, is_system
+    )
+
+
 @dataclass(frozen=True)
 class ComparisonSettings:
     """Settings as for `pfgen_rs.stats.compare`, and of the page.
@@ -71,7 +74,7 @@ class ComparisonSettings:
     first: int = 2
 
 
-def compared_run(benchmark: QuestionSet, sample: Sample) -> dict[str, Any]:
+def compared_run(benchmark: question_set.QuestionSet, sample: Sample) -> dict[str, Any]:
     """Returns what a comparison needs of a run, as JSON types (about 1 kB).
 
     `questions`: their places among all questions by id, `None` if the run answers all. `counts`: numbers of
@@ -92,7 +95,7 @@ def compared_run(benchmark: QuestionSet, sample: Sample) -> dict[str, Any]:
 
 
 def comparison_data(
-    benchmark: QuestionSet,
+    benchmark: question_set.QuestionSet,
     runs: Iterable[tuple[Compared, Mapping[str, Any]]],
     settings: ComparisonSettings | None = None,
 ) -> dict[str, Any]:
@@ -107,7 +110,7 @@ def comparison_data(
         "level": chosen.level,
         "permutations": chosen.permutations,
         "seed": _seed_words(chosen.seed),
-        "power": normal_quantile(2 * POWER - 1),
+        "power": bootstrap.normal_quantile(2 * comparing.POWER - 1),
         "most": chosen.most,
         "first": chosen.first,
         "errorDecimals": _ERROR_DECIMALS,
@@ -117,8 +120,8 @@ def comparison_data(
                 "name": name,
                 "text": benchmark[name].text,
                 "category": benchmark[name].category,
-                "windows": windows_name(number),
-                "answers": answers_name(_RUN, number),
+                "windows": run_page.windows_name(number),
+                "answers": run_page.answers_name(_RUN, number),
             }
             for name, number in sorted(numbers.items())
         ],
@@ -186,7 +189,7 @@ _PARTS = (
 
 
 def comparison_page(
-    benchmark: QuestionSet,
+    benchmark: question_set.QuestionSet,
     *,
     clean: str | None = None,
     most: int = MOST_COMPARED,
@@ -199,7 +202,7 @@ def comparison_page(
     `clean`: the modes for which answers were cleaned. `most`: maximum number of runs that are compared at a
     time, as in the payload. `root`, `nav` and `payloads` as for `run_page`.
     """
-    return render(
+    return pages.render(
         "compare",
         parts=_PARTS,
         root=root,
@@ -208,7 +211,9 @@ def comparison_page(
         signature=signature(benchmark.metadata_hash, benchmark.settings, clean=clean),
         most=most,
         metrics=METRICS,
-        explained=explained(source for question in benchmark for source in question.sources),
-        data={"reading": reading(benchmark.settings), "comparison": COMPARISON},
+        explained=unknown.explained(
+            source for question in benchmark for source in question.sources
+        ),
+        data={"reading": run_page.reading(benchmark.settings), "comparison": COMPARISON},
         payloads=payloads or {},
     )

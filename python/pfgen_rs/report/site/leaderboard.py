@@ -6,12 +6,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 from pfgen_rs.checkout.entries import LEVEL, Entry, model_key, run_labels
-from pfgen_rs.report.site.charts import Axis, Dates, Point, Scatter, Sizes
-from pfgen_rs.report.site.compare_page import MOST_COMPARED
-from pfgen_rs.report.site.folder import slug
-from pfgen_rs.report.site.model_facts import ModelFacts, bundled_facts
+from pfgen_rs.report.site import charts, compare_page, folder, model_facts
 from pfgen_rs.report.site.pages import render
 
 
@@ -22,7 +20,7 @@ def leaderboard_page(
     run_pages: Mapping[str, str] | None = None,
     comparison: str | None = None,
     signature: str = "",
-    facts: ModelFacts | None = None,
+    facts: model_facts.ModelFacts | None = None,
     is_complete: bool = True,
 ) -> bytes:
     """Returns the page with the leaderboard of `entries`, in their order.
@@ -44,17 +42,17 @@ def leaderboard_page(
         signature=signature,
         entries=entries,
         pages=pages,
-        slugs={entry.run: slug(entry.run) for entry in entries},
+        slugs={entry.run: folder.slug(entry.run) for entry in entries},
         labels=labels,
-        overview=overview(entries, labels, bundled_facts() if facts is None else facts),
+        overview=overview(entries, labels, model_facts.bundled_facts() if facts is None else facts),
         models={entry.run: keys[model_key(entry)] for entry in entries},
-        axis=Axis.of_most([_interval(entry) for entry in ranked]),
+        axis=charts.Axis.of_most([_interval(entry) for entry in ranked]),
         ranked=max((entry.rank or 0 for entry in entries), default=0),
         choices={key: _choices(entries, key) for key in ("mode", "engine", "organisation")},
         comparison=comparison,
         means={"level": LEVEL, "means": [_means(entry) for entry in entries]},
         is_complete=is_complete,
-        most_compared=MOST_COMPARED,
+        most_compared=compare_page.MOST_COMPARED,
     )
 
 
@@ -89,14 +87,14 @@ class Leaders:
 
     entries: Sequence[Entry]
     by_organisation: bool
-    axis: Axis
+    axis: charts.Axis
 
 
 @dataclass(frozen=True)
 class Plot:
     """Scores against something that is known of `known` of all models."""
 
-    scatter: Scatter
+    scatter: charts.Scatter
     known: int
 
 
@@ -119,21 +117,17 @@ def best_runs(entries: Sequence[Entry]) -> list[Entry]:
     return list(found.values())
 
 
-def overview(entries: Sequence[Entry], labels: Mapping[str, str], facts: ModelFacts) -> Overview:
+def overview(
+    entries: Sequence[Entry], labels: Mapping[str, str], facts: model_facts.ModelFacts
+) -> Overview:
     """Returns what is shown first of these entries, which are in the order of their ranks."""
     best = best_runs(entries)
     return Overview(
         leaders=_leaders(best),
         models=len(best),
-        sizes=_plot(best, labels, _size(facts), Sizes),
-        dates=_plot(best, labels, _date(facts), Dates),
+        sizes=_plot(best, labels, facts.parameters_of, _placed_size, charts.size_ticks),
+        dates=_plot(best, labels, facts.released_of, _placed_date, charts.date_ticks),
     )
-
-
-def leading_models(entries: Sequence[Entry]) -> Sequence[Entry]:
-    """Returns the runs of the models that are shown first."""
-    found = _leaders(best_runs(entries))
-    return found.entries if found else ()
 
 
 def _leaders(best: Sequence[Entry]) -> Leaders | None:
@@ -144,22 +138,27 @@ def _leaders(best: Sequence[Entry]) -> Leaders | None:
         first.setdefault((entry.organisation or entry.model).casefold(), entry)
     by_organisation = len(first) >= _FEW_ORGANISATIONS
     shown = list(first.values() if by_organisation else best)[:LEADERS]
-    return Leaders(shown, by_organisation, Axis.of_most([_interval(e) for e in shown]))
+    return Leaders(shown, by_organisation, charts.Axis.of_most([_interval(e) for e in shown]))
 
 
 def _plot(
     best: Sequence[Entry],
     labels: Mapping[str, str],
-    known: Callable[[Entry], tuple[float, str, str] | None],
-    kind: type[Sizes] | type[Dates],
+    fact: Callable[..., tuple[Any, str] | None],
+    placed: Callable[[Any], tuple[float, str]],
+    ticks: charts.Ticks,
 ) -> Plot | None:
+    """Returns the scores against a fact; `fact` takes names, `placed` gives a value's place and text."""
     points = []
     for entry in best:
-        found = known(entry)
+        found = fact(*_fact_names(entry))
         if found is not None and math.isfinite(entry.score):
-            place, text, source = found
-            points.append(Point(place, entry.score, labels[entry.run], text, source, entry.run))
-    return Plot(Scatter(points, kind), len(points)) if len(points) >= _FEW_POINTS else None
+            value, source = found
+            place, text = placed(value)
+            points.append(
+                charts.Point(place, entry.score, labels[entry.run], text, source, entry.run)
+            )
+    return Plot(charts.Scatter(points, ticks), len(points)) if len(points) >= _FEW_POINTS else None
 
 
 def _fact_names(entry: Entry) -> tuple[str, ...]:
@@ -168,20 +167,12 @@ def _fact_names(entry: Entry) -> tuple[str, ...]:
     return (entry.model, f"{entry.organisation}/{own}") if entry.organisation else (entry.model,)
 
 
-def _size(facts: ModelFacts) -> Callable[[Entry], tuple[float, str, str] | None]:
-    def known(entry: Entry) -> tuple[float, str, str] | None:
-        found = facts.parameters_of(*_fact_names(entry))
-        return None if found is None else (math.log10(found[0]), size_text(found[0]), found[1])
-
-    return known
+def _placed_size(billions: float) -> tuple[float, str]:
+    return math.log10(billions), size_text(billions)
 
 
-def _date(facts: ModelFacts) -> Callable[[Entry], tuple[float, str, str] | None]:
-    def known(entry: Entry) -> tuple[float, str, str] | None:
-        found = facts.released_of(*_fact_names(entry))
-        return None if found is None else (found[0].toordinal(), date_text(found[0]), found[1])
-
-    return known
+def _placed_date(day: date) -> tuple[float, str]:
+    return day.toordinal(), day.isoformat()
 
 
 def size_text(billions: float) -> str:
@@ -193,8 +184,3 @@ def size_text(billions: float) -> str:
     if billions >= 1000:
         return f"{billions / 1000:g}T"
     return f"{billions:g}B" if billions >= 1 else f"{round(billions * 1000, 1):g}M"
-
-
-def date_text(day: date) -> str:
-    """Returns a date as ISO 8601 writes it."""
-    return day.isoformat()

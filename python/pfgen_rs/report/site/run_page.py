@@ -13,11 +13,21 @@ from pfgen_rs import stats
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.sums import left_mean
 from pfgen_rs.questions.unknown import explained
-from pfgen_rs.report.site.charts import Axis, Bars, Histogram
-from pfgen_rs.report.site.pages import render, shared_script
+from pfgen_rs.report.site import charts, pages
+from pfgen_rs.report.site.folder import slug
 from pfgen_rs.runs.result import Result
 
 _PARTS = ("charts", "windows", "inspector", "answers", "run")
+
+
+def page_folder(run: str) -> str:
+    """Returns the folder of a run's page within a site."""
+    return f"runs/{slug(run)}"
+
+
+def page_path(run: str) -> str:
+    """Returns the path of a run's page within a site."""
+    return f"{page_folder(run)}/index.html"
 
 
 def answers_file(folder: str) -> str:
@@ -37,7 +47,7 @@ def windows_name(number: int) -> str:
 
 def run_script() -> tuple[str, bytes]:
     """Returns path and content of the script that the pages of all runs of a site share."""
-    return shared_script("run", _PARTS)
+    return pages.shared_script("run", _PARTS)
 
 
 def reading(settings: Settings) -> dict[str, Any]:
@@ -52,9 +62,7 @@ def reading(settings: Settings) -> dict[str, Any]:
 
 def run_page(
     view: RunView,
-    settings: Settings,
     *,
-    sources: Iterable[str] = (),
     folder: str,
     root: str = "",
     nav: Sequence[tuple[str, str]] = (),
@@ -63,12 +71,12 @@ def run_page(
 ) -> bytes:
     """Returns the page of a run whose answers are payloads in `folder` of the site, or in `payloads`.
 
-    `sources`: names of the sources of reference answers, which the page explains if they are known. `root`:
-    path from the page to the site's folder. `nav`: names (keys of strings) and paths of its pages.
+    `root`: path from the page to the site's folder. `nav`: names (keys of strings) and paths of its pages.
     `script`: path of what `run_script` gave within the site, if the page is to use it.
     """
-    estimates = view.metrics.values()
-    return render(
+    estimates, result = view.metrics.values(), view.result
+    sources = {source for question in result.benchmark for source in question.sources}
+    return pages.render(
         "run",
         parts=_PARTS,
         root=root,
@@ -76,19 +84,18 @@ def run_page(
         nav=nav,
         here="",
         slug=folder.rpartition("/")[2],
-        signature=view.signature,
+        signature=result.signature,
         view=view,
-        metric_axis=Axis.of(
+        result=result,
+        metric_axis=charts.Axis.of(
             [v for e in estimates for v in (e.low, e.high, e.mean) if v is not None]
         ),
-        is_mean=view.metrics["average"].is_of(view.score),
-        axis=Axis.of([0.0, *(v for row in view.questions for v in (row.low, row.high))]),
-        scores=Bars(view.scores),
-        lengths=Bars(view.lengths),
+        is_mean=view.metrics["average"].is_of(result.score),
+        axis=charts.Axis.of([0.0, *(v for row in view.questions for v in (row.low, row.high))]),
         explained=explained(sources),
-        config=_config(view.config),
+        config=_config(result.config or {}),
         data={
-            "reading": reading(settings),
+            "reading": reading(result.benchmark.settings),
             "answers": answers_file(folder),
             "questions": [
                 {"number": row.number, "name": row.name, "text": row.text} for row in view.questions
@@ -135,26 +142,15 @@ class Row:
 
 @dataclass(frozen=True)
 class RunView:
-    """The data of a run's page."""
+    """The data of a run's page: the result, its estimates by metric, tables, and distributions."""
 
-    name: str
     run: str
-    score: float
-    score_std: float
-    num_trials: int
-    responses: int
-    length: float
-    length_std: float
-    metrics: dict[str, stats.Estimate]
+    result: Result
+    metrics: Mapping[str, stats.Estimate]
     questions: list[Row]
     categories: list[Row]
-    missing: list[str]
-    scores: Histogram
-    lengths: Histogram
-    config: dict[str, Any]
-    input_hash: str | None
-    metadata_hash: str
-    signature: str
+    scores: charts.Histogram
+    lengths: charts.Histogram
 
 
 def estimates(sample: stats.Sample) -> dict[str, stats.Estimate]:
@@ -168,24 +164,13 @@ def run_view(
     """Returns the data of a run, with its `estimates`; `run` is its name within a site."""
     questions = _question_rows(result)
     return RunView(
-        name=result.name,
         run=run or result.path or result.name,
-        score=result.score,
-        score_std=result.score_std,
-        num_trials=result.num_trials,
-        responses=result.height,
-        length=result.length,
-        length_std=result.length_std,
-        metrics=dict(metrics),
+        result=result,
+        metrics=metrics,
         questions=questions,
         categories=_category_rows(result, questions),
-        missing=result.missing,
         scores=_histogram(result, "average", 0.05),
         lengths=_histogram(result, "length", 5),
-        config=result.config or {},
-        input_hash=result.input_hash,
-        metadata_hash=result.benchmark.metadata_hash,
-        signature=result.signature,
     )
 
 
@@ -223,7 +208,7 @@ def _row(result: Result, question_ids: Iterable[str], about: dict[str, Any], num
     return Row(number=number, low=low, high=high, **kept)
 
 
-def _histogram(result: Result, name: str, width: float) -> Histogram:
+def _histogram(result: Result, name: str, width: float) -> charts.Histogram:
     """Count values in at most 40 bins, whose width is a multiple of `width`."""
     values = np.concatenate(list(result.response_scores.column(name, in_order=False)))
     places = np.floor(np.round(values / width, 9)).astype(np.int64)
@@ -231,4 +216,4 @@ def _histogram(result: Result, name: str, width: float) -> Histogram:
     every = -(-(int(places.max()) - first + 1) // _BINS)
     counts = np.bincount((places - first) // every)
     start = first * width
-    return Histogram(start, start + len(counts) * every * width, counts.tolist())
+    return charts.Histogram(start, start + len(counts) * every * width, counts.tolist())

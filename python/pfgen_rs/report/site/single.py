@@ -10,22 +10,13 @@ from typing import Any
 import numpy as np
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.io import write_atomic
+from pfgen_rs.io import run_files, write_atomic
 from pfgen_rs.report import PER_QUESTION
-from pfgen_rs.report.answers import Windows, distinct_windows, window_table
-from pfgen_rs.report.site import payload
-from pfgen_rs.report.site.compare_page import (
-    COMPARISON,
-    MOST_COMPARED,
-    ComparisonSettings,
-    comparison_page,
-)
+from pfgen_rs.report.answers import Windows, distinct_windows, run_answers, window_table
+from pfgen_rs.report.site import compare_page, payload, run_page
 from pfgen_rs.report.site.folder import SiteFolder
-from pfgen_rs.report.site.run_page import answers_name, estimates, run_page, run_view, windows_name
-from pfgen_rs.report.site.runs import Runs, run_page_folder
-from pfgen_rs.runs.naming import named_results
+from pfgen_rs.runs import naming, sample
 from pfgen_rs.runs.result import Result
-from pfgen_rs.runs.sample import cleaned_together, sample_of
 from pfgen_rs.stats.comparing import check_comparable, check_settings
 
 _MOST_COMPARED = 30  # at a time: a browser takes half a second
@@ -41,14 +32,12 @@ def write_run(
     everything. Raises `SettingsError` for units that pages cannot show, `InputError` if
     `answers_per_question` is below 5, and `OutputError`.
     """
-    name, settings = result.name, result.benchmark.settings
-    runs = Runs(result.benchmark, {name: result}, answers_per_question)
-    view = run_view(result, estimates(sample_of(result)))
-    folder = run_page_folder(name)
+    view = run_page.run_view(result, run_page.estimates(sample.sample_of(result)))
+    folder = run_page.page_folder(result.name)
     _write_page(
         Path(path),
-        _payloads(runs),
-        lambda data: run_page(view, settings, folder=folder, sources=runs.sources, payloads=data),
+        _payloads({result.name: result}, answers_per_question),
+        lambda data: run_page.run_page(view, folder=folder, payloads=data),
     )
 
 
@@ -70,35 +59,44 @@ def write_comparison(
     if not results:
         raise InputError("no run to compare")
     check_settings(level, seed)
-    named = named_results(results)
-    benchmark, clean = results[0].benchmark, cleaned_together(results)
-    check_comparable([sample_of(result, name) for name, result in named.items()])
-    runs = Runs(benchmark, named, answers_per_question)
-    most = min(max(len(named), MOST_COMPARED), _MOST_COMPARED)
-    settings = ComparisonSettings(level, permutations, seed, most=most, first=most)
-    payloads = _payloads(runs)
-    payloads[COMPARISON] = runs.comparison(settings, linked=False)
+    named = naming.named_results(results)
+    benchmark, clean = results[0].benchmark, sample.cleaned_together(results)
+    check_comparable([sample.sample_of(result, name) for name, result in named.items()])
+    most = min(max(len(named), compare_page.MOST_COMPARED), _MOST_COMPARED)
+    settings = compare_page.ComparisonSettings(level, permutations, seed, most=most, first=most)
+    runs = (
+        (
+            compare_page.compared(
+                name, name, run_files.is_system(result.config or {}), linked=False
+            ),
+            compare_page.compared_run(benchmark, sample.sample_of(result)),
+        )
+        for name, result in named.items()
+    )
+    payloads = _payloads(named, answers_per_question)
+    payloads[compare_page.COMPARISON] = compare_page.comparison_data(benchmark, runs, settings)
     _write_page(
         Path(path),
         payloads,
-        lambda data: comparison_page(benchmark, clean=clean, most=most, payloads=data),
+        lambda data: compare_page.comparison_page(benchmark, clean=clean, most=most, payloads=data),
     )
 
 
-def _payloads(runs: Runs) -> dict[str, Any]:
+def _payloads(results: Mapping[str, Result], limit: int) -> dict[str, Any]:
     """Returns all payloads of pages about these runs, by name: answers, and the windows in them."""
     found: dict[str, Any] = {}
-    windows: dict[int, list[Windows]] = {}
-    for run in runs.results:
-        for number, answers in runs.answers(run):
-            name = answers_name(run_page_folder(run), number)
+    windows: dict[str, list[Windows]] = {}
+    benchmark = next(iter(results.values())).benchmark
+    numbers = {question.id: number for number, question in enumerate(benchmark)}
+    for run, result in results.items():
+        for answers in run_answers(result, limit=limit):
+            key = answers.question.id
+            name = run_page.answers_name(run_page.page_folder(run), numbers[key])
             found[name] = payload.packed(answers.payload())
-            windows.setdefault(number, []).append(distinct_windows(answers.texts))
-    questions = list(runs.benchmark)
-    for number, pieces in windows.items():
-        merged = np.unique(np.concatenate(pieces))
-        table = window_table(runs.benchmark, questions[number].id, merged)
-        found[windows_name(number)] = payload.packed(table.payload())
+            windows.setdefault(key, []).append(distinct_windows(answers.texts))
+    for key, pieces in windows.items():
+        table = window_table(benchmark, key, np.unique(np.concatenate(pieces)))
+        found[run_page.windows_name(numbers[key])] = payload.packed(table.payload())
     return found
 
 

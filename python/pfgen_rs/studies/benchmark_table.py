@@ -1,0 +1,409 @@
+"""Tables of other benchmarks, read from CSV and JSON, neither of them trusted; and names of models there.
+
+Rows have columns that are addressed by name, and figures in their cells.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import os
+import re
+import tomllib
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from pfgen_rs.errors import ConfigError, InputError, unreadable
+from pfgen_rs.io.formats import HEAD, other_encoding, refuse_other_format
+from pfgen_rs.io.text import counted, shortened
+from pfgen_rs.stats.checks import LARGEST
+
+KEYS = "(names)"
+"""The column that holds the keys of a mapping of names to values."""
+_VALUE = "value"  # the column of a mapping of names to single values
+_MISSING = frozenset({"", "~", "-", "–", "—", "n/a", "na", "nan", "none", "null"})
+_SHOWN = 12  # columns in an error
+_DEEPEST = 20
+_LONGEST_NAME = 1_000  # characters of a column's name, joined with dots
+_LARGEST = 16 << 20  # bytes of a file: leaderboards have a fiftieth
+_MOST_ROWS, _MOST_CELLS = 100_000, 2_000_000
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """One column: the highest figure of each model by its key, and the name that it stands under.
+
+    `missing`: rows whose cell is empty, or says that there is no figure, or that have no name.
+    """
+
+    column: str
+    values: dict[str, float]
+    names: dict[str, str]
+    missing: int
+
+
+@dataclass(frozen=True)
+class BenchmarkTable:
+    """The rows of a file, nested ones flattened: `{"results": {"ja": {"avg": 1}}}` is `results.ja.avg`.
+
+    `columns`: names in the order in which they first occur.
+    """
+
+    path: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def known(self) -> str:
+        """What columns there are, for messages."""
+        return f"the table has {_listed(self.columns)}"
+
+    def find(self, wanted: str) -> str:
+        """Returns the column with a name or, failing that, the one that ends in it after a dot.
+
+        `ja_pre.NIILC` finds `results.ja_pre.NIILC`. Raises `InputError` for none and for several.
+        """
+        if wanted in self.columns:
+            return wanted
+        ending = [name for name in self.columns if name.endswith(f".{wanted}")]
+        if len(ending) == 1:
+            return ending[0]
+        if ending:
+            raise self._error(f"column {wanted!r} is ambiguous: it may be any of {_listed(ending)}")
+        count = wanted.count(".") + 1
+        endings = dict.fromkeys(".".join(name.split(".")[-count:]) for name in self.columns)
+        near = get_close_matches(wanted, dict.fromkeys([*self.columns, *endings]), n=3, cutoff=0.7)
+        advice = f"did you mean {' or '.join(map(repr, near))}?" if near else self.known
+        raise self._error(f"no column {wanted!r}: {advice}")
+
+    def find_all(self, pattern: str) -> list[str]:
+        """Returns the column of a name, or all columns that match a pattern with `*` or `?`.
+
+        A pattern may leave out what is before a dot, as a name may. Raises `InputError` for none.
+        """
+        if not self.is_pattern(pattern):
+            return [self.find(pattern)]
+        found = [
+            name
+            for name in self.columns
+            if fnmatchcase(name, pattern) or fnmatchcase(name, f"*.{pattern}")
+        ]
+        if not found:
+            raise self._error(f"no column matches {pattern!r}: {self.known}")
+        return found
+
+    def is_pattern(self, text: str) -> bool:
+        """Whether a text stands for all columns that match it."""
+        return text not in self.columns and bool(set("*?") & set(text))
+
+    def short_name(self, column: str, pattern: str) -> str:
+        """Returns a column without what the pattern that matches it left out, if that still finds it."""
+        parts = column.split(".")
+        for start in range(len(parts) - 1, 0, -1):
+            name = ".".join(parts[start:])
+            ending = [other for other in self.columns if other.endswith(f".{name}")]
+            if fnmatchcase(name, pattern) and ending == [column] and name not in self.columns:
+                return name
+        return column
+
+    def figures(self, name_column: str, column: str, aliases: Mapping[str, str]) -> Figures:
+        """Returns the figures of a column by model; of several rows of one model the highest.
+
+        `aliases`: keys of this table's names with those to use instead. Raises `InputError`, with the row,
+        for names that are not text, and for cells that are neither empty nor numbers from -1e70 to 1e70.
+        """
+        values: dict[str, float] = {}
+        names: dict[str, str] = {}
+        missing = 0
+        for number in range(1, len(self.rows) + 1):
+            name, value = self.name_in(number, name_column), self.number_in(number, column)
+            key = model_key(name)
+            if not key or value is None:
+                missing += 1
+            elif (key := aliases.get(key, key)) not in values or value > values[key]:
+                values[key], names[key] = value, name
+        return Figures(column, values, names, missing)
+
+    def keys(self, name_column: str, aliases: Mapping[str, str]) -> dict[str, str]:
+        """Returns the key of each model with a name that it stands under."""
+        named: dict[str, str] = {}
+        for number in range(1, len(self.rows) + 1):
+            name = self.name_in(number, name_column)
+            if key := model_key(name):
+                named.setdefault(aliases.get(key, key), name)
+        return named
+
+    def name_in(self, number: int, column: str) -> str:
+        """Returns the name in a row, counted from 1; empty if there is none. Raises `InputError`."""
+        value = self.rows[number - 1].get(column)
+        if value is None or isinstance(value, str):
+            return value or ""
+        raise self._error(
+            f"{column!r} is {_shown_value(value)}: expected a model's name as text", number
+        )
+
+    def number_in(self, number: int, column: str) -> float | None:
+        """Returns the figure in a row, counted from 1; `None` if there is none. Raises `InputError`."""
+        value = self.rows[number - 1].get(column)
+        if value is None or (isinstance(value, str) and value.strip().casefold() in _MISSING):
+            return None
+        found = math.inf
+        if isinstance(value, int | float | str) and not isinstance(value, bool):
+            try:
+                found = float(value)
+            except (ValueError, OverflowError):
+                found = math.inf
+        if math.isnan(found):
+            return None
+        is_number = math.isfinite(found) and not (isinstance(value, str) and "_" in value)
+        if is_number and abs(found) <= LARGEST:
+            return found
+        expected = f"a number from {-LARGEST:g} to {LARGEST:g}" if is_number else "a number"
+        raise self._error(f"{column!r} is {_shown_value(value)}: expected {expected}", number)
+
+    def _error(self, problem: str, row: int | None = None) -> InputError:
+        return InputError(problem, path=self.path, line=row, item="row")
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(shortened(name)) for name in names[:_SHOWN])
+    left = len(names) - _SHOWN
+    return f"{shown} and {left:,} more" if left > 0 else shown
+
+
+def _shown_value(value: object) -> str:
+    if not isinstance(value, str | int | float):
+        return type(value).__name__
+    try:
+        return shortened(repr(value))
+    except ValueError:  # Python writes out no whole number of more than 4,300 digits
+        return "a whole number that is too long to show"
+
+
+def read_benchmark_table(path: str | os.PathLike[str]) -> BenchmarkTable:
+    """Read a table of another benchmark, whole.
+
+    CSV with a header; JSON: a list of rows, or a mapping of names to rows or to single values (the columns
+    `(names)` and `value`). Raises `InputError` for files that are not tables.
+    """
+    place = Path(path)
+    read = {".csv": _csv_rows, ".json": _json_rows}.get(place.suffix.lower())
+    if read is None:
+        raise InputError("unknown format: expected a name ending in .csv or .json", path=place)
+    try:
+        rows = _bounded(read(_text(place)))
+    except OSError as error:
+        raise InputError(unreadable(error), path=place) from error
+    except InputError as error:
+        raise InputError(error.problem, path=place, line=error.line, item=error.item) from None
+    columns = tuple(dict.fromkeys(name for row in rows for name in row))
+    return BenchmarkTable(str(place), columns, tuple(rows))
+
+
+def _text(path: Path) -> str:
+    if path.stat().st_size > _LARGEST:
+        raise InputError(f"is larger than {_LARGEST >> 20} MiB: remove what is no table")
+    content = path.read_bytes()
+    refuse_other_format(content[:HEAD])
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"is not UTF-8: {error}{other_encoding(content)}") from None
+
+
+def _bounded(rows: Iterable[Row]) -> list[Row]:
+    """Returns the rows; raises `InputError` for none, and as soon as they are too many."""
+    found: list[Row] = []
+    cells = 0
+    for row in rows:
+        found.append(row)
+        cells += len(row)
+        if len(found) > _MOST_ROWS or cells > _MOST_CELLS:
+            raise InputError(
+                f"has more than {_MOST_ROWS:,} rows or {_MOST_CELLS:,} cells: remove what is no table"
+            )
+    if not found:
+        raise InputError("the table has no rows")
+    return found
+
+
+def _csv_rows(text: str) -> Iterator[Row]:
+    lines = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        header = next((cells for cells in map(_stripped, lines) if any(cells)), None)
+        if header is None:
+            return
+        _check_header(header)
+        for number, cells in enumerate(filter(None, lines), 1):
+            if len(cells) != len(header):
+                problem = f"has {counted(len(cells), 'cell')}, but the header has {len(header)}"
+                raise InputError(problem, line=number, item="row")
+            yield {name: cell for name, cell in zip(header, cells, strict=True) if name}
+    except csv.Error as error:
+        raise InputError(f"invalid CSV: {error}", line=lines.line_num) from None
+
+
+def _stripped(cells: Sequence[str]) -> list[str]:
+    return [cell.strip() for cell in cells]
+
+
+def _check_header(header: Sequence[str]) -> None:
+    twice = [name for name, count in Counter(header).items() if name and count > 1]
+    if twice:
+        raise InputError(f"two columns are called {shortened(twice[0])!r}: rename one")
+    for mark, what in (("\t", "tabs"), (";", "semicolons")):
+        if len(header) == 1 and mark in header[0]:
+            raise InputError(f"columns are separated by {what}: expected commas")
+
+
+def _json_rows(text: str) -> Iterator[Row]:
+    try:
+        found = json.loads(text, object_pairs_hook=_json_object)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"invalid JSON: {error}") from None
+    expected = "expected a list of rows, or a mapping of names to rows"
+    if isinstance(found, dict):
+        listed = [name for name, value in found.items() if isinstance(value, list)]
+        if listed:
+            said = f"{shortened(listed[0])!r} is a list (if it is the table, save it alone)"
+            raise InputError(f"{expected}: {said}")
+        found = [
+            {KEYS: name, **(value if isinstance(value, dict) else {_VALUE: value})}
+            for name, value in found.items()
+        ]
+    if not isinstance(found, list):
+        raise InputError(expected)
+    for number, row in enumerate(found, 1):
+        try:
+            yield _flat_row(row)
+        except InputError as error:
+            raise InputError(error.problem, line=number, item="row") from None
+
+
+def _json_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(n for n, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise ValueError(f"the key {shortened(twice)!r} occurs twice in an object")
+    return found
+
+
+def _flat_row(row: object) -> Row:
+    """Returns a row with nested mappings flattened, by names that are joined with dots.
+
+    Raises `InputError` for two values of one name, for mappings that are nested too deeply, for names of more
+    than 1,000 characters, and for text that is no Unicode (half a surrogate pair, which JSON can spell).
+    """
+    if not isinstance(row, dict):
+        raise InputError(f"expected an object with columns, not {type(row).__name__}")
+    found: dict[str, Any] = {}
+    for name, value in _flat_items(row, ()):
+        if name in found:
+            raise InputError(f"{shortened(name)!r} occurs twice")
+        if isinstance(value, str):
+            _check_unicode(value, f"{shortened(name)!r}")
+        found[name] = value
+    return found
+
+
+def _flat_items(record: Row, above: Sequence[str]) -> Iterator[tuple[str, Any]]:
+    if len(above) > _DEEPEST:
+        raise InputError("is nested too deeply")
+    room = _LONGEST_NAME - sum(len(name) + 1 for name in above)
+    for name, value in record.items():
+        _check_unicode(name, "the name of a column")
+        if len(name) > room:  # before it is copied for each value below it
+            raise InputError(
+                f"the name of a column is longer than {_LONGEST_NAME:,} characters: {shortened(name)!r}"
+            )
+        place = (*above, name)
+        if isinstance(value, dict):
+            yield from _flat_items(value, place)
+        else:
+            yield ".".join(place), value
+
+
+def _check_unicode(text: str, what: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{what} is no Unicode text: {shortened(text)!r}") from None
+
+
+# Names of models in different tables: the key that they share, aliases, and near misses.
+
+
+_NO_LETTER_OR_DIGIT = re.compile(r"[\W_]+")
+_ALIKE = 0.85  # of two names with the same digits
+_LONGEST = 100  # characters of a name for which near misses are sought
+_MOST = 5_000  # names of theirs for which they are
+
+
+def model_key(name: str) -> str:
+    """Returns what spellings of a model's name have in common; empty if the name has no letter or digit.
+
+    The name in Unicode's form NFKC and case-folded, without what is before the last slash, and with each run
+    of other characters than letters and digits replaced by one hyphen.
+
+    >>> model_key("meta-llama/Meta-Llama-3.1_8B")
+    'meta-llama-3-1-8b'
+    """
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    return _NO_LETTER_OR_DIGIT.sub("-", folded.rpartition("/")[2]).strip("-")
+
+
+def read_aliases(path: Path) -> dict[str, str]:
+    """Returns other tables' names of models with the leaderboard's, from a TOML file: `"theirs" = "ours"`.
+
+    Raises `ConfigError` for a file that cannot be read, and for anything but texts with letters or digits.
+    """
+    try:
+        found = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(unreadable(error), path=path) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"invalid TOML: {error}", path=path) from None
+    for theirs, ours in found.items():
+        if not isinstance(ours, str):
+            raise ConfigError(
+                f'{theirs}: expected a name in quotes, as in "their name" = "our name" '
+                "(names with dots need quotes on the left, too)",
+                path=path,
+            )
+        for name in (theirs, ours):
+            if not model_key(name):
+                raise ConfigError(f"{name!r}: a name needs a letter or a digit", path=path)
+    return found
+
+
+def near_misses(theirs: Iterable[str], ours: Collection[str]) -> dict[str, str]:
+    """Returns keys that differ little from one of ours, with the most similar one of ours.
+
+    Only keys with the same numbers can be near, since 7b is not 70b. O(theirs x ours) at worst, for names
+    with the same numbers; only the first 5,000 of theirs are compared.
+    """
+    by_digits: Mapping[tuple[str, ...], list[str]] = defaultdict(list)
+    for key in sorted(ours):
+        if len(key) <= _LONGEST:
+            by_digits[_digits(key)].append(key)
+    found = {}
+    for key in islice(theirs, _MOST):
+        others = by_digits.get(_digits(key), ()) if len(key) <= _LONGEST else ()
+        if near := get_close_matches(key, others, n=1, cutoff=_ALIKE):
+            found[key] = near[0]
+    return found
+
+
+def _digits(key: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"\d+", key))
