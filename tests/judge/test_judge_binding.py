@@ -17,7 +17,7 @@ from pfgen_rs.errors import PfgenError
 from pfgen_rs.judge import VerdictFolder
 from pfgen_rs.judge.compare import compare
 from pfgen_rs.judge.formats import read_format, write_format
-from pfgen_rs.judge.imported import Imported, read_folder, write_folder
+from pfgen_rs.judge.imported import read_folder, write_folder
 from pfgen_rs.judge.pages import write_verdict_page
 from pfgen_rs.judge.pairs import Pair, write_pairs
 from pfgen_rs.judge.prompts import find_prompt
@@ -74,7 +74,6 @@ def test_a_verdict_on_earlier_texts_is_not_shown_for_later_ones(tmp_path: Path) 
         "missing": 2,
         "missing_pairs": ["p1", "p2"],
         "stale": 6,
-        "unbound": 0,
     }
     assert {row["model"]: row["wins"] for row in found["models"]} == {"org/a": 0, "org/b": 1}
     said = json.loads(command("agree", folder, "--format", "json").stdout)
@@ -110,7 +109,7 @@ def test_folders_of_earlier_versions_are_read_without_stored_digests(tmp_path: P
     (tmp_path / "v" / ".digests.csv").unlink()
     frame, coverage = VerdictFolder(tmp_path / "v").read()
     assert frame["probability"].to_list() == ["A"] * 3
-    assert (coverage.missing, coverage.stale, coverage.unbound) == ([], 0, 0)
+    assert (coverage.missing, coverage.stale) == ([], 0)
 
 
 def test_imported_judgments_belong_to_the_texts_they_came_with(tmp_path: Path) -> None:
@@ -122,14 +121,10 @@ def test_imported_judgments_belong_to_the_texts_they_came_with(tmp_path: Path) -
     first, *others = folder.pairs()
     write_pairs(folder.path / "pairs.jsonl", [replace(first, answers=("別", "物")), *others])
     _, coverage = folder.read()
-    assert (list(coverage.missing), coverage.stale, coverage.unbound) == ([first.id], 2, 0)
-    # Records that do not say of which texts they are can still be used, and are counted.
-    records = [{**each, "digest": "0" * 64} for each in folder.judgments()]
-    write_folder(tmp_path / "old", Imported(folder.pairs(), records))
-    frame, coverage = VerdictFolder(tmp_path / "old").read()
-    assert frame["first"].null_count() == 0 or coverage.unbound
-    assert (coverage.missing, coverage.unbound) == ([], len(records))
-    assert "found by pair id alone" in command("decide", tmp_path / "old").stderr
+    assert (list(coverage.missing), coverage.stale) == ([first.id], 2)
+    # Judgments that were made here count in the folder that is written from them, too.
+    write_folder(tmp_path / "copy", given)
+    assert VerdictFolder(tmp_path / "copy").read()[1].notes() == []
 
 
 def test_two_judges_are_only_compared_on_the_same_texts(tmp_path: Path) -> None:

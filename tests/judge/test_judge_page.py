@@ -99,7 +99,7 @@ def test_chunks_have_all_texts_once(folders: list[Path]) -> None:
             assert (texts[a], texts[b]) == pair.answers
             for judge, places in zip(view.judges, value["judges"], strict=True):
                 criteria, *said = (texts[place] for place in places[i])
-                assert criteria == (pair.criteria if start + i in judge.rows else None)
+                assert criteria == (pair.criteria if pair.id in judge.criteria else None)
                 first, second = (judge.said.get((pair.id, order)) for order in (1, 2))
                 assert tuple(said) == (*(first or (None, None)), *(second or (None, None)))
 

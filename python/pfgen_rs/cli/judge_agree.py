@@ -14,7 +14,6 @@ from pfgen_rs.cli.judge_options import (
     By,
     Humans,
     Resamples,
-    RuleName,
     Seed,
     TablesFolder,
     percent,
@@ -46,7 +45,7 @@ def agree(
         ),
     ],
     humans: Humans = None,
-    by: By = RuleName.PROBABILITY,
+    by: By = "probability",
     allow_missing: Annotated[
         bool,
         typer.Option(
@@ -86,7 +85,7 @@ def agree(
         agreed(
             frame,
             _humans_of_pairs(people, frame),
-            rule=by.value,
+            rule=by,
             judge=folder.judge_model,
             allow_missing=allow_missing,
             level=level,
@@ -101,7 +100,7 @@ def agree(
             frames[0],
             frames[1],
             people,
-            rules=(by.value, by.value),
+            rules=(by, by),
             level=level,
             resamples=resamples,
             seed=seed,

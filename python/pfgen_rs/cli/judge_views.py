@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pfgen_rs.cli import options, output, streams
-from pfgen_rs.cli.judge_options import By, Humans, RatedRuns, RuleName, warn_all
+from pfgen_rs.cli.judge_options import By, Humans, RatedRuns, out_option, warn_all
 from pfgen_rs.cli.options import ScoringOptions, scoring_options
 from pfgen_rs.cli.plot import Font, Language, LanguageName, Title, plot_file_path
 from pfgen_rs.io.text import counted, visible
@@ -46,7 +46,7 @@ def plot(
     ],
     scoring: ScoringOptions,
     humans: Humans = None,
-    by: By = RuleName.PROBABILITY,
+    by: By = "probability",
     value: Annotated[
         str | None,
         typer.Option(
@@ -75,18 +75,8 @@ def plot(
     """
     from pfgen_rs.judge import plots
 
-    request = JudgePlotRequest(
-        verdicts,
-        humans,
-        by.value,
-        value,
-        runs or (),
-        benchmark,
-        title,
-        language.value,
-        font,
-        scoring.score_with,
-    )
+    what, look = (runs or (), benchmark), (title, language.value, font)
+    request = JudgePlotRequest(verdicts, humans, by, value, *what, *look, scoring.score_with)
     drawn = draw(kind, request)
     plots.save(drawn.figure, out)
     warn_all(drawn.notes)
@@ -108,12 +98,9 @@ def page(
     ],
     out: Annotated[
         Path,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR|FILE.html",
-            help="Folder or file to write. A folder suits many pairs: texts are loaded on demand.",
-            show_default=False,
+        out_option(
+            "DIR|FILE.html",
+            "Folder or file to write. A folder suits many pairs: texts are loaded on demand.",
         ),
     ],
     humans: Humans = None,

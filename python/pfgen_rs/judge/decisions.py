@@ -68,7 +68,10 @@ def decide(first: Verdict | None, second: Verdict | None) -> Decision:
     'A'
     """
     one, two = first or Verdict(None), swapped_back(second or Verdict(None))
-    mean, single = _mean_probabilities(one.probabilities, two.probabilities)
+    p1, p2 = one.probabilities, two.probabilities
+    mean, single = p2 if p1 is None else p1, (p1 is None) != (p2 is None)
+    if p1 is not None and p2 is not None:
+        mean = {letter: (p1[letter] + p2[letter]) / 2 for letter in LETTERS}
     v1, v2 = one.shown, two.shown
     valid, same = v1 is not None and v2 is not None, v1 == v2
     state: State = "invalid" if not valid else "decided" if same else "undecided"
@@ -103,24 +106,9 @@ def swapped_back(verdict: Verdict) -> Verdict:
     )
 
 
-def _mean_probabilities(
-    p1: Probabilities | None, p2: Probabilities | None
-) -> tuple[Probabilities | None, bool]:
-    if p1 is not None and p2 is not None:
-        return {letter: (p1[letter] + p2[letter]) / 2 for letter in LETTERS}, False
-    known = p1 if p1 is not None else p2
-    return known, known is not None
-
-
 def _most_probable(mean: Probabilities | None) -> Letter | None:
     if mean is None:
         return None
     largest = max(mean.values())
     winners = [letter for letter in LETTERS if mean[letter] == largest]
     return winners[0] if len(winners) == 1 else "C"
-
-
-# Letters of verdicts and decisions as small integers: A 0, B 1, C 2, and -1 for none.
-
-
-# Tables of decisions, for people and for files.

@@ -9,21 +9,13 @@ from typing import Any
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.lines import text_field
 from pfgen_rs.judge.formats import judge_format
-from pfgen_rs.judge.imported import Collector, Imported
+from pfgen_rs.judge.imported import Collector, Imported, records
 from pfgen_rs.judge.pairs import Pair, pair_of, pair_record
-from pfgen_rs.judge.records import all_records, write_lines
 from pfgen_rs.judge.tokens import LETTERS, SWAPPED, Letter
 
 
-def write_json_lines(path: Path, imported: Imported) -> int:
-    """Write a line a pair, also of pairs without judgments; probabilities are left out.
-
-    Raises `OutputError`.
-    """
-    return write_lines(path, _written(imported))
-
-
-def _written(imported: Imported) -> Iterator[dict[str, Any]]:
+def write_json_lines(imported: Imported) -> Iterator[dict[str, Any]]:
+    """Yield a line a pair, also of pairs without judgments; probabilities are left out."""
     by_pair = imported.by_pair()
     raters: dict[str, dict[str, Letter]] = {}
     for pair, rater, letter in imported.humans:
@@ -69,7 +61,7 @@ def _letter(judgment: dict[str, Any] | None, order: int) -> Letter | None:
 def read_json_lines(paths: Sequence[Path]) -> Imported:
     """Read pairs with verdicts. A pair may occur again with another judge. Raises `InputError`."""
     found = Collector("json-lines")
-    for place, record in all_records(paths):
+    for place, record in records(paths):
         with place:
             pair = pair_of(record)
             found.add_pair(pair)
@@ -91,7 +83,7 @@ def _add_verdicts(found: Collector, pair: Pair, record: dict[str, Any]) -> None:
     judge = text_field(record, "judge")
     for order, letter in enumerate(verdicts, 1):
         shown = SWAPPED[letter] if letter and order == 2 else letter
-        found.add_judgment(pair, order, judge, shown, prompt="")
+        found.add_judgment(pair, order, judge, shown)
 
 
 def _add_humans(found: Collector, pair: Pair, humans: Any) -> None:
