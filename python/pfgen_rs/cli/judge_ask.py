@@ -37,9 +37,8 @@ def pairs(
     out: Annotated[Path, shared.out_option("FILE", "File to write (JSON lines).")],
     benchmark: options.BenchmarkName = None,
     trials: Annotated[
-        str,
-        typer.Option(metavar="N|all", help="Number of answers to each question to pair, or 'all'."),
-    ] = "1",
+        int, typer.Option(min=1, metavar="N", help="Pair up to N answers to each question.")
+    ] = 1,
     limit: Annotated[
         int | None,
         typer.Option(
@@ -64,23 +63,13 @@ def pairs(
     found = pairs_of_runs(
         {name: result.frame for name, result in results.items()},
         references=references_of(benchmark),
-        trials=_pair_trials(trials),
+        trials=trials,
         sample=limit,
         seed=seed,
     )
     write_pairs(out, found)
     questions = counted(len({pair.question_id for pair in found}), "question")
     streams.emit(f"wrote {counted(len(found), 'pair')} of {questions} to {out}\n")
-
-
-def _pair_trials(text: str) -> int | None:
-    if text == "all":
-        return None
-    if text.isdecimal() and int(text):
-        return int(text)
-    raise typer.BadParameter(
-        f"invalid value {text!r}: expected a positive integer or 'all'", param_hint="--trials"
-    )
 
 
 @shared.asking_options
@@ -90,7 +79,7 @@ def criteria(
     out: Annotated[
         Path | None, shared.out_option("FILE", "File of criteria (default: PAIRS.criteria.jsonl).")
     ] = None,
-    prompt: Annotated[str, typer.Option(metavar="NAME", help="Prompt.")] = "criteria",
+    prompt: shared.PromptName = "criteria",
 ) -> None:
     """Let a judge write the criteria by which answers to each question are compared.
 
@@ -125,14 +114,7 @@ def compare(
     pairs: shared.Pairs,
     out: Annotated[Path, shared.out_option("DIR", "Folder of verdicts.")],
     asking: RetryOptions,
-    prompt: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Prompt: criteria-reason, criteria-result, reason, result (Morita et al.), pair, pair-math "
-            "(Japanese Vicuna QA), or one of --prompts.",
-        ),
-    ] = "reason",
+    prompt: shared.PromptName = "reason",
     criteria: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="File of criteria (default: PAIRS.criteria.jsonl)."),
@@ -151,6 +133,9 @@ def compare(
     Nothing is asked twice: if interrupted, the same command continues, and several processes may share the
     work. Judgments are appended to judgments.jsonl in DIR as they arrive. The exit code is 1 if some are
     missing at the end.
+
+    Prompts: criteria-reason, criteria-result, reason, result (Morita et al.); pair, pair-math (Japanese
+    Vicuna QA).
 
     Example: `pfgen-rs judge compare pairs.jsonl --engine openai --model gpt-4o --out verdicts`
     """
@@ -211,12 +196,7 @@ def grade(
     out: Annotated[Path, shared.out_option("DIR", "Folder of ratings.", show_default=True)] = Path(
         "ratings"
     ),
-    prompt: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="Prompt: single-reference (Imajo 2025), or one of --prompts."
-        ),
-    ] = "single-reference",
+    prompt: shared.PromptName = "single-reference",
     benchmark: options.BenchmarkName = None,
     trials: Annotated[
         int | None,
@@ -234,7 +214,8 @@ def grade(
 ) -> None:
     """Let a judge rate every answer of runs, and correlate the means with the runs' scores.
 
-    The benchmark's example answers are the reference answers. Nothing is asked twice.
+    The benchmark's example answers are the reference answers. Nothing is asked twice. The prompt is that of
+    Imajo 2025 unless another one is chosen.
 
     Example: `pfgen-rs judge grade runs/a runs/b -b pfgen-bench --engine openai --model gpt-4o --out ratings`
     """

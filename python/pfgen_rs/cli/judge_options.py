@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pfgen_rs.judge.requests import Judge
     from pfgen_rs.judge.verdict_folder import Coverage, VerdictFolder
 
-F = TypeVar("F", bound=Callable[..., Any])
 _SHORT, _LONG = 64, 2048
 """Limits of a judge's output in tokens: for letters and numbers alone, and with reasons."""
 _NONE = "–"
@@ -53,8 +52,11 @@ Humans = Annotated[
     ),
 ]
 RatedRuns = Annotated[
-    list[str] | None,
-    typer.Option("--run", metavar="RUN", help="A rated run; repeatable."),
+    list[str] | None, typer.Option("--run", metavar="RUN", help="A rated run; repeatable.")
+]
+PromptName = Annotated[
+    str,
+    typer.Option("--prompt", metavar="NAME", help="Prompt: a built-in one, or one of --prompts."),
 ]
 Ratings = Annotated[
     int,
@@ -180,15 +182,15 @@ class AskOptions(EngineOptions):
         from pfgen_rs.judge.requests import Judge
 
         limit = prompt.max_tokens or (_SHORT if brief else _LONG)
+        if self.max_tokens is not None:
+            limit = tokens_or_none("--max-tokens", self.max_tokens)
         return Judge(
             recorded_name(self.engine),
             self.model,
             base_url=self.shown_base_url(),
             temperature=self.temperature_value(),
             seed=self.seed,
-            max_tokens=limit
-            if self.max_tokens is None
-            else tokens_or_none("--max-tokens", self.max_tokens),
+            max_tokens=limit,
             logprobs=tokens_or_none("--logprobs", self.logprobs),
         )
 
@@ -204,10 +206,15 @@ class AskOptions(EngineOptions):
 
         `call` gets `engine`, `budget`, `keep_going` and `progress`. Returns `None` for a dry run.
         """
+        from pfgen_rs.ask.protocol import abilities
         from pfgen_rs.ask.request import Group
 
         def checked(engine: Engine, budget_of: BudgetOf, progress: AskingProgress) -> Asked:
-            _check_logprobs(engine, judge)
+            if judge.logprobs is not None and "logprobs" not in abilities(engine):
+                streams.warn(
+                    f"the engine {engine.name!r} reports no log probabilities: decisions by probability and "
+                    "expected ratings are not possible"
+                )
             more = {"budget": budget_of(judge), "keep_going": self.keep_going, "progress": progress}
             return call(engine=engine, **more)
 
@@ -242,21 +249,7 @@ class RetryOptions(AskOptions):
         return replace(judge, max_tokens=limit, retry=Retry(now))
 
 
-def asking_options(command: F) -> F:
-    """Give a command the options of `AskOptions`, which it receives as its argument `asking`."""
-    return with_options(AskOptions, "asking")(command)
-
-
-def retrying_options(command: F) -> F:
-    """Give a command the options of `RetryOptions`, which it receives as its argument `asking`."""
-    return with_options(RetryOptions, "asking")(command)
-
-
-def _check_logprobs(engine: Engine, judge: Judge) -> None:
-    from pfgen_rs.ask.protocol import abilities
-
-    if judge.logprobs is not None and "logprobs" not in abilities(engine):
-        streams.warn(
-            f"the engine {engine.name!r} reports no log probabilities: decisions by probability and expected "
-            "ratings are not possible"
-        )
+asking_options = with_options(AskOptions, "asking")
+"""Gives a command the options of `AskOptions`, which it receives as its argument `asking`."""
+retrying_options = with_options(RetryOptions, "asking")
+"""Gives a command the options of `RetryOptions`, which it receives as its argument `asking`."""

@@ -13,7 +13,6 @@ from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.judge_options import number, percent, range_text, rows_table
 from pfgen_rs.cli.options import JsonFormat, RowsFormat, ScoringOptions, scoring_options
 from pfgen_rs.io.text import counted, shortened
-from pfgen_rs.judge.decisions import Rule
 from pfgen_rs.judge.formats import format_names
 
 if TYPE_CHECKING:
@@ -28,13 +27,7 @@ _SHOWN = 80  # characters of an output
 
 def decide(
     verdicts: shared.Verdicts,
-    by: Annotated[
-        Rule,
-        typer.Option(
-            help="probability: largest mean probability of both orders; strict: what both orders say, else "
-            "undecided; tie: the same, else a tie; first: the first order alone."
-        ),
-    ] = "probability",
+    by: shared.By = "probability",
     out: Annotated[
         Path | None,
         shared.out_option("FILE", "Write all columns to a .jsonl, .csv or .parquet file."),
@@ -49,6 +42,9 @@ def decide(
     output_format: options.Rows = RowsFormat.TABLE,
 ) -> None:
     """Decide each pair, and count the decisions.
+
+    Decisions are by probability (the largest mean probability of both orders), strict (what both orders say,
+    else undecided), tie (the same, else a tie) or first (the first order alone).
 
     A: the pair's first model wins, B: its second one, C: a tie. A pair that lacks a judgment of its present
     texts is missing; judgments of other texts are never used. `--format json` or `csv` and `--out` have a row
@@ -87,10 +83,8 @@ def _show_doubts(doubts: pl.DataFrame) -> None:
     if doubts.is_empty():
         streams.remark("no verdict is doubtful")
         return
-    table = output.new_table("pair", "order", "verdict", "doubt", "output", numbers=["order"])
-    for *cells, text in doubts.iter_rows():
-        table.add_row(*map(output.cell, [*cells, shortened(text, _SHOWN)]))
-    output.show(table)
+    rows = ((*cells, shortened(text, _SHOWN)) for *cells, text in doubts.iter_rows())
+    output.show(rows_table("pair", "order", "verdict", "doubt", "output", rows=rows, words=5))
 
 
 def rank(

@@ -1,7 +1,5 @@
 """`pfgen-rs judge plot` and `page`: figures, and a page of verdicts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """Describes the results of a comparison's tests in words."""
 
-from __future__ import annotations
-
 from pfgen_rs.stats import Comparison, Pair
 from pfgen_rs.stats.permutation import is_bound, permutations_text
 

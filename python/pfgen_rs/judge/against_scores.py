@@ -1,7 +1,5 @@
 """Judges and people beside the n-gram scores: which answers and which models each of them prefers."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields

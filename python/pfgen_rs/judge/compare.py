@@ -1,7 +1,5 @@
 """Asking a judge which answer of each pair is better, and by which criteria (judging 1 and 2)."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace

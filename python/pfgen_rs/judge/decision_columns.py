@@ -1,11 +1,8 @@
 """Decisions about many pairs at once: columns with the same results to the bit as `decide`, and tables."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +10,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pfgen_rs.errors import InputError, OutputError, SettingsError
+from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import write_atomic
-from pfgen_rs.io.table_writer import csv_text
+from pfgen_rs.io.table_writer import csv_text, write_parquet
 from pfgen_rs.judge.decisions import Rule, check_rule
 from pfgen_rs.judge.tokens import LETTERS
 from pfgen_rs.report.markup import inert
@@ -71,7 +68,7 @@ def decided_columns(
     """
     v1, v2 = shown[0], np.array(_SWAPPED, dtype=np.int8)[shown[1]]
     p1, p2 = p[0], p[1][:, _SWAPPED[:NONE]]
-    known1, known2 = (~np.isnan(each).any(axis=1) for each in (p1, p2))
+    known1, known2 = _known_rows(p1), _known_rows(p2)
     both = known1 & known2
     mean = np.where(known1[:, None], p1, np.where(known2[:, None], p2, np.nan))
     mean[both] = (p1[both] + p2[both]) / 2
@@ -105,6 +102,10 @@ def decided_columns(
         pl.Series("outside", outside, nan_to_null=True),
         *(pl.Series(f"judged_{order}", each) for order, each in zip(ORDERS, judged, strict=True)),
     ]
+
+
+def _known_rows(p: Floats) -> Flags:
+    return np.asarray(~np.isnan(p).any(axis=1))
 
 
 def _letter_series(name: str, codes: NDArray[Any]) -> pl.Series:
@@ -161,20 +162,14 @@ def decision_counts(decisions: pl.DataFrame, rule: Rule) -> pl.DataFrame:
 
 def write_frame(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
     """Write a table to a file: `.jsonl`, `.csv` or `.parquet`. Raises `SettingsError` and `OutputError`."""
-    buffer = BytesIO()
-    writers = {
-        ".jsonl": frame.write_ndjson,
-        ".csv": lambda file: file.write(csv_text(frame).encode()),
-        ".parquet": frame.write_parquet,
-    }
-    write = writers.get(Path(path).suffix)
-    if write is None:
-        raise SettingsError(f"{path}: unknown format: expected {', '.join(writers)}")
-    try:
-        write(buffer)
-    except pl.exceptions.PolarsError as error:
-        raise OutputError(f"{path}: cannot be written: {error}") from error
-    write_atomic(path, buffer.getvalue())
+    kind = Path(path).suffix
+    if kind not in (".jsonl", ".csv", ".parquet"):
+        raise SettingsError(f"{path}: unknown format: expected .jsonl, .csv, .parquet")
+    if kind == ".parquet":
+        write_parquet(path, frame)
+    else:
+        text = csv_text(frame) if kind == ".csv" else frame.write_ndjson()
+        write_atomic(path, text.encode())
 
 
 def write_tables(

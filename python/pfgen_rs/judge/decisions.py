@@ -1,7 +1,5 @@
 """Decisions about a pair from its verdicts in both orders (judging 4)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
@@ -42,17 +40,6 @@ class Decision:
     margin: float | None
     outside: float | None
     verdicts: tuple[Letter | None, Letter | None]
-
-    def by(self, rule: Rule) -> Letter | None:
-        """Returns the decision by a rule."""
-        letter: Letter | None = getattr(self, rule)
-        return letter
-
-    def state(self, rule: Rule) -> State:
-        """Whether a rule decided; if not, whether the judge was undecided or its judgments are invalid."""
-        if rule == "strict":
-            return self.strict_state
-        return "invalid" if self.by(rule) is None else "decided"
 
 
 def decide(first: Verdict | None, second: Verdict | None) -> Decision:

@@ -1,7 +1,5 @@
 """Grading single answers by a judge (judging 6)."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

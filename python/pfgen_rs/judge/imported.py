@@ -16,7 +16,7 @@ from pfgen_rs.io import json_lines, writing_failed
 from pfgen_rs.io.lines import text_field
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.judge.pairs import Pair, read_humans, write_pairs
-from pfgen_rs.judge.requests import JUDGMENTS, imported_digest
+from pfgen_rs.judge.requests import JUDGMENTS, about_pair, imported_digest
 from pfgen_rs.judge.tokens import Letter
 from pfgen_rs.judge.verdict_folder import VerdictFolder, open_verdict_folder
 
@@ -208,12 +208,12 @@ class Imported:
         kept = [each for each in self.judgments if each["judge"]["model"] == judge]
         return replace(self, judgments=kept)
 
-    def by_pair(self) -> dict[str, list[Judgment]]:
-        """Returns the judgments of each pair, also of pairs without any."""
+    def by_pair(self) -> list[tuple[Pair, list[Judgment]]]:
+        """Returns the pairs with the judgments of each, which may be none."""
         found: dict[str, list[Judgment]] = {pair.id: [] for pair in self.pairs}
         for each in self.judgments:
             found[each["pair"]].append(each)
-        return found
+        return [(pair, found[pair.id]) for pair in self.pairs]
 
 
 class Collector:
@@ -254,11 +254,7 @@ class Collector:
             )
         unknown = dict.fromkeys(("temperature", "seed", "base_url"))
         self.judgments[key] = {
-            "pair": pair.id,
-            "question_id": pair.question_id,
-            "task": pair.task,
-            "models": list(pair.models),
-            "order": order,
+            **about_pair(pair, order),
             "sample": 0,
             "prompt": prompt,
             "judge": {"engine": self.source, "model": judge, **unknown},

@@ -1,13 +1,10 @@
 """The page of verdicts: those of one or more judges on the same pairs, to look through in a browser."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -79,11 +76,6 @@ class VerdictView:
     humans: pl.DataFrame | None
     raters: Sequence[str]
     letters: Codes
-
-    @property
-    def majority(self) -> Codes:
-        """The letter that most raters chose for each pair, -1 if several share the lead or none judged."""
-        return majority(self.letters) if len(self.raters) else np.full(len(self.pairs), NONE)
 
 
 def verdict_view(
@@ -213,6 +205,7 @@ def index_payload(view: VerdictView, starts: Sequence[int]) -> dict[str, Any]:
     Probabilities and margins are in units of 0.0001, null if unknown.
     """
     pairs = view.pairs
+    most = majority(view.letters) if view.raters else np.full(len(pairs), NONE)
     questions, question = _numbered_texts(pair.question[:_BRIEF] for pair in pairs)
     tasks, task = _numbered_texts(pair.task for pair in pairs)
     models, model = _numbered_texts(name for pair in pairs for name in pair.models)
@@ -227,7 +220,7 @@ def index_payload(view: VerdictView, starts: Sequence[int]) -> dict[str, Any]:
         "b": model[1::2],
         "raters": list(view.raters),
         "letters": [_code_text(codes) for codes in view.letters],
-        "majority": _code_text(view.majority),
+        "majority": _code_text(most),
         "judges": [_judge_columns(judge) for judge in view.judges],
         "starts": list(starts),
     }
@@ -307,9 +300,6 @@ def _letter_text(table: pl.DataFrame, name: str) -> str:
 # The page: a single file, or a folder with the page and its data
 
 
-_BATCH = 64  # payloads that are in memory at the same time
-
-
 def write_verdict_page(
     folders: Sequence[str | os.PathLike[str]],
     path: str | os.PathLike[str],
@@ -332,15 +322,9 @@ def write_verdict_page(
         return view
     page = _verdict_page(view, len(starts), {})  # fails before anything is written
     folder = SiteFolder(path)
-
-    def write(named: tuple[str, Any]) -> None:
-        name, value = named
-        folder.write(f"{name}.js", payload.payload_file(name, value))
-
     with folder.writing():
-        with ThreadPoolExecutor() as pool:  # compressing releases the GIL
-            while batch := list(islice(payloads, _BATCH)):
-                list(pool.map(write, batch))
+        for name, value in payloads:
+            folder.write(f"{name}.js", payload.payload_file(name, value))
         folder.write("index.html", page)
         folder.finish()
     return view

@@ -3,8 +3,6 @@
 A judgment belongs to the texts whose request has its digest.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -71,15 +69,19 @@ def _comparison_request(pair: Pair, prompt: Prompt, order: int) -> Request:
     values = {"question": pair.question, "answer_a": first, "answer_b": second}
     known = {"reference": pair.reference, "criteria": pair.criteria}
     values |= {name: text for name, text in known.items() if text is not None}
-    about = {
+    about = {**about_pair(pair, order), "prompt": fitting.name}
+    return Request(pair.id, fitting.filled(values), about)
+
+
+def about_pair(pair: Pair, order: int) -> dict[str, Any]:
+    """Returns the fields of a judgment that say which pair was shown, in which order."""
+    return {
         "pair": pair.id,
         "question_id": pair.question_id,
         "task": pair.task,
         "models": list(pair.models),
         "order": order,
-        "prompt": fitting.name,
     }
-    return Request(pair.id, fitting.filled(values), about)
 
 
 # The digests of what is asked about pairs.

@@ -3,8 +3,6 @@
 Tokens are as OpenAI's chat API sends them.
 """
 
-from __future__ import annotations
-
 import math
 import unicodedata
 from bisect import bisect_right
@@ -26,23 +24,13 @@ def spelling(token: Token) -> str:
     """Returns the text of a token, from its bytes if they are complete characters."""
     text, values = token.get("token"), token.get("bytes")
     plain = text if isinstance(text, str) else ""
-    if values is None or (plain and type(values) is list and _is_plain(plain, values)):
+    if values is None:
         return plain
     raw = _token_bytes(token)
     try:
         return plain if raw is None else raw.decode()
     except UnicodeDecodeError:
         return plain
-
-
-def _is_plain(text: str, values: list[Any]) -> bool:
-    """Whether a text is surely what its bytes say: it begins and ends like them, in ASCII."""
-    return (
-        len(values) == len(text)
-        and text.isascii()
-        and values[0] == ord(text[0])
-        and values[-1] == ord(text[-1])
-    )
 
 
 def _token_bytes(token: Token) -> bytes | None:
@@ -73,7 +61,7 @@ def listed(token: Token) -> list[Token] | None:
     if not isinstance(tops, list | tuple):
         return None
     if any(type(entry) is not dict for entry in tops):
-        tops = [entry for entry in tops if is_token(entry)]
+        tops = [entry for entry in tops if isinstance(entry, Mapping)]
     if not tops:
         return None
     entries: list[Token] = tops if isinstance(tops, list) else list(tops)
@@ -82,11 +70,6 @@ def listed(token: Token) -> list[Token] | None:
         if entry.get("token") == sampled and _same_bytes(entry, token):
             return entries
     return [*entries, token]
-
-
-def is_token(value: object) -> bool:
-    """Whether a value is a mapping; nearly all are dicts, which is quick to see."""
-    return type(value) is dict or isinstance(value, Mapping)
 
 
 def _same_bytes(a: Token, b: Token) -> bool:
@@ -107,7 +90,7 @@ class TokenText:
             self._texts = [token["token"] for token in tokens]
             self.text = "".join(self._texts)
         except (KeyError, TypeError):  # malformed ones are rare
-            self.tokens = [token for token in tokens if is_token(token)]
+            self.tokens = [token for token in tokens if isinstance(token, Mapping)]
             self._texts = [
                 t if isinstance(t := token.get("token"), str) else "" for token in self.tokens
             ]

@@ -1,7 +1,5 @@
 """Reading a judge's verdict from its tokens or its text (judging 3)."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import deque
@@ -161,10 +159,7 @@ def _letter_probabilities(token: Token) -> Probabilities | None:
         return None
     sums: dict[Letter, float] = dict.fromkeys(LETTERS, 0.0)
     for entry in entries:
-        text = entry.get("token")
-        if type(text) is not str or entry.get("bytes") is not None:
-            text = spelling(entry)
-        letter = parts.letter_of(text)
+        letter = parts.letter_of(spelling(entry))
         if letter is not None:
             sums[letter] += parts.probability_of(entry.get("logprob"))
     return {letter: min(total, 1.0) for letter, total in sums.items()}

@@ -1,7 +1,5 @@
 """AlpacaEval's annotations: a JSON list with a preference from 1 (first output) to 2 (second output)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,9 +23,7 @@ def write_alpaca_eval(imported: Imported) -> Iterator[dict[str, Any]]:
     With probabilities the preference is 1 + p(B) + p(C)/2 of the normalised mean; without, 1, 2, 1.5 (tie) or
     null (invalid).
     """
-    by_pair = imported.by_pair()
-    for pair in imported.pairs:
-        judgments = by_pair[pair.id]
+    for pair, judgments in imported.by_pair():
         if judgments:
             yield {
                 "instruction": pair.question,
@@ -142,4 +138,6 @@ def _letter(preference: float | None) -> Letter | None:
 
 
 def _probabilities(preference: float | None) -> dict[str, float] | None:
-    return preference and {"A": 2 - preference, "B": preference - 1, "C": 0.0}
+    if preference is None:
+        return None
+    return {"A": 2 - preference, "B": preference - 1, "C": 0.0}

@@ -1,7 +1,5 @@
 """Arena-Hard's judgments: two games a question against a baseline, each with one of five levels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,9 +1,6 @@
 """FastChat's pairwise judgments (`gpt-4_pair.jsonl`): winners of two games; texts are in other files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +23,7 @@ _LONG_NUMBER = 16  # other programs read such numbers as floats
 
 def write_fastchat(imported: Imported) -> Iterator[dict[str, Any]]:
     """Yield judgments, without texts and probabilities."""
-    by_pair = imported.by_pair()
-    for pair in imported.pairs:
-        judgments = by_pair[pair.id]
+    for pair, judgments in imported.by_pair():
         if judgments:
             yield {
                 "question_id": _written_id(pair.question_id),
@@ -47,7 +42,7 @@ def _written_id(name: str) -> str | int:
 
 
 def _written_games(judgments: Sequence[Judgment]) -> dict[str, Any]:
-    """Returns winners and texts of both games, and the time of the last one, -1 if it is unknown."""
+    """Returns winners and texts of both games, and the time of the last one, -1 if FastChat gave none."""
     orders = {each["order"]: each for each in judgments}
     fields: dict[str, Any] = {}
     for order in (1, 2):
@@ -55,11 +50,8 @@ def _written_games(judgments: Sequence[Judgment]) -> dict[str, Any]:
         winners = {letter: winner for winner, letter in _SHOWN[order].items()}
         fields[f"g{order}_winner"] = winners.get(game["shown"], _FAILED)
         fields[f"g{order}_judgment"] = game["output"]
-    last = max(each["timestamp"] or "" for each in judgments)
-    try:
-        return fields | {"tstamp": datetime.fromisoformat(last).timestamp()}
-    except ValueError:
-        return fields | {"tstamp": -1}
+    times = [each.get("tstamp") for each in judgments]
+    return fields | {"tstamp": max((t for t in times if isinstance(t, int | float)), default=-1)}
 
 
 @judge_format(
@@ -127,16 +119,6 @@ def _add_games(found: Collector, pair: Pair, record: Mapping[str, Any]) -> None:
             shown,
             prompt=prompt,
             output=text,
-            timestamp=_iso_time(record.get("tstamp")),
+            tstamp=record.get("tstamp"),
             problem="the winner is 'error'",
         )
-
-
-def _iso_time(seconds: object) -> str | None:
-    """Returns a time in seconds since 1970 as ISO 8601, `None` for anything else."""
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        return None
-    try:
-        return datetime.fromtimestamp(seconds, UTC).isoformat()
-    except (OverflowError, OSError, ValueError):
-        return None

@@ -1,7 +1,5 @@
 """Plain JSON lines: a pair with the verdicts of a judge and of people, for whatever has no format here."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,13 +14,12 @@ from pfgen_rs.judge.tokens import LETTERS, SWAPPED, Letter
 
 def write_json_lines(imported: Imported) -> Iterator[dict[str, Any]]:
     """Yield a line a pair, also of pairs without judgments; probabilities are left out."""
-    by_pair = imported.by_pair()
     raters: dict[str, dict[str, Letter]] = {}
     for pair, rater, letter in imported.humans:
         raters.setdefault(pair, {})[rater] = letter
-    for each in imported.pairs:
+    for each, judgments in imported.by_pair():
         record = pair_record(each)
-        orders = {judgment["order"]: judgment for judgment in by_pair[each.id]}
+        orders = {judgment["order"]: judgment for judgment in judgments}
         if orders:
             last = max(orders)
             record["judge"] = orders[last]["judge"]["model"]

@@ -7,8 +7,6 @@ Other packages add theirs by an entry point of the group `pfgen_rs.judge_plots`,
 function. The choices and the help of `pfgen-rs judge plot` and the shared tests follow from these.
 """
 
-from __future__ import annotations
-
 import os
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
