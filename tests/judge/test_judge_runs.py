@@ -189,7 +189,12 @@ def test_grading_needs_references(tmp_path: Path) -> None:
 
 
 def test_against_scores_runs_on_the_bundled_sample() -> None:
-    found = json.loads(command("against-scores", "--format", "json"))
+    sample = sample_path()
+    runs = [part for run in sample_runs().values() for part in ("--run", run)]
+    rated = ("--ratings", sample / "ratings", *runs)
+    folder = sample / "verdicts" / "runs"
+    found = json.loads(command("against-scores", folder, *rated, "--format", "json"))
+    assert "expected folders of verdicts, or --ratings" in command("against-scores", status=2)
     assert found["pairs"][0]["pairs"] + found["pairs"][0]["ties"] == 42
     assert len(found["runs"]["runs"]) == 3
     assert found["runs"]["pearson_interval"] == [None, None]

@@ -63,7 +63,10 @@ _STEPS = (
         "agree verdicts/hasty --humans humans.jsonl",
     ),
     ("Which model is best, and how sure is that?", "rank verdicts/careful"),
-    ("Does a judge prefer the answers with the higher scores of pfgen-bench?", "against-scores"),
+    (
+        "Does a judge prefer the answers with the higher scores of pfgen-bench?",
+        "against-scores verdicts/runs",
+    ),
     ("How many dialogues are there?", "dialogues sizes dialogues.jsonl"),
     (
         "What do people and the judge think of the second answers?",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -123,10 +123,6 @@ def compare(
         Literal["both", "one"],
         typer.Option(help="Show each pair in both orders, or once, which costs half."),
     ] = "both",
-    mode: Annotated[
-        Literal["chat", "completion"],
-        typer.Option(help="Send prompts as chats, or as texts to complete."),
-    ] = "chat",
 ) -> None:
     """Let a judge say which answer of each pair is better, in both orders.
 
@@ -152,8 +148,7 @@ def compare(
             "with --orders one, position bias stays in every decision and cannot be measured; strict and tie "
             "decide nothing"
         )
-    how: Any = {"prompt": chosen, "out": out, "orders": orders, "mode": mode}
-    call = partial(compared, found, judge=judge, **how)
+    call = partial(compared, found, judge=judge, prompt=chosen, out=out, orders=orders)
     with resumable_asking(out, "judged"):
         asked = asking.ask(judge, "judging", judgment_journal(out), requests, call)
     if asked is not None:

@@ -181,7 +181,7 @@ class AskOptions(EngineOptions):
         from pfgen_rs.ask.engines import recorded_name
         from pfgen_rs.judge.requests import Judge
 
-        limit = prompt.max_tokens or (_SHORT if brief else _LONG)
+        limit: int | None = prompt.max_tokens or (_SHORT if brief else _LONG)
         if self.max_tokens is not None:
             limit = tokens_or_none("--max-tokens", self.max_tokens)
         return Judge(

@@ -177,8 +177,7 @@ def against_scores(
         list[Path] | None,
         typer.Argument(
             metavar="[VERDICTS…]",
-            help="Folders of verdicts on answers to the benchmark's questions (default: the bundled "
-            "sample's).",
+            help="Folders of verdicts on answers to the benchmark's questions.",
             show_default=False,
         ),
     ] = None,
@@ -197,7 +196,6 @@ def against_scores(
     """Tell how often the answer with the higher score is the one that a judge or people prefer, by margin.
 
     With --ratings and --run, correlate mean ratings with the scores of runs as well (judging 6.5).
-    Without arguments: the bundled, made-up sample, whose figures are no findings.
 
     Example: `pfgen-rs judge against-scores verdicts -b pfgen-bench --humans humans.jsonl`
     """
@@ -205,13 +203,12 @@ def against_scores(
     from pfgen_rs.judge.verdict_folder import VerdictFolder, distinct_judge_names
     from pfgen_rs.runs.naming import named_results
 
-    folders = verdicts
     if not verdicts and ratings is None:
-        folders, ratings, runs = _sample_arguments()
+        raise typer.BadParameter("expected folders of verdicts, or --ratings")
     found: dict[str, Any] = {}
     table = None
-    if folders:
-        opened = [VerdictFolder(path) for path in folders]
+    if verdicts:
+        opened = [VerdictFolder(path) for path in verdicts]
         read = shared.read_decisions(opened)
         pairs = list({pair.id: pair for folder in opened for pair in folder.pairs()}.values())
         scores = library.scored_pairs(pairs, scoring.load(benchmark), clean=scoring.cleaning)
@@ -238,15 +235,6 @@ def against_scores(
         _show_margins(table)
     if correlation is not None:
         show_correlation(correlation)
-
-
-def _sample_arguments() -> tuple[list[Path], Path, list[str]]:
-    from pfgen_rs.judge.sample import sample_path
-    from pfgen_rs.questions.locate import sample_runs
-
-    streams.remark("the bundled sample, which is made up: its figures are no findings")
-    sample, runs = sample_path(), [str(path) for path in sample_runs().values()]
-    return [sample / "verdicts" / "runs"], sample / "ratings", runs
 
 
 def _show_margins(table: pl.DataFrame) -> None:

@@ -1,7 +1,7 @@
 """`pfgen-rs judge plot` and `page`: figures, and a page of verdicts."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -73,8 +73,9 @@ def plot(
     """
     from pfgen_rs.judge import plots
 
-    what, look = (runs or (), benchmark), (title, language.value, font)
-    request = JudgePlotRequest(verdicts, humans, by, value, *what, *look, scoring.score_with)
+    look: Any = (title, language.value, font)
+    what = (verdicts, humans, by, value, runs or (), benchmark)
+    request = JudgePlotRequest(*what, *look, scoring.score_with)
     drawn = draw(kind, request)
     plots.save(drawn.figure, out)
     warn_all(drawn.notes)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 from pfgen_rs.ask.journal import Journal
 from pfgen_rs.ask.loop import Asked, UnreadError, ask
@@ -14,16 +14,10 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.json_lines import id_field, parsed
 from pfgen_rs.io.lines import text_field
 from pfgen_rs.io.text import counted
+from pfgen_rs.judge import requests as asking
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.prompts import Prompt
-from pfgen_rs.judge.requests import (
-    Judge,
-    Limits,
-    Orders,
-    asking_config,
-    comparison_requests,
-    digest_of,
-)
+from pfgen_rs.judge.requests import Judge, Limits, Orders
 from pfgen_rs.judge.tokens import THOUGHT_BEGIN, problem_of, without_thoughts
 from pfgen_rs.judge.verdict_folder import named, open_verdict_folder
 from pfgen_rs.judge.verdicts import Verdict, Which, read_output
@@ -37,7 +31,6 @@ def compare(
     out: str | os.PathLike[str],
     *,
     orders: Orders = "both",
-    mode: Literal["chat", "completion"] = "chat",
     **limits: Unpack[Limits],
 ) -> Asked:
     """Ask a judge about pairs, each in both orders, and keep its judgments in the folder `out`.
@@ -50,21 +43,21 @@ def compare(
     need criteria which pairs lack and for another configuration of the folder, `GenerationError` if nothing
     can be asked, and `OutputError`.
     """
-    requests = list(comparison_requests(pairs, prompt, orders))
-    folder = open_verdict_folder(out, comparison_config(judge, prompt, mode), pairs)
+    requests = list(asking.comparison_requests(pairs, prompt, orders))
+    folder = open_verdict_folder(out, comparison_config(judge, prompt), pairs)
 
     def read(_: Request, answered: Answered) -> Mapping[str, Any]:
         return _read_judgment(answered, prompt.verdict)
 
     with folder.journal() as journal:
-        return ask(journal, requests, engine, judge, read, mode=mode, **limits)
+        return ask(journal, requests, engine, judge, read, **limits)
 
 
-def comparison_config(judge: Judge, prompt: Prompt, mode: str) -> dict[str, Any]:
+def comparison_config(judge: Judge, prompt: Prompt) -> dict[str, Any]:
     """Returns what a verdict folder's `config.json` says."""
     names = ("name", "verdict", "system", "text")
     asked = {name: getattr(prompt, name) for name in names}
-    return asking_config("pairwise", judge, mode=mode, prompt=asked)
+    return asking.asking_config("pairwise", judge, mode="chat", prompt=asked)
 
 
 def _read_judgment(answered: Answered, which: Which) -> Mapping[str, Any]:
@@ -124,7 +117,7 @@ def criteria_requests(pairs: Iterable[Pair], prompt: Prompt) -> Iterator[Request
 
 def _texts_digest(pair: Pair) -> str:
     """Returns the digest of what criteria are made of."""
-    return digest_of([pair.question, pair.reference])
+    return asking.digest_of([pair.question, pair.reference])
 
 
 def make_criteria(

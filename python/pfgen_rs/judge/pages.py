@@ -13,18 +13,14 @@ import polars as pl
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import write_atomic
+from pfgen_rs.judge import verdict_folder
 from pfgen_rs.judge.agreement.agree import agree
 from pfgen_rs.judge.agreement.kappa import majority
 from pfgen_rs.judge.decision_columns import NONE, ORDERS, Codes, column_codes
 from pfgen_rs.judge.decisions import Rule
 from pfgen_rs.judge.pairs import Pair, read_humans
 from pfgen_rs.judge.tokens import LETTERS
-from pfgen_rs.judge.verdict_folder import (
-    Coverage,
-    VerdictFolder,
-    check_same_pairs,
-    distinct_judge_names,
-)
+from pfgen_rs.judge.verdict_folder import Coverage, VerdictFolder
 from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.pages import render
@@ -91,7 +87,7 @@ def verdict_view(
     if not folders:
         raise InputError("no folder of verdicts")
     opened = [VerdictFolder(path) for path in folders]
-    check_same_pairs(opened)
+    verdict_folder.check_same_pairs(opened)
     read = [folder.read() for folder in opened]
     ids = pl.concat(frame["pair"] for frame, _ in read).unique(maintain_order=True)
     total = len(ids)
@@ -101,7 +97,7 @@ def verdict_view(
     known = set(ids)
     pairs: dict[str, Pair] = {}
     judges: list[JudgeView] = []
-    names = distinct_judge_names(opened)
+    names = verdict_folder.distinct_judge_names(opened)
     for folder, name, (frame, coverage) in zip(opened, names, read, strict=True):
         own = [pair for pair in folder.each_pair() if pair.id in known]
         pairs = {pair.id: pair for pair in own} | pairs
