@@ -19,7 +19,7 @@ from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.prompts import Prompt
 from pfgen_rs.judge.requests import Judge, Limits, Orders
 from pfgen_rs.judge.tokens import THOUGHT_BEGIN, problem_of, without_thoughts
-from pfgen_rs.judge.verdict_folder import named, open_verdict_folder
+from pfgen_rs.judge.verdict_folder import judgment_journal, named, open_verdict_folder
 from pfgen_rs.judge.verdicts import Verdict, Which, read_output
 
 
@@ -49,7 +49,7 @@ def compare(
     def read(_: Request, answered: Answered) -> Mapping[str, Any]:
         return _read_judgment(answered, prompt.verdict)
 
-    with folder.journal() as journal:
+    with judgment_journal(folder.path) as journal:
         return ask(journal, requests, engine, judge, read, **limits)
 
 

@@ -96,13 +96,14 @@ class VerdictFolder:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         if not (self.path / _PAIRS).is_file():
-            raise _not_a_verdict_folder(self.path, _PAIRS)
+            problem = (
+                f"is not a folder of verdicts: it has no {_PAIRS} (made by pfgen-rs judge compare)"
+            )
+            raise InputError(problem, path=self.path)
 
     @property
     def config(self) -> dict[str, Any]:
         """What `config.json` says. Raises `InputError`."""
-        if not (self.path / CONFIG).is_file():
-            raise _not_a_verdict_folder(self.path, CONFIG)
         return folder_config(self.path)
 
     def _of_config(self, key: str, field: str) -> str | None:
@@ -129,10 +130,6 @@ class VerdictFolder:
     def each_pair(self) -> Iterator[Pair]:
         """Yield the pairs one by one. Raises `InputError`."""
         return (pair for _, pair in parsed(self.path / _PAIRS, pair_of))
-
-    def journal(self) -> Journal:
-        """Returns the journal, which is not open yet."""
-        return judgment_journal(self.path)
 
     def judgments(self) -> list[dict[str, Any]]:
         """Returns all judgments, as they are recorded, in order. Raises `InputError` with file and line."""
@@ -203,23 +200,17 @@ class VerdictFolder:
         )
 
     def _present(self, found: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-        """Returns the judgments of present texts."""
+        """Returns the judgments of present texts: those with the digest of what would be asked now."""
         if found.is_empty():
             return found
-        known = found.join(
-            self._expected(pairs["pair"]), on=("pair", "order"), maintain_order="left"
-        )
-        return known.filter((pl.col("digest") == pl.col("expected")).fill_null(value=False))
-
-    def _expected(self, ids: pl.Series) -> pl.DataFrame:
-        """Returns `pair`, `order` and the digest `expected` of a judgment of the pair's present texts."""
         digests = _stored_digests(self.path)
-        if digests is None or len(digests) != len(ids):
+        if digests is None or len(digests) != len(pairs):
             digests = _digests_of_pairs(self.path, self.each_pair())
-        return pl.concat(
-            digests.select(pair=ids, order=pl.lit(order, pl.Int64), expected=str(order))
+        expected = pl.concat(
+            digests.select(pair=pairs["pair"], order=pl.lit(order, pl.Int64), digest=str(order))
             for order in ORDERS
         )
+        return found.join(expected, on=list(expected.columns), how="semi", maintain_order="left")
 
 
 def check_same_pairs(folders: Sequence[VerdictFolder]) -> None:
@@ -302,11 +293,6 @@ def _stored_digests(folder: Path) -> pl.DataFrame | None:
 def _digest_of_sources(folder: Path) -> str:
     """Returns a digest of the files that the digests of pairs are computed from."""
     return " ".join(_native.digest((folder / name).read_bytes()) for name in (CONFIG, _PAIRS))
-
-
-def _not_a_verdict_folder(folder: Path, name: str) -> InputError:
-    problem = f"is not a folder of verdicts: it has no {name} (made by pfgen-rs judge compare)"
-    return InputError(problem, path=folder)
 
 
 def _pair_columns(path: Path) -> pl.DataFrame:
