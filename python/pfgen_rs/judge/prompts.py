@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pfgen_rs.errors import InputError, SettingsError, unreadable
-from pfgen_rs.io.json_lines import objects
+from pfgen_rs.io.json_lines import parsed
 from pfgen_rs.judge.verdicts import Which
 
 Kind = Literal["criteria", "pairwise", "grade"]
@@ -214,27 +214,22 @@ def _checked_prompt(prompt: Prompt) -> Prompt:
 
 
 def _fastchat_prompts(path: Path) -> dict[str, Prompt]:
-    found: dict[str, Prompt] = {}
-    for number, record in objects(path):
-        try:
-            prompt = _fastchat_prompt(record)
-        except (SettingsError, KeyError, TypeError) as error:
-            problem = f"is not a prompt of FastChat: {error}"
-            raise InputError(problem, path=path, line=number) from None
-        if prompt is not None:
-            found[prompt.name] = prompt
-    return found
+    found = (prompt for _, prompt in parsed(path, _fastchat_prompt))
+    return {prompt.name: prompt for prompt in found if prompt is not None}
 
 
 def _fastchat_prompt(record: Mapping[str, Any]) -> Prompt | None:
     """Returns a prompt; `None` for pairwise ones about several turns, which have no counterpart here."""
-    name, text = str(record["name"]), str(record["prompt_template"])
-    pairwise = record.get("type") == "pairwise"
-    if pairwise and "{answer_a_1}" in text:
-        return None
-    for theirs, ours in _FASTCHAT_NAMES.items():
-        text = text.replace(f"{{{theirs}}}", f"{{{ours}}}")
-    system = record.get("system_prompt") or None
-    kind: Kind = "pairwise" if pairwise else "grade"
-    way: Which = "brackets" if pairwise else "first"
-    return _checked_prompt(Prompt(name, kind, text, system, way, brackets=not pairwise))
+    try:
+        name, text = str(record["name"]), str(record["prompt_template"])
+        pairwise = record.get("type") == "pairwise"
+        if pairwise and "{answer_a_1}" in text:
+            return None
+        for theirs, ours in _FASTCHAT_NAMES.items():
+            text = text.replace(f"{{{theirs}}}", f"{{{ours}}}")
+        system = record.get("system_prompt") or None
+        kind: Kind = "pairwise" if pairwise else "grade"
+        way: Which = "brackets" if pairwise else "first"
+        return _checked_prompt(Prompt(name, kind, text, system, way, brackets=not pairwise))
+    except (SettingsError, KeyError, TypeError) as error:
+        raise InputError(f"is not a prompt of FastChat: {error}") from None

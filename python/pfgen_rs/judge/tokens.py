@@ -16,8 +16,6 @@ Token = Mapping[str, Any]
 
 _NEVER = -9999.0
 """Log probabilities that some servers send for tokens that are excluded."""
-_UNCLEAN = ("\N{REPLACEMENT CHARACTER}", "\\x", "bytes:")
-"""What stands in the text of tokens that are parts of a character."""
 
 
 def spelling(token: Token) -> str:
@@ -85,30 +83,13 @@ class TokenText:
     """
 
     def __init__(self, tokens: Sequence[Token]) -> None:
-        try:
-            self.tokens: Sequence[Token] = tokens
-            self._texts = [token["token"] for token in tokens]
-            self.text = "".join(self._texts)
-        except (KeyError, TypeError):  # malformed ones are rare
-            self.tokens = [token for token in tokens if isinstance(token, Mapping)]
-            self._texts = [
-                t if isinstance(t := token.get("token"), str) else "" for token in self.tokens
-            ]
-            self.text = "".join(self._texts)
+        self.tokens = [token for token in tokens if isinstance(token, Mapping)]
+        texts = [token.get("token") for token in self.tokens]
+        self._texts = [text if isinstance(text, str) else "" for text in texts]
+        self.text = "".join(self._texts)
         self._known_starts: list[int] | None = None
-        if not self._is_clean():
-            self._join_bytes(self._texts)
-
-    def _is_clean(self) -> bool:
-        """Whether the tokens' texts are what their bytes say, if there are any."""
-        marked = any(mark in self.text for mark in _UNCLEAN)
-        try:
-            size = sum([len(token["bytes"]) for token in self.tokens])
-        except (KeyError, TypeError):  # some have none
-            return not marked or all(token.get("bytes") is None for token in self.tokens)
-        text = self.text
-        length = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-        return size == length and not marked
+        if any(token.get("bytes") is not None for token in self.tokens):
+            self._join_bytes()
 
     @property
     def _starts(self) -> list[int]:
@@ -116,18 +97,17 @@ class TokenText:
             self._known_starts = list(accumulate(map(len, self._texts), initial=0))
         return self._known_starts
 
-    def _join_bytes(self, texts: Sequence[str]) -> None:
+    def _join_bytes(self) -> None:
         parts = []
-        for token, text in zip(self.tokens, texts, strict=True):
+        for token, text in zip(self.tokens, self._texts, strict=True):
             raw = _token_bytes(token)
             parts.append(text.encode("utf-8", "surrogatepass") if raw is None else raw)
         joined = b"".join(parts)
-        self.text = joined.decode("utf-8", "replace")
-        sizes = (len(character.encode("utf-8", "surrogatepass")) for character in self.text)
-        ends = list(accumulate(sizes))
-        if (ends[-1] if ends else 0) != len(joined):  # invalid bytes were replaced
-            self.text = "".join(texts)  # places are those of the texts
-            return
+        whole = joined.decode("utf-8", "replace")
+        if whole == self.text or len(whole.encode()) != len(joined):
+            return  # the texts say the same, or bytes are invalid: places are those of the texts
+        self.text = whole
+        ends = list(accumulate(len(character.encode()) for character in whole))
         # A character belongs to the token in which it ends.
         tokens = accumulate(map(len, parts))
         self._known_starts = [0, *(bisect_right(ends, end) for end in tokens)]
