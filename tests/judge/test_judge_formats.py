@@ -229,7 +229,7 @@ def test_the_second_game_shows_the_second_model_first(tmp_path: Path) -> None:
     assert letters(imported) == [("11:m1:m2", 1, "B"), ("11:m1:m2", 2, "A")]
     assert decisions(imported)[0].strict == "B"
     assert imported.pairs[0].question_id == "11"
-    assert imported.judgments[0]["tstamp"] == FASTCHAT["tstamp"]
+    assert imported.judgments[0]["timestamp"] == "2023-12-18T08:14:46.500000+00:00"
 
 
 def test_ties_failures_and_missing_games_survive(tmp_path: Path) -> None:

@@ -73,9 +73,9 @@ def plot(
     """
     from pfgen_rs.judge import plots
 
-    look: Any = (title, language.value, font)
+    look: dict[str, Any] = {"title": title, "language": language.value, "font": font}
     what = (verdicts, humans, by, value, runs or (), benchmark)
-    request = JudgePlotRequest(*what, *look, scoring.score_with)
+    request = JudgePlotRequest(*what, score=scoring.score_with, **look)
     drawn = draw(kind, request)
     plots.save(drawn.figure, out)
     warn_all(drawn.notes)

@@ -1,6 +1,7 @@
 """FastChat's pairwise judgments (`gpt-4_pair.jsonl`): winners of two games; texts are in other files."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ def _written_id(name: str) -> str | int:
 
 
 def _written_games(judgments: Sequence[Judgment]) -> dict[str, Any]:
-    """Returns winners and texts of both games, and the time of the last one, -1 if FastChat gave none."""
+    """Returns winners and texts of both games, and the time of the last one, -1 if it is unknown."""
     orders = {each["order"]: each for each in judgments}
     fields: dict[str, Any] = {}
     for order in (1, 2):
@@ -50,8 +51,11 @@ def _written_games(judgments: Sequence[Judgment]) -> dict[str, Any]:
         winners = {letter: winner for winner, letter in _SHOWN[order].items()}
         fields[f"g{order}_winner"] = winners.get(game["shown"], _FAILED)
         fields[f"g{order}_judgment"] = game["output"]
-    times = [each.get("tstamp") for each in judgments]
-    return fields | {"tstamp": max((t for t in times if isinstance(t, int | float)), default=-1)}
+    last = max(each["timestamp"] or "" for each in judgments)
+    try:
+        return fields | {"tstamp": datetime.fromisoformat(last).timestamp()}
+    except ValueError:
+        return fields | {"tstamp": -1}
 
 
 @judge_format(
@@ -119,6 +123,16 @@ def _add_games(found: Collector, pair: Pair, record: Mapping[str, Any]) -> None:
             shown,
             prompt=prompt,
             output=text,
-            tstamp=record.get("tstamp"),
+            timestamp=_iso_time(record.get("tstamp")),
             problem="the winner is 'error'",
         )
+
+
+def _iso_time(seconds: Any) -> str | None:
+    """Returns a time in seconds since 1970 as ISO 8601, `None` for anything else."""
+    try:
+        return (
+            None if isinstance(seconds, bool) else datetime.fromtimestamp(seconds, UTC).isoformat()
+        )
+    except (TypeError, OverflowError, OSError, ValueError):
+        return None
