@@ -43,7 +43,9 @@ Pairs = Annotated[
 Verdicts = Annotated[
     Path, typer.Argument(metavar="VERDICTS", help="Folder of verdicts.", show_default=False)
 ]
-By = Annotated[Rule, typer.Option(help="How pairs are decided; see `judge decide`.")]
+By = Annotated[
+    Rule, typer.Option(help="Rule by which pairs are decided; `judge decide` explains them.")
+]
 Humans = Annotated[
     Path | None,
     typer.Option(

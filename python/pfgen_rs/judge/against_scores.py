@@ -89,13 +89,13 @@ def agreement_by_margin(
     margins = (scores["score_a"] - scores["score_b"]).to_numpy()
     higher = np.where(margins > 0, "A", np.where(margins < 0, "B", "="))
     size = np.abs(margins)
-    places = {"all": np.ones(len(size), dtype=bool), **dict(_margin_bins(size, bins))}
+    places = [("all", np.ones(len(size), dtype=bool)), *_margin_bins(size, bins)]
     rows: list[dict[str, Any]] = []
     for who, letters in verdicts.items():
         given = np.array([letters.get(pair) or "" for pair in scores["pair"]])
         counted = np.isin(given, ("A", "B")) & (higher != "=")
         tied = (given == "C") | (higher == "=")
-        for margin, inside in places.items():
+        for margin, inside in places:
             pairs = int((inside & counted).sum())
             agree = int((inside & counted & (higher == given)).sum())
             interval = clopper_pearson(agree, pairs) if pairs else None

@@ -100,12 +100,10 @@ def read_humans(path: str | os.PathLike[str], known: Collection[str]) -> pl.Data
     rows = _csv_rows(path) if path.suffix.lower() == ".csv" else parsed(path, _human_row)
     found: dict[tuple[str, str], str] = {}
     for number, (pair, rater, verdict) in rows:
-        problem = None
         if pair not in known:
-            problem = f"unknown pair id {pair!r:.80}"
-        elif (pair, rater) in found:
+            raise InputError(f"unknown pair id {pair!r:.80}", path=path, line=number)
+        if (pair, rater) in found:
             problem = f"second verdict of rater {rater!r:.80} on pair {pair!r:.80}"
-        if problem is not None:
             raise InputError(problem, path=path, line=number)
         found[pair, rater] = verdict
     if not found:
