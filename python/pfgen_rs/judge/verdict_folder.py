@@ -96,14 +96,13 @@ class VerdictFolder:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         if not (self.path / _PAIRS).is_file():
-            problem = (
-                f"is not a folder of verdicts: it has no {_PAIRS} (made by pfgen-rs judge compare)"
-            )
-            raise InputError(problem, path=self.path)
+            raise _not_a_verdict_folder(self.path, _PAIRS)
 
     @property
     def config(self) -> dict[str, Any]:
         """What `config.json` says. Raises `InputError`."""
+        if not (self.path / CONFIG).is_file():
+            raise _not_a_verdict_folder(self.path, CONFIG)
         return folder_config(self.path)
 
     def _of_config(self, key: str, field: str) -> str | None:
@@ -293,6 +292,11 @@ def _stored_digests(folder: Path) -> pl.DataFrame | None:
 def _digest_of_sources(folder: Path) -> str:
     """Returns a digest of the files that the digests of pairs are computed from."""
     return " ".join(_native.digest((folder / name).read_bytes()) for name in (CONFIG, _PAIRS))
+
+
+def _not_a_verdict_folder(folder: Path, name: str) -> InputError:
+    problem = f"is not a folder of verdicts: it has no {name} (made by pfgen-rs judge compare)"
+    return InputError(problem, path=folder)
 
 
 def _pair_columns(path: Path) -> pl.DataFrame:
