@@ -124,9 +124,7 @@ def make_folder(folder: Path, pairs: int) -> pl.DataFrame:
         )
         for i in range(pairs)
     )
-    config = comparison_config(
-        Judge("made-up", "made-up"), find_prompt("result", "pairwise"), "chat"
-    )
+    config = comparison_config(Judge("made-up", "made-up"), find_prompt("result", "pairwise"))
     open_verdict_folder(folder, config, made)
     digests = pl.read_csv(folder / ".digests.csv", skip_rows=1, has_header=False)
     odds = random.normal(0, 1, (pairs, 3))

@@ -110,7 +110,7 @@ def files(sources: Path = SOURCES) -> dict[str, bytes]:
         folder = f"verdicts/{judge.name}"
         made_files[f"{folder}/pairs.jsonl"] = lines(shown)
         asked, prompt = judge.identity, find_prompt(judge.prompt, "pairwise")
-        made_files[f"{folder}/config.json"] = document(comparison_config(asked, prompt, "chat"))
+        made_files[f"{folder}/config.json"] = document(comparison_config(asked, prompt))
         made_files[f"{folder}/judgments.jsonl"] = lines(judgments(judge, pairs))
     return made_files | run_files()
 
@@ -281,7 +281,7 @@ def run_files() -> dict[str, bytes]:
     ]
     return {
         "verdicts/runs/pairs.jsonl": lines(pair for pair, _ in pairs),
-        "verdicts/runs/config.json": document(comparison_config(judge, prompt, "chat")),
+        "verdicts/runs/config.json": document(comparison_config(judge, prompt)),
         "verdicts/runs/judgments.jsonl": lines(judgments(RUN_JUDGE, pairs)),
         "ratings/config.json": document(grading_config(judge, grading)),
         "ratings/ratings.jsonl": lines(

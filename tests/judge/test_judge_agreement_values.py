@@ -182,6 +182,6 @@ def frame_of(first: Sequence[Letter | None], second: Sequence[Letter | None]) ->
     ]
     ids = [str(i) for i in range(len(decided))]
     letters: dict[str, Sequence[Letter | None]] = {"v1": first, "v2": second}
-    letters |= {rule: [each.by(rule) for each in decided] for rule in RULES}
+    letters |= {rule: [getattr(each, rule) for each in decided] for rule in RULES}
     columns = {name: pl.Series(each, dtype=pl.String) for name, each in letters.items()}
     return pl.DataFrame({"pair": ids, "question_id": ids, **columns})

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from fault_server import Asked, Behaviour, FaultServer, Handler, close, cut, han
 from judging import (
     JUDGE,
     chat_reply,
-    engine_for,
+    judged,
     judging,
     keys,
     made_pairs,
@@ -28,17 +28,16 @@ from judging import (
 )
 from pfgen_rs.ask.costs import Budget, Prices, read_prices, token_counter
 from pfgen_rs.ask.journal import Journal
-from pfgen_rs.ask.request import Request
 from pfgen_rs.errors import InputError, PfgenError, SettingsError
 from pfgen_rs.judge.compare import compare
 from pfgen_rs.judge.pairs import write_pairs
 from pfgen_rs.judge.prompts import find_prompt
-from pfgen_rs.judge.requests import comparison_requests
+from pfgen_rs.judge.requests import Judge, comparison_requests
 from pfgen_rs.judge.verdict_folder import VerdictFolder
 
 pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
 
-RESULT, REASON = find_prompt("result", "pairwise"), find_prompt("reason", "pairwise")
+RESULT = find_prompt("result", "pairwise")
 SCRIPT = Path(sys.executable).parent / "pfgen-rs"
 
 
@@ -49,12 +48,10 @@ def prompt_of(pair: int, order: int, count: int = 8) -> str:
 
 
 def test_every_pair_is_judged_in_both_orders(tmp_path: Path) -> None:
-    with FaultServer(default=judging) as server:
-        asked = compare(made_pairs(8), engine_for(server.url), JUDGE, RESULT, tmp_path / "v")
-        assert (asked.total, asked.stored, asked.new, asked.failures) == (16, 16, 16, [])
-        again = compare(made_pairs(8), engine_for(server.url), JUDGE, RESULT, tmp_path / "v")
-        assert (again.stored, again.new) == (16, 0)
-        assert len(server.asked) == 16
+    asked, sent = judged(tmp_path / "v", 8)
+    assert (asked.total, asked.stored, asked.new, asked.failures) == (16, 16, 16, [])
+    again, repeated = judged(tmp_path / "v", 8)
+    assert (again.stored, again.new, len(sent), len(repeated)) == (16, 0, 16, 0)
     found = records(tmp_path / "v")
     assert sorted(keys(found)) == [(f"p{n}", order) for n in range(8) for order in (1, 2)]
     for record in found:
@@ -63,14 +60,9 @@ def test_every_pair_is_judged_in_both_orders(tmp_path: Path) -> None:
         assert record["shown"] == max(expected, key=lambda letter: expected[letter])
         assert record["usage"] == {"prompt_tokens": 100, "completion_tokens": 1}
         assert record["judge"]["temperature"] == 0
-    body = server.asked[0].body
-    assert (body["temperature"], body["seed"], body["logprobs"], body["top_logprobs"]) == (
-        0,
-        1,
-        True,
-        20,
-    )
-    assert [message["role"] for message in body["messages"]] == ["user"]
+    wanted = {"temperature": 0, "seed": 1, "logprobs": True, "top_logprobs": 20}
+    assert {name: sent[0].body[name] for name in wanted} == wanted
+    assert [message["role"] for message in sent[0].body["messages"]] == ["user"]
 
 
 def test_the_second_order_shows_the_answers_swapped() -> None:
@@ -80,26 +72,20 @@ def test_the_second_order_shows_the_answers_swapped() -> None:
     assert second.index("答え0の二") < second.index("答え0の一")
 
 
+THINKING = [token(t) for t in ("<think>", "A", "? A!</think>")]
 FAULTS: dict[str, tuple[Behaviour, str | None, str | None]] = {
     "429": (status(429, "slow down", {"retry-after": "0"}), None, None),
     "500": (status(500), None, None),
     "close": (close(), None, None),
     "cut": (cut(), None, None),
+    "hang": (hang(), None, None),
     "html": (raw(b"<html>"), None, None),
     "null logprobs": (replying(chat_reply("B")), "B", None),
     "split letter": (replying(chat_reply("B", [token("[["), token("B"), token("]]")])), "B", None),
     "in a word": (replying(chat_reply("AI", [token("A"), token("I")])), None, "no verdict"),
     "thoughts": (
         replying(
-            chat_reply(
-                "<think>A? A!</think>C",
-                [
-                    token("<think>"),
-                    token("A"),
-                    token("? A!</think>"),
-                    token("C", {"C": 0.6, "A": 0.3}),
-                ],
-            )
+            chat_reply("<think>A? A!</think>C", [*THINKING, token("C", {"C": 0.6, "A": 0.3})])
         ),
         "C",
         None,
@@ -117,13 +103,10 @@ FAULTS: dict[str, tuple[Behaviour, str | None, str | None]] = {
 def test_no_verdict_is_lost_doubled_or_invented(name: str, tmp_path: Path) -> None:
     fault, shown, problem = FAULTS[name]
     victim = prompt_of(3, 1)
-    with FaultServer({victim: [fault]}, default=judging) as server:
-        engine = engine_for(server.url, retries=3)
-        asked = compare(made_pairs(8), engine, JUDGE, RESULT, tmp_path / "v")
+    asked, _ = judged(tmp_path / "v", 8, faults={victim: [fault]}, retries=3, timeout=0.5)
     assert asked.complete
     found = records(tmp_path / "v")
-    assert sorted(set(keys(found))) == sorted(keys(found))
-    assert len(found) == 16
+    assert len(set(keys(found))) == len(found) == 16
     record = next(r for r in found if keys([r]) == [("p3", 1)])
     if shown is None and problem is None:  # it was asked again
         assert record["probabilities"] == pytest.approx(probabilities_for(victim))
@@ -133,36 +116,27 @@ def test_no_verdict_is_lost_doubled_or_invented(name: str, tmp_path: Path) -> No
     assert all(r["problem"] is None and r["shown"] for r in others)
 
 
-def test_thoughts_give_no_probabilities(tmp_path: Path) -> None:
-    for name, expected in {
-        "thoughts": {"A": 0.3, "B": 0, "C": 0.6},
-        "reasoning": {"A": 0, "B": 0.5, "C": 0},
-    }.items():
-        with FaultServer(default=FAULTS[name][0]) as server:
-            compare(made_pairs(1), engine_for(server.url), JUDGE, RESULT, tmp_path / name)
-        for record in records(tmp_path / name):
-            assert record["probabilities"] == pytest.approx(expected), name
-
-
-def test_what_hangs_is_asked_again(tmp_path: Path) -> None:
-    with FaultServer({prompt_of(0, 1): [hang()]}, default=judging) as server:
-        engine = engine_for(server.url, timeout=0.5, retries=2)
-        assert compare(made_pairs(4), engine, JUDGE, RESULT, tmp_path / "v").complete
-    assert len(records(tmp_path / "v")) == 8
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("thoughts", {"A": 0.3, "B": 0, "C": 0.6}), ("reasoning", {"A": 0, "B": 0.5, "C": 0})],
+)
+def test_thoughts_give_no_probabilities(
+    name: str, expected: dict[str, float], tmp_path: Path
+) -> None:
+    judged(tmp_path, 1, FAULTS[name][0])
+    for record in records(tmp_path):
+        assert record["probabilities"] == pytest.approx(expected)
 
 
 def test_failures_are_reported_and_asked_again_by_the_next_call(tmp_path: Path) -> None:
-    pairs = made_pairs(8)
-    with FaultServer({prompt_of(5, 2): [status(400, "no")] * 9}, default=judging) as server:
-        asked = compare(pairs, engine_for(server.url, retries=0), JUDGE, RESULT, tmp_path / "v")
+    refused = {prompt_of(5, 2): [status(400, "no")] * 9}
+    asked, _ = judged(tmp_path / "v", 8, faults=refused, retries=0)
     [failure] = asked.failures
     assert (failure.about["pair"], failure.about["order"]) == ("p5", 2)
     assert "400" in failure.reason
-    assert (asked.stored, asked.complete) == (15, False)
-    assert len(records(tmp_path / "v")) == 15
-    with FaultServer(default=judging) as server:
-        assert compare(pairs, engine_for(server.url), JUDGE, RESULT, tmp_path / "v").complete
-        assert len(server.asked) == 1
+    assert (asked.stored, asked.complete, len(records(tmp_path / "v"))) == (15, False, 15)
+    asked, sent = judged(tmp_path / "v", 8)
+    assert (asked.complete, len(sent)) == (True, 1)
 
 
 @pytest.mark.parametrize("name", ["logprobs", "seed", "temperature"])
@@ -177,9 +151,8 @@ def test_parameters_that_a_server_refuses_are_left_out(
         else:
             judging(handler, asked)
 
-    with FaultServer(default=strict) as server:
-        engine = engine_for(server.url, optional=("logprobs", "seed", "temperature"))
-        assert compare(made_pairs(8), engine, JUDGE, RESULT, tmp_path / "v").complete
+    asked, _ = judged(tmp_path / "v", 8, strict, optional=("logprobs", "seed", "temperature"))
+    assert asked.complete
     found = records(tmp_path / "v")
     assert len(found) == 16
     assert all(record["left_out"] == [name] for record in found)
@@ -189,8 +162,7 @@ def test_parameters_that_a_server_refuses_are_left_out(
 
 def test_cut_off_reasons_are_invalid_and_counted(tmp_path: Path) -> None:
     reply = replying(chat_reply("A の方が", [token("A"), token(" の方が")], finish="length"))
-    with FaultServer(default=reply) as server:
-        compare(made_pairs(2), engine_for(server.url), JUDGE, REASON, tmp_path / "v")
+    judged(tmp_path / "v", 2, reply, prompt="reason")
     for record in records(tmp_path / "v"):
         assert (record["shown"], record["probabilities"]) == (None, None)
         assert record["problem"] == "cut off by the token limit"
@@ -201,19 +173,8 @@ def test_cut_off_reasons_are_invalid_and_counted(tmp_path: Path) -> None:
 
 
 def start(pairs: Path, out: Path, url: str, *more: str) -> subprocess.Popen[bytes]:
-    command = [
-        SCRIPT,
-        "judge",
-        "compare",
-        pairs,
-        "-e",
-        "openai",
-        "-m",
-        "judge",
-        "--prompt",
-        "result",
-    ]
-    command += ["--out", out, "--base-url", url, "--concurrency", "4", *more]
+    options = ["-e", "openai", "-m", "judge", "--prompt", "result", "--concurrency", "4"]
+    command = [SCRIPT, "judge", "compare", pairs, *options, "--out", out, "--base-url", url, *more]
     arguments = [str(part) for part in command]
     environment = {**os.environ, "OPENAI_API_KEY": "sk-0123456789-very-secret"}
     return subprocess.Popen(
@@ -275,33 +236,18 @@ def test_journals_say_which_line_is_damaged(tmp_path: Path) -> None:
 
 
 def test_another_prompt_needs_another_folder(tmp_path: Path) -> None:
-    with FaultServer(default=judging) as server:
-        compare(made_pairs(1), engine_for(server.url), JUDGE, RESULT, tmp_path / "v")
-        with pytest.raises(SettingsError, match=r"prompt: name \('result', now 'reason'\)"):
-            compare(made_pairs(1), engine_for(server.url), JUDGE, REASON, tmp_path / "v")
-        assert len(server.asked) == 2
+    judged(tmp_path / "v", 1)
+    with pytest.raises(SettingsError, match=r"prompt: name \('result', now 'reason'\)"):
+        judged(tmp_path / "v", 1, prompt="reason")
 
 
-def test_pairs_can_be_added_to_a_folder(tmp_path: Path) -> None:
-    with FaultServer(default=judging) as server:
-        for count in (2, 5):
-            compare(made_pairs(count), engine_for(server.url), JUDGE, RESULT, tmp_path / "v")
-        assert len(server.asked) == 10
-    assert VerdictFolder(tmp_path / "v").decisions()["pair"].to_list() == [
-        f"p{n}" for n in range(5)
-    ]
-
-
-def test_a_changed_answer_is_asked_about_again(tmp_path: Path) -> None:
-    from dataclasses import replace
-
-    [pair] = made_pairs(1)
-    changed = replace(pair, answers=("別の答え", pair.answers[1]))
-    with FaultServer(default=judging) as server:
-        for each in (pair, changed):
-            compare([each], engine_for(server.url), JUDGE, RESULT, tmp_path / "v")
-        assert len(server.asked) == 4
-    assert len(VerdictFolder(tmp_path / "v").decisions()) == 1
+def test_pairs_can_be_added_and_changed_answers_are_asked_about(tmp_path: Path) -> None:
+    *_, last = pairs = made_pairs(5)
+    changed = [*pairs[:-1], replace(last, answers=("別の答え", last.answers[1]))]
+    for each, asked in ((pairs[:2], 4), (pairs, 6), (changed, 2)):
+        assert len(judged(tmp_path / "v", each)[1]) == asked
+    found = VerdictFolder(tmp_path / "v").decisions()
+    assert found["pair"].to_list() == [f"p{n}" for n in range(5)]
 
 
 def test_engines_are_asked_what_they_can_do_first(tmp_path: Path) -> None:
@@ -321,22 +267,19 @@ def test_engines_are_asked_what_they_can_do_first(tmp_path: Path) -> None:
 def test_a_budget_is_never_passed(tmp_path: Path) -> None:
     prices = Prices(prompt=1000.0, completion=10_000.0, currency="USD")  # a reply costs 0.11
     counter = token_counter("judge", "characters")
-    with FaultServer(default=judging) as server:
-        for limit, spent in ((2.0, 0.0), (3.0, 1.21)):
-            budget = Budget(limit, prices, JUDGE, counter, spent=spent)
-            asked = compare(
-                made_pairs(30), engine_for(server.url), JUDGE, RESULT, tmp_path / "v", budget=budget
-            )
-            assert asked.spent is not None
-            assert asked.spent <= limit
-            assert asked.unaffordable == 60 - asked.stored > 0
-        assert len(server.asked) == len(records(tmp_path / "v"))
-        assert 10 < len(server.asked) <= 27
+    sent = 0
+    for limit, spent in ((2.0, 0.0), (3.0, 1.21)):
+        budget = Budget(limit, prices, JUDGE, counter, spent=spent)
+        asked, more = judged(tmp_path / "v", 30, limits={"budget": budget})
+        sent += len(more)
+        assert asked.spent is not None
+        assert asked.spent <= limit
+        assert asked.unaffordable == 60 - asked.stored > 0
+    assert sent == len(records(tmp_path / "v"))
+    assert 10 < sent <= 27
 
 
 def test_a_budget_needs_a_limit_on_the_output() -> None:
-    from pfgen_rs.judge.requests import Judge
-
     with pytest.raises(SettingsError, match="max_tokens"):
         Budget(1.0, Prices(1, 1), Judge("openai-api", "judge"), token_counter("x", "characters"))
 
@@ -362,16 +305,8 @@ def test_dry_runs_ask_nothing_and_write_nothing(tmp_path: Path) -> None:
     write_pairs(pairs, made_pairs(3))
     prices.write_text('currency = "USD"\n[models.judge]\nprompt = 2.5\ncompletion = 10\n')
     with FaultServer(default=judging) as server:
-        process = start(
-            pairs,
-            out,
-            server.url,
-            "--dry-run",
-            "--prices",
-            str(prices),
-            "--tokenizer",
-            "characters",
-        )
+        estimate = ("--dry-run", "--prices", str(prices), "--tokenizer", "characters")
+        process = start(pairs, out, server.url, *estimate)
         stdout, stderr = process.communicate()
         assert not server.asked
     assert process.returncode == 0, stderr
@@ -384,23 +319,3 @@ def test_dry_runs_ask_nothing_and_write_nothing(tmp_path: Path) -> None:
     assert "completion tokens: at most 384" in text
     assert f"cost: at most {cost:.4f} USD" in text
     assert not out.exists()
-
-
-def test_digests_are_those_of_canonical_json() -> None:
-    import hashlib
-
-    [request, _] = list(comparison_requests(made_pairs(1), RESULT))
-    content = {
-        "logprobs": 20,
-        "max_tokens": 64,
-        "messages": [{"content": request.messages[0][1], "role": "user"}],
-        "model": "judge",
-        "seed": 1,
-        "temperature": 0.0,
-        "top_p": None,
-    }
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    assert request.digest(JUDGE) == hashlib.sha256(text.encode()).hexdigest()
-    assert Request("x", (("user", "a"),)).digest(JUDGE) != Request("x", (("user", "b"),)).digest(
-        JUDGE
-    )

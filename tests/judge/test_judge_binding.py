@@ -10,22 +10,19 @@ from typing import Any
 
 import pytest
 
-from fault_server import Asked, FaultServer, Handler
+from fault_server import Asked, Handler, close
 from helpers import pfgen
-from judging import JUDGE, chat_reply, engine_for, judging, made_pairs, token
+from judging import chat_reply, judged, token
 from pfgen_rs.errors import PfgenError
 from pfgen_rs.judge import VerdictFolder
-from pfgen_rs.judge.compare import compare
 from pfgen_rs.judge.formats import read_format, write_format
-from pfgen_rs.judge.imported import Imported, read_folder, write_folder
+from pfgen_rs.judge.imported import read_folder, write_folder
 from pfgen_rs.judge.pages import write_verdict_page
 from pfgen_rs.judge.pairs import Pair, write_pairs
-from pfgen_rs.judge.prompts import find_prompt
 from pfgen_rs.judge.sample import sample_path
 
 pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
 
-RESULT = find_prompt("result", "pairwise")
 GOOD, BAD = "とても良い答え", "悪い答え"
 ONE = [Pair(f"p{n}", f"質問{n}", ("org/a", "org/b"), (GOOD, BAD)) for n in range(3)]
 OTHER = [replace(pair, answers=(BAD, GOOD)) for pair in ONE]
@@ -38,13 +35,11 @@ def prefers_good(handler: Handler, asked: Asked) -> None:
 
 
 def judge(pairs: Sequence[Pair], folder: Path, *, up: bool = True) -> None:
-    with FaultServer(default=prefers_good) as server:
-        url = server.url
-        if up:
-            compare(pairs, engine_for(url), JUDGE, RESULT, folder)
-    if not up:  # the server has gone
-        with pytest.raises(PfgenError):
-            compare(pairs, engine_for(url, retries=0), JUDGE, RESULT, folder)
+    if up:
+        judged(folder, pairs, prefers_good)
+        return
+    with pytest.raises(PfgenError):  # the server has gone
+        judged(folder, pairs, close(), retries=0)
 
 
 def command(*arguments: object, status: int = 0) -> Any:
@@ -74,7 +69,6 @@ def test_a_verdict_on_earlier_texts_is_not_shown_for_later_ones(tmp_path: Path) 
         "missing": 2,
         "missing_pairs": ["p1", "p2"],
         "stale": 6,
-        "unbound": 0,
     }
     assert {row["model"]: row["wins"] for row in found["models"]} == {"org/a": 0, "org/b": 1}
     said = json.loads(command("agree", folder, "--format", "json").stdout)
@@ -91,26 +85,21 @@ def test_a_verdict_on_earlier_texts_is_not_shown_for_later_ones(tmp_path: Path) 
 def test_returning_to_the_first_texts_returns_to_their_verdicts(tmp_path: Path) -> None:
     for pairs, letter in ((ONE, "A"), (OTHER, "B"), (ONE, "A")):
         judge(pairs, tmp_path / "v")
-        for frame in (VerdictFolder(tmp_path / "v").decisions(),):
-            assert frame["probability"].to_list() == [letter] * 3
-            assert frame["tie"].to_list() == [letter] * 3
+        frame = VerdictFolder(tmp_path / "v").decisions()
+        assert frame["probability"].to_list() == frame["tie"].to_list() == [letter] * 3
 
 
 def test_texts_changed_by_hand_have_no_verdicts(tmp_path: Path) -> None:
     folder = tmp_path / "v"
     judge(ONE, folder)
+    (folder / ".digests.csv").unlink()
+    frame, coverage = VerdictFolder(folder).read()
+    assert frame["probability"].to_list() == ["A"] * 3
+    assert (coverage.missing, coverage.stale) == ([], 0)
     write_pairs(folder / "pairs.jsonl", [ONE[0], *OTHER[1:]])
     frame, coverage = VerdictFolder(folder).read()
     assert frame["probability"].to_list() == ["A", None, None]
     assert (list(coverage.missing), coverage.stale) == (["p1", "p2"], 4)
-
-
-def test_folders_of_earlier_versions_are_read_without_stored_digests(tmp_path: Path) -> None:
-    judge(ONE, tmp_path / "v")
-    (tmp_path / "v" / ".digests.csv").unlink()
-    frame, coverage = VerdictFolder(tmp_path / "v").read()
-    assert frame["probability"].to_list() == ["A"] * 3
-    assert (coverage.missing, coverage.stale, coverage.unbound) == ([], 0, 0)
 
 
 def test_imported_judgments_belong_to_the_texts_they_came_with(tmp_path: Path) -> None:
@@ -122,14 +111,10 @@ def test_imported_judgments_belong_to_the_texts_they_came_with(tmp_path: Path) -
     first, *others = folder.pairs()
     write_pairs(folder.path / "pairs.jsonl", [replace(first, answers=("別", "物")), *others])
     _, coverage = folder.read()
-    assert (list(coverage.missing), coverage.stale, coverage.unbound) == ([first.id], 2, 0)
-    # Records that do not say of which texts they are can still be used, and are counted.
-    records = [{**each, "digest": "0" * 64} for each in folder.judgments()]
-    write_folder(tmp_path / "old", Imported(folder.pairs(), records))
-    frame, coverage = VerdictFolder(tmp_path / "old").read()
-    assert frame["first"].null_count() == 0 or coverage.unbound
-    assert (coverage.missing, coverage.unbound) == ([], len(records))
-    assert "found by pair id alone" in command("decide", tmp_path / "old").stderr
+    assert (list(coverage.missing), coverage.stale) == ([first.id], 2)
+    # Judgments that were made here count in the folder that is written from them, too.
+    write_folder(tmp_path / "copy", given)
+    assert VerdictFolder(tmp_path / "copy").read()[1].notes() == []
 
 
 def test_two_judges_are_only_compared_on_the_same_texts(tmp_path: Path) -> None:
@@ -148,8 +133,7 @@ def test_two_judges_are_only_compared_on_the_same_texts(tmp_path: Path) -> None:
 
 
 def test_a_page_of_many_pairs_lists_a_sample_and_says_so(tmp_path: Path) -> None:
-    with FaultServer(default=judging) as server:
-        compare(made_pairs(30), engine_for(server.url), JUDGE, RESULT, tmp_path / "v")
+    judged(tmp_path / "v", 30)
     view = write_verdict_page([tmp_path / "v"], tmp_path / "page.html", sample=7)
     assert (len(view.pairs), view.total, len(view.judges[0].decisions)) == (7, 30, 30)
     ids = {pair.id for pair in view.pairs}

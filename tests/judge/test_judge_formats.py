@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,6 @@ from pfgen_rs.judge.formats import (
     detect_format,
     format_names,
     get_format,
-    judge_format,
     read_format,
     write_format,
 )
@@ -58,15 +58,11 @@ def decisions(imported: Imported) -> list[Decision]:
         mine = [each for each in judgments if each["order"] == order]
         return Verdict(mine[0]["shown"], mine[0]["probabilities"]) if mine else None
 
-    return [decide(verdict(j, 1), verdict(j, 2)) for j in imported.by_pair().values()]
+    return [decide(verdict(j, 1), verdict(j, 2)) for _, j in imported.by_pair()]
 
 
 def same(imported: Imported, again: Imported) -> bool:
-    return (imported.pairs, imported.judgments, imported.humans) == (
-        again.pairs,
-        again.judgments,
-        again.humans,
-    )
+    return replace(imported, notes=()) == replace(again, notes=())
 
 
 # Every format.
@@ -192,7 +188,7 @@ def test_a_format_of_another_package_is_a_choice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def load(_: EntryPoint) -> Any:
-        return judge_format(
+        return registry.judge_format(
             "theirs",
             files="",
             verdicts="",
@@ -212,17 +208,13 @@ def test_a_format_of_another_package_is_a_choice(
 # What formats share.
 
 
-def test_judges_are_told_apart(tmp_path: Path) -> None:
+def test_judges_are_told_apart_and_texts_of_one_pair_are_the_same(tmp_path: Path) -> None:
     imported = reader(tmp_path, "alpaca-eval")([ALPACA, {**ALPACA, "annotator": "x"}])
     assert imported.judges == ["gpt4", "x"]
-    with pytest.raises(InputError, match="several judges: choose one of gpt4, x"):
-        imported.of_judge(None)
-    with pytest.raises(InputError, match="unknown judge 'y': choose one of gpt4, x"):
-        imported.of_judge("y")
+    for judge, problem in ((None, "several judges"), ("y", "unknown judge 'y'")):
+        with pytest.raises(InputError, match=f"{problem}: choose one of gpt4, x"):
+            imported.of_judge(judge)
     assert imported.of_judge("x").judges == ["x"]
-
-
-def test_different_texts_of_one_pair_are_refused(tmp_path: Path) -> None:
     other = {**ALPACA, "output_1": "丙", "annotator": "x"}
     with pytest.raises(InputError, match="line 2: pair '1:m1:m2' occurs twice with different"):
         reader(tmp_path, "alpaca-eval")([ALPACA, other])
@@ -253,27 +245,22 @@ def test_ties_failures_and_missing_games_survive(tmp_path: Path) -> None:
 
 
 def test_fastchat_takes_texts_of_both_turns_from_their_files(tmp_path: Path) -> None:
+    def answer(model: str, question_id: object, *turns: str) -> dict[str, Any]:
+        choices = [{"index": 0, "turns": turns}]
+        return {"question_id": question_id, "model_id": model, "choices": choices}
+
     files = {
         "question.jsonl": {"question_id": 11, "category": "math", "turns": ["一", "二"]},
-        **{
-            f"{folder}/{model}.jsonl": {
-                "question_id": identity,
-                "model_id": model,
-                "choices": [{"index": 0, "turns": turns}],
-            }
-            for folder, model, identity, turns in (
-                ("model_answer", "m1", "11", ["甲一", "甲二"]),
-                ("model_answer", "m2", 11, ["乙一", "乙二"]),
-                ("reference_answer", "gpt-4", 11, ["正一", "正二"]),
-            )
-        },
+        "model_answer/m1.jsonl": answer("m1", "11", "甲一", "甲二"),
+        "model_answer/m2.jsonl": answer("m2", 11, "乙一", "乙二"),
+        "reference_answer/gpt-4.jsonl": answer("gpt-4", 11, "正一", "正二"),
     }
     for name, record in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(json.dumps(record, ensure_ascii=False) + "\n", "utf-8")
-    judgments = written(tmp_path, "fastchat", [FASTCHAT, {**FASTCHAT, "turn": 2}])
-    texts = [tmp_path / name for name in ("question.jsonl", "model_answer", "reference_answer")]
-    imported = read_format([judgments, *texts])
+    written(tmp_path, "fastchat", [FASTCHAT, {**FASTCHAT, "turn": 2}])
+    names = ("fastchat.json", "question.jsonl", "model_answer", "reference_answer")
+    imported = read_format([tmp_path / name for name in names])
     first, second = imported.pairs
     assert (first.question, first.answers, first.reference) == ("一", ("甲一", "乙一"), "正一")
     assert (second.id, second.question_id, second.task) == ("11:m1:m2:turn-2", "11", "math")
@@ -358,33 +345,18 @@ def test_levels_are_kept_with_their_letters(tmp_path: Path) -> None:
 
 
 def test_the_newer_form_of_arena_hard_is_read(tmp_path: Path) -> None:
-    record = {
-        "uid": "u",
-        "category": "hard",
-        "judge": "j",
-        "model": "m",
-        "baseline": "b",
-        "games": [{"score": "A=B", "judgment": {"answer": "[[A=B]]"}}, {"score": None}],
-    }
+    games = [{"score": "A=B", "judgment": {"answer": "[[A=B]]"}}, {"score": None}]
+    about = {"category": "hard", "judge": "j", "model": "m", "baseline": "b"}
+    record = {"uid": "u", **about, "games": games}
     question = {"uid": "u", "category": "hard", "prompt": "問い"}
-    answers = [
-        {
-            "uid": "u",
-            "model": model,
-            "messages": [
-                {"role": "user", "content": "問い"},
-                {"role": "assistant", "content": {"answer": text}},
-            ],
-        }
-        for model, text in (("b", "甲"), ("m", "乙"))
-    ]
+    user, said = {"role": "user", "content": "問い"}, {"b": "甲", "m": "乙"}
+    turns = {m: [user, {"role": "assistant", "content": {"answer": t}}] for m, t in said.items()}
+    answers = [{"uid": "u", "model": model, "messages": turns[model]} for model in turns]
     imported = reader(tmp_path, "arena-hard")([question, *answers, record])
     [pair] = imported.pairs
     assert (pair.question, pair.answers, pair.task) == ("問い", ("甲", "乙"), "hard")
-    assert [(each["shown"], each["output"]) for each in imported.judgments] == [
-        ("C", "[[A=B]]"),
-        (None, ""),
-    ]
+    shown = [(each["shown"], each["output"]) for each in imported.judgments]
+    assert shown == [("C", "[[A=B]]"), (None, "")]
     assert not imported.notes
 
 
@@ -444,21 +416,23 @@ def test_the_last_judgment_counts_and_samples_are_left_out(tmp_path: Path) -> No
     later = [{**first, "shown": "C"}, {**first, "shown": "B", "sample": 1}]
     write_folder(tmp_path / "out", Imported(given.pairs, [*given.judgments, *later]))
     found = read_folder(tmp_path / "out")
-    assert found.judgments == [later[0], *given.judgments[1:]]
+    kept = [later[0], *given.judgments[1:]]
+    assert found.judgments == [
+        {**each, "digest": other["digest"]}
+        for each, other in zip(kept, found.judgments, strict=True)
+    ]
     assert found.notes == ("1 judgment of further samples was left out",)
 
 
-def test_judgments_of_unknown_pairs_are_refused(tmp_path: Path) -> None:
+def test_judgments_of_unknown_pairs_are_refused_and_pairs_alone_have_no_journal(
+    tmp_path: Path,
+) -> None:
     given = read_folder(CAREFUL)
     write_folder(tmp_path / "out", Imported(given.pairs[1:], given.judgments))
     with pytest.raises(InputError, match="judgment of an unknown pair 'q01-kaede-nagi'"):
         read_folder(tmp_path / "out")
-
-
-def test_pairs_alone_have_no_journal(tmp_path: Path) -> None:
-    write_folder(tmp_path / "out", Imported(read_folder(CAREFUL).pairs))
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["pairs.jsonl"]
-    assert json.loads((tmp_path / "out" / "pairs.jsonl").read_text("utf-8").splitlines()[0])
+    write_folder(tmp_path / "pairs", Imported(given.pairs))
+    assert [path.name for path in (tmp_path / "pairs").iterdir()] == ["pairs.jsonl"]
 
 
 def test_published_judgments_of_japanese_vicuna_qa_as_plain_lines(

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from fault_server import Asked, FaultServer, Handler
-from judging import JUDGE, chat_reply, engine_for, judging, made_pairs, records, replying
+from judging import JUDGE, chat_reply, engine_for, judged, made_pairs, records, replying
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.judge.compare import (
-    compare,
     criteria_file,
     criteria_requests,
     make_criteria,
     pairs_with_criteria,
     with_criteria,
 )
-from pfgen_rs.judge.pairs import Pair, read_humans, write_pairs
+from pfgen_rs.judge.pairs import Pair, read_humans
 from pfgen_rs.judge.prompts import find_prompt
 
 CRITERIA = find_prompt("criteria", "criteria")
@@ -73,8 +73,6 @@ def test_no_verdicts_are_an_error(tmp_path: Path) -> None:
 
 
 def bare(count: int) -> list[Pair]:
-    from dataclasses import replace
-
     return [replace(pair, criteria=None) for pair in made_pairs(count)]
 
 
@@ -94,31 +92,19 @@ def test_criteria_are_made_once_a_question(tmp_path: Path) -> None:
         assert len(server.asked) == 3
     found = {row["question_id"]: row["criteria"] for row in records(tmp_path, out.name)}
     assert found == {f"q{n}": f"・質問{n}の条件" for n in range(3)}
-    filled = with_criteria(pairs, found)
-    assert [pair.criteria for pair in filled] == [f"・質問{n // 2}の条件" for n in range(6)]
     assert with_criteria(made_pairs(1), found)[0].criteria == "・正確さ"
     assert list(criteria_requests(made_pairs(4), CRITERIA)) == []
-
-
-def test_criteria_belong_to_the_question_they_were_made_of(tmp_path: Path) -> None:
-    from dataclasses import replace
-
-    pairs, out = bare(4), tmp_path / "c.jsonl"
-    with FaultServer(default=stating) as server:
-        make_criteria(pairs, engine_for(server.url), JUDGE, CRITERIA, out)
-    changed = [replace(pair, question="別の質問") for pair in pairs[:2]] + pairs[2:]
-    found, notes = pairs_with_criteria(changed, out)
-    assert [pair.criteria for pair in found] == [None, None, "・質問1の条件", "・質問1の条件"]
-    assert len(notes) == 1
-    assert "1 question were made of other texts and are not used: 'q0'" in notes[0]
     complete, notes = pairs_with_criteria(pairs, out)
-    assert ([pair.criteria for pair in complete], notes) == (
-        [f"・質問{n // 2}の条件" for n in range(4)],
-        [],
-    )
+    wanted = [f"・質問{n // 2}の条件" for n in range(6)]
+    assert ([pair.criteria for pair in complete], notes) == (wanted, [])
+    # They belong to the question they were made of.
+    changed = [replace(pair, question="別の質問") for pair in pairs[:2]] + pairs[2:]
+    complete, [note] = pairs_with_criteria(changed, out)
+    assert [pair.criteria for pair in complete] == [None, None, *wanted[2:]]
+    assert "1 question were made of other texts and are not used: 'q0'" in note
     own = write(tmp_path / "own.jsonl", {"question_id": "q0", "criteria": "・私の条件"})
-    found, notes = pairs_with_criteria(changed, own)
-    assert ([pair.criteria for pair in found][:2], notes) == (["・私の条件"] * 2, [])
+    complete, notes = pairs_with_criteria(changed, own)
+    assert ([pair.criteria for pair in complete][:2], notes) == (["・私の条件"] * 2, [])
 
 
 @pytest.mark.parametrize(
@@ -140,20 +126,12 @@ def test_empty_and_cut_criteria_are_failures(reply: bytes, reason: str, tmp_path
 
 
 def test_prompts_with_criteria_need_them(tmp_path: Path) -> None:
-    prompt = find_prompt("criteria-result", "pairwise")
-    with (
-        FaultServer(default=judging) as server,
-        pytest.raises(SettingsError, match="pair 'p0' has no criteria"),
-    ):
-        compare(bare(1), engine_for(server.url), JUDGE, prompt, tmp_path / "v")
-    assert not server.asked
+    with pytest.raises(SettingsError, match="pair 'p0' has no criteria"):
+        judged(tmp_path / "v", bare(1), prompt="criteria-result")
     assert not (tmp_path / "v").exists()
 
 
-def test_questions_have_one_text(tmp_path: Path) -> None:
-    from dataclasses import replace
-
+def test_questions_have_one_text() -> None:
     one, other = bare(2)
     with pytest.raises(InputError, match="the question id 'q0' but different questions"):
         list(criteria_requests([one, replace(other, question="別")], CRITERIA))
-    write_pairs(tmp_path / "p.jsonl", [one])

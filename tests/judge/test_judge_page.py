@@ -15,14 +15,8 @@ import pytest
 
 from helpers import pfgen
 from pfgen_rs.errors import InputError, OutputError
-from pfgen_rs.judge import VerdictFolder, agree, read_humans
-from pfgen_rs.judge.pages import (
-    chunk_payloads,
-    chunk_starts,
-    index_payload,
-    verdict_view,
-    write_verdict_page,
-)
+from pfgen_rs.judge import VerdictFolder, agree, pages, read_humans
+from pfgen_rs.judge.pages import index_payload, verdict_view, write_verdict_page
 from pfgen_rs.judge.sample import JUDGES, sample_path
 from site_samples import Elements
 from verdict_pages import (
@@ -75,21 +69,17 @@ def test_the_index_has_what_the_decisions_say(folders: list[Path], humans: Path)
     assert index["letters"][1][:5] == "ABB-B"
     assert index["majority"][:7] == "AA--BCB"
     pairs = made_verdict_pairs(COUNT)
-    assert [index["tasks"][task] if task >= 0 else None for task in index["task"]] == [
-        pair.task for pair in pairs
-    ]
-    models = [
-        (index["models"][a], index["models"][b])
-        for a, b in zip(index["a"], index["b"], strict=True)
-    ]
-    assert models == [pair.models for pair in pairs]
+    tasks = [*index["tasks"], None]
+    assert [tasks[task] for task in index["task"]] == [pair.task for pair in pairs]
+    models = [[index["models"][place] for place in index[side]] for side in "ab"]
+    assert list(zip(*models, strict=True)) == [pair.models for pair in pairs]
 
 
 def test_chunks_have_all_texts_once(folders: list[Path]) -> None:
     view = verdict_view(folders)
-    starts = chunk_starts(view)
+    starts = pages.chunk_starts(view)
     assert starts == [0, 64]
-    for (_, value), start in zip(chunk_payloads(view, starts), starts, strict=True):
+    for (_, value), start in zip(pages.chunk_payloads(view, starts), starts, strict=True):
         texts = [*value["texts"], None]
         assert len(set(texts)) == len(texts)
         for i, (question, reference, a, b) in enumerate(value["pairs"]):
@@ -99,7 +89,7 @@ def test_chunks_have_all_texts_once(folders: list[Path]) -> None:
             assert (texts[a], texts[b]) == pair.answers
             for judge, places in zip(view.judges, value["judges"], strict=True):
                 criteria, *said = (texts[place] for place in places[i])
-                assert criteria == (pair.criteria if start + i in judge.rows else None)
+                assert criteria == (pair.criteria if pair.id in judge.criteria else None)
                 first, second = (judge.said.get((pair.id, order)) for order in (1, 2))
                 assert tuple(said) == (*(first or (None, None)), *(second or (None, None)))
 
@@ -109,7 +99,7 @@ def test_a_long_text_ends_a_chunk(tmp_path: Path) -> None:
     pairs[2] = replace(pairs[2], answers=("長" * 1_000_000, "x"))
     pairs[4] = replace(pairs[4], answers=("x", "長" * 150_000))
     view = verdict_view([write_verdict_folder(tmp_path / "v", pairs)])
-    assert chunk_starts(view) == [0, 2, 3]
+    assert pages.chunk_starts(view) == [0, 2, 3]
 
 
 def test_the_figures_are_those_of_agree(folders: list[Path], humans: Path, tmp_path: Path) -> None:
@@ -130,12 +120,11 @@ def test_the_figures_are_those_of_agree(folders: list[Path], humans: Path, tmp_p
         assert [f"{bias.value:.3f}", f"{bias.interval.low:.3f}–{bias.interval.high:.3f}"] in cells
 
 
-def test_a_judge_without_probabilities_has_a_page(tmp_path: Path) -> None:
+def test_pages_without_probabilities_and_without_a_kappa(
+    folders: list[Path], tmp_path: Path
+) -> None:
     folder = write_verdict_folder(tmp_path / "v", made_verdict_pairs(10), logprobs=False)
     assert len(write_verdict_page([folder], tmp_path / "page.html").pairs) == 10
-
-
-def test_an_undefined_kappa_is_left_out(folders: list[Path], tmp_path: Path) -> None:
     humans = tmp_path / "humans.jsonl"
     lines = [json.dumps({"id": "p000", "rater": rater, "verdict": "A"}) for rater in "xy"]
     humans.write_text("\n".join(lines), encoding="utf-8")
@@ -148,13 +137,8 @@ def test_a_folder_gets_files_that_are_loaded_on_demand(folders: list[Path], tmp_
     out = tmp_path / "site"
     write_verdict_page(folders, out)
     names = sorted(path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file())
-    assert names == [
-        ".pfgen-site.json",
-        "index.html",
-        "verdicts/00000.js",
-        "verdicts/00001.js",
-        "verdicts/index.js",
-    ]
+    chunks = [f"verdicts/{name}.js" for name in ("00000", "00001", "index")]
+    assert names == [".pfgen-site.json", "index.html", *chunks]
     index = payload_of((out / "verdicts" / "index.js").read_bytes())
     assert index == index_payload(verdict_view(folders), [0, 64])
     before = {name: (out / name).read_bytes() for name in names}
@@ -164,17 +148,15 @@ def test_a_folder_gets_files_that_are_loaded_on_demand(folders: list[Path], tmp_
     assert not (out / "verdicts" / "00001.js").exists(), "fewer pairs need fewer files"
 
 
-def test_the_same_pairs_need_the_same_texts(tmp_path: Path) -> None:
+def test_nothing_is_written_of_other_texts_or_over_other_files(
+    folders: list[Path], tmp_path: Path
+) -> None:
     pairs = made_verdict_pairs(4)
-    one = write_verdict_folder(tmp_path / "one", pairs)
     other = [*pairs[:2], replace(pairs[2], answers=("x", "y")), pairs[3]]
-    two = write_verdict_folder(tmp_path / "two", other)
+    two = write_verdict_folder(tmp_path / "three", other)
     with pytest.raises(InputError, match="pair 'p002' has other texts or models"):
-        write_verdict_page([one, two], tmp_path / "page")
+        write_verdict_page([folders[0], two], tmp_path / "page")
     assert not (tmp_path / "page").exists()
-
-
-def test_folders_of_others_are_left_alone(folders: list[Path], tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "index.html").write_text("mine", encoding="utf-8")
     with pytest.raises(OutputError, match="not empty and not a site"):
@@ -191,15 +173,8 @@ def test_hostile_texts_make_no_element(tmp_path: Path) -> None:
     assert not found.named("b")
     assert all("onload" not in attrs for _, attrs, _ in found.found)
     names = [attrs.get("id") for attrs, _ in found.named("script")]
-    assert names == [
-        None,
-        "data-strings",
-        "data-verdicts",
-        "payload-verdicts/index",
-        "payload-verdicts/00000",
-        "payload-verdicts/00001",
-        None,
-    ]
+    payloads = [f"payload-verdicts/{name}" for name in ("index", "00000", "00001")]
+    assert names == [None, "data-strings", "data-verdicts", *payloads, None]
     page.decode()
 
 

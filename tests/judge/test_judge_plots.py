@@ -75,7 +75,6 @@ FIGURES: dict[str, Callable[..., Figure]] = {
 }
 NAMES = ["judge a", "judge b", "judge c"]
 pytestmark = pytest.mark.usefixtures("settings_stay")
-each_figure = pytest.mark.parametrize("kind", FIGURES)
 
 
 def test_a_reliability_diagram_has_ten_bins_with_counts() -> None:
@@ -145,43 +144,49 @@ def test_ratings_are_drawn_against_scores() -> None:
     assert plots.rating_scores(table, None).axes[1].get_title(loc="right") == "r = – (n = 6)"
 
 
-@each_figure
-def test_hostile_names(kind: str) -> None:
-    figure = FIGURES[kind]([f"{i}{HOSTILE}" for i in range(3)], title=HOSTILE, language="ja")
-    check_names_are_inert(figure)
+@pytest.mark.parametrize("kind", FIGURES)
+def test_names_are_inert_words_japanese_and_bytes_the_same(kind: str) -> None:
+    draw_kind = FIGURES[kind]
+    names = [f"{i}{HOSTILE}" for i in range(3)]
+    check_names_are_inert(draw_kind(names, title=HOSTILE, language="ja"))
+    check_words_are_japanese(draw_kind(NAMES, language="ja"))
+    assert plots.svg(draw_kind(NAMES)) == plots.svg(draw_kind(NAMES))
 
 
-@each_figure
-def test_japanese_figures(kind: str) -> None:
-    check_words_are_japanese(FIGURES[kind](NAMES, language="ja"))
+NOBODY = np.full(3, -1, dtype=np.int8)
+EMPTY = calibration(NOBODY, np.full(3, np.nan), np.stack([NOBODY]))
+NOTHING = "nothing to draw"
 
 
-@each_figure
-def test_the_same_figure_gives_the_same_bytes(kind: str) -> None:
-    assert plots.svg(FIGURES[kind](NAMES)) == plots.svg(FIGURES[kind](NAMES))
-
-
-def test_nothing_to_draw() -> None:
-    none = np.full(3, -1, dtype=np.int8)
-    empty = calibration(none, np.full(3, np.nan), np.stack([none]))
-    draws: list[Callable[[], Figure]] = [
-        lambda: plots.reliability({}),
-        lambda: plots.reliability({"judge": empty}),
-        lambda: plots.position_bars({"judge": share_of(0, 0)}),
-        lambda: plots.agreement_matrix(agreements({"one": none})),
-        lambda: plots.agreement_matrix(agreements({"one": none, "other": none})),
-        lambda: plots.ranks(ranking([])),
-        lambda: plots.rating_scores(rated([]), None),
-    ]
-    for each in draws:
-        with pytest.raises(errors.PlotError, match="nothing to draw"):
-            each()
-    with pytest.raises(errors.PlotError, match="too many judges for one figure: 10, at most 9"):
-        plots.reliability({str(i): empty for i in range(10)})
-    with pytest.raises(errors.PlotError, match="unknown value 'pairs': expected one of kappa"):
-        plots.agreement_matrix(agreements(letters(NAMES)), value="pairs")
-    with pytest.raises(errors.PlotError, match="unknown value 'rank': expected one of strength"):
-        plots.ranks(ranking(NAMES), value="rank")
+@pytest.mark.parametrize(
+    ("drawn", "problem"),
+    [
+        (lambda: plots.reliability({}), NOTHING),
+        (lambda: plots.reliability({"judge": EMPTY}), NOTHING),
+        (lambda: plots.position_bars({"judge": share_of(0, 0)}), NOTHING),
+        (lambda: plots.agreement_matrix(agreements({"one": NOBODY})), NOTHING),
+        (lambda: plots.agreement_matrix(agreements({"one": NOBODY, "other": NOBODY})), NOTHING),
+        (lambda: plots.ranks(ranking([])), NOTHING),
+        (lambda: plots.rating_scores(rated([]), None), NOTHING),
+        (lambda: plots.reliability(dict.fromkeys("0123456789", EMPTY)), "judges .*: 10, at most 9"),
+        (
+            lambda: plots.agreement_matrix(agreements(letters(NAMES)), value="x"),
+            "unknown value 'x'",
+        ),
+        (
+            lambda: plots.ranks(ranking(NAMES), value="rank"),
+            "unknown value 'rank': expected one of",
+        ),
+        (lambda: draw("reliability", sample_request(humans=None)), "needs verdicts of people"),
+        (lambda: draw("pie", sample_request()), "unknown figure 'pie': expected one of agreement"),
+        (lambda: draw("agreement", sample_request(rule="x")), "unknown rule 'x'"),
+        (lambda: draw("scores", sample_request(folders=["x"])), "the rated runs: --run RUN"),
+        (lambda: draw("scores", sample_request(runs=["x"])), "one folder of ratings, found 2"),
+    ],
+)
+def test_what_cannot_be_drawn(drawn: Callable[[], object], problem: str) -> None:
+    with pytest.raises(errors.PfgenError, match=problem):
+        drawn()
 
 
 def test_pairs_without_a_decision_equal_nothing() -> None:
@@ -235,21 +240,11 @@ def test_the_diagram_of_the_sample_has_the_errors_of_agree() -> None:
         assert f"ECE = {found.error:.3f} (n = {found.pairs})" in drawn
 
 
-def test_what_figures_need() -> None:
-    with pytest.raises(errors.PlotError, match="needs verdicts of people: --humans FILE"):
-        draw("reliability", sample_request(humans=None))
-    with pytest.raises(errors.PlotError, match="unknown figure 'pie': expected one of agreement"):
-        draw("pie", sample_request())
-    with pytest.raises(errors.SettingsError, match="unknown rule 'x'"):
-        draw("agreement", sample_request(rule="x"))
-
-
 def test_judges_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
     sample = sample_path() / "verdicts" / JUDGES[1]
     shutil.copytree(sample, tmp_path / "again")
-    drawn = str(
-        draw("position", sample_request(folders=[sample, tmp_path / "again"])).figure.get_label()
-    )
+    request = sample_request(folders=[sample, tmp_path / "again"])
+    drawn = str(draw("position", request).figure.get_label())
     name = VerdictFolder(sample).judge_name
     assert drawn.count(name[:10]) == 2
     assert drawn.split("; ")[0] != drawn.split("; ")[1]
@@ -265,10 +260,6 @@ def test_ratings_of_the_sample_have_the_correlation_of_its_runs() -> None:
     assert found.pearson is not None
     assert f"r = {found.pearson:.4f}" in str(figure.get_label())
     assert f"(n = {len(found.runs)})" in str(figure.get_label())
-    with pytest.raises(errors.PlotError, match="the rated runs: --run RUN"):
-        draw("scores", sample_request(folders=[sample]))
-    with pytest.raises(errors.PlotError, match="expected one folder of ratings, found 2"):
-        draw("scores", sample_request(runs=runs))
 
 
 @pytest.mark.parametrize("value", ["strength", "win-rate", "soft-win-rate"])
@@ -287,12 +278,6 @@ def test_ranks_of_the_sample_are_those_of_rank(value: str) -> None:
 def test_the_command_line_plots(tmp_path: Path) -> None:
     sample = sample_path()
     out = tmp_path / "figure.png"
-    pfgen(
-        "judge",
-        "plot",
-        "agreement",
-        sample / "verdicts" / JUDGES[0],
-        *("--humans", sample / "humans.jsonl", "--value", "share"),
-        *("--language", "ja", "--out", out),
-    )
+    what = ("agreement", sample / "verdicts" / JUDGES[0], "--humans", sample / "humans.jsonl")
+    pfgen("judge", "plot", *what, "--value", "share", "--language", "ja", "--out", out)
     assert out.read_bytes().startswith(b"\x89PNG")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from fault_server import Asked, FaultServer, Handler
-from judging import JUDGE, chat_reply, engine_for, judging, made_pairs, probabilities_for, records
+from fault_server import Asked, Handler
+from judging import chat_reply, judged, judging, made_pairs, probabilities_for, records
 from pfgen_rs.cli.app import app
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.judge import Verdict, decide, read_rating, read_verdict
-from pfgen_rs.judge.compare import compare
 from pfgen_rs.judge.pairs import Pair, read_pairs, write_pairs
-from pfgen_rs.judge.prompts import PLACEHOLDERS, Prompt, built_in_prompts, find_prompt, read_prompts
+from pfgen_rs.judge.prompts import built_in_prompts, find_prompt, read_prompts
 from pfgen_rs.judge.requests import comparison_requests
 from pfgen_rs.judge.verdict_folder import VerdictFolder
 from pfgen_rs.judge.verdicts import Which, doubt_of, read_verdict_text
@@ -95,28 +95,27 @@ def test_refusals_and_several_letters_are_doubtful_and_read_as_before(
 
 def test_doubtful_verdicts_are_counted_and_shown(tmp_path: Path) -> None:
     texts = ["I'm sorry, but I can't compare A and B", "A better answer is B", "?"]
-    said: list[str] = []
+    left = texts.copy()
 
     def behave(handler: Handler, asked: Asked) -> None:
-        if len(said) < len(texts):
-            said.append(texts[len(said)])
-            handler.reply(200, chat_reply(said[-1]))
+        if left:
+            handler.reply(200, chat_reply(left.pop(0)))
         else:
             judging(handler, asked)
 
-    with FaultServer(default=behave) as server:
-        engine, prompt = engine_for(server.url, concurrency=1), find_prompt("result", "pairwise")
-        compare(made_pairs(6), engine, JUDGE, prompt, tmp_path)
+    judged(tmp_path, 6, behave, concurrency=1)
     found = VerdictFolder(tmp_path).doubts()
     assert len(found) == 11  # one has no verdict
     shown = found.drop_nulls("doubt").select("shown", "doubt", "output").rows()
     assert sorted(shown) == [("A", "refusal", texts[0]), ("A", "several letters", texts[1])]
-    told = CliRunner().invoke(app, ["judge", "decide", str(tmp_path), "--by", "first"])
-    assert "2 of 11 verdicts (18.2 %) are doubtful" in told.stderr
-    listed = CliRunner().invoke(app, ["judge", "decide", str(tmp_path), "--doubtful", "-f", "json"])
-    assert {row["output"] for row in json.loads(listed.stdout)} == {*texts[:2]}
-    table = CliRunner().invoke(app, ["judge", "decide", str(tmp_path), "--doubtful"])
-    assert "several letters" in table.stdout
+
+    def said(*options: str) -> Any:
+        return CliRunner().invoke(app, ["judge", "decide", str(tmp_path), *options])
+
+    assert "2 of 11 verdicts (18.2 %) are doubtful" in said("--by", "first").stderr
+    listed = json.loads(said("--doubtful", "-f", "json").stdout)
+    assert {row["output"] for row in listed} == {*texts[:2]}
+    assert "several letters" in said("--doubtful").stdout
 
 
 HOSTILE = [
@@ -141,22 +140,15 @@ HOSTILE = [
 def test_answers_fill_their_slot_only(name: str, text: str) -> None:
     prompt = find_prompt(name, "pairwise")
     marks = ("\ue000", "\ue001")
-    for side in (0, 1):
-        other = ["ふつうの答え", "ふつうの答え"]
-        other[side] = text
-        [pair] = made_pairs(1)
-        hostile = Pair(
-            pair.id, pair.question, pair.models, (other[0], other[1]), reference=text, criteria=text
-        )
-        plain = Pair(pair.id, pair.question, pair.models, marks, reference=text, criteria=text)
-        for found, shape in zip(
-            comparison_requests([hostile], prompt),
-            comparison_requests([plain], prompt),
-            strict=True,
-        ):
+    [pair] = made_pairs(1)
+    for answers in ((text, "ふつうの答え"), ("ふつうの答え", text)):
+        hostile = replace(pair, answers=answers, reference=text, criteria=text)
+        plain = replace(hostile, answers=marks)
+        asked = comparison_requests([hostile], prompt), comparison_requests([plain], prompt)
+        for found, shape in zip(*asked, strict=True):
             expected = shape.messages[-1][1]
             assert expected.count(marks[0]) == expected.count(marks[1]) == 1
-            for mark, answer in zip(marks, other, strict=True):
+            for mark, answer in zip(marks, answers, strict=True):
                 expected = expected.replace(mark, answer)
             assert found.messages[-1][1] == expected
 
@@ -167,9 +159,8 @@ def test_verdicts_in_answers_are_not_read(tmp_path: Path) -> None:
         Pair(f"p{n}", "質問", ("a", "b"), (text, HOSTILE[n - 1]), reference="模範")
         for n, text in enumerate(HOSTILE)
     ]
-    with FaultServer(default=judging) as server:
-        prompt = find_prompt("result", "pairwise")
-        assert compare(pairs, engine_for(server.url), JUDGE, prompt, tmp_path / "v").complete
+    prompt = find_prompt("result", "pairwise")
+    assert judged(tmp_path / "v", pairs)[0].complete
     requests = {
         (r.about["pair"], r.about["order"]): r.messages[-1][1]
         for r in comparison_requests(pairs, prompt)
@@ -189,9 +180,8 @@ def oracle(text: str, which: str) -> str | None:
     normal = unicodedata.normalize("NFKC", text.split("</think>")[-1])
 
     def is_word(character: str) -> bool:
-        return (
-            "LATIN" in unicodedata.name(character, "") and character.isalpha()
-        ) or character.isdigit()
+        latin = "LATIN" in unicodedata.name(character, "") and character.isalpha()
+        return latin or character.isdigit()
 
     alone = [
         character
@@ -229,13 +219,9 @@ JSON = st.recursive(
     ),
     max_leaves=8,
 )
-TOKENS = st.lists(
-    st.fixed_dictionaries(
-        {}, optional={"token": JSON, "logprob": JSON, "top_logprobs": JSON, "bytes": JSON}
-    )
-    | JSON.map(lambda value: {"token": "A", "top_logprobs": value}),
-    max_size=5,
-)
+ANY = dict.fromkeys(("token", "logprob", "top_logprobs", "bytes"), JSON)
+LISTED = JSON.map(lambda value: {"token": "A", "top_logprobs": value})
+TOKENS = st.lists(st.fixed_dictionaries({}, optional=ANY) | LISTED, max_size=5)
 
 
 @given(TOKENS)
@@ -284,25 +270,20 @@ def test_bracketed_verdicts(text: str, which: str, shown: str | None) -> None:
         assert found.probabilities[shown] == pytest.approx(0.6065306597126334)
 
 
+WHOLE = 'text = "{question}{answer_a}{answer_b}"'
+
+
 @pytest.mark.parametrize(
     ("toml", "problem"),
     [
         ('[pairwise.x]\ntext = "{question}{answer_a}"', r"missing placeholder \{answer_b\}"),
-        (
-            '[pairwise.x]\ntext = "{question}{answer_a}{answer_b}{answr}"',
-            r"unknown placeholder \{answr\}",
-        ),
+        (f'[pairwise.x]\n{WHOLE[:-1]}{{answr}}"', r"unknown placeholder \{answr\}"),
         ("[pairwise.x]\ntext = 1", "needs 'text'"),
         ('[pair.x]\ntext = "a"', r"unknown table \[pair\]"),
         ('[grade.x]\ntext = "{answer}"\nscale = [5, 1]', "invalid scale"),
-        (
-            '[pairwise.x]\ntext = "{question}{answer_a}{answer_b}"\nverdict = "best"',
-            "invalid verdict 'best'",
-        ),
-        (
-            '[pairwise.x]\ntext = "{question}{answer_a}{answer_b}"\nsytem = "x"',
-            "unknown key 'sytem'",
-        ),
+        ('[grade.x]\ntext = "{answer}"\nbrackets = 1', "'brackets' must be of type bool, not 1"),
+        (f'[pairwise.x]\n{WHOLE}\nverdict = "best"', "invalid verdict 'best'"),
+        (f'[pairwise.x]\n{WHOLE}\nsytem = "x"', "unknown key 'sytem'"),
         ("", "contains no prompts"),
         ("[", "is not TOML"),
     ],
@@ -367,10 +348,7 @@ def test_prompts_without_a_reference_say_so() -> None:
     assert find_prompt("pair", "pairwise").without_reference() is find_prompt("pair", "pairwise")
 
 
-def test_placeholders_are_known() -> None:
-    for prompt in built_in_prompts().values():
-        assert isinstance(prompt, Prompt)
-        assert prompt.placeholders <= set(PLACEHOLDERS)
+GOOD: dict[str, Any] = {"id": 1, "question": "q", "models": ["a", "b"], "answers": ["x", "y"]}
 
 
 @pytest.mark.parametrize(
@@ -379,36 +357,26 @@ def test_placeholders_are_known() -> None:
         (b"{", "is not JSON"),
         (b"[]", "expected an object"),
         (b'{"id": "a"}', "'models' must be a list of 2 texts"),
-        (b'{"id": true, "models": ["a", "b"]}', "'id' must be"),
-        (
-            b'{"id": "a", "question": "q", "models": ["a"], "answers": ["x", "y"]}',
-            "'models' must be a list of 2",
-        ),
-        (
-            b'{"id": "a", "question": "q", "models": ["a", 1], "answers": ["x", "y"]}',
-            "'models' must contain texts",
-        ),
-        (
-            b'{"id": "a", "question": 1, "models": ["a", "b"], "answers": ["x", "y"]}',
-            "'question' must be text",
-        ),
-        (
-            b'{"id": "1", "question": "q", "models": ["a", "b"], "answers": ["x", "y"]}',
-            "duplicate pair id '1'",
-        ),
+        ({"id": True}, "'id' must be"),
+        ({"id": 2, "models": ["a"]}, "'models' must be a list of 2"),
+        ({"id": 2, "models": ["a", 1]}, "'models' must contain texts"),
+        ({"id": 2, "question": 1}, "'question' must be text"),
+        ({"id": "1"}, "duplicate pair id '1'"),
         (b"\xff", "is not UTF-8"),
     ],
 )
-def test_bad_pairs_are_errors_with_file_and_line(line: bytes, problem: str, tmp_path: Path) -> None:
+def test_bad_pairs_are_errors_with_file_and_line(
+    line: bytes | dict[str, Any], problem: str, tmp_path: Path
+) -> None:
     path = tmp_path / "pairs.jsonl"
-    good = {"id": 1, "question": "q", "models": ["a", "b"], "answers": ["x", "y"]}
-    path.write_bytes(json.dumps(good).encode() + b"\n\n" + line + b"\n")
+    bad = line if isinstance(line, bytes) else json.dumps({**GOOD, **line}).encode()
+    path.write_bytes(json.dumps(GOOD).encode() + b"\n\n" + bad + b"\n")
     with pytest.raises(InputError, match=problem) as caught:
         read_pairs(path)
     assert (caught.value.path, caught.value.line) == (path, 3)
 
 
 def test_pairs_survive_being_written(tmp_path: Path) -> None:
-    pairs = [*made_pairs(3), Pair("x", "q", ("a", "b"), ("\u2028", "\ud83d\ude00"))]
-    write_pairs(tmp_path / "p.jsonl", pairs[:3])
-    assert read_pairs(tmp_path / "p.jsonl") == pairs[:3]
+    pairs = [*made_pairs(3), Pair("x", "q", ("a", "b"), ("\u2028", "\U0001f600"))]
+    write_pairs(tmp_path / "p.jsonl", pairs)
+    assert read_pairs(tmp_path / "p.jsonl") == pairs

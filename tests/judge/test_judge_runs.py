@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections import Counter
+from collections.abc import Sequence
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -28,8 +26,6 @@ from pfgen_rs.judge.sample import sample_path
 from pfgen_rs.judge.verdicts import read_result
 from pfgen_rs.runs.naming import named_results
 
-SCRIPT = Path(sys.executable).parent / "pfgen-rs"
-
 
 def frame(model: str, questions: int, trials: int) -> pl.DataFrame:
     rows = [
@@ -41,12 +37,14 @@ def frame(model: str, questions: int, trials: int) -> pl.DataFrame:
 
 
 def command(*arguments: object, status: int = 0) -> str:
-    environment = {**os.environ, "OPENAI_API_KEY": "none"}
-    done = subprocess.run(
-        [SCRIPT, *map(str, arguments)], env=environment, capture_output=True, text=True
-    )
+    done = pfgen("judge", *map(str, arguments))
     assert done.returncode == status, done.stderr
-    return done.stdout if not status else done.stderr
+    return str(done.stderr if status else done.stdout)
+
+
+def graded(out: Path, url: str, *arguments: object, status: int = 0) -> str:
+    options = ["-b", "mini", "-e", "openai", "-m", "judge"]
+    return command("grade", *arguments, *options, "--base-url", url, "--out", out, status=status)
 
 
 def test_every_two_runs_meet_on_every_question_and_trial() -> None:
@@ -89,16 +87,14 @@ def test_samples_are_spread_over_the_questions() -> None:
 def test_pairs_on_the_command_line(tmp_path: Path) -> None:
     runs = sample_runs()
     out = tmp_path / "pairs.jsonl"
-    said = command(
-        "judge", "pairs", runs["faithful"], runs["careless"], "--out", out, "--trials", "2"
-    )
+    said = command("pairs", runs["faithful"], runs["careless"], "--out", out, "--trials", "2")
     assert said == f"wrote 28 pairs of 14 questions to {out}\n"
     found = read_pairs(out)
     assert {frozenset(pair.models) for pair in found} == {
         frozenset({"mini/faithful", "mini/careless"})
     }
     assert all(pair.reference for pair in found)
-    error = command("judge", "pairs", runs["faithful"], "--out", out, status=2)
+    error = command("pairs", runs["faithful"], "--out", out, status=2)
     assert "at least two runs" in error
 
 
@@ -157,21 +153,10 @@ def rating(handler: Handler, asked: Asked) -> None:
 def test_runs_are_graded_and_correlated(tmp_path: Path) -> None:
     runs, out = sample_runs(), tmp_path / "ratings"
     with FaultServer(default=rating) as server:
-        arguments: list[Any] = [
-            "judge",
-            "grade",
-            *runs.values(),
-            "-b",
-            "mini",
-            "-e",
-            "openai",
-            "-m",
-            "judge",
-        ]
-        arguments += ["--base-url", server.url, "--out", out, "--trials", "2"]
-        said = command(*arguments)
+        said = graded(out, server.url, *runs.values(), "--trials", 2)
         assert len(server.asked) == 3 * 14 * 2
-        assert command(*arguments).startswith(f"{out}: 84 of 84 ratings, 0 new")
+        again = graded(out, server.url, *runs.values(), "--trials", 2)
+        assert again.startswith(f"{out}: 84 of 84 ratings, 0 new")
         assert len(server.asked) == 84
     assert "Pearson's r of ratings and scores" in said
     ratings = read_ratings(out)
@@ -198,17 +183,18 @@ def test_grading_needs_references(tmp_path: Path) -> None:
     run.write_text(json.dumps({"question": question, "answer": "答え"}) + "\n")
     prompts = tmp_path / "prompts.toml"
     prompts.write_text('[grade.mine]\ntext = "{answer} {user2}"\n')
-    error = command(
-        *("judge", "grade", run, "-b", "mini", "-e", "openai", "-m", "judge"),
-        *("--base-url", "http://127.0.0.1:9/v1", "--out", tmp_path / "r"),
-        *("--prompts", prompts, "--prompt", "mine"),
-        status=2,
-    )
+    own = ("--prompts", prompts, "--prompt", "mine")
+    error = graded(tmp_path / "r", "http://127.0.0.1:9/v1", run, *own, status=2)
     assert "prompt 'mine' needs {user2}" in error
 
 
 def test_against_scores_runs_on_the_bundled_sample() -> None:
-    found = json.loads(command("judge", "against-scores", "--format", "json"))
+    sample = sample_path()
+    runs = [part for run in sample_runs().values() for part in ("--run", run)]
+    rated = ("--ratings", sample / "ratings", *runs)
+    folder = sample / "verdicts" / "runs"
+    found = json.loads(command("against-scores", folder, *rated, "--format", "json"))
+    assert "expected folders of verdicts, or --ratings" in command("against-scores", status=2)
     assert found["pairs"][0]["pairs"] + found["pairs"][0]["ties"] == 42
     assert len(found["runs"]["runs"]) == 3
     assert found["runs"]["pearson_interval"] == [None, None]
@@ -226,12 +212,9 @@ def test_rubrics_are_filled_and_results_read(tmp_path: Path) -> None:
         handler.reply(200, chat_reply("Feedback: 3つの点で優れる。 [RESULT] 4"))
 
     with FaultServer(default=grading) as server:
-        command(
-            *("judge", "grade", sample_runs()["faithful"], "-b", "mini", "-e", "openai"),
-            *("-m", "judge", "--base-url", server.url, "--out", tmp_path / "r", "--trials", "1"),
-            *("--prompts", tmp_path / "prompts.toml", "--prompt", "rubric"),
-            *("--rubric", tmp_path / "rubric.txt"),
-        )
+        own = ("--prompts", tmp_path / "prompts.toml", "--prompt", "rubric")
+        more = ("--rubric", tmp_path / "rubric.txt", "--trials", 1)
+        graded(tmp_path / "r", server.url, sample_runs()["faithful"], *own, *more)
     assert set(texts) == {"正確か\n5: とても"}
     assert read_ratings(tmp_path / "r")["rating"].unique().to_list() == [4.0]
 
@@ -255,8 +238,6 @@ def test_results_are_read_from_replies(text: str, result: float | None) -> None:
     assert read_result(text) == result
 
 
-pytest.importorskip("openai", reason="the package openai is not installed")
-
 QUESTIONS = [question.text for question in load_benchmark("mini")][:4]
 
 
@@ -279,54 +260,34 @@ def rating_by_word(handler: Handler, asked: Asked) -> None:
     handler.reply(200, chat_reply(f"説明。Rating: [[{score}]]"))
 
 
-def judge(*arguments: object) -> Any:
-    done = pfgen("judge", *map(str, arguments))
-    assert done.returncode == 0, done.stderr
-    return done
-
-
 def test_two_runs_of_one_model_keep_their_own_ratings(tmp_path: Path) -> None:
     runs = {word: write_run(tmp_path / word / "run", word) for word in "良中悪"}
     wanted = {"良": 9.0, "中": 5.0, "悪": 2.0}
     out = tmp_path / "r"
+
+    def correlated(words: Sequence[str], *more: str) -> Any:
+        paths = [part for word in words for part in ("--run", runs[word])]
+        done = pfgen("judge", "against-scores", "--ratings", out, *paths, "-b", "mini", *more)
+        assert done.returncode == 0, done.stderr
+        return done
+
     with FaultServer(default=rating_by_word) as server:
         for order in permutations(runs.values()):
-            judge(
-                *("grade", *order, "-b", "mini", "-e", "openai", "-m", "judge"),
-                *("--base-url", server.url, "--out", out),
-            )
+            graded(out, server.url, *order)
         assert len(server.asked) == 3 * 2 * len(QUESTIONS)
     for words in permutations(runs):
-        paths = [part for word in words for part in ("--run", runs[word])]
-        done = judge("against-scores", "--ratings", out, *paths, "-b", "mini", "--format", "json")
-        found = json.loads(done.stdout)["runs"]
+        found = json.loads(correlated(words, "--format", "json").stdout)["runs"]
         ratings = {row["model"]: row["rating"] for row in found["runs"]}
         assert len(ratings) == 3
-        assert {
-            word: ratings[name] for name in ratings for word in wanted if word in name
-        } == wanted
+        assert {w: ratings[name] for name in ratings for w in wanted if w in name} == wanted
         assert (set(found["missing"].values()), found["stale"]) == ({0}, 0)
-    done = judge("against-scores", "--ratings", out, "--run", runs["悪"], "-b", "mini")
-    assert "16 ratings of answers that are not in these runs: kept, but not used" in done.stderr
-
-
-def test_a_run_whose_answers_have_changed_is_not_rated(tmp_path: Path) -> None:
-    run, other, out = (
-        write_run(tmp_path / "run", "良"),
-        write_run(tmp_path / "x" / "other", "中"),
-        tmp_path / "r",
-    )
-    with FaultServer(default=rating_by_word) as server:
-        judge(
-            *("grade", run, other, "-b", "mini", "-e", "openai", "-m", "judge"),
-            *("--base-url", server.url, "--out", out),
-        )
-    run.write_text(run.read_text("utf-8").replace("良", "悪"), encoding="utf-8")
-    done = judge(
-        *("against-scores", "--ratings", out, "--run", run, "--run", other, "-b", "mini"),
-        *("--format", "json"),
-    )
+    others = "16 ratings of answers that are not in these runs: kept, but not used"
+    assert others in correlated("悪").stderr
+    # Answers that have changed are not rated.
+    run = runs["良"]
+    run.write_text(run.read_text("utf-8").replace("良", "新"), encoding="utf-8")
+    done = correlated("良中", "--format", "json")
     found = json.loads(done.stdout)["runs"]
     assert [row["rating"] for row in found["runs"]] == [5.0]
-    assert (sorted(found["missing"].values()), found["stale"]) == ([0, 8], 8)
+    assert sorted(found["missing"].values()) == [0, 8]
     assert "8 answers without a rating" in done.stderr

@@ -57,10 +57,7 @@ def compared(engine: Says, out: Path) -> None:
 
 def graded(engine: Says, out: Path) -> None:
     values = [{"question": f"問{n}", "answer": "答", "reference": "模範"} for n in range(90)]
-    items = [
-        Graded(f"Q{n}/1/m", f"Q{n}", "m", each, {"question_id": f"Q{n}"})
-        for n, each in enumerate(values)
-    ]
+    items = [Graded(f"Q{n}/1/m", each, {"question_id": f"Q{n}"}) for n, each in enumerate(values)]
     grade(items, engine, JUDGE, find_prompt("single-reference", "grade"), out)
 
 

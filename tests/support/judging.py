@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fault_server import Asked, Behaviour, Handler
+from fault_server import Asked, Behaviour, FaultServer, Handler
 from pfgen_rs.ask.engines.openai import OpenAIEngine
 from pfgen_rs.ask.waits import Backoff
 from pfgen_rs.judge.pairs import Pair
@@ -85,6 +85,27 @@ def replying(content: bytes) -> Behaviour:
 def engine_for(url: str, **options: Any) -> OpenAIEngine:
     """An engine that does not wait long."""
     return OpenAIEngine("judge", base_url=url, api_key="none", backoff=QUICK, **options)
+
+
+def judged(
+    out: Path,
+    pairs: Sequence[Pair] | int,
+    behave: Behaviour = judging,
+    faults: Mapping[str, Sequence[Behaviour]] | None = None,
+    *,
+    prompt: str = "result",
+    limits: Mapping[str, Any] | None = None,
+    **engine: Any,
+) -> tuple[Any, list[Asked]]:
+    """Have a server judge pairs into a folder; returns what `compare` does, and what the server was asked."""
+    from pfgen_rs.judge.compare import compare
+    from pfgen_rs.judge.prompts import find_prompt
+
+    about = made_pairs(pairs) if isinstance(pairs, int) else pairs
+    with FaultServer(faults or {}, default=behave) as server:
+        chosen = find_prompt(prompt, "pairwise")
+        made = engine_for(server.url, **engine)
+        return compare(about, made, JUDGE, chosen, out, **(limits or {})), server.asked
 
 
 def records(folder: Path, name: str = "judgments.jsonl") -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.judge.pairs import Pair, write_pairs
+from pfgen_rs.judge.requests import imported_digest
 from pfgen_rs.judge.tokens import LETTERS
 from site_samples import HOSTILE
 
@@ -49,13 +50,14 @@ def write_verdict_folder(
     """A folder of verdicts: pair i has those of `KINDS[i + shift]`."""
     folder.mkdir(parents=True)
     write_pairs(folder / "pairs.jsonl", pairs)
-    config = {"kind": "pairwise", "judge": {"model": model}, "prompt": {"name": "reason"}}
+    judge = {"engine": "made-up", "model": model}
+    config = {"kind": "pairwise", "judge": judge, "prompt": {"name": "reason"}}
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     records = [
         record
         for i, pair in enumerate(pairs)
         for order, letter in enumerate(KINDS[(i + shift) % len(KINDS)], 1)
-        if (record := _judgment(pair, i, order, letter, logprobs=logprobs))
+        if (record := _judgment(pair, i, order, letter, model, logprobs=logprobs))
     ]
     text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
     (folder / "judgments.jsonl").write_text(text, encoding="utf-8", errors="surrogatepass")
@@ -63,7 +65,7 @@ def write_verdict_folder(
 
 
 def _judgment(
-    pair: Pair, i: int, order: int, letter: str, *, logprobs: bool
+    pair: Pair, i: int, order: int, letter: str, model: str, *, logprobs: bool
 ) -> dict[str, Any] | None:
     if letter == ".":
         return None
@@ -73,7 +75,7 @@ def _judgment(
         "pair": pair.id,
         "order": order,
         "sample": 0,
-        "digest": f"{i}/{order}",
+        "digest": imported_digest("made-up", model, pair, order),
         "output": f"理由{i}の{order}\n{shown}",
         "finish_reason": "stop",
         "shown": shown,

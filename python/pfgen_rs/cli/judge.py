@@ -1,47 +1,33 @@
 """`pfgen-rs judge`: judging answers with a language model; its subcommands, and their demo."""
 
-from __future__ import annotations
+from functools import partial
 
-import typer
 from typer.main import get_group
 
-from pfgen_rs.cli.app import Deferred, deferring
+from pfgen_rs.cli.app import Deferred, deferring, group
 
+_asking, _verdicts, _views = (
+    partial(Deferred, module) for module in ("judge_ask", "judge_verdicts", "judge_views")
+)
 COMMANDS = {
-    "pairs": Deferred("judge_ask", "pairs", "Make pairs out of the answers of two or more runs."),
-    "criteria": Deferred(
-        "judge_ask", "criteria", "Let a judge write evaluation criteria for each question."
-    ),
-    "compare": Deferred(
-        "judge_ask", "compare", "Let a judge say which answer of each pair is better."
-    ),
-    "decide": Deferred(
-        "judge_verdicts", "decide", "Decide pairs from the verdicts of both orders."
-    ),
+    "pairs": _asking("pairs", "Make pairs out of the answers of two or more runs."),
+    "criteria": _asking("criteria", "Let a judge write evaluation criteria for each question."),
+    "compare": _asking("compare", "Let a judge say which answer of each pair is better."),
+    "decide": _verdicts("decide", "Decide pairs from the verdicts of both orders."),
     "agree": Deferred(
         "judge_agree", "agree", "Compare a judge with people, and its two orders with each other."
     ),
-    "rank": Deferred(
-        "judge_verdicts", "rank", "Rank models by the decisions about their pairs, with intervals."
+    "rank": _verdicts("rank", "Rank models by the decisions about their pairs, with intervals."),
+    "grade": _asking(
+        "grade", "Let a judge rate the answers of runs, and correlate with their scores."
     ),
-    "grade": Deferred(
-        "judge_ask",
-        "grade",
-        "Let a judge rate the answers of runs, and correlate with their scores.",
+    "against-scores": _verdicts(
+        "against_scores", "Hold a judge and people against the scores of pfgen-bench."
     ),
-    "against-scores": Deferred(
-        "judge_verdicts",
-        "against_scores",
-        "Hold a judge and people against the scores of pfgen-bench.",
-    ),
-    "plot": Deferred("judge_views", "plot", "Plot agreement and biases of judges."),
-    "page": Deferred("judge_views", "page", "Write a page of verdicts to look through."),
-    "import": Deferred(
-        "judge_verdicts", "import_verdicts", "Import judgments in the format of another tool."
-    ),
-    "export": Deferred(
-        "judge_verdicts", "export_verdicts", "Export a folder of verdicts for another tool."
-    ),
+    "plot": _views("plot", "Plot agreement and biases of judges."),
+    "page": _views("page", "Write a page of verdicts to look through."),
+    "import": _verdicts("import_verdicts", "Import judgments in the format of another tool."),
+    "export": _verdicts("export_verdicts", "Export a folder of verdicts for another tool."),
     "dialogues": Deferred(
         "judge_dialogues",
         "app",
@@ -52,11 +38,8 @@ COMMANDS = {
     ),
 }
 
-app = typer.Typer(
-    cls=deferring(COMMANDS),
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Judge answers with a language model, and see how far to trust it.",
+app = group(
+    "Judge answers with a language model, and see how far to trust it.", deferring(COMMANDS)
 )
 
 _PROGRAM = "pfgen-rs judge"
@@ -80,7 +63,10 @@ _STEPS = (
         "agree verdicts/hasty --humans humans.jsonl",
     ),
     ("Which model is best, and how sure is that?", "rank verdicts/careful"),
-    ("Does a judge prefer the answers with the higher scores of pfgen-bench?", "against-scores"),
+    (
+        "Does a judge prefer the answers with the higher scores of pfgen-bench?",
+        "against-scores verdicts/runs",
+    ),
     ("How many dialogues are there?", "dialogues sizes dialogues.jsonl"),
     (
         "What do people and the judge think of the second answers?",

@@ -14,7 +14,6 @@ from pfgen_rs.cli.judge_options import (
     By,
     Humans,
     Resamples,
-    RuleName,
     Seed,
     TablesFolder,
     percent,
@@ -47,7 +46,7 @@ def agree(
         ),
     ],
     humans: Humans = None,
-    by: By = RuleName.PROBABILITY,
+    by: By = "probability",
     allow_missing: Annotated[
         bool,
         typer.Option(
@@ -90,7 +89,7 @@ def agree(
             None
             if people is None
             else people.filter(people["pair"].is_in(frame["pair"].to_list())),
-            rule=by.value,
+            rule=by,
             judge=folder.judge_model,
             allow_missing=allow_missing,
             **drawn,
@@ -99,7 +98,7 @@ def agree(
     ]
     between = None
     if len(frames) == 2 and people is not None:
-        between = compare_judges(frames[0], frames[1], people, rules=(by.value, by.value), **drawn)
+        between = compare_judges(frames[0], frames[1], people, rules=(by, by), **drawn)
     if out is not None:
         write_tables(found[0].tables(), found[0].to_dict(), out)
     names = distinct_judge_names(folders)

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from pfgen_rs.cli import judge_options as shared
 from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.engine_options import finish_asking, resumable_asking
-from pfgen_rs.cli.judge_options import (
-    AskOptions,
-    Pairs,
-    Ratings,
-    RetryOptions,
-    Seed,
-    asking_options,
-    retrying_options,
-    tell_asked,
-    warn_all,
-)
+from pfgen_rs.cli.judge_options import AskOptions, RetryOptions
 from pfgen_rs.cli.judge_verdicts import show_correlation
 from pfgen_rs.cli.options import ReadingOptions, ScoringOptions, scoring_options
 from pfgen_rs.io.text import counted
@@ -44,14 +34,11 @@ def pairs(
         ),
     ],
     reading: ReadingOptions,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="File to write (JSON lines).")
-    ],
+    out: Annotated[Path, shared.out_option("FILE", "File to write (JSON lines).")],
     benchmark: options.BenchmarkName = None,
     trials: Annotated[
-        str,
-        typer.Option(metavar="N|all", help="Number of answers to each question to pair, or 'all'."),
-    ] = "1",
+        int, typer.Option(min=1, metavar="N", help="Pair up to N answers to each question.")
+    ] = 1,
     limit: Annotated[
         int | None,
         typer.Option(
@@ -60,7 +47,7 @@ def pairs(
             help="Number of pairs for every two runs, spread evenly over the questions (default: all).",
         ),
     ] = None,
-    seed: Seed = 0,
+    seed: shared.Seed = 0,
 ) -> None:
     """Make pairs of answers to the same question, for every two runs.
 
@@ -73,42 +60,26 @@ def pairs(
     from pfgen_rs.runs.naming import named_results
 
     results = named_results(reading.score(runs, options.load(benchmark, None)))
-    frames = {name: result.frame for name, result in results.items()}
     found = pairs_of_runs(
-        frames,
+        {name: result.frame for name, result in results.items()},
         references=references_of(benchmark),
-        trials=_pair_trials(trials),
+        trials=trials,
         sample=limit,
         seed=seed,
     )
     write_pairs(out, found)
-    questions = len({pair.question_id for pair in found})
-    streams.emit(
-        f"wrote {counted(len(found), 'pair')} of {counted(questions, 'question')} to {out}\n"
-    )
+    questions = counted(len({pair.question_id for pair in found}), "question")
+    streams.emit(f"wrote {counted(len(found), 'pair')} of {questions} to {out}\n")
 
 
-def _pair_trials(text: str) -> int | None:
-    if text == "all":
-        return None
-    if text.isdecimal() and int(text):
-        return int(text)
-    raise typer.BadParameter(
-        f"invalid value {text!r}: expected a positive integer or 'all'", param_hint="--trials"
-    )
-
-
-@asking_options
+@shared.asking_options
 def criteria(
-    pairs: Pairs,
+    pairs: shared.Pairs,
     asking: AskOptions,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", metavar="FILE", help="File of criteria (default: PAIRS.criteria.jsonl)."
-        ),
+        Path | None, shared.out_option("FILE", "File of criteria (default: PAIRS.criteria.jsonl).")
     ] = None,
-    prompt: Annotated[str, typer.Option(metavar="NAME", help="Prompt.")] = "criteria",
+    prompt: shared.PromptName = "criteria",
 ) -> None:
     """Let a judge write the criteria by which answers to each question are compared.
 
@@ -117,25 +88,19 @@ def criteria(
 
     Example: `pfgen-rs judge criteria pairs.jsonl --engine openai --model gpt-4o`
     """
-    from pfgen_rs.judge.compare import (
-        criteria_file,
-        criteria_requests,
-        make_criteria,
-        open_criteria,
-    )
+    from pfgen_rs.judge import compare as library
     from pfgen_rs.judge.pairs import read_pairs
 
-    path = out or criteria_file(pairs)
+    path = out or library.criteria_file(pairs)
     found = read_pairs(pairs)
     chosen = asking.prompt(prompt, "criteria")
     judge = asking.judge(chosen, brief=False)
-    requests = list(criteria_requests(found, chosen))
     asked = asking.ask(
         judge,
         "criteria",
-        open_criteria(path),
-        requests,
-        partial(make_criteria, found, judge=judge, prompt=chosen, out=path),
+        library.open_criteria(path),
+        list(library.criteria_requests(found, chosen)),
+        partial(library.make_criteria, found, judge=judge, prompt=chosen, out=path),
     )
     if asked is not None:
         streams.emit(
@@ -144,52 +109,29 @@ def criteria(
     finish_asking(asked)
 
 
-class Orders(StrEnum):
-    """Orders in which a pair is shown."""
-
-    BOTH = "both"
-    ONE = "one"
-
-
-class RequestMode(StrEnum):
-    """How prompts are sent."""
-
-    CHAT = "chat"
-    COMPLETION = "completion"
-
-
-@retrying_options
+@shared.retrying_options
 def compare(
-    pairs: Pairs,
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", metavar="DIR", help="Folder of verdicts.", show_default=False),
-    ],
+    pairs: shared.Pairs,
+    out: Annotated[Path, shared.out_option("DIR", "Folder of verdicts.")],
     asking: RetryOptions,
-    prompt: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Prompt: criteria-reason, criteria-result, reason, result (Morita et al.), pair, pair-math "
-            "(Japanese Vicuna QA), or one of --prompts.",
-        ),
-    ] = "reason",
+    prompt: shared.PromptName = "reason",
     criteria: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="File of criteria (default: PAIRS.criteria.jsonl)."),
     ] = None,
     orders: Annotated[
-        Orders, typer.Option(help="Show each pair in both orders, or once, which costs half.")
-    ] = Orders.BOTH,
-    mode: Annotated[
-        RequestMode, typer.Option(help="Send prompts as chats, or as texts to complete.")
-    ] = RequestMode.CHAT,
+        Literal["both", "one"],
+        typer.Option(help="Show each pair in both orders, or once, which costs half."),
+    ] = "both",
 ) -> None:
     """Let a judge say which answer of each pair is better, in both orders.
 
     Nothing is asked twice: if interrupted, the same command continues, and several processes may share the
     work. Judgments are appended to judgments.jsonl in DIR as they arrive. The exit code is 1 if some are
     missing at the end.
+
+    Prompts: criteria-reason, criteria-result, reason, result (Morita et al.); pair, pair-math (Japanese
+    Vicuna QA).
 
     Example: `pfgen-rs judge compare pairs.jsonl --engine openai --model gpt-4o --out verdicts`
     """
@@ -200,28 +142,15 @@ def compare(
     chosen = asking.prompt(prompt, "pairwise")
     judge = asking.retrying(asking.judge(chosen, brief=chosen.verdict == "first"), out)
     found = _pairs_with_criteria(pairs, criteria)
-    requests = list(comparison_requests(found, chosen, orders.value))
-    if orders is Orders.ONE:
+    requests = list(comparison_requests(found, chosen, orders))
+    if orders == "one":
         streams.warn(
             "with --orders one, position bias stays in every decision and cannot be measured; strict and tie "
             "decide nothing"
         )
+    call = partial(compared, found, judge=judge, prompt=chosen, out=out, orders=orders)
     with resumable_asking(out, "judged"):
-        asked = asking.ask(
-            judge,
-            "judging",
-            judgment_journal(out),
-            requests,
-            partial(
-                compared,
-                found,
-                judge=judge,
-                prompt=chosen,
-                out=out,
-                orders=orders.value,
-                mode=mode.value,
-            ),
-        )
+        asked = asking.ask(judge, "judging", judgment_journal(out), requests, call)
     if asked is not None:
         _tell_judged(VerdictFolder(out), asked)
     finish_asking(asked)
@@ -236,28 +165,22 @@ def _pairs_with_criteria(path: Path, criteria: Path | None) -> list[Pair]:
     if criteria is None and not beside.exists():
         return found
     complete, notes = pairs_with_criteria(found, beside)
-    warn_all(notes)
+    shared.warn_all(notes)
     return complete
 
 
 def _tell_judged(folder: VerdictFolder, asked: Asked) -> None:
-    from pfgen_rs.judge.verdict_folder import doubtful_share
-
     last = {(each["pair"], each["order"]): each for each in folder.present_judgments()}
-    problems = Counter(
-        problem for record in last.values() if (problem := record.get("problem")) is not None
-    )
-    tell_asked(folder.path, asked, "judgment")
+    problems = Counter(each["problem"] for each in last.values() if each.get("problem"))
+    shared.tell_asked(folder.path, asked, "judgment")
     for problem, count in problems.most_common():
         streams.warn(f"{counted(count, 'judgment')} invalid: {problem}")
-    doubtful = doubtful_share(folder.doubts())
-    if doubtful is not None:
-        streams.warn(doubtful)
-    warn_all(folder.read()[1].notes())
+    shared.warn_of_doubts(folder)
+    shared.warn_all(folder.read()[1].notes())
 
 
 @scoring_options()
-@retrying_options
+@shared.retrying_options
 def grade(
     runs: Annotated[
         list[str],
@@ -265,16 +188,10 @@ def grade(
     ],
     asking: RetryOptions,
     scoring: ScoringOptions,
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", metavar="DIR", help="Folder of ratings."),
-    ] = Path("ratings"),
-    prompt: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="Prompt: single-reference (Imajo 2025), or one of --prompts."
-        ),
-    ] = "single-reference",
+    out: Annotated[Path, shared.out_option("DIR", "Folder of ratings.", show_default=True)] = Path(
+        "ratings"
+    ),
+    prompt: shared.PromptName = "single-reference",
     benchmark: options.BenchmarkName = None,
     trials: Annotated[
         int | None,
@@ -285,82 +202,59 @@ def grade(
     rubric: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE",
-            help="File with the text that {rubric} stands for in the prompt.",
+            metavar="FILE", help="File with the text that {rubric} stands for in the prompt."
         ),
     ] = None,
-    samples: Ratings = 1,
+    samples: shared.Ratings = 1,
 ) -> None:
     """Let a judge rate every answer of runs, and correlate the means with the runs' scores.
 
-    The benchmark's example answers are the reference answers. Nothing is asked twice.
+    The benchmark's example answers are the reference answers. Nothing is asked twice. The prompt is that of
+    Imajo 2025 unless another one is chosen.
 
     Example: `pfgen-rs judge grade runs/a runs/b -b pfgen-bench --engine openai --model gpt-4o --out ratings`
     """
-    from pfgen_rs.judge.against_scores import run_correlation
-    from pfgen_rs.judge.grading import (
-        answers_of_run,
-        grading_requests,
-        mean_ratings,
-        open_ratings,
-        ratings_of_runs,
-        read_rubric,
-    )
-    from pfgen_rs.judge.grading import grade as graded
+    from pfgen_rs.judge import grading
+    from pfgen_rs.judge.against_scores import rated_runs
     from pfgen_rs.judge.pairs import references_of
     from pfgen_rs.runs.naming import named_results
 
     results = named_results(scoring.score_with(runs, benchmark))
     references = references_of(benchmark)
-    text = None if rubric is None else read_rubric(rubric)
+    text = None if rubric is None else grading.read_rubric(rubric)
     items = [
         item
         for name, result in results.items()
-        for item in answers_of_run(result.frame, name, references, trials, text)
+        for item in grading.answers_of_run(result.frame, name, references, trials, text)
     ]
     chosen = asking.prompt(prompt, "grade")
     brief = not (chosen.brackets or chosen.result)
     judge = asking.retrying(asking.judge(chosen, brief=brief), out)
-    requests = list(grading_requests(items, chosen, samples))
+    requests = list(grading.grading_requests(items, chosen, samples))
+    call = partial(grading.grade, items, judge=judge, prompt=chosen, out=out, samples=samples)
     with resumable_asking(out, "rated"):
-        asked = asking.ask(
-            judge,
-            "rating",
-            open_ratings(out),
-            requests,
-            partial(graded, items, judge=judge, prompt=chosen, out=out, samples=samples),
-        )
+        asked = asking.ask(judge, "rating", grading.open_ratings(out), requests, call)
     if asked is not None:
-        tell_asked(out, asked, "rating")
-        scores = {name: result.score for name, result in results.items()}
-        frames = {name: result.frame for name, result in results.items()}
-        most = trials or max(frame.height for frame in frames.values())
-        found = ratings_of_runs(out, frames, references, most)
-        means = mean_ratings(found.frame)
-        _show_ratings(means, scores)
-        warn_all(found.notes())
-        show_correlation(run_correlation(means, scores))
+        shared.tell_asked(out, asked, "rating")
+        most = trials or max(result.frame.height for result in results.values())
+        found = rated_runs(out, results, benchmark, most)
+        _show_ratings(found.means, {name: result.score for name, result in results.items()})
+        shared.warn_all(found.ratings.notes())
+        show_correlation(found.correlation)
     finish_asking(asked)
 
 
 def _show_ratings(means: pl.DataFrame, scores: dict[str, float]) -> None:
-    table = output.new_table(
-        "model",
-        "score",
-        "rating",
-        "±",
-        "ratings",
-        "invalid",
-        numbers=("score", "rating", "±", "ratings", "invalid"),
-    )
-    for row in means.iter_rows(named=True):
-        score = scores.get(row["model"])
-        table.add_row(
-            output.cell(row["model"]),
-            output.cell("–" if score is None else f"{score:.4f}"),
-            output.cell("–" if row["mean"] is None else f"{row['mean']:.3f}"),
-            output.cell("–" if row["se"] is None else f"{row['se']:.3f}"),
-            output.cell(row["ratings"]),
-            output.cell(row["invalid"]),
+    number = shared.number
+    rows = (
+        (
+            row["model"],
+            number(scores.get(row["model"]), 4),
+            number(row["mean"], 3),
+            number(row["se"], 3),
+            row["ratings"],
+            row["invalid"],
         )
-    output.show(table)
+        for row in means.iter_rows(named=True)
+    )
+    output.show(shared.rows_table("model", "score", "rating", "±", "ratings", "invalid", rows=rows))

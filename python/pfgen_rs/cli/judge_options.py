@@ -4,41 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import streams
+from pfgen_rs.cli import output, streams
 from pfgen_rs.cli.engine_options import BudgetOf, EngineOptions, tokens_or_none
 from pfgen_rs.cli.options import with_options
 from pfgen_rs.io.text import counted
+from pfgen_rs.judge.decisions import Rule
 
 if TYPE_CHECKING:
     import polars as pl
+    from rich.table import Table
 
     from pfgen_rs.ask.journal import Journal
     from pfgen_rs.ask.loop import Asked, AskingProgress
     from pfgen_rs.ask.protocol import Engine
     from pfgen_rs.ask.request import Request
     from pfgen_rs.judge.prompts import Kind, Prompt
-    from pfgen_rs.judge.requests import Coverage, Judge
-    from pfgen_rs.judge.verdict_folder import VerdictFolder
+    from pfgen_rs.judge.requests import Judge
+    from pfgen_rs.judge.verdict_folder import Coverage, VerdictFolder
 
-F = TypeVar("F", bound=Callable[..., Any])
 _SHORT, _LONG = 64, 2048
 """Limits of a judge's output in tokens: for letters and numbers alone, and with reasons."""
 _NONE = "–"
 
 
-class RuleName(StrEnum):
-    """How a pair is decided."""
-
-    PROBABILITY = "probability"
-    STRICT = "strict"
-    TIE = "tie"
-    FIRST = "first"
+def out_option(metavar: str, text: str, *, show_default: bool = False) -> Any:
+    """Returns the option --out with its help."""
+    return typer.Option("--out", "-o", metavar=metavar, help=text, show_default=show_default)
 
 
 Pairs = Annotated[
@@ -47,7 +43,9 @@ Pairs = Annotated[
 Verdicts = Annotated[
     Path, typer.Argument(metavar="VERDICTS", help="Folder of verdicts.", show_default=False)
 ]
-By = Annotated[RuleName, typer.Option(help="How pairs are decided; see `judge decide`.")]
+By = Annotated[
+    Rule, typer.Option(help="Rule by which pairs are decided; `judge decide` explains them.")
+]
 Humans = Annotated[
     Path | None,
     typer.Option(
@@ -56,8 +54,11 @@ Humans = Annotated[
     ),
 ]
 RatedRuns = Annotated[
-    list[str] | None,
-    typer.Option("--run", metavar="RUN", help="A rated run; repeatable."),
+    list[str] | None, typer.Option("--run", metavar="RUN", help="A rated run; repeatable.")
+]
+PromptName = Annotated[
+    str,
+    typer.Option("--prompt", metavar="NAME", help="Prompt: a built-in one, or one of --prompts."),
 ]
 Ratings = Annotated[
     int,
@@ -69,25 +70,34 @@ Resamples = Annotated[int, typer.Option(metavar="N", help="Number of bootstrap r
 Seed = Annotated[int, typer.Option(metavar="N", help="Seed of random choices.")]
 TablesFolder = Annotated[
     Path | None,
-    typer.Option(
-        "--out",
-        "-o",
-        metavar="DIR",
-        help="Write all tables to a folder, as Parquet, CSV, Markdown and JSON.",
-    ),
+    out_option("DIR", "Write all tables to a folder, as Parquet, CSV, Markdown and JSON."),
 ]
+
+
+def number(value: float | None, digits: int, scale: float = 1) -> str:
+    """Returns a number as text, – if it is unknown."""
+    return _NONE if value is None or value != value else f"{scale * value:.{digits}f}"
 
 
 def percent(value: float | None) -> str:
     """Returns a share as text, in percent."""
-    return _NONE if value is None or value != value else f"{100 * value:.1f}"
+    return number(value, 1, 100)
 
 
 def range_text(low: float | None, high: float | None, scale: float = 100, digits: int = 1) -> str:
     """Returns an interval as text."""
-    if low is None or high is None or low != low or high != high:
-        return _NONE
-    return f"{scale * low:.{digits}f} to {scale * high:.{digits}f}"
+    bounds = (number(low, digits, scale), number(high, digits, scale))
+    return _NONE if _NONE in bounds else " to ".join(bounds)
+
+
+def rows_table(
+    *names: str, rows: Iterable[Iterable[object]], words: int = 1, title: str | None = None
+) -> Table:
+    """Returns a table of rows; the columns after the first `words` are numbers."""
+    table = output.new_table(*names, numbers=names[words:], title=title)
+    for row in rows:
+        table.add_row(*map(output.cell, row))
+    return table
 
 
 def read_decisions(folders: Sequence[VerdictFolder]) -> list[tuple[pl.DataFrame, Coverage]]:
@@ -106,6 +116,18 @@ def warn_all(notes: Iterable[str]) -> None:
     """Print warnings."""
     for note in notes:
         streams.warn(note)
+
+
+def warn_of_doubts(folder: VerdictFolder) -> None:
+    """Say how many verdicts are doubtful (see `VerdictFolder.doubts`), if any are."""
+    doubts = folder.doubts()
+    count = len(doubts) - doubts["doubt"].null_count()
+    if count:
+        streams.warn(
+            f"{count:,} of {counted(len(doubts), 'verdict')} ({100 * count / len(doubts):.1f} %) are "
+            "doubtful, since the output begins with a refusal or has several letters: pfgen-rs judge decide "
+            "--doubtful shows them"
+        )
 
 
 def tell_asked(out: Path, asked: Asked, what: str) -> None:
@@ -161,16 +183,16 @@ class AskOptions(EngineOptions):
         from pfgen_rs.ask.engines import recorded_name
         from pfgen_rs.judge.requests import Judge
 
-        limit = prompt.max_tokens or (_SHORT if brief else _LONG)
+        limit: int | None = prompt.max_tokens or (_SHORT if brief else _LONG)
+        if self.max_tokens is not None:
+            limit = tokens_or_none("--max-tokens", self.max_tokens)
         return Judge(
             recorded_name(self.engine),
             self.model,
             base_url=self.shown_base_url(),
             temperature=self.temperature_value(),
             seed=self.seed,
-            max_tokens=limit
-            if self.max_tokens is None
-            else tokens_or_none("--max-tokens", self.max_tokens),
+            max_tokens=limit,
             logprobs=tokens_or_none("--logprobs", self.logprobs),
         )
 
@@ -186,10 +208,15 @@ class AskOptions(EngineOptions):
 
         `call` gets `engine`, `budget`, `keep_going` and `progress`. Returns `None` for a dry run.
         """
+        from pfgen_rs.ask.protocol import abilities
         from pfgen_rs.ask.request import Group
 
         def checked(engine: Engine, budget_of: BudgetOf, progress: AskingProgress) -> Asked:
-            _check_logprobs(engine, judge)
+            if judge.logprobs is not None and "logprobs" not in abilities(engine):
+                streams.warn(
+                    f"the engine {engine.name!r} reports no log probabilities: decisions by probability and "
+                    "expected ratings are not possible"
+                )
             more = {"budget": budget_of(judge), "keep_going": self.keep_going, "progress": progress}
             return call(engine=engine, **more)
 
@@ -224,21 +251,7 @@ class RetryOptions(AskOptions):
         return replace(judge, max_tokens=limit, retry=Retry(now))
 
 
-def asking_options(command: F) -> F:
-    """Give a command the options of `AskOptions`, which it receives as its argument `asking`."""
-    return with_options(AskOptions, "asking")(command)
-
-
-def retrying_options(command: F) -> F:
-    """Give a command the options of `RetryOptions`, which it receives as its argument `asking`."""
-    return with_options(RetryOptions, "asking")(command)
-
-
-def _check_logprobs(engine: Engine, judge: Judge) -> None:
-    from pfgen_rs.ask.protocol import abilities
-
-    if judge.logprobs is not None and "logprobs" not in abilities(engine):
-        streams.warn(
-            f"the engine {engine.name!r} reports no log probabilities: decisions by probability and expected "
-            "ratings are not possible"
-        )
+asking_options = with_options(AskOptions, "asking")
+"""Gives a command the options of `AskOptions`, which it receives as its argument `asking`."""
+retrying_options = with_options(RetryOptions, "asking")
+"""Gives a command the options of `RetryOptions`, which it receives as its argument `asking`."""

@@ -8,27 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pfgen_rs.cli import judge_options as shared
 from pfgen_rs.cli import options, output, streams
-from pfgen_rs.cli.judge_options import (
-    By,
-    Humans,
-    RatedRuns,
-    Resamples,
-    RuleName,
-    Seed,
-    TablesFolder,
-    Verdicts,
-    percent,
-    range_text,
-    read_decisions,
-    warn_all,
-)
-from pfgen_rs.cli.options import ScoringOptions, scoring_options
+from pfgen_rs.cli.judge_options import number, percent, range_text, rows_table
+from pfgen_rs.cli.options import JsonFormat, RowsFormat, ScoringOptions, scoring_options
 from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.judge.formats import format_names
 
 if TYPE_CHECKING:
     import polars as pl
+    from rich.table import Table
 
     from pfgen_rs.judge.against_scores import RunCorrelation
     from pfgen_rs.judge.agreement.ranking import Ranking
@@ -37,22 +26,11 @@ _SHOWN = 80  # characters of an output
 
 
 def decide(
-    verdicts: Verdicts,
-    by: Annotated[
-        RuleName,
-        typer.Option(
-            help="probability: largest mean probability of both orders; strict: what both orders say, else "
-            "undecided; tie: the same, else a tie; first: the first order alone."
-        ),
-    ] = RuleName.PROBABILITY,
+    verdicts: shared.Verdicts,
+    by: shared.By = "probability",
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            help="Write all columns to a .jsonl, .csv or .parquet file.",
-        ),
+        shared.out_option("FILE", "Write all columns to a .jsonl, .csv or .parquet file."),
     ] = None,
     doubtful: Annotated[
         bool,
@@ -61,9 +39,12 @@ def decide(
             help="Show the verdicts instead whose output begins with a refusal or has several letters.",
         ),
     ] = False,
-    output_format: options.Rows = options.RowsFormat.TABLE,
+    output_format: options.Rows = RowsFormat.TABLE,
 ) -> None:
     """Decide each pair, and count the decisions.
+
+    Decisions are by probability (the largest mean probability of both orders), strict (what both orders say,
+    else undecided), tie (the same, else a tie) or first (the first order alone).
 
     A: the pair's first model wins, B: its second one, C: a tie. A pair that lacks a judgment of its present
     texts is missing; judgments of other texts are never used. `--format json` or `csv` and `--out` have a row
@@ -71,56 +52,44 @@ def decide(
 
     Example: `pfgen-rs judge decide verdicts --by probability`
     """
-    from pfgen_rs.judge.decision_columns import decision_counts, decision_rows, write_frame
-    from pfgen_rs.judge.verdict_folder import VerdictFolder, doubtful_share
+    from pfgen_rs.io.table_writer import csv_text
+    from pfgen_rs.judge import decision_columns as tables
+    from pfgen_rs.judge.verdict_folder import VerdictFolder
 
     folder = VerdictFolder(verdicts)
-    [(found, _)] = read_decisions([folder])
+    [(found, _)] = shared.read_decisions([folder])
     if doubtful:
         rows = wide = folder.doubts().drop_nulls("doubt")
     else:
-        rows = decision_rows(found, by.value)
+        rows = tables.decision_rows(found, by)
         wide = found.with_columns(decision=rows["decision"], state=rows["state"])
     if out is not None:
-        write_frame(wide, out)
-    if output_format is options.RowsFormat.JSON:
+        tables.write_frame(wide, out)
+    if output_format is RowsFormat.JSON:
         streams.emit_json(rows.to_dicts())
-    elif output_format is options.RowsFormat.CSV:
-        from pfgen_rs.io.table_writer import csv_text
-
+    elif output_format is RowsFormat.CSV:
         streams.emit(csv_text(rows))
     elif doubtful:
         _show_doubts(rows)
     else:
-        _show_counts(decision_counts(found, by.value), by.value)
-        share = doubtful_share(folder.doubts())
-        if share is not None:
-            streams.warn(share)
+        counts = tables.decision_counts(found, by)
+        title = f"decisions by {by}"
+        names = ["model a", "model b", *counts.columns[2:]]
+        output.show(rows_table(*names, rows=counts.iter_rows(), words=2, title=title))
+        shared.warn_of_doubts(folder)
 
 
-def _show_doubts(rows: pl.DataFrame) -> None:
-    if rows.is_empty():
+def _show_doubts(doubts: pl.DataFrame) -> None:
+    if doubts.is_empty():
         streams.remark("no verdict is doubtful")
         return
-    table = output.new_table("pair", "order", "verdict", "doubt", "output", numbers=["order"])
-    for *cells, text in rows.iter_rows():
-        table.add_row(*map(output.cell, cells), output.cell(shortened(text, _SHOWN)))
-    output.show(table)
-
-
-def _show_counts(counts: pl.DataFrame, rule: str) -> None:
-    names = counts.columns[2:]
-    table = output.new_table(
-        "model a", "model b", *names, numbers=names, title=f"decisions by {rule}"
-    )
-    for row in counts.iter_rows():
-        table.add_row(*(output.cell(value) for value in row))
-    output.show(table)
+    rows = ((*cells, shortened(text, _SHOWN)) for *cells, text in doubts.iter_rows())
+    output.show(rows_table("pair", "order", "verdict", "doubt", "output", rows=rows, words=5))
 
 
 def rank(
-    verdicts: Verdicts,
-    by: By = RuleName.PROBABILITY,
+    verdicts: shared.Verdicts,
+    by: shared.By = "probability",
     win_rates_only: Annotated[
         bool,
         typer.Option(
@@ -128,11 +97,11 @@ def rank(
             help="Do not fit Bradley–Terry, which needs models that are connected by wins.",
         ),
     ] = False,
-    out: TablesFolder = None,
-    resamples: Resamples = 1000,
-    seed: Seed = 0,
+    out: shared.TablesFolder = None,
+    resamples: shared.Resamples = 1000,
+    seed: shared.Seed = 0,
     level: options.Level = 0.95,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = JsonFormat.TABLE,
 ) -> None:
     """Rank models by Bradley–Terry and by win rates, with intervals and the ranks that they leave open.
 
@@ -146,10 +115,10 @@ def rank(
     from pfgen_rs.judge.verdict_folder import VerdictFolder
 
     folder = VerdictFolder(verdicts)
-    [(decisions, coverage)] = read_decisions([folder])
+    [(decisions, coverage)] = shared.read_decisions([folder])
     found = ranked(
         decisions,
-        rule=by.value,
+        rule=by,
         with_strengths=not win_rates_only,
         level=level,
         resamples=resamples,
@@ -157,7 +126,7 @@ def rank(
     )
     if out is not None:
         write_tables(found.tables(), found.to_dict(), out)
-    if output_format is options.JsonFormat.JSON:
+    if output_format is JsonFormat.JSON:
         values = {"name": folder.judge_name, **found.to_dict(), "coverage": coverage.to_dict()}
         streams.emit_json(values)
         return
@@ -175,7 +144,7 @@ def _show_ranking(name: str, found: Ranking) -> None:
     known = [name for name in _SCORES if found.models[name].is_not_null().any()]
     choices = [_ranking_table(found, known[:count]) for count in range(len(known), 0, -1)]
     output.show(output.first_that_fits(*choices))
-    warn_all(found.notes)
+    shared.warn_all(found.notes)
 
 
 _SCORES = {
@@ -185,24 +154,18 @@ _SCORES = {
 }
 
 
-def _ranking_table(found: Ranking, known: Sequence[str]) -> Any:
+def _ranking_table(found: Ranking, known: Sequence[str]) -> Table:
     names = ["rank", "ranks", "model", "games", "W/T/L"]
     for place, name in enumerate(known):
         names += [_SCORES[name][0], "interval" + " " * place]
-    numbers = [name for name in names if name != "model"]
-    table = output.new_table(*names, numbers=numbers)
+    table = output.new_table(*names, numbers=[name for name in names if name != "model"])
     for row in found.models.iter_rows(named=True):
-        cells = [
-            row["rank"],
-            f"{row['best_rank']}–{row['worst_rank']}",
-            row["model"],
-            row["games"],
-            f"{row['wins']}/{row['ties']}/{row['losses']}",
-        ]
+        ranks = f"{row['best_rank']}–{row['worst_rank']}"
+        results = f"{row['wins']}/{row['ties']}/{row['losses']}"
+        cells = [row["rank"], ranks, row["model"], row["games"], results]
         for name in known:
             _, scale, digits = _SCORES[name]
-            value = row[name]
-            cells.append(percent(None) if value is None else f"{scale * value:.{digits}f}")
+            cells.append(number(row[name], digits, scale))
             cells.append(range_text(row[f"{name}_low"], row[f"{name}_high"], scale, digits))
         table.add_row(*map(output.cell, cells))
     return table
@@ -214,52 +177,58 @@ def against_scores(
         list[Path] | None,
         typer.Argument(
             metavar="[VERDICTS…]",
-            help="Folders of verdicts on answers to the benchmark's questions (default: the bundled "
-            "sample's).",
+            help="Folders of verdicts on answers to the benchmark's questions.",
             show_default=False,
         ),
     ] = None,
     *,
     scoring: ScoringOptions,
     benchmark: options.BenchmarkName = None,
-    humans: Humans = None,
-    by: By = RuleName.PROBABILITY,
+    humans: shared.Humans = None,
+    by: shared.By = "probability",
     ratings: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder of ratings (made by `judge grade`) of --run."),
     ] = None,
-    runs: RatedRuns = None,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    runs: shared.RatedRuns = None,
+    output_format: options.Format = JsonFormat.TABLE,
 ) -> None:
     """Tell how often the answer with the higher score is the one that a judge or people prefer, by margin.
 
     With --ratings and --run, correlate mean ratings with the scores of runs as well (judging 6.5).
-    Without arguments: the bundled, made-up sample, whose figures are no findings.
 
     Example: `pfgen-rs judge against-scores verdicts -b pfgen-bench --humans humans.jsonl`
     """
-    from pfgen_rs.judge.against_scores import agreement_by_margin, scored_pairs, verdicts_by_name
+    from pfgen_rs.judge import against_scores as library
     from pfgen_rs.judge.verdict_folder import VerdictFolder, distinct_judge_names
+    from pfgen_rs.runs.naming import named_results
 
-    folders = verdicts
     if not verdicts and ratings is None:
-        folders, ratings, runs = _sample_arguments()
+        raise typer.BadParameter("expected folders of verdicts, or --ratings")
     found: dict[str, Any] = {}
     table = None
-    if folders:
-        opened = [VerdictFolder(path) for path in folders]
-        read = read_decisions(opened)
+    if verdicts:
+        opened = [VerdictFolder(path) for path in verdicts]
+        read = shared.read_decisions(opened)
         pairs = list({pair.id: pair for folder in opened for pair in folder.pairs()}.values())
-        scores = scored_pairs(pairs, scoring.load(benchmark), clean=scoring.cleaning)
+        scores = library.scored_pairs(pairs, scoring.load(benchmark), clean=scoring.cleaning)
         frames = dict(zip(distinct_judge_names(opened), (frame for frame, _ in read), strict=True))
-        table = agreement_by_margin(scores, verdicts_by_name(frames, by.value, humans))
+        letters = library.verdicts_by_name(frames, by, humans)
+        table = library.agreement_by_margin(scores, letters)
         found["pairs"] = table.to_dicts()
         found["coverage"] = [coverage.to_dict() for _, coverage in read]
     correlation = None
     if ratings is not None:
-        correlation, missing = _correlation_of_runs(ratings, runs or [], benchmark, scoring)
+        if not runs:
+            problem = "--ratings requires the rated runs: --run RUN"
+            raise typer.BadParameter(problem, param_hint="--run")
+        results = named_results(scoring.score_with(runs, benchmark))
+        rated = library.rated_runs(ratings, results, benchmark)
+        shared.warn_all(rated.ratings.notes())
+        correlation = rated.correlation
+        missing = {"missing": dict(rated.ratings.missing), "stale": rated.ratings.others}
         found["runs"] = {**correlation.to_dict(), **missing}
-    if output_format is options.JsonFormat.JSON:
+    if output_format is JsonFormat.JSON:
         streams.emit_json(found)
         return
     if table is not None:
@@ -268,74 +237,31 @@ def against_scores(
         show_correlation(correlation)
 
 
-def _sample_arguments() -> tuple[list[Path], Path, list[str]]:
-    from pfgen_rs.judge.sample import sample_path
-    from pfgen_rs.questions.locate import sample_runs
-
-    streams.remark("the bundled sample, which is made up: its figures are no findings")
-    sample = sample_path()
-    return (
-        [sample / "verdicts" / "runs"],
-        sample / "ratings",
-        [str(path) for path in sample_runs().values()],
-    )
-
-
-def _correlation_of_runs(
-    ratings: Path, runs: list[str], benchmark: str | None, scoring: ScoringOptions
-) -> tuple[RunCorrelation, dict[str, Any]]:
-    """Returns the correlation, and how many answers lack a rating and ratings an answer."""
-    from pfgen_rs.judge.against_scores import run_correlation
-    from pfgen_rs.judge.grading import mean_ratings, ratings_of_runs
-    from pfgen_rs.judge.pairs import references_of
-    from pfgen_rs.runs.naming import named_results
-
-    if not runs:
-        raise typer.BadParameter("--ratings requires the rated runs: --run RUN", param_hint="--run")
-    results = named_results(scoring.score_with(runs, benchmark))
-    scores = {name: result.score for name, result in results.items()}
-    frames = {name: result.frame for name, result in results.items()}
-    found = ratings_of_runs(ratings, frames, references_of(benchmark))
-    warn_all(found.notes())
-    missing = {"missing": dict(found.missing), "stale": found.others}
-    return run_correlation(mean_ratings(found.frame), scores), missing
-
-
 def _show_margins(table: pl.DataFrame) -> None:
     names = ["who", "margin", "share", "exact interval", "pairs", "ties", "missing"]
-    shown = output.new_table(
-        *names, numbers=names[1:], title="the answer with the higher score is preferred, %"
-    )
-    for row in table.iter_rows(named=True):
-        cells = [
-            row["who"],
-            row["margin"],
-            percent(row["share"]),
+    rows = (
+        (
+            *(row["who"], row["margin"], percent(row["share"])),
             range_text(row["low"], row["high"]),
-            row["pairs"],
-            row["ties"],
-            row["missing"],
-        ]
-        shown.add_row(*map(output.cell, cells))
-    output.show(shown)
+            *(row["pairs"], row["ties"], row["missing"]),
+        )
+        for row in table.iter_rows(named=True)
+    )
+    title = "the answer with the higher score is preferred, %"
+    output.show(rows_table(*names, rows=rows, title=title))
 
 
 def show_correlation(found: RunCorrelation) -> None:
     """Print the correlation of ratings with scores over runs."""
+    runs = counted(len(found.runs), "run")
     for name, value, interval in (
         ("Pearson's r", found.pearson, found.pearson_interval),
         ("Spearman's ρ", found.spearman, found.spearman_interval),
     ):
-        if value is None:
-            streams.emit(
-                f"{name} of ratings and scores: undefined for {counted(len(found.runs), 'run')}\n"
-            )
-            continue
-        bounds = range_text(*interval, 1, 4)
-        streams.emit(
-            f"{name} of ratings and scores: {value:.4f} (95 % interval {bounds}), "
-            f"{counted(len(found.runs), 'run')}\n"
-        )
+        said = f"undefined for {runs}"
+        if value is not None:
+            said = f"{value:.4f} (95 % interval {range_text(*interval, 1, 4)}), {runs}"
+        streams.emit(f"{name} of ratings and scores: {said}\n")
 
 
 def import_verdicts(
@@ -348,10 +274,7 @@ def import_verdicts(
             show_default=False,
         ),
     ],
-    out: Annotated[
-        Path,
-        typer.Option("--out", "-o", metavar="FOLDER", help="New folder of verdicts to write."),
-    ],
+    out: Annotated[Path, shared.out_option("FOLDER", "New folder of verdicts to write.")],
     source: Annotated[
         str | None,
         typer.Option(
@@ -377,7 +300,7 @@ def import_verdicts(
 
     found = read_format(files, source).of_judge(judge)
     write_folder(out, found)
-    warn_all(found.notes)
+    shared.warn_all(found.notes)
     judgments = counted(len(found.judgments), "judgment")
     streams.emit(f"wrote {counted(len(found.pairs), 'pair')} and {judgments} to {out}\n")
     if found.humans:
@@ -387,7 +310,7 @@ def import_verdicts(
 
 
 def export_verdicts(
-    verdicts: Verdicts,
+    verdicts: shared.Verdicts,
     target: Annotated[
         str,
         typer.Option(
@@ -398,7 +321,7 @@ def export_verdicts(
             show_default=False,
         ),
     ],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="File to write.")],
+    out: Annotated[Path, shared.out_option("FILE", "File to write.")],
 ) -> None:
     """Export a folder of verdicts for another tool.
 
@@ -411,7 +334,7 @@ def export_verdicts(
 
     found = read_folder(verdicts)
     written = write_format(out, found, target)
-    warn_all(found.notes)
+    shared.warn_all(found.notes)
     if written < len(found.pairs):
         left_out = counted(len(found.pairs) - written, "pair")
         streams.warn(f"{left_out} left out: no judgment, or none that {target} can express")

@@ -1,14 +1,12 @@
 """`pfgen-rs judge plot` and `page`: figures, and a page of verdicts."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from pfgen_rs.cli import options, output, streams
-from pfgen_rs.cli.judge_options import By, Humans, RatedRuns, RuleName, warn_all
+from pfgen_rs.cli.judge_options import By, Humans, RatedRuns, out_option, warn_all
 from pfgen_rs.cli.options import ScoringOptions, scoring_options
 from pfgen_rs.cli.plot import Font, Language, LanguageName, Title, plot_file_path
 from pfgen_rs.io.text import counted, visible
@@ -46,7 +44,7 @@ def plot(
     ],
     scoring: ScoringOptions,
     humans: Humans = None,
-    by: By = RuleName.PROBABILITY,
+    by: By = "probability",
     value: Annotated[
         str | None,
         typer.Option(
@@ -75,18 +73,9 @@ def plot(
     """
     from pfgen_rs.judge import plots
 
-    request = JudgePlotRequest(
-        verdicts,
-        humans,
-        by.value,
-        value,
-        runs or (),
-        benchmark,
-        title,
-        language.value,
-        font,
-        scoring.score_with,
-    )
+    look: dict[str, Any] = {"title": title, "language": language.value, "font": font}
+    what = (verdicts, humans, by, value, runs or (), benchmark)
+    request = JudgePlotRequest(*what, score=scoring.score_with, **look)
     drawn = draw(kind, request)
     plots.save(drawn.figure, out)
     warn_all(drawn.notes)
@@ -108,12 +97,9 @@ def page(
     ],
     out: Annotated[
         Path,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR|FILE.html",
-            help="Folder or file to write. A folder suits many pairs: texts are loaded on demand.",
-            show_default=False,
+        out_option(
+            "DIR|FILE.html",
+            "Folder or file to write. A folder suits many pairs: texts are loaded on demand.",
         ),
     ],
     humans: Humans = None,

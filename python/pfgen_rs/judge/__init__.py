@@ -42,39 +42,13 @@ else:
     __getattr__, __dir__ = lazy.exports(
         __name__,
         {
-            "agreement.agree": (
-                "Agreement",
-                "JudgeComparison",
-                "agree",
-                "compare_judges",
-            ),
+            "agreement.agree": ("Agreement", "JudgeComparison", "agree", "compare_judges"),
             "agreement.intervals": ("position_bias",),
-            "agreement.kappa": (
-                "cohen_kappa",
-                "concordance",
-                "fleiss_kappa",
-                "robustness",
-            ),
-            "agreement.ranking": (
-                "Ranking",
-                "rank",
-            ),
-            "decisions": (
-                "Decision",
-                "decide",
-            ),
-            "pairs": (
-                "Pair",
-                "read_humans",
-                "read_pairs",
-                "write_pairs",
-            ),
+            "agreement.kappa": ("cohen_kappa", "concordance", "fleiss_kappa", "robustness"),
+            "agreement.ranking": ("Ranking", "rank"),
+            "decisions": ("Decision", "decide"),
+            "pairs": ("Pair", "read_humans", "read_pairs", "write_pairs"),
             "verdict_folder": ("VerdictFolder",),
-            "verdicts": (
-                "Verdict",
-                "read_rating",
-                "read_verdict",
-                "read_verdict_text",
-            ),
+            "verdicts": ("Verdict", "read_rating", "read_verdict", "read_verdict_text"),
         },
     )

@@ -1,10 +1,8 @@
 """Judges and people beside the n-gram scores: which answers and which models each of them prefers."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import pairwise
 from typing import Any
 
@@ -18,23 +16,12 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.cleaning import Clean
 from pfgen_rs.judge.agreement.intervals import clopper_pearson
 from pfgen_rs.judge.decisions import Rule
-from pfgen_rs.judge.pairs import Pair, read_humans
+from pfgen_rs.judge.grading import RunRatings, mean_ratings, ratings_of_runs
+from pfgen_rs.judge.pairs import Pair, read_humans, references_of
+from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.correlation import fisher_interval, pearson, spearman
 
-Floats = NDArray[np.float64]
-Flags = NDArray[np.bool_]
 _BINS = 4
-_AGREEMENT: dict[str, pl.DataType | type[pl.DataType]] = {
-    "who": pl.String,
-    "margin": pl.String,
-    "pairs": pl.Int64,
-    "agree": pl.Int64,
-    "share": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-    "ties": pl.Int64,
-    "missing": pl.Int64,
-}
 
 
 def scored_pairs(
@@ -53,18 +40,16 @@ def scored_pairs(
             "with -b"
         )
     questions = [pair.question for pair in known]
-    scores = [
-        benchmark.score_batch(questions, [pair.answers[side] for pair in known], clean=clean)[
-            "average"
-        ]
+    one, other = (
+        benchmark.score_batch(questions, [pair.answers[side] for pair in known], clean=clean)
         for side in (0, 1)
-    ]
+    )
     return pl.DataFrame(
         {
             "pair": [pair.id for pair in known],
             "question_id": [pair.question_id for pair in known],
-            "score_a": scores[0],
-            "score_b": scores[1],
+            "score_a": one["average"],
+            "score_b": other["average"],
         }
     )
 
@@ -105,14 +90,33 @@ def agreement_by_margin(
     higher = np.where(margins > 0, "A", np.where(margins < 0, "B", "="))
     size = np.abs(margins)
     places = [("all", np.ones(len(size), dtype=bool)), *_margin_bins(size, bins)]
-    rows = []
+    rows: list[dict[str, Any]] = []
     for who, letters in verdicts.items():
         given = np.array([letters.get(pair) or "" for pair in scores["pair"]])
-        rows += [_agreement_row(who, label, higher, given, inside) for label, inside in places]
-    return pl.DataFrame(rows, schema=_AGREEMENT)
+        counted = np.isin(given, ("A", "B")) & (higher != "=")
+        tied = (given == "C") | (higher == "=")
+        for margin, inside in places:
+            pairs = int((inside & counted).sum())
+            agree = int((inside & counted & (higher == given)).sum())
+            interval = clopper_pearson(agree, pairs) if pairs else None
+            rows.append(
+                {
+                    "who": who,
+                    "margin": margin,
+                    "pairs": pairs,
+                    "agree": agree,
+                    "share": agree / pairs if pairs else None,
+                    "low": interval and interval.low,
+                    "high": interval and interval.high,
+                    "ties": int((inside & tied).sum()),
+                    "missing": int((inside & (given == "")).sum()),
+                }
+            )
+    kinds = dict.fromkeys(("share", "low", "high"), pl.Float64)
+    return pl.DataFrame(rows, schema_overrides=kinds)
 
 
-def _margin_bins(size: Floats, bins: int) -> Iterator[tuple[str, Flags]]:
+def _margin_bins(size: NDArray[np.float64], bins: int) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     """Yield label and members of each bin of margins above 0."""
     if not (size > 0).any():
         return
@@ -120,23 +124,6 @@ def _margin_bins(size: Floats, bins: int) -> Iterator[tuple[str, Flags]]:
     for low, high in pairwise(edges):
         below = (size <= high) if high == edges[-1] else (size < high)
         yield f"{low:.3f}–{high:.3f}", np.asarray((size >= low) & below & (size > 0))
-
-
-def _agreement_row(who: str, margin: str, higher: Any, given: Any, inside: Any) -> dict[str, Any]:
-    counted = inside & np.isin(given, ("A", "B")) & (higher != "=")
-    agree, pairs = int((counted & (higher == given)).sum()), int(counted.sum())
-    interval = clopper_pearson(agree, pairs) if pairs else None
-    return {
-        "who": who,
-        "margin": margin,
-        "pairs": pairs,
-        "agree": agree,
-        "share": agree / pairs if pairs else None,
-        "low": None if interval is None else interval.low,
-        "high": None if interval is None else interval.high,
-        "ties": int((inside & ((given == "C") | (higher == "="))).sum()),
-        "missing": int((inside & (given == "")).sum()),
-    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,13 +142,8 @@ class RunCorrelation(EqualByFields):
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON."""
-        return {
-            "runs": self.runs.to_dicts(),
-            "pearson": self.pearson,
-            "pearson_interval": list(self.pearson_interval),
-            "spearman": self.spearman,
-            "spearman_interval": list(self.spearman_interval),
-        }
+        found = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {**found, "runs": self.runs.to_dicts()}
 
 
 def run_correlation(means: pl.DataFrame, scores: Mapping[str, float]) -> RunCorrelation:
@@ -178,15 +160,42 @@ def run_correlation(means: pl.DataFrame, scores: Mapping[str, float]) -> RunCorr
         raise InputError("no run has both ratings and a score")
     x, y = found["score"].to_numpy(), found["rating"].to_numpy()
     r, rho = _known(pearson(x, y)), _known(spearman(x, y))
+    unknown = (None, None)
     n = len(found)
     return RunCorrelation(
         found,
         r,
-        (None, None) if r is None else fisher_interval(r, n, 0.95),
+        unknown if r is None else fisher_interval(r, n, 0.95),
         rho,
-        (None, None) if rho is None else fisher_interval(rho, n, 0.95, ranks=True),
+        unknown if rho is None else fisher_interval(rho, n, 0.95, ranks=True),
     )
 
 
 def _known(value: float | None) -> float | None:
     return None if value is None or np.isnan(value) else float(value)
+
+
+@dataclass(frozen=True)
+class RatedRuns:
+    """The ratings of runs, their means (see `mean_ratings`), and their correlation with the scores."""
+
+    ratings: RunRatings
+    means: pl.DataFrame
+    correlation: RunCorrelation
+
+
+def rated_runs(
+    folder: str | os.PathLike[str],
+    results: Mapping[str, Result],
+    benchmark: str | None,
+    trials: int | None = None,
+) -> RatedRuns:
+    """Hold the ratings in a folder against the scores of runs by name; `trials`: see `ratings_of_runs`.
+
+    Raises `InputError`.
+    """
+    frames = {name: result.frame for name, result in results.items()}
+    ratings = ratings_of_runs(folder, frames, references_of(benchmark), trials)
+    means = mean_ratings(ratings.frame)
+    scores = {name: result.score for name, result in results.items()}
+    return RatedRuns(ratings, means, run_correlation(means, scores))

@@ -1,7 +1,5 @@
 """Decisions about a pair from its verdicts in both orders (judging 4)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 
@@ -43,17 +41,6 @@ class Decision:
     outside: float | None
     verdicts: tuple[Letter | None, Letter | None]
 
-    def by(self, rule: Rule) -> Letter | None:
-        """Returns the decision by a rule."""
-        letter: Letter | None = getattr(self, rule)
-        return letter
-
-    def state(self, rule: Rule) -> State:
-        """Whether a rule decided; if not, whether the judge was undecided or its judgments are invalid."""
-        if rule == "strict":
-            return self.strict_state
-        return "invalid" if self.by(rule) is None else "decided"
-
 
 def decide(first: Verdict | None, second: Verdict | None) -> Decision:
     """Decide a pair by all rules from its verdicts in order 1 and order 2, as they were shown.
@@ -68,7 +55,10 @@ def decide(first: Verdict | None, second: Verdict | None) -> Decision:
     'A'
     """
     one, two = first or Verdict(None), swapped_back(second or Verdict(None))
-    mean, single = _mean_probabilities(one.probabilities, two.probabilities)
+    p1, p2 = one.probabilities, two.probabilities
+    mean, single = p2 if p1 is None else p1, (p1 is None) != (p2 is None)
+    if p1 is not None and p2 is not None:
+        mean = {letter: (p1[letter] + p2[letter]) / 2 for letter in LETTERS}
     v1, v2 = one.shown, two.shown
     valid, same = v1 is not None and v2 is not None, v1 == v2
     state: State = "invalid" if not valid else "decided" if same else "undecided"
@@ -103,24 +93,9 @@ def swapped_back(verdict: Verdict) -> Verdict:
     )
 
 
-def _mean_probabilities(
-    p1: Probabilities | None, p2: Probabilities | None
-) -> tuple[Probabilities | None, bool]:
-    if p1 is not None and p2 is not None:
-        return {letter: (p1[letter] + p2[letter]) / 2 for letter in LETTERS}, False
-    known = p1 if p1 is not None else p2
-    return known, known is not None
-
-
 def _most_probable(mean: Probabilities | None) -> Letter | None:
     if mean is None:
         return None
     largest = max(mean.values())
     winners = [letter for letter in LETTERS if mean[letter] == largest]
     return winners[0] if len(winners) == 1 else "C"
-
-
-# Letters of verdicts and decisions as small integers: A 0, B 1, C 2, and -1 for none.
-
-
-# Tables of decisions, for people and for files.

@@ -1,40 +1,36 @@
 """Grading single answers by a judge (judging 6)."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import polars as pl
 
-from pfgen_rs.ask.costs import Budget
 from pfgen_rs.ask.journal import Journal, journal_records
-from pfgen_rs.ask.loop import Asked, AskingProgress, ask
+from pfgen_rs.ask.loop import Asked, ask
 from pfgen_rs.ask.protocol import Answered, Details, Engine
 from pfgen_rs.ask.request import Request
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.io.text import counted
+from pfgen_rs.judge import requests as asking
 from pfgen_rs.judge.prompts import Prompt
-from pfgen_rs.judge.requests import Judge, folder_config, judge_of_config, write_folder_config
-from pfgen_rs.judge.tokens import CUT, THOUGHT_BEGIN, without_thoughts
+from pfgen_rs.judge.requests import Judge, Limits
+from pfgen_rs.judge.tokens import problem_of
 from pfgen_rs.judge.verdicts import expected_rating, read_rating, read_result
 
 _RATINGS = "ratings.jsonl"
 _KEY = ("trial", "sample", "digest")
 """A rating is found by the digest of its request, in which the answer stands, never by the name of a run."""
+_ABOUT = ("item", "question_id", "model", "trial")
+_READ = ("rating", "expected", "problem")
 _RATING_COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
-    "item": pl.String,
-    "question_id": pl.String,
-    "model": pl.String,
-    "trial": pl.Int64,
-    "sample": pl.Int64,
+    **dict.fromkeys(("item", "question_id", "model"), pl.String),
+    **dict.fromkeys(("trial", "sample"), pl.Int64),
     "digest": pl.String,
-    "rating": pl.Float64,
-    "expected": pl.Float64,
+    **dict.fromkeys(("rating", "expected"), pl.Float64),
     "problem": pl.String,
 }
 
@@ -47,8 +43,6 @@ class Graded:
     """
 
     id: str
-    question_id: str
-    model: str
     values: Mapping[str, str]
     about: Mapping[str, Any]
 
@@ -92,35 +86,17 @@ def answers_of_run(
     `frame`: as `Result.frame`. `references`: reference answers by question. `rubric`: what `{rubric}` stands
     for in the prompt.
     """
-    more = {} if rubric is None else {"rubric": rubric}
-    numbered = frame.select(
-        "question_id",
-        "question",
-        "answer",
-        trial=pl.int_range(1, pl.len() + 1).over("question_id"),
-    )
-    if trials is not None:
-        numbered = numbered.filter(pl.col("trial") <= trials)
-    return [
-        _graded_answer(model, references.get(question), more, question_id, question, answer, trial)
-        for question_id, question, answer, trial in numbered.iter_rows()
-    ]
-
-
-def _graded_answer(
-    model: str,
-    reference: str | None,
-    more: Mapping[str, str],
-    question_id: str,
-    question: str,
-    answer: str,
-    trial: int,
-) -> Graded:
-    values = {"question": question, "answer": answer, **more}
-    if reference is not None:
-        values["reference"] = reference
-    about = {"question_id": question_id, "model": model, "trial": trial}
-    return Graded(f"{question_id}/{trial}/{model}", question_id, model, values, about)
+    number = pl.int_range(1, pl.len() + 1).over("question_id")
+    numbered = frame.select("question_id", "question", "answer", trial=number)
+    found = []
+    for question_id, question, answer, trial in numbered.iter_rows():
+        if trials is None or trial <= trials:
+            texts = {"reference": references.get(question), "rubric": rubric}
+            known = {name: text for name, text in texts.items() if text is not None}
+            values = {"question": question, "answer": answer, **known}
+            about = {"question_id": question_id, "model": model, "trial": trial}
+            found.append(Graded(f"{question_id}/{trial}/{model}", values, about))
+    return found
 
 
 def grading_requests(
@@ -149,15 +125,13 @@ def grade(
     out: str | os.PathLike[str],
     *,
     samples: int = 1,
-    budget: Budget | None = None,
-    keep_going: bool = False,
-    progress: AskingProgress | None = None,
+    **limits: Unpack[Limits],
 ) -> Asked:
     """Ask for the rating of each item and keep the ratings in the folder `out` (`ratings.jsonl`).
 
     With several `samples`, sample i uses seed + i, which needs a temperature above 0. Invalid ratings are
-    stored with their reason, and count as missing. Nothing is asked twice. Raises `SettingsError`, and what
-    `ask` raises.
+    stored with their reason, and count as missing. Nothing is asked twice. `limits`: `budget`, `keep_going`
+    and `progress`, as for `compare`. Raises `SettingsError`, and what `ask` raises.
     """
     if samples > 1 and judge.temperature == 0:
         raise SettingsError("several samples need a temperature above 0: all would be the same")
@@ -166,18 +140,13 @@ def grade(
     config = grading_config(judge, prompt)
     if "rubric" in prompt.placeholders and graded:
         config["rubric"] = graded[0].values["rubric"]
-    write_folder_config(folder, config)
+    asking.write_folder_config(folder, config)
+
+    def read(_: Request, answered: Answered) -> Mapping[str, Any]:
+        return read_grading(answered, prompt)
+
     with open_ratings(folder) as journal:
-        return ask(
-            journal,
-            requests,
-            engine,
-            judge,
-            lambda _, answered: read_grading(answered, prompt),
-            budget=budget,
-            keep_going=keep_going,
-            progress=progress,
-        )
+        return ask(journal, requests, engine, judge, read, **limits)
 
 
 def open_ratings(folder: Path) -> Journal:
@@ -187,48 +156,29 @@ def open_ratings(folder: Path) -> Journal:
 
 def grading_config(judge: Judge, prompt: Prompt) -> dict[str, Any]:
     """Returns what the `config.json` of a folder of ratings says."""
-    return {
-        "kind": "grade",
-        "judge": {"engine": judge.engine, **judge.identity()},
-        "prompt": {
-            "name": prompt.name,
-            "scale": list(prompt.scale),
-            "brackets": prompt.brackets,
-            "result": prompt.result,
-            "system": prompt.system,
-            "text": prompt.text,
-        },
-    }
+    names = ("name", "scale", "brackets", "result", "system", "text")
+    asked = {name: getattr(prompt, name) for name in names} | {"scale": list(prompt.scale)}
+    return asking.asking_config("grade", judge, prompt=asked)
 
 
 def read_grading(answered: Answered, prompt: Prompt) -> Mapping[str, Any]:
     """Returns the fields of a rating's record that the judge's answer determines."""
-    details = answered.details or Details()
+    text, details = answered.text, answered.details or Details()
     low, high = prompt.scale
-    if prompt.result:
-        rating = read_result(answered.text, low, high)
-    else:
-        rating = read_rating(answered.text, low, high, prompt.brackets)
-    problem = _rating_problem(answered.text, rating, details.finish_reason)
     expected = None
-    if problem is None and not prompt.result:
-        expected = expected_rating(answered.text, details.tokens, low, high, prompt.brackets)
+    if prompt.result:
+        rating = read_result(text, low, high)
+    else:
+        rating = read_rating(text, low, high, prompt.brackets)
+        expected = expected_rating(text, details.tokens, low, high, prompt.brackets)
+    problem = problem_of(text, rating, details.finish_reason, "no rating on the scale")
     return {
-        "output": answered.text,
+        "output": text,
         "finish_reason": details.finish_reason,
-        "rating": None if problem is not None else rating,
-        "expected": expected,
+        "rating": rating if problem is None else None,
+        "expected": expected if problem is None else None,
         "problem": problem,
     }
-
-
-def _rating_problem(text: str, rating: float | None, finish_reason: str | None) -> str | None:
-    content = without_thoughts(text).strip()
-    if finish_reason == "length" and (rating is None or content.startswith(THOUGHT_BEGIN)):
-        return CUT
-    if rating is None:
-        return "no rating on the scale" if content else "empty"
-    return None
 
 
 def read_ratings(folder: str | os.PathLike[str]) -> pl.DataFrame:
@@ -261,51 +211,31 @@ def ratings_of_runs(
     """
     path = Path(folder)
     raw = read_ratings(path)
-    config = folder_config(path)
-    prompt = _prompt_of_ratings(path, config)
+    config = asking.folder_config(path)
+    prompt = asking.prompt_of_config(config, "grade")
+    if prompt is None:
+        raise InputError("has no prompt: expected one of a folder of ratings", path=path / CONFIG)
     try:
-        judge = judge_of_config(config)
+        judge = asking.judge_of_config(config)
     except InputError as error:
         raise InputError(error.problem, path=path / CONFIG) from None
     most = max(raw["trial"].drop_nulls(), default=0) if trials is None else trials
     samples = 1 + max(raw["sample"].drop_nulls(), default=0)
-    known = {row[:3]: row[3:] for row in raw.select(*_KEY, "rating", "expected", "problem").rows()}
+    known = {row[:3]: row[3:] for row in raw.select(*_KEY, *_READ).rows()}
     rows: list[tuple[Any, ...]] = []
-    missing: dict[str, int] = {}
+    missing = dict.fromkeys(frames, 0)
     used = set()
     for name, frame in frames.items():
         items = answers_of_run(frame, name, references, most, config.get("rubric"))
-        missing[name] = 0
         for request in grading_requests(items, prompt, samples):
-            about, digest = request.about, request.digest(judge)
-            key = (about["trial"], request.sample, digest)
+            key = (request.about["trial"], request.sample, request.digest(judge))
             if key in known:
                 used.add(key)
-                rows.append(
-                    (
-                        *(about[n] for n in ("item", "question_id", "model", "trial")),
-                        *key[1:],
-                        *known[key],
-                    )
-                )
+                rows.append((*(request.about[each] for each in _ABOUT), *key[1:], *known[key]))
             elif request.sample == 0:
                 missing[name] += 1
     found = pl.DataFrame(rows, schema=_RATING_COLUMNS, orient="row")
     return RunRatings(found, missing, len(known) - len(used))
-
-
-def _prompt_of_ratings(folder: Path, config: Mapping[str, Any]) -> Prompt:
-    prompt = config.get("prompt")
-    if not isinstance(prompt, Mapping) or not isinstance(prompt.get("text"), str):
-        raise InputError("has no prompt: expected one of a folder of ratings", path=folder / CONFIG)
-    found = Prompt(str(prompt.get("name")), "grade", prompt["text"], system=prompt.get("system"))
-    if "rubric" in found.placeholders and not isinstance(config.get("rubric"), str):
-        raise InputError(
-            "does not say by which rubric the answers were rated, as earlier versions did not: rate them "
-            "again into another folder",
-            path=folder / CONFIG,
-        )
-    return found
 
 
 def mean_ratings(ratings: pl.DataFrame) -> pl.DataFrame:
@@ -314,24 +244,19 @@ def mean_ratings(ratings: pl.DataFrame) -> pl.DataFrame:
     Samples of an item are averaged first. `se`: standard error of the mean over questions, whose answers are
     kept together. `expected`: mean of the expected ratings, null if any item lacks one.
     """
+    rating, expected = pl.col("rating"), pl.col("expected")
     items = ratings.group_by("model", "question_id", "item", maintain_order=True).agg(
-        pl.col("rating").mean(),
-        pl.col("expected").mean(),
-        invalid=pl.col("rating").is_null().sum(),
+        rating.mean(), expected.mean(), invalid=rating.is_null().sum()
     )
-    questions = items.group_by("model", "question_id", maintain_order=True).agg(
-        pl.col("rating").mean()
-    )
+    questions = items.group_by("model", "question_id", maintain_order=True).agg(rating.mean())
     errors = questions.group_by("model", maintain_order=True).agg(
-        se=pl.col("rating").std() / pl.col("rating").count().sqrt()
+        se=rating.std() / rating.count().sqrt()
     )
     means = items.group_by("model", maintain_order=True).agg(
-        ratings=pl.col("rating").count(),
+        ratings=rating.count(),
         invalid=pl.col("invalid").sum(),
-        mean=pl.col("rating").mean(),
-        expected=pl.when(pl.col("expected").is_null().any())
-        .then(None)
-        .otherwise(pl.col("expected").mean()),
+        mean=rating.mean(),
+        expected=pl.when(~expected.is_null().any()).then(expected.mean()),
     )
     return means.join(errors, on="model", maintain_order="left").select(
         "model", "ratings", "invalid", "mean", "se", "expected"

@@ -1,27 +1,179 @@
-"""Judgments of other tools: pairs, judgments as in verdict folders, verdicts of people; as folders, too."""
+"""What formats of other tools share: records with their places, texts, and the pairs and judgments in them.
+
+Also verdict folders that are written from such judgments, and read for other tools.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.errors import InputError, OutputError
-from pfgen_rs.io import writing_failed
-from pfgen_rs.io.json_lines import write_objects
+from pfgen_rs.errors import InputError, Item, OutputError
+from pfgen_rs.io import json_lines, writing_failed
+from pfgen_rs.io.lines import text_field
 from pfgen_rs.io.text import counted, plural
-from pfgen_rs.judge.decisions import Decision, decide
 from pfgen_rs.judge.pairs import Pair, read_humans, write_pairs
-from pfgen_rs.judge.requests import JUDGMENTS, imported_digest
+from pfgen_rs.judge.requests import JUDGMENTS, about_pair, imported_digest
 from pfgen_rs.judge.tokens import Letter
 from pfgen_rs.judge.verdict_folder import VerdictFolder, open_verdict_folder
-from pfgen_rs.judge.verdicts import Verdict
 
 Judgment = dict[str, Any]
 HUMANS = "humans.jsonl"
 """Verdicts of people in a verdict folder, where `read_folder` looks for them."""
+_REFERENCES = "reference_answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a record is: `with place:` gives `InputError`s raised within it file and line or element."""
+
+    path: Path
+    number: int
+    item: Item = "line"
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, InputError) and error.path is None:
+            raise InputError(
+                error.problem, path=self.path, line=self.number, item=self.item
+            ) from None
+
+
+def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """Returns the files at these paths; a folder stands for the JSON files right in it, by name.
+
+    They may be compressed.
+    """
+    found: list[Path] = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            inside = sorted(p for p in path.iterdir() if {".json", ".jsonl"} & {*p.suffixes})
+            if not inside:
+                raise InputError("contains no .json or .jsonl files", path=path)
+            found += inside
+        else:
+            found.append(path)
+    return found
+
+
+def records(paths: Sequence[Path]) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Yield the objects of files of JSON lines or of JSON arrays, with their places.
+
+    Raises `InputError` with file and line or element.
+    """
+    for path in paths:
+        for line in json_lines.lines(path):
+            yield Place(path, line.number, line.item), line.record
+
+
+def question_id(record: Mapping[str, Any]) -> str:
+    """Returns `question_id`, or `uid` as newer files of Arena-Hard call it. Raises `InputError`."""
+    return json_lines.id_field(record, "uid" if "question_id" not in record else "question_id")
+
+
+class Texts:
+    """Questions, answers and reference answers by question id, as FastChat and Arena-Hard write them.
+
+    `others`: the records that are none of these, with their places. Answers in a folder `reference_answer`
+    are references.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._questions: dict[str, list[str]] = {}
+        self._categories: dict[str, str] = {}
+        self._answers: dict[tuple[str, str], list[str]] = {}
+        self._references: dict[str, list[str]] = {}
+        self.others: list[tuple[Place, dict[str, Any]]] = []
+        for place, record in records(paths):
+            with place:
+                if "choices" in record or "messages" in record:
+                    self._take_answer(place, record)
+                elif "games" not in record and ("turns" in record or "prompt" in record):
+                    self._take_question(record)
+                else:
+                    self.others.append((place, record))
+
+    def _take_question(self, record: Mapping[str, Any]) -> None:
+        name = question_id(record)
+        turns = record["turns"] if "turns" in record else [text_field(record, "prompt")]
+        self._questions[name] = _texts_of(turns, "'turns' must be a list of texts")
+        if "category" in record:
+            self._categories[name] = text_field(record, "category")
+
+    def _take_answer(self, place: Place, record: Mapping[str, Any]) -> None:
+        name = question_id(record)
+        if place.path.parent.name == _REFERENCES:
+            self._references[name] = _answers_of(record)
+            return
+        model = text_field(record, "model_id" if "model_id" in record else "model")
+        self._answers[name, model] = _answers_of(record)
+
+    def pair(
+        self, question: str, models: tuple[str, str], turn: int = 1, task: str | None = None
+    ) -> Pair:
+        """Returns a pair with the texts up to a turn (from 1), separated by empty lines; empty if unknown.
+
+        Its id is `QUESTION:MODEL_1:MODEL_2`, with `:turn-N` for later turns. `task`: default, the category.
+        """
+
+        def up_to(turns: Sequence[str]) -> str:
+            return "\n\n".join(turns[:turn])
+
+        one, other = (up_to(self._answers.get((question, model), ())) for model in models)
+        return Pair(
+            id=":".join((question, *models)) + (f":turn-{turn}" if turn > 1 else ""),
+            question=up_to(self._questions.get(question, ())),
+            models=models,
+            answers=(one, other),
+            question_id=question,
+            task=task or self._categories.get(question),
+            reference=up_to(self._references.get(question, ())) or None,
+        )
+
+    def notes(self) -> list[str]:
+        """Returns what to tell the user if no texts were found."""
+        if self._questions and self._answers:
+            return []
+        known = {"questions": self._questions, "answers": self._answers}
+        lacking = " and ".join(name for name, texts in known.items() if not texts)
+        return [
+            f"the files have no {lacking}: these texts are empty; add question.jsonl and model_answer/"
+        ]
+
+
+def _answers_of(record: Mapping[str, Any]) -> list[str]:
+    """Returns the texts of the assistant's turns."""
+    if "messages" in record:
+        messages = record["messages"]
+        if not isinstance(messages, list) or not all(isinstance(m, dict) for m in messages):
+            raise InputError("'messages' must be a list of objects")
+        said = [m.get("content") for m in messages if m.get("role") == "assistant"]
+        return _texts_of(said, "'content' must contain texts only")
+    choices = record["choices"]
+    first = choices[0] if isinstance(choices, list) and choices else None
+    turns = first.get("turns") if isinstance(first, dict) else None
+    return _texts_of(turns, "'choices' must be a list of an object with 'turns'")
+
+
+def _texts_of(values: Any, problem: str) -> list[str]:
+    """Returns texts; an object stands for its `content` or `answer`."""
+    if not isinstance(values, list):
+        raise InputError(problem)
+    texts = []
+    for value in values:
+        while isinstance(value, dict):
+            value = value.get("content", value.get("answer"))
+        if not isinstance(value, str):
+            raise InputError(problem)
+        texts.append(value)
+    return texts
+
+
+# Pairs and judgments.
 
 
 @dataclass(frozen=True)
@@ -51,19 +203,17 @@ class Imported:
         if judge is None and len(known) <= 1:
             return self
         if judge not in known:
-            names = ", ".join(known) or "none"
             problem = "several judges" if judge is None else f"unknown judge {judge!r}"
-            raise InputError(f"{problem}: choose one of {names}")
-        return replace(
-            self, judgments=[each for each in self.judgments if each["judge"]["model"] == judge]
-        )
+            raise InputError(f"{problem}: choose one of {', '.join(known) or 'none'}")
+        kept = [each for each in self.judgments if each["judge"]["model"] == judge]
+        return replace(self, judgments=kept)
 
-    def by_pair(self) -> dict[str, list[Judgment]]:
-        """Returns the judgments of each pair, also of pairs without any."""
+    def by_pair(self) -> list[tuple[Pair, list[Judgment]]]:
+        """Returns the pairs with the judgments of each, which may be none."""
         found: dict[str, list[Judgment]] = {pair.id: [] for pair in self.pairs}
         for each in self.judgments:
             found[each["pair"]].append(each)
-        return found
+        return [(pair, found[pair.id]) for pair in self.pairs]
 
 
 class Collector:
@@ -88,43 +238,35 @@ class Collector:
         judge: str,
         shown: Letter | None,
         *,
-        prompt: str,
-        output: str = "",
-        probabilities: Mapping[str, float] | None = None,
-        timestamp: str | None = None,
+        prompt: str = "",
+        output: Any = "",
         problem: str = "no verdict",
         **more: Any,
     ) -> None:
-        """Add a judgment. `problem`: why there is no verdict. Raises `InputError` for a second one."""
+        """Add a judgment. `output`: empty if it is no text. `problem`: why there is no verdict.
+
+        `more`: other fields of its record. Raises `InputError` for a second one.
+        """
         key = (judge, pair.id, order)
         if key in self.judgments:
             raise InputError(
                 f"second judgment of pair {pair.id!r:.80} in order {order} by {judge!r:.80}"
             )
+        unknown = dict.fromkeys(("temperature", "seed", "base_url"))
         self.judgments[key] = {
-            "pair": pair.id,
-            "question_id": pair.question_id,
-            "task": pair.task,
-            "models": list(pair.models),
-            "order": order,
+            **about_pair(pair, order),
             "sample": 0,
             "prompt": prompt,
-            "judge": {
-                "engine": self.source,
-                "model": judge,
-                "temperature": None,
-                "seed": None,
-                "base_url": None,
-            },
+            "judge": {"engine": self.source, "model": judge, **unknown},
             "digest": imported_digest(self.source, judge, pair, order),
-            "output": output,
+            "output": output if isinstance(output, str) else "",
             "finish_reason": None,
             "shown": shown,
-            "probabilities": None if probabilities is None else dict(probabilities),
+            "probabilities": None,
             "problem": problem if shown is None else None,
             "usage": None,
             "left_out": [],
-            "timestamp": timestamp,
+            "timestamp": None,
             **more,
         }
 
@@ -138,29 +280,11 @@ class Collector:
         """Returns what was found. Raises `InputError` if there is no pair."""
         if not self.pairs:
             raise InputError(f"contains no pairs in the format {self.source}")
-        return Imported(
-            list(self.pairs.values()),
-            list(self.judgments.values()),
-            [(pair, rater, verdict) for (pair, rater), verdict in self.humans.items()],
-            tuple(notes),
-        )
+        humans = [(pair, rater, verdict) for (pair, rater), verdict in self.humans.items()]
+        return Imported([*self.pairs.values()], [*self.judgments.values()], humans, notes)
 
 
-def decided(judgments: Sequence[Judgment]) -> tuple[Letter | None, Decision]:
-    """Returns the letter of a pair's judgments for formats with one verdict a pair, and the whole decision.
-
-    Both orders: their verdict if they agree, else C (rule `tie`); one order: its verdict.
-    """
-    verdicts = {
-        each["order"]: Verdict(each["shown"], each["probabilities"])
-        for each in judgments
-        if each["sample"] == 0
-    }
-    decision = decide(verdicts.get(1), verdicts.get(2))
-    if len(verdicts) == 1:
-        first, second = decision.verdicts
-        return first or second, decision
-    return decision.tie, decision
+# Verdict folders.
 
 
 def write_folder(out: str | os.PathLike[str], imported: Imported) -> None:
@@ -171,31 +295,32 @@ def write_folder(out: str | os.PathLike[str], imported: Imported) -> None:
     """
     chosen, folder = imported.of_judge(None), Path(out)
     try:
-        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise OutputError(f"{folder}: already exists: choose another folder")
-        folder.mkdir(parents=True, exist_ok=True)
+        taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+        if not taken:
+            folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        if isinstance(error, OutputError):
-            raise
         raise writing_failed(folder, error) from error
+    if taken:
+        raise OutputError(f"{folder}: already exists: choose another folder")
     if chosen.humans:
-        write_objects(
-            folder / HUMANS,
-            ({"id": pair, "rater": rater, "verdict": each} for pair, rater, each in chosen.humans),
-        )
+        humans = ({"id": p, "rater": rater, "verdict": v} for p, rater, v in chosen.humans)
+        json_lines.write_objects(folder / HUMANS, humans)
     if not chosen.judgments:
         write_pairs(folder / "pairs.jsonl", chosen.pairs)
         return
-    open_verdict_folder(folder, _imported_config(chosen.judgments[0]), chosen.pairs)
-    write_objects(folder / JUDGMENTS, chosen.judgments)
+    judge, prompt = (chosen.judgments[0][key] for key in ("judge", "prompt"))
+    config = {"kind": "pairwise", "judge": judge, "prompt": {"name": prompt}}
+    open_verdict_folder(folder, config, chosen.pairs)
+    pairs = {pair.id: pair for pair in chosen.pairs}
 
+    def bound(record: Judgment) -> Judgment:
+        """Returns a judgment with the digest by which it counts in this folder."""
+        if record["pair"] not in pairs:
+            return record
+        who = (judge["engine"], judge["model"], pairs[record["pair"]], record["order"])
+        return {**record, "digest": imported_digest(*who)}
 
-def _imported_config(judgment: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "kind": "pairwise",
-        "judge": judgment["judge"],
-        "prompt": {"name": judgment["prompt"]},
-    }
+    json_lines.write_objects(folder / JUDGMENTS, map(bound, chosen.judgments))
 
 
 def read_folder(path: str | os.PathLike[str]) -> Imported:
@@ -210,15 +335,12 @@ def read_folder(path: str | os.PathLike[str]) -> Imported:
     others = 0
     for judgment in folder.judgments():
         if judgment.get("pair") not in known:
-            raise InputError(
-                f"has a judgment of an unknown pair {judgment.get('pair')!r:.80}",
-                path=folder.path / JUDGMENTS,
-            )
+            problem = f"has a judgment of an unknown pair {judgment.get('pair')!r:.80}"
+            raise InputError(problem, path=folder.path / JUDGMENTS)
         others += bool(judgment.get("sample", 0))
     last = {(each["pair"], each["order"]): each for each in folder.present_judgments()}
     humans = folder.path / HUMANS
     rows = read_humans(humans, known).rows() if humans.is_file() else []
     counts = f"{counted(others, 'judgment')} of further samples {plural(others, 'was', 'were')}"
     notes = [f"{counts} left out"] if others else []
-    notes += replace(folder.read()[1], unbound=0).notes()  # files of others bind nothing to texts
-    return Imported(pairs, list(last.values()), rows, tuple(notes))
+    return Imported(pairs, list(last.values()), rows, (*notes, *folder.read()[1].notes()))

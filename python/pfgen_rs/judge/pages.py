@@ -1,13 +1,10 @@
 """The page of verdicts: those of one or more judges on the same pairs, to look through in a browser."""
 
-from __future__ import annotations
-
 import os
 import random
-from collections.abc import Container, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,14 +13,14 @@ import polars as pl
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import write_atomic
-from pfgen_rs.judge.agreement.agree import Agreement, agree
+from pfgen_rs.judge import verdict_folder
+from pfgen_rs.judge.agreement.agree import agree
 from pfgen_rs.judge.agreement.kappa import majority
 from pfgen_rs.judge.decision_columns import NONE, ORDERS, Codes, column_codes
 from pfgen_rs.judge.decisions import Rule
 from pfgen_rs.judge.pairs import Pair, read_humans
-from pfgen_rs.judge.requests import Coverage
 from pfgen_rs.judge.tokens import LETTERS
-from pfgen_rs.judge.verdict_folder import VerdictFolder, check_same_pairs, distinct_judge_names
+from pfgen_rs.judge.verdict_folder import Coverage, VerdictFolder
 from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.pages import render
@@ -37,8 +34,11 @@ LISTED = 20_000
 class Said(NamedTuple):
     """What a judge said about a pair in one order, and why that is invalid, if it is."""
 
-    output: str
+    output: str | None
     problem: str | None
+
+
+_UNSAID = Said(None, None)
 
 
 @dataclass(frozen=True)
@@ -47,16 +47,15 @@ class JudgeView:
 
     `name`: that of judge and prompt, with the folder where several share it. `decisions`: as
     `VerdictFolder.decisions` has them, one row a pair of the *folder*. `coverage`: what is missing of them.
-    `listed`: the rows of pairs that the page lists, and `rows` their places on it. `criteria`: those of
-    these pairs. `said`: by pair and order.
+    `listed`: its rows of the pairs that the page lists, in their order, null where the judge has no such
+    pair. `criteria`: by pair. `said`: by pair and order.
     """
 
     name: str
     decisions: pl.DataFrame
     coverage: Coverage
     listed: pl.DataFrame
-    rows: Sequence[int]
-    criteria: Sequence[str | None]
+    criteria: Mapping[str, str | None]
     said: dict[tuple[str, int], Said]
 
 
@@ -74,11 +73,6 @@ class VerdictView:
     raters: Sequence[str]
     letters: Codes
 
-    @property
-    def majority(self) -> Codes:
-        """The letter that most raters chose for each pair, -1 if several share the lead or none judged."""
-        return majority(self.letters) if len(self.raters) else np.full(len(self.pairs), NONE)
-
 
 def verdict_view(
     folders: Sequence[str | os.PathLike[str]],
@@ -93,43 +87,32 @@ def verdict_view(
     if not folders:
         raise InputError("no folder of verdicts")
     opened = [VerdictFolder(path) for path in folders]
-    check_same_pairs(opened)
+    verdict_folder.check_same_pairs(opened)
     read = [folder.read() for folder in opened]
     ids = pl.concat(frame["pair"] for frame, _ in read).unique(maintain_order=True)
     total = len(ids)
     found = None if humans is None else read_humans(humans, ids.to_list())
     if total > sample:
         ids = ids.gather(sorted(random.Random(0).sample(range(total), sample)))  # noqa: S311
-    places = {pair: place for place, pair in enumerate(ids)}
+    known = set(ids)
     pairs: dict[str, Pair] = {}
     judges: list[JudgeView] = []
-    for folder, name, (frame, coverage) in zip(
-        opened, distinct_judge_names(opened), read, strict=True
-    ):
-        own = [pair for pair in folder.each_pair() if pair.id in places]
+    names = verdict_folder.distinct_judge_names(opened)
+    for folder, name, (frame, coverage) in zip(opened, names, read, strict=True):
+        own = [pair for pair in folder.each_pair() if pair.id in known]
         pairs = {pair.id: pair for pair in own} | pairs
-        judges.append(
-            JudgeView(
-                name=name,
-                decisions=frame,
-                coverage=coverage,
-                listed=frame.filter(pl.col("pair").is_in(ids.implode())),
-                rows=[places[pair.id] for pair in own],
-                criteria=[pair.criteria for pair in own],
-                said=_said_by_pair(folder, places),
+        listed = ids.to_frame("pair").join(frame, on="pair", how="left", maintain_order="left")
+        criteria = {pair.id: pair.criteria for pair in own}
+        said = {
+            (record["pair"], record["order"]): Said(
+                record.get("output") or "", record.get("problem")
             )
-        )
+            for record in folder.present_judgments()  # the last one of a pair and order counts
+            if record["pair"] in known
+        }
+        judges.append(JudgeView(name, frame, coverage, listed, criteria, said))
     raters, letters = _rater_letters(ids.to_list(), found)
     return VerdictView([pairs[each] for each in ids], total, judges, found, raters, letters)
-
-
-def _said_by_pair(folder: VerdictFolder, listed: Container[str]) -> dict[tuple[str, int], Said]:
-    """Returns the last judgment of each listed pair and order, which is the one that counts."""
-    return {
-        (record["pair"], record["order"]): Said(record.get("output") or "", record.get("problem"))
-        for record in folder.present_judgments()
-        if record["pair"] in listed
-    }
 
 
 def _rater_letters(pairs: list[str], humans: pl.DataFrame | None) -> tuple[list[str], Codes]:
@@ -146,50 +129,31 @@ def _rater_letters(pairs: list[str], humans: pl.DataFrame | None) -> tuple[list[
     return raters, np.stack([column_codes(column) for column in columns])
 
 
-# The figures at the top
+def _summary(judge: JudgeView, humans: pl.DataFrame | None) -> dict[str, Any]:
+    """Returns what the page says about a judge at its top. Raises what `agree` raises.
 
-
-@dataclass(frozen=True)
-class JudgeSummary:
-    """What a page says about a judge: its agreement, and rows of tables (`Agreement.to_dict`'s columns)."""
-
-    name: str
-    agreement: Agreement
-    coverage: Coverage
-
-    @property
-    def robustness(self) -> Mapping[str, Any]:
-        """Robustness over all pairs."""
-        return self.agreement.robustness.filter(pl.col("task").is_null()).to_dicts()[0]
-
-    @property
-    def rules(self) -> list[dict[str, Any]]:
-        """For each rule the number of decisions, and the concordance of all pairs (mean of the raters)."""
-        rows = self.agreement.decisions.to_dicts()
-        means = self.agreement.concordance
-        if means.is_empty():
-            return rows
-        means = means.filter(pl.col("task").is_null(), pl.col("rater").is_null())
-        found = {row["rule"]: row for row in means.to_dicts()}
-        return [{**found.get(row["rule"], {}), **row} for row in rows]
-
-
-def summaries(view: VerdictView) -> list[JudgeSummary]:
-    """Returns the figures of each judge. Raises what `agree` raises."""
-    return [
-        JudgeSummary(judge.name, _agreement_of(judge, view.humans), judge.coverage)
-        for judge in view.judges
-    ]
-
-
-def _agreement_of(judge: JudgeView, humans: pl.DataFrame | None) -> Agreement:
+    `robustness`: over all pairs. `rules`: for each the number of decisions, and the concordance of all pairs
+    (mean of the raters).
+    """
     table = judge.decisions
     rule: Rule = "strict" if table["probability"].null_count() == len(table) else "probability"
     own = None
     if humans is not None:
         own = humans.join(table.select("pair"), on="pair", how="semi", maintain_order="left")
         own = None if own.is_empty() else own
-    return agree(table, own, rule=rule, allow_missing=True)
+    found = agree(table, own, rule=rule, allow_missing=True)
+    everything = pl.col("task").is_null()
+    means = {}
+    if not found.concordance.is_empty():
+        rows = found.concordance.filter(everything, pl.col("rater").is_null())
+        means = {row["rule"]: row for row in rows.to_dicts()}
+    return {
+        "name": judge.name,
+        "coverage": judge.coverage,
+        "agreement": found,
+        "robustness": found.robustness.filter(everything).to_dicts()[0],
+        "rules": [{**means.get(row["rule"], {}), **row} for row in found.decisions.to_dicts()],
+    }
 
 
 # The data: an index of all pairs, and their texts in chunks, which are loaded on demand
@@ -217,12 +181,12 @@ def chunk_starts(view: VerdictView) -> list[int]:
     starts, pairs, size = [0], 0, 0
     for row, pair in enumerate(view.pairs):
         own = len(pair.question) + len(pair.answers[0]) + len(pair.answers[1])
-        own += sum(
-            len(said.output)
+        outputs = (
+            judge.said.get((pair.id, order), _UNSAID).output
             for judge in view.judges
             for order in ORDERS
-            if (said := judge.said.get((pair.id, order)))
         )
+        own += sum(len(output or "") for output in outputs)
         if pairs and (pairs == _PAIRS or size + own > _CHARACTERS):
             starts.append(row)
             pairs, size = 0, 0
@@ -237,6 +201,7 @@ def index_payload(view: VerdictView, starts: Sequence[int]) -> dict[str, Any]:
     Probabilities and margins are in units of 0.0001, null if unknown.
     """
     pairs = view.pairs
+    most = majority(view.letters) if view.raters else np.full(len(pairs), NONE)
     questions, question = _numbered_texts(pair.question[:_BRIEF] for pair in pairs)
     tasks, task = _numbered_texts(pair.task for pair in pairs)
     models, model = _numbered_texts(name for pair in pairs for name in pair.models)
@@ -251,8 +216,8 @@ def index_payload(view: VerdictView, starts: Sequence[int]) -> dict[str, Any]:
         "b": model[1::2],
         "raters": list(view.raters),
         "letters": [_code_text(codes) for codes in view.letters],
-        "majority": _code_text(view.majority),
-        "judges": [_judge_columns(judge, len(pairs)) for judge in view.judges],
+        "majority": _code_text(most),
+        "judges": [_judge_columns(judge) for judge in view.judges],
         "starts": list(starts),
     }
 
@@ -265,29 +230,25 @@ def chunk_payloads(
     A value has the distinct `texts`; `pairs`, with the places of question, reference and answers; and
     `judges`, for each the places of criteria, outputs and problems (order 1, then 2) of each pair. -1: none.
     """
-    places = [dict(zip(judge.rows, judge.criteria, strict=True)) for judge in view.judges]
-    for number, (start, stop) in enumerate(
-        zip(starts, [*starts[1:], len(view.pairs)], strict=True)
-    ):
+    ends = [*starts[1:], len(view.pairs)]
+    for number, (start, stop) in enumerate(zip(starts, ends, strict=True)):
         texts = _Texts()
         pairs = view.pairs[start:stop]
-        yield (
-            chunk_name(number),
-            {
-                "pairs": [
-                    [texts.place(text) for text in (pair.question, pair.reference, *pair.answers)]
+        value: dict[str, Any] = {
+            "pairs": [texts.places(p.question, p.reference, *p.answers) for p in pairs],
+            "judges": [
+                [
+                    texts.places(
+                        judge.criteria.get(pair.id),
+                        *judge.said.get((pair.id, 1), _UNSAID),
+                        *judge.said.get((pair.id, 2), _UNSAID),
+                    )
                     for pair in pairs
-                ],
-                "judges": [
-                    [
-                        _judge_text_places(texts, judge, pair.id, criteria.get(start + i))
-                        for i, pair in enumerate(pairs)
-                    ]
-                    for judge, criteria in zip(view.judges, places, strict=True)
-                ],
-                "texts": list(texts.known),
-            },
-        )
+                ]
+                for judge in view.judges
+            ],
+        }
+        yield chunk_name(number), {**value, "texts": list(texts.known)}
 
 
 class _Texts:
@@ -296,28 +257,16 @@ class _Texts:
     def __init__(self) -> None:
         self.known: dict[str, int] = {}
 
-    def place(self, text: str | None) -> int:
-        return -1 if text is None else self.known.setdefault(text, len(self.known))
-
-
-def _judge_text_places(
-    texts: _Texts, judge: JudgeView, pair: str, criteria: str | None
-) -> list[int]:
-    said = [judge.said.get((pair, order)) for order in ORDERS]
-    return [
-        texts.place(criteria),
-        *(place for each in said for place in _places_of_said(texts, each)),
-    ]
-
-
-def _places_of_said(texts: _Texts, said: Said | None) -> tuple[int, int]:
-    return (-1, -1) if said is None else (texts.place(said.output), texts.place(said.problem))
+    def places(self, *texts: str | None) -> list[int]:
+        """Returns the place of each text, -1 for `None`."""
+        known = self.known
+        return [-1 if text is None else known.setdefault(text, len(known)) for text in texts]
 
 
 def _numbered_texts(texts: Iterator[Any]) -> tuple[list[str], list[int]]:
     """Returns the distinct texts, and the place of each, -1 for `None`."""
     known = _Texts()
-    places = [known.place(text) for text in texts]
+    places = known.places(*texts)
     return list(known.known), places
 
 
@@ -325,45 +274,26 @@ def _code_text(codes: Codes) -> str:
     return "".join((*LETTERS, _NO_LETTER)[code] for code in codes.tolist())
 
 
-def _judge_columns(judge: JudgeView, pairs: int) -> dict[str, Any]:
+def _judge_columns(judge: JudgeView) -> dict[str, Any]:
     table = judge.listed
+    units = ((table[name] * _UNIT).round().cast(pl.Int64).to_list() for name in _NUMBERS)
     return {
         "name": judge.name,
-        **{name: _letter_text(table, name, judge.rows, pairs) for name in _LETTER_COLUMNS},
-        **{name: _unit_column(table[name], judge.rows, pairs) for name in _NUMBERS},
+        **{name: _letter_text(table, name) for name in _LETTER_COLUMNS},
+        **dict(zip(_NUMBERS, units, strict=True)),
     }
 
 
-def _letter_text(table: pl.DataFrame, name: str, rows: Sequence[int], pairs: int) -> str:
-    letters = [_NOT_JUDGED] * pairs
+def _letter_text(table: pl.DataFrame, name: str) -> str:
     one, two = pl.col("judged_1"), pl.col("judged_2")
-    needed = {
-        "v1": one,
-        "first": one,
-        "v2": two,
-        "probability": pl.col("probability_state") != "missing",
-    }
-    none = (
-        pl.when(needed.get(name, one & two)).then(pl.lit(_NO_LETTER)).otherwise(pl.lit(_NOT_JUDGED))
-    )
-    own = table.select(pl.col(name).fill_null(none)).to_series()
-    for row, letter in zip(rows, own, strict=True):
-        letters[row] = letter
-    return "".join(letters)
-
-
-def _unit_column(column: pl.Series, rows: Sequence[int], pairs: int) -> list[int | None]:
-    numbers: list[int | None] = [None] * pairs
-    units = (column * _UNIT).round().cast(pl.Int64).to_list()
-    for row, number in zip(rows, units, strict=True):
-        numbers[row] = number
-    return numbers
+    probable = pl.col("probability_state") != "missing"
+    needed = {"v1": one, "first": one, "v2": two, "probability": probable}
+    judged = needed.get(name, one & two)
+    none = pl.when(judged).then(pl.lit(_NO_LETTER)).otherwise(pl.lit(_NOT_JUDGED))
+    return "".join(table.select(pl.col(name).fill_null(none)).to_series())
 
 
 # The page: a single file, or a folder with the page and its data
-
-
-_BATCH = 64  # payloads that are in memory at the same time
 
 
 def write_verdict_page(
@@ -382,50 +312,32 @@ def write_verdict_page(
     """
     view = verdict_view(folders, humans, sample)
     starts = chunk_starts(view)
-    payloads = _verdict_payloads(view, starts)
+    payloads = chain([(INDEX, index_payload(view, starts))], chunk_payloads(view, starts))
     if Path(path).suffix == ".html":
-        write_atomic(path, _verdict_page(view, starts, dict(payloads)))
+        write_atomic(path, _verdict_page(view, len(starts), dict(payloads)))
         return view
-    page = _verdict_page(view, starts, {})  # fails before anything is written
+    page = _verdict_page(view, len(starts), {})  # fails before anything is written
     folder = SiteFolder(path)
     with folder.writing():
-        _write_verdict_payloads(folder, payloads)
+        for name, value in payloads:
+            folder.write(f"{name}.js", payload.payload_file(name, value))
         folder.write("index.html", page)
         folder.finish()
     return view
 
 
-def _verdict_payloads(view: VerdictView, starts: Sequence[int]) -> Iterator[tuple[str, Any]]:
-    yield INDEX, index_payload(view, starts)
-    yield from chunk_payloads(view, starts)
-
-
-def _write_verdict_payloads(folder: SiteFolder, payloads: Iterator[tuple[str, Any]]) -> None:
-    """Write payloads in threads: compressing releases the GIL."""
-
-    def write(named: tuple[str, Any]) -> None:
-        name, value = named
-        folder.write(f"{name}.js", payload.payload_file(name, value))
-
-    with ThreadPoolExecutor() as pool:
-        while batch := list(islice(payloads, _BATCH)):
-            for _ in pool.map(write, batch):
-                pass
-
-
-def _verdict_page(view: VerdictView, starts: Sequence[int], payloads: Mapping[str, Any]) -> bytes:
-    found = summaries(view)
+def _verdict_page(view: VerdictView, chunks: int, payloads: Mapping[str, Any]) -> bytes:
+    summaries = [_summary(judge, view.humans) for judge in view.judges]
     return render(
         "verdicts",
         parts=("blocks", "verdicts"),
-        nav=(),
         here="",
-        summaries=found,
-        between=found[0].agreement.rater_agreement,
+        summaries=summaries,
+        between=summaries[0]["agreement"].rater_agreement,
         pairs=len(view.pairs),
         total=view.total,
         raters=view.raters,
         several=len(view.judges) > 1,
-        data={"index": INDEX, "chunks": [chunk_name(number) for number in range(len(starts))]},
+        data={"index": INDEX, "chunks": [chunk_name(number) for number in range(chunks)]},
         payloads=payloads,
     )

@@ -1,12 +1,10 @@
 """Pairs of answers to a question: from files or runs, and what people say about them."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -98,56 +96,19 @@ def read_humans(path: str | os.PathLike[str], known: Collection[str]) -> pl.Data
     Returns columns `pair`, `rater`, `verdict`. CSV files need these columns. `known`: the ids of the pairs.
     Raises `InputError` with file and line for unknown ids and letters, and for a second verdict of a rater.
     """
-    path = Path(path)
-    quick = _human_columns(path)
-    if quick is not None and _are_humans_sound(quick, known):
-        return quick
+    path, known = Path(path), set(known)
+    rows = _csv_rows(path) if path.suffix.lower() == ".csv" else parsed(path, _human_row)
     found: dict[tuple[str, str], str] = {}
-    for number, (pair, rater, verdict) in _human_rows(path):  # says what is wrong, and where
+    for number, (pair, rater, verdict) in rows:
         if pair not in known:
             raise InputError(f"unknown pair id {pair!r:.80}", path=path, line=number)
         if (pair, rater) in found:
-            raise InputError(
-                f"second verdict of rater {rater!r:.80} on pair {pair!r:.80}",
-                path=path,
-                line=number,
-            )
+            problem = f"second verdict of rater {rater!r:.80} on pair {pair!r:.80}"
+            raise InputError(problem, path=path, line=number)
         found[pair, rater] = verdict
     if not found:
         raise InputError("contains no verdicts", path=path)
-    rows = [(pair, rater, verdict) for (pair, rater), verdict in found.items()]
-    return pl.DataFrame(rows, schema=_HUMANS, orient="row")
-
-
-def _human_columns(path: Path) -> pl.DataFrame | None:
-    """Returns a file's columns if all ids are texts, as they nearly always are."""
-    if path.suffix.lower() == ".csv":
-        return None
-    try:
-        found = pl.read_ndjson(
-            path, schema={"id": pl.String, "rater": pl.String, "verdict": pl.String}
-        )
-    except (OSError, pl.exceptions.PolarsError):
-        return None
-    return found.rename({"id": "pair"})
-
-
-def _are_humans_sound(humans: pl.DataFrame, known: Collection[str]) -> bool:
-    ids = pl.Series(list(known), dtype=pl.String)
-    sound = humans.select(
-        (pl.col("rater") != "").all()
-        & pl.col("verdict").is_in(LETTERS).all()
-        & pl.col("pair").is_in(ids.implode()).all()
-        & (pl.sum_horizontal(pl.all().null_count()) == 0)
-        & pl.struct("pair", "rater").is_unique().all()
-    )
-    return bool(len(humans) and sound.item())
-
-
-def _human_rows(path: Path) -> Iterable[tuple[int, tuple[str, str, str]]]:
-    if path.suffix.lower() == ".csv":
-        return _human_rows_of_csv(path)
-    return parsed(path, _human_row)
+    return pl.DataFrame([(*key, found[key]) for key in found], schema=_HUMANS, orient="row")
 
 
 def _human_row(record: dict[str, Any]) -> tuple[str, str, str]:
@@ -157,7 +118,7 @@ def _human_row(record: dict[str, Any]) -> tuple[str, str, str]:
     return id_field(record, "id"), id_field(record, "rater"), verdict
 
 
-def _human_rows_of_csv(path: Path) -> Iterable[tuple[int, tuple[str, str, str]]]:
+def _csv_rows(path: Path) -> Iterator[tuple[int, tuple[str, str, str]]]:
     try:
         table = pl.read_csv(path, infer_schema=False)
     except (OSError, pl.exceptions.PolarsError) as error:
@@ -195,17 +156,30 @@ def pairs_of_runs(
     if len(runs) < 2:
         raise InputError("expected at least two runs to pair")
     texts = {name: _answers_by_question(frame) for name, frame in runs.items()}
-    known = references or {}
     found: list[Pair] = []
     for one, other in combinations(texts, 2):
-        places = list(_shared_places(texts[one], texts[other], trials))
+        places = []
+        for question_id, own in texts[one].items():
+            shared = min(len(own), len(texts[other].get(question_id, ())))
+            count = shared if trials is None else min(trials, shared)
+            places += [(question_id, trial) for trial in range(count)]
         if not places:
             raise InputError(f"runs {one!r} and {other!r} have no question in common")
         if sample is not None:
             places = _balanced_sample(places, sample, f"{seed} {one} {other}")
         for index, (question_id, trial) in enumerate(places):
             a, b = (one, other) if index % 2 == 0 else (other, one)
-            found.append(_pair_of_answers(texts, question_id, trial, a, b, known))
+            (question, first), (_, second) = (texts[name][question_id][trial] for name in (a, b))
+            found.append(
+                Pair(
+                    id=f"{question_id}/{trial + 1}/{a}/{b}",
+                    question_id=question_id,
+                    question=question,
+                    reference=(references or {}).get(question),
+                    models=(a, b),
+                    answers=(first, second),
+                )
+            )
     return found
 
 
@@ -215,15 +189,6 @@ def _answers_by_question(frame: pl.DataFrame) -> dict[str, list[tuple[str, str]]
     for question_id, question, answer in rows:
         answers.setdefault(question_id, []).append((question, answer))
     return dict(sorted(answers.items()))
-
-
-def _shared_places(
-    one: Mapping[str, Sequence[object]], other: Mapping[str, Sequence[object]], trials: int | None
-) -> Iterator[tuple[str, int]]:
-    for question_id in one:
-        count = min(len(one[question_id]), len(other.get(question_id, ())))
-        for trial in range(count if trials is None else min(trials, count)):
-            yield question_id, trial
 
 
 def _balanced_sample(
@@ -242,31 +207,9 @@ def _balanced_sample(
         source.shuffle(trials)
     order = list(by_question)
     source.shuffle(order)
-    drawn: list[tuple[str, int]] = []
-    while len(drawn) < count:
-        for question_id in order:
-            if by_question[question_id] and len(drawn) < count:
-                drawn.append((question_id, by_question[question_id].pop()))
-    return sorted(drawn)
-
-
-def _pair_of_answers(
-    texts: Mapping[str, Mapping[str, list[tuple[str, str]]]],
-    question_id: str,
-    trial: int,
-    a: str,
-    b: str,
-    references: Mapping[str, str],
-) -> Pair:
-    question = texts[a][question_id][trial][0]
-    return Pair(
-        id=f"{question_id}/{trial + 1}/{a}/{b}",
-        question_id=question_id,
-        question=question,
-        reference=references.get(question),
-        models=(a, b),
-        answers=(texts[a][question_id][trial][1], texts[b][question_id][trial][1]),
-    )
+    rounds = zip_longest(*(reversed(by_question[question_id]) for question_id in order))
+    drawn = ((q, trial) for each in rounds for q, trial in zip(order, each, strict=True))
+    return sorted(islice((place for place in drawn if place[1] is not None), count))
 
 
 def references_of(benchmark: str | None) -> dict[str, str]:

@@ -13,25 +13,21 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pfgen_rs.errors import InputError, SettingsError, unreadable
-from pfgen_rs.io.json_lines import objects
+from pfgen_rs.io.json_lines import parsed
 from pfgen_rs.judge.verdicts import Which
 
 Kind = Literal["criteria", "pairwise", "grade"]
 
-PLACEHOLDERS = (
-    "question",
-    "reference",
-    "reference2",
-    "criteria",
-    "answer_a",
-    "answer_b",
-    "answer",
-    "rubric",
-    "user1",
-    "assistant1",
-    "user2",
-    "assistant2",
-)
+_FASTCHAT_NAMES = {
+    "ref_answer_1": "reference",
+    "ref_answer_2": "reference2",
+    "question_1": "user1",
+    "question_2": "user2",
+    "answer_1": "assistant1",
+    "answer_2": "assistant2",
+}
+_OWN = ("question", "criteria", "answer_a", "answer_b", "answer", "rubric")
+PLACEHOLDERS = (*_OWN, *_FASTCHAT_NAMES.values())
 """Placeholders of templates, written in braces."""
 
 _NEEDED: Mapping[Kind, tuple[tuple[str, ...], ...]] = {
@@ -49,14 +45,11 @@ _REFERENCE_BLOCKS = (
     "\n\n[模範回答開始]\n{reference}\n[模範回答終了]",
 )
 _BOTH, _QUESTION_ALONE = "下記の質問と模範回答から", "下記の質問から"
-_KEYS = {"text", "system", "verdict", "scale", "brackets", "result", "max_tokens", "fastchat"}
-_FASTCHAT_NAMES = {
-    "ref_answer_1": "reference",
-    "ref_answer_2": "reference2",
-    "question_1": "user1",
-    "question_2": "user2",
-    "answer_1": "assistant1",
-    "answer_2": "assistant2",
+_KEYS: Mapping[str, type] = {
+    **dict.fromkeys(("text", "system", "verdict"), str),
+    **dict.fromkeys(("brackets", "result", "fastchat"), bool),
+    "scale": list,
+    "max_tokens": int,
 }
 
 
@@ -93,12 +86,12 @@ class Prompt:
         """
         for name in sorted(self.placeholders - values.keys()):
             raise SettingsError(f"prompt {self.name!r} needs {{{name}}}, which is missing")
-        turns = [("system", self.system), ("user", self.text)]
-        return tuple(
-            (role, _PLACE.sub(lambda match: values[match.group(1)], text))
-            for role, text in turns
-            if text is not None
-        )
+        turns = (("system", self.system), ("user", self.text))
+
+        def value(match: re.Match[str]) -> str:
+            return values[match.group(1)]
+
+        return tuple((role, _PLACE.sub(value, text)) for role, text in turns if text is not None)
 
     def without_reference(self) -> Prompt:
         """Returns the prompt for questions without a reference answer; its name says so.
@@ -178,48 +171,29 @@ def _prompts_of_table(table: Mapping[str, Any]) -> dict[str, Prompt]:
 def _prompt_of_entry(name: str, kind: Kind, entry: Any) -> Prompt:
     if not isinstance(entry, Mapping) or not isinstance(entry.get("text"), str):
         raise SettingsError(f"prompt {name!r} needs 'text'")
-    for key in entry.keys() - _KEYS:
-        raise SettingsError(
-            f"prompt {name!r}: unknown key {key!r}: expected one of {', '.join(sorted(_KEYS))}"
-        )
-    return _checked_prompt(
-        Prompt(
-            name,
-            kind,
-            entry["text"],
-            system=_prompt_value(entry, name, "system", str),
-            verdict=_verdict_of_entry(entry, name),
-            scale=_scale_of_entry(entry, name),
-            brackets=bool(_prompt_value(entry, name, "brackets", bool)),
-            result=bool(_prompt_value(entry, name, "result", bool)),
-            max_tokens=_prompt_value(entry, name, "max_tokens", int),
-        )
-    )
-
-
-def _prompt_value(entry: Mapping[str, Any], name: str, key: str, kind: type) -> Any:
-    value = entry.get(key)
-    if value is not None and type(value) is not kind:
-        raise SettingsError(
-            f"prompt {name!r}: {key!r} must be of type {kind.__name__}, not {value!r:.60}"
-        )
-    return value
-
-
-def _verdict_of_entry(entry: Mapping[str, Any], name: str) -> Which:
-    verdict = entry.get("verdict", "first")
+    for key, value in entry.items():
+        expected = _KEYS.get(key)
+        if expected is None:
+            known = ", ".join(sorted(_KEYS))
+            raise SettingsError(f"prompt {name!r}: unknown key {key!r}: expected one of {known}")
+        if type(value) is not expected:
+            raise SettingsError(
+                f"prompt {name!r}: {key!r} must be of type {expected.__name__}, not {value!r:.60}"
+            )
+    given = dict(entry)
+    given["scale"] = _scale_of_entry(given.get("scale", [1, 10]), name)
+    verdict = given.get("verdict", "first")
     if verdict not in ("first", "last", "brackets"):
         raise SettingsError(
             f"prompt {name!r}: invalid verdict {verdict!r:.60}: expected first, last or brackets"
         )
-    if _prompt_value(entry, name, "fastchat", bool):
-        return "fastchat"
-    return verdict  # type: ignore[no-any-return]
+    if given.pop("fastchat", False):
+        given["verdict"] = "fastchat"
+    return _checked_prompt(Prompt(name, kind, **given))
 
 
-def _scale_of_entry(entry: Mapping[str, Any], name: str) -> tuple[int, int]:
-    scale = entry.get("scale", [1, 10])
-    whole = isinstance(scale, list) and len(scale) == 2 and all(type(n) is int for n in scale)
+def _scale_of_entry(scale: list[Any], name: str) -> tuple[int, int]:
+    whole = len(scale) == 2 and all(type(n) is int for n in scale)
     if not whole or not scale[0] < scale[1]:
         raise SettingsError(f"prompt {name!r}: invalid scale {scale!r:.60}: expected [LOW, HIGH]")
     return scale[0], scale[1]
@@ -228,9 +202,9 @@ def _scale_of_entry(entry: Mapping[str, Any], name: str) -> tuple[int, int]:
 def _checked_prompt(prompt: Prompt) -> Prompt:
     unknown = sorted(prompt.placeholders - set(PLACEHOLDERS))
     if unknown:
+        known = ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
         raise SettingsError(
-            f"prompt {prompt.name!r}: unknown placeholder {{{unknown[0]}}}: expected one of "
-            + ", ".join(f"{{{name}}}" for name in PLACEHOLDERS)
+            f"prompt {prompt.name!r}: unknown placeholder {{{unknown[0]}}}: expected one of {known}"
         )
     for group in _NEEDED[prompt.kind]:
         if prompt.placeholders.isdisjoint(group):
@@ -240,28 +214,22 @@ def _checked_prompt(prompt: Prompt) -> Prompt:
 
 
 def _fastchat_prompts(path: Path) -> dict[str, Prompt]:
-    found: dict[str, Prompt] = {}
-    for number, record in objects(path):
-        try:
-            prompt = _fastchat_prompt(record)
-        except (SettingsError, KeyError, TypeError) as error:
-            raise InputError(
-                f"is not a prompt of FastChat: {error}", path=path, line=number
-            ) from None
-        if prompt is not None:
-            found[prompt.name] = prompt
-    return found
+    found = (prompt for _, prompt in parsed(path, _fastchat_prompt))
+    return {prompt.name: prompt for prompt in found if prompt is not None}
 
 
 def _fastchat_prompt(record: Mapping[str, Any]) -> Prompt | None:
     """Returns a prompt; `None` for pairwise ones about several turns, which have no counterpart here."""
-    name, text = str(record["name"]), str(record["prompt_template"])
-    pairwise = record.get("type") == "pairwise"
-    if pairwise and "{answer_a_1}" in text:
-        return None
-    for theirs, ours in _FASTCHAT_NAMES.items():
-        text = text.replace(f"{{{theirs}}}", f"{{{ours}}}")
-    system = record.get("system_prompt") or None
-    if pairwise:
-        return _checked_prompt(Prompt(name, "pairwise", text, system=system, verdict="brackets"))
-    return _checked_prompt(Prompt(name, "grade", text, system=system, brackets=True))
+    try:
+        name, text = str(record["name"]), str(record["prompt_template"])
+        pairwise = record.get("type") == "pairwise"
+        if pairwise and "{answer_a_1}" in text:
+            return None
+        for theirs, ours in _FASTCHAT_NAMES.items():
+            text = text.replace(f"{{{theirs}}}", f"{{{ours}}}")
+        system = record.get("system_prompt") or None
+        kind: Kind = "pairwise" if pairwise else "grade"
+        way: Which = "brackets" if pairwise else "first"
+        return _checked_prompt(Prompt(name, kind, text, system, way, brackets=not pairwise))
+    except (SettingsError, KeyError, TypeError) as error:
+        raise InputError(f"is not a prompt of FastChat: {error}") from None

@@ -1,26 +1,25 @@
-"""The judge, what it is asked about pairs, and which judgments belong to the texts that pairs have now.
+"""The judge, what it is asked about pairs, and the configuration of folders that keep its answers.
 
 A judgment belongs to the texts whose request has its digest.
 """
-
-from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypedDict
 
+from pfgen_rs.ask.costs import Budget
+from pfgen_rs.ask.loop import AskingProgress
 from pfgen_rs.ask.request import Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io import write_atomic, writing_failed
 from pfgen_rs.io.lines import parse_line
 from pfgen_rs.io.locks import locked
 from pfgen_rs.io.run_files import CONFIG
-from pfgen_rs.io.text import counted, plural, shortened
 from pfgen_rs.judge.pairs import Pair
-from pfgen_rs.judge.prompts import Prompt
+from pfgen_rs.judge.prompts import Kind, Prompt
 
 
 @dataclass(frozen=True)
@@ -35,65 +34,17 @@ class Judge(Respondent):
     logprobs: int | None = 20
 
 
+class Limits(TypedDict, total=False):
+    """Arguments of everything that asks a judge; see `pfgen_rs.ask.loop.ask`."""
+
+    budget: Budget | None
+    keep_going: bool
+    progress: AskingProgress | None
+
+
 Orders = Literal["both", "one"]
-HALF = 32
-"""Characters of the halves of `imported_digest`."""
-_NAMED = 3  # ids in a message
 JUDGMENTS = "judgments.jsonl"
 """The journal of a folder of verdicts."""
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """What of some pairs is judged.
-
-    `pairs`: their number. `missing`: ids of those that lack a judgment of their present texts, in one order
-    or in both. `stale`: judgments of other texts, which are kept and not used. `unbound`: judgments that are
-    used without knowing of which texts they are, since their records do not say.
-    """
-
-    pairs: int
-    missing: Sequence[str] = ()
-    stale: int = 0
-    unbound: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns everything as JSON."""
-        return {
-            "pairs": self.pairs,
-            "missing": len(self.missing),
-            "missing_pairs": list(self.missing),
-            "stale": self.stale,
-            "unbound": self.unbound,
-        }
-
-    def notes(self) -> list[str]:
-        """Returns what to tell a user."""
-        found = []
-        if self.missing:
-            count = len(self.missing)
-            found.append(
-                f"{count:,} of {counted(self.pairs, 'pair')} {plural(count, 'lacks', 'lack')} a judgment of "
-                f"{plural(count, 'its', 'their')} present texts in one order or both: {named(self.missing)}"
-            )
-        if self.stale:
-            found.append(
-                f"{counted(self.stale, 'judgment')} of other texts than the pairs' present ones: kept, but "
-                "not used"
-            )
-        if self.unbound:
-            found.append(
-                f"{counted(self.unbound, 'judgment')} found by pair id alone, since "
-                f"{plural(self.unbound, 'its record does', 'their records do')} not say of which texts: "
-                "judge or import again to be sure"
-            )
-        return found
-
-
-def named(ids: Sequence[str]) -> str:
-    """Returns the first ids as a text."""
-    more = ", …" if len(ids) > _NAMED else ""
-    return ", ".join(repr(shortened(each)) for each in ids[:_NAMED]) + more
 
 
 def comparison_requests(
@@ -115,40 +66,25 @@ def _comparison_request(pair: Pair, prompt: Prompt, order: int) -> Request:
             "pfgen-rs judge criteria, or choose a prompt without criteria"
         )
     first, second = pair.answers if order == 1 else pair.answers[::-1]
-    values = {
-        "question": pair.question,
-        "reference": pair.reference,
-        "criteria": pair.criteria,
-        "answer_a": first,
-        "answer_b": second,
-    }
-    about = {
+    values = {"question": pair.question, "answer_a": first, "answer_b": second}
+    known = {"reference": pair.reference, "criteria": pair.criteria}
+    values |= {name: text for name, text in known.items() if text is not None}
+    about = {**about_pair(pair, order), "prompt": fitting.name}
+    return Request(pair.id, fitting.filled(values), about)
+
+
+def about_pair(pair: Pair, order: int) -> dict[str, Any]:
+    """Returns the fields of a judgment that say which pair was shown, in which order."""
+    return {
         "pair": pair.id,
         "question_id": pair.question_id,
         "task": pair.task,
         "models": list(pair.models),
         "order": order,
-        "prompt": fitting.name,
     }
-    known = {name: text for name, text in values.items() if text is not None}
-    return Request(pair.id, fitting.filled(known), about)
 
 
-def judge_of_config(config: Mapping[str, Any]) -> Judge:
-    """Returns the judge that a folder's `config.json` names. Raises `InputError` without a place."""
-    known = {field.name for field in fields(Judge)}
-    try:
-        return Judge(**{name: each for name, each in config["judge"].items() if name in known})
-    except (KeyError, TypeError, AttributeError, SettingsError) as error:
-        raise InputError(f"names no judge that could be asked: {error}") from None
-
-
-def prompt_of_config(config: Mapping[str, Any]) -> Prompt | None:
-    """Returns the pairwise prompt of a folder's `config.json`; `None` if it has no text: it was imported."""
-    prompt = config.get("prompt")
-    if not isinstance(prompt, Mapping) or not isinstance(prompt.get("text"), str):
-        return None
-    return Prompt(str(prompt.get("name")), "pairwise", prompt["text"], system=prompt.get("system"))
+# The digests of what is asked about pairs.
 
 
 def pair_digests(pairs: Iterable[Pair], config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -157,8 +93,8 @@ def pair_digests(pairs: Iterable[Pair], config: Mapping[str, Any]) -> Iterator[t
     Of a pair that the folder's prompt cannot show there is no judgment: its digests are empty. Raises
     `InputError` without a place.
     """
-    prompt = prompt_of_config(config)
-    if prompt is None:
+    prompt = prompt_of_config(config, "pairwise")
+    if prompt is None:  # imported
         judge = config.get("judge")
         names = judge if isinstance(judge, Mapping) else {}
         engine, model = str(names.get("engine")), str(names.get("model"))
@@ -182,12 +118,38 @@ def imported_digest(source: str, judge: str, pair: Pair, order: int) -> str:
     """
     who = [source, judge, pair.id, order]
     texts = [pair.question, pair.reference, pair.criteria, *pair.answers]
-    return _half_digest(who) + _half_digest(texts)
+    return digest_of(who)[:32] + digest_of(texts)[:32]
 
 
-def _half_digest(parts: Sequence[object]) -> str:
+def digest_of(parts: Sequence[object]) -> str:
+    """Returns SHA-256 of texts and numbers as JSON."""
     text = json.dumps(parts, ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:HALF]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# The configuration of a folder.
+
+
+def asking_config(kind: str, judge: Judge, **how: Any) -> dict[str, Any]:
+    """Returns what the `config.json` of a folder says of how a judge is asked."""
+    return {"kind": kind, "judge": {"engine": judge.engine, **judge.identity()}, **how}
+
+
+def judge_of_config(config: Mapping[str, Any]) -> Judge:
+    """Returns the judge that a folder's `config.json` names. Raises `InputError` without a place."""
+    known = {field.name for field in fields(Judge)}
+    try:
+        return Judge(**{name: each for name, each in config["judge"].items() if name in known})
+    except (KeyError, TypeError, AttributeError, SettingsError) as error:
+        raise InputError(f"names no judge that could be asked: {error}") from None
+
+
+def prompt_of_config(config: Mapping[str, Any], kind: Kind) -> Prompt | None:
+    """Returns the prompt of a folder's `config.json`; `None` if it has no text: it was imported."""
+    prompt = config.get("prompt")
+    if not isinstance(prompt, Mapping) or not isinstance(prompt.get("text"), str):
+        return None
+    return Prompt(str(prompt.get("name")), kind, prompt["text"], system=prompt.get("system"))
 
 
 def write_folder_config(folder: Path, config: Mapping[str, Any]) -> None:
@@ -208,25 +170,25 @@ def write_folder_config(folder: Path, config: Mapping[str, Any]) -> None:
                 )
             write_atomic(path, json.dumps(config, ensure_ascii=False, indent=1).encode() + b"\n")
             return
-        old = folder_config(folder)
-        for key in sorted(config.keys() | old.keys()):
-            if old.get(key) != config.get(key):
-                changed = _changed_setting(key, old, config)
-                retry = ", or ask again what is invalid with --retry-invalid"
-                raise SettingsError(
-                    f"{folder}: was begun with another {changed}: choose another folder with --out"
-                    f"{retry if 'max_tokens (' in changed else ''}"
-                )
+        changed = _changed_setting(folder_config(folder), config)
+        if changed is not None:
+            retry = ", or ask again what is invalid with --retry-invalid"
+            raise SettingsError(
+                f"{folder}: was begun with another {changed}: choose another folder with --out"
+                f"{retry if 'max_tokens (' in changed else ''}"
+            )
 
 
-def _changed_setting(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Returns the first setting that differs, with both values."""
-    before, now = old.get(key), new.get(key)
-    if isinstance(before, Mapping) and isinstance(now, Mapping):
-        names = sorted(before.keys() | now.keys())
-        changed = next(name for name in names if before.get(name) != now.get(name))
-        return f"{key}: {_changed_setting(changed, before, now)}"
-    return f"{key} ({before!r:.60}, now {now!r:.60})"
+def _changed_setting(old: Mapping[str, Any], new: Mapping[str, Any]) -> str | None:
+    """Returns the first setting that differs, with both values; `None` if there is none."""
+    for key in sorted(old.keys() | new.keys()):
+        before, now = old.get(key), new.get(key)
+        if isinstance(before, Mapping) and isinstance(now, Mapping):
+            if changed := _changed_setting(before, now):
+                return f"{key}: {changed}"
+        elif before != now:
+            return f"{key} ({before!r:.60}, now {now!r:.60})"
+    return None
 
 
 def folder_config(folder: Path) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """The bundled, made-up sample: pairs, raters, two recorded judges and dialogues."""
 
-from __future__ import annotations
-
 from importlib import resources
 from pathlib import Path
 

@@ -3,10 +3,9 @@
 Tokens are as OpenAI's chat API sends them.
 """
 
-from __future__ import annotations
-
 import math
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
@@ -17,59 +16,38 @@ Token = Mapping[str, Any]
 
 _NEVER = -9999.0
 """Log probabilities that some servers send for tokens that are excluded."""
-_UNCLEAN = ("\N{REPLACEMENT CHARACTER}", "\\x", "bytes:")
-"""What stands in the text of tokens that are parts of a character."""
 
 
 def spelling(token: Token) -> str:
     """Returns the text of a token, from its bytes if they are complete characters."""
-    text = token.get("token")
-    values = token.get("bytes")
-    if values is None or (type(text) is str and type(values) is list and _is_plain(text, values)):
-        return text if isinstance(text, str) else ""
+    text, values = token.get("token"), token.get("bytes")
+    plain = text if isinstance(text, str) else ""
+    if values is None:
+        return plain
     raw = _token_bytes(token)
-    if raw is not None:
-        try:
-            return raw.decode()
-        except UnicodeDecodeError:
-            pass
-    return text if isinstance(text, str) else ""
-
-
-def _is_plain(text: str, values: list[Any]) -> bool:
-    """Whether a text is surely what its bytes say: it begins and ends like them, in ASCII."""
-    return (
-        len(values) == len(text) > 0
-        and text.isascii()
-        and values[0] == ord(text[0])
-        and values[-1] == ord(text[-1])
-    )
+    try:
+        return plain if raw is None else raw.decode()
+    except UnicodeDecodeError:
+        return plain
 
 
 def _token_bytes(token: Token) -> bytes | None:
     values = token.get("bytes")
-    if not isinstance(values, list | tuple):
-        return None
     try:
-        return bytes(values)
+        return bytes(values) if isinstance(values, list | tuple) else None
     except (TypeError, ValueError):
         return None
 
 
 def probability_of(logprob: object) -> float:
     """Returns exp(logprob); 0 for anything that is not a finite number above -9999."""
-    if type(logprob) is float:
-        value = logprob
-    elif isinstance(logprob, bool) or not isinstance(logprob, int | float):
+    if isinstance(logprob, bool) or not isinstance(logprob, int | float):
         return 0.0
-    else:
-        try:
-            value = float(logprob)
-        except OverflowError:
-            return 0.0
-    if not math.isfinite(value) or value <= _NEVER:
+    try:
+        value = float(logprob)
+    except OverflowError:
         return 0.0
-    return math.exp(min(value, 0.0))
+    return math.exp(min(value, 0.0)) if math.isfinite(value) and value > _NEVER else 0.0
 
 
 def listed(token: Token) -> list[Token] | None:
@@ -81,7 +59,7 @@ def listed(token: Token) -> list[Token] | None:
     if not isinstance(tops, list | tuple):
         return None
     if any(type(entry) is not dict for entry in tops):
-        tops = [entry for entry in tops if is_token(entry)]
+        tops = [entry for entry in tops if isinstance(entry, Mapping)]
     if not tops:
         return None
     entries: list[Token] = tops if isinstance(tops, list) else list(tops)
@@ -90,11 +68,6 @@ def listed(token: Token) -> list[Token] | None:
         if entry.get("token") == sampled and _same_bytes(entry, token):
             return entries
     return [*entries, token]
-
-
-def is_token(value: object) -> bool:
-    """Whether a value is a mapping; nearly all are dicts, which is quick to see."""
-    return type(value) is dict or isinstance(value, Mapping)
 
 
 def _same_bytes(a: Token, b: Token) -> bool:
@@ -110,30 +83,13 @@ class TokenText:
     """
 
     def __init__(self, tokens: Sequence[Token]) -> None:
-        try:
-            self.tokens: Sequence[Token] = tokens
-            self._texts = [token["token"] for token in tokens]
-            self.text = "".join(self._texts)
-        except (KeyError, TypeError):  # malformed ones are rare
-            self.tokens = [token for token in tokens if is_token(token)]
-            self._texts = [
-                t if isinstance(t := token.get("token"), str) else "" for token in self.tokens
-            ]
-            self.text = "".join(self._texts)
+        self.tokens = [token for token in tokens if isinstance(token, Mapping)]
+        texts = [token.get("token") for token in self.tokens]
+        self._texts = [text if isinstance(text, str) else "" for text in texts]
+        self.text = "".join(self._texts)
         self._known_starts: list[int] | None = None
-        if not self._is_clean():
-            self._join_bytes(self._texts)
-
-    def _is_clean(self) -> bool:
-        """Whether the tokens' texts are what their bytes say, if there are any."""
-        marked = any(mark in self.text for mark in _UNCLEAN)
-        try:
-            size = sum([len(token["bytes"]) for token in self.tokens])
-        except (KeyError, TypeError):  # some have none
-            return not marked or all(token.get("bytes") is None for token in self.tokens)
-        text = self.text
-        length = len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-        return size == length and not marked
+        if any(token.get("bytes") is not None for token in self.tokens):
+            self._join_bytes()
 
     @property
     def _starts(self) -> list[int]:
@@ -141,28 +97,20 @@ class TokenText:
             self._known_starts = list(accumulate(map(len, self._texts), initial=0))
         return self._known_starts
 
-    def _join_bytes(self, texts: Sequence[str]) -> None:
+    def _join_bytes(self) -> None:
         parts = []
-        for token, text in zip(self.tokens, texts, strict=True):
+        for token, text in zip(self.tokens, self._texts, strict=True):
             raw = _token_bytes(token)
             parts.append(text.encode("utf-8", "surrogatepass") if raw is None else raw)
         joined = b"".join(parts)
-        self.text = joined.decode("utf-8", "replace")
+        whole = joined.decode("utf-8", "replace")
+        if whole == self.text or len(whole.encode()) != len(joined):
+            return  # the texts say the same, or bytes are invalid: places are those of the texts
+        self.text = whole
+        ends = list(accumulate(len(character.encode()) for character in whole))
         # A character belongs to the token in which it ends.
-        ends, starts, total = [], [0], 0
-        for character in self.text:
-            total += len(character.encode("utf-8", "surrogatepass"))
-            ends.append(total)
-        if total != len(joined):  # invalid bytes were replaced: places are those of the texts
-            self.text = "".join(texts)
-            return
-        sizes = accumulate(map(len, parts))
-        position = 0
-        for size in sizes:
-            while position < len(ends) and ends[position] <= size:
-                position += 1
-            starts.append(position)
-        self._known_starts = starts
+        tokens = accumulate(map(len, parts))
+        self._known_starts = [0, *(bisect_right(ends, end) for end in tokens)]
 
     def span(self, index: int) -> tuple[int, int]:
         """Returns where a token's text begins and ends."""
@@ -170,14 +118,7 @@ class TokenText:
 
     def holder(self, position: int) -> int:
         """Returns the index of the token that holds the character at a position."""
-        low, high = 0, len(self.tokens)
-        while low < high:
-            middle = (low + high) // 2
-            if self._starts[middle + 1] <= position:
-                low = middle + 1
-            else:
-                high = middle
-        return low
+        return bisect_right(self._starts, position, lo=1) - 1
 
     def slice(self, start: int, end: int) -> list[Token] | None:
         """Returns the tokens of `text[start:end]`; `None` if they also hold other text than white space."""
@@ -207,20 +148,12 @@ def letter_of(token: str) -> Letter | None:
     """Returns the letter that a token is after NFKC, without white space and punctuation around it."""
     if len(token) > _LONGEST:
         return None
-    stripped = _stripped_of_marks(unicodedata.normalize("NFKC", token))
+    text = unicodedata.normalize("NFKC", token)
+    stripped = text.strip("".join(filter(_is_mark, text)))
     return stripped if stripped in ("A", "B", "C") else None  # type: ignore[return-value]
 
 
 _LONGEST = 256  # longer tokens do not exist, but answers of a megabyte may be passed off as one
-
-
-def _stripped_of_marks(text: str) -> str:
-    start, end = 0, len(text)
-    while start < end and _is_mark(text[start]):
-        start += 1
-    while start < end and _is_mark(text[end - 1]):
-        end -= 1
-    return text[start:end]
 
 
 def _is_mark(character: str) -> bool:
@@ -270,6 +203,22 @@ CUT = "cut off by the token limit"
 def without_thoughts(text: str) -> str:
     """Returns what follows the last `</think>`, or the whole text without any."""
     return text.rpartition(THOUGHT_END)[2]
+
+
+def problem_of(
+    output: str, value: object, finish_reason: str | None, lacking: str, *, whole: bool = False
+) -> str | None:
+    """Returns why an output is invalid in which `value` was read (`None`: nothing), `None` if it is not.
+
+    `lacking`: what to say if there is no value. `whole`: whether an output that was cut off is invalid even
+    if a value was read, since a later one counts.
+    """
+    content = without_thoughts(output).strip()
+    if finish_reason == "length" and (whole or value is None or content.startswith(THOUGHT_BEGIN)):
+        return CUT
+    if value is not None:
+        return None
+    return lacking if content else "empty"
 
 
 def answer_tokens(tokens: Sequence[Token], content: str) -> list[Token] | None:

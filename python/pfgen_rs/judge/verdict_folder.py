@@ -5,14 +5,13 @@ config.json        prompt, judge and parameters: one choice a folder
 judgments.jsonl    one line a judgment, appended as it arrives
 .digests.csv       the digests of what is asked about the pairs, which readers compute if it is missing or old
 
-A judgment counts only with the digest of what would be asked about its pair now (see `binding`).
+A judgment counts only with the digest of what would be asked about its pair now (judging 1.5).
 """
-
-from __future__ import annotations
 
 import io
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,52 +25,69 @@ from pfgen_rs.io import write_atomic
 from pfgen_rs.io.json_lines import parsed
 from pfgen_rs.io.locks import locked
 from pfgen_rs.io.run_files import CONFIG
-from pfgen_rs.io.text import counted
-from pfgen_rs.judge.decision_columns import (
-    NONE,
-    ORDERS,
-    Codes,
-    Floats,
-    _decision_series,
-    decide_columns,
-)
+from pfgen_rs.io.text import counted, plural, shortened
+from pfgen_rs.judge import requests
+from pfgen_rs.judge.decision_columns import ORDERS, Floats, column_codes, decided_columns
 from pfgen_rs.judge.pairs import Pair, pair_of, read_pairs, write_pairs
-from pfgen_rs.judge.requests import (
-    HALF,
-    JUDGMENTS,
-    Coverage,
-    folder_config,
-    pair_digests,
-    prompt_of_config,
-    write_folder_config,
-)
+from pfgen_rs.judge.requests import JUDGMENTS, folder_config
 from pfgen_rs.judge.tokens import LETTERS
 from pfgen_rs.judge.verdicts import WHICH, Which, doubt_of
 
 _PAIRS, _DIGESTS = "pairs.jsonl", ".digests.csv"
-KEY = ("pair", "order", "sample", "digest")
-"""The fields that identify a judgment."""
-
 _Schema = dict[str, pl.DataType | type[pl.DataType]]
-_PROBABILITIES = pl.Struct(dict.fromkeys(LETTERS, pl.Float64))
 _READ: _Schema = {
     "pair": pl.String,
-    "order": pl.Int64,
-    "sample": pl.Int64,
-    "digest": pl.String,
-    "shown": pl.String,
-    "probabilities": _PROBABILITIES,
+    **dict.fromkeys(("order", "sample"), pl.Int64),
+    **dict.fromkeys(("digest", "shown"), pl.String),
+    "probabilities": pl.Struct(dict.fromkeys(LETTERS, pl.Float64)),
 }
 _DIGEST_COLUMNS: _Schema = {"1": pl.String, "2": pl.String}
-_SHARED = ("question", "models", "answers")
-_TEXTS = pl.List(pl.String)
-_PAIR_COLUMNS: _Schema = {
-    "id": pl.String,
-    "question_id": pl.String,
-    "task": pl.String,
-    "models": _TEXTS,
-    "answers": _TEXTS,
-}
+_LISTS = dict.fromkeys(("models", "answers"), pl.List(pl.String))
+_NAMED = 3  # ids in a message
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What of some pairs is judged.
+
+    `pairs`: their number. `missing`: ids of those that lack a judgment of their present texts, in one order
+    or in both. `stale`: judgments of other texts, which are kept and not used.
+    """
+
+    pairs: int
+    missing: Sequence[str] = ()
+    stale: int = 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns everything as JSON."""
+        missing = list(self.missing)
+        return {
+            "pairs": self.pairs,
+            "missing": len(missing),
+            "missing_pairs": missing,
+            "stale": self.stale,
+        }
+
+    def notes(self) -> list[str]:
+        """Returns what to tell a user."""
+        found = []
+        if count := len(self.missing):
+            found.append(
+                f"{count:,} of {counted(self.pairs, 'pair')} {plural(count, 'lacks', 'lack')} a judgment of "
+                f"{plural(count, 'its', 'their')} present texts in one order or both: {named(self.missing)}"
+            )
+        if self.stale:
+            found.append(
+                f"{counted(self.stale, 'judgment')} of other texts than the pairs' present ones: kept, but "
+                "not used"
+            )
+        return found
+
+
+def named(ids: Sequence[str]) -> str:
+    """Returns the first ids as a text."""
+    more = ", …" if len(ids) > _NAMED else ""
+    return ", ".join(repr(shortened(each)) for each in ids[:_NAMED]) + more
 
 
 class VerdictFolder:
@@ -89,20 +105,22 @@ class VerdictFolder:
             raise _not_a_verdict_folder(self.path, CONFIG)
         return folder_config(self.path)
 
+    def _of_config(self, key: str, field: str) -> str | None:
+        """Returns a text of the configuration, if it says. Raises `InputError`."""
+        found = self.config.get(key)
+        text = found.get(field) if isinstance(found, Mapping) else None
+        return text if isinstance(text, str) else None
+
     @property
     def judge_model(self) -> str | None:
         """The judge's model, if the configuration says. Raises `InputError`."""
-        judge = self.config.get("judge")
-        model = judge.get("model") if isinstance(judge, Mapping) else None
-        return model if isinstance(model, str) else None
+        return self._of_config("judge", "model")
 
     @property
     def judge_name(self) -> str:
         """A name for judge and prompt, such as `gpt-4o · criteria-reason`."""
-        prompt = self.config.get("prompt")
-        name = prompt.get("name") if isinstance(prompt, Mapping) else None
-        names = [self.judge_model, name]
-        return " · ".join(str(name) for name in names if name) or self.path.name
+        names = (self.judge_model, self._of_config("prompt", "name"))
+        return " · ".join(filter(None, names)) or self.path.name
 
     def pairs(self) -> list[Pair]:
         """Returns the pairs. Raises `InputError`."""
@@ -111,10 +129,6 @@ class VerdictFolder:
     def each_pair(self) -> Iterator[Pair]:
         """Yield the pairs one by one. Raises `InputError`."""
         return (pair for _, pair in parsed(self.path / _PAIRS, pair_of))
-
-    def journal(self) -> Journal:
-        """Returns the journal, which is not open yet."""
-        return judgment_journal(self.path)
 
     def judgments(self) -> list[dict[str, Any]]:
         """Returns all judgments, as they are recorded, in order. Raises `InputError` with file and line."""
@@ -154,19 +168,14 @@ class VerdictFolder:
         found = _judgment_columns(self.path / JUDGMENTS)
         present = self._present(found, pairs)
         one, two = (_in_order(pairs, present, order) for order in ORDERS)
-        columns = decide_columns(
-            _letter_codes(one), _letter_codes(two), _probability_array(one), _probability_array(two)
-        )
-        judged = [each["judged"].fill_null(value=False).to_numpy() for each in (one, two)]
+        judged = (one["judged"].to_numpy(), two["judged"].to_numpy())
         # Of a folder that was made with orders="one", the second judgments are not missing.
         whole = judged[0] & judged[1] if found.is_empty() or 2 in found["order"] else judged[0]
-        coverage = Coverage(
-            len(pairs),
-            pairs["pair"].filter(pl.Series(~whole, dtype=pl.Boolean)).to_list(),
-            stale=len(found) - len(present),
-            unbound=int(present["unbound"].sum()),
-        )
-        return pairs.hstack(_decision_series(columns, judged, whole)), coverage
+        shown = (column_codes(one["shown"]), column_codes(two["shown"]))
+        p = (_probability_array(one), _probability_array(two))
+        missing = pairs["pair"].filter(pl.Series(~whole, dtype=pl.Boolean)).to_list()
+        coverage = Coverage(len(pairs), missing, stale=len(found) - len(present))
+        return pairs.hstack(decided_columns(shown, p, judged, whole)), coverage
 
     def doubts(self) -> pl.DataFrame:
         """Returns the verdicts that count, one row each: `pair`, `order`, `shown`, `doubt`, `output`.
@@ -174,8 +183,7 @@ class VerdictFolder:
         `doubt`: why the verdict may not be meant as one (`verdicts.doubt_of`), null if nothing speaks against
         it. Verdicts are read all the same. Linear time. Raises `InputError`.
         """
-        prompt = self.config.get("prompt")
-        which = prompt.get("verdict") if isinstance(prompt, Mapping) else None
+        which = self._of_config("prompt", "verdict")
         read = _judgment_columns(self.path / JUDGMENTS, {**_READ, "output": pl.String})
         found = (
             self._present(read, _pair_columns(self.path / _PAIRS))
@@ -191,30 +199,17 @@ class VerdictFolder:
         )
 
     def _present(self, found: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-        """Returns the judgments of present texts, with `unbound`: found by the pair's id alone."""
+        """Returns the judgments of present texts: those with the digest of what would be asked now."""
         if found.is_empty():
-            return found.with_columns(unbound=pl.lit(value=False))
-        bound = (pl.col("digest") == pl.col("expected")).fill_null(value=False)
-        unbound = pl.lit(value=False)
-        if (
-            prompt_of_config(self.config) is None
-        ):  # imported, perhaps by a version that did not bind
-            own, wanted = (pl.col(name).str.head(HALF) for name in ("digest", "expected"))
-            unbound = ~bound & own.ne_missing(wanted)
-        known = found.join(
-            self._expected(pairs["pair"]), on=("pair", "order"), maintain_order="left"
-        )
-        return known.filter(bound | unbound).with_columns(unbound=unbound)
-
-    def _expected(self, ids: pl.Series) -> pl.DataFrame:
-        """Returns `pair`, `order` and the digest `expected` of a judgment of the pair's present texts."""
+            return found
         digests = _stored_digests(self.path)
-        if digests is None or len(digests) != len(ids):
+        if digests is None or len(digests) != len(pairs):
             digests = _digests_of_pairs(self.path, self.each_pair())
-        return pl.concat(
-            digests.select(pair=ids, order=pl.lit(order, pl.Int64), expected=str(order))
+        expected = pl.concat(
+            digests.select(pair=pairs["pair"], order=pl.lit(order, pl.Int64), digest=str(order))
             for order in ORDERS
         )
+        return found.join(expected, on=list(expected.columns), how="semi", maintain_order="left")
 
 
 def check_same_pairs(folders: Sequence[VerdictFolder]) -> None:
@@ -223,7 +218,8 @@ def check_same_pairs(folders: Sequence[VerdictFolder]) -> None:
         return
     known = pl.DataFrame(schema={"id": pl.String, "texts": pl.UInt64})
     for folder in folders:
-        own = _hashed_texts(folder.path / _PAIRS)
+        pairs = _pair_table(folder.path / _PAIRS, ("id", "question", *_LISTS))
+        own = pairs.select("id", texts=pl.struct("question", *_LISTS).hash())  # in this process
         both = own.join(known, on="id", suffix="_known", maintain_order="left")
         changed = both.filter(pl.col("texts") != pl.col("texts_known"))["id"].first()
         if changed is not None:
@@ -233,18 +229,6 @@ def check_same_pairs(folders: Sequence[VerdictFolder]) -> None:
                 path=folder.path,
             )
         known = pl.concat([known, own]).unique("id", keep="first")
-
-
-def doubtful_share(doubts: pl.DataFrame) -> str | None:
-    """Returns in words how many verdicts are doubtful (see `VerdictFolder.doubts`), `None` for none."""
-    number = len(doubts) - doubts["doubt"].null_count()
-    if not number:
-        return None
-    return (
-        f"{number:,} of {counted(len(doubts), 'verdict')} ({100 * number / len(doubts):.1f} %) are doubtful, "
-        "since the output begins with a refusal or has several letters: pfgen-rs judge decide --doubtful "
-        "shows them"
-    )
 
 
 def distinct_judge_names(folders: Sequence[VerdictFolder]) -> list[str]:
@@ -258,7 +242,7 @@ def distinct_judge_names(folders: Sequence[VerdictFolder]) -> list[str]:
 
 def judgment_journal(folder: Path) -> Journal:
     """Returns the journal of a folder's judgments, which is not open yet."""
-    return Journal(folder / JUDGMENTS, KEY)
+    return Journal(folder / JUDGMENTS, ("pair", "order", "sample", "digest"))
 
 
 def open_verdict_folder(
@@ -270,7 +254,7 @@ def open_verdict_folder(
     configuration, and `OutputError`.
     """
     folder = Path(path)
-    write_folder_config(folder, config)
+    requests.write_folder_config(folder, config)
     with locked(folder):
         file = folder / _PAIRS
         known = {pair.id: pair for pair in read_pairs(file)} if file.exists() else {}
@@ -287,7 +271,7 @@ def open_verdict_folder(
 def _digests_of_pairs(folder: Path, pairs: Iterable[Pair]) -> pl.DataFrame:
     """Returns what digests judgments of pairs have, in columns `1` and `2` for their orders."""
     try:
-        rows = list(pair_digests(pairs, folder_config(folder)))
+        rows = list(requests.pair_digests(pairs, folder_config(folder)))
     except InputError as error:
         raise InputError(error.problem, path=folder / CONFIG) from None
     return pl.DataFrame(rows, schema=_DIGEST_COLUMNS, orient="row")
@@ -316,13 +300,7 @@ def _not_a_verdict_folder(folder: Path, name: str) -> InputError:
 
 
 def _pair_columns(path: Path) -> pl.DataFrame:
-    try:
-        pairs = pl.read_ndjson(path, schema=_PAIR_COLUMNS)
-    except (OSError, pl.exceptions.PolarsError):
-        pairs = None
-    if pairs is None or not _are_pairs_sound(pairs):  # the slow way says what is wrong, and where
-        rows = [(p.id, p.question_id, p.task, p.models, p.answers) for p in read_pairs(path)]
-        pairs = pl.DataFrame(rows, schema=_PAIR_COLUMNS, orient="row")
+    pairs = _pair_table(path, ("id", "question_id", "task", "models", "answers"))
     return pairs.select(
         pair=pl.col("id"),
         question_id=pl.coalesce("question_id", "id"),
@@ -334,21 +312,19 @@ def _pair_columns(path: Path) -> pl.DataFrame:
     )
 
 
-def _hashed_texts(path: Path) -> pl.DataFrame:
-    """Returns `id` and a hash of question, models and answers, which holds in this process."""
-    schema: _Schema = {name: _PAIR_COLUMNS.get(name, pl.String) for name in ("id", *_SHARED)}
+def _pair_table(path: Path, names: Sequence[str]) -> pl.DataFrame:
+    """Returns these fields of pairs, `models` and `answers` among them."""
+    schema: _Schema = {name: _LISTS.get(name, pl.String()) for name in names}
     try:
-        found = pl.read_ndjson(path, schema=schema)
+        pairs = pl.read_ndjson(path, schema=schema)
     except (OSError, pl.exceptions.PolarsError):
-        rows = [(p.id, p.question, p.models, p.answers) for p in read_pairs(path)]
-        found = pl.DataFrame(rows, schema=schema, orient="row")
-    return found.select("id", texts=pl.struct(_SHARED).hash())
-
-
-def _are_pairs_sound(pairs: pl.DataFrame) -> bool:
-    two = [pl.col(name).list.len() == 2 for name in ("models", "answers")]
+        pairs = pl.DataFrame()
+    two = [pl.col(name).list.len() == 2 for name in _LISTS]
     whole = pl.all_horizontal(pl.col("id").str.len_bytes() > 0, *two).fill_null(value=False)
-    return bool(len(pairs) and pairs.select(whole.all()).item() and pairs["id"].is_unique().all())
+    if len(pairs) and pairs.select(whole.all()).item() and pairs["id"].is_unique().all():
+        return pairs
+    rows = [[getattr(pair, name) for name in names] for pair in read_pairs(path)]
+    return pl.DataFrame(rows, schema=schema, orient="row")  # or an error with its line
 
 
 def _judgment_columns(path: Path, schema: _Schema = _READ) -> pl.DataFrame:
@@ -372,18 +348,14 @@ def _judgment_columns(path: Path, schema: _Schema = _READ) -> pl.DataFrame:
 
 
 def _in_order(pairs: pl.DataFrame, found: pl.DataFrame, order: int) -> pl.DataFrame:
+    letter = pl.when(pl.col("shown").is_in(LETTERS)).then("shown")
     wanted = found.filter(pl.col("order") == order).select(
-        "pair", "shown", "probabilities", judged=pl.lit(value=True)
+        "pair", letter.alias("shown"), "probabilities", judged=pl.lit(value=True)
     )
     if wanted["pair"].n_unique() < len(wanted):  # the last one counts
         wanted = wanted.unique("pair", keep="last", maintain_order=True)
-    return pairs.select("pair").join(wanted, on="pair", how="left", maintain_order="left")
-
-
-def _letter_codes(column: pl.DataFrame) -> Codes:
-    codes = dict(zip(LETTERS, range(len(LETTERS)), strict=True))
-    mapped = column["shown"].replace_strict(codes, default=NONE, return_dtype=pl.Int8)
-    return mapped.fill_null(NONE).to_numpy()
+    placed = pairs.select("pair").join(wanted, on="pair", how="left", maintain_order="left")
+    return placed.with_columns(pl.col("judged").fill_null(value=False))
 
 
 def _probability_array(column: pl.DataFrame) -> Floats:

@@ -1,31 +1,15 @@
 """Reading a judge's verdict from its tokens or its text (judging 3)."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Literal, get_args
 
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.judge.tokens import (
-    LETTERS,
-    THOUGHT_END,
-    Letter,
-    Token,
-    TokenText,
-    answer_tokens,
-    is_beside_word,
-    letter_of,
-    letters_alone,
-    listed,
-    probability_of,
-    spelling,
-    without_thoughts,
-)
+from pfgen_rs.judge import tokens as parts
+from pfgen_rs.judge.tokens import LETTERS, Letter, Token, TokenText, spelling, without_thoughts
 
 Which = Literal["first", "last", "brackets", "fastchat"]
 WHICH: tuple[Which, ...] = get_args(Which)
@@ -58,9 +42,6 @@ class Verdict:
     probabilities: Probabilities | None = None
 
 
-INVALID = Verdict(None)
-
-
 def read_verdict(tokens: Sequence[Token], which: Which = "first") -> Verdict:
     """Read the verdict from sampled tokens with their most likely alternatives.
 
@@ -79,7 +60,7 @@ def read_verdict(tokens: Sequence[Token], which: Which = "first") -> Verdict:
     """
     _check_which(which)
     joined = TokenText(tokens)
-    if THOUGHT_END in joined.text:
+    if parts.THOUGHT_END in joined.text:
         content = without_thoughts(joined.text)
         rest = joined.slice(len(joined.text) - len(content), len(joined.text))
         if rest is None:  # the tag and the verdict share a token
@@ -103,9 +84,9 @@ def read_verdict_text(text: str, which: Which = "first") -> Verdict:
     normal = unicodedata.normalize("NFKC", without_thoughts(text))
     if which in ("brackets", "fastchat"):
         return Verdict(_bracketed_letter(normal, which))
-    alone = letters_alone(normal)
-    kept = islice(alone, 1) if which == "first" else deque(alone, maxlen=1)
-    return Verdict(next((letter for _, letter in kept), None))
+    alone = (letter for _, letter in parts.letters_alone(normal))
+    kept = alone if which == "first" else deque(alone, maxlen=1)
+    return Verdict(next(iter(kept), None))
 
 
 def read_output(text: str, tokens: Sequence[Token] | None, which: Which = "first") -> Verdict:
@@ -114,7 +95,7 @@ def read_output(text: str, tokens: Sequence[Token] | None, which: Which = "first
     The text decides which tokens are the answer's; if they do not spell it, there are no probabilities.
     """
     content = without_thoughts(text)
-    aligned = answer_tokens(tokens, content) if tokens else None
+    aligned = parts.answer_tokens(tokens, content) if tokens else None
     if not aligned:
         return read_verdict_text(content, which)
     return read_verdict(aligned, which)
@@ -137,7 +118,7 @@ def doubt_of(output: str, which: Which) -> str | None:
         return None
     places = [content] if which == "first" else reversed(content.splitlines())
     found = (
-        {letter for _, letter in letters_alone(unicodedata.normalize("NFKC", text))}
+        {letter for _, letter in parts.letters_alone(unicodedata.normalize("NFKC", text))}
         for text in places
     )
     letters: set[Letter] = next(filter(None, found), set())
@@ -155,7 +136,7 @@ def _letter_token(joined: TokenText, which: Which) -> tuple[int, Letter] | None:
     """Returns index and letter of the first or last token that is a letter and stands alone."""
     count = len(joined.tokens)
     for index in range(count) if which == "first" else range(count - 1, -1, -1):
-        letter = letter_of(spelling(joined.tokens[index]))
+        letter = parts.letter_of(spelling(joined.tokens[index]))
         if letter is not None and _stands_alone(joined, index):
             return index, letter
     return None
@@ -168,22 +149,19 @@ def _stands_alone(joined: TokenText, index: int) -> bool:
         if letter in ("A", "B", "C"):
             before = joined.text[max(position - 1, 0) : position]
             after = joined.text[position + 1 : position + 2]
-            return not is_beside_word(before, letter, after)
+            return not parts.is_beside_word(before, letter, after)
     return False
 
 
 def _letter_probabilities(token: Token) -> Probabilities | None:
-    entries = listed(token)
+    entries = parts.listed(token)
     if entries is None:
         return None
     sums: dict[Letter, float] = dict.fromkeys(LETTERS, 0.0)
     for entry in entries:
-        text = entry.get("token")
-        if type(text) is not str or entry.get("bytes") is not None:
-            text = spelling(entry)
-        letter = letter_of(text)
+        letter = parts.letter_of(spelling(entry))
         if letter is not None:
-            sums[letter] += probability_of(entry.get("logprob"))
+            sums[letter] += parts.probability_of(entry.get("logprob"))
     return {letter: min(total, 1.0) for letter, total in sums.items()}
 
 
@@ -198,14 +176,14 @@ def _bracketed_verdict(joined: TokenText, which: Which) -> Verdict:
     """Returns the bracketed verdict, with the probabilities at the last token that holds its letter."""
     shown = _bracketed_letter(unicodedata.normalize("NFKC", joined.text), which)
     if shown is None:
-        return INVALID
+        return Verdict(None)
     places = [
         match.start(1) for match in _BRACKETED.finditer(joined.text) if match.group(1) == shown
     ]
     if not places:  # it is spelled with other characters
         return Verdict(shown)
     token = joined.tokens[joined.holder(places[-1])]
-    if letter_of(spelling(token)) != shown:
+    if parts.letter_of(spelling(token)) != shown:
         return Verdict(shown)
     return Verdict(shown, _letter_probabilities(token))
 
@@ -231,9 +209,8 @@ def read_rating(text: str, low: float, high: float, brackets: bool = False) -> f
     >>> read_rating("評価: ８", 1, 10)
     8.0
     """
-    found = _rating_match(
-        unicodedata.normalize("NFKC", without_thoughts(text)), low, high, brackets
-    )
+    normal = unicodedata.normalize("NFKC", without_thoughts(text))
+    found = _rating_match(normal, low, high, brackets)
     return None if found is None else float(found.group(found.re.groups))
 
 
@@ -243,12 +220,8 @@ def read_result(text: str, low: float = 1, high: float = 5) -> float | None:
     After NFKC, without thoughts; brackets around the number do not matter.
     """
     normal = unicodedata.normalize("NFKC", without_thoughts(text))
-    numbers = [match.group(1) for match in _RESULT.finditer(normal)]
-    return (
-        float(numbers[-1])
-        if numbers and numbers[-1] and low <= float(numbers[-1]) <= high
-        else None
-    )
+    last = next(reversed(_RESULT.findall(normal)), "")
+    return float(last) if last and low <= float(last) <= high else None
 
 
 def expected_rating(
@@ -260,7 +233,7 @@ def expected_rating(
     numbers of two digits, if the largest number is not among the listed tokens: it may then be two tokens.
     """
     content = without_thoughts(text)
-    answer = answer_tokens(tokens, content) if tokens else None
+    answer = parts.answer_tokens(tokens, content) if tokens else None
     entries = _rating_entries(TokenText(answer), low, high, brackets) if answer else None
     if entries is None:
         return None
@@ -268,7 +241,7 @@ def expected_rating(
     for entry in entries:
         number = _rating_number(spelling(entry))
         if number is not None and low <= number <= high:
-            sums[number] = sums.get(number, 0.0) + probability_of(entry.get("logprob"))
+            sums[number] = sums.get(number, 0.0) + parts.probability_of(entry.get("logprob"))
     total = sum(sums.values())
     if not total or (high >= 10 and high not in sums):
         return None
@@ -294,7 +267,7 @@ def _rating_entries(joined: TokenText, low: int, high: int, brackets: bool) -> l
         return None
     token = joined.tokens[joined.holder(match.start(match.re.groups))]
     rating = _rating_number(spelling(token))
-    return listed(token) if rating == float(match.group(match.re.groups)) else None
+    return parts.listed(token) if rating == float(match.group(match.re.groups)) else None
 
 
 def _rating_number(token: str) -> int | None:

@@ -7,7 +7,7 @@
         pair_id="`id`",
         example={"id": "1", "winner": "A"},
         recognises=lambda record: "winner" in record,
-        write=None,
+        write=None,  # or a function that yields records
     )
     def read_my_tool(paths: Sequence[Path]) -> Imported: ...
 
@@ -18,17 +18,21 @@ choices of `judge import` and `judge export`, the table in the documentation and
 
 from __future__ import annotations
 
+import json
 import os
 import pkgutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.io import write_atomic
+from pfgen_rs.io.json_lines import write_objects
 
 if TYPE_CHECKING:
     from pfgen_rs.judge.imported import Imported
@@ -45,7 +49,7 @@ __all__ = [
 
 GROUP = "pfgen_rs.judge_formats"
 Reader = Callable[[Sequence[Path]], "Imported"]
-Writer = Callable[[Path, "Imported"], int]
+Writer = Callable[["Imported"], Iterable[Mapping[str, Any]]]
 _formats: dict[str, JudgeFormat] = {}
 
 
@@ -56,7 +60,8 @@ class JudgeFormat:
     `files`, `verdicts`, `pair_id`: which files have the judgments, how a verdict is written, and what becomes
     the id of a pair, as Markdown for the documentation. `example`: a record that can be read on its own.
     `recognises`: whether a record is of this format. `read`: reads all files; raises `InputError`. `write`:
-    writes a file and returns the number of pairs in it; `None` for formats that are only imported.
+    returns the records of a file, one a pair; `None` for formats that are only imported. `is_array`: whether
+    files are written as a JSON array rather than as JSON lines.
     """
 
     name: str
@@ -67,6 +72,7 @@ class JudgeFormat:
     recognises: Callable[[Mapping[str, Any]], bool]
     read: Reader
     write: Writer | None = None
+    is_array: bool = False
 
 
 def judge_format(name: str, **about: Any) -> Callable[[Reader], Reader]:
@@ -107,23 +113,16 @@ def detect_format(paths: Sequence[str | os.PathLike[str]]) -> str:
 
     Files of questions and answers alone say nothing. Raises `InputError` if no format or several fit.
     """
-    from pfgen_rs.judge.records import files_of
+    from pfgen_rs.judge.imported import files_of, records
 
-    files = files_of([Path(path) for path in paths])
-    fitting = list(dict.fromkeys(name for path in files for name in _fitting(path)))
+    files = files_of(paths)
+    first = [record for path in files for _, record in islice(records([path]), 1)]
+    fitting = [name for name in format_names() if any(map(get_format(name).recognises, first))]
     if len(fitting) == 1:
         return fitting[0]
     problem = "several formats fit" if fitting else "unknown format"
     names = ", ".join(fitting or format_names())
     raise InputError(f"{problem}: name one of {names}", path=files[0])
-
-
-def _fitting(path: Path) -> list[str]:
-    from pfgen_rs.judge.records import records
-
-    for _, record in records(path):
-        return [name for name in format_names() if get_format(name).recognises(record)]
-    return []
 
 
 def read_format(paths: Sequence[str | os.PathLike[str]], name: str | None = None) -> Imported:
@@ -132,12 +131,11 @@ def read_format(paths: Sequence[str | os.PathLike[str]], name: str | None = None
     `name`: one of `format_names()` (default: as `detect_format` says). Raises `InputError` with file and line
     or element, and `SettingsError` for an unknown name.
     """
-    from pfgen_rs.judge.records import files_of
+    from pfgen_rs.judge.imported import files_of
 
     if not paths:
         raise SettingsError("no files to read")
-    read = get_format(name or detect_format(paths)).read
-    return read(files_of([Path(path) for path in paths]))
+    return get_format(name or detect_format(paths)).read(files_of(paths))
 
 
 def write_format(path: str | os.PathLike[str], imported: Imported, name: str) -> int:
@@ -145,8 +143,14 @@ def write_format(path: str | os.PathLike[str], imported: Imported, name: str) ->
 
     Raises `SettingsError` for an unknown name and a format that is only imported, and `OutputError`.
     """
-    write = get_format(name).write
-    if write is None:
+    chosen = get_format(name)
+    if chosen.write is None:
         known = ", ".join(each for each in format_names() if get_format(each).write)
         raise SettingsError(f"the format {name!r} can be imported only: expected one of {known}")
-    return write(Path(path), imported)
+    written = list(chosen.write(imported))
+    if chosen.is_array:
+        text = json.dumps(written, ensure_ascii=False, indent=4) + "\n"
+        write_atomic(path, text.encode("utf-8", "surrogatepass"))
+    else:
+        write_objects(Path(path), written)
+    return len(written)

@@ -1,7 +1,5 @@
 """AlpacaEval's annotations: a JSON list with a preference from 1 (first output) to 2 (second output)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,28 +7,23 @@ from typing import Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.lines import missing, optional_text_field, text_field
+from pfgen_rs.judge.decisions import decide
 from pfgen_rs.judge.formats import judge_format
-from pfgen_rs.judge.imported import Collector, Imported, decided
+from pfgen_rs.judge.imported import Collector, Imported, Judgment, records
 from pfgen_rs.judge.pairs import Pair
-from pfgen_rs.judge.records import Place, all_records, write_array
 from pfgen_rs.judge.tokens import Letter
+from pfgen_rs.judge.verdicts import Verdict
 
 _HARD: Mapping[float | None, Letter | None] = {1.0: "A", 2.0: "B", 1.5: "C", None: None}
 
 
-def write_alpaca_eval(path: Path, imported: Imported) -> int:
-    """Write one annotation a pair. Raises `OutputError`.
+def write_alpaca_eval(imported: Imported) -> Iterator[dict[str, Any]]:
+    """Yield one annotation a pair.
 
     With probabilities the preference is 1 + p(B) + p(C)/2 of the normalised mean; without, 1, 2, 1.5 (tie) or
     null (invalid).
     """
-    return write_array(path, _annotations(imported))
-
-
-def _annotations(imported: Imported) -> Iterator[dict[str, Any]]:
-    by_pair = imported.by_pair()
-    for pair in imported.pairs:
-        judgments = by_pair[pair.id]
+    for pair, judgments in imported.by_pair():
         if judgments:
             yield {
                 "instruction": pair.question,
@@ -45,11 +38,19 @@ def _annotations(imported: Imported) -> Iterator[dict[str, Any]]:
             }
 
 
-def _written_preference(judgments: Sequence[dict[str, Any]]) -> float | None:
-    letter, decision = decided(judgments)
+def _written_preference(judgments: Sequence[Judgment]) -> float | None:
+    """Returns the preference of a pair: of both orders, their verdict if they agree, else a tie."""
+    verdicts = {
+        each["order"]: Verdict(each["shown"], each["probabilities"])
+        for each in judgments
+        if each["sample"] == 0
+    }
+    decision = decide(verdicts.get(1), verdicts.get(2))
     total = sum(decision.mean.values()) if decision.mean else 0
     if decision.mean and total > 0:
         return 1 + (decision.mean["B"] + decision.mean["C"] / 2) / total
+    first, second = decision.verdicts
+    letter = first or second if len(verdicts) == 1 else decision.tie
     return next(preference for preference, each in _HARD.items() if each == letter)
 
 
@@ -72,6 +73,7 @@ def _written_preference(judgments: Sequence[dict[str, Any]]) -> float | None:
         {"instruction", "output_1", "output_2", "preference"} <= record.keys()
     ),
     write=write_alpaca_eval,
+    is_array=True,
 )
 def read_alpaca_eval(paths: Sequence[Path]) -> Imported:
     """Read annotations. Each is one judgment in order 1; the order that was shown is not recorded.
@@ -80,8 +82,12 @@ def read_alpaca_eval(paths: Sequence[Path]) -> Imported:
     An annotator with other preferences than 1, 1.5 and 2 gives soft ones: 2 − preference and preference − 1
     are the probabilities of A and B, and that of C is 0. Null is an invalid judgment. Raises `InputError`.
     """
-    annotations = list(all_records(paths))
-    soft = _soft_annotators(annotations)
+    annotations = list(records(paths))
+    soft = set()
+    for place, record in annotations:
+        with place:
+            if _preference(record) not in _HARD:
+                soft.add(_annotator(record))
     found, numbers = Collector("alpaca-eval"), dict[str, int]()
     for place, record in annotations:
         with place:
@@ -97,28 +103,17 @@ def read_alpaca_eval(paths: Sequence[Path]) -> Imported:
                 task=optional_text_field(record, "dataset"),
             )
             found.add_pair(pair)
-            judge, output = _annotator(record), record.get("raw_completion")
-            letter, probabilities = _verdict_of_preference(_preference(record), judge in soft)
+            judge, preference = _annotator(record), _preference(record)
             found.add_judgment(
                 pair,
                 1,
                 judge,
-                letter,
-                prompt="",
-                output=output if isinstance(output, str) else "",
-                probabilities=probabilities,
+                _letter(preference),
+                output=record.get("raw_completion"),
+                probabilities=_probabilities(preference) if judge in soft else None,
                 problem="the preference is null",
             )
     return found.imported("the order in which outputs were shown is unknown: position bias is, too")
-
-
-def _soft_annotators(annotations: Sequence[tuple[Place, dict[str, Any]]]) -> set[str]:
-    found = set()
-    for place, record in annotations:
-        with place:
-            if _preference(record) not in _HARD:
-                found.add(_annotator(record))
-    return found
 
 
 def _annotator(record: Mapping[str, Any]) -> str:
@@ -136,10 +131,13 @@ def _preference(record: Mapping[str, Any]) -> float | None:
     return float(value)
 
 
-def _verdict_of_preference(
-    preference: float | None, soft: bool
-) -> tuple[Letter | None, dict[str, float] | None]:
-    if not soft or preference is None:
-        return _HARD[preference], None
-    letter: Letter = "C" if preference == 1.5 else "A" if preference < 1.5 else "B"
-    return letter, {"A": 2 - preference, "B": preference - 1, "C": 0.0}
+def _letter(preference: float | None) -> Letter | None:
+    if preference in _HARD:
+        return _HARD[preference]
+    return "A" if preference is not None and preference < 1.5 else "B"
+
+
+def _probabilities(preference: float | None) -> dict[str, float] | None:
+    if preference is None:
+        return None
+    return {"A": 2 - preference, "B": preference - 1, "C": 0.0}

@@ -1,7 +1,5 @@
 """Arena-Hard's judgments: two games a question against a baseline, each with one of five levels."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,14 +7,11 @@ from typing import Any
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.lines import optional_text_field, text_field
 from pfgen_rs.judge.formats import judge_format
-from pfgen_rs.judge.imported import Collector, Imported
-from pfgen_rs.judge.pairs import Pair
-from pfgen_rs.judge.records import Texts, all_records, own_id
+from pfgen_rs.judge.imported import Collector, Imported, Texts, question_id
 from pfgen_rs.judge.tokens import Letter
 
 LEVELS: Mapping[str, Letter] = {"A>>B": "A", "A>B": "A", "A=B": "C", "B>A": "B", "B>>A": "B"}
 """The five levels, as shown, and their letters."""
-_BASELINE = "baseline"
 
 
 @judge_format(
@@ -41,49 +36,30 @@ def read_arena_hard(paths: Sequence[Path]) -> Imported:
     The first game shows the baseline first. A file without `baseline` has a baseline of that name. Raises
     `InputError`.
     """
-    found, texts = Collector("arena-hard"), Texts()
-    judgments = []
-    for place, record in all_records(paths):
-        with place:
-            if not texts.take(place, record):
-                judgments.append((place, record))
-    for place, record in judgments:
+    found, texts = Collector("arena-hard"), Texts(paths)
+    for place, record in texts.others:
         with place:
             _add_record(found, texts, record)
-    return found.imported(*texts.note())
+    return found.imported(*texts.notes())
 
 
 def _add_record(found: Collector, texts: Texts, record: dict[str, Any]) -> None:
-    question = own_id(record)
-    baseline = text_field(record, "baseline") if "baseline" in record else _BASELINE
-    models = (baseline, text_field(record, "model"))
-    pair = Pair(
-        id=":".join((question, *models)),
-        question=texts.question(question, 1),
-        models=models,
-        answers=(texts.answer(question, models[0], 1), texts.answer(question, models[1], 1)),
-        question_id=question,
-        task=optional_text_field(record, "category") or texts.categories.get(question),
-    )
+    question = question_id(record)
+    baseline = text_field(record, "baseline") if "baseline" in record else "baseline"
+    models, task = (baseline, text_field(record, "model")), optional_text_field(record, "category")
+    pair = texts.pair(question, models, task=task)
     found.add_pair(pair)
     judge, games = text_field(record, "judge"), record.get("games")
     if not isinstance(games, list) or not 1 <= len(games) <= 2:
         raise InputError("'games' must be a list of one or two games")
     for order, game in enumerate(games, 1):
-        if game is not None:
-            level, output = _game(game)
-            shown = None if level is None else LEVELS[level]
-            found.add_judgment(pair, order, judge, shown, prompt="", output=output, level=level)
-
-
-def _game(game: Any) -> tuple[str | None, str]:
-    """Returns level and text of a game."""
-    if not isinstance(game, dict):
-        raise InputError("'games' must contain objects only")
-    level = game.get("score")
-    if level is not None and (not isinstance(level, str) or level not in LEVELS):
-        raise InputError(f"invalid 'score' {level!r:.40}: expected one of {', '.join(LEVELS)}")
-    text = game.get("judgment")
-    if isinstance(text, dict):
-        text = text.get("answer")
-    return level, text if isinstance(text, str) else ""
+        if game is None:
+            continue
+        if not isinstance(game, dict):
+            raise InputError("'games' must contain objects only")
+        level, said = game.get("score"), game.get("judgment")
+        if level is not None and (not isinstance(level, str) or level not in LEVELS):
+            raise InputError(f"invalid 'score' {level!r:.40}: expected one of {', '.join(LEVELS)}")
+        output = said.get("answer") if isinstance(said, dict) else said
+        shown = None if level is None else LEVELS[level]
+        found.add_judgment(pair, order, judge, shown, output=output, level=level)

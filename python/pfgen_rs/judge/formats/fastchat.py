@@ -1,8 +1,7 @@
 """FastChat's pairwise judgments (`gpt-4_pair.jsonl`): winners of two games; texts are in other files."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,46 +9,53 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.json_lines import id_field, texts_field
 from pfgen_rs.io.lines import text_field
 from pfgen_rs.judge.formats import judge_format
-from pfgen_rs.judge.imported import Collector, Imported
+from pfgen_rs.judge.imported import Collector, Imported, Judgment, Texts
 from pfgen_rs.judge.pairs import Pair
-from pfgen_rs.judge.records import (
-    Place,
-    Texts,
-    all_records,
-    iso_time,
-    unix_time,
-    write_lines,
-    written_id,
-)
 from pfgen_rs.judge.tokens import Letter
 
-_TURN = ":turn-"
 _SHOWN: Mapping[int, Mapping[str, Letter]] = {
     1: {"model_1": "A", "model_2": "B", "tie": "C"},
     2: {"model_1": "B", "model_2": "A", "tie": "C"},
 }
 """Winners are models; letters speak of what was shown first, which is model_2 in the second game."""
 _FAILED = "error"
+_LONG_NUMBER = 16  # other programs read such numbers as floats
 
 
-def write_fastchat(path: Path, imported: Imported) -> int:
-    """Write judgments as JSON lines, without texts and probabilities. Raises `OutputError`."""
-    return write_lines(path, _written_records(imported))
-
-
-def _written_records(imported: Imported) -> Iterator[dict[str, Any]]:
-    by_pair = imported.by_pair()
-    for pair in imported.pairs:
-        judgments = by_pair[pair.id]
+def write_fastchat(imported: Imported) -> Iterator[dict[str, Any]]:
+    """Yield judgments, without texts and probabilities."""
+    for pair, judgments in imported.by_pair():
         if judgments:
             yield {
-                "question_id": written_id(pair.question_id),
+                "question_id": _written_id(pair.question_id),
                 "model_1": pair.models[0],
                 "model_2": pair.models[1],
                 **_written_games(judgments),
                 "judge": [judgments[0]["judge"]["model"], judgments[0]["prompt"]],
-                "turn": 2 if pair.id.endswith(f"{_TURN}2") else 1,
+                "turn": 2 if pair.id.endswith(":turn-2") else 1,
             }
+
+
+def _written_id(name: str) -> str | int:
+    """Returns an id as FastChat writes it: digits as a number, if other programs read it exactly."""
+    plain = name.isascii() and name.isdigit() and len(name) < _LONG_NUMBER
+    return int(name) if plain and str(int(name)) == name else name
+
+
+def _written_games(judgments: Sequence[Judgment]) -> dict[str, Any]:
+    """Returns winners and texts of both games, and the time of the last one, -1 if it is unknown."""
+    orders = {each["order"]: each for each in judgments}
+    fields: dict[str, Any] = {}
+    for order in (1, 2):
+        game = orders.get(order, {"shown": None, "output": None})
+        winners = {letter: winner for winner, letter in _SHOWN[order].items()}
+        fields[f"g{order}_winner"] = winners.get(game["shown"], _FAILED)
+        fields[f"g{order}_judgment"] = game["output"]
+    last = max(each["timestamp"] or "" for each in judgments)
+    try:
+        return fields | {"tstamp": datetime.fromisoformat(last).timestamp()}
+    except ValueError:
+        return fields | {"tstamp": -1}
 
 
 @judge_format(
@@ -79,96 +85,54 @@ def read_fastchat(paths: Sequence[Path]) -> Imported:
     both turns. Without files of questions and answers the texts are empty, and a note says so. Raises
     `InputError`.
     """
-    found, texts = Collector("fastchat"), Texts()
-    judgments = [(p, each) for p, each in all_records(paths) if not _took_text(texts, p, each)]
-    for place, record in judgments:
+    found, texts = Collector("fastchat"), Texts(paths)
+    for place, record in texts.others:
         with place:
-            _add_record(found, texts, record)
-    return found.imported(*texts.note())
+            if "score" in record and "model" in record and "g1_winner" not in record:
+                raise InputError(
+                    "is a rating of one answer, not of a pair: use 'pfgen-rs judge dialogues'"
+                )
+            question = id_field(record, "question_id")
+            models = (text_field(record, "model_1"), text_field(record, "model_2"))
+            turn = record.get("turn", 1)
+            if type(turn) is not int or turn not in (1, 2):
+                raise InputError(f"invalid 'turn' {turn!r:.40}: expected 1 or 2")
+            pair = texts.pair(question, models, turn)
+            found.add_pair(pair)
+            _add_games(found, pair, record)
+    return found.imported(*texts.notes())
 
 
-def _took_text(texts: Texts, place: Place, record: Mapping[str, Any]) -> bool:
-    with place:
-        if "score" in record and "model" in record and "g1_winner" not in record:
-            raise InputError(
-                "is a rating of one answer, not of a pair: use 'pfgen-rs judge dialogues'"
-            )
-        return texts.take(place, record)
-
-
-def _add_record(found: Collector, texts: Texts, record: dict[str, Any]) -> None:
-    question = id_field(record, "question_id")
-    models = (text_field(record, "model_1"), text_field(record, "model_2"))
-    turn = record.get("turn", 1)
-    if type(turn) is not int or turn not in (1, 2):
-        raise InputError(f"invalid 'turn' {turn!r:.40}: expected 1 or 2")
-    pair = Pair(
-        id=":".join((question, *models)) + (f"{_TURN}{turn}" if turn > 1 else ""),
-        question=texts.question(question, turn),
-        models=models,
-        answers=(
-            texts.answer(question, models[0], turn),
-            texts.answer(question, models[1], turn),
-        ),
-        question_id=question,
-        task=texts.categories.get(question),
-        reference=texts.reference(question, turn),
-    )
-    found.add_pair(pair)
-    judge, prompt = _judge_of(record)
-    _add_games(found, pair, record, judge, prompt)
-
-
-def _judge_of(record: Mapping[str, Any]) -> tuple[str, str]:
-    if isinstance(record.get("judge"), str):
-        return str(record["judge"]), ""
-    judge, prompt = texts_field(record, "judge", 2)
-    return judge, prompt
-
-
-def _add_games(
-    found: Collector, pair: Pair, record: Mapping[str, Any], judge: str, prompt: str
-) -> None:
+def _add_games(found: Collector, pair: Pair, record: Mapping[str, Any]) -> None:
     """Add the judgments of both games; a game without winner and text was not played."""
+    named = isinstance(record.get("judge"), str)
+    judge, prompt = (record["judge"], "") if named else texts_field(record, "judge", 2)
     for order in (1, 2):
         winner, text = record.get(f"g{order}_winner"), record.get(f"g{order}_judgment")
         if winner == _FAILED and text is None:
             continue
-        shown = _winner_shown(record, order)
+        shown = _SHOWN[order].get(winner) if isinstance(winner, str) else None
+        if shown is None and winner != _FAILED:
+            raise InputError(
+                f"invalid 'g{order}_winner' {winner!r:.40}: expected model_1, model_2, tie or error"
+            )
         found.add_judgment(
             pair,
             order,
             judge,
             shown,
             prompt=prompt,
-            output=text if isinstance(text, str) else "",
-            timestamp=iso_time(record.get("tstamp")),
+            output=text,
+            timestamp=_iso_time(record.get("tstamp")),
             problem="the winner is 'error'",
         )
 
 
-def _winner_shown(record: Mapping[str, Any], order: int) -> Letter | None:
-    winner = record.get(f"g{order}_winner")
-    if winner == _FAILED:
+def _iso_time(seconds: Any) -> str | None:
+    """Returns a time in seconds since 1970 as ISO 8601, `None` for anything else."""
+    try:
+        return (
+            None if isinstance(seconds, bool) else datetime.fromtimestamp(seconds, UTC).isoformat()
+        )
+    except (TypeError, OverflowError, OSError, ValueError):
         return None
-    shown = _SHOWN[order].get(winner) if isinstance(winner, str) else None
-    if shown is None:
-        raise InputError(
-            f"invalid 'g{order}_winner' {winner!r:.40}: expected model_1, model_2, tie or error"
-        )
-    return shown
-
-
-def _written_games(judgments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns winners and texts of both games, and the time of the last one."""
-    orders = {each["order"]: each for each in judgments}
-    fields: dict[str, Any] = {}
-    for order in (1, 2):
-        judgment = orders.get(order)
-        winners = {letter: winner for winner, letter in _SHOWN[order].items()}
-        fields[f"g{order}_winner"] = (
-            winners.get(judgment["shown"], _FAILED) if judgment else _FAILED
-        )
-        fields[f"g{order}_judgment"] = judgment["output"] if judgment else None
-    last = max((each["timestamp"] or "" for each in judgments), default="")
-    return fields | {"tstamp": unix_time(last)}

@@ -1,7 +1,5 @@
 """Plain JSON lines: a pair with the verdicts of a judge and of people, for whatever has no format here."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,28 +7,19 @@ from typing import Any
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.lines import text_field
 from pfgen_rs.judge.formats import judge_format
-from pfgen_rs.judge.imported import Collector, Imported
+from pfgen_rs.judge.imported import Collector, Imported, records
 from pfgen_rs.judge.pairs import Pair, pair_of, pair_record
-from pfgen_rs.judge.records import all_records, write_lines
 from pfgen_rs.judge.tokens import LETTERS, SWAPPED, Letter
 
 
-def write_json_lines(path: Path, imported: Imported) -> int:
-    """Write a line a pair, also of pairs without judgments; probabilities are left out.
-
-    Raises `OutputError`.
-    """
-    return write_lines(path, _written(imported))
-
-
-def _written(imported: Imported) -> Iterator[dict[str, Any]]:
-    by_pair = imported.by_pair()
+def write_json_lines(imported: Imported) -> Iterator[dict[str, Any]]:
+    """Yield a line a pair, also of pairs without judgments; probabilities are left out."""
     raters: dict[str, dict[str, Letter]] = {}
     for pair, rater, letter in imported.humans:
         raters.setdefault(pair, {})[rater] = letter
-    for each in imported.pairs:
+    for each, judgments in imported.by_pair():
         record = pair_record(each)
-        orders = {judgment["order"]: judgment for judgment in by_pair[each.id]}
+        orders = {judgment["order"]: judgment for judgment in judgments}
         if orders:
             last = max(orders)
             record["judge"] = orders[last]["judge"]["model"]
@@ -69,7 +58,7 @@ def _letter(judgment: dict[str, Any] | None, order: int) -> Letter | None:
 def read_json_lines(paths: Sequence[Path]) -> Imported:
     """Read pairs with verdicts. A pair may occur again with another judge. Raises `InputError`."""
     found = Collector("json-lines")
-    for place, record in all_records(paths):
+    for place, record in records(paths):
         with place:
             pair = pair_of(record)
             found.add_pair(pair)
@@ -91,7 +80,7 @@ def _add_verdicts(found: Collector, pair: Pair, record: dict[str, Any]) -> None:
     judge = text_field(record, "judge")
     for order, letter in enumerate(verdicts, 1):
         shown = SWAPPED[letter] if letter and order == 2 else letter
-        found.add_judgment(pair, order, judge, shown, prompt="")
+        found.add_judgment(pair, order, judge, shown)
 
 
 def _add_humans(found: Collector, pair: Pair, humans: Any) -> None:

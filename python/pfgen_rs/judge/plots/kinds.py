@@ -7,8 +7,6 @@ Other packages add theirs by an entry point of the group `pfgen_rs.judge_plots`,
 function. The choices and the help of `pfgen-rs judge plot` and the shared tests follow from these.
 """
 
-from __future__ import annotations
-
 import os
 import pkgutil
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +20,7 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from pfgen_rs.benchmark import score_runs
-from pfgen_rs.drawing.style import NEEDED, available
+from pfgen_rs.drawing.style import COLOURS, NEEDED, available
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import OutputError, PlotError
 from pfgen_rs.judge.decisions import Rule, check_rule
@@ -34,6 +32,13 @@ from pfgen_rs.report.plots.inputs import Score
 GROUP = "pfgen_rs.judge_plots"
 LEVEL = 0.95
 """The level of all intervals."""
+POINTS: dict[str, Any] = {
+    "color": COLOURS[0],
+    "markersize": 6,
+    "markeredgecolor": "white",
+    "markeredgewidth": 0.6,
+}
+"""How points are drawn."""
 
 
 @dataclass(frozen=True)
@@ -88,24 +93,23 @@ class JudgePlotRequest:
         return None if self.humans is None else read_humans(self.humans, known)
 
 
+Draw = Callable[[JudgePlotRequest], Drawn]
+
+
 class JudgePlot(NamedTuple):
     """A kind of figure: what it shows, and how it is drawn."""
 
     summary: str
-    draw: Callable[[JudgePlotRequest], Drawn]
+    draw: Draw
 
 
 _kinds: dict[str, JudgePlot] = {}
 
 
-def judge_plot(
-    name: str, summary: str
-) -> Callable[[Callable[[JudgePlotRequest], Drawn]], Callable[[JudgePlotRequest], Drawn]]:
+def judge_plot(name: str, summary: str) -> Callable[[Draw], Draw]:
     """Register the decorated function as the kind `name`."""
 
-    def register(
-        function: Callable[[JudgePlotRequest], Drawn],
-    ) -> Callable[[JudgePlotRequest], Drawn]:
+    def register(function: Draw) -> Draw:
         _kinds[name] = JudgePlot(summary, function)
         return function
 

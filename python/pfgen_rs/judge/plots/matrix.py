@@ -13,7 +13,6 @@ from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
 from pfgen_rs.judge.agreement.kappa import UNDECIDED, agreements
 from pfgen_rs.judge.decision_columns import NONE, Codes, column_codes
-from pfgen_rs.judge.decisions import Rule
 from pfgen_rs.judge.plots.kinds import JudgePlotRequest, judge_plot
 from pfgen_rs.report.plot_kinds import Drawn
 
@@ -45,18 +44,17 @@ def agreement_matrix(
     if len(names) > _MOST:
         raise PlotError(f"too many judges and raters for one figure: {len(names)}, at most {_MOST}")
     cells = np.full((len(names), len(names)), np.nan)
-    for one, other, number in table.select("one", "other", value).rows():
+    rows = table.select("one", "other", value).drop_nulls(value).rows()
+    for one, other, number in rows:
         i, j = names.index(one), names.index(other)
-        if number is not None:
-            cells[i, j] = cells[j, i] = number
+        cells[i, j] = cells[j, i] = number
     if not np.isfinite(cells).any():
         raise PlotError("nothing to draw: no two of them judged the same pairs")
     with drawing(language, font) as look:
         labels = [look.name(name, 40) for name in names]
-        size, room = 0.9 + 0.62 * len(names), room_for_labels(labels)
-        figure = look.figure(
-            title, "Agreement of judges and raters", 1.8 + size + room, 1.2 + size + 0.7 * room
-        )
+        cell, room = 0.9 + 0.62 * len(names), room_for_labels(labels)
+        size = (1.8 + cell + room, 1.2 + cell + 0.7 * room)
+        figure = look.figure(title, "Agreement of judges and raters", *size)
         draw_matrix(
             figure.subplots(),
             cells,
@@ -68,8 +66,7 @@ def agreement_matrix(
         )
         said = "; ".join(
             f"{labels[names.index(one)]} – {labels[names.index(other)]}: {number:.3f}"
-            for one, other, number in table.select("one", "other", value).rows()
-            if number is not None
+            for one, other, number in rows
         )
         return finish(figure, f"{look.say(_HEADINGS[value])}: {said}")
 
@@ -80,31 +77,23 @@ def agreement_matrix(
 def draw_agreement(request: JudgePlotRequest) -> Drawn:
     """Draw the agreement of judges and raters."""
     judges, notes = request.decisions()
+    pairs = pl.concat(table.select("pair") for table in judges.values()).unique(maintain_order=True)
+
+    def codes(table: pl.DataFrame, column: str) -> Codes:
+        chosen = table.select("pair", column)
+        return column_codes(
+            pairs.join(chosen, on="pair", how="left", maintain_order="left")[column]
+        )
+
+    letters = {}
+    for name, table in judges.items():
+        own, seen = codes(table, request.rule), pairs["pair"].is_in(table["pair"].implode())
+        undecided = (own == NONE) & seen.to_numpy()
+        letters[name] = np.where(undecided, UNDECIDED, own).astype(np.int8)
     humans = request.verdicts_of_people(judges)
-    pairs = pl.concat([table.select("pair") for table in judges.values()]).unique(
-        maintain_order=True
-    )
-    letters = {
-        name: _letters_of_judge(pairs, table, request.rule) for name, table in judges.items()
-    }
-    for rater, verdicts in _verdicts_by_rater(humans):
+    raters = [] if humans is None else humans.partition_by("rater", maintain_order=True)
+    for part in raters:
+        rater = part["rater"][0]
         name = rater if rater not in letters else f"{rater} (rater)"
-        letters[name] = column_codes(_in_order_of(pairs, verdicts, "verdict"))
+        letters[name] = codes(part, "verdict")
     return Drawn(agreement_matrix(agreements(letters), **request.choice, **request.look), notes)
-
-
-def _letters_of_judge(pairs: pl.DataFrame, decisions: pl.DataFrame, rule: Rule) -> Codes:
-    codes = column_codes(_in_order_of(pairs, decisions, rule))
-    seen = pairs["pair"].is_in(decisions["pair"].to_list()).to_numpy()
-    return np.where((codes == NONE) & seen, UNDECIDED, codes).astype(np.int8)
-
-
-def _in_order_of(pairs: pl.DataFrame, table: pl.DataFrame, column: str) -> pl.Series:
-    chosen = table.select("pair", column)
-    return pairs.join(chosen, on="pair", how="left", maintain_order="left")[column]
-
-
-def _verdicts_by_rater(humans: pl.DataFrame | None) -> list[tuple[str, pl.DataFrame]]:
-    if humans is None:
-        return []
-    return [(part["rater"][0], part) for part in humans.partition_by("rater", maintain_order=True)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pfgen_rs.drawing.figures import finish
 from pfgen_rs.drawing.style import COLOURS, INK, drawing
@@ -15,10 +15,7 @@ from pfgen_rs.judge.plots.kinds import LEVEL, JudgePlotRequest, judge_plot
 from pfgen_rs.report.plot_kinds import Drawn
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from pfgen_rs.judge.agreement.intervals import Share
 
 _MOST = 60  # judges that are shown
 
@@ -45,7 +42,12 @@ def position_bars(
         figure = look.figure(title, "Position bias", 8.2, 2.0 + 0.5 * len(shown))
         axes = figure.subplots()
         for place, found in enumerate(shown.values()):
-            _position_bar(axes, place, found)
+            if found.n:
+                share, (low, high) = found.value, (found.interval.low, found.interval.high)
+                axes.barh(place, share, 0.62, color=COLOURS[5])
+                axes.barh(place, 1 - share, 0.62, left=share, color=COLOURS[4])
+                error: Any = [[share - low], [high - share]]
+                axes.errorbar([share], [place], xerr=error, color=INK, capsize=3, linewidth=1.4)
         axes.axvline(0.5, color=INK, linewidth=1, linestyle=":")
         names = [f"{look.name(name, 36)}\nn = {found.n:,}" for name, found in shown.items()]
         axes.set_yticks(range(len(shown)), names)
@@ -59,23 +61,6 @@ def position_bars(
             f"{look.name(name)}: {found.count} / {found.n}" for name, found in shown.items()
         )
         return finish(figure, told)
-
-
-def _position_bar(axes: Axes, place: int, found: Share) -> None:
-    if not found.n:
-        return
-    share = found.value
-    axes.barh(place, share, 0.62, color=COLOURS[5])
-    axes.barh(place, 1 - share, 0.62, left=share, color=COLOURS[4])
-    bounds = found.interval
-    axes.errorbar(
-        [share],
-        [place],
-        xerr=[[share - bounds.low], [bounds.high - share]],
-        color=INK,
-        capsize=3,
-        linewidth=1.4,
-    )
 
 
 @judge_plot("position", "which answer wins in pairs that flip with the order")

@@ -11,7 +11,7 @@ from pfgen_rs.drawing.style import COLOURS, GREY, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
 from pfgen_rs.judge.agreement.ranking import rank
-from pfgen_rs.judge.plots.kinds import LEVEL, JudgePlotRequest, judge_plot
+from pfgen_rs.judge.plots.kinds import LEVEL, POINTS, JudgePlotRequest, judge_plot
 from pfgen_rs.report.plot_kinds import Drawn
 from pfgen_rs.report.plots.inputs import drawable
 
@@ -68,15 +68,7 @@ def _rank_rows(axes: Axes, shown: pl.DataFrame, value: str) -> None:
         low, high = row.get(f"{value}_low"), row.get(f"{value}_high")
         if low is not None and high is not None:
             axes.hlines(place, low, high, color=COLOURS[0], linewidth=1.6)
-    axes.plot(
-        shown[value].to_numpy(),
-        range(len(shown)),
-        "o",
-        color=COLOURS[0],
-        markersize=6,
-        markeredgecolor="white",
-        markeredgewidth=0.6,
-    )
+    axes.plot(shown[value].to_numpy(), range(len(shown)), "o", **POINTS)
 
 
 def _rank_ranges(axes: Axes, shown: pl.DataFrame, look: Look) -> None:

@@ -14,16 +14,14 @@ from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
 from pfgen_rs.judge.agreement.counts import judged, winner_probabilities
 from pfgen_rs.judge.agreement.intervals import Calibration, calibration
-from pfgen_rs.judge.plots.kinds import LEVEL, JudgePlotRequest, judge_plot
+from pfgen_rs.judge.plots.kinds import LEVEL, POINTS, JudgePlotRequest, judge_plot
 from pfgen_rs.report.plot_kinds import Drawn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from pfgen_rs.judge.agreement.intervals import Calibration
-
-
+_MOST = 9  # panels of a figure
 _HEIGHTS = (3.0, 1.0)  # of the diagram and of its counts
 
 
@@ -40,11 +38,15 @@ def reliability(
     and the share of its pairs for which the decision is the majority, with the exact interval; bars below are
     the numbers of pairs. Raises `PlotError` if no pair has a probability and a majority.
     """
-    check_panels(judges)
+    if not judges:
+        raise PlotError("nothing to draw: no judge")
+    if len(judges) > _MOST:
+        raise PlotError(f"too many judges for one figure: {len(judges)}, at most {_MOST}")
     if not any(found.pairs for found in judges.values()):
         raise PlotError("nothing to draw: no pair has a probability and a majority of raters")
     with drawing(language, font) as look:
-        down, across = grid_of(len(judges))
+        across = 2 if len(judges) == 4 else min(len(judges), 3)
+        down = math.ceil(len(judges) / across)
         size = 0.5 + 3.9 * across, 0.8 + 4.3 * down
         figure = look.figure(title, "Reliability of decisions by probability", *size)
         outer = figure.add_gridspec(down, across)
@@ -65,27 +67,11 @@ def reliability(
 def _reliability_points(axes: Axes, found: Calibration) -> None:
     axes.plot([0, 1], [0, 1], ":", color=GREY, linewidth=1, zorder=1)
     rows = [row for row in found.table.to_dicts() if row["pairs"]]
-    x = [row["probability"] for row in rows]
-    axes.vlines(
-        x,
-        [row["low"] for row in rows],
-        [row["high"] for row in rows],
-        color=COLOURS[0],
-        linewidth=1.6,
-        alpha=0.6,
+    x, y, low, high = (
+        [row[name] for row in rows] for name in ("probability", "share", "low", "high")
     )
-    axes.plot(
-        x,
-        [row["share"] for row in rows],
-        "-o",
-        color=COLOURS[0],
-        markersize=6,
-        markeredgecolor="white",
-        markeredgewidth=0.6,
-        linewidth=1,
-        clip_on=False,
-        zorder=3,
-    )
+    axes.vlines(x, low, high, color=COLOURS[0], linewidth=1.6, alpha=0.6)
+    axes.plot(x, y, "-o", **POINTS, linewidth=1, clip_on=False, zorder=3)
     axes.set(xlim=(0, 1), ylim=(0, 1))
     axes.tick_params(labelbottom=False)
 
@@ -111,25 +97,6 @@ def _label_reliability(above: Axes, below: Axes, look: Look, *, first: bool) -> 
     if first:
         above.set_ylabel(look.say("Share equal to the raters' majority"))
         below.set_ylabel(look.say("Pairs"))
-
-
-MOST = 9
-"""Panels of a figure."""
-_ACROSS = 3
-
-
-def check_panels(panels: Mapping[str, Any]) -> None:
-    """Raise `PlotError` for no panels and for too many."""
-    if not panels:
-        raise PlotError("nothing to draw: no judge")
-    if len(panels) > MOST:
-        raise PlotError(f"too many judges for one figure: {len(panels)}, at most {MOST}")
-
-
-def grid_of(panels: int) -> tuple[int, int]:
-    """Returns the number of rows and columns for panels."""
-    across = 2 if panels == 4 else min(panels, _ACROSS)
-    return math.ceil(panels / across), across
 
 
 @judge_plot(

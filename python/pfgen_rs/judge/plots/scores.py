@@ -10,9 +10,7 @@ from pfgen_rs.drawing.figures import finish, fixed
 from pfgen_rs.drawing.style import GREY, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
-from pfgen_rs.judge.against_scores import run_correlation
-from pfgen_rs.judge.grading import mean_ratings, ratings_of_runs
-from pfgen_rs.judge.pairs import references_of
+from pfgen_rs.judge.against_scores import rated_runs
 from pfgen_rs.judge.plots.kinds import JudgePlotRequest, judge_plot
 from pfgen_rs.report.plot_kinds import Drawn
 from pfgen_rs.report.plots.inputs import drawable
@@ -68,18 +66,10 @@ def rating_scores(
 
 
 def _rating_errors(axes: Axes, runs: pl.DataFrame) -> None:
-    if "se" not in runs.columns:
-        return
-    known = runs.filter(pl.col("se").is_finite())
-    axes.errorbar(
-        known["score"].to_numpy(),
-        known["rating"].to_numpy(),
-        yerr=1.96 * known["se"].to_numpy(),
-        fmt="none",
-        ecolor=GREY,
-        linewidth=1,
-        zorder=2,
-    )
+    if "se" in runs.columns:
+        known = runs.filter(pl.col("se").is_finite())
+        x, y, se = (known[name].to_numpy() for name in ("score", "rating", "se"))
+        axes.errorbar(x, y, yerr=1.96 * se, fmt="none", ecolor=GREY, linewidth=1, zorder=2)
 
 
 def _told_correlation(r: float | None, interval: Bounds, runs: int) -> str:
@@ -97,17 +87,14 @@ def draw_scores(request: JudgePlotRequest) -> Drawn:
     if not request.runs:
         raise PlotError("ratings are drawn against the scores of the rated runs: --run RUN")
     results = named_results(request.score(list(request.runs), request.benchmark))
-    frames = {name: result.frame for name, result in results.items()}
-    ratings = ratings_of_runs(folder, frames, references_of(request.benchmark))
-    means = mean_ratings(ratings.frame)
-    found = run_correlation(means, {name: result.score for name, result in results.items()})
+    rated = rated_runs(folder, results, request.benchmark)
     modes = {name: (result.config or {}).get("mode") for name, result in results.items()}
-    known = pl.DataFrame(
-        {"model": list(modes), "mode": [x if isinstance(x, str) else None for x in modes.values()]},
-        schema={"model": pl.String, "mode": pl.String},
+    known = [(name, mode if isinstance(mode, str) else None) for name, mode in modes.items()]
+    schema = {"model": pl.String, "mode": pl.String}
+    more = rated.means.select("model", "se").join(
+        pl.DataFrame(known, schema=schema, orient="row"), on="model", how="left"
     )
-    runs = found.runs.join(known, on="model", how="left", maintain_order="left").join(
-        means.select("model", "se"), on="model", how="left", maintain_order="left"
-    )
+    found = rated.correlation
+    runs = found.runs.join(more, on="model", how="left", maintain_order="left")
     figure = rating_scores(runs, found.pearson, found.pearson_interval, **request.look)
-    return Drawn(figure, ratings.notes())
+    return Drawn(figure, rated.ratings.notes())
