@@ -118,19 +118,19 @@ def test_every_way_to_pass_columns(mini: Benchmark) -> None:
 def test_types_refuse_what_is_refused(mini: Benchmark) -> None:
     """Each line has an error for type checkers, which complain of an ignored one that is none."""
     with pytest.raises(InputError, match="expected a list or column, not one question"):
-        mini.score_batch(mini["Q02"], ANSWERS)  # type: ignore[call-overload]
+        mini.score_batch(mini["Q02"], ANSWERS)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="found str in row 0"):
-        mini.score_batch(["Q02"])  # type: ignore[list-item]
+        mini.score_batch(["Q02"])  # type: ignore[arg-type]
     with pytest.raises(InputError, match="not int"):
-        mini.score_batch(["Q02"], 5)  # type: ignore[call-overload]
+        mini.score_batch(["Q02"], 5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="row 0 is int"):
-        mini.evaluate(["Q02"], [5])  # type: ignore[list-item]
+        mini.evaluate(["Q02"], [5])  # type: ignore[arg-type]
     with pytest.raises(InputError, match="expected text, not Struct"):
         mini.score_batch({"question": [{"a": 1}], "answer": ["a"]})
 
 
 def test_messages_of_other_libraries_are_cut(mini: Benchmark) -> None:
     with pytest.raises(InputError, match="invalid questions: expected text") as caught:
-        mini.score_batch([1], ["a"])  # type: ignore[list-item]
+        mini.score_batch([1], ["a"])  # type: ignore[arg-type]
     assert "strict=False" not in str(caught.value)
     assert "\n" not in str(caught.value)
