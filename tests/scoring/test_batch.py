@@ -120,11 +120,11 @@ def test_types_refuse_what_is_refused(mini: Benchmark) -> None:
     with pytest.raises(InputError, match="expected a list or column, not one question"):
         mini.score_batch(mini["Q02"], ANSWERS)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="found str in row 0"):
-        mini.score_batch(["Q02"])  # type: ignore[arg-type]
+        mini.score_batch(["Q02"])
     with pytest.raises(InputError, match="not int"):
         mini.score_batch(["Q02"], 5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="row 0 is int"):
-        mini.evaluate(["Q02"], [5])  # type: ignore[arg-type]
+        mini.evaluate(["Q02"], [5])  # type: ignore[list-item]
     with pytest.raises(InputError, match="expected text, not Struct"):
         mini.score_batch({"question": [{"a": 1}], "answer": ["a"]})
 
