@@ -7,17 +7,12 @@ numpy's sum, which is pairwise, is neither; statistics of scores use it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from functools import reduce
-from operator import add
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-# numpy adds in so many places at once, and blocks of at most so many values.
-_LANES, _BLOCK = 8, 128
 
 
 def left_sum(values: Iterable[Any], *, compensated: bool = False) -> Any:
@@ -29,20 +24,6 @@ def left_sum(values: Iterable[Any], *, compensated: bool = False) -> Any:
         if compensated:
             error = error + _rounding_error(before, value, total)
     return _corrected(total, error) if compensated else total
-
-
-def pairwise_sum(values: Sequence[float]) -> float:
-    """The sum as `numpy.sum` adds the same float64 array, for a few values that are in no array."""
-    count = len(values)
-    if count > _BLOCK:
-        half = count // 2 - count // 2 % _LANES
-        return pairwise_sum(values[:half]) + pairwise_sum(values[half:])
-    whole = count - count % _LANES
-    total = 0.0
-    if whole:
-        a, b, c, d, e, f, g, h = (reduce(add, values[lane:whole:_LANES]) for lane in range(_LANES))
-        total = ((a + b) + (c + d)) + ((e + f) + (g + h))
-    return reduce(add, values[whole:], total)
 
 
 def running_sum(pieces: Iterable[NDArray[np.float64]], *, compensated: bool = False) -> float:

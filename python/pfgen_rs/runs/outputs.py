@@ -17,7 +17,7 @@ from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.runs.naming import result_names
 from pfgen_rs.runs.result import Result
-from pfgen_rs.stats.estimates import Estimate, from_moments
+from pfgen_rs.stats.estimates import Estimate, from_summary
 
 if TYPE_CHECKING:
     import polars as pl
@@ -141,8 +141,7 @@ def summary_row(result: Result) -> dict[str, Any]:
 
 def _summary_row_errors(result: Result) -> Estimate:
     """Compute errors from the published numbers, so that they do not depend on having the responses."""
-    found = result.moments
-    return from_moments(found.means, found.deviations, found.counts).of(result.score)
+    return from_summary(*result.moments).of(result.score)
 
 
 def ranked_results(results: Sequence[Result]) -> list[Result]:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from pfgen_rs import lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.metrics.settings import check_metric
-from pfgen_rs.metrics.sums import pairwise_sum
+from pfgen_rs.stats.checks import numbers, whole_numbers
 from pfgen_rs.stats.student import check_level, two_sided_quantile
 
-# numpy and checks are imported where they are needed, since the error of one run's score needs none.
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
     from pfgen_rs.stats.sample import Sample
 
     Floats = NDArray[np.float64]
+else:
+    np = lazy.module("numpy")
 
 RESAMPLES = 10_000
 _ROUNDING = 1e-4  # published scores have four decimals, question means five
@@ -119,8 +120,6 @@ def resampled_estimate(
     means = sample.means(metric)
     if len(means) < 2:
         return found
-    import numpy as np
-
     from pfgen_rs.stats.bootstrap import interval
 
     noise = np.nan_to_num(sample.variances(metric)) / sample.counts
@@ -131,11 +130,8 @@ def resampled_estimate(
 
 def _estimate_from_sample(sample: Sample, metric: str, level: float) -> Estimate:
     """Estimate everything but the bootstrap."""
-    means, variances = sample.means(metric).tolist(), sample.variances(metric).tolist()
-    return replace(
-        _estimate_from_moments(means, variances, sample.counts.tolist(), level),
-        regrouped_sd=_estimated_regrouped_sd(sample, metric),
-    )
+    found = _from_moments(sample.means(metric), sample.variances(metric), sample.counts, level)
+    return replace(found, regrouped_sd=_estimated_regrouped_sd(sample, metric))
 
 
 def from_summary(
@@ -152,8 +148,6 @@ def from_summary(
     Time O(questions). Raises `InputError` if the shapes differ, no questions are given, or values are not
     finite numbers, standard deviations of at least 0, and whole numbers of at least 1.
     """
-    from pfgen_rs.stats.checks import numbers, whole_numbers
-
     means, sds = numbers(question_means, "question_means"), numbers(question_sds, "question_sds")
     if means.shape != sds.shape or not len(means):
         raise InputError(
@@ -168,20 +162,10 @@ def from_summary(
         raise InputError(
             f"expected one number of trials, or one for each of {len(means)} questions, found {len(counts)}"
         )
-    each = counts.tolist() if counts.ndim else [int(counts)] * len(means)
-    return from_moments(means.tolist(), sds.tolist(), each, level=level)
-
-
-def from_moments(
-    means: Sequence[float], sds: Sequence[float], counts: Sequence[int], *, level: float = 0.95
-) -> Estimate:
-    """`from_summary` for sequences of the same length, with the number of answers to each question."""
     check_level(level)
-    variances = [
-        sd * sd * count / (count - 1) if count > 1 else math.nan
-        for sd, count in zip(sds, counts, strict=True)
-    ]
-    return _estimate_from_moments(means, variances, counts, level)
+    counts = np.broadcast_to(counts, means.shape)
+    known = np.where(counts > 1, counts - 1, np.nan)  # one answer has no variance
+    return _from_moments(means, sds * sds * counts / known, counts, level)
 
 
 def _estimated_regrouped_sd(sample: Sample, metric: str) -> float | None:
@@ -189,31 +173,24 @@ def _estimated_regrouped_sd(sample: Sample, metric: str) -> float | None:
     return None if by_trial is None or len(by_trial) < 2 else float(by_trial.std(ddof=1))
 
 
-def _estimate_from_moments(
-    means: Sequence[float], variances: Sequence[float], counts: Sequence[int], level: float
+def _from_moments(
+    means: Floats, variances: Floats, counts: NDArray[np.int64], level: float
 ) -> Estimate:
-    number, mean = len(means), pairwise_sum(means) / len(means)
-    known = not any(map(math.isnan, variances))
-    question_se = _estimated_deviation(means, mean) / math.sqrt(number) if number > 1 else None
-    reach = None if question_se is None else two_sided_quantile(level, number - 1) * question_se
+    number, mean = len(means), float(means.sum()) / len(means)
+    known = not np.isnan(variances).any()
+    question_se = reach = None
+    if number > 1:
+        deviation = math.sqrt(float(((means - mean) ** 2).sum()) / (number - 1))
+        question_se = deviation / math.sqrt(number)
+        reach = two_sided_quantile(level, number - 1) * question_se
     return Estimate(
         mean=mean,
-        trial_sd=math.sqrt(pairwise_sum(variances)) / number if known else None,
-        trial_se=_estimated_noise(variances, counts) / number if known else None,
+        trial_sd=math.sqrt(float(variances.sum())) / number if known else None,
+        trial_se=math.sqrt(float((variances / counts).sum())) / number if known else None,
         question_se=question_se,
         low=None if reach is None else mean - reach,
         high=None if reach is None else mean + reach,
         level=level,
         questions=number,
-        responses=sum(counts),
+        responses=int(counts.sum()),
     )
-
-
-def _estimated_noise(variances: Sequence[float], counts: Sequence[int]) -> float:
-    pairs = zip(variances, counts, strict=True)
-    return math.sqrt(pairwise_sum([variance / count for variance, count in pairs]))
-
-
-def _estimated_deviation(means: Sequence[float], mean: float) -> float:
-    squares = [(value - mean) * (value - mean) for value in means]
-    return math.sqrt(pairwise_sum(squares) / (len(means) - 1))
