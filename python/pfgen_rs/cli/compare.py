@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import options, output, streams, table_fit
+from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.app import is_folder_there
 from pfgen_rs.cli.options import ScoringOptions, scoring_options
 from pfgen_rs.io.text import counted
@@ -219,7 +219,7 @@ def comparison_report(found: RunComparison, count: int, room: int) -> list[Rende
     parts: list[RenderableType] = [runs, pairs]
     parts += map(output.cell, _captions(ordered, shown, pairs))
     if missing := no_run_columns + no_pair_columns:
-        parts.append(output.cell(table_fit.not_shown(missing)))
+        parts.append(output.cell(output.not_shown(missing)))
     if not ordered.several:
         parts += [output.cell(""), output.cell(verdict(shown[0], found.statistics))]
     for table in _category_tables(ordered, room):
@@ -249,8 +249,8 @@ def _captions(ordered: _Ordered, shown: Sequence[Pair], table: Table) -> Iterato
 def _runs_that_fit(ordered: _Ordered, room: int) -> tuple[Table, list[str]]:
     """Returns a table, with standard errors if names then need not be wrapped, and the omitted headings."""
     tables = [_run_table(ordered, count) for count in (4, 3, 2)]
-    shown = next((table for table in tables if table_fit.width(table) <= room), tables[-1])
-    return shown, table_fit.dropped(tables[0], shown)
+    shown = next((table for table in tables if output.table_width(table) <= room), tables[-1])
+    return shown, output.dropped(tables[0], shown)
 
 
 def _run_table(ordered: _Ordered, count: int) -> Table:
@@ -289,7 +289,7 @@ def _pairs_that_fit(ordered: _Ordered, pairs: Sequence[Pair]) -> tuple[Table, li
     without = [*everything[:-1]], [*everything[:2], everything[-2]]
     tables = [_pair_table(ordered, pairs, headings) for headings in (everything, *without)]
     shown = output.first_that_fits(*tables)
-    return shown, table_fit.dropped(tables[0], shown)
+    return shown, output.dropped(tables[0], shown)
 
 
 def _pair_table(ordered: _Ordered, pairs: Sequence[Pair], headings: Sequence[str]) -> Table:
@@ -336,8 +336,8 @@ def _category_tables(ordered: _Ordered, room: int) -> Iterator[Table]:
     means |= {(row["b"], row["category"]): row["mean_b"] for row in frame.iter_rows(named=True)}
     sizes = frame.unique("category").sort("category").select("category", "questions").rows()
     names = list(ordered.numbers)
-    left = room - table_fit.width(_category_means(ordered, sizes, means, []))
-    fitting = max(1, left // (_MEAN_WIDTH + table_fit.GAP))
+    left = room - output.table_width(_category_means(ordered, sizes, means, []))
+    fitting = max(1, left // (_MEAN_WIDTH + output.GAP))
     for start in range(0, len(names), fitting):
         yield _category_means(ordered, sizes, means, names[start : start + fitting])
 

@@ -10,7 +10,7 @@ import typer
 
 from pfgen_rs import install as installer
 from pfgen_rs.cli import app as loading
-from pfgen_rs.cli import options, output, streams, table_fit
+from pfgen_rs.cli import options, output, streams
 from pfgen_rs.questions.locate import Available, benchmark_path, inventory
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def _data_report(available: Sequence[Available], room: int) -> list[RenderableTy
         _data_table(available, folders=True),
         _data_table(available, folders=False),
     )
-    if table_fit.width(table) <= room:
+    if output.table_width(table) <= room:
         return [table]
     places = (output.cell(f"{found.name}: {found.path}") for found in available if found.path)
     return [brief, *places]

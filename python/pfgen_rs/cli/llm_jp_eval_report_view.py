@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import RenderableType
 from rich.table import Table
 
-from pfgen_rs.cli import output, table_fit
+from pfgen_rs.cli import output
 from pfgen_rs.llm_jp_eval.report.columns import Column
 from pfgen_rs.llm_jp_eval.report.pages import bounds_text, rank_text, value_text
 from pfgen_rs.llm_jp_eval.report.pairs import ColumnPair, per_task
@@ -94,7 +94,7 @@ def _column_tables(
         return
     named = _category_table(report, columns, with_names=True)
     short = _category_table(report, columns, with_names=False)
-    yield named if table_fit.width(named) <= room else short
+    yield named if output.table_width(named) <= room else short
 
 
 def _category_table(report: Report, columns: Sequence[Column], *, with_names: bool) -> Table:
@@ -114,8 +114,8 @@ def _category_table(report: Report, columns: Sequence[Column], *, with_names: bo
 
 def _task_tables(report: Report, columns: Sequence[Column], room: int) -> Iterator[Table]:
     """Yield values by task and number of the run, in tables that fit."""
-    left = room - table_fit.width(_task_table(report, columns, []))
-    fitting = max(1, left // (_VALUE_WIDTH + table_fit.GAP))
+    left = room - output.table_width(_task_table(report, columns, []))
+    fitting = max(1, left // (_VALUE_WIDTH + output.GAP))
     numbers = range(len(report.runs))
     for start in range(0, len(report.runs), fitting):
         yield _task_table(report, columns, numbers[start : start + fitting])
@@ -156,8 +156,8 @@ def _pair_parts(report: Report, columns: Sequence[Column]) -> Iterator[Renderabl
         yield output.cell(_DETECTABLE)
     if not two and len(pairs) < len(report.pairs_in(report.average)):
         yield output.cell(_NEIGHBOURS)
-    if missing := table_fit.dropped(tables[0], shown):
-        yield output.cell(table_fit.not_shown(missing))
+    if missing := output.dropped(tables[0], shown):
+        yield output.cell(output.not_shown(missing))
 
 
 def _pair_table(

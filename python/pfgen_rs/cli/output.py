@@ -13,11 +13,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rich import box
+from rich.cells import cell_len
 from rich.console import Console, RenderableType
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
-from pfgen_rs.cli import process, table_fit
+from pfgen_rs.cli import process
 from pfgen_rs.cli.streams import (
     emit,
 )
@@ -43,8 +44,8 @@ def show(*parts: RenderableType) -> None:
     console = _console()
     with console.capture() as captured:
         for part in parts:
-            if isinstance(part, Table) and not table_fit.fits(part, console.width):
-                console.print(table_fit.stacked(part))
+            if isinstance(part, Table) and not fits(part, console.width):
+                console.print(stacked(part))
             else:
                 console.print(part, soft_wrap=isinstance(part, Text))
     emit(captured.get())
@@ -64,7 +65,7 @@ def width() -> int:
 def first_that_fits(*tables: Table) -> Table:
     """Returns the first table that fits the window; the first one if none does."""
     room = width()
-    return next((table for table in tables if table_fit.fits(table, room)), tables[0])
+    return next((table for table in tables if fits(table, room)), tables[0])
 
 
 def new_table(
@@ -91,6 +92,68 @@ def new_table(
 def cell(value: object, style: str = "") -> Text:
     """Returns a value as safe text, without markup and control characters."""
     return Text(visible(str(value)), style=style)
+
+
+_FOLDED = 10  # minimum width of a wrapped text column
+GAP = 2
+"""Space between two columns of a table."""
+
+
+def fits(table: Table, room: int, folded: int = _FOLDED) -> bool:
+    """Whether the table is readable in a window of `room` columns.
+
+    Numbers are never wrapped; text may be wrapped to a width of at least `folded`.
+    """
+    return sum(_needed_width(column, folded) + GAP for column in table.columns) <= room
+
+
+def table_width(table: Table) -> int:
+    """Returns the width at which nothing is wrapped."""
+    return sum(_widest_cell(column) + GAP for column in table.columns)
+
+
+def _needed_width(column: Column, folded: int) -> int:
+    widest = _widest_cell(column)
+    return widest if column.no_wrap else min(widest, folded)
+
+
+def _widest_cell(column: Column) -> int:
+    lines = (line for part in (column.header, *column.cells) for line in str(part).split("\n"))
+    return max(map(cell_len, lines))
+
+
+def dropped(full: Table, shown: Table) -> list[str]:
+    """Returns the headings of the columns of `full` that `shown` omits."""
+    kept = set(_table_headings(shown))
+    return [heading for heading in _table_headings(full) if heading not in kept]
+
+
+def _table_headings(table: Table) -> Iterator[str]:
+    return (str(column.header).replace("\n", " ") for column in table.columns)
+
+
+def not_shown(columns: Sequence[str], *ways: str) -> str:
+    """Returns a note on which columns were omitted for lack of room, and how to see them."""
+    others = f"{', '.join(['a wider window', *ways])} or --format json"
+    return f"not shown: {', '.join(columns)} (use {others})"
+
+
+def stacked(table: Table) -> Table:
+    """Convert each row to a list of its non-empty cells, one per line."""
+    rows = Table.grid("name", "value", padding=(0, 2, 0, 0))
+    rows.columns[1].overflow = "fold"
+    headers = [column.header for column in table.columns]
+    for cells in zip(*(column.cells for column in table.columns), strict=True):
+        rows.add_row()
+        for header, cell in zip(headers, cells, strict=True):
+            _add_stacked_row(rows, header, cell)
+    rows.add_row()
+    return rows
+
+
+def _add_stacked_row(rows: Table, header: RenderableType, cell: RenderableType) -> None:
+    if str(cell):
+        rows.add_row(header, cell)
 
 
 def track(items: Sequence[str], doing: str) -> Iterator[str]:

@@ -16,7 +16,7 @@ from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Table
 
-from pfgen_rs.cli import output, streams, table_fit
+from pfgen_rs.cli import output, streams
 from pfgen_rs.io.run_files import SERVED
 from pfgen_rs.io.text import counted, visible
 from pfgen_rs.metrics.settings import PARTS
@@ -82,12 +82,12 @@ class ScoreTable:
             columns = [name for name in every if name not in self.optional[kept:]]
             for headings in ({}, _NARROW):
                 table = self._table(columns, headings)
-                if table_fit.width(table) <= room:
+                if output.table_width(table) <= room:
                     return columns, table
         fewest = [name for name in self.columns if name not in self.optional]
         for columns, name in (([INTERVAL, *fewest], _NAME), (fewest, _SHORTEST_NAME)):
             table = self._table(columns, _NARROWEST)
-            if table_fit.fits(table, room, name):
+            if output.fits(table, room, name):
                 return columns, table
         return every, self._table(every, {})
 
@@ -106,7 +106,7 @@ class ScoreTable:
 
     def _omissions(self, columns: Sequence[str]) -> str:
         shows = self.plain and _IN_PLAIN.issuperset(columns)
-        return table_fit.not_shown(columns, *(["--plain"] if shows else []))
+        return output.not_shown(columns, *(["--plain"] if shows else []))
 
 
 def _bounds(row: Row) -> str:

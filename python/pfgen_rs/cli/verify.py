@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.cells import cell_len
 
-from pfgen_rs.cli import options, output, progress, streams, table_fit
+from pfgen_rs.cli import options, output, progress, streams
 from pfgen_rs.cli.options import ScoringOptions, scoring_options
 from pfgen_rs.cli.progress import shortened
 from pfgen_rs.errors import PfgenError
@@ -127,7 +127,7 @@ def _report(checked: Sequence[Verification], limit: int, room: int) -> list[Rend
     table, omitted = _table(checked, room)
     lines = [line for found in checked for line in _failure_lines(found, limit)]
     if omitted:
-        lines = [table_fit.not_shown(omitted), *lines]
+        lines = [output.not_shown(omitted), *lines]
     signatures = dict.fromkeys(found.signature for found in checked)
     return [table, *map(output.cell, [*lines, _summary(checked), *signatures])]
 
@@ -138,16 +138,16 @@ def _table(checked: Sequence[Verification], room: int) -> tuple[Table, list[str]
     Paths that are too long are shortened at the beginning, because their ends distinguish runs.
     """
     full = _rows(checked, _COLUMNS)
-    if table_fit.width(full) <= room:
+    if output.table_width(full) <= room:
         return full, []
     longest = max(cell_len(visible(found.run)) for found in checked)
     for count in range(len(_OPTIONAL) + 1):
         columns = [name for name in _COLUMNS if name not in _OPTIONAL[:count]]
-        others = table_fit.width(_rows(checked, columns, brief=True, run_width=0))
+        others = output.table_width(_rows(checked, columns, brief=True, run_width=0))
         run_width = room - others + len("run")
         if run_width >= min(longest, _SHORTEST_RUN):
             brief = _rows(checked, columns, brief=True, run_width=run_width)
-            return brief, table_fit.dropped(full, brief)
+            return brief, output.dropped(full, brief)
     return full, []
 
 
