@@ -212,19 +212,16 @@ def check(
         typer.Option(
             "--run",
             metavar="FILE|DIR",
-            help="Run to score with the set and with subsets of it (repeatable; a quoted glob is "
+            help="Run to score with the set and with its sources (repeatable; a quoted glob is "
             "expanded). Correlations need three runs.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="Folder for all tables (CSV), a report (check.md) and plots (SVG)."
-        ),
+        typer.Option(metavar="DIR", help="Folder for all tables (CSV) and a report (check.md)."),
     ] = None,
     unit: options.UnitOption = None,
     output_format: options.Format = options.JsonFormat.TABLE,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random subsets.")] = 0,
     threads: options.Threads = None,
 ) -> None:
     """Diagnose a set of reference answers.
@@ -239,7 +236,6 @@ def check(
 
     - `pfgen-rs build check my-set --run 'runs/*' --out checked`
     """
-    from pfgen_rs.drawing.style import available
     from pfgen_rs.references.check import check as check_set
 
     loaded = options.load(benchmark, unit)
@@ -247,17 +243,12 @@ def check(
         checked = check_set(
             loaded,
             run or (),
-            seed=seed,
             threads=threads,
             progress=progress,
             **reading.arguments(),
         )
     if out is not None:
         checked.to_dir(out)
-        if not available():
-            streams.warn(
-                "no plots were written, because matplotlib is missing: pip install 'pfgen_rs[plots]'"
-            )
     if output_format is options.JsonFormat.JSON:
         streams.emit_json(
             {

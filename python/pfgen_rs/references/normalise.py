@@ -114,9 +114,6 @@ class Style:
             del rules[name]
         return cls(rules.values())
 
-    def __reduce__(self) -> tuple[type[Style], tuple[tuple[StyleRule, ...]]]:
-        return Style, (self.rules,)  # what is compiled stays in its process
-
     @cached_property
     def reasons(self) -> tuple[str, ...]:
         """Possible reasons for rejection: the names of the rejecting rules in order, then `unstable`."""

@@ -129,9 +129,6 @@ class AnswerRules:
         self.rules = tuple(rules)
         self._native = compiled(rule.native for rule in self.rules)
 
-    def __reduce__(self) -> tuple[type[AnswerRules], tuple[tuple[AnswerRule, ...]]]:
-        return AnswerRules, (self.rules,)  # what is compiled stays in its process
-
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the rules, in order."""

@@ -255,7 +255,6 @@ def findings(tables: Tables, summary: pl.DataFrame, unit: Unit) -> list[str]:
         parts += [
             _left_out_findings(tables),
             _source_run_findings(tables),
-            _shrinking_findings(tables),
             _contamination_findings(tables),
         ]
     return [*chain.from_iterable(parts), *_warning_findings(summary)]
@@ -366,19 +365,6 @@ def _source_run_findings(tables: Tables) -> Iterator[str]:
         f"over {lowest['runs']} runs, the scores of any two sources correlate with at least "
         f"{_floor(lowest['pearson']):.5f} ({lowest['source']!r} and {lowest['other']!r})"
     )
-
-
-def _shrinking_findings(tables: Tables) -> Iterator[str]:
-    both = tables["shrinking"].filter(pl.col("metric") == "both")
-    for (size,), draws in both.group_by(["size"], maintain_order=True):
-        correlations = [value for value in draws["pearson"] if value is not None]
-        least = _floor(min(correlations, default=0.0))
-        correlation = f"correlate with at least {least:.5f} and " if correlations else ""
-        difference = _mean(draws["mean_difference"])
-        yield (
-            f"with {size} answers per source, the runs' means of Fluency and Truthfulness {correlation}"
-            f"differ by {difference:.4f} on average from those with the whole set"
-        )
 
 
 def _contamination_findings(tables: Tables) -> Iterator[str]:

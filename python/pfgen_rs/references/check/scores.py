@@ -11,7 +11,6 @@ The paper examines whether scores depend on the model that wrote the references 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
@@ -26,47 +25,7 @@ from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.question import Question
 from pfgen_rs.references.check.answers import CheckProgress, coded_answers, means, table, tracked
 from pfgen_rs.references.leave_one_out import leave_one_out
-
-FEWEST = 3  # two points always lie on a line
-
-
-def pearson(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Returns Pearson's correlation; `None` for fewer than three pairs or if either list is constant."""
-    if len(one) < FEWEST:
-        return None
-    first, second = _centred(one), _centred(other)
-    spread = math.sqrt(_product(first, first)) * math.sqrt(_product(second, second))
-    if not spread:
-        return None
-    return max(-1.0, min(1.0, _product(first, second) / spread))
-
-
-def spearman(one: Sequence[float], other: Sequence[float]) -> float | None:
-    """Returns Spearman's correlation: Pearson's of the ranks, with ties given their mean rank."""
-    return pearson(_mid_ranks(one), _mid_ranks(other))
-
-
-def _centred(values: Sequence[float]) -> list[float]:
-    mean = math.fsum(values) / len(values)
-    # The mean of equal numbers may be off by a rounding error, so that they would seem to vary.
-    if min(values) == max(values):
-        return [0.0] * len(values)
-    return [value - mean for value in values]
-
-
-def _product(one: Sequence[float], other: Sequence[float]) -> float:
-    return math.fsum(x * y for x, y in zip(one, other, strict=True))
-
-
-def _mid_ranks(values: Sequence[float]) -> list[float]:
-    ordered = sorted(values)
-    first: dict[float, int] = {}
-    count: dict[float, int] = {}
-    for place, value in enumerate(ordered):
-        first.setdefault(value, place)
-        count[value] = count.get(value, 0) + 1
-    return [first[value] + (count[value] - 1) / 2 for value in values]
-
+from pfgen_rs.stats.correlation import pearson, spearman
 
 # Self-scores.
 
