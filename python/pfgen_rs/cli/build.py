@@ -19,7 +19,7 @@ from pfgen_rs.io.text import counted
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from pfgen_rs.references.built import Built, BuiltQuestion
+    from pfgen_rs.references.built import Built
     from pfgen_rs.references.check import Check
     from pfgen_rs.references.check.answers import CheckProgress
 
@@ -128,17 +128,10 @@ def _show(built: Built) -> None:
     table = output.new_table("question", *names, numbers=names)
     for question in [*built.questions, *built.left_out]:
         counts = [question.candidates, *(report.after for report in question.reports)]
-        table.add_row(
-            output.cell(question.outline.question_id),
-            *(output.cell(f"{count:,}") for count in counts),
-            output.cell(_lengths(question)),
-        )
+        lengths = [f"{each.mean:.1f} ±{each.std:.1f}" for each in question.lengths.values()]
+        cells = [question.outline.question_id, *(f"{n:,}" for n in counts), ", ".join(lengths)]
+        table.add_row(*map(output.cell, cells))
     output.show(table, output.cell(str(built.folder)))
-
-
-def _lengths(question: BuiltQuestion) -> str:
-    """Returns the mean length and its standard deviation of each source."""
-    return ", ".join(f"{each.mean:.1f} ±{each.std:.1f}" for each in question.lengths.values())
 
 
 @app.command("suggest-rules")
@@ -241,22 +234,14 @@ def check(
     loaded = options.load(benchmark, unit)
     with _check_progress() as progress, progress_log.logged("pfgen_rs", streams.warn):
         checked = check_set(
-            loaded,
-            run or (),
-            threads=threads,
-            progress=progress,
-            **reading.arguments(),
+            loaded, run or (), threads=threads, progress=progress, **reading.arguments()
         )
     if out is not None:
         checked.to_dir(out)
     if output_format is options.JsonFormat.JSON:
-        streams.emit_json(
-            {
-                "signature": checked.signature,
-                "findings": checked.findings,
-                "questions": checked.summary.to_dicts(),
-            }
-        )
+        questions = checked.summary.to_dicts()
+        about = {"signature": checked.signature, "findings": checked.findings}
+        streams.emit_json({**about, "questions": questions})
     else:
         output.show(*_check_lines(checked))
 
