@@ -41,7 +41,7 @@ class Check(EqualByFields):
     """The results of checking a set.
 
     `tables` by name, as documented by the functions that create them: `self_scores`, `near_duplicates`,
-    `near_duplicate_pairs`, `lengths`, `length_histogram`, `coverage`, `rules`, `sources`, `sources_overall`
+    `near_duplicate_pairs`, `lengths`, `coverage`, `rules`, `sources`, `sources_overall`
     and, if there are runs, `runs`, `left_out` (answers to questions that the set does not have, by run),
     `source_runs`, `contamination`, `contamination_examples`. `summary` has one row per question; `findings`
     are sentences about the whole set.
@@ -124,7 +124,6 @@ def _of_set(
         "near_duplicates": copies,
         "near_duplicate_pairs": pairs,
         "lengths": answers.lengths(benchmark),
-        "length_histogram": answers.length_histogram(benchmark),
         "coverage": answers.coverage(benchmark, progress=progress),
         "rules": answers.rules(benchmark, progress=progress),
         "sources": compared,

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.io.text import counted, plural
 from pfgen_rs.metrics.settings import COLUMNS, PARTS, Settings
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.references.lengths import OFF_TARGET, OFFICIAL_STD, is_off_target
@@ -37,16 +38,9 @@ def concerns_about(
 
     `backtracking`: the regular expressions that only Python can match, with the places of their rules.
     """
-    return list(
-        chain(
-            _about_copies(own),
-            _about_lengths(own, settings),
-            _about_sources(own),
-            _about_note(own),
-            _about_rules_and_runs(own),
-            _about_expressions(backtracking),
-        )
-    )
+    found = [_about_copies(own), _about_lengths(own, settings), _about_sources(own)]
+    found += [_about_note(own), _about_rules_and_runs(own), _about_expressions(backtracking)]
+    return list(chain.from_iterable(found))
 
 
 def _about_copies(own: RowsByTable) -> Iterator[str]:
@@ -62,7 +56,7 @@ def _about_lengths(own: RowsByTable, settings: Settings) -> Iterator[str]:
     for row in own["lengths"]:
         source = _quoted(row["source"])
         if row["answers"] < LIMITS["answers"]:
-            yield f"source {source} has only {_counted(row['answers'], 'answer')}"
+            yield f"source {source} has only {counted(row['answers'], 'answer')}"
         if is_off_target(row["mean"], settings.target_length):
             yield (
                 f"answers of source {source} have a mean length of {row['mean']:.1f}, "
@@ -77,11 +71,7 @@ def _about_lengths(own: RowsByTable, settings: Settings) -> Iterator[str]:
 
 def _about_sources(own: RowsByTable) -> Iterator[str]:
     for row in own["sources"]:
-        source, against, both = (
-            _quoted(row["source"]),
-            _quoted(row["against"]),
-            row["both"],
-        )
+        source, against, both = _quoted(row["source"]), _quoted(row["against"]), row["both"]
         if both is None:
             continue
         if source == against and both < LIMITS["own"]:
@@ -108,7 +98,7 @@ def _about_rules_and_runs(own: RowsByTable) -> Iterator[str]:
     verbatim = sum(row["verbatim"] for row in own.get("contamination", []))
     if verbatim:
         occur = "occurs" if verbatim == 1 else "occur"
-        yield f"{_counted(verbatim, 'answer')} of runs {occur} verbatim in the set"
+        yield f"{counted(verbatim, 'answer')} of runs {occur} verbatim in the set"
 
 
 def _about_expressions(backtracking: Mapping[str, str]) -> Iterator[str]:
@@ -127,10 +117,6 @@ def _official(settings: Settings) -> str:
 
 def _quoted(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
-
-
-def _counted(count: int, thing: str) -> str:
-    return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
 # Key numbers by question.
@@ -174,12 +160,7 @@ def summarise(benchmark: Benchmark, tables: Tables) -> pl.DataFrame:
         own = {name: part.get(question.id, []) for name, part in parts.items()}
         backtracking = benchmark.helpfulness(question).backtracking
         remarks = "; ".join(concerns_about(own, benchmark.settings, backtracking))
-        numbers = {
-            **_copies(own),
-            **_combined_lengths(own),
-            **_scores(own),
-            **_shares(own),
-        }
+        numbers = {**_copies(own), **_combined_lengths(own), **_scores(own), **_shares(own)}
         rows.append({"question_id": question.id, **numbers, "warnings": remarks})
     return pl.DataFrame(rows, schema=_SCHEMA)
 
@@ -242,28 +223,19 @@ def findings(tables: Tables, summary: pl.DataFrame, unit: Unit) -> list[str]:
 
     `unit`: that of the lengths.
     """
-    parts = [
-        _set_findings(summary),
-        _length_findings(tables, unit),
-        _score_findings(summary),
-        _copy_findings(summary),
-        _rule_findings(tables),
-        _note_findings(summary),
-    ]
+    parts = [_set_findings(summary), _length_findings(tables, unit), _score_findings(summary)]
+    parts += [_copy_findings(summary), _rule_findings(tables), _note_findings(summary)]
     parts.append(_source_findings(tables))
     if "runs" in tables:
-        parts += [
-            _left_out_findings(tables),
-            _source_run_findings(tables),
-            _contamination_findings(tables),
-        ]
+        parts += [_left_out_findings(tables), _source_run_findings(tables)]
+        parts.append(_contamination_findings(tables))
     return [*chain.from_iterable(parts), *_warning_findings(summary)]
 
 
 def _set_findings(summary: pl.DataFrame) -> Iterator[str]:
     answers, count = _total(summary["answers"]), len(summary)
     lengths = _mean(summary["length"])
-    questions = _plural("question", count)
+    questions = plural(count, "question", "questions")
     yield f"{answers:,} answers to {count} {questions}, with a mean length of {lengths:.1f}"
 
 
@@ -299,8 +271,8 @@ def _copy_findings(summary: pl.DataFrame) -> Iterator[str]:
     most = _highest(summary, "near_pairs")
     where = f", {most['near_pairs']} of them in {most['question_id']}" if pairs else ""
     yield (
-        f"{repeated} exact {_plural('duplicate', repeated)}, "
-        f"{pairs} {_plural('pair', pairs)} of near-duplicates{where}"
+        f"{repeated} exact {plural(repeated, 'duplicate', 'duplicates')}, "
+        f"{pairs} {plural(pairs, 'pair', 'pairs')} of near-duplicates{where}"
     )
 
 
@@ -309,11 +281,9 @@ def _rule_findings(tables: Tables) -> Iterator[str]:
     rare = single.filter(pl.col("remark") == "hardly any")
     everywhere = len(single.filter(pl.col("remark") == "all"))
     worst = _lowest(single, "share") if len(rare) else None
-    which = (
-        ""
-        if worst is None
-        else f" (fewest: {worst['label']!r} of {worst['question_id']}, {worst['share']:.0%})"
-    )
+    which = ""
+    if worst is not None:
+        which = f" (fewest: {worst['label']!r} of {worst['question_id']}, {worst['share']:.0%})"
     yield (
         f"of {len(single)} keyword rules, {len(rare)} are satisfied by fewer than half of the answers"
         f"{which} and {everywhere} by all answers"
@@ -352,7 +322,7 @@ def _left_out_findings(tables: Tables) -> Iterator[str]:
     questions = left_out["question"].n_unique()
     yield (
         f"{_total(left_out['answers']):,} answers of runs were left out, because the set does not have "
-        f"their {questions} {_plural('question', questions)}"
+        f"their {questions} {plural(questions, 'question', 'questions')}"
     )
 
 
@@ -386,7 +356,7 @@ def _contamination_findings(tables: Tables) -> Iterator[str]:
 def _warning_findings(summary: pl.DataFrame) -> Iterator[str]:
     count, warned = len(summary), _total(summary["warnings"] != "")
     have = "has" if warned == 1 else "have"
-    yield f"{warned} of {count} {_plural('question', count)} {have} warnings"
+    yield f"{warned} of {count} {plural(count, 'question', 'questions')} {have} warnings"
 
 
 def _total(values: pl.Series) -> int:
@@ -409,7 +379,3 @@ def _lowest(rows: pl.DataFrame, name: str) -> dict[str, Any]:
 
 def _highest(rows: pl.DataFrame, name: str) -> dict[str, Any]:
     return rows.row(rows[name].arg_max() or 0, named=True)
-
-
-def _plural(thing: str, count: int) -> str:
-    return thing if count == 1 else f"{thing}s"

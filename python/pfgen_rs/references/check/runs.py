@@ -36,15 +36,12 @@ def scored_runs(
         score_file(path, benchmark, threads=threads, **{**reading, "skip_bad_lines": True})
         for path in tracked(paths, "scoring runs", progress)
     ]
-    names = _unique_names(results)
+    named = dict(zip(_unique_names(results), results, strict=True))
     responses = pl.concat(
         result.frame.select(pl.lit(name, dtype=pl.String).alias("run"), pl.all())
-        for name, result in zip(names, results, strict=True)
+        for name, result in named.items()
     )
-    left_out = {
-        name: _unknown_questions(result) for name, result in zip(names, results, strict=True)
-    }
-    return responses, left_out
+    return responses, {name: _unknown_questions(result) for name, result in named.items()}
 
 
 def _unknown_questions(result: Result) -> Counter[str]:
@@ -113,21 +110,14 @@ def contamination(
             answers = [answer.strip() for answer in part.get_column("answer")]
             verbatim = [answer for answer in answers if answer in places]
             copied = sum(_holds(answer, stretches, stretch) for answer in answers)
-            shares = (len(verbatim) / len(answers), copied / len(answers))
-            counts.append((run, question.id, len(answers), len(verbatim), copied, *shares))
+            both = (len(verbatim) / len(answers), copied / len(answers))
+            counts.append((run, question.id, len(answers), len(verbatim), copied, *both))
             distinct = list(dict.fromkeys(verbatim))
             examples += [(run, question.id, *places[text], text) for text in distinct[:shown]]
+    numbers = {"answers": int, "verbatim": int, "stretch": int}
+    shares = {"share_verbatim": float, "share_stretch": float}
     return (
-        table(
-            counts,
-            run=str,
-            question_id=str,
-            answers=int,
-            verbatim=int,
-            stretch=int,
-            share_verbatim=float,
-            share_stretch=float,
-        ),
+        table(counts, run=str, question_id=str, **numbers, **shares),
         table(examples, run=str, question_id=str, source=str, answer=int, text=str),
     )
 
