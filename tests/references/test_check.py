@@ -42,18 +42,16 @@ from pfgen_rs.references.check.answers import (
     similar_pairs,
 )
 from pfgen_rs.references.check.diagnosis import report_markdown
-from pfgen_rs.references.check.runs import (
+from pfgen_rs.references.check.scores import (
     contamination,
     run_means,
     scored_runs,
-)
-from pfgen_rs.references.check.scores import (
     self_scores,
     sources_by_runs,
     sources_compared,
     sources_overall,
 )
-from pfgen_rs.references.leave_one_out import leave_one_out, truthfulness_without_itself
+from pfgen_rs.references.consensus import leave_one_out, truthfulness_without_itself
 from places import ROOT
 
 RUNS = [str(ROOT / "data" / "mini" / "runs" / "*")]

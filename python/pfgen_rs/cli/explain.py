@@ -1,7 +1,5 @@
 """`pfgen-rs explain`: shows where an answer's score comes from."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """Keeping the answers whose length is nearest to a target."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass

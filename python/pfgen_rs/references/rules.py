@@ -14,8 +14,6 @@ Source: Imajo et al. 2025, section 3.2.2. A rule file holds the tables of each q
 Patterns use the syntax of the Rust crate `regex`, which matches in time linear in the text.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import tomllib

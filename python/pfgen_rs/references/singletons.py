@@ -1,7 +1,5 @@
 """Dropping answers with an n-gram found in hardly any other answer: probably a typo or a wrong fact."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,6 +1,6 @@
 """Diagnosing a reference set: its coverage, its duplicates, and how reliable its scores are.
 
-`check` runs all diagnostics; its tables come from `answers`, `scores` and `runs`.
+`check` runs all diagnostics; its tables come from `answers` and `scores`.
 """
 
 from pfgen_rs.references.check.diagnosis import Check, check

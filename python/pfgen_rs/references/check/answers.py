@@ -1,7 +1,5 @@
 """Tables about the answers of a set: lengths, near-duplicates, coverage of example answers, keyword rules."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -136,10 +134,10 @@ def near_duplicates(
             pairs.append((question.id, pair.similarity, *places[one], one, *places[other], other))
     numbers = dict.fromkeys(["answers", "distinct", "near_pairs", "in_near_pairs"], int)
     place = {"source": str, "answer": int, "text": str}
-    other = {f"other_{name}": kind for name, kind in place.items()}
+    second = {f"other_{name}": kind for name, kind in place.items()}
     return (
         table(counts, question_id=str, **numbers, largest=float),
-        table(pairs, question_id=str, similarity=float, **place, **other),
+        table(pairs, question_id=str, similarity=float, **place, **second),
     )
 
 

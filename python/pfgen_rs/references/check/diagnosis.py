@@ -16,8 +16,11 @@ from pfgen_rs.io.table_writer import csv_text
 from pfgen_rs.references.check import answers
 from pfgen_rs.references.check.answers import CheckProgress
 from pfgen_rs.references.check.findings import findings, summarise
-from pfgen_rs.references.check.runs import STRETCH, contamination, run_means, scored_runs
 from pfgen_rs.references.check.scores import (
+    STRETCH,
+    contamination,
+    run_means,
+    scored_runs,
     self_scores,
     sources_by_runs,
     sources_compared,
