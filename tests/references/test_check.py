@@ -1,7 +1,5 @@
 """The check of reference sets: each table against the obvious way to make it."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math

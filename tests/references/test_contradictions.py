@@ -1,7 +1,5 @@
 """Contradictions between candidates: counted as a plain search does, judged with care, listed for people."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path
