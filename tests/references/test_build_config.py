@@ -1,7 +1,5 @@
 """The configuration of a build: what it says, and what is wrong with it."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import fields, replace
 from pathlib import Path

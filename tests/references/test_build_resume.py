@@ -1,7 +1,5 @@
 """Builds that are killed, fail or change their settings, and go on with what is done."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

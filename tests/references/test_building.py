@@ -1,7 +1,5 @@
 """Building a set end to end: the same bytes always, killed builds that go on, and what goes wrong."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

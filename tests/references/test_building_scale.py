@@ -1,7 +1,5 @@
 """A million candidates for one question: what a build does to them, and in how much memory."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import random

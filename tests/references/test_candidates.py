@@ -1,9 +1,8 @@
 """Reading candidates: every format, source and model where there are any, a pool for each question."""
 
-from __future__ import annotations
-
 import json
 import lzma
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import polars as pl
 import pytest
 
 from pfgen_rs.errors import ConfigError, InputError, UnknownQuestionError
-from pfgen_rs.references.candidates import gather, input_files
+from pfgen_rs.references.candidates import Gathered, gather, input_files
 from pfgen_rs.references.config import BuildConfig, Fields
 from pfgen_rs.references.outlines import Outline
 from pfgen_rs.references.pool import PART, Pool, PoolWriter, State
@@ -44,6 +43,14 @@ def config(folder: Path, *names: str, **more: object) -> BuildConfig:
     return BuildConfig(candidates=names, out="set", folder=folder, **more)  # type: ignore[arg-type]
 
 
+def gathered(
+    config: BuildConfig, outlines: Sequence[Outline] | None = None, memory: int = 1 << 20
+) -> Gathered:
+    folder = config.folder / "pools"
+    shutil.rmtree(folder, ignore_errors=True)
+    return gather(config, input_files(config), outlines, folder, memory=memory)
+
+
 def pool(folder: Path, question_id: str) -> list[tuple[str, str, str]]:
     frames = Pool(folder / question_id).frames("answer", "source", "model")
     return [row for frame in frames for row in frame.rows()]
@@ -55,10 +62,10 @@ def test_every_format(tmp_path: Path, name: str, memory: int) -> None:
     WRITERS[name](tmp_path / name)
     (tmp_path / "b.jsonl").write_bytes(lines(PLAIN))
     found = config(tmp_path, name, "b.*")
-    gathered = gather(found, input_files(found), None, tmp_path / "pools", memory=memory)
-    assert [each.name for each in gathered.inputs] == [name, "b.jsonl"]
-    assert [each.candidates for each in gathered.inputs] == [4, 1]
-    assert gathered.questions == [(Outline("Q01", CATS), 4), (Outline("Q02", SEAS), 1)]
+    sorted_ = gathered(found, memory=memory)
+    assert [each.name for each in sorted_.inputs] == [name, "b.jsonl"]
+    assert [each.candidates for each in sorted_.inputs] == [4, 1]
+    assert sorted_.questions == [(Outline("Q01", CATS), 4), (Outline("Q02", SEAS), 1)]
     assert pool(tmp_path / "pools", "Q01") == [
         ("動物です。", "P", "a"),
         ("動物です。", "S", ""),
@@ -71,13 +78,13 @@ def test_every_format(tmp_path: Path, name: str, memory: int) -> None:
 def test_one_source_and_some_questions(tmp_path: Path) -> None:
     WRITERS["a.jsonl"](tmp_path / "a.jsonl")
     found = config(tmp_path, "a.jsonl", per_source=False, source="Y", only=("Q02",))
-    gathered = gather(found, input_files(found), None, tmp_path / "pools", memory=1 << 20)
-    assert gathered.questions == [(Outline("Q02", SEAS), 1)]
+    sorted_ = gathered(found)
+    assert sorted_.questions == [(Outline("Q02", SEAS), 1)]
     assert pool(tmp_path / "pools", "Q02") == [("広いです。", "Y", "b")]
     assert not (tmp_path / "pools" / "Q01").exists()
     wrong = config(tmp_path, "a.jsonl", only=("Q03",))
     with pytest.raises(ConfigError, match="unknown question 'Q03'"):
-        gather(wrong, input_files(wrong), None, tmp_path / "pools", memory=1 << 20)
+        gathered(wrong)
 
 
 def test_questions_that_are_not_asked(tmp_path: Path) -> None:
@@ -85,8 +92,8 @@ def test_questions_that_are_not_asked(tmp_path: Path) -> None:
     outlines = [Outline("Q07", CATS), Outline("Q08", "x")]
     strict, lax = config(tmp_path, "a.jsonl"), config(tmp_path, "a.jsonl", skip_bad_lines=True)
     with pytest.raises(UnknownQuestionError, match=r"a\.jsonl, line 2, question '海"):
-        gather(strict, input_files(strict), outlines, tmp_path / "pools", memory=1 << 20)
-    found = gather(lax, input_files(lax), outlines, tmp_path / "pools", memory=1 << 20)
+        gathered(strict, outlines)
+    found = gathered(lax, outlines)
     assert [(each.candidates, each.left_out) for each in found.inputs] == [(3, 1)]
     assert found.questions == [(outlines[0], 3), (outlines[1], 0)]
 
@@ -94,7 +101,7 @@ def test_questions_that_are_not_asked(tmp_path: Path) -> None:
 def test_ids_serve_as_questions(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(lines([{"question": "Q07", "answer": "a"}]))
     found = config(tmp_path, "a.jsonl")
-    gather(found, input_files(found), [Outline("Q07", CATS)], tmp_path / "pools", memory=1 << 20)
+    gathered(found, [Outline("Q07", CATS)])
     assert pool(tmp_path / "pools", "Q07") == [("a", "X", "")]
 
 
@@ -113,9 +120,9 @@ def test_bad_lines(tmp_path: Path, line: bytes, told: str) -> None:
     (tmp_path / "a.jsonl").write_bytes(lines(PLAIN) + line + b"\n")
     found = config(tmp_path, "a.jsonl")
     with pytest.raises(InputError, match=told):
-        gather(found, input_files(found), None, tmp_path / "pools", memory=1 << 20)
+        gathered(found)
     lax = config(tmp_path, "a.jsonl", skip_bad_lines=True)
-    [read] = gather(lax, input_files(lax), None, tmp_path / "pools2", memory=1 << 20).inputs
+    [read] = gathered(lax).inputs
     assert (read.candidates, read.left_out) == (1, 1)
 
 
@@ -124,9 +131,9 @@ def test_a_column_that_is_no_text(tmp_path: Path) -> None:
     frame.write_parquet(tmp_path / "a.parquet")
     found = config(tmp_path, "a.parquet")
     with pytest.raises(InputError, match="the column 'model' must be text"):
-        gather(found, input_files(found), None, tmp_path / "pools", memory=1 << 20)
+        gathered(found)
     other = config(tmp_path, "a.parquet", fields=Fields(model="name"))
-    gather(other, input_files(other), None, tmp_path / "pools", memory=1 << 20)
+    gathered(other)
     assert pool(tmp_path / "pools", "Q01") == [("a", "X", "")]
 
 
@@ -134,20 +141,16 @@ def test_no_candidates(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b"")
     found = config(tmp_path, "a.jsonl")
     with pytest.raises(InputError, match="no candidates"):
-        gather(found, input_files(found), None, tmp_path / "pools", memory=1 << 20)
+        gathered(found)
 
 
 def test_pools_in_parts(tmp_path: Path) -> None:
     writer = PoolWriter(tmp_path / "pool")
     answers = [str(i) for i in range(PART + 5)]
-    for at in (0, 3, 3):
-        rows = answers[at : at + 3] if at < 3 else answers[3:]
-        if len(rows) > 3 and writer.rows > 3:
-            break
-        frame = pl.DataFrame(
-            {"answer": rows, "source": ["X"] * len(rows), "model": [""] * len(rows)}
+    for rows in (answers[:3], answers[3:]):
+        writer.add(
+            pl.DataFrame({"answer": rows}).with_columns(source=pl.lit("X"), model=pl.lit(""))
         )
-        writer.add(frame)
     writer.flush()
     found = Pool(tmp_path / "pool")
     assert len(found.parts) == 2

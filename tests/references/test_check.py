@@ -1,13 +1,10 @@
 """The check of reference sets: each table against the obvious way to make it."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import math
 import re
 import statistics
-from collections import Counter
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -28,41 +25,31 @@ from left_out import without
 from pfgen_rs import (
     Benchmark,
     InputError,
-    OutputError,
     Settings,
     SettingsError,
     load_benchmark,
     score_file,
 )
 from pfgen_rs.cli import build
-from pfgen_rs.drawing import style
 from pfgen_rs.references.check import check
 from pfgen_rs.references.check.answers import (
     coverage,
-    length_histogram,
     lengths,
     near_duplicates,
     rules,
     similar_pairs,
 )
-from pfgen_rs.references.check.report import TITLES, report_markdown
-from pfgen_rs.references.check.runs import (
+from pfgen_rs.references.check.diagnosis import report_markdown
+from pfgen_rs.references.check.scores import (
     contamination,
     run_means,
     scored_runs,
-    shrinking,
-    shrinking_runs,
-    shrunk,
-)
-from pfgen_rs.references.check.scores import (
-    pearson,
     self_scores,
     sources_by_runs,
     sources_compared,
     sources_overall,
-    spearman,
 )
-from pfgen_rs.references.leave_one_out import leave_one_out, truthfulness_without_itself
+from pfgen_rs.references.consensus import leave_one_out, truthfulness_without_itself
 from places import ROOT
 
 RUNS = [str(ROOT / "data" / "mini" / "runs" / "*")]
@@ -85,7 +72,12 @@ TWO_SOURCES: dict[str, Any] = {
 @pytest.fixture(scope="module")
 def part() -> Benchmark:
     """Two questions of the bundled set, one of them of two sources, with few answers."""
-    return shrunk(Benchmark([load_benchmark("mini")[q] for q in ("Q02", "Q03")], ""), 60)
+    bench = load_benchmark("mini")
+    questions = [
+        dataclasses.replace(bench[q], answers={s: a[:60] for s, a in bench[q].answers.items()})
+        for q in ("Q02", "Q03")
+    ]
+    return Benchmark(questions, "")
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +233,6 @@ def test_copies_are_counted_over_sources() -> None:
 
 
 def test_lengths(part: Benchmark) -> None:
-    histogram = length_histogram(part)
     for row in lengths(part).to_dicts():
         found = [len(text) for text in part[row["question_id"]].answers[row["source"]]]
         assert row["mean"] == statistics.fmean(found)
@@ -252,8 +243,6 @@ def test_lengths(part: Benchmark) -> None:
             max(found),
             len(found),
         ]
-        own = histogram.filter(question_id=row["question_id"], source=row["source"])
-        assert dict(own.select("length", "answers").rows()) == Counter(found)
 
 
 def test_coverage(part: Benchmark) -> None:
@@ -399,63 +388,6 @@ def test_runs_of_one_name_are_told_apart(part: Benchmark, tmp_path: Path) -> Non
     assert names == [f"m ({path / 'trials.jsonl'})" for path in paths]
 
 
-@given(st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=8))
-def test_correlations(pairs: list[tuple[int, int]]) -> None:
-    one, other = [pair[0] / 3 for pair in pairs], [pair[1] * 0.1 for pair in pairs]
-    if len(pairs) < 3 or min(len(set(one)), len(set(other))) < 2:
-        assert pearson(one, other) is spearman(one, other) is None
-        return
-    assert pearson(one, other) == pytest.approx(statistics.correlation(one, other), abs=1e-12)
-    ranks = [[sum(y < x for y in v) + sum(y == x for y in v) / 2 for x in v] for v in (one, other)]
-    assert spearman(one, other) == pytest.approx(statistics.correlation(*ranks), abs=1e-12)
-
-
-# Shrinking.
-
-
-def test_smaller_sets_lie_within_larger_ones() -> None:
-    bench = load_benchmark("mini")
-    small_, large = shrunk(bench, 5, seed=3), shrunk(bench, 20, seed=3)
-    for question in bench:
-        for source, answers in question.answers.items():
-            few, more = small_[question.id].answers[source], large[question.id].answers[source]
-            assert (len(few), len(more)) == (5, 20)
-            assert set(few) < set(more) < set(answers)
-            places = [answers.index(text) for text in more]
-            assert places == sorted(places)
-    assert shrunk(bench, 5, seed=4)["Q02"].answers != small_["Q02"].answers
-    assert shrunk(bench, 5, seed=3, draw=1)["Q02"].answers != small_["Q02"].answers
-    assert shrunk(bench, 5, seed=3)["Q02"].answers == small_["Q02"].answers
-    assert shrunk(bench, 10**6)["Q02"].answers == bench["Q02"].answers
-
-
-def test_a_set_shrinks_to_something() -> None:
-    bench = small.benchmark({"answers": {"A": ["", "", "", "赤い", "", ""]}})
-    assert all(shrunk(bench, 1, draw=draw)["Q1"].answers == {"A": ("赤い",)} for draw in range(9))
-    with pytest.raises(SettingsError, match="0"):
-        shrunk(bench, 0)
-
-
-def test_shrinking_scores_runs_with_subsets(part: Benchmark, responses: pl.DataFrame) -> None:
-    by_run = shrinking_runs(part, responses, sizes=[10, 60, 20, 10], draws=2, seed=7)
-    places = [(None, None), (10, 0), (10, 1), (20, 0), (20, 1)]
-    assert by_run.select("size", "draw").unique(maintain_order=True).rows() == places
-    assert_frame_equal(by_run.drop("size", "draw")[:3], run_means(responses))
-    subset = shrunk(part, 20, seed=7, draw=1)
-    scores = subset.score_batch(responses["question_id"], responses["answer"])
-    expected = run_means(scores.insert_column(0, responses["run"]))
-    assert_frame_equal(by_run.filter(size=20, draw=1).drop("size", "draw"), expected)
-    table = shrinking(by_run)
-    row = table.filter(size=20, draw=1, metric="fluency").to_dicts()[0]
-    whole, less = by_run[:3]["fluency"].to_list(), expected["fluency"].to_list()
-    differences = [abs(x - y) for x, y in zip(whole, less, strict=True)]
-    assert row["mean_difference"] == pytest.approx(statistics.fmean(differences))
-    assert row["largest_difference"] == max(differences)
-    assert row["pearson"] == pytest.approx(statistics.correlation(whole, less))
-    unchanged = table.filter(metric="helpfulness")
-    assert unchanged["largest_difference"].to_list() == [0.0] * 4
-
-
 # Contamination.
 
 
@@ -510,7 +442,6 @@ def test_check_of_a_set_alone(part: Benchmark) -> None:
         "near_duplicates",
         "near_duplicate_pairs",
         "lengths",
-        "length_histogram",
         "coverage",
         "rules",
         "sources",
@@ -531,14 +462,13 @@ def test_check_of_a_set_alone(part: Benchmark) -> None:
 
 def test_check_with_runs_does_not_depend_on_threads(part: Benchmark, tmp_path: Path) -> None:
     files = run_files(part, tmp_path)
-    one, many = (check(part, files, sizes=[10], draws=1, threads=t) for t in (1, 4))
+    one, many = (check(part, files, threads=t) for t in (1, 4))
     assert one.tables.keys() == many.tables.keys()
-    assert {"runs", "source_runs", "shrinking", "contamination"} < one.tables.keys()
+    assert {"runs", "source_runs", "contamination"} < one.tables.keys()
     for name, table in one.tables.items():
         assert_frame_equal(table, many.tables[name], check_exact=True)
     assert_frame_equal(one.summary, many.summary, check_exact=True)
     assert one.findings == many.findings
-    assert any(finding.startswith("with 10 answers per source") for finding in one.findings)
 
 
 def test_findings_of_a_copied_set(tmp_path: Path) -> None:
@@ -550,16 +480,14 @@ def test_findings_of_a_copied_set(tmp_path: Path) -> None:
     assert "1 answer of runs occurs verbatim in the set" in found.summary["warnings"][0]
     assert any("of 2 answers of runs, 1 occurs verbatim" in finding for finding in found.findings)
     assert found.tables["contamination_examples"].rows() == [("run", "Q01", "A", 0, copied)]
-    # One run, and no source with as many answers as the smallest subset.
-    assert found.tables["shrinking"].is_empty()
     assert found.tables["source_runs"]["pearson"].null_count() == 3
 
 
 def test_a_run_of_more_questions_is_scored_in_part(part: Benchmark, tmp_path: Path) -> None:
     """The bundled runs answer fourteen questions ten times each; the set has two of them."""
-    whole = check(part, RUNS, sizes=[10], draws=1)
-    only = check(part, run_files(part, tmp_path), sizes=[10], draws=1)
-    for name in ("runs", "source_runs", "shrinking", "contamination"):
+    whole = check(part, RUNS)
+    only = check(part, run_files(part, tmp_path))
+    for name in ("runs", "source_runs", "contamination"):
         assert_frame_equal(whole.tables[name], only.tables[name])
     by_run = whole.tables["left_out"].group_by("run").agg(pl.col("answers").sum(), pl.len())
     assert sorted(by_run.rows()) == [
@@ -619,33 +547,15 @@ def test_a_lone_surrogate_does_not_break_the_page() -> None:
 
 def test_files_of_a_check(part: Benchmark, tmp_path: Path) -> None:
     files = run_files(part, tmp_path / "runs")
-    found = check(part, files, sizes=[10, 20], draws=1)
+    found = check(part, files)
     written = found.to_dir(tmp_path / "out")
     assert written[-1] == tmp_path / "out" / "check.md"
     assert {path.name for path in (tmp_path / "out").iterdir()} == {path.name for path in written}
-    drawn = {path.stem for path in written if path.suffix == ".svg"}
-    assert drawn == set(TITLES)
     table = pl.read_csv(tmp_path / "out" / "self_scores.csv")
     assert_frame_equal(table, found.tables["self_scores"], check_exact=True)
     again = found.to_dir(tmp_path / "again")
     for one, other in zip(written, again, strict=True):
         assert one.read_bytes() == other.read_bytes()
-
-
-def test_hostile_names_can_be_drawn(tmp_path: Path) -> None:
-    for path in check(hostile()).to_dir(tmp_path, plots=True):
-        if path.suffix == ".svg":
-            assert b"<script" not in path.read_bytes()
-
-
-def test_plots_are_an_extra(
-    part: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(style, "find_spec", lambda _: None)
-    found = check(part)
-    assert all(path.suffix != ".svg" for path in found.to_dir(tmp_path))
-    with pytest.raises(OutputError, match=r"pfgen_rs\[plots\]"):
-        found.to_dir(tmp_path, plots=True)
 
 
 # The command.
@@ -682,16 +592,6 @@ def test_the_command_for_programs(tmp_path: Path) -> None:
     assert found["signature"] == load_benchmark(folder).signature
     assert [row["question_id"] for row in found["questions"]] == ["Q01", "Q02"]
     assert found["findings"]
-
-
-def test_the_command_says_where_plots_come_from(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(style, "find_spec", lambda _: None)
-    arguments = ["check", str(write_benchmark(tmp_path / "set")), "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(app, arguments)
-    assert done.exit_code == 0
-    assert "pfgen_rs[plots]" in done.stderr
 
 
 # Published data.

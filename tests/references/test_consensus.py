@@ -1,7 +1,5 @@
 """The filter that keeps the answers that agree most with the others."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

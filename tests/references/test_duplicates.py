@@ -1,7 +1,5 @@
 """Duplicates and digests against dictionaries of texts."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 

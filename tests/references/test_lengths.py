@@ -1,7 +1,5 @@
 """The answers nearest in length, against sorting them."""
 
-from __future__ import annotations
-
 import math
 import random
 import statistics

@@ -1,7 +1,5 @@
 """Rules of one question against Python's `re`, and files of them that cannot be used."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

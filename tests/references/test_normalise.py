@@ -1,7 +1,5 @@
 """The standard style against its rules one by one with Python's `re`, on text made to provoke them."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import lzma

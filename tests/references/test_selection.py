@@ -1,7 +1,5 @@
 """Choosing reference answers: errors counted anew with dictionaries, reproducibility, options, bad input."""
 
-from __future__ import annotations
-
 import random
 import statistics
 from collections import Counter

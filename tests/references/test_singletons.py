@@ -1,7 +1,5 @@
 """The singleton filter against counting in a dictionary, for every way of giving answers."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Sequence

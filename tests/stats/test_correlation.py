@@ -1,7 +1,5 @@
 """Correlations equal scipy's, quadratic kappa scikit-learn's, and resamples are those of repeated items."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

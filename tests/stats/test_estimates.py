@@ -1,7 +1,5 @@
 """Statistics of runs: equal to scipy and statsmodels, to formulas worked by hand, and to themselves."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import time

@@ -1,7 +1,5 @@
 """What correlations, shares and weighted means do with numbers that are none, too few or all the same."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from inspect import isfunction

@@ -3,8 +3,6 @@
 Every function of `pfgen_rs.stats` has rows: a function without any fails.
 """
 
-from __future__ import annotations
-
 import inspect
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Pseudo-values of correlations: against leaving items out by hand, and how often their intervals hold."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A run's own rank range: what its own tests leave open, and for whom it holds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Shares of right answers against statsmodels and scipy, and how often their intervals hold."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.stats  # type: ignore[import-untyped]

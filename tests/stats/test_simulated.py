@@ -1,7 +1,5 @@
 """Statistics keep their promises: intervals cover, tests err, and plans hold, as often as they say."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 

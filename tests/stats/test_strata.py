@@ -1,7 +1,5 @@
 """Weighted sums of means: the figures, and how often intervals and tests are right."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -19,7 +19,7 @@ from pfgen_rs.io.text import counted
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from pfgen_rs.references.built import Built, BuiltQuestion
+    from pfgen_rs.references.built import Built
     from pfgen_rs.references.check import Check
     from pfgen_rs.references.check.answers import CheckProgress
 
@@ -128,17 +128,10 @@ def _show(built: Built) -> None:
     table = output.new_table("question", *names, numbers=names)
     for question in [*built.questions, *built.left_out]:
         counts = [question.candidates, *(report.after for report in question.reports)]
-        table.add_row(
-            output.cell(question.outline.question_id),
-            *(output.cell(f"{count:,}") for count in counts),
-            output.cell(_lengths(question)),
-        )
+        lengths = [f"{each.mean:.1f} ±{each.std:.1f}" for each in question.lengths.values()]
+        cells = [question.outline.question_id, *(f"{n:,}" for n in counts), ", ".join(lengths)]
+        table.add_row(*map(output.cell, cells))
     output.show(table, output.cell(str(built.folder)))
-
-
-def _lengths(question: BuiltQuestion) -> str:
-    """Returns the mean length and its standard deviation of each source."""
-    return ", ".join(f"{each.mean:.1f} ±{each.std:.1f}" for each in question.lengths.values())
 
 
 @app.command("suggest-rules")
@@ -212,19 +205,16 @@ def check(
         typer.Option(
             "--run",
             metavar="FILE|DIR",
-            help="Run to score with the set and with subsets of it (repeatable; a quoted glob is "
+            help="Run to score with the set and with its sources (repeatable; a quoted glob is "
             "expanded). Correlations need three runs.",
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            metavar="DIR", help="Folder for all tables (CSV), a report (check.md) and plots (SVG)."
-        ),
+        typer.Option(metavar="DIR", help="Folder for all tables (CSV) and a report (check.md)."),
     ] = None,
     unit: options.UnitOption = None,
     output_format: options.Format = options.JsonFormat.TABLE,
-    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the random subsets.")] = 0,
     threads: options.Threads = None,
 ) -> None:
     """Diagnose a set of reference answers.
@@ -239,33 +229,19 @@ def check(
 
     - `pfgen-rs build check my-set --run 'runs/*' --out checked`
     """
-    from pfgen_rs.drawing.style import available
     from pfgen_rs.references.check import check as check_set
 
     loaded = options.load(benchmark, unit)
     with _check_progress() as progress, progress_log.logged("pfgen_rs", streams.warn):
         checked = check_set(
-            loaded,
-            run or (),
-            seed=seed,
-            threads=threads,
-            progress=progress,
-            **reading.arguments(),
+            loaded, run or (), threads=threads, progress=progress, **reading.arguments()
         )
     if out is not None:
         checked.to_dir(out)
-        if not available():
-            streams.warn(
-                "no plots were written, because matplotlib is missing: pip install 'pfgen_rs[plots]'"
-            )
     if output_format is options.JsonFormat.JSON:
-        streams.emit_json(
-            {
-                "signature": checked.signature,
-                "findings": checked.findings,
-                "questions": checked.summary.to_dicts(),
-            }
-        )
+        questions = checked.summary.to_dicts()
+        about = {"signature": checked.signature, "findings": checked.findings}
+        streams.emit_json({**about, "questions": questions})
     else:
         output.show(*_check_lines(checked))
 

@@ -35,12 +35,10 @@ def list_benchmarks(output_format: options.Format = options.JsonFormat.TABLE) ->
 
 def _data_report(available: Sequence[Available], room: int) -> list[RenderableType]:
     """Returns a table that fits a window of `room` columns; long folders are listed below it."""
-    table, brief = (
-        _data_table(available, folders=True),
-        _data_table(available, folders=False),
-    )
+    table = _data_table(available, folders=True)
     if output.table_width(table) <= room:
         return [table]
+    brief = _data_table(available, folders=False)
     places = (output.cell(f"{found.name}: {found.path}") for found in available if found.path)
     return [brief, *places]
 

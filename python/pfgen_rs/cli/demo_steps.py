@@ -1,7 +1,5 @@
 """Steps of demos: commands that are shown before their output."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """`pfgen-rs explain`: shows where an answer's score comes from."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
@@ -46,7 +44,7 @@ def explain(
     - `pfgen-rs explain Q01 - -b pfgen-bench --format json < answer.txt`
     """
     loaded = options.load(benchmark, unit)
-    text = _read_answer_to_explain() if answer == "-" else answer
+    text = _read_answer() if answer == "-" else answer
     found = loaded.explain(question, loaded.coder.parse(text))
     if output_format is options.JsonFormat.JSON:
         streams.emit_json(explanation_object(loaded, found))
@@ -54,7 +52,7 @@ def explain(
         output.show(*rendered_explanation(loaded, found))
 
 
-def _read_answer_to_explain() -> str:
+def _read_answer() -> str:
     process.interrupt_reads()
     try:
         text = sys.stdin.buffer.read().decode()
@@ -93,35 +91,25 @@ def explanation_object(benchmark: Benchmark, found: Explanation) -> dict[str, An
         "length": len(found.pieces),
         "scores": found.score.to_dict(),
         "details": {
-            "fluency": _explained_values(benchmark, details.fluency, details.fluency_cut),
-            "truthfulness": _explained_values(
-                benchmark, details.truthfulness, details.truthfulness_cut
-            ),
-            "helpfulness": _explained_value(
-                benchmark, details.helpfulness, details.helpfulness_cut
-            ),
+            "fluency": _values(benchmark, details.fluency, details.fluency_cut),
+            "truthfulness": _values(benchmark, details.truthfulness, details.truthfulness_cut),
+            "helpfulness": _value(benchmark, details.helpfulness, details.helpfulness_cut),
         },
-        "rules": [
-            {**rule._asdict(), "factor": _explained_rule_factor(rule)} for rule in found.rules
-        ],
+        "rules": [{**rule._asdict(), "factor": _factor(rule)} for rule in found.rules],
         "characters": found.characters.to_dicts(),
         "signature": found.score.signature,
     }
 
 
-def _explained_values(
-    benchmark: Benchmark, values: dict[str, float], cuts: dict[str, int]
-) -> dict[str, Any]:
-    return {
-        source: _explained_value(benchmark, value, cuts[source]) for source, value in values.items()
-    }
+def _values(benchmark: Benchmark, values: dict[str, float], cuts: dict[str, int]) -> dict[str, Any]:
+    return {source: _value(benchmark, value, cuts[source]) for source, value in values.items()}
 
 
-def _explained_value(benchmark: Benchmark, value: float, cut: int) -> dict[str, Any]:
+def _value(benchmark: Benchmark, value: float, cut: int) -> dict[str, Any]:
     return {"value": value, "cut": cut, "discount": benchmark.settings.discount(cut)}
 
 
-def _explained_rule_factor(rule: RuleReport) -> float:
+def _factor(rule: RuleReport) -> float:
     """What Helpfulness is multiplied with because of the rule."""
     return 1.0 if rule.met else 1 - rule.importance
 
@@ -131,23 +119,23 @@ def rendered_explanation(benchmark: Benchmark, found: Explanation) -> Iterator[R
     yield output.cell(f"{found.question_id}  {found.question}", "bold")
     yield Text("")
     levels = found.levels
-    yield _explained_answer(found.pieces, levels)
+    yield _answer(found.pieces, levels)
     yield Text("")
     if levels:
-        yield _explanation_legend(levels, benchmark.settings.unit)
-    yield _explained_metrics(benchmark, found)
-    yield _explained_rules(found)
+        yield _legend(levels, benchmark.settings.unit)
+    yield _metrics(benchmark, found)
+    yield _rules(found)
     yield output.cell(found.score.signature)
 
 
-def _explained_answer(pieces: Sequence[str], levels: Sequence[str]) -> Text:
+def _answer(pieces: Sequence[str], levels: Sequence[str]) -> Text:
     text = Text()
     for piece, level in zip(pieces, levels, strict=True):
         text.append_text(output.cell(piece, _STYLES[level]))
     return text if pieces else output.cell("(an empty answer)", "dim")
 
 
-def _explanation_legend(levels: Sequence[str], unit: Unit) -> Text:
+def _legend(levels: Sequence[str], unit: Unit) -> Text:
     parts = (
         Text(f"{levels.count(level)} {_LEGEND[level]}", style=style)
         for level, style in _STYLES.items()
@@ -156,7 +144,7 @@ def _explanation_legend(levels: Sequence[str], unit: Unit) -> Text:
     return Text.assemble(f"{unit.capitalize()}s: ", Text(" · ").join(parts))
 
 
-def _explained_metrics(benchmark: Benchmark, found: Explanation) -> Table:
+def _metrics(benchmark: Benchmark, found: Explanation) -> Table:
     columns = ("before rounding", "best cut", "length discount", "rounded")
     table = output.new_table("metric", "source", *columns, numbers=columns)
     score, details = found.score, found.score.details
@@ -169,20 +157,18 @@ def _explained_metrics(benchmark: Benchmark, found: Explanation) -> Table:
         for source, value in values.items():
             cut = cuts[source]
             share = value / len(values)
-            _add_explained_metric(table, name, source, share, cut, benchmark, shares[source])
+            _add_metric(table, name, source, share, cut, benchmark, shares[source])
         totals.append(left_sum(values.values()) / len(values))
-        _add_explained_metric(
-            table, name, "all", totals[-1], None, benchmark, left_sum(shares.values())
-        )
+        _add_metric(table, name, "all", totals[-1], None, benchmark, left_sum(shares.values()))
     value, cut = details.helpfulness, details.helpfulness_cut
-    _add_explained_metric(table, "helpfulness", "", value, cut, benchmark, score.helpfulness)
+    _add_metric(table, "helpfulness", "", value, cut, benchmark, score.helpfulness)
     average = benchmark.settings.average(totals[0], totals[1], value)
     table.add_section()
-    _add_explained_metric(table, "average", "", average, None, benchmark, score.average)
+    _add_metric(table, "average", "", average, None, benchmark, score.average)
     return table
 
 
-def _add_explained_metric(
+def _add_metric(
     table: Table,
     metric: str,
     source: str,
@@ -198,7 +184,7 @@ def _add_explained_metric(
     )
 
 
-def _explained_rules(found: Explanation) -> Table:
+def _rules(found: Explanation) -> Table:
     numbers = ("found at", "importance", "factor")
     table = output.new_table("rule", "verdict", *numbers, numbers=numbers)
     for rule in found.rules:
@@ -207,6 +193,6 @@ def _explained_rules(found: Explanation) -> Table:
             output.cell("met", "green") if rule.met else output.cell("missed", "bold red"),
             output.cell("nowhere" if rule.position is None else rule.position),
             output.cell(f"{rule.importance:g}"),
-            output.cell(f"× {_explained_rule_factor(rule):g}"),
+            output.cell(f"× {_factor(rule):g}"),
         )
     return table

@@ -1,7 +1,5 @@
 """`pfgen-rs harness-path`: prints the path of the files for an evaluation harness."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

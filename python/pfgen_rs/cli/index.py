@@ -16,88 +16,8 @@ from pfgen_rs.errors import OutputError
 from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
-    from pfgen_rs.metrics.ngram_index import ConcordanceLine, DocumentFrequency, NgramIndex
+    from pfgen_rs.metrics.ngram_index import DocumentFrequency, NgramIndex
     from pfgen_rs.metrics.units import Answer, Decoded
-
-
-# `pfgen-rs index build|info|clear`: manages the cached indexes of whole benchmarks.
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the commands."""
-    app.command("build")(build)
-    app.command("info")(info)
-    app.command("clear")(clear)
-
-
-def build(
-    benchmark: options.BenchmarkName = None,
-    unit: options.UnitOption = None,
-    threads: options.Threads = None,
-) -> None:
-    """Build and cache the index of a benchmark, so that later processes start faster.
-
-    Example: `pfgen-rs index build --benchmark pfgen-bench`
-    """
-    loaded = options.load(benchmark, unit)
-    start = time.perf_counter()
-    loaded.prepare(threads=threads).batches(
-        list(loaded), threads=threads
-    )  # checks all that is cached
-    seconds = time.perf_counter() - start
-    path = loaded.index_path
-    if path is None or not path.is_file():
-        raise OutputError(
-            f"{path}: the index was built but could not be saved: check that the folder exists and is "
-            "writable, or set PFGEN_RS_CACHE to another folder"
-        )
-    size = path.stat().st_size
-    questions = counted(len(loaded), "question")
-    streams.emit(f"{path}\n{questions}, {_index_file_megabytes(size)}, ready in {seconds:.2f} s\n")
-
-
-def info(output_format: options.Format = options.JsonFormat.TABLE) -> None:
-    """List the indexes in the cache.
-
-    Example: `pfgen-rs index info --format json`
-    """
-    from pfgen_rs.questions import index_cache
-
-    files = index_cache.index_files()
-    if output_format is options.JsonFormat.JSON:
-        streams.emit_json(
-            [
-                {"file": str(f.path), "bytes": f.size, "written": _index_file_time(f.written)}
-                for f in files
-            ]
-        )
-        return
-    table = output.new_table("file", "size", "written", numbers=("size",))
-    for file in files:
-        cells = (file.path.name, _index_file_megabytes(file.size), _index_file_time(file.written))
-        table.add_row(*map(output.cell, cells))
-    output.show(output.cell(str(index_cache.indexes_folder())), table)
-
-
-def clear() -> None:
-    """Remove all cached indexes. They are rebuilt when needed.
-
-    Example: `pfgen-rs index clear`
-    """
-    from pfgen_rs.questions import index_cache
-
-    removed = index_cache.clear_index_cache()
-    files = "file" if len(removed) == 1 else "files"
-    size = _index_file_megabytes(sum(file.size for file in removed))
-    streams.emit(f"removed {len(removed)} {files}, {size}\n")
-
-
-def _index_file_megabytes(size: int) -> str:
-    return f"{size / 1e6:.1f} MB"
-
-
-def _index_file_time(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
 
 
 app = loading.group(
@@ -156,14 +76,12 @@ def df(
     index, parse = _question_index(benchmark, question, unit)
     frequencies = [(pattern, index.document_frequency(parse(pattern))) for pattern in patterns]
     if output_format is options.JsonFormat.JSON:
-        streams.emit_json(
-            [{"pattern": pattern, **_index_frequency(f)} for pattern, f in frequencies]
-        )
+        streams.emit_json([{"pattern": pattern, **_frequency(f)} for pattern, f in frequencies])
         return
     numbers = ["answers", *index.sources]
     table = output.new_table("pattern", *numbers, numbers=numbers)
     for pattern, frequency in frequencies:
-        table.add_row(output.cell(pattern), *_index_frequency_cells(frequency))
+        table.add_row(output.cell(pattern), *_cells(frequency))
     counts = index.answer_counts
     table.add_section()
     table.add_row(
@@ -195,21 +113,17 @@ def locate(
     places = index.concordance(parse(pattern), width)
     shown = places[:limit]
     if output_format is options.JsonFormat.JSON:
-        streams.emit_json(
-            {"total": len(places), "places": [_index_occurrence(line) for line in shown]}
-        )
+        found = [line._asdict() for line in shown]
+        lines = [{**line.pop("occurrence")._asdict(), **line} for line in found]
+        streams.emit_json({"total": len(places), "places": lines})
         return
     table = output.new_table("source", "answer", "offset", numbers=("answer", "offset"))
     table.add_column("left", justify="right", overflow="fold")
     table.add_column("pattern and right", overflow="fold")
     for occurrence, left, match, right in shown:
         gap = "" if loaded.settings.unit == "character" else " "
-        context = Text.assemble(
-            output.cell(_shown_index_ngram(match), "bold"),
-            gap,
-            output.cell(_shown_index_ngram(right)),
-        )
-        table.add_row(*map(output.cell, occurrence), output.cell(_shown_index_ngram(left)), context)
+        context = Text.assemble(output.cell(_shown(match), "bold"), gap, output.cell(_shown(right)))
+        table.add_row(*map(output.cell, occurrence), output.cell(_shown(left)), context)
     output.show(table, output.cell(f"{len(shown)} of {len(places)} places"))
 
 
@@ -237,7 +151,7 @@ def top(
     if output_format is options.JsonFormat.JSON:
         streams.emit_json(
             [
-                {"text": g.text, "count": g.occurrences, **_index_frequency(g.document_frequency)}
+                {"text": g.text, "count": g.occurrences, **_frequency(g.document_frequency)}
                 for g in ngrams
             ]
         )
@@ -245,11 +159,7 @@ def top(
     numbers = ["count", "answers", *index.sources]
     table = output.new_table("n-gram", *numbers, numbers=numbers)
     for text, total, frequency in ngrams:
-        table.add_row(
-            output.cell(_shown_index_ngram(text)),
-            output.cell(total),
-            *_index_frequency_cells(frequency),
-        )
+        table.add_row(output.cell(_shown(text)), output.cell(total), *_cells(frequency))
     output.show(table)
 
 
@@ -261,25 +171,83 @@ def _question_index(
     return loaded.index(question), loaded.coder.parse
 
 
-def _shown_index_ngram(found: Decoded) -> str:
+def _shown(found: Decoded) -> str:
     return found if isinstance(found, str) else " ".join(map(str, found))
 
 
-def _index_frequency(frequency: DocumentFrequency) -> dict[str, object]:
+def _frequency(frequency: DocumentFrequency) -> dict[str, object]:
     return {"document_frequency": frequency.total, "by_source": frequency.by_source}
 
 
-def _index_frequency_cells(frequency: DocumentFrequency) -> list[Text]:
+def _cells(frequency: DocumentFrequency) -> list[Text]:
     return [output.cell(n) for n in (frequency.total, *frequency.by_source.values())]
 
 
-def _index_occurrence(line: ConcordanceLine) -> dict[str, object]:
-    return {
-        **line.occurrence._asdict(),
-        "left": line.left,
-        "match": line.match,
-        "right": line.right,
-    }
+# Cached indexes of whole benchmarks.
 
 
-add_to(app)
+@app.command()
+def build(
+    benchmark: options.BenchmarkName = None,
+    unit: options.UnitOption = None,
+    threads: options.Threads = None,
+) -> None:
+    """Build and cache the index of a benchmark, so that later processes start faster.
+
+    Example: `pfgen-rs index build --benchmark pfgen-bench`
+    """
+    loaded = options.load(benchmark, unit)
+    start = time.perf_counter()
+    # This checks all that is cached.
+    loaded.prepare(threads=threads).batches(list(loaded), threads=threads)
+    seconds = time.perf_counter() - start
+    path = loaded.index_path
+    if path is None or not path.is_file():
+        raise OutputError(
+            f"{path}: the index was built but could not be saved: check that the folder exists and is "
+            "writable, or set PFGEN_RS_CACHE to another folder"
+        )
+    about = f"{counted(len(loaded), 'question')}, {_megabytes(path.stat().st_size)}"
+    streams.emit(f"{path}\n{about}, ready in {seconds:.2f} s\n")
+
+
+@app.command()
+def info(output_format: options.Format = options.JsonFormat.TABLE) -> None:
+    """List the indexes in the cache.
+
+    Example: `pfgen-rs index info --format json`
+    """
+    from pfgen_rs.questions import index_cache
+
+    files = index_cache.index_files()
+    if output_format is options.JsonFormat.JSON:
+        streams.emit_json(
+            [{"file": str(f.path), "bytes": f.size, "written": _time(f.written)} for f in files]
+        )
+        return
+    table = output.new_table("file", "size", "written", numbers=("size",))
+    for file in files:
+        cells = (file.path.name, _megabytes(file.size), _time(file.written))
+        table.add_row(*map(output.cell, cells))
+    output.show(output.cell(str(index_cache.indexes_folder())), table)
+
+
+@app.command()
+def clear() -> None:
+    """Remove all cached indexes. They are rebuilt when needed.
+
+    Example: `pfgen-rs index clear`
+    """
+    from pfgen_rs.questions import index_cache
+
+    removed = index_cache.clear_index_cache()
+    size = _megabytes(sum(file.size for file in removed))
+    streams.emit(f"removed {counted(len(removed), 'file')}, {size}\n")
+
+
+def _megabytes(size: int) -> str:
+    return f"{size / 1e6:.1f} MB"
+
+
+def _time(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")

@@ -4,8 +4,6 @@ The provenance has all inputs, settings, counts and reasons, without times and p
 bytes.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

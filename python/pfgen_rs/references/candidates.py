@@ -4,8 +4,6 @@ In the working folder of a build, `questions/ID/candidates-KEY` is the pool of a
 `gathered-KEY.json` has the inputs, questions and counts; it is written last.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -222,24 +220,7 @@ def question_folder(work: Path, outline: Outline) -> Path:
     return work / "questions" / outline.question_id
 
 
-def gathered_before(
-    config: BuildConfig, work: Path, sources: Sequence[Source], outlines: Sequence[Outline] | None
-) -> Gathered | None:
-    """Returns what an earlier build gathered from the same files, for these questions or all, if it is left.
-
-    Nothing for standard input, which may have other contents now. Raises `InputError` for unreadable files
-    and `BuildError` for a damaged record.
-    """
-    if any(source.path == "-" for source in sources):
-        return None
-    for only in dict.fromkeys((config.only, ())):
-        gathered = _load(work / _record_name(config, sources, outlines, only))
-        if gathered is not None and _has_pools(config, work, gathered):
-            return gathered.narrowed(config.only, outlines)
-    return None
-
-
-def gathered_anew(
+def gathered(
     config: BuildConfig,
     work: Path,
     sources: Sequence[Source],
@@ -248,21 +229,30 @@ def gathered_anew(
     memory: int,
     progress: GatherProgress,
 ) -> Gathered:
-    """Sort all candidates into pools, replacing equal ones; raises the same errors as `candidates.gather`."""
+    """Sort all candidates into pools, or return what an earlier build gathered from the same files.
+
+    That may be for these questions or for all; standard input is read anew, since it may have other contents
+    now. Raises the same errors as `gather`, and `BuildError` for a damaged record.
+    """
+    if all(source.path != "-" for source in sources):
+        for only in dict.fromkeys((config.only, ())):
+            before = _load(work / _record_name(config, sources, outlines, only))
+            if before is not None and _has_pools(config, work, before):
+                return before.narrowed(config.only, outlines)
     record = work / _record_name(config, sources, outlines, config.only)
     record.unlink(missing_ok=True)  # first: it stands for the pools
     pools = work / "gathering"
     shutil.rmtree(pools, ignore_errors=True)
     try:
-        gathered = gather(config, sources, outlines, pools, memory=memory, progress=progress)
-        for outline, count in gathered.questions:
+        anew = gather(config, sources, outlines, pools, memory=memory, progress=progress)
+        for outline, count in anew.questions:
             if count:
-                target = _pool_place(config, work, gathered.inputs, outline)
+                target = _pool_place(config, work, anew.inputs, outline)
                 _place_pool(pools / outline.question_id, target)
     finally:
         shutil.rmtree(pools, ignore_errors=True)
-    save_gathered(record, gathered)
-    return gathered
+    save_gathered(record, anew)
+    return anew
 
 
 def save_gathered(record: Path, gathered: Gathered) -> None:

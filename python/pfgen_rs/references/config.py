@@ -1,7 +1,5 @@
 """The configuration of `pfgen-rs build`: a TOML file, checked key by key."""
 
-from __future__ import annotations
-
 import difflib
 import tomllib
 from collections.abc import Mapping
@@ -18,7 +16,7 @@ from pfgen_rs.references.normalise import Normalise
 from pfgen_rs.references.rules import Rules
 from pfgen_rs.references.selection import Select
 from pfgen_rs.references.singletons import Singletons
-from pfgen_rs.references.step import STEPS, Context, StepProgress
+from pfgen_rs.references.step import STEPS
 
 T = TypeVar("T")
 Names = tuple[str, ...]
@@ -141,31 +139,7 @@ class BuildConfig:
             if name in self.steps or name == "normalise"
         }
 
-    def context(
-        self,
-        step: str,
-        question_id: str,
-        folder: Path,
-        *,
-        memory: int,
-        threads: int,
-        progress: StepProgress,
-    ) -> Context:
-        """Returns what a step gets besides answers and settings."""
-        return Context(
-            question_id,
-            unit=self.unit,
-            seed=self.seed,
-            examples=self.examples,
-            target=self.length.target,
-            needed=self._needed_after(step),
-            folder=folder,
-            memory=memory,
-            threads=threads,
-            progress=progress,
-        )
-
-    def _needed_after(self, step: str) -> int:
+    def needed_after(self, step: str) -> int:
         """Returns how many answers of a source must be left after `step` to end with `select.count`.
 
         0 without a selection.

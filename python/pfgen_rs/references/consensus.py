@@ -1,11 +1,15 @@
-"""Keeping the answers that agree most with the others."""
+"""How well answers agree with the others of their list, and keeping those that agree most.
 
-from __future__ import annotations
+Each answer is scored against the others without an index for each: if an n-gram of it has the document
+frequency `df` among `N` answers, it has `df - 1` among the other `N - 1`. N-grams shared between texts are
+found by sorting, one length at a time.
+"""
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -14,7 +18,6 @@ from numpy.typing import NDArray
 from pfgen_rs import _native
 from pfgen_rs.errors import ConfigError, SettingsError
 from pfgen_rs.metrics.settings import Settings
-from pfgen_rs.references.leave_one_out import truthfulness_without_itself
 from pfgen_rs.references.lengths import kept_number
 from pfgen_rs.references.pool import Mask, State
 from pfgen_rs.references.step import Context, StepReport, by_source, step
@@ -110,3 +113,210 @@ def _step(state: State, options: Consensus, context: Context) -> tuple[State, St
     reason = "less agreement with the others of its source than the kept answers"
     removals = context.removed(state, ~kept, reason)
     return after, context.report("consensus", state, after, removals, sources=details)
+
+
+# Scores of each answer against the others.
+
+Integers = NDArray[np.int64]
+
+
+class Characters(NamedTuple):
+    """All characters of texts, one text after another; int64, shape (characters,).
+
+    `codes`: code points; `text`: the index of the text; `offset`: the position in it (from 0); `lengths`:
+    shape (texts,).
+    """
+
+    codes: Integers
+    text: Integers
+    offset: Integers
+    lengths: Integers
+
+
+class Shared(NamedTuple):
+    """Occurrences of the n-grams of one length that are also found in another text.
+
+    `start`: the index of the first character in `Characters`; `others`: the number of other texts that
+    contain the n-gram; `first`: whether this is its first occurrence within the text.
+    """
+
+    n: int
+    start: Integers
+    others: Integers
+    first: NDArray[np.bool_]
+
+
+def characters(texts: Sequence[str]) -> Characters:
+    """Split texts into characters."""
+    codes = np.frombuffer("".join(texts).encode("utf-32-le"), dtype="<u4").astype(np.int64)
+    lengths = np.array([len(text) for text in texts], dtype=np.int64)
+    begins = np.cumsum(lengths) - lengths
+    text = np.repeat(np.arange(len(texts)), lengths)
+    return Characters(codes, text, np.arange(len(codes)) - begins[text], lengths)
+
+
+def shared_ngrams(chars: Characters, longest: int) -> Iterator[Shared]:
+    """Yield the shared n-grams of 1, 2, … `longest` characters.
+
+    Equal n-grams are adjacent and, because the sort is stable, in order of occurrence. An n-gram of n + 1
+    characters extends one of n, and if that is not shared, neither is its extension, so only shared ones
+    are sorted again. O(c log c) for each length with c occurrences of shared n-grams.
+    """
+    base = int(chars.codes.max(initial=0)) + 1
+    left = chars.lengths[chars.text] - chars.offset
+    start, gram = np.arange(len(chars.codes)), np.zeros(len(chars.codes), np.int64)
+    for n in range(1, longest + 1):
+        fits = left[start] >= n
+        start, gram = start[fits], gram[fits]
+        key = gram * base + chars.codes[start + n - 1]
+        order = np.argsort(key, kind="stable")
+        start, key = start[order], key[order]
+        new = np.diff(key, prepend=-1) != 0
+        first = new | (np.diff(chars.text[start], prepend=-1) != 0)
+        gram = np.cumsum(new) - 1
+        others = (np.bincount(gram[first]) - 1)[gram]
+        kept = others > 0
+        start, gram, others, first = start[kept], gram[kept], others[kept], first[kept]
+        yield Shared(n, start, others, first)
+
+
+Floats = NDArray[np.float64]
+_MARKERS = ("^", "$")
+_NOTHING = -1  # beyond the end of a text
+
+
+def leave_one_out(
+    answers: Sequence[str], baseline: float, settings: Settings
+) -> tuple[Floats, Floats]:
+    """Returns Fluency and Truthfulness of each answer against the others of its source, not rounded.
+
+    float64, shape (answers,); NaN if there are no others. Values are identical to those of a scorer built
+    from the others with `baseline` as the divisor.
+    """
+    if len(answers) < 2:
+        nothing = np.full(len(answers), np.nan)
+        return nothing, nothing
+    chars = characters(answers)
+    gains = np.zeros(len(chars.codes), np.int64)
+    windows = Shared(0, *(np.zeros(0, np.int64),) * 2, np.zeros(0, np.bool_))
+    for ngrams in shared_ngrams(chars, max(settings.max_n, settings.truthfulness_n)):
+        if settings.min_n <= ngrams.n <= settings.max_n:
+            # Only the first occurrence in a text counts, at the n-gram's last character.
+            ends = ngrams.start[ngrams.first] + ngrams.n - 1
+            gains[ends] += ngrams.others[ngrams.first]
+        if ngrams.n == settings.truthfulness_n:
+            windows = ngrams
+    fluency = _fluency(chars, gains, baseline, settings)
+    return fluency, _truthfulness(answers, chars, windows, settings)
+
+
+def truthfulness_without_itself(answers: Sequence[str], settings: Settings) -> Floats:
+    """Returns Truthfulness alone, as `leave_one_out` does, in about a third of the time."""
+    if len(answers) < 2:
+        return np.full(len(answers), np.nan)
+    chars = characters(answers)
+    *_, windows = shared_ngrams(chars, settings.truthfulness_n)
+    return _truthfulness(answers, chars, windows, settings)
+
+
+def _matrix(
+    chars: Characters,
+    at: NDArray[np.int64],
+    values: NDArray[np.int64],
+    shape: tuple[int, int],
+    shift: int,
+) -> NDArray[np.int64]:
+    """Place the `values` of characters `at` in rows by text, `shift` columns to the right; zero elsewhere."""
+    matrix = np.zeros(shape, np.int64)
+    columns = chars.offset[at] + shift
+    fits = columns < shape[1]
+    matrix[chars.text[at][fits], columns[fits]] = values[fits]
+    return matrix
+
+
+def _fluency(
+    chars: Characters, gains: NDArray[np.int64], baseline: float, settings: Settings
+) -> Floats:
+    """Returns the best cut's sum, discounted and divided by the baseline in the published order."""
+    width = min(int(chars.lengths.max(initial=0)), settings.max_length)
+    everywhere = np.arange(len(gains))
+    raw = np.cumsum(_matrix(chars, everywhere, gains, (len(chars.lengths), width), 0), axis=1)
+    # Beyond a text's end the sum is constant and the discount decreases: no such cut exceeds the best.
+    discounts = np.array([settings.discount(cut) for cut in range(1, width + 1)])
+    best: Floats = np.max(raw * discounts / baseline, axis=1, initial=0.0)
+    return best
+
+
+def _truthfulness(
+    answers: Sequence[str], chars: Characters, windows: Shared, settings: Settings
+) -> Floats:
+    """Read all answers with their markers from the left, in parallel."""
+    width = settings.max_length + 2
+    covering = _covering(answers, chars, windows, width)
+    text = _texts(chars, width)
+    skipped = np.array([ord(character) for character in settings.skipped] + [_NOTHING])
+    counted = ~np.isin(text, skipped)
+    shares = covering / (len(answers) - 1) * (1.0 / settings.threshold)
+    # Adding 0.0 for skipped characters changes no sum, and accumulate adds from the left.
+    total = np.add.accumulate(np.where(counted, np.minimum(1.0, shares), 0.0), axis=1)
+    count = np.cumsum(counted, axis=1)
+    discounts = np.array([settings.discount(i) for i in range(width)])
+    scores = total / np.maximum(count, 1) * discounts
+    target = settings.target_length
+    best = np.max(scores[:, target:], axis=1, where=counted[:, target:], initial=0.0)
+    last = width - 1 - np.argmax(counted[:, ::-1], axis=1)
+    final = np.where(counted.any(axis=1), scores[np.arange(len(answers)), last], 0.0)
+    result: Floats = np.maximum(best, final)
+    return result
+
+
+def _texts(chars: Characters, width: int) -> NDArray[np.int64]:
+    """Returns the code points of every text with its markers, as far as they are read."""
+    rows = len(chars.lengths)
+    everywhere = np.arange(len(chars.codes))
+    begin, end = (ord(marker) for marker in _MARKERS)
+    text = _matrix(chars, everywhere, chars.codes - _NOTHING, (rows, width), 1) + _NOTHING
+    text[:, 0] = begin
+    ended = chars.lengths + 1 < width
+    text[ended, chars.lengths[ended] + 1] = end
+    return text
+
+
+def _covering(
+    answers: Sequence[str], chars: Characters, windows: Shared, width: int
+) -> NDArray[np.int64]:
+    """Returns for every character the largest number of other answers that contain a window covering it."""
+    n = windows.n
+    # Windows are indexed by their first character, and must lie entirely in what is read.
+    known = _matrix(chars, windows.start, windows.others, (len(answers), width), 1)
+    known[:, width - n + 1 :] = 0
+    for row, start, others in _windows(answers, n, width):
+        known[row, start] = others
+    covering = known.copy()
+    for shift in range(1, n):
+        covering[:, shift:] = np.maximum(covering[:, shift:], known[:, : width - shift])
+    return covering
+
+
+def _windows(answers: Sequence[str], n: int, width: int) -> list[tuple[int, int, int]]:
+    """Returns windows with an added marker: row, first character, and number of other answers with it.
+
+    Other answers contain such a window only if they contain the marker's character, which is rare.
+    """
+    holding = [
+        (row, answer)
+        for row, answer in enumerate(answers)
+        if any(marker in answer for marker in _MARKERS)
+    ]
+    if not holding:
+        return []
+    windows = []
+    for row, answer in enumerate(answers):
+        text = f"^{answer}$"[:width]
+        starts = {0, len(text) - n} if len(answer) + 2 <= width else {0}
+        for start in starts:
+            window = text[start : start + n] if start >= 0 else ""
+            if len(window) == n:
+                others = sum(window in other for place, other in holding if place != row)
+                windows.append((row, start, others))
+    return windows

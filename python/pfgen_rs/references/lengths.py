@@ -1,7 +1,5 @@
 """Keeping the answers whose length is nearest to a target."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -14,7 +12,7 @@ from numpy.typing import NDArray
 from pfgen_rs import _native
 from pfgen_rs.errors import ConfigError, InputError, SettingsError
 from pfgen_rs.references.pool import Answers, Batches, Mask, State, as_batches, batch_texts
-from pfgen_rs.references.step import Context, StepReport, by_source, step
+from pfgen_rs.references.step import Context, StepReport, by_source, check_least, step
 
 OFFICIAL_STD = (1.8, 2.7, 7.2)
 """The smallest, the median and the largest standard deviation of the lengths (in characters) of the published
@@ -194,15 +192,11 @@ class Length:
     deviation: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("target", "count"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} must be at least 1, not {getattr(self, name)}")
+        check_least(self, target=1, count=1, deviation=0)
         if self.target > LONGEST:
             raise ConfigError(f"target must be at most {LONGEST}, not {self.target}")
         if not 0 < self.share <= 1:
             raise ConfigError(f"share must be greater than 0 and at most 1, not {self.share}")
-        if self.deviation is not None and self.deviation < 0:
-            raise ConfigError(f"deviation must be at least 0, not {self.deviation}")
 
 
 def _key(options: Length, state: State, context: Context) -> list[Any]:

@@ -4,8 +4,6 @@ Source: Imajo et al. 2025, section 3.2.1 (responses are aligned with the officia
 expressions), and 公用文作成の考え方, Agency for Cultural Affairs, 2022. The rules are data: `style.toml`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -14,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import polars as pl
@@ -98,7 +96,7 @@ class Style:
         self._codes = _reason_codes(self.rules)
 
     @classmethod
-    def standard(cls, extra: Iterable[str | Path] = (), without: Iterable[str] = ()) -> Style:
+    def standard(cls, extra: Iterable[str | Path] = (), without: Iterable[str] = ()) -> Self:
         """Returns the standard style plus the rules of `extra` files, minus the rules named in `without`.
 
         A rule with the name of an earlier rule replaces it in place; other rules are appended in the order
@@ -114,7 +112,7 @@ class Style:
             del rules[name]
         return cls(rules.values())
 
-    def __reduce__(self) -> tuple[type[Style], tuple[tuple[StyleRule, ...]]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         return Style, (self.rules,)  # what is compiled stays in its process
 
     @cached_property

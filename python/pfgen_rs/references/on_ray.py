@@ -21,7 +21,7 @@ from pfgen_rs.references.candidates import Gathered, Input
 from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.outlines import Outline, numbered_outlines, read_outlines
-from pfgen_rs.references.pipeline import QuestionBuilder, refuse_unknown_rules
+from pfgen_rs.references.pipeline import Build, refuse_unknown_rules
 from pfgen_rs.references.pool import COLUMNS, PoolWriter
 
 _LOG = logging.getLogger("pfgen_rs.references")
@@ -61,7 +61,7 @@ def build_on_ray(
     whole = Gathered([], [(outline, 0) for outline in outlines])
     asked = [outline for outline, _ in whole.narrowed(config.only, outlines).questions]
     settings = config.prepared()
-    refuse_unknown_rules(config, settings, asked)
+    refuse_unknown_rules(config, settings, [each.question_id for each in asked])
     work = QuestionGroups(config, order, tuple(outlines), tuple(asked), settings)
     questions = _grouped(dataset, work, options)
     if not questions:
@@ -168,13 +168,13 @@ class QuestionGroups:
 
     def built(self, outline: Outline, frame: pl.DataFrame) -> BuiltQuestion:
         """Apply all steps to candidates (columns `COLUMNS`) in order."""
-        builder = QuestionBuilder(self.config, self.settings, _MEMORY, 1)
         with tempfile.TemporaryDirectory(prefix="pfgen-rs-") as folder:
             checkpoints = Checkpoints(Path(folder))
             writer = PoolWriter(checkpoints.pool(CANDIDATES, ""))
             writer.add(frame)
             writer.flush()
-            return builder.build(outline, frame.height, "", checkpoints, lambda *_: None)
+            build = Build(self.config, _MEMORY, threads=1, progress=None)
+            return build.stepped(outline, frame.height, "", checkpoints)
 
     def empty(self) -> pl.DataFrame:
         """Returns no candidates."""

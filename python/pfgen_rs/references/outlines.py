@@ -1,7 +1,5 @@
 """Questions without their answers: id, text, category, example answer and keyword rules."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

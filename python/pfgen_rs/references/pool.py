@@ -3,11 +3,10 @@
 A pool may be larger than memory, so it is read in pieces, as often as needed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import polars as pl
@@ -162,7 +161,7 @@ class State:
         """Returns a column of the remaining rows as batches, as expected by the filters."""
         return lambda: (frame.get_column(column) for frame in self.frames(column))
 
-    def narrowed(self, mask: Mask) -> State:
+    def narrowed(self, mask: Mask) -> Self:
         """Returns the state with only those remaining rows for which `mask` is true."""
         kept = self.kept.copy()
         kept[self.kept] = mask

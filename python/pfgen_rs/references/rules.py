@@ -14,8 +14,6 @@ Source: Imajo et al. 2025, section 3.2.2. A rule file holds the tables of each q
 Patterns use the syntax of the Rust crate `regex`, which matches in time linear in the text.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import tomllib
@@ -129,7 +127,7 @@ class AnswerRules:
         self.rules = tuple(rules)
         self._native = compiled(rule.native for rule in self.rules)
 
-    def __reduce__(self) -> tuple[type[AnswerRules], tuple[tuple[AnswerRule, ...]]]:
+    def __reduce__(self) -> tuple[Any, ...]:
         return AnswerRules, (self.rules,)  # what is compiled stays in its process
 
     @property

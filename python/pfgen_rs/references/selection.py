@@ -1,7 +1,5 @@
 """Choosing reference answers whose n-grams are distributed as in the whole pool."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Sequence
@@ -15,7 +13,7 @@ from numpy.typing import NDArray
 from pfgen_rs import _native
 from pfgen_rs.errors import ConfigError, InputError, SettingsError
 from pfgen_rs.references.pool import Mask, State
-from pfgen_rs.references.step import Context, StepReport, by_source, joined, step
+from pfgen_rs.references.step import Context, StepReport, by_source, check_least, joined, step
 
 SelectionProgress = Callable[[int, float], bool | None]
 """Called with the number of proposals so far and the current error; returning `False` ends the search."""
@@ -250,11 +248,7 @@ class Select:
     max_n: int = 10
 
     def __post_init__(self) -> None:
-        least = {"count": 1, "restarts": 1, "min_n": 1, "max_n": self.min_n, "proposals": 0}
-        for name, value in least.items():
-            given = getattr(self, name)
-            if given is not None and given < value:
-                raise ConfigError(f"{name} must be at least {value}, not {given}")
+        check_least(self, count=1, restarts=1, min_n=1, max_n=self.min_n, proposals=0)
         if self.stratify not in ("", "model", "length"):
             raise ConfigError(
                 f"stratify must be one of '', 'model', 'length', not {self.stratify!r}"

@@ -1,7 +1,5 @@
 """Dropping answers with an n-gram found in hardly any other answer: probably a typo or a wrong fact."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +7,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pfgen_rs import _native
-from pfgen_rs.errors import ConfigError, InputError, SettingsError
+from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.references.pool import Answers, Batches, BatchProgress, State, as_batches, batch_texts
-from pfgen_rs.references.step import Context, StepReport, step
+from pfgen_rs.references.step import Context, StepReport, check_least, step
 
 MOST = 2**32 - 1
 
@@ -138,10 +136,7 @@ class Singletons:
     at_least: int = 2_000
 
     def __post_init__(self) -> None:
-        least = {"n": 1, "threshold": 0, "at_least": 0}
-        for name, value in least.items():
-            if getattr(self, name) < value:
-                raise ConfigError(f"{name} must be at least {value}, not {getattr(self, name)}")
+        check_least(self, n=1, threshold=0, at_least=0)
 
     @property
     def reason(self) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pfgen_rs.errors import BuildError
+from pfgen_rs.errors import BuildError, ConfigError
 from pfgen_rs.metrics import units
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.references.pool import Batches, Mask, State
@@ -100,6 +100,14 @@ def step(
         return run
 
     return register
+
+
+def check_least(options: object, **least: int) -> None:
+    """Raise `ConfigError` for an option below its least value; `None` is no value."""
+    for name, value in least.items():
+        given = getattr(options, name)
+        if given is not None and given < value:
+            raise ConfigError(f"{name} must be at least {value}, not {given}")
 
 
 # What a step gets.

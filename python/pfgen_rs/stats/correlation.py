@@ -4,8 +4,6 @@ Fisher's interval assumes independent items. The bootstrap resamples groups of i
 one question, which are not independent.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from dataclasses import dataclass
@@ -265,9 +263,8 @@ def _weighted_correlation(x: Floats, y: Floats, weights: Floats) -> float:
 # Residuals of a regression line, in units of their spread.
 
 
-_ROUNDING_RESIDUALS = (
-    1e-24  # of a sum of squares, relative to that of y: the square of a rounding error
-)
+# The square of a rounding error, of a sum of squares, relative to that of y.
+_ROUNDING_RESIDUALS = 1e-24
 
 
 @dataclass(frozen=True)
@@ -297,11 +294,8 @@ def regression_line(x: ArrayLike, y: ArrayLike) -> Line:
     apart = from_y - slope * from_x
     squares = float(apart @ apart)
     spread = math.sqrt(squares / (len(one) - 2))
-    residuals = (
-        apart / spread
-        if squares > _ROUNDING_RESIDUALS * float(other @ other)
-        else np.zeros(len(one))
-    )
+    is_apart = squares > _ROUNDING_RESIDUALS * float(other @ other)
+    residuals = apart / spread if is_apart else np.zeros(len(one))
     return Line(slope, float(other.mean() - slope * one.mean()), residuals)
 
 
@@ -325,7 +319,7 @@ def pearson_values(x: ArrayLike, y: ArrayLike) -> Floats:
     Time O(items). Raises `InputError` for lists of different lengths, for fewer than two items, and for
     numbers that are not finite.
     """
-    one, other = _jackknifed_sides(x, y)
+    one, other = paired_numbers(x, y, least=2, largest=_ANY)
     n = len(one)
     one, other = _unit_scaled(one), _unit_scaled(other)
     own = np.stack([one * one, other * other, one * other])
@@ -339,9 +333,9 @@ def spearman_values(x: ArrayLike, y: ArrayLike) -> Floats:
 
     Ranks are those among the items that are left. Time O(items²), 0.05 s for 1,500 items; memory O(items).
     """
-    one, other = _jackknifed_sides(x, y)
+    one, other = paired_numbers(x, y, least=2, largest=_ANY)
     n = len(one)
-    ranks = [_mean_ranks(values) for values in (one, other)]
+    ranks = [_correlation_ranks(*_correlation_codes(values)) for values in (one, other)]
     sums = _sums_of_products(*(each[None] - (n + 1) / 2 for each in ranks))[:, 0]
     without = np.empty(n)
     rows = max(1, _BLOCK // n)
@@ -372,10 +366,6 @@ def correlation_interval(
     return math.tanh(centre - reach), math.tanh(centre + reach)
 
 
-def _jackknifed_sides(x: ArrayLike, y: ArrayLike) -> tuple[Floats, Floats]:
-    return paired_numbers(x, y, least=2, largest=sys.float_info.max)
-
-
 def _unit_scaled(values: Floats) -> Floats:
     """Returns deviations from the mean, of at most 1: squares of large numbers would be infinite."""
     largest = float(np.abs(values).max()) or 1.0
@@ -402,11 +392,6 @@ def _correlations_of_sums(sums: Floats, of_all: Floats) -> Floats:
 def _centred_pseudo_values(whole: Floats, without: Floats) -> Floats:
     values = -(len(without) - 1) * without
     return np.asarray(values - values.mean() + whole)
-
-
-def _mean_ranks(values: Floats) -> Floats:
-    _, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[codes])
 
 
 def _centred_ranks_without(ranks: Floats, left_out: NDArray[np.int64]) -> Floats:

@@ -66,19 +66,16 @@ def _bisected_quantile(level: float, freedom: int) -> float:
         middle = (low + high) / 2
         if not low < middle < high:
             break
-        low, high = (
-            (middle, high)
-            if _student_probability_inside(middle, freedom) < level
-            else (low, middle)
-        )
+        if _student_probability_inside(middle, freedom) < level:
+            low = middle
+        else:
+            high = middle
     return high
 
 
 def check_level(level: float) -> None:
     """Raise `SettingsError` for an invalid confidence level."""
-    if (
-        isinstance(level, (int, float)) and 0.5 <= level <= 0.9999
-    ):  # the usual case, without an import
+    if isinstance(level, int | float) and 0.5 <= level <= 0.9999:  # usual, without an import
         return
     from numbers import Real
 

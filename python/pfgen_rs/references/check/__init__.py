@@ -1,9 +1,8 @@
 """Diagnosing a reference set: its coverage, its duplicates, and how reliable its scores are.
 
-`check` runs all diagnostics; each of its tables comes from a function in the module of the same name.
+`check` runs all diagnostics; its tables come from `answers` and `scores`.
 """
 
-from pfgen_rs.references.check.diagnosis import check
-from pfgen_rs.references.check.report import Check
+from pfgen_rs.references.check.diagnosis import Check, check
 
 __all__ = ["Check", "check"]

@@ -1,7 +1,5 @@
 """Tables about the answers of a set: lengths, near-duplicates, coverage of example answers, keyword rules."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -85,30 +83,10 @@ def lengths(benchmark: Benchmark) -> pl.DataFrame:
             mean = sum(sizes) / len(sizes)
             variance = math.fsum((length - mean) ** 2 for length in sizes) / len(sizes)
             middle = sizes[(len(sizes) - 1) // 2]
-            numbers = (len(sizes), mean, math.sqrt(variance), sizes[0], middle, sizes[-1])
-            rows.append((question.id, source, *numbers))
-    return table(
-        rows,
-        question_id=str,
-        source=str,
-        answers=int,
-        mean=float,
-        std=float,
-        min=int,
-        median=int,
-        max=int,
-    )
-
-
-def length_histogram(benchmark: Benchmark) -> pl.DataFrame:
-    """Count the answers of each length: `question_id`, `source`, `length`, `answers`."""
-    rows = [
-        (question.id, source, length, count)
-        for question in benchmark
-        for source, answers in coded_answers(benchmark, question).items()
-        for length, count in sorted(Counter(map(len, answers)).items())
-    ]
-    return table(rows, question_id=str, source=str, length=int, answers=int)
+            found = (len(sizes), mean, math.sqrt(variance), sizes[0], middle, sizes[-1])
+            rows.append((question.id, source, *found))
+    numbers = {"answers": int, "mean": float, "std": float, "min": int, "median": int, "max": int}
+    return table(rows, question_id=str, source=str, **numbers)
 
 
 # Near-duplicates.
@@ -154,27 +132,12 @@ def near_duplicates(
         for pair in similar[:shown]:
             one, other = texts[pair.one], texts[pair.other]
             pairs.append((question.id, pair.similarity, *places[one], one, *places[other], other))
+    numbers = dict.fromkeys(["answers", "distinct", "near_pairs", "in_near_pairs"], int)
+    place = {"source": str, "answer": int, "text": str}
+    second = {f"other_{name}": kind for name, kind in place.items()}
     return (
-        table(
-            counts,
-            question_id=str,
-            answers=int,
-            distinct=int,
-            near_pairs=int,
-            in_near_pairs=int,
-            largest=float,
-        ),
-        table(
-            pairs,
-            question_id=str,
-            similarity=float,
-            source=str,
-            answer=int,
-            text=str,
-            other_source=str,
-            other_answer=int,
-            other_text=str,
-        ),
+        table(counts, question_id=str, **numbers, largest=float),
+        table(pairs, question_id=str, similarity=float, **place, **second),
     )
 
 
@@ -252,19 +215,11 @@ def coverage(benchmark: Benchmark, *, progress: CheckProgress | None = None) -> 
         for question in tracked(list(benchmark), "example answers", progress)
         for row in _covered(benchmark, question)
     ]
-    return pl.DataFrame(rows, schema=_coverage_schema(benchmark))
-
-
-def _coverage_schema(benchmark: Benchmark) -> dict[str, Any]:
     settings = benchmark.settings
     known = [f"known_{n}" for n in range(settings.min_n, settings.max_n + 1)]
     numbers = [*COLUMNS, "own_fluency", "own_truthfulness", "known", *known, "common"]
-    return {
-        "question_id": pl.String,
-        "source": pl.String,
-        "length": pl.Int64,
-        **dict.fromkeys(numbers, pl.Float64),
-    }
+    places = {"question_id": pl.String, "source": pl.String, "length": pl.Int64}
+    return pl.DataFrame(rows, schema={**places, **dict.fromkeys(numbers, pl.Float64)})
 
 
 def _covered(benchmark: Benchmark, question: Question) -> list[dict[str, Any]]:
@@ -277,12 +232,10 @@ def _covered(benchmark: Benchmark, question: Question) -> list[dict[str, Any]]:
         return rows
     [scores] = benchmark.score_batch([question.id], [question.note]).to_dicts()
     index = NgramIndex(coded_answers(benchmark, question))
-    for row in rows:
-        source = row["source"]
-        row.update({metric: scores[metric] for metric in COLUMNS})
-        row.update({f"own_{metric}": scores[share_name(metric, source)] for metric in BY_SOURCE})
     for place, row in enumerate(rows):
-        row.update(_covered_shares(benchmark, index, note, place))
+        row |= {metric: scores[metric] for metric in COLUMNS}
+        row |= {f"own_{metric}": scores[share_name(metric, row["source"])] for metric in BY_SOURCE}
+        row |= _covered_shares(benchmark, index, note, place)
     return rows
 
 
@@ -295,14 +248,11 @@ def _covered_shares(
     frequencies = {
         n: _frequencies(index, note, n, place) for n in {*lengths, settings.truthfulness_n}
     }
-    every = [frequency for n in lengths for frequency in frequencies[n]]
-    size = list(index.answer_counts.values())[place]
-    common = [
-        frequency / size * (1.0 / settings.threshold) >= 1.0
-        for frequency in frequencies[settings.truthfulness_n]
-    ]
+    every = [df for n in lengths for df in frequencies[n]]
+    size, scale = list(index.answer_counts.values())[place], 1.0 / settings.threshold
+    common = [df / size * scale >= 1.0 for df in frequencies[settings.truthfulness_n]]
     return {
-        "known": _share([frequency > 0 for frequency in every]),
+        "known": _share([df > 0 for df in every]),
         **{f"known_{n}": _share([df > 0 for df in frequencies[n]]) for n in lengths},
         "common": _share(common),
     }
@@ -311,10 +261,7 @@ def _covered_shares(
 def _frequencies(index: NgramIndex, text: str, n: int, place: int) -> list[int]:
     """Returns the document frequencies of a text's distinct n-grams within one source."""
     grams = list(dict.fromkeys(text[i : i + n] for i in range(len(text) - n + 1)))
-    if not grams:
-        return []
-    frequencies: list[int] = index.document_frequency_batch(grams)[:, place].tolist()
-    return frequencies
+    return list(index.document_frequency_batch(grams)[:, place].tolist()) if grams else []
 
 
 def _share(values: list[bool]) -> float | None:
@@ -341,25 +288,12 @@ def rules(benchmark: Benchmark, *, progress: CheckProgress | None = None) -> pl.
             question.id, question.rules, benchmark.helpfulness(question), question.answers
         )
     ]
-    return table(
-        rows,
-        question_id=str,
-        rule=int,
-        label=str,
-        importance=float,
-        source=str,
-        answers=int,
-        met=int,
-        share=float,
-        remark=str,
-    )
+    about = {"question_id": str, "rule": int, "label": str, "importance": float, "source": str}
+    return table(rows, **about, answers=int, met=int, share=float, remark=str)
 
 
 def _rule_rows(
-    question_id: str,
-    parsed: Sequence[Rule],
-    helpfulness: Helpfulness,
-    answers: Any,
+    question_id: str, parsed: Sequence[Rule], helpfulness: Helpfulness, answers: Any
 ) -> list[tuple[Any, ...]]:
     met = {source: _rules_met(helpfulness, texts, len(parsed)) for source, texts in answers.items()}
     parts: list[tuple[str | None, NDArray[np.bool_]]] = list(met.items())
@@ -369,18 +303,15 @@ def _rule_rows(
         for number, (rule, column) in enumerate(zip(parsed, matrix.T, strict=True)):
             about = (number, _label(rule), rule.importance)
             rows.append((question_id, *about, source, *_counts(column, source)))
-        about_all = (None, "all rules", None)
-        rows.append((question_id, *about_all, source, *_counts(matrix.all(axis=1), source)))
+        every = _counts(matrix.all(axis=1), source)
+        rows.append((question_id, None, "all rules", None, source, *every))
     return rows
 
 
 def _rules_met(helpfulness: Helpfulness, answers: Sequence[str], count: int) -> NDArray[np.bool_]:
     """Returns whether each answer satisfies each rule; bool, shape (answers, rules)."""
     rows = [
-        [
-            position != NOT_FOUND
-            for _, _, position in helpfulness.positions(helpfulness.ends(answer))
-        ]
+        [at != NOT_FOUND for _, _, at in helpfulness.positions(helpfulness.ends(answer))]
         for answer in answers
     ]
     return np.array(rows, dtype=np.bool_).reshape(len(answers), count)

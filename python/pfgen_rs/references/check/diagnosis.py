@@ -1,51 +1,77 @@
-"""The complete diagnosis of a reference set."""
-
-from __future__ import annotations
+"""The complete diagnosis of a reference set, and its files: tables as CSV and a Markdown page."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from pfgen_rs import io
 from pfgen_rs.benchmark import Benchmark, resolve
+from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.references.check.answers import (
-    CheckProgress,
-    coverage,
-    length_histogram,
-    lengths,
-    near_duplicates,
-    rules,
-    table,
-)
+from pfgen_rs.io.table_writer import csv_text
+from pfgen_rs.references.check import answers
+from pfgen_rs.references.check.answers import CheckProgress
 from pfgen_rs.references.check.findings import findings, summarise
-from pfgen_rs.references.check.report import Check
-from pfgen_rs.references.check.runs import (
-    SIZES,
+from pfgen_rs.references.check.scores import (
     STRETCH,
     contamination,
     run_means,
     scored_runs,
-    shrinking,
-    shrinking_runs,
-)
-from pfgen_rs.references.check.scores import (
     self_scores,
     sources_by_runs,
     sources_compared,
     sources_overall,
 )
+from pfgen_rs.report.markup import inert
+
+PAGE = "check.md"
+# Tables short enough for the page, and their headings.
+_SHOWN = {
+    "sources_overall": "Sources compared: mean scores of one source against another",
+    "runs": "Runs",
+    "source_runs": "Runs scored with a single source: correlations",
+    "near_duplicate_pairs": "Near-duplicates",
+    "contamination_examples": "Answers of runs found in the set",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Check(EqualByFields):
+    """The results of checking a set.
+
+    `tables` by name, as documented by the functions that create them: `self_scores`, `near_duplicates`,
+    `near_duplicate_pairs`, `lengths`, `coverage`, `rules`, `sources`, `sources_overall`
+    and, if there are runs, `runs`, `left_out` (answers to questions that the set does not have, by run),
+    `source_runs`, `contamination`, `contamination_examples`. `summary` has one row per question; `findings`
+    are sentences about the whole set.
+    """
+
+    signature: str
+    tables: dict[str, pl.DataFrame]
+    summary: pl.DataFrame
+    findings: list[str]
+
+    def to_dir(self, folder: str | os.PathLike[str]) -> list[Path]:
+        """Write every table as CSV, and `check.md` last, because it links to the rest; returns the paths.
+
+        Each file is written atomically. Raises `OutputError`.
+        """
+        tables = {**self.tables, "summary": self.summary}
+        contents = {f"{name}.csv": csv_text(table) for name, table in tables.items()}
+        contents[PAGE] = report_markdown(self)
+        for name, content in contents.items():
+            io.write_atomic(Path(folder) / name, content.encode())
+        return [Path(folder) / name for name in contents]
 
 
 def check(
     benchmark: Benchmark | str | os.PathLike[str] | None = None,
     runs: Iterable[str | os.PathLike[str]] = (),
     *,
-    seed: int = 0,
-    sizes: Sequence[int] = SIZES,
-    draws: int = 3,
     similarity: float = 0.9,
     stretch: int = STRETCH,
     threads: int | None = None,
@@ -55,14 +81,14 @@ def check(
     """Diagnose a reference set, on its own and by the scores it gives to runs.
 
     `benchmark`: a benchmark, or any argument of `load_benchmark`. `runs`: files, run folders or globs, as for
-    `pfgen-rs score`; their responses are held in memory, and those to other questions are left out. `seed`,
-    `sizes` and `draws`: random subsets of the set (see `shrinking_runs`). `similarity`: minimum Jaccard
-    similarity of the 5-grams of near-duplicates. `stretch`: number of consecutive characters that an answer
-    must share with the set to be counted.
+    `pfgen-rs score`; their responses are held in memory, and those to other questions are left out.
+    `similarity`: minimum Jaccard similarity of the 5-grams of near-duplicates. `stretch`: number of
+    consecutive characters that an answer must share with the set to be counted.
+
     `progress` is called with the current activity, the number of parts done and their total. `reading`: how
     runs are read, as options of `score_file`, if not as usual.
 
-    Takes about a minute for 50 questions with 3,000 answers each and 80,000 responses. The results do not
+    Takes less than a minute for 50 questions with 3,000 answers each and 80,000 responses. The results do not
     depend on `threads`. Raises the same errors as loading and scoring, and `SettingsError` for options out of
     range.
     """
@@ -78,16 +104,6 @@ def check(
         )
         tables |= _of_runs(loaded, responses, stretch, progress)
         tables["left_out"] = _left_out(left_out)
-        tables["shrinking_runs"] = shrinking_runs(
-            loaded,
-            responses,
-            sizes=sizes,
-            draws=draws,
-            seed=seed,
-            threads=threads,
-            progress=progress,
-        )
-        tables["shrinking"] = shrinking(tables["shrinking_runs"])
     summary = summarise(loaded, tables)
     sentences = findings(tables, summary, loaded.settings.unit)
     return Check(loaded.signature, tables, summary, sentences)
@@ -95,25 +111,24 @@ def check(
 
 def _left_out(counts: Mapping[str, Mapping[str, int]]) -> pl.DataFrame:
     rows = [
-        (run, question, answers) for run, own in counts.items() for question, answers in own.items()
+        (run, question, count) for run, own in counts.items() for question, count in own.items()
     ]
-    return table(rows, run=str, question=str, answers=int)
+    return answers.table(rows, run=str, question=str, answers=int)
 
 
 def _of_set(
     benchmark: Benchmark, similarity: float, threads: int | None, progress: CheckProgress | None
 ) -> dict[str, pl.DataFrame]:
     scores = self_scores(benchmark, threads=threads, progress=progress)
-    copies, pairs = near_duplicates(benchmark, threshold=similarity, progress=progress)
+    copies, pairs = answers.near_duplicates(benchmark, threshold=similarity, progress=progress)
     compared = sources_compared(benchmark, scores)
     return {
         "self_scores": scores,
         "near_duplicates": copies,
         "near_duplicate_pairs": pairs,
-        "lengths": lengths(benchmark),
-        "length_histogram": length_histogram(benchmark),
-        "coverage": coverage(benchmark, progress=progress),
-        "rules": rules(benchmark, progress=progress),
+        "lengths": answers.lengths(benchmark),
+        "coverage": answers.coverage(benchmark, progress=progress),
+        "rules": answers.rules(benchmark, progress=progress),
         "sources": compared,
         "sources_overall": sources_overall(compared),
     }
@@ -129,3 +144,38 @@ def _of_runs(
         "contamination": counts,
         "contamination_examples": examples,
     }
+
+
+# The page.
+
+
+def report_markdown(check: Check) -> str:
+    """Format the page: findings, summary and short tables, with text of the set and runs escaped."""
+    return "\n".join(_lines(check)) + "\n"
+
+
+def _lines(check: Check) -> Iterator[str]:
+    yield from ("# Check of a reference set", "", inert(check.signature), "")
+    yield from (f"- {inert(finding)}" for finding in check.findings)
+    yield from ("", "## Questions", "", *_table(check.summary), "")
+    for name, title in _SHOWN.items():
+        if name in check.tables and not check.tables[name].is_empty():
+            yield from (f"## {title}", "", *_table(check.tables[name]), "")
+    names = ", ".join(f"[{name}]({name}.csv)" for name in ["summary", *check.tables])
+    yield f"All tables: {names}"
+
+
+def _table(table: pl.DataFrame) -> Iterator[str]:
+    numbers = [kind.is_numeric() for kind in table.dtypes]
+    yield f"| {' | '.join(map(inert, table.columns))} |"
+    yield f"| {' | '.join('---:' if number else '---' for number in numbers)} |"
+    for row in table.iter_rows():
+        yield f"| {' | '.join(map(_cell, row))} |"
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return inert(str(value))

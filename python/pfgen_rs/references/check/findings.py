@@ -1,7 +1,5 @@
 """What a check says: warnings and key numbers for each question, and findings about the whole set."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -10,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.io.text import counted, plural
 from pfgen_rs.metrics.settings import COLUMNS, PARTS, Settings
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.references.lengths import OFF_TARGET, OFFICIAL_STD, is_off_target
@@ -37,16 +36,9 @@ def concerns_about(
 
     `backtracking`: the regular expressions that only Python can match, with the places of their rules.
     """
-    return list(
-        chain(
-            _about_copies(own),
-            _about_lengths(own, settings),
-            _about_sources(own),
-            _about_note(own),
-            _about_rules_and_runs(own),
-            _about_expressions(backtracking),
-        )
-    )
+    found = [_about_copies(own), _about_lengths(own, settings), _about_sources(own)]
+    found += [_about_note(own), _about_rules_and_runs(own), _about_expressions(backtracking)]
+    return list(chain.from_iterable(found))
 
 
 def _about_copies(own: RowsByTable) -> Iterator[str]:
@@ -62,7 +54,7 @@ def _about_lengths(own: RowsByTable, settings: Settings) -> Iterator[str]:
     for row in own["lengths"]:
         source = _quoted(row["source"])
         if row["answers"] < LIMITS["answers"]:
-            yield f"source {source} has only {_counted(row['answers'], 'answer')}"
+            yield f"source {source} has only {counted(row['answers'], 'answer')}"
         if is_off_target(row["mean"], settings.target_length):
             yield (
                 f"answers of source {source} have a mean length of {row['mean']:.1f}, "
@@ -77,11 +69,7 @@ def _about_lengths(own: RowsByTable, settings: Settings) -> Iterator[str]:
 
 def _about_sources(own: RowsByTable) -> Iterator[str]:
     for row in own["sources"]:
-        source, against, both = (
-            _quoted(row["source"]),
-            _quoted(row["against"]),
-            row["both"],
-        )
+        source, against, both = _quoted(row["source"]), _quoted(row["against"]), row["both"]
         if both is None:
             continue
         if source == against and both < LIMITS["own"]:
@@ -108,7 +96,7 @@ def _about_rules_and_runs(own: RowsByTable) -> Iterator[str]:
     verbatim = sum(row["verbatim"] for row in own.get("contamination", []))
     if verbatim:
         occur = "occurs" if verbatim == 1 else "occur"
-        yield f"{_counted(verbatim, 'answer')} of runs {occur} verbatim in the set"
+        yield f"{counted(verbatim, 'answer')} of runs {occur} verbatim in the set"
 
 
 def _about_expressions(backtracking: Mapping[str, str]) -> Iterator[str]:
@@ -127,10 +115,6 @@ def _official(settings: Settings) -> str:
 
 def _quoted(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
-
-
-def _counted(count: int, thing: str) -> str:
-    return f"{count} {thing}{'' if count == 1 else 's'}"
 
 
 # Key numbers by question.
@@ -174,12 +158,7 @@ def summarise(benchmark: Benchmark, tables: Tables) -> pl.DataFrame:
         own = {name: part.get(question.id, []) for name, part in parts.items()}
         backtracking = benchmark.helpfulness(question).backtracking
         remarks = "; ".join(concerns_about(own, benchmark.settings, backtracking))
-        numbers = {
-            **_copies(own),
-            **_combined_lengths(own),
-            **_scores(own),
-            **_shares(own),
-        }
+        numbers = {**_copies(own), **_combined_lengths(own), **_scores(own), **_shares(own)}
         rows.append({"question_id": question.id, **numbers, "warnings": remarks})
     return pl.DataFrame(rows, schema=_SCHEMA)
 
@@ -242,29 +221,19 @@ def findings(tables: Tables, summary: pl.DataFrame, unit: Unit) -> list[str]:
 
     `unit`: that of the lengths.
     """
-    parts = [
-        _set_findings(summary),
-        _length_findings(tables, unit),
-        _score_findings(summary),
-        _copy_findings(summary),
-        _rule_findings(tables),
-        _note_findings(summary),
-    ]
+    parts = [_set_findings(summary), _length_findings(tables, unit), _score_findings(summary)]
+    parts += [_copy_findings(summary), _rule_findings(tables), _note_findings(summary)]
     parts.append(_source_findings(tables))
     if "runs" in tables:
-        parts += [
-            _left_out_findings(tables),
-            _source_run_findings(tables),
-            _shrinking_findings(tables),
-            _contamination_findings(tables),
-        ]
+        parts += [_left_out_findings(tables), _source_run_findings(tables)]
+        parts.append(_contamination_findings(tables))
     return [*chain.from_iterable(parts), *_warning_findings(summary)]
 
 
 def _set_findings(summary: pl.DataFrame) -> Iterator[str]:
     answers, count = _total(summary["answers"]), len(summary)
     lengths = _mean(summary["length"])
-    questions = _plural("question", count)
+    questions = plural(count, "question", "questions")
     yield f"{answers:,} answers to {count} {questions}, with a mean length of {lengths:.1f}"
 
 
@@ -300,8 +269,8 @@ def _copy_findings(summary: pl.DataFrame) -> Iterator[str]:
     most = _highest(summary, "near_pairs")
     where = f", {most['near_pairs']} of them in {most['question_id']}" if pairs else ""
     yield (
-        f"{repeated} exact {_plural('duplicate', repeated)}, "
-        f"{pairs} {_plural('pair', pairs)} of near-duplicates{where}"
+        f"{repeated} exact {plural(repeated, 'duplicate', 'duplicates')}, "
+        f"{pairs} {plural(pairs, 'pair', 'pairs')} of near-duplicates{where}"
     )
 
 
@@ -310,11 +279,9 @@ def _rule_findings(tables: Tables) -> Iterator[str]:
     rare = single.filter(pl.col("remark") == "hardly any")
     everywhere = len(single.filter(pl.col("remark") == "all"))
     worst = _lowest(single, "share") if len(rare) else None
-    which = (
-        ""
-        if worst is None
-        else f" (fewest: {worst['label']!r} of {worst['question_id']}, {worst['share']:.0%})"
-    )
+    which = ""
+    if worst is not None:
+        which = f" (fewest: {worst['label']!r} of {worst['question_id']}, {worst['share']:.0%})"
     yield (
         f"of {len(single)} keyword rules, {len(rare)} are satisfied by fewer than half of the answers"
         f"{which} and {everywhere} by all answers"
@@ -353,7 +320,7 @@ def _left_out_findings(tables: Tables) -> Iterator[str]:
     questions = left_out["question"].n_unique()
     yield (
         f"{_total(left_out['answers']):,} answers of runs were left out, because the set does not have "
-        f"their {questions} {_plural('question', questions)}"
+        f"their {questions} {plural(questions, 'question', 'questions')}"
     )
 
 
@@ -366,19 +333,6 @@ def _source_run_findings(tables: Tables) -> Iterator[str]:
         f"over {lowest['runs']} runs, the scores of any two sources correlate with at least "
         f"{_floor(lowest['pearson']):.5f} ({lowest['source']!r} and {lowest['other']!r})"
     )
-
-
-def _shrinking_findings(tables: Tables) -> Iterator[str]:
-    both = tables["shrinking"].filter(pl.col("metric") == "both")
-    for (size,), draws in both.group_by(["size"], maintain_order=True):
-        correlations = [value for value in draws["pearson"] if value is not None]
-        least = _floor(min(correlations, default=0.0))
-        correlation = f"correlate with at least {least:.5f} and " if correlations else ""
-        difference = _mean(draws["mean_difference"])
-        yield (
-            f"with {size} answers per source, the runs' means of Fluency and Truthfulness {correlation}"
-            f"differ by {difference:.4f} on average from those with the whole set"
-        )
 
 
 def _contamination_findings(tables: Tables) -> Iterator[str]:
@@ -400,7 +354,7 @@ def _contamination_findings(tables: Tables) -> Iterator[str]:
 def _warning_findings(summary: pl.DataFrame) -> Iterator[str]:
     count, warned = len(summary), _total(summary["warnings"] != "")
     have = "has" if warned == 1 else "have"
-    yield f"{warned} of {count} {_plural('question', count)} {have} warnings"
+    yield f"{warned} of {count} {plural(count, 'question', 'questions')} {have} warnings"
 
 
 def _total(values: pl.Series) -> int:
@@ -423,7 +377,3 @@ def _lowest(rows: pl.DataFrame, name: str) -> dict[str, Any]:
 
 def _highest(rows: pl.DataFrame, name: str) -> dict[str, Any]:
     return rows.row(rows[name].arg_max() or 0, named=True)
-
-
-def _plural(thing: str, count: int) -> str:
-    return thing if count == 1 else f"{thing}s"
