@@ -21,8 +21,8 @@ from pfgen_rs import InputError
 from pfgen_rs.ask.protocol import Outcome, Parameters, Task, Usage
 from pfgen_rs.ask.wire import reported_usage
 from pfgen_rs.errors import GenerationError
-from pfgen_rs.generate.accounts import UsageFile, read_usage
 from pfgen_rs.generate.runner import Run, generate
+from pfgen_rs.generate.usage import UsageFile, read_usage
 
 TOKENS = {
     "prompt_tokens": 10,
@@ -185,8 +185,7 @@ def test_a_run_that_is_killed_counts_every_answer_that_it_got(tmp_path: Path) ->
 
 
 def _has_lines(folder: Path, count: int) -> bool:
-    trials = folder.glob("*trial_*.jsonl")
-    return sum(path.read_bytes().count(b"\n") for path in trials) == count
+    return (folder / "answers.jsonl").read_bytes().count(b"\n") == count
 
 
 def test_the_file_stays_whole_and_readable_while_counts_grow(tmp_path: Path) -> None:

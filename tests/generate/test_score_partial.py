@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from generating import CONFIG, FakeEngine, answer_to, key_of, names, write_samples
+from generating import CONFIG, FakeEngine, answer_to, journal, key_of, names, write_samples
 from helpers import CATS, SEAS, pfgen
 from pfgen_rs import IncompleteRunError, Result, load_benchmark
 from pfgen_rs.ask.protocol import Task
@@ -104,9 +105,10 @@ def test_a_whole_run_has_its_usual_result(tiny: Path) -> None:
 def test_more_trials_than_asked_for_are_counted(tiny: Path) -> None:
     run_in(tiny, answer_to, trials=3, score_partial=False)
     [folder] = (tiny.parent / "result/org/model").iterdir()
-    finished, journal = folder / "trial_002.jsonl", folder / ".trial_002.partial.jsonl"
-    journal.write_bytes(finished.read_bytes().splitlines(keepends=True)[0])
-    finished.unlink()
+    (folder / "answers.jsonl").write_text(
+        "".join(json.dumps(each) + "\n" for each in journal(folder)[:3])
+    )
+    (folder / "trial_002.jsonl").unlink()
     (folder / "trials.jsonl.xz").unlink()
     result = run_in(tiny, lambda _: None, trials=2).result
     assert result is not None

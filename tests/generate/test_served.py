@@ -12,7 +12,7 @@ import pytest
 import fault_server as faults
 from engine_tasks import engine
 from fault_server import Asked, Behaviour, FaultServer, Handler
-from generating import CONFIG, answers, write_samples
+from generating import CONFIG, answers, journal, write_samples
 from helpers import pfgen
 from pfgen_rs.ask.protocol import Answered, Details, Task
 from pfgen_rs.generate.runner import generate
@@ -48,8 +48,8 @@ def run_in(tiny: Path, engine: Any, trials: int) -> Path:
 
 
 def served(folder: Path) -> list[dict[str, Any]]:
-    lines = (folder / "served.jsonl").read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
+    names = ("trial", "served", "system_fingerprint", "finish_reason")
+    return [{name: r[name] for name in names if name in r} for r in journal(folder)]
 
 
 def test_a_run_remembers_who_answered_and_warns_when_that_changes(
@@ -58,22 +58,23 @@ def test_a_run_remembers_who_answered_and_warns_when_that_changes(
     one = Details(model="m-2026", system_fingerprint="fp", finish_reason="stop")
     other = Details(model="n", finish_reason="length")
     folder = run_in(tiny, ToldEngine([one, other, None, one]), trials=2)
-    assert [{k: v for k, v in record.items() if k != "question"} for record in served(folder)] == [
-        {"trial": 1, "model": "m-2026", "system_fingerprint": "fp", "finish_reason": "stop"},
-        {"trial": 1, "model": "n", "finish_reason": "length"},
-        {"trial": 2, "model": "m-2026", "system_fingerprint": "fp", "finish_reason": "stop"},
+    assert served(folder) == [
+        {"trial": 1, "served": "m-2026", "system_fingerprint": "fp", "finish_reason": "stop"},
+        {"trial": 1, "served": "n", "finish_reason": "length"},
+        {"trial": 2},
+        {"trial": 2, "served": "m-2026", "system_fingerprint": "fp", "finish_reason": "stop"},
     ]
     assert caplog.messages == [
         "the model that answers is 'm-2026': 'm' was asked for",
         "the model that answers is now 'n': earlier answers are by 'm-2026'",
     ]
     assert len(answers(folder)) == 4  # and their records have the published keys
-    with (folder / "served.jsonl").open("ab") as file:
+    with (folder / "answers.jsonl").open("ab") as file:
         file.write(b'{"trial": 3, "que')  # a kill
     caplog.clear()
     run_in(tiny, ToldEngine([other, one]), trials=3)
     assert caplog.messages == []
-    assert len((folder / "served.jsonl").read_bytes().splitlines()) == 6
+    assert len(served(folder)) == 6
 
 
 def reply(handler: Handler, asked: Asked) -> None:
@@ -112,10 +113,10 @@ SECRET = "sk-proj-aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYz1112223"
 @pytest.mark.parametrize(
     ("said", "kept"),
     [
-        ({"model": f"proxy/{SECRET}"}, {"model": "proxy/***"}),
-        ({"model": "x" * 190 + SECRET}, {"model": "x" * 190 + "***"}),
+        ({"model": f"proxy/{SECRET}"}, {"served": "proxy/***"}),
+        ({"model": "x" * 190 + SECRET}, {"served": "x" * 190 + "***"}),
         ({"system_fingerprint": SECRET[:30]}, {"system_fingerprint": "***"}),
-        ({"model": "m\ud800\x1b\u202e"}, {"model": "m\ufffd\ufffd\ufffd"}),
+        ({"model": "m\ud800\x1b\u202e"}, {"served": "m\ufffd\ufffd\ufffd"}),
         ({"model": ["m"], "system_fingerprint": 1}, {}),
         ({"finish_reason": "stop\ud800"}, {"finish_reason": "stop?"}),
     ],
@@ -134,6 +135,5 @@ def test_what_a_server_calls_itself_is_kept_without_the_key_and_as_valid_text(
     with FaultServer(default=behave) as server:
         folder = run_in(tiny, engine(server, api_key=SECRET), trials=1)
     for record in served(folder):
-        del record["question"]
         assert record == {"trial": 1, "finish_reason": "stop", **kept}
     assert SECRET[:8] not in caplog.text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Self
@@ -50,12 +50,18 @@ class Journal:
 
     Every process reads what others append. A record is claimed before it is asked for, by locking a byte
     whose position is a digest of its key; the lock ends with the process. On file systems without locks, only
-    one process may use a journal.
+    one process may use a journal. `noted` is called with every record that is read or appended.
     """
 
-    def __init__(self, path: Path, fields: Iterable[str]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        fields: Iterable[str],
+        noted: Callable[[Mapping[str, Any]], object] | None = None,
+    ) -> None:
         self.path = path
         self._fields = tuple(fields)
+        self._noted = noted
         self._keys: set[Key] = set()
         self._invalid: set[Key] = set()  # whose last record has a problem
         self._read, self._lines = 0, 0
@@ -103,7 +109,8 @@ class Journal:
 
     def key(self, record: Mapping[str, Any]) -> Key:
         """Returns the values that identify a record."""
-        return tuple(record.get(field) for field in self._fields)
+        values = map(record.get, self._fields)
+        return tuple(value if isinstance(value, Hashable) else repr(value) for value in values)
 
     def stored_keys(self, *, valid: bool = False) -> set[Key]:
         """Returns the keys of the file's records, without opening it for writing.
@@ -188,6 +195,8 @@ class Journal:
         key = self.key(record)
         self._keys.add(key)
         (self._invalid.discard if record.get("problem") is None else self._invalid.add)(key)
+        if self._noted is not None:
+            self._noted(record)
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:

@@ -399,7 +399,7 @@ class _Asking:
             **self._fields[number],
             **fields,
             group.respondent.role: group.respondent.record(request.sample),
-            "usage": _record_of_usage(details.usage),
+            "usage": record_of_usage(details.usage),
             "left_out": list(details.left_out),
             "served": details.model,
             "seconds": None if details.seconds is None else round(details.seconds, 3),
@@ -433,7 +433,8 @@ def _how_to_retry(details: Details) -> str:
     return f"They are kept: run the command again with --retry-invalid{more}"
 
 
-def _record_of_usage(usage: Usage | None) -> dict[str, int] | None:
+def record_of_usage(usage: Usage | None) -> dict[str, int] | None:
+    """Returns the tokens of an answer as they are recorded, `None` if they were not reported."""
     if usage is None or not usage.reported:
         return None
     return {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}

@@ -13,6 +13,7 @@ import typer
 from pfgen_rs.cli import engine_options, generate_view, options, streams
 from pfgen_rs.cli import progress as progress_log
 from pfgen_rs.cli.engine_options import EngineChoice
+from pfgen_rs.io.run_files import ANSWERS
 from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
@@ -273,7 +274,8 @@ def _resumable_generation(folder: Path) -> AbstractContextManager[None]:
     how = "run the same command to continue"
 
     def kept() -> Path | None:
-        return folder if any(folder.glob("*trial_*.jsonl")) else None
+        journal = folder / ANSWERS
+        return folder if journal.exists() and journal.stat().st_size else None
 
     return streams.resumable(kept, "answered", how, after_errors=how)
 
