@@ -23,9 +23,9 @@ from fault_server import Asked, FaultServer, Handler
 from generating import Key, key_of
 from helpers import pfgen
 from pfgen_rs import GenerationError
-from pfgen_rs.ask.concurrent import gathered
 from pfgen_rs.ask.engines.command import CommandEngine
 from pfgen_rs.ask.engines.manual import AnswersFile, ManualEngine
+from pfgen_rs.ask.engines.openai import gathered
 from pfgen_rs.ask.engines.vllm import VllmEngine
 from pfgen_rs.ask.protocol import Answered, Engine, Failed, Meter, Outcome, Parameters
 from pfgen_rs.ask.server import Place, redacted

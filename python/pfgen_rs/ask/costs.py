@@ -58,13 +58,11 @@ def read_prices(path: str | os.PathLike[str], model: str) -> Prices:
             path=file,
         )
     values = models[model]
-    prompt, completion = (
-        _price_in_file(values, key, file, model) for key in ("prompt", "completion")
-    )
+    prompt, completion = (_price(values, key, file, model) for key in ("prompt", "completion"))
     return Prices(prompt, completion, str(table.get("currency", "")))
 
 
-def _price_in_file(values: Mapping[str, Any], key: str, path: Path, model: str) -> float:
+def _price(values: Mapping[str, Any], key: str, path: Path, model: str) -> float:
     value = values.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise InputError(
@@ -138,7 +136,7 @@ def estimated(
     count = prompt = 0
     for request in requests:
         count += 1
-        prompt += _request_tokens(request, counter)
+        prompt += _tokens(request, counter)
     completion = None if respondent.limit is None else count * respondent.limit
     cost = None if prices is None or completion is None else prices.cost(prompt, completion)
     return Estimate(count, stored, prompt, completion, counter.name, cost)
@@ -161,7 +159,7 @@ def joined_estimates(estimates: Sequence[Estimate]) -> Estimate:
 _PER_MESSAGE = 4  # what chat templates add around a message, in tokens
 
 
-def _request_tokens(request: Request, counter: TokenCounter) -> int:
+def _tokens(request: Request, counter: TokenCounter) -> int:
     return sum(counter.count(text) + _PER_MESSAGE for _, text in request.messages)
 
 
@@ -191,7 +189,7 @@ class Budget:
 
     def reserve(self, number: int, request: Request) -> bool:
         """Reserve the largest cost of a request; returns false if the budget does not allow it."""
-        most = self._prices.cost(_request_tokens(request, self._counter), self._longest)
+        most = self._prices.cost(_tokens(request, self._counter), self._longest)
         if self.spent + sum(self._reserved.values()) + most > self.limit:
             return False
         self._reserved[number] = most

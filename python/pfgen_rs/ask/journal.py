@@ -30,14 +30,14 @@ def journal_records(path: Path) -> Iterator[dict[str, Any]]:
                 if not line.endswith(b"\n"):
                     return
                 if line.strip():
-                    yield _journal_record(path, number, line)
+                    yield _record(path, number, line)
     except FileNotFoundError:
         return
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
 
 
-def _journal_record(path: Path, number: int, line: bytes) -> dict[str, Any]:
+def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
         return parse_line(line)
     except InputError as error:
@@ -152,10 +152,10 @@ class Journal:
         with _CLAIMED_LOCK:
             _CLAIMED.discard((self._name, key))
             if self._claims is not None:
-                unlock_byte(self._claims.fileno(), _journal_offset(key))
+                unlock_byte(self._claims.fileno(), _offset(key))
 
     def _lock_place(self, key: Key) -> bool:
-        return self._claims is None or lock_byte(self._claims.fileno(), _journal_offset(key))
+        return self._claims is None or lock_byte(self._claims.fileno(), _offset(key))
 
     def add(self, record: Mapping[str, Any]) -> bool:
         """Append a record; returns false, without writing, if there is one with its key.
@@ -189,7 +189,7 @@ class Journal:
                 self._read += len(line)
                 self._lines += 1
                 if line.strip():
-                    self._note(_journal_record(self.path, self._lines, line))
+                    self._note(_record(self.path, self._lines, line))
 
     def _note(self, record: Mapping[str, Any]) -> None:
         key = self.key(record)
@@ -209,6 +209,6 @@ class Journal:
             unlock(handle)
 
 
-def _journal_offset(key: Key) -> int:
+def _offset(key: Key) -> int:
     digest = hashlib.sha256(repr(key).encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:8], "big") % _PLACES

@@ -45,10 +45,10 @@ def read_failures(folder: Path) -> list[Failure]:
         return []
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
-    return [_parse_unscored_line(line, path, n) for n, line in enumerate(lines, 1) if line.strip()]
+    return [_failure(line, path, n) for n, line in enumerate(lines, 1) if line.strip()]
 
 
-def _parse_unscored_line(line: bytes, path: Path, number: int) -> Failure:
+def _failure(line: bytes, path: Path, number: int) -> Failure:
     try:
         record = parse_line(line)
         trial = record.get("trial")
@@ -154,7 +154,7 @@ class RunFolder:
             lines = trial.read_bytes().splitlines()
         except OSError as error:
             raise InputError(unreadable(error), path=trial) from error
-        found = Counter(_question_in_run_folder(line, trial, n) for n, line in enumerate(lines, 1))
+        found = Counter(_question(line, trial, n) for n, line in enumerate(lines, 1))
         if found != Counter(self.questions):
             raise GenerationError(
                 f"{trial}: does not answer each of the {len(self.questions)} questions once: remove it to "
@@ -234,7 +234,7 @@ def _published(record: Mapping[str, Any]) -> str:
     return json.dumps(kept, ensure_ascii=False) + "\n"
 
 
-def _question_in_run_folder(line: bytes, trial: Path, number: int) -> str:
+def _question(line: bytes, trial: Path, number: int) -> str:
     try:
         return text_field(parse_line(line), "question")
     except InputError as error:

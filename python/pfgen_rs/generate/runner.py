@@ -100,9 +100,9 @@ def generate(
     ends early, the remaining tasks stay open. The engine is not closed. Raises `GenerationError`,
     `SettingsError`, `InputError` and `OutputError`.
     """
-    prompter = _prompter_for_runner(config, benchmark, examples)
+    prompter = _prompter(config, benchmark, examples)
     config = config.with_questions(prompter.examples)
-    _check_runner_counts(trials=trials, rounds=rounds, batch=batch)
+    _check_counts(trials=trials, rounds=rounds, batch=batch)
     with RunFolder.opened(config, Path(results), prompter.questions) as folder:
         usage = UsageFile(folder.path, engine)
         work = Work(
@@ -153,18 +153,16 @@ def open_tasks(
     results: str | os.PathLike[str] = "result",
 ) -> list[Task]:
     """Returns the open tasks that `generate` would start with, in order; writes nothing."""
-    prompter = _prompter_for_runner(config, benchmark, examples)
+    prompter = _prompter(config, benchmark, examples)
     config = config.with_questions(prompter.examples)
     folder = RunFolder.seen(config, Path(results), prompter.questions)
     numbers = range(1, trials + 1)
     return [task for n in numbers for task in prompter.tasks(n, folder.missing(n))]
 
 
-def _prompter_for_runner(
-    config: RunConfig, benchmark: Place, examples: Sequence[Example] | None
-) -> Prompter:
+def _prompter(config: RunConfig, benchmark: Place, examples: Sequence[Example] | None) -> Prompter:
     if examples is None:
-        examples = _examples_for_runner(benchmark)
+        examples = _examples(benchmark)
     return Prompter(
         examples,
         config.mode,
@@ -174,7 +172,7 @@ def _prompter_for_runner(
     )
 
 
-def _examples_for_runner(benchmark: Place) -> list[Example]:
+def _examples(benchmark: Place) -> list[Example]:
     if not isinstance(benchmark, Benchmark):
         return read_examples(benchmark)
     if benchmark.folder is None:
@@ -184,7 +182,7 @@ def _examples_for_runner(benchmark: Place) -> list[Example]:
     return read_examples(benchmark.folder)
 
 
-def _check_runner_counts(**numbers: int) -> None:
+def _check_counts(**numbers: int) -> None:
     for name, value in numbers.items():
         if value < 1:
             raise SettingsError(f"{name} must be at least 1, not {value}")
