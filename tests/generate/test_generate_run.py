@@ -399,6 +399,15 @@ def test_a_torn_journal(tmp_path_factory: pytest.TempPathFactory, cut: int, rubb
     assert answers(run.folder) == wanted(3)
 
 
+@pytest.mark.parametrize("record", [{"trial": 1}, {"trial": True, "answer": "答え"}])
+def test_a_record_without_an_answer_is_named(place: Place, record: dict[str, Any]) -> None:
+    place.folder.mkdir(parents=True)
+    line = json.dumps({"question": SEAS, **record}) + "\n"
+    (place.folder / "answers.jsonl").write_text(line)
+    with pytest.raises(InputError, match=r"answers\.jsonl.*without an answer: remove its line"):
+        place.run(FakeEngine())
+
+
 def test_a_trial_whose_file_is_lost_is_written_again(place: Place) -> None:
     place.run(FakeEngine())
     before = (place.folder / "trial_002.jsonl").read_bytes()

@@ -195,6 +195,10 @@ def test_journals_claim_records(windows: Ranges, tmp_path: Path) -> None:
         assert not other.add({"id": 1})
         one.release((1,))
         assert other._lock_place((1,))
+        assert one.claim((2,))
+        with Journal(one.path, ["id"]):
+            pass
+        assert not other.claim((2,))  # the end of another of this process frees nothing
 
 
 # Renames

@@ -63,6 +63,7 @@ class Journal:
         self._fields = tuple(fields)
         self._noted = noted
         self._keys: set[Key] = set()
+        self._claimed: set[tuple[str, Key]] = set()
         self._invalid: set[Key] = set()  # whose last record has a problem
         self._read, self._lines = 0, 0
         self._open_file: IO[bytes] | None = None
@@ -90,8 +91,8 @@ class Journal:
                 file.close()
         self._open_file = self._claims = None
         with _CLAIMED_LOCK:
-            mine = {claim for claim in _CLAIMED if claim[0] == self._name}
-            _CLAIMED.difference_update(mine)
+            _CLAIMED.difference_update(self._claimed)
+            self._claimed.clear()
 
     @property
     def _file(self) -> IO[bytes]:
@@ -145,12 +146,15 @@ class Journal:
             if not self._lock_place(key):
                 return False
             _CLAIMED.add(place)
+            self._claimed.add(place)
         return True
 
     def release(self, key: Key) -> None:
         """Give up a claim."""
         with _CLAIMED_LOCK:
-            _CLAIMED.discard((self._name, key))
+            place = (self._name, key)
+            _CLAIMED.discard(place)
+            self._claimed.discard(place)
             if self._claims is not None:
                 unlock_byte(self._claims.fileno(), _offset(key))
 

@@ -195,7 +195,12 @@ class RunFolder:
         """Append an answer to the journal, with what else is known; raises `OutputError`."""
         now = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
         record = {"trial": trial, "question": question, "answer": answer, "timestamp": now}
-        self._journal.add({**record, **about})
+        if not self._journal.add({**record, **about}) and question in self.missing(trial):
+            raise InputError(
+                f"has a record of trial {trial} without an answer: remove its line",
+                path=self._journal.path,
+                question=question,
+            )
 
     def finish(self, trial: int) -> None:
         """Write a trial whose questions are all answered, in their order. Raises `OutputError`."""
