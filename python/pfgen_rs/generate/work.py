@@ -10,7 +10,7 @@ from typing import Any
 
 from pfgen_rs.ask.breaker import Breaker
 from pfgen_rs.ask.engines import cure_for_thinking
-from pfgen_rs.ask.loop import AskingProgress, Tally, key_of, passed, record_of_usage
+from pfgen_rs.ask.loop import AskingProgress, Tally, key_of, passed, record_of
 from pfgen_rs.ask.protocol import (
     SEEDS,
     Details,
@@ -206,16 +206,13 @@ class Work:
         """Returns what is kept of an answer besides the published fields, as far as it is known."""
         config = self._config
         asked = {"model": config.model, "mode": task.mode, "seed": task.seed}
-        usage, seconds = details.usage, details.seconds
         about = {
             "digest": digest_of({**asdict(config.parameters), **asked, "messages": task.messages}),
-            "served": details.model,
+            **record_of(details),
             "system_fingerprint": details.system_fingerprint,
             "finish_reason": details.finish_reason,
-            "usage": record_of_usage(usage),
-            "seconds": None if seconds is None else round(seconds, 3),
         }
-        return {name: value for name, value in about.items() if value is not None}
+        return {name: value for name, value in about.items() if value not in (None, [])}
 
     def _warn_of_model(self, model: str | None) -> None:
         known = self._folder.models
