@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.ask.request import Request, Respondent
+from pfgen_rs.ask.request import Group, Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.extras import missing
 
@@ -118,7 +118,6 @@ class Estimate:
     """
 
     requests: int
-    stored: int
     prompt_tokens: int
     completion_tokens: int | None
     counter: str
@@ -126,34 +125,16 @@ class Estimate:
 
 
 def estimated(
-    requests: Iterable[Request],
-    stored: int,
-    respondent: Respondent,
-    counter: TokenCounter,
-    prices: Prices | None = None,
+    groups: Sequence[Group], counter: TokenCounter, prices: Prices | None = None
 ) -> Estimate:
     """Estimate the tokens and the cost of requests. Time linear in their texts."""
-    count = prompt = 0
-    for request in requests:
-        count += 1
-        prompt += _tokens(request, counter)
-    completion = None if respondent.limit is None else count * respondent.limit
+    prompt = sum(_tokens(request, counter) for group in groups for request in group.requests)
+    most = [(len(group.requests), group.respondent.limit) for group in groups]
+    limits = [count * limit for count, limit in most if limit is not None]
+    completion = sum(limits) if len(limits) == len(most) else None
     cost = None if prices is None or completion is None else prices.cost(prompt, completion)
-    return Estimate(count, stored, prompt, completion, counter.name, cost)
-
-
-def joined_estimates(estimates: Sequence[Estimate]) -> Estimate:
-    """Returns the estimate of several groups of requests together, at least one."""
-    completion = [each.completion_tokens for each in estimates]
-    costs = [each.cost for each in estimates]
-    return Estimate(
-        sum(each.requests for each in estimates),
-        sum(each.stored for each in estimates),
-        sum(each.prompt_tokens for each in estimates),
-        None if None in completion else sum(each or 0 for each in completion),
-        estimates[0].counter,
-        None if None in costs else sum(each or 0.0 for each in costs),
-    )
+    requests = sum(count for count, _ in most)
+    return Estimate(requests, prompt, completion, counter.name, cost)
 
 
 _PER_MESSAGE = 4  # what chat templates add around a message, in tokens
