@@ -186,7 +186,7 @@ def test_a_run_that_is_killed_counts_every_answer_that_it_got(tmp_path: Path) ->
 
 
 def _has_lines(folder: Path, count: int) -> bool:
-    return (folder / "answers.jsonl").read_bytes().count(b"\n") == count
+    return (folder / "journal.jsonl").read_bytes().count(b"\n") == count
 
 
 def test_the_file_stays_whole_and_readable_while_counts_grow(tmp_path: Path) -> None:
@@ -320,7 +320,7 @@ def test_a_run_remembers_who_answered_and_warns_when_that_changes(
         "the model that answers is now 'n': earlier answers are by 'm-2026'",
     ]
     assert len(answers(folder)) == 4  # and their records have the published keys
-    with (folder / "answers.jsonl").open("ab") as file:
+    with (folder / "journal.jsonl").open("ab") as file:
         file.write(b'{"trial": 3, "que')  # a kill
     caplog.clear()
     run_in(tiny, ToldEngine([other, one]), trials=3)

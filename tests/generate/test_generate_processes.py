@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from generating import (
-    JOURNAL,
+    BEGUN,
     QUESTIONS,
     Key,
     answers,
@@ -114,7 +114,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def lines_kept(place: Place) -> int:
-    paths = place.results.rglob("answers.jsonl")
+    paths = place.results.rglob("journal.jsonl")
     return sum(path.read_bytes().count(b"\n") for path in paths)
 
 
@@ -129,7 +129,7 @@ def test_a_signal_while_generating(place: Place, number: signal.Signals, code: i
     assert returned == code
     assert ("run the same command to continue" in err) == (number != signal.SIGKILL)
     # A trial that is there is whole.
-    assert names(place.folder) == [*JOURNAL, "config.json", "trial_001.jsonl", "trial_002.jsonl"]
+    assert names(place.folder) == [*BEGUN, "trial_001.jsonl", "trial_002.jsonl"]
     assert len(answers(place.folder)) == 4
 
     assert place.go_on("second").answers == 3
@@ -208,7 +208,7 @@ def test_a_full_disk(place: Place, room: int) -> None:
     assert kept == {100: 0, 250: 1}[room]
     assert all(
         (path.read_bytes() or b"\n").endswith(b"\n")
-        for path in place.results.rglob("answers.jsonl")
+        for path in place.results.rglob("journal.jsonl")
     )
     assert place.go_on("second", 8).complete
     assert place.asked("second") == list(wanted(8))[kept:]

@@ -250,7 +250,7 @@ def test_a_whole_run_has_its_usual_result(tiny: Path) -> None:
 def test_more_trials_than_asked_for_are_counted(tiny: Path) -> None:
     run_in(tiny, answer_to, trials=3, score_partial=False)
     [folder] = (tiny.parent / "result/org/model").iterdir()
-    (folder / "answers.jsonl").write_text(
+    (folder / "journal.jsonl").write_text(
         "".join(json.dumps(each) + "\n" for each in journal(folder)[:3])
     )
     (folder / "trial_002.jsonl").unlink()

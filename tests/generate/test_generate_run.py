@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from generating import (
+    BEGUN,
     CONFIG,
-    JOURNAL,
     QUESTIONS,
     FakeEngine,
     answer_to,
@@ -112,7 +112,7 @@ def test_answers_of_an_unfinished_trial_stay(place: Place, end: Any) -> None:
         with pytest.raises(type(end)):
             place.run(stopping)
     assert stopping.closed == 1
-    kept = [*JOURNAL, "config.json", "trial_001.jsonl"]
+    kept = [*BEGUN, "trial_001.jsonl"]
     assert [name for name in names(place.folder) if name != "trials.jsonl.xz"] == kept
     engine = FakeEngine()
     run = place.run(engine)
@@ -156,8 +156,7 @@ def test_failures_are_listed_and_asked_again_on_demand(place: Place) -> None:
     assert records == [failure._asdict() for failure in listed]
     assert list(answers(run.folder)) == [(2, CATS), (2, SEAS)]
     assert names(run.folder) == [
-        *JOURNAL,
-        "config.json",
+        *BEGUN,
         "trial_002.jsonl",
         "trials.jsonl.xz",
         path.name,
@@ -383,7 +382,7 @@ def test_a_torn_journal(tmp_path_factory: pytest.TempPathFactory, cut: int, rubb
     place.run(FakeEngine(lambda task: None if key_of(task) == (3, SEAS) else answer_to(task)))
     for path in place.folder.glob("trial*"):
         path.unlink()
-    path = place.folder / "answers.jsonl"
+    path = place.folder / "journal.jsonl"
     content = path.read_bytes()[:cut] + rubbish
     path.write_bytes(content)
     engine = FakeEngine()
@@ -391,7 +390,7 @@ def test_a_torn_journal(tmp_path_factory: pytest.TempPathFactory, cut: int, rubb
     try:
         kept = sum("answer" in json.loads(line) for line in lines if line.strip())
     except ValueError:
-        with pytest.raises(InputError, match=r"answers\.jsonl, line .*remove the line"):
+        with pytest.raises(InputError, match=r"journal\.jsonl, line .*remove the line"):
             place.run(engine)
         return
     run = place.run(engine)
@@ -403,8 +402,8 @@ def test_a_torn_journal(tmp_path_factory: pytest.TempPathFactory, cut: int, rubb
 def test_a_record_without_an_answer_is_named(place: Place, record: dict[str, Any]) -> None:
     place.folder.mkdir(parents=True)
     line = json.dumps({"question": SEAS, **record}) + "\n"
-    (place.folder / "answers.jsonl").write_text(line)
-    with pytest.raises(InputError, match=r"answers\.jsonl.*without an answer: remove its line"):
+    (place.folder / "journal.jsonl").write_text(line)
+    with pytest.raises(InputError, match=r"journal\.jsonl.*without an answer: remove its line"):
         place.run(FakeEngine())
 
 

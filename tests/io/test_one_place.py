@@ -69,4 +69,4 @@ def test_names_of_trials() -> None:
     name = run_files.trial_file_name(3)
     assert name == "trial_003.jsonl"
     assert run_files.is_trial_file(name)
-    assert (run_files.trial_number(name), run_files.trial_number("answers.jsonl")) == (3, None)
+    assert (run_files.trial_number(name), run_files.trial_number("journal.jsonl")) == (3, None)

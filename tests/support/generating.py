@@ -18,7 +18,7 @@ from pfgen_rs.generate.config import RunConfig
 CONFIG = RunConfig("fake", "org/model")
 QUESTIONS = [CATS, SEAS]
 Key = tuple[int, str]
-JOURNAL = [".answers.jsonl.claims", "answers.jsonl"]
+BEGUN = [".journal.jsonl.claims", "config.json", "journal.jsonl"]
 
 
 def write_samples(folder: Path) -> Path:
@@ -82,8 +82,7 @@ def names(folder: Path) -> list[str]:
 def finished_names(trials: int) -> list[str]:
     """What lies in the folder of a run that is done."""
     return [
-        *JOURNAL,
-        "config.json",
+        *BEGUN,
         *(f"trial_{n:03d}.jsonl" for n in range(1, trials + 1)),
         "trials.jsonl.xz",
     ]
@@ -111,14 +110,14 @@ def answers(folder: Path) -> dict[Key, str]:
 
 def journal(folder: Path) -> list[dict[str, Any]]:
     """The records of a run's answers."""
-    text = (folder / "answers.jsonl").read_text(encoding="utf-8")
+    text = (folder / "journal.jsonl").read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
 
 @contextmanager
 def claimed(folder: Path, trial: int) -> Iterator[tuple[Journal, Callable[[], None]]]:
     """A claim of another process on a trial: its journal, and what ends the claim."""
-    with Journal(folder / "answers.jsonl", ("trial", "question")) as other:
+    with Journal(folder / "journal.jsonl", ("trial", "question")) as other:
         assert other.claim((trial,))
         yield other, lambda: other.release((trial,))
 

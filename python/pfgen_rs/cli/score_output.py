@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pfgen_rs.benchmark import Benchmark, load_for_scores
 from pfgen_rs.cli import process, streams
-from pfgen_rs.io.run_files import ANSWERS
+from pfgen_rs.io.run_files import ANSWERS, CONFIG
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import Chosen
 from pfgen_rs.runs.outputs import (
@@ -72,7 +72,7 @@ def tell_cut(path: str | Path | None) -> None:
     if path is None:
         return
     folder = Path(path) if Path(path).is_dir() else Path(path).parent
-    if (folder / ANSWERS).exists():
+    if (folder / ANSWERS).exists() and (folder / CONFIG).exists():
         from pfgen_rs.generate.run_folder import cut_note
 
         if note := cut_note(folder):

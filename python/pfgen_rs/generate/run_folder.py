@@ -1,6 +1,6 @@
 """A run's folder in pfgen-bench's format; several processes may work in it at once.
 
-answers.jsonl       the journal: one record an answer, with who gave it and what it took
+journal.jsonl       the journal: one record an answer, with who gave it and what it took
 trial_003.jsonl     a finished trial, written atomically once all its answers are in the journal
 unscored.jsonl      failed tasks, and why they failed
 """
@@ -82,7 +82,7 @@ def record_failures(folder: Path, trial: int, reasons: Mapping[str, str]) -> Non
 class RunFolder:
     """The folder `path` of a run whose trials answer `questions`, in this order.
 
-    Answers go to the journal `answers.jsonl`, trials to files of their own once all questions are answered.
+    Answers go to the journal `journal.jsonl`, trials to files of their own once all questions are answered.
     A process claims whole trials. `models`: those that have answered, according to servers.
     """
 

@@ -92,7 +92,7 @@ def generate(
     as partial (`Result.planned`), in its signature, too. If the engine counts tokens, their sum over all
     calls is kept in `usage.json`, which is written with every outcome. What it says of each answer (the model
     that served it, `system_fingerprint`, `finish_reason`, tokens, seconds) is kept with the answer in
-    `answers.jsonl`; a warning of `pfgen_rs.generate` says if another model answers than the one asked for or
+    `journal.jsonl`; a warning of `pfgen_rs.generate` says if another model answers than the one asked for or
     before.
 
     If interrupted, calling it again with the same arguments resumes the run: finished trials and the answers
