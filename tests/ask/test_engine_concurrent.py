@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 
-from pfgen_rs.ask.concurrent import gathered
+from pfgen_rs.ask.engines.openai import gathered
 
 Work = Callable[[int], Awaitable[int]]
 

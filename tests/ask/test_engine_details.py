@@ -17,7 +17,6 @@ import fault_server as faults
 from engine_tasks import engine, tasks
 from fault_server import Asked, Behaviour, FaultServer, Handler
 from pfgen_rs.ask.engines.openai import OpenAIEngine
-from pfgen_rs.ask.logprobs import completed, read_tokens, texts_in_tokens
 from pfgen_rs.ask.protocol import (
     Answered,
     Details,
@@ -29,7 +28,7 @@ from pfgen_rs.ask.protocol import (
     abilities,
 )
 from pfgen_rs.ask.server import find_place
-from pfgen_rs.ask.wire import Form, read_answer, read_reply
+from pfgen_rs.ask.wire import Form, completed, read_answer, read_reply, read_tokens, texts_in_tokens
 from pfgen_rs.errors import GenerationError, SettingsError
 from pfgen_rs.judge.tokens import TokenText, spelling
 from pfgen_rs.judge.verdicts import Verdict, read_output

@@ -1,8 +1,9 @@
-"""API keys never change an answer, whatever the key, the answer and the engine."""
+"""API keys never change an answer, whatever the key, the answer and the engine, and are left nowhere."""
 
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import sys
 import types
@@ -20,12 +21,12 @@ from hypothesis import strategies as st
 import fault_server as faults
 from engine_tasks import SHORT, engine, tasks
 from fault_server import Asked, FaultServer, Handler
-from generating import Key, key_of
+from generating import Key, journal, key_of
 from helpers import pfgen
 from pfgen_rs import GenerationError
-from pfgen_rs.ask.concurrent import gathered
 from pfgen_rs.ask.engines.command import CommandEngine
 from pfgen_rs.ask.engines.manual import AnswersFile, ManualEngine
+from pfgen_rs.ask.engines.openai import gathered
 from pfgen_rs.ask.engines.vllm import VllmEngine
 from pfgen_rs.ask.protocol import Answered, Engine, Failed, Meter, Outcome, Parameters
 from pfgen_rs.ask.server import Place, redacted
@@ -162,10 +163,7 @@ def test_a_run_with_a_thousand_keys_stores_what_the_server_sent(tmp_path: Path) 
     exposed = {at for at, said in expected.items() if len(keys[at]) >= 16 and keys[at] in said}
     assert len(exposed) > 200
     assert {(failure.trial, failure.question) for failure in run.failures} == exposed
-    stored = {}
-    for path in run.folder.glob("*trial_*.jsonl"):
-        for record in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
-            stored[int(path.name.split("_")[1][:3]), record["question"]] = record["answer"]
+    stored = {(each["trial"], each["question"]): each["answer"] for each in journal(run.folder)}
     assert stored == {at: said for at, said in expected.items() if at not in exposed}
 
 
@@ -314,3 +312,77 @@ def test_engines_without_a_key_know_nothing_of_the_environment_s(
             other.close()
             assert isinstance(outcome, Answered), other
             assert outcome.text == said, other
+
+
+KEY = "sk-0123456789-very-secret"
+LOGGING = {"PYTHONASYNCIODEBUG": "1"}
+
+
+def command(server: FaultServer, results: Path, *more: str, key: str = KEY) -> tuple[int, str]:
+    """Exit code and all output of one trial of the bundled benchmark."""
+    pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
+    args = ("generate", "org/m", "--engine=openai", "-b", "mini", "--trials=1", "--retries=0")
+    env = {**LOGGING, "OPENAI_API_KEY": key, "OPENAI_BASE_URL": server.url}
+    done = pfgen(*args, "--out", results, *more, env=env)
+    return done.returncode, done.stdout + done.stderr
+
+
+def _written(folder: Path) -> bytes:
+    """Every file's name and contents, packed ones unpacked as well."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    contents = [path.read_bytes() for path in files]
+    packed = [lzma.decompress(path.read_bytes()) for path in files if path.suffix == ".xz"]
+    return b"\n".join([*contents, *packed, *(str(path).encode() for path in files)])
+
+
+def _answers(folder: Path) -> list[str]:
+    [path] = folder.rglob("trials.jsonl.xz")
+    lines = lzma.decompress(path.read_bytes()).decode().splitlines()
+    return [json.loads(line)["answer"] for line in lines]
+
+
+def test_answers_with_the_key_fail_and_the_key_is_left_nowhere(tmp_path: Path) -> None:
+    with FaultServer(default=faults.echo_key(200)) as server:
+        code, shown = command(server, tmp_path, "--mode", "chat", "--keep-going")
+    assert code == 1, shown
+    assert len(server.asked) == 14
+    assert {asked.headers["authorization"] for asked in server.asked} == {f"Bearer {KEY}"}
+    assert b"the answer contains the API key (OPENAI_API_KEY) and was discarded" in _written(
+        tmp_path
+    )
+    assert "very-secret" not in shown
+    assert b"very-secret" not in _written(tmp_path)
+
+
+def test_placeholders_for_keys_change_no_answer(tmp_path: Path) -> None:
+    said = "1月1日に1時間当たり1回、none と EMPTY は x です。"
+    for key in ("1", "x", "none", "EMPTY"):
+        with FaultServer(default=faults.answer(said)) as server:
+            code, shown = command(server, tmp_path / key, key=key)
+        assert code == 0, shown
+        assert set(_answers(tmp_path / key)) == {said}
+
+
+def test_failures_are_told_without_the_key_and_asked_again_when_wanted(tmp_path: Path) -> None:
+    with FaultServer(default=faults.echo_key(400)) as server:
+        code, shown = command(server, tmp_path)
+        assert code == 1, shown
+        assert len(server.asked) == 14
+        assert "very-secret" not in shown
+        assert b"very-secret" not in _written(tmp_path)
+        assert b"your key is Bearer ***" in _written(tmp_path)
+    with FaultServer() as server:
+        assert command(server, tmp_path)[0] == 1
+        assert server.asked == []
+        assert command(server, tmp_path, "--retry-failed")[0] == 0
+        assert len(server.asked) == 14
+    assert len(_answers(tmp_path)) == 14
+
+
+def test_a_refused_key_ends_the_run_with_a_message(tmp_path: Path) -> None:
+    with FaultServer(default=faults.echo_key(401)) as server:
+        code, shown = command(server, tmp_path)
+    assert code == 2
+    assert "Check the API key (OPENAI_API_KEY)" in shown
+    assert "very-secret" not in shown
+    assert b"very-secret" not in _written(tmp_path)

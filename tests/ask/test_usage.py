@@ -1,11 +1,11 @@
-"""Tokens that a run uses: as servers report them, summed in the run's folder, and printed."""
+"""What a run keeps beside its answers: tokens, as servers report them, and who answered."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,14 +15,15 @@ import pytest
 import fault_server as faults
 from engine_tasks import engine, tasks, until
 from fault_server import Asked, Behaviour, FaultServer, Handler
-from generating import CONFIG, FakeEngine, answers, finished_names, names, write_samples
+from generating import CONFIG, FakeEngine, answers, finished_names, journal, names, write_samples
 from helpers import SCRIPT, TIMEOUT, environment, pfgen
 from pfgen_rs import InputError
-from pfgen_rs.ask.protocol import Outcome, Parameters, Task, Usage
+from pfgen_rs.ask.protocol import Answered, Details, Outcome, Parameters, Task, Usage
 from pfgen_rs.ask.wire import reported_usage
 from pfgen_rs.errors import GenerationError
-from pfgen_rs.generate.accounts import UsageFile, read_usage
 from pfgen_rs.generate.runner import Run, generate
+from pfgen_rs.generate.usage import UsageFile, read_usage
+from pfgen_rs.questions.locate import sample_runs
 
 TOKENS = {
     "prompt_tokens": 10,
@@ -98,7 +99,7 @@ def tiny(tmp_path: Path) -> Path:
     return write_samples(tmp_path / "tiny")
 
 
-def run_in(tiny: Path, asked: FakeEngine, **options: Any) -> Run:
+def run_in(tiny: Path, asked: Any, **options: Any) -> Run:
     options = {"trials": 2, **options}
     return generate(CONFIG, asked, benchmark=tiny, results=tiny.parent / "result", **options)
 
@@ -185,8 +186,7 @@ def test_a_run_that_is_killed_counts_every_answer_that_it_got(tmp_path: Path) ->
 
 
 def _has_lines(folder: Path, count: int) -> bool:
-    trials = folder.glob("*trial_*.jsonl")
-    return sum(path.read_bytes().count(b"\n") for path in trials) == count
+    return (folder / "journal.jsonl").read_bytes().count(b"\n") == count
 
 
 def test_the_file_stays_whole_and_readable_while_counts_grow(tmp_path: Path) -> None:
@@ -277,3 +277,113 @@ def test_the_command_says_where_tokens_are_unknown(tmp_path: Path) -> None:
         "used by the whole run: 28 requests (14 without a number of tokens), 14 prompt tokens, "
         "0 completion tokens"
     )
+
+
+ENVIRONMENT = {"OPENAI_API_KEY": "none"}
+
+
+class ToldEngine:
+    """Answers with what it knows of each answer."""
+
+    name, model = "told", "m"
+
+    def __init__(self, details: Sequence[Details | None]) -> None:
+        self._details = list(details)
+
+    def generate(self, tasks: Sequence[Task], _parameters: object) -> Any:
+        for task in tasks:
+            yield Answered(task, "答え", self._details.pop(0))
+
+    def close(self) -> None:
+        pass
+
+
+def served(folder: Path) -> list[dict[str, Any]]:
+    names = ("trial", "served", "system_fingerprint", "finish_reason")
+    return [{name: r[name] for name in names if name in r} for r in journal(folder)]
+
+
+def test_a_run_remembers_who_answered_and_warns_when_that_changes(
+    tiny: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = Details(model="m-2026", system_fingerprint="fp", finish_reason="stop")
+    other = Details(model="n", finish_reason="length")
+    folder = run_in(tiny, ToldEngine([one, other, None, one])).folder
+    assert served(folder) == [
+        {"trial": 1, "served": "m-2026", "system_fingerprint": "fp", "finish_reason": "stop"},
+        {"trial": 1, "served": "n", "finish_reason": "length"},
+        {"trial": 2},
+        {"trial": 2, "served": "m-2026", "system_fingerprint": "fp", "finish_reason": "stop"},
+    ]
+    assert caplog.messages == [
+        "the model that answers is 'm-2026': 'm' was asked for",
+        "the model that answers is now 'n': earlier answers are by 'm-2026'",
+    ]
+    assert len(answers(folder)) == 4  # and their records have the published keys
+    with (folder / "journal.jsonl").open("ab") as file:
+        file.write(b'{"trial": 3, "que')  # a kill
+    caplog.clear()
+    run_in(tiny, ToldEngine([other, one]), trials=3)
+    assert caplog.messages == []
+    assert len(served(folder)) == 6
+
+
+def cutting(handler: Handler, asked: Asked) -> None:
+    cut = len(cuts) % 3 == 0
+    content = json.loads(faults.body("答え", finish_reason="length" if cut else "stop"))
+    cuts.append(cut)
+    handler.reply(
+        200, json.dumps({**content, "model": "served", "system_fingerprint": None}).encode()
+    )
+
+
+cuts: list[bool] = []
+
+
+def test_answers_cut_by_the_token_limit_are_counted_by_generate_score_and_compare(
+    tmp_path: Path,
+) -> None:
+    pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
+    with FaultServer(default=cutting) as server:
+        asked = ("generate", "org/m", "--engine=openai", "-b", "mini", f"--out={tmp_path}")
+        done = pfgen(*asked, "--trials=2", f"--base-url={server.url}", env=ENVIRONMENT)
+    assert done.returncode == 0, done.stderr
+    [folder] = (tmp_path / "org/m").iterdir()
+    assert "the model that answers is 'served': 'org/m' was asked for" in done.stderr
+    assert len(cuts) == 28
+    said = f"{folder}: {sum(cuts)} of 28 answers ended by the token limit (--max-tokens)"
+    assert done.stderr.count(said) == 1
+    for command in (("score", folder), ("compare", folder, sample_runs()["faithful"])):
+        assert said in pfgen(*command, "-b", "mini").stderr
+
+
+SECRET = "sk-proj-aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xYz1112223"
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ({"model": f"proxy/{SECRET}"}, {"served": "proxy/***"}),
+        ({"model": "x" * 190 + SECRET}, {"served": "x" * 190 + "***"}),
+        ({"system_fingerprint": SECRET[:30]}, {"system_fingerprint": "***"}),
+        ({"model": "m\ud800\x1b\u202e"}, {"served": "m\ufffd\ufffd\ufffd"}),
+        ({"model": ["m"], "system_fingerprint": 1}, {}),
+        ({"finish_reason": "stop\ud800"}, {"finish_reason": "stop?"}),
+    ],
+)
+def test_what_a_server_calls_itself_is_kept_without_the_key_and_as_valid_text(
+    said: dict[str, Any], kept: dict[str, str], tiny: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
+
+    def behave(handler: Handler, asked: Asked) -> None:
+        reply = json.loads(faults.body("答え"))
+        reply.update({name: said[name] for name in said.keys() - {"finish_reason"}})
+        reply["choices"][0].update({name: said[name] for name in said.keys() & {"finish_reason"}})
+        handler.reply(200, json.dumps(reply).encode())
+
+    with FaultServer(default=behave) as server:
+        folder = run_in(tiny, engine(server, api_key=SECRET), trials=1).folder
+    for record in served(folder):
+        assert record == {"trial": 1, "finish_reason": "stop", **kept}
+    assert SECRET[:8] not in caplog.text

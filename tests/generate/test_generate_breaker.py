@@ -211,17 +211,6 @@ def test_rejections_that_are_faster_than_answers_end_nothing(tmp_path: Path) -> 
     assert (outcome.answers, len(outcome.failures)) == (120, 80)
 
 
-def test_claims_held_by_failures_are_let_go(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("pfgen_rs.generate.work._CLAIMS", 3)
-    asked = Scripted(lambda n, _: ValueError("no") if n % 8 else "はい")
-    outcome = generate(
-        CHAT, asked, examples=EXAMPLES[:1], results=tmp_path, trials=40, keep_going=False
-    )
-    assert (outcome.answers, len(outcome.failures), asked.count) == (5, 35, 40)
-
-
 def test_an_interrupt_leaves_failures_open_that_nothing_followed(tmp_path: Path) -> None:
     asked = Scripted(lambda n, _: KeyboardInterrupt() if n == 5 else ValueError("no"))
     with pytest.raises(KeyboardInterrupt):

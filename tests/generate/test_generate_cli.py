@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from generating import answers, finished_names, key_of, names, wanted, write_samples
+from generating import answers, finished_names, journal, key_of, names, wanted, write_samples
 from helpers import CATS, SEAS, pfgen
 from pfgen_rs import PfgenError, SettingsError, score_file
 from pfgen_rs.ask.engines.manual import AnswersFile, task_lines
@@ -86,9 +86,8 @@ def test_pasting(tmp_path: Path, tiny: Path) -> None:
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert done.stdout.count("--- trial ") == 4
     assert done.stdout.endswith("0 of 2 trials, 2 new answers\n")
-    kept = (folder_in(tmp_path) / ".trial_001.partial.jsonl").read_text(encoding="utf-8")
-    records = [json.loads(line) for line in kept.splitlines()]
-    assert [record["answer"] for record in records] == ["一つ目\n二行目"]
+    kept = [(record["trial"], record["answer"]) for record in journal(folder_in(tmp_path))]
+    assert kept[0] == (1, "一つ目\n二行目")
 
 
 def test_carrying_prompts_elsewhere_and_answers_back(tmp_path: Path, tiny: Path) -> None:

@@ -14,7 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from generating import QUESTIONS, Key, answers, finished_names, names, wanted, write_samples
+from generating import (
+    BEGUN,
+    QUESTIONS,
+    Key,
+    answers,
+    finished_names,
+    names,
+    wanted,
+    write_samples,
+)
 from helpers import SCRIPT, TIMEOUT, environment
 from pfgen_rs.ask.engines.command import CommandEngine
 from pfgen_rs.generate.config import RunConfig
@@ -105,15 +114,8 @@ def wait_for(condition: Callable[[], bool]) -> None:
 
 
 def lines_kept(place: Place) -> int:
-    paths = list(place.results.rglob("*trial_*.jsonl"))
-    return sum(_content(path).count(b"\n") for path in paths)
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:  # a journal whose trial has just been finished
-        return b""
+    paths = place.results.rglob("journal.jsonl")
+    return sum(path.read_bytes().count(b"\n") for path in paths)
 
 
 @pytest.mark.parametrize(
@@ -127,8 +129,7 @@ def test_a_signal_while_generating(place: Place, number: signal.Signals, code: i
     assert returned == code
     assert ("run the same command to continue" in err) == (number != signal.SIGKILL)
     # A trial that is there is whole.
-    kept = [".trial_003.partial.jsonl", "config.json", "trial_001.jsonl", "trial_002.jsonl"]
-    assert [name for name in names(place.folder) if name != ".trial_004.partial.jsonl"] == kept
+    assert names(place.folder) == [*BEGUN, "trial_001.jsonl", "trial_002.jsonl"]
     assert len(answers(place.folder)) == 4
 
     assert place.go_on("second").answers == 3
@@ -205,7 +206,10 @@ def test_a_full_disk(place: Place, room: int) -> None:
     assert "cannot be written" in done.stderr
     kept = lines_kept(place)
     assert kept == {100: 0, 250: 1}[room]
-    assert all(path.read_bytes().endswith(b"\n") for path in place.results.rglob("*.partial.jsonl"))
+    assert all(
+        (path.read_bytes() or b"\n").endswith(b"\n")
+        for path in place.results.rglob("journal.jsonl")
+    )
     assert place.go_on("second", 8).complete
     assert place.asked("second") == list(wanted(8))[kept:]
     assert answers(place.folder) == wanted(8)

@@ -18,6 +18,7 @@ from generating import (
     FakeEngine,
     answer_to,
     answers,
+    claimed,
     finished_names,
     key_of,
     names,
@@ -26,11 +27,12 @@ from generating import (
 )
 from helpers import CATS
 from pfgen_rs import OutputError
+from pfgen_rs.ask import journal
 from pfgen_rs.ask.engines.command import CommandEngine
 from pfgen_rs.ask.protocol import Answered, Failed, Outcome, Parameters, available
-from pfgen_rs.generate import Task, read_examples, work
+from pfgen_rs.generate import Task, read_examples
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.run_folder import Failure, OpenTrial, RunFolder
+from pfgen_rs.generate.run_folder import Failure, RunFolder
 from pfgen_rs.generate.runner import Run, generate
 
 
@@ -83,7 +85,7 @@ class Place:
         return CONFIG.with_questions(read_examples(self.benchmark)).folder(self.results)
 
     def claimed(self) -> int:
-        return len(list(self.folder.glob(".trial_*.partial.jsonl")))
+        return len(journal._CLAIMED)
 
 
 @pytest.fixture
@@ -107,11 +109,7 @@ def test_trials_are_claimed_as_their_tasks_are_taken(place: Place) -> None:
     assert names(run.folder) == finished_names(7)
 
 
-@pytest.mark.parametrize("claims", [2, 128])
-def test_a_task_that_takes_long_delays_no_other(
-    place: Place, claims: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(work, "_CLAIMS", claims)
+def test_a_task_that_takes_long_delays_no_other(place: Place) -> None:
     order: list[Any] = []
 
     def reply(task: Task) -> str:
@@ -166,15 +164,14 @@ def test_failures_and_ends_are_as_with_other_engines(place: Place) -> None:
 
 def test_trials_of_other_processes_are_tried_at_the_end(place: Place) -> None:
     place.run(Rolling(), trials=1)
-    other = OpenTrial.claim(place.folder / "trial_002.jsonl", QUESTIONS)
-    assert other is not None
+    with claimed(place.folder, 2) as (_, release):
 
-    def reply(task: Task) -> str:
-        other.release()
-        return answer_to(task)
+        def reply(task: Task) -> str:
+            release()
+            return answer_to(task)
 
-    asked = Rolling(reply, window=1)
-    run = place.run(asked, trials=3)
+        asked = Rolling(reply, window=1)
+        run = place.run(asked, trials=3)
     assert asked.asked == [(n, question) for n in (3, 2) for question in QUESTIONS]
     assert (run.elsewhere, run.complete) == ([], True)
 
@@ -182,7 +179,7 @@ def test_trials_of_other_processes_are_tried_at_the_end(place: Place) -> None:
 def fail_to_claim(failing: int, monkeypatch: pytest.MonkeyPatch) -> None:
     real = RunFolder.claim
 
-    def claim(folder: RunFolder, trial: int) -> OpenTrial | None:
+    def claim(folder: RunFolder, trial: int) -> bool:
         if trial == failing:
             raise OutputError("no room")
         return real(folder, trial)

@@ -14,11 +14,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from generating import (
+    BEGUN,
     CONFIG,
     QUESTIONS,
     FakeEngine,
     answer_to,
     answers,
+    claimed,
     finished_names,
     key_of,
     names,
@@ -33,12 +35,12 @@ from pfgen_rs import (
     load_benchmark,
     score_file,
 )
+from pfgen_rs.ask.journal import Journal
 from pfgen_rs.errors import GenerationError
-from pfgen_rs.generate import Task, read_examples, run_folder
+from pfgen_rs.generate import Task, read_examples
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.run_folder import Failure, OpenTrial, journal_path, record_failures
+from pfgen_rs.generate.run_folder import Failure, record_failures
 from pfgen_rs.generate.runner import Run, generate, open_tasks
-from pfgen_rs.io.locks import lock
 
 
 class Place:
@@ -102,6 +104,22 @@ def test_finished_trials_are_not_asked_again(place: Place) -> None:
     assert len(engine.calls) == 1
 
 
+def test_a_finished_run_opens_no_journal(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its folder may be one that can only be read."""
+    first = place.run(FakeEngine())
+
+    def refuse(self: Journal) -> Journal:
+        raise OutputError(f"{self.path}: cannot be written")
+
+    monkeypatch.setattr(Journal, "__enter__", refuse)
+    before = {path: path.read_bytes() for path in first.folder.iterdir()}
+    again = place.run(FakeEngine(), score=True)
+    assert (again.finished, again.complete) == (3, True)
+    assert {path: path.read_bytes() for path in first.folder.iterdir()} == before
+    with pytest.raises(OutputError, match=r"journal\.jsonl: cannot be written"):
+        place.run(FakeEngine(), trials=4)
+
+
 @pytest.mark.parametrize("end", [None, KeyboardInterrupt(), GenerationError("no server")])
 def test_answers_of_an_unfinished_trial_stay(place: Place, end: Any) -> None:
     stopping = FakeEngine(lambda task: end if key_of(task) == (2, SEAS) else answer_to(task))
@@ -111,7 +129,7 @@ def test_answers_of_an_unfinished_trial_stay(place: Place, end: Any) -> None:
         with pytest.raises(type(end)):
             place.run(stopping)
     assert stopping.closed == 1
-    kept = [".trial_002.partial.jsonl", "config.json", "trial_001.jsonl"]
+    kept = [*BEGUN, "trial_001.jsonl"]
     assert [name for name in names(place.folder) if name != "trials.jsonl.xz"] == kept
     engine = FakeEngine()
     run = place.run(engine)
@@ -154,7 +172,12 @@ def test_failures_are_listed_and_asked_again_on_demand(place: Place) -> None:
     records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert records == [failure._asdict() for failure in listed]
     assert list(answers(run.folder)) == [(2, CATS), (2, SEAS)]
-    assert names(run.folder) == ["config.json", "trial_002.jsonl", "trials.jsonl.xz", path.name]
+    assert names(run.folder) == [
+        *BEGUN,
+        "trial_002.jsonl",
+        "trials.jsonl.xz",
+        path.name,
+    ]
 
     silent = FakeEngine()
     again = place.run(silent)
@@ -222,21 +245,20 @@ def test_benchmarks_of_every_kind(place: Place) -> None:
 
 
 def test_what_another_process_gave_up_is_taken_over(place: Place) -> None:
-    place.run(FakeEngine(), trials=1)
-    (place.folder / "trials.jsonl.xz").unlink()
-    (place.folder / "trial_001.jsonl").unlink()
-    other = OpenTrial.claim(place.folder / "trial_001.jsonl", QUESTIONS)
-    assert other is not None
-    other.add(SEAS, "別の答え")
-    busy = place.run(FakeEngine(), trials=2)
-    assert (busy.elsewhere, busy.finished, busy.complete) == ([1], 1, False)
+    place.folder.mkdir(parents=True)
+    with claimed(place.folder, 1) as (other, release):
+        other.add({"trial": 1, "question": SEAS, "answer": "別の答え"})
+        busy = place.run(FakeEngine(), trials=2)
+        assert (busy.elsewhere, busy.finished, busy.complete) == ([1], 1, False)
 
-    def reply(task: Task) -> str:
-        other.release()
-        return answer_to(task)
+    with claimed(place.folder, 1) as (other, release):
 
-    engine = FakeEngine(reply)
-    run = place.run(engine)
+        def reply(task: Task) -> str:
+            release()
+            return answer_to(task)
+
+        engine = FakeEngine(reply)
+        run = place.run(engine)
     assert engine.asked == [(3, CATS), (3, SEAS), (1, CATS)]
     assert (run.elsewhere, run.complete) == ([], True)
     assert answers(run.folder) == {**wanted(3), (1, SEAS): "別の答え"}
@@ -288,8 +310,6 @@ def test_leftovers_of_killed_writers_go(place: Place, name: str) -> None:
 
 def test_a_process_killed_when_it_had_just_finished_a_trial(place: Place) -> None:
     place.run(FakeEngine(), trials=1)
-    journal = journal_path(place.folder / "trial_001.jsonl")
-    journal.write_bytes(b"left")
     record_failures(place.folder, 1, {CATS: "old"})
     run = place.run(FakeEngine(), trials=1)
     assert (run.failures, names(run.folder)) == ([], finished_names(1))
@@ -372,50 +392,47 @@ def test_a_disk_that_is_full_once(place: Place, monkeypatch: pytest.MonkeyPatch)
         assert names(run.folder) == finished_names(3)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    st.integers(0, 600),
-    st.sampled_from([b"", b"\n", b"{}\n", b'{"question": "x", "answer": "y"}\n']),
-)
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 2000), st.sampled_from([b"", b"\n", b"{}\n", b'{"trial": []}\n']))
 def test_a_torn_journal(tmp_path_factory: pytest.TempPathFactory, cut: int, rubbish: bytes) -> None:
-    path = tmp_path_factory.mktemp("torn") / "trial_001.jsonl"
-    questions = [f"問{n}" for n in range(5)]
-    trial = OpenTrial.claim(path, questions)
-    assert trial is not None
-    for question in questions:
-        trial.add(question, "答" * 5)
-    whole = journal_path(path).read_bytes()
-    trial.release()
-    kept = whole[:cut].count(b"\n")
-    journal_path(path).write_bytes(whole[:cut] + rubbish)
-    again = OpenTrial.claim(path, questions)
-    assert again is not None
-    if whole[:cut].endswith(b"}") and rubbish == b"\n":
-        kept += 1
-    assert again.missing == questions[kept:]
-    assert journal_path(path).read_bytes() == b"".join(whole.splitlines(keepends=True)[:kept])
-    for question in again.missing:
-        again.add(question, "新")
-    again.finish()
-    assert names(path.parent) == [path.name]
-    found = [json.loads(line)["question"] for line in path.read_bytes().splitlines()]
-    assert found == questions
+    place = Place(tmp_path_factory.mktemp("torn"))
+    place.run(FakeEngine(lambda task: None if key_of(task) == (3, SEAS) else answer_to(task)))
+    for path in place.folder.glob("trial*"):
+        path.unlink()
+    path = place.folder / "journal.jsonl"
+    content = path.read_bytes()[:cut] + rubbish
+    path.write_bytes(content)
+    engine = FakeEngine()
+    lines = [line for line in content.splitlines(keepends=True) if line.endswith(b"\n")]
+    try:
+        kept = sum("answer" in json.loads(line) for line in lines if line.strip())
+    except ValueError:
+        with pytest.raises(InputError, match=r"journal\.jsonl, line .*remove the line"):
+            place.run(engine)
+        return
+    run = place.run(engine)
+    assert engine.asked == list(wanted(3))[kept:]
+    assert answers(run.folder) == wanted(3)
 
 
-def test_claims(tmp_path: Path) -> None:
-    path = tmp_path / "trial_001.jsonl"
-    first = OpenTrial.claim(path, ["問"])
-    assert first is not None
-    assert OpenTrial.claim(path, ["問"]) is None
-    first.release()
-    first.release()
-    assert names(tmp_path) == []
-    second = OpenTrial.claim(path, ["問"])
-    assert second is not None
-    second.add("問", "答")
-    second.finish()
-    assert OpenTrial.claim(path, ["問"]) is None
-    assert names(tmp_path) == [path.name]
+@pytest.mark.parametrize("record", [{"trial": 1}, {"trial": True, "answer": "答え"}])
+def test_a_record_without_an_answer_is_named(place: Place, record: dict[str, Any]) -> None:
+    place.folder.mkdir(parents=True)
+    line = json.dumps({"question": SEAS, **record}) + "\n"
+    (place.folder / "journal.jsonl").write_text(line)
+    with pytest.raises(InputError, match=r"journal\.jsonl.*without an answer: remove its line"):
+        place.run(FakeEngine())
+
+
+def test_a_trial_whose_file_is_lost_is_written_again(place: Place) -> None:
+    place.run(FakeEngine())
+    before = (place.folder / "trial_002.jsonl").read_bytes()
+    (place.folder / "trial_002.jsonl").unlink()
+    (place.folder / "trials.jsonl.xz").unlink()
+    engine = FakeEngine()
+    assert place.run(engine).complete
+    assert engine.asked == []
+    assert (place.folder / "trial_002.jsonl").read_bytes() == before
 
 
 def test_rates_begin_with_the_first_answer(place: Place) -> None:
@@ -423,36 +440,3 @@ def test_rates_begin_with_the_first_answer(place: Place) -> None:
     place.run(FakeEngine(), progress=lambda _done, _total, rate, _failed: rates.append(rate))
     assert rates[:2] == [0.0, 0.0]
     assert all(rate > 0 for rate in rates[2:])
-
-
-def test_a_claim_to_a_journal_that_just_vanished(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "trial_001.jsonl"
-    first = OpenTrial.claim(path, ["問"])
-    assert first is not None
-
-    def late(handle: int) -> bool:
-        first.release()  # between opening and locking
-        return lock(handle)
-
-    monkeypatch.setattr(run_folder, "lock", late)
-    second = OpenTrial.claim(path, ["問"])
-    assert second is not None
-    second.add("問", "答")
-    assert journal_path(path).read_bytes() == second.lines["問"]
-    second.release()
-
-
-def test_a_claim_does_not_live_on_in_forked_processes(tmp_path: Path) -> None:
-    path = tmp_path / "trial_001.jsonl"
-    first = OpenTrial.claim(path, ["問", "門"])
-    assert first is not None
-    first.add("問", "答")
-    forked = os.dup(first._journal.fileno())  # what a fork has
-    first.release()
-    second = OpenTrial.claim(path, ["問", "門"])
-    os.close(forked)
-    assert second is not None
-    assert second.missing == ["門"]
-    second.release()

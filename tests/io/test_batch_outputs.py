@@ -82,9 +82,9 @@ def test_what_is_exported_is_answered_by_a_batch_and_imported(tmp_path: Path) ->
     assert "1 of 2 trials, 3 new answers" in done.stdout
     assert "1 of the imported answers are empty or failed: their tasks stay open" in done.stderr
     assert "the model that answers is 'm': 'm/m' was asked for" in done.stderr
-    [served] = tmp_path.rglob("served.jsonl")
-    told = [json.loads(line) for line in served.read_text(encoding="utf-8").splitlines()]
-    assert [(each["model"], each["finish_reason"]) for each in told] == [("m", "stop")] * 3
+    [kept] = tmp_path.rglob("journal.jsonl")
+    told = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
+    assert [(each["served"], each["finish_reason"]) for each in told] == [("m", "stop")] * 3
     other = write(tmp_path / "c.jsonl", response("mine", "x"))
     refused = pfgen(*command, *more, f"--import={other}")
     assert refused.returncode == 2

@@ -51,7 +51,6 @@ def test_why_a_file_cannot_be_read_is_said_in_one_place() -> None:
 def test_names_of_run_files_stand_in_one_place() -> None:
     assert modules_with(NAMES, anywhere=False) == {"io/run_files.py"}
     assert modules_with({"trial_"}, anywhere=False) == {"io/run_files.py"}  # of an f-string
-    assert modules_with({".partial.jsonl"}, anywhere=True) == {"io/run_files.py"}
 
 
 @pytest.mark.parametrize(
@@ -70,6 +69,4 @@ def test_names_of_trials() -> None:
     name = run_files.trial_file_name(3)
     assert name == "trial_003.jsonl"
     assert run_files.is_trial_file(name)
-    partial = run_files.partial_trial_file_name(name)
-    assert partial == ".trial_003.partial.jsonl"
-    assert not run_files.is_trial_file(partial)
+    assert (run_files.trial_number(name), run_files.trial_number("journal.jsonl")) == (3, None)

@@ -25,9 +25,10 @@ from pfgen_rs import OutputError, SettingsError, sample_runs, score_file
 from pfgen_rs.ask.journal import Journal
 from pfgen_rs.cli import app, output, streams
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.run_folder import OpenTrial, journal_path
+from pfgen_rs.generate.run_folder import RunFolder
 from pfgen_rs.io import atomic, locks, write_atomic
 from pfgen_rs.io.atomic import temporary_copy
+from pfgen_rs.io.run_files import ANSWERS
 from pfgen_rs.io.source import Source
 from pfgen_rs.questions import index_cache
 from pfgen_rs.references.pipeline import build
@@ -171,17 +172,16 @@ def test_a_lock_file_goes_with_its_holder(windows: Ranges, tmp_path: Path) -> No
 
 
 def test_trials_are_claimed_and_finished(windows: Ranges, tmp_path: Path) -> None:
-    path = tmp_path / "trial_001.jsonl"
-    first = OpenTrial.claim(path, ["問"])
-    assert first is not None
-    assert OpenTrial.claim(path, ["問"]) is None
-    first.add("問", "答")
-    first.finish()
-    assert [each.name for each in tmp_path.iterdir()] == [path.name]
-    other = OpenTrial.claim(tmp_path / "trial_002.jsonl", ["問"])
-    assert other is not None
-    other.release()
-    assert not journal_path(tmp_path / "trial_002.jsonl").exists()
+    asked = RunFolder.opened(RunConfig("fake", "m"), tmp_path, ["問"])
+    with asked as folder, Journal(folder.path / ANSWERS, ("trial", "question")) as other:
+        assert folder.claim(1)
+        assert not other._lock_place((1,))  # as another process would find
+        folder.add(1, "問", "答", {})
+        folder.finish(1)
+        folder.release(1)
+        assert other._lock_place((1,))
+        assert not folder.claim(1)
+    assert (folder.path / "trial_001.jsonl").exists()
 
 
 def test_journals_claim_records(windows: Ranges, tmp_path: Path) -> None:
@@ -195,6 +195,10 @@ def test_journals_claim_records(windows: Ranges, tmp_path: Path) -> None:
         assert not other.add({"id": 1})
         one.release((1,))
         assert other._lock_place((1,))
+        assert one.claim((2,))
+        with Journal(one.path, ["id"]):
+            pass
+        assert not other.claim((2,))  # the end of another of this process frees nothing
 
 
 # Renames
@@ -489,7 +493,7 @@ def test_commands_end_well_twice(name: str, windows: Ranges, tmp_path: Path) -> 
         arguments = list(map(str, commands(tmp_path)[name]))
         done = CliRunner().invoke(app.app, arguments)
         assert done.exit_code == 0, done.output
-    assert list(tmp_path.rglob(".*")) == []
+    assert [path for path in tmp_path.rglob(".*") if path.suffix != ".claims"] == []
 
 
 def test_a_set_is_built_twice(windows: Ranges, tmp_path: Path) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import lzma
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from helpers import CATS, GOOD, SEAS, lines, write_benchmark
+from pfgen_rs.ask.journal import Journal
 from pfgen_rs.ask.protocol import Answered, Failed, Outcome, Parameters
 from pfgen_rs.generate import Task
 from pfgen_rs.generate.config import RunConfig
@@ -15,6 +18,7 @@ from pfgen_rs.generate.config import RunConfig
 CONFIG = RunConfig("fake", "org/model")
 QUESTIONS = [CATS, SEAS]
 Key = tuple[int, str]
+BEGUN = [".journal.jsonl.claims", "config.json", "journal.jsonl"]
 
 
 def write_samples(folder: Path) -> Path:
@@ -78,7 +82,7 @@ def names(folder: Path) -> list[str]:
 def finished_names(trials: int) -> list[str]:
     """What lies in the folder of a run that is done."""
     return [
-        "config.json",
+        *BEGUN,
         *(f"trial_{n:03d}.jsonl" for n in range(1, trials + 1)),
         "trials.jsonl.xz",
     ]
@@ -102,6 +106,20 @@ def answers(folder: Path) -> dict[Key, str]:
     if packed.exists():
         assert lzma.decompress(packed.read_bytes()) == b"".join(sorted(every))
     return found
+
+
+def journal(folder: Path) -> list[dict[str, Any]]:
+    """The records of a run's answers."""
+    text = (folder / "journal.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@contextmanager
+def claimed(folder: Path, trial: int) -> Iterator[tuple[Journal, Callable[[], None]]]:
+    """A claim of another process on a trial: its journal, and what ends the claim."""
+    with Journal(folder / "journal.jsonl", ("trial", "question")) as other:
+        assert other.claim((trial,))
+        yield other, lambda: other.release((trial,))
 
 
 def wanted(trials: int) -> dict[Key, str]:

@@ -17,7 +17,6 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
-from pfgen_rs.ask.logprobs import texts_in_tokens
 from pfgen_rs.ask.protocol import Answered, Failed, Meter, Outcome, Parameters, Task, Usage
 from pfgen_rs.ask.refusals import (
     Again,
@@ -32,7 +31,14 @@ from pfgen_rs.ask.refusals import (
 )
 from pfgen_rs.ask.server import BASE_URL, KEY, Place, in_short, redacted
 from pfgen_rs.ask.waits import Backoff, Silence, Waits
-from pfgen_rs.ask.wire import CutError, Form, read_answer, read_reply, reported_usage
+from pfgen_rs.ask.wire import (
+    CutError,
+    Form,
+    read_answer,
+    read_reply,
+    reported_usage,
+    texts_in_tokens,
+)
 from pfgen_rs.errors import GenerationError
 
 _CONNECTING = 10.0
@@ -170,7 +176,7 @@ class Session:
 
     def _without_key(self, outcome: Answered) -> Outcome:
         """Turn an answer that contains the key into a failure, since answers are never edited."""
-        texts = _texts_of_answer(outcome) if self._place.secret else ()
+        texts = _texts(outcome) if self._place.secret else ()
         if any(map(self._place.is_exposed_by, texts)):
             return Failed(
                 outcome.task, f"the answer contains the API key ({KEY}) and was discarded"
@@ -302,7 +308,7 @@ def _timed(verdict: _Verdict, seconds: float) -> _Verdict:
     return verdict
 
 
-def _texts_of_answer(answered: Answered) -> Iterator[str]:
+def _texts(answered: Answered) -> Iterator[str]:
     """Yield all texts in an answer that come from the server."""
     yield answered.text
     details = answered.details

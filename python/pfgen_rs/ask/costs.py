@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.ask.request import Request, Respondent
+from pfgen_rs.ask.request import Group, Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.extras import missing
 
@@ -58,13 +58,11 @@ def read_prices(path: str | os.PathLike[str], model: str) -> Prices:
             path=file,
         )
     values = models[model]
-    prompt, completion = (
-        _price_in_file(values, key, file, model) for key in ("prompt", "completion")
-    )
+    prompt, completion = (_price(values, key, file, model) for key in ("prompt", "completion"))
     return Prices(prompt, completion, str(table.get("currency", "")))
 
 
-def _price_in_file(values: Mapping[str, Any], key: str, path: Path, model: str) -> float:
+def _price(values: Mapping[str, Any], key: str, path: Path, model: str) -> float:
     value = values.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
         raise InputError(
@@ -120,7 +118,6 @@ class Estimate:
     """
 
     requests: int
-    stored: int
     prompt_tokens: int
     completion_tokens: int | None
     counter: str
@@ -128,40 +125,22 @@ class Estimate:
 
 
 def estimated(
-    requests: Iterable[Request],
-    stored: int,
-    respondent: Respondent,
-    counter: TokenCounter,
-    prices: Prices | None = None,
+    groups: Sequence[Group], counter: TokenCounter, prices: Prices | None = None
 ) -> Estimate:
     """Estimate the tokens and the cost of requests. Time linear in their texts."""
-    count = prompt = 0
-    for request in requests:
-        count += 1
-        prompt += _request_tokens(request, counter)
-    completion = None if respondent.limit is None else count * respondent.limit
+    prompt = sum(_tokens(request, counter) for group in groups for request in group.requests)
+    most = [(len(group.requests), group.respondent.limit) for group in groups]
+    limits = [count * limit for count, limit in most if limit is not None]
+    completion = sum(limits) if len(limits) == len(most) else None
     cost = None if prices is None or completion is None else prices.cost(prompt, completion)
-    return Estimate(count, stored, prompt, completion, counter.name, cost)
-
-
-def joined_estimates(estimates: Sequence[Estimate]) -> Estimate:
-    """Returns the estimate of several groups of requests together, at least one."""
-    completion = [each.completion_tokens for each in estimates]
-    costs = [each.cost for each in estimates]
-    return Estimate(
-        sum(each.requests for each in estimates),
-        sum(each.stored for each in estimates),
-        sum(each.prompt_tokens for each in estimates),
-        None if None in completion else sum(each or 0 for each in completion),
-        estimates[0].counter,
-        None if None in costs else sum(each or 0.0 for each in costs),
-    )
+    requests = sum(count for count, _ in most)
+    return Estimate(requests, prompt, completion, counter.name, cost)
 
 
 _PER_MESSAGE = 4  # what chat templates add around a message, in tokens
 
 
-def _request_tokens(request: Request, counter: TokenCounter) -> int:
+def _tokens(request: Request, counter: TokenCounter) -> int:
     return sum(counter.count(text) + _PER_MESSAGE for _, text in request.messages)
 
 
@@ -191,7 +170,7 @@ class Budget:
 
     def reserve(self, number: int, request: Request) -> bool:
         """Reserve the largest cost of a request; returns false if the budget does not allow it."""
-        most = self._prices.cost(_request_tokens(request, self._counter), self._longest)
+        most = self._prices.cost(_tokens(request, self._counter), self._longest)
         if self.spent + sum(self._reserved.values()) + most > self.limit:
             return False
         self._reserved[number] = most

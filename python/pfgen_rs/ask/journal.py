@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, Self
@@ -30,14 +30,14 @@ def journal_records(path: Path) -> Iterator[dict[str, Any]]:
                 if not line.endswith(b"\n"):
                     return
                 if line.strip():
-                    yield _journal_record(path, number, line)
+                    yield _record(path, number, line)
     except FileNotFoundError:
         return
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
 
 
-def _journal_record(path: Path, number: int, line: bytes) -> dict[str, Any]:
+def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
         return parse_line(line)
     except InputError as error:
@@ -50,13 +50,20 @@ class Journal:
 
     Every process reads what others append. A record is claimed before it is asked for, by locking a byte
     whose position is a digest of its key; the lock ends with the process. On file systems without locks, only
-    one process may use a journal.
+    one process may use a journal. `noted` is called with every record that is read or appended.
     """
 
-    def __init__(self, path: Path, fields: Iterable[str]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        fields: Iterable[str],
+        noted: Callable[[Mapping[str, Any]], object] | None = None,
+    ) -> None:
         self.path = path
         self._fields = tuple(fields)
+        self._noted = noted
         self._keys: set[Key] = set()
+        self._claimed: set[tuple[str, Key]] = set()
         self._invalid: set[Key] = set()  # whose last record has a problem
         self._read, self._lines = 0, 0
         self._open_file: IO[bytes] | None = None
@@ -84,8 +91,13 @@ class Journal:
                 file.close()
         self._open_file = self._claims = None
         with _CLAIMED_LOCK:
-            mine = {claim for claim in _CLAIMED if claim[0] == self._name}
-            _CLAIMED.difference_update(mine)
+            _CLAIMED.difference_update(self._claimed)
+            self._claimed.clear()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether records can be claimed and appended."""
+        return self._open_file is not None
 
     @property
     def _file(self) -> IO[bytes]:
@@ -103,7 +115,8 @@ class Journal:
 
     def key(self, record: Mapping[str, Any]) -> Key:
         """Returns the values that identify a record."""
-        return tuple(record.get(field) for field in self._fields)
+        values = map(record.get, self._fields)
+        return tuple(value if isinstance(value, Hashable) else repr(value) for value in values)
 
     def stored_keys(self, *, valid: bool = False) -> set[Key]:
         """Returns the keys of the file's records, without opening it for writing.
@@ -138,17 +151,20 @@ class Journal:
             if not self._lock_place(key):
                 return False
             _CLAIMED.add(place)
+            self._claimed.add(place)
         return True
 
     def release(self, key: Key) -> None:
         """Give up a claim."""
         with _CLAIMED_LOCK:
-            _CLAIMED.discard((self._name, key))
+            place = (self._name, key)
+            _CLAIMED.discard(place)
+            self._claimed.discard(place)
             if self._claims is not None:
-                unlock_byte(self._claims.fileno(), _journal_offset(key))
+                unlock_byte(self._claims.fileno(), _offset(key))
 
     def _lock_place(self, key: Key) -> bool:
-        return self._claims is None or lock_byte(self._claims.fileno(), _journal_offset(key))
+        return self._claims is None or lock_byte(self._claims.fileno(), _offset(key))
 
     def add(self, record: Mapping[str, Any]) -> bool:
         """Append a record; returns false, without writing, if there is one with its key.
@@ -182,12 +198,14 @@ class Journal:
                 self._read += len(line)
                 self._lines += 1
                 if line.strip():
-                    self._note(_journal_record(self.path, self._lines, line))
+                    self._note(_record(self.path, self._lines, line))
 
     def _note(self, record: Mapping[str, Any]) -> None:
         key = self.key(record)
         self._keys.add(key)
         (self._invalid.discard if record.get("problem") is None else self._invalid.add)(key)
+        if self._noted is not None:
+            self._noted(record)
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
@@ -200,6 +218,6 @@ class Journal:
             unlock(handle)
 
 
-def _journal_offset(key: Key) -> int:
+def _offset(key: Key) -> int:
     digest = hashlib.sha256(repr(key).encode("utf-8", "surrogatepass")).digest()
     return int.from_bytes(digest[:8], "big") % _PLACES

@@ -21,7 +21,6 @@ from pfgen_rs.ask.protocol import (
     Parameters,
     RollingEngine,
     Task,
-    Usage,
     abilities,
     available,
     closing_outcomes,
@@ -399,10 +398,7 @@ class _Asking:
             **self._fields[number],
             **fields,
             group.respondent.role: group.respondent.record(request.sample),
-            "usage": _record_of_usage(details.usage),
-            "left_out": list(details.left_out),
-            "served": details.model,
-            "seconds": None if details.seconds is None else round(details.seconds, 3),
+            **record_of(details),
             "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds"),
         }
 
@@ -433,7 +429,18 @@ def _how_to_retry(details: Details) -> str:
     return f"They are kept: run the command again with --retry-invalid{more}"
 
 
-def _record_of_usage(usage: Usage | None) -> dict[str, int] | None:
-    if usage is None or not usage.reported:
-        return None
-    return {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
+def record_of(details: Details) -> dict[str, Any]:
+    """Returns what every record has of an answer besides its text; tokens are `None` if not reported."""
+    usage, seconds = details.usage, details.seconds
+    tokens = None
+    if usage is not None and usage.reported:
+        tokens = {
+            "prompt_tokens": usage.prompt_tokens,
+            "completion_tokens": usage.completion_tokens,
+        }
+    return {
+        "usage": tokens,
+        "left_out": list(details.left_out),
+        "served": details.model,
+        "seconds": None if seconds is None else round(seconds, 3),
+    }

@@ -95,6 +95,12 @@ class Respondent:
         return found if self.retry is None else {**found, "max_tokens": self.limit}
 
 
+def digest_of(content: Mapping[str, Any]) -> str:
+    """Returns SHA-256 of canonical JSON (sorted keys, no spaces, UTF-8), in hexadecimal digits."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
 @dataclass(frozen=True, eq=False)
 class Group:
     """Requests to one respondent, with the same parameters."""
@@ -116,18 +122,14 @@ class Request:
     sample: int = 0
 
     def digest(self, respondent: Respondent) -> str:
-        """Returns SHA-256 of the canonical JSON of model, messages and sampling parameters.
-
-        Canonical: sorted keys, no spaces, UTF-8. Neither key nor address are part of it.
-        """
+        """Returns `digest_of` model, messages and sampling parameters; neither key nor address."""
         messages = [{"role": role, "content": text} for role, text in self.messages]
         content = {
             **respondent.identity(),
             "seed": respondent.seed_of(self.sample),
             "messages": messages,
         }
-        text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return digest_of(content)
 
     def task(self, number: int, respondent: Respondent, mode: str) -> Task:
         """Returns the engine's task; `number` identifies it in this call."""

@@ -88,8 +88,8 @@ def find_place(base_url: str | None = None, key: str | None = None) -> Place:
     """
     url = find_address(base_url)
     key = (key or os.environ.get(KEY) or "").strip() or None
-    parts = _openai_place_parts(url)
-    if key is None and not _is_openai_place_local(parts.hostname or ""):
+    parts = _parts(url)
+    if key is None and not _is_local(parts.hostname or ""):
         raise GenerationError(f"{parts.hostname} needs an API key: set {KEY} in the environment")
     if key is not None and not (key.isascii() and key.isprintable()):
         raise SettingsError(
@@ -101,11 +101,11 @@ def find_place(base_url: str | None = None, key: str | None = None) -> Place:
 def find_address(base_url: str | None = None) -> str:
     """Returns the server's address as `find_place` does; raises `SettingsError` if it contains secrets."""
     url = base_url or os.environ.get(BASE_URL) or _DEFAULT
-    _openai_place_parts(url)
+    _parts(url)
     return url
 
 
-def _openai_place_parts(url: str) -> SplitResult:
+def _parts(url: str) -> SplitResult:
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -120,7 +120,7 @@ def _openai_place_parts(url: str) -> SplitResult:
     return parts
 
 
-def _is_openai_place_local(host: str) -> bool:
+def _is_local(host: str) -> bool:
     try:
         address = ipaddress.ip_address(host)
     except ValueError:

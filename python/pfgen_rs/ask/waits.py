@@ -120,13 +120,13 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
     Returns `None` if these headers are missing or invalid. `now`: the current time by default.
     """
     for name, unit in (("retry-after-ms", 1e-3), ("retry-after", 1.0)):
-        seconds = _backoff_seconds_in(headers.get(name))
+        seconds = _seconds(headers.get(name))
         if seconds is not None:
             return seconds * unit
-    return _backoff_seconds_until(headers.get("retry-after"), now or datetime.now(UTC))
+    return _seconds_until(headers.get("retry-after"), now or datetime.now(UTC))
 
 
-def _backoff_seconds_in(text: str | None) -> float | None:
+def _seconds(text: str | None) -> float | None:
     try:
         number = float(text or "")
     except ValueError:
@@ -134,7 +134,7 @@ def _backoff_seconds_in(text: str | None) -> float | None:
     return number if 0 <= number < math.inf else None
 
 
-def _backoff_seconds_until(text: str | None, now: datetime) -> float | None:
+def _seconds_until(text: str | None, now: datetime) -> float | None:
     try:
         date = parsedate_to_datetime(text or "")
         # A date with the offset -0000 is parsed without a time zone, and means UTC.

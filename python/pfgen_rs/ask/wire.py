@@ -1,14 +1,14 @@
-"""Requests and responses of OpenAI's API: `/completions` and `/chat/completions`."""
+"""Requests and responses of OpenAI's API: `/completions` and `/chat/completions`, with log probabilities."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from pfgen_rs.ask.engines import cure_for_thinking
-from pfgen_rs.ask.logprobs import completed, read_tokens
 from pfgen_rs.ask.protocol import Answered, Details, Failed, Outcome, Parameters, Task, Usage
 from pfgen_rs.ask.server import in_short
 from pfgen_rs.errors import SettingsError
@@ -25,6 +25,9 @@ _LONGEST_NAME = 200
 _TEXTS = ("text", "output_text")
 _REASONING = ("reasoning_content", "reasoning")
 _WORDS: Mapping[type, str] = {type(None): "null", list: "a list without text"}
+
+
+Token = dict[str, Any]
 
 
 class CutError(ValueError):
@@ -63,7 +66,7 @@ class Form:
             raise SettingsError(
                 f"extra must not set {own[0]!r}, which is fixed or has its own option"
             )
-        return cls(model, _omitted_wire_options(omit), max_tokens_name, dict(further))
+        return cls(model, _omitted(omit), max_tokens_name, dict(further))
 
     def options(self, task: Task, parameters: Parameters) -> dict[str, Any]:
         """Returns the options for a task by their names in `OPTIONS`, without those to omit."""
@@ -100,7 +103,7 @@ class Form:
         return {"logprobs": count if self.most_logprobs is None else min(count, self.most_logprobs)}
 
 
-def _omitted_wire_options(names: object) -> frozenset[str]:
+def _omitted(names: object) -> frozenset[str]:
     listed = [names] if isinstance(names, str) else names
     if not isinstance(listed, Sequence):
         raise SettingsError(f"omit must be a list of names, not {names!r:.60}")
@@ -126,17 +129,15 @@ def reported_usage(reply: Mapping[str, Any]) -> Usage:
     usage = reply.get("usage")
     if not isinstance(usage, dict):
         return Usage()
-    prompt, completion = (
-        _wire_tokens(usage, f"{kind}_tokens") for kind in ("prompt", "completion")
-    )
+    prompt, completion = (_count(usage, f"{kind}_tokens") for kind in ("prompt", "completion"))
     if prompt is None and completion is None:
         return Usage()
-    cached = _wire_tokens(usage.get("prompt_tokens_details"), "cached_tokens")
-    reasoning = _wire_tokens(usage.get("completion_tokens_details"), "reasoning_tokens")
+    cached = _count(usage.get("prompt_tokens_details"), "cached_tokens")
+    reasoning = _count(usage.get("completion_tokens_details"), "reasoning_tokens")
     return Usage(0, 1, prompt or 0, completion or 0, cached or 0, reasoning or 0)
 
 
-def _wire_tokens(counts: object, key: str) -> int | None:
+def _count(counts: object, key: str) -> int | None:
     number = counts.get(key) if isinstance(counts, dict) else None
     return number if type(number) is int and 0 <= number < _MOST_TOKENS else None
 
@@ -146,17 +147,17 @@ def read_answer(task: Task, reply: Mapping[str, Any], key: str | None = None) ->
     choices = reply.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, dict):
-        return Failed(task, _wire_reply_without_choice(reply, key))
+        return Failed(task, _no_choice(reply, key))
     found = choice if task.mode == "completion" else choice.get("message")
     message = found if isinstance(found, dict) else {}
-    outcome = _answer_in_wire_message(task, message, choice, key)
+    outcome = _answer(task, message, choice, key)
     if isinstance(outcome, Failed):
         return outcome
     tokens = read_tokens(choice.get("logprobs"))
     details = replace(
         served_by(reply, choice, key),
         tokens=tokens and completed(tokens, outcome.text),
-        reasoning=_wire_reasoning(message),
+        reasoning=_reasoning(message),
         usage=reported_usage(reply) or None,
     )
     return outcome._replace(details=details)
@@ -168,22 +169,22 @@ def served_by(
     """Returns `model`, `system_fingerprint` and `finish_reason` of an answer, `None` where not known."""
     reason = choice.get("finish_reason")
     return Details(
-        model=_wire_name(reply.get("model"), key),
-        system_fingerprint=_wire_name(reply.get("system_fingerprint"), key),
-        finish_reason=_wire_unicode(reason) if isinstance(reason, str) else None,
+        model=_name(reply.get("model"), key),
+        system_fingerprint=_name(reply.get("system_fingerprint"), key),
+        finish_reason=_unicode(reason) if isinstance(reason, str) else None,
     )
 
 
-def _wire_name(value: object, key: str | None) -> str | None:
+def _name(value: object, key: str | None) -> str | None:
     """Returns a name that is kept and printed: of bounded length, without the key and lone surrogates."""
     return in_short(value, key)[:_LONGEST_NAME] if isinstance(value, str) and value else None
 
 
-def _wire_unicode(text: str) -> str:
+def _unicode(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def _wire_reply_without_choice(reply: Mapping[str, Any], key: str | None) -> str:
+def _no_choice(reply: Mapping[str, Any], key: str | None) -> str:
     error = reply.get("error")
     if error:
         words = error.get("message", error) if isinstance(error, dict) else error
@@ -191,11 +192,11 @@ def _wire_reply_without_choice(reply: Mapping[str, Any], key: str | None) -> str
     return "the server's answer has no choices"
 
 
-def _answer_in_wire_message(
+def _answer(
     task: Task, message: Mapping[str, Any], choice: Mapping[str, Any], key: str | None
 ) -> Outcome:
     name = "text" if task.mode == "completion" else "content"
-    text = _wire_text(message.get(name))
+    text = _text(message.get(name))
     if choice.get("finish_reason") == "content_filter":
         return Failed(task, "the server's content filter stopped the answer", individual=True)
     if message.get("refusal"):
@@ -205,21 +206,21 @@ def _answer_in_wire_message(
         said = _WORDS.get(type(text), type(text).__name__)
         return Failed(
             task,
-            f"the server's answer has no text: {name} is {said}{_thought_in_wire_message(message)}",
+            f"the server's answer has no text: {name} is {said}{_thought(message)}",
             cure=cure_for_thinking(_ENGINE),
         )
     return Answered(task, text)
 
 
-def _wire_text(content: object) -> object:
+def _text(content: object) -> object:
     """Returns the text of a message; some servers send it as a list of parts, which are joined."""
     if not isinstance(content, list):
         return content
-    texts = [text for text in map(_wire_part_text, content) if text is not None]
+    texts = [text for text in map(_part_text, content) if text is not None]
     return "".join(texts) if texts else content
 
 
-def _wire_part_text(part: object) -> str | None:
+def _part_text(part: object) -> str | None:
     """Returns the text of a part; `None` if it is of another kind, such as an image or a thought."""
     if isinstance(part, str):
         return part
@@ -229,12 +230,170 @@ def _wire_part_text(part: object) -> str | None:
     return text if isinstance(text, str) else None
 
 
-def _wire_reasoning(message: Mapping[str, Any]) -> str | None:
+def _reasoning(message: Mapping[str, Any]) -> str | None:
     texts = [message.get(key) for key in _REASONING]
     return next((text for text in texts if text and isinstance(text, str)), None)
 
 
-def _thought_in_wire_message(message: Mapping[str, Any]) -> str:
+def _thought(message: Mapping[str, Any]) -> str:
     if any(message.get(key) for key in _REASONING):
         return " (only reasoning; try a larger max_tokens)"
     return ""
+
+
+# Log probabilities, in the form of the chat API or in that of completions.
+
+
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+_ESCAPED = re.compile(r"bytes:((?:\\x[0-9a-f]{2})+)")
+"""How OpenAI's completions name tokens that are no whole characters."""
+
+
+def read_tokens(logprobs: object) -> list[Token] | None:
+    """Returns the tokens of the field `logprobs` of a choice, in the form of the chat API.
+
+    Some servers send the form of chats for completions, and the other way round. Log probabilities are kept
+    as they are, even if they are null, text or not finite; alternatives without a text are dropped. Returns
+    `None` if there are no tokens, or if the text of any of them is missing.
+    """
+    if not isinstance(logprobs, dict):
+        return None
+    content = logprobs.get("content")
+    if isinstance(content, list) and content:
+        return _all_entries(map(_chat_entry, content))
+    texts = logprobs.get("tokens")
+    if not isinstance(texts, list) or not texts:
+        return None
+    values = _by_position(logprobs.get("token_logprobs"), len(texts))
+    tops = _by_position(logprobs.get("top_logprobs"), len(texts))
+    return _all_entries(map(_completion_entry, texts, values, tops))
+
+
+def completed(tokens: Sequence[Token], text: str) -> list[Token]:
+    """Returns tokens that spell a text, if they do so but for parts of characters.
+
+    Some servers (llama-cpp-python) drop the bytes of tokens that are no whole characters, or send U+FFFD for
+    them. Such tokens get the `bytes` of the characters that are missing there, which cannot be ASCII, and
+    others those of their texts. Tokens that do not fit the text otherwise are returned as they are.
+    """
+    gaps = _gaps_in_text(tokens, text)
+    if not gaps:
+        return list(tokens)
+    found = [{**token, "bytes": _bytes_of_token(token)} for token in tokens]
+    for first, last, gap in gaps:
+        raw = list(gap.encode("utf-8", "surrogatepass"))
+        # Only their sum is known: none of several may look like a whole character.
+        shares = [raw] if last - first == 1 else [raw[:1], raw[1:]]
+        for number in range(first, last):
+            found[number]["bytes"] = shares.pop(0) if shares else []
+    return found
+
+
+def _bytes_of_token(token: Token) -> list[int]:
+    raw = token.get("bytes")
+    return list(token["token"].encode("utf-8", "surrogatepass")) if raw is None else raw
+
+
+def _gaps_in_text(tokens: Sequence[Token], text: str) -> list[tuple[int, int, str]]:
+    """Returns which tokens (from, to) are parts of which characters; empty if the others do not fit."""
+    gaps: list[tuple[int, int, str]] = []
+    first = position = 0
+    for number, token in enumerate(tokens):
+        spelled = token["token"]
+        if "bytes" not in token and not spelled.strip(_REPLACEMENT):
+            continue
+        if first < number or position < len(text):
+            start = _start_in_text(spelled, text, position, is_gap_possible=first < number)
+            if start is None:
+                return []
+            if start > position:
+                gaps.append((first, number, text[position:start]))
+            position = start + len(spelled)
+        # What comes after the text, such as a token for its end, is kept.
+        first = number + 1
+    rest = text[position:]
+    if not rest:
+        return gaps
+    if first == len(tokens) or not _is_without_ascii(rest):
+        return []
+    return [*gaps, (first, len(tokens), rest)]
+
+
+def _start_in_text(spelled: str, text: str, position: int, *, is_gap_possible: bool) -> int | None:
+    """Returns where a token begins: at a position, or behind characters that are missing there."""
+    if is_gap_possible:
+        start = text.find(spelled, position + 1)
+        if start >= 0 and _is_without_ascii(text[position:start]):
+            return start
+    return position if text.startswith(spelled, position) else None
+
+
+def _is_without_ascii(text: str) -> bool:
+    return not any(character.isascii() for character in text)
+
+
+def texts_in_tokens(tokens: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield all texts in tokens: their own joined, as text and from bytes, and each alternative."""
+    yield "".join(token["token"] for token in tokens)
+    raw = (bytes(token.get("bytes") or token["token"].encode(errors="replace")) for token in tokens)
+    yield b"".join(raw).decode(errors="replace")
+    for token in tokens:
+        for entry in (token, *token["top_logprobs"]):
+            yield entry["token"]
+            yield bytes(entry.get("bytes") or b"").decode(errors="replace")
+            if isinstance(entry["logprob"], str):
+                yield entry["logprob"]
+
+
+def _all_entries(entries: Iterator[Token | None]) -> list[Token] | None:
+    tokens: list[Token] = []
+    for entry in entries:
+        if entry is None:
+            return None
+        tokens.append(entry)
+    return tokens
+
+
+def _by_position(values: object, count: int) -> list[object]:
+    listed = values if isinstance(values, list) else []
+    return [*listed[:count], *[None] * (count - len(listed))]
+
+
+def _chat_entry(entry: object) -> Token | None:
+    token = _entry(entry)
+    if token is None or not isinstance(entry, dict):
+        return None
+    tops = entry.get("top_logprobs")
+    read = map(_entry, tops if isinstance(tops, list) else [])
+    return {**token, "top_logprobs": [top for top in read if top is not None]}
+
+
+def _entry(entry: object) -> Token | None:
+    """Returns a token with its log probability and, if they are valid, its bytes."""
+    if not isinstance(entry, dict) or not isinstance(entry.get("token"), str):
+        return None
+    token = {"token": entry["token"], "logprob": _scalar(entry.get("logprob"))}
+    raw = entry.get("bytes")
+    if isinstance(raw, list) and all(type(byte) is int and 0 <= byte < 256 for byte in raw):
+        token["bytes"] = raw
+    return token
+
+
+def _scalar(value: object) -> object:
+    return value if isinstance(value, str | int | float) else None
+
+
+def _completion_entry(text: object, value: object, tops: object) -> Token | None:
+    if not isinstance(text, str):
+        return None
+    listed = tops.items() if isinstance(tops, dict) else ()
+    alternatives = [_named_entry(name, number) for name, number in listed]
+    return {**_named_entry(text, value), "top_logprobs": alternatives}
+
+
+def _named_entry(name: str, value: object) -> Token:
+    token: Token = {"token": name, "logprob": _scalar(value)}
+    escaped = _ESCAPED.fullmatch(name)
+    if escaped is not None:
+        token["bytes"] = list(bytes.fromhex(escaped[1].replace("\\x", "")))
+    return token

@@ -18,7 +18,7 @@ from pfgen_rs.errors import unreadable
 from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
-    from pfgen_rs.ask.costs import Budget, Estimate, Prices, TokenCounter
+    from pfgen_rs.ask.costs import Budget, Prices, TokenCounter
     from pfgen_rs.ask.journal import Journal
     from pfgen_rs.ask.loop import Asked, AskingProgress
     from pfgen_rs.ask.protocol import Engine
@@ -213,7 +213,7 @@ class EngineOptions(EngineChoice):
         needed = self.dry_run or self.budget is not None
         counter = token_counter(model, self.tokenizer) if needed else None
         if self.dry_run and counter is not None:
-            _tell_estimate(_estimate_of_groups(groups, journal, counter, prices), prices)
+            _tell_estimate(groups, journal, counter, prices)
             return None
 
         def budget_of(respondent: Respondent) -> Budget | None:
@@ -320,19 +320,6 @@ def resumable_asking(out: Path, doing: str) -> AbstractContextManager[None]:
     return streams.resumable(lambda: out if out.is_dir() else None, doing, how, after_errors=how)
 
 
-def _estimate_of_groups(
-    groups: Sequence[Group], journal: Journal, counter: TokenCounter, prices: Prices | None
-) -> Estimate:
-    from pfgen_rs.ask.costs import estimated, joined_estimates
-    from pfgen_rs.ask.loop import open_requests
-
-    estimates = []
-    for group, left in zip(groups, open_requests(journal, groups), strict=True):
-        stored = len(group.requests) - len(left.requests)
-        estimates.append(estimated(left.requests, stored, group.respondent, counter, prices))
-    return joined_estimates(estimates)
-
-
 def _spent(journal: Journal, prices: Prices) -> float:
     """Returns what the stored answers have cost, as far as their tokens were reported."""
     from pfgen_rs.ask.journal import journal_records
@@ -344,10 +331,17 @@ def _spent(journal: Journal, prices: Prices) -> float:
     return prices.cost(prompt, completion)
 
 
-def _tell_estimate(estimate: Estimate, prices: Prices | None) -> None:
+def _tell_estimate(
+    groups: Sequence[Group], journal: Journal, counter: TokenCounter, prices: Prices | None
+) -> None:
+    from pfgen_rs.ask.costs import estimated
+    from pfgen_rs.ask.loop import open_requests
+
+    estimate = estimated(open_requests(journal, groups), counter, prices)
+    stored = sum(len(group.requests) for group in groups) - estimate.requests
     most = estimate.completion_tokens
     lines = [
-        f"{counted(estimate.requests, 'request')} to send, {estimate.stored:,} already answered",
+        f"{counted(estimate.requests, 'request')} to send, {stored:,} already answered",
         f"prompt tokens: {estimate.prompt_tokens:,} (counted by {estimate.counter})",
         "completion tokens: " + ("no limit" if most is None else f"at most {most:,}"),
     ]

@@ -13,6 +13,7 @@ import typer
 from pfgen_rs.cli import engine_options, generate_view, options, streams
 from pfgen_rs.cli import progress as progress_log
 from pfgen_rs.cli.engine_options import EngineChoice
+from pfgen_rs.io.run_files import ANSWERS
 from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
@@ -179,25 +180,23 @@ def generate_answers(
         num_examples=shots,
         stop=_stop_strings(stop),
         max_tokens=engine_options.tokens_or_none("--max-tokens", max_tokens),
-        temperature=_generation_option("--temperature", temperature, 1.0, asking.engine),
-        top_p=_generation_option("--top-p", top_p, 0.98, asking.engine),
-        more=_recorded_options(
-            given, seed=seed_text, prefix=prefix, think=think.value, thinking=thinking
-        ),
+        temperature=_option("--temperature", temperature, 1.0, asking.engine),
+        top_p=_option("--top-p", top_p, 0.98, asking.engine),
+        more=_recorded(given, seed=seed_text, prefix=prefix, think=think.value, thinking=thinking),
     ).with_questions(shown)
     generate_view.check_examples(shots, len(shown))
     named = str(questions or benchmark or BUNDLED)
     if dry_run or export is not None:
         generate_view.tell_beginning(named, len(shown), trials, None)
         tasks = open_tasks(config, examples=shown, trials=trials, results=out)
-        _export_generation_tasks(task_lines(tasks, config.parameters), len(tasks), export)
+        _export(task_lines(tasks, config.parameters), len(tasks), export)
         return
     with (
-        closing(_generation_engine(asking, model, answers, given)) as engine,
-        _resumable_generation(config.folder(out)),
+        closing(_engine(asking, model, answers, given)) as engine,
+        _resumable(config.folder(out)),
         # What is logged of the score, `tell_score` says.
         progress_log.logged("pfgen_rs", lambda _: None),
-        _watched_generation(asking.engine, answers) as progress,
+        _watched(asking.engine, answers) as progress,
     ):
         generate_view.tell_beginning(named, len(shown), trials, config.folder(out))
         run = generate(
@@ -224,16 +223,14 @@ def generate_answers(
         streams.fail(1)
 
 
-def _generation_option(
-    option: str, text: str | None, published: float, engine: str
-) -> float | None:
+def _option(option: str, text: str | None, published: float, engine: str) -> float | None:
     """Returns the given value or, except for people (engine manual), the published one."""
     if text is None:
         return None if engine == _MANUAL else published
     return engine_options.number_or_none(option, text)
 
 
-def _export_generation_tasks(lines: str, count: int, path: Path | None) -> None:
+def _export(lines: str, count: int, path: Path | None) -> None:
     from pfgen_rs.io import write_atomic
     from pfgen_rs.io.text import escaped_json
 
@@ -244,7 +241,7 @@ def _export_generation_tasks(lines: str, count: int, path: Path | None) -> None:
     streams.emit(f"wrote {counted(count, 'task')} to {path}\n")
 
 
-def _generation_engine(
+def _engine(
     asking: EngineChoice, model: str, answers: Path | None, given: Mapping[str, Any]
 ) -> Engine:
     from pfgen_rs.ask.engines.manual import AnswersFile
@@ -260,7 +257,7 @@ def _generation_engine(
     return asking.create(model, passed)
 
 
-def _watched_generation(
+def _watched(
     engine: str, answers: Path | None
 ) -> AbstractContextManager[Callable[[int, int, float, int], None] | None]:
     """Show a progress bar, unless a person answers in the terminal."""
@@ -268,12 +265,13 @@ def _watched_generation(
     return nullcontext() if asks else generate_view.generation_progress()
 
 
-def _resumable_generation(folder: Path) -> AbstractContextManager[None]:
+def _resumable(folder: Path) -> AbstractContextManager[None]:
     """After any error, say how to continue, because servers may recover and rate limits end."""
     how = "run the same command to continue"
 
     def kept() -> Path | None:
-        return folder if any(folder.glob("*trial_*.jsonl")) else None
+        journal = folder / ANSWERS
+        return folder if journal.exists() and journal.stat().st_size else None
 
     return streams.resumable(kept, "answered", how, after_errors=how)
 
@@ -322,7 +320,7 @@ def _stop_strings(texts: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(text.replace("\\n", "\n") for text in texts if text)
 
 
-def _recorded_options(
+def _recorded(
     given: Mapping[str, Any], *, seed: str, prefix: str, think: str, thinking: bool | None = None
 ) -> dict[str, Any]:
     """Returns the entries of `config.json` beyond the published parameters; empty for the defaults."""

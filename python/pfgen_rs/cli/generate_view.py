@@ -50,13 +50,13 @@ def generation_progress(
     with (
         output.progress(*columns, TimeRemainingColumn()) as bar,
         progress.logged("pfgen_rs.generate"),
-        progress.told_at_times(lambda: _generation_line(counts[-1]) if counts else "", EVERY),
+        progress.told_at_times(lambda: _line(counts[-1]) if counts else "", EVERY),
     ):
         task = bar.add_task(doing, total=None, rate="")
 
         def update(done: int, total: int, rate: float, failed: int) -> None:
             counts[:] = [Counts(done, total, rate, failed)]
-            shown = ", ".join([*_generation_rate(rate, " answers"), *_generation_failures(failed)])
+            shown = ", ".join([*_rate(rate, " answers"), *_failures(failed)])
             bar.update(task, completed=done, total=total, rate=shown)
 
         yield update
@@ -71,23 +71,23 @@ class Counts(NamedTuple):
     failed: int
 
 
-def _generation_line(now: Counts) -> str:
-    parts = [f"{now.done:,} of {counted(now.total, 'answer')}", *_generation_rate(now.rate)]
+def _line(now: Counts) -> str:
+    parts = [f"{now.done:,} of {counted(now.total, 'answer')}", *_rate(now.rate)]
     if now.rate:
         left = (now.total - now.done - now.failed) / now.rate
-        parts.append(f"{_generation_duration(left)} left")
-    return ", ".join([*parts, *_generation_failures(now.failed)])
+        parts.append(f"{_duration(left)} left")
+    return ", ".join([*parts, *_failures(now.failed)])
 
 
-def _generation_rate(rate: float, of: str = "") -> list[str]:
+def _rate(rate: float, of: str = "") -> list[str]:
     return [f"{rate:,.1f}{of}/s"] if rate else []
 
 
-def _generation_failures(failed: int) -> list[str]:
+def _failures(failed: int) -> list[str]:
     return [f"{failed:,} failed"] if failed else []
 
 
-def _generation_duration(seconds: float) -> str:
+def _duration(seconds: float) -> str:
     """Format a duration for people, rounded up."""
     if seconds <= 90:
         return f"{math.ceil(seconds)} s"
@@ -136,7 +136,7 @@ def check_examples(wanted: int, questions: int) -> None:
 
 def tell_run(run: Run, prices: Prices | None = None) -> None:
     """Print the numbers of trials, answers and tokens, the cost at these prices, and failures."""
-    _tell_generation_failures(run)
+    _tell_failures(run)
     if run.elsewhere:
         count = len(run.elsewhere)
         streams.warn(
@@ -149,12 +149,12 @@ def tell_run(run: Run, prices: Prices | None = None) -> None:
     if run.result is None:  # else said with the score
         tell_cut(run.folder)
     if run.usage:
-        streams.emit(f"used: {_generation_usage(run.usage, prices)}\n")
+        streams.emit(f"used: {_used(run.usage, prices)}\n")
     if run.total_usage and run.total_usage != run.usage:
-        streams.emit(f"used by the whole run: {_generation_usage(run.total_usage, prices)}\n")
+        streams.emit(f"used by the whole run: {_used(run.total_usage, prices)}\n")
 
 
-def _generation_usage(usage: Usage, prices: Prices | None) -> str:
+def _used(usage: Usage, prices: Prices | None) -> str:
     if not usage.reported:
         return f"{counted(usage.requests, 'request')}; no numbers of tokens were reported"
 
@@ -190,7 +190,7 @@ def tell_score(run: Run, *, partial: bool) -> None:
         streams.warn("nothing to score: no question has an answer")
     else:
         streams.warn(
-            f"nothing to score: no trial is complete{_worst_generated_question(run)}; --score-partial scores "
+            f"nothing to score: no trial is complete{_worst_question(run)}; --score-partial scores "
             "the answers of unfinished trials"
         )
 
@@ -207,7 +207,7 @@ def tell_import(unused: Sequence[tuple[int, str]], blank: int) -> None:
         streams.warn(f"{blank} of the imported answers are empty or failed: their tasks stay open")
 
 
-def _tell_generation_failures(run: Run) -> None:
+def _tell_failures(run: Run) -> None:
     earlier = set(run.earlier)
     for failure in [*(f for f in run.failures if f not in earlier), *run.earlier][:_SHOWN]:
         when = "given up earlier: " if failure in earlier else ""
@@ -221,7 +221,7 @@ def _tell_generation_failures(run: Run) -> None:
         )
 
 
-def _worst_generated_question(run: Run) -> str:
+def _worst_question(run: Run) -> str:
     """Returns a note on the question that failed most often."""
     failed = Counter(failure.question for failure in run.failures)
     if not failed:

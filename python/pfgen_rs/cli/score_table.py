@@ -17,7 +17,7 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from pfgen_rs.cli import output, streams
-from pfgen_rs.io.run_files import SERVED
+from pfgen_rs.io.run_files import ANSWERS, CONFIG
 from pfgen_rs.io.text import counted, visible
 from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.runs.outputs import (
@@ -257,8 +257,8 @@ def tell_cut(path: str | Path | None) -> None:
     if path is None:
         return
     folder = Path(path) if Path(path).is_dir() else Path(path).parent
-    if (folder / SERVED).exists():
-        from pfgen_rs.generate.accounts import cut_note
+    if (folder / ANSWERS).exists() and (folder / CONFIG).exists():
+        from pfgen_rs.generate.run_folder import cut_note
 
         if note := cut_note(folder):
             streams.warn(f"{folder}: {note}")

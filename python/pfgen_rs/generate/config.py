@@ -71,14 +71,12 @@ class RunConfig:
     def __post_init__(self) -> None:
         if self.mode not in MODES:
             raise SettingsError(f"unknown mode {self.mode!r}: expected one of {', '.join(MODES)}")
-        _check_config_model(self.model)
-        stop = default_stop(self.mode) if self.stop is None else _check_config_stop(self.stop)
+        _check_model(self.model)
+        stop = default_stop(self.mode) if self.stop is None else _check_stop(self.stop)
         object.__setattr__(self, "stop", stop)
         for name in ("temperature", "top_p"):
             value = getattr(self, name)
-            object.__setattr__(
-                self, name, None if value is None else _check_config_number(name, value)
-            )
+            object.__setattr__(self, name, None if value is None else _checked_number(name, value))
         self._check_numbers()
         self._check_more()
         self.to_json()
@@ -164,7 +162,7 @@ class RunConfig:
 
         So runs with other questions or example answers never share a folder with published ones.
         """
-        digest = _config_examples_digest(examples)
+        digest = _digest(examples)
         if digest == _PUBLISHED:
             return self
         return replace(self, more={**self.more, "questions": digest[:_QUESTIONS]})
@@ -173,7 +171,7 @@ class RunConfig:
 _FIELDS = ("engine", "model", "mode", "num_examples", "stop", "max_tokens", "temperature", "top_p")
 
 
-def _check_config_model(model: str) -> None:
+def _check_model(model: str) -> None:
     """Reject names that would escape the results folder or be ambiguous."""
     parts = model.split("/")
     climbs = any(part in ("", ".", "..") for part in parts) or "\\" in model
@@ -188,19 +186,19 @@ def _check_config_model(model: str) -> None:
             raise SettingsError(f"invalid run name {shortened(repr(model))}: {reason}: set --name")
 
 
-def _check_config_stop(strings: Sequence[str]) -> tuple[str, ...]:
+def _check_stop(strings: Sequence[str]) -> tuple[str, ...]:
     if isinstance(strings, str) or not all(isinstance(s, str) and s for s in strings):
         raise SettingsError(f"stop must be a list of non-empty strings, not {strings!r}")
     return tuple(strings)
 
 
-def _check_config_number(name: str, value: float) -> float:
+def _checked_number(name: str, value: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise SettingsError(f"{name} must be a finite number, not {value!r}")
     return float(value)
 
 
-def _config_examples_digest(examples: Sequence[Example]) -> str:
+def _digest(examples: Sequence[Example]) -> str:
     lines = (json.dumps(example._asdict(), ensure_ascii=False) + "\n" for example in examples)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 

@@ -84,11 +84,11 @@ class Prompter:
 
     def sampling_seed(self, trial: int) -> int:
         """Returns the seed for sampling a trial's answers."""
-        return int(_prompt_sha1(f"{self.seed}::{trial}"), 16) % SEEDS
+        return int(_sha1(f"{self.seed}::{trial}"), 16) % SEEDS
 
     def _digest(self, trial: int, question: str) -> str:
-        return _prompt_sha1(f"{self.seed}::{trial}::{question}")
+        return _sha1(f"{self.seed}::{trial}::{question}")
 
 
-def _prompt_sha1(text: str) -> str:
+def _sha1(text: str) -> str:
     return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()

@@ -1,137 +1,31 @@
 """A run's folder in pfgen-bench's format; several processes may work in it at once.
 
-trial_003.jsonl             a finished trial, written atomically
-.trial_003.partial.jsonl    until then: one line per answer, locked by the process working on the trial
-unscored.jsonl              failed tasks, and why they failed
+journal.jsonl       the journal: one record an answer, with who gave it and what it took
+trial_003.jsonl     a finished trial, written atomically once all its answers are in the journal
+unscored.jsonl      failed tasks, and why they failed
 """
 
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
+from pfgen_rs.ask.journal import Journal, journal_records
 from pfgen_rs.errors import GenerationError, InputError, unreadable
 from pfgen_rs.generate.config import RunConfig
 from pfgen_rs.io import remove_unfinished, run_files, write_atomic, writing_failed
-from pfgen_rs.io.atomic import append
 from pfgen_rs.io.lines import parse_line, text_field
-from pfgen_rs.io.locks import is_lock_at, let_go, lock, locked
-from pfgen_rs.io.run_files import CONFIG, USAGE, partial_trial_file_name
-
-
-def journal_path(trial: Path) -> Path:
-    """Returns the path of the journal of an unfinished trial."""
-    return trial.with_name(partial_trial_file_name(trial.name))
-
-
-def journaled(trial: Path, questions: Sequence[str]) -> dict[str, bytes]:
-    """Returns the lines of an unfinished trial by question, without claiming it; empty if not yet begun."""
-    try:
-        content = journal_path(trial).read_bytes()
-    except OSError:
-        return {}
-    return {question: line for question, line, _ in _whole_trial_lines(content, set(questions))}
-
-
-class OpenTrial:
-    """A claimed trial. Created by `claim`; ended by `finish` or `release`.
-
-    `lines`: the answers so far by question, as lines including the newline.
-    """
-
-    def __init__(self, path: Path, questions: Sequence[str], journal: IO[bytes]) -> None:
-        self.path = path
-        self._questions = questions
-        self._journal = journal
-        self.lines: dict[str, bytes] = {}
-        self._size = 0
-
-    @classmethod
-    def claim(cls, path: Path, questions: Sequence[str]) -> Self | None:
-        """Claim the trial in file `path`; returns `None` if it is finished or claimed by another process.
-
-        Answers already in the journal are kept, up to the first incomplete line. Raises `OutputError`.
-        """
-        while not path.exists():
-            try:
-                journal = journal_path(path).open("a+b", buffering=0)
-                if not lock(journal.fileno()):
-                    journal.close()
-                    return None
-            except OSError as error:
-                raise writing_failed(journal_path(path), error) from error
-            claimed = cls(path, questions, journal)
-            if claimed._is_current() and not path.exists():
-                claimed._read()
-                return claimed
-            claimed.release()  # another process has just finished or released it
-        return None
-
-    def _is_current(self) -> bool:
-        """Whether the locked journal is still the file that others would open."""
-        return is_lock_at(journal_path(self.path), self._journal.fileno())
-
-    def _read(self) -> None:
-        remove_unfinished(self.path)
-        self._journal.seek(0)
-        for question, line, end in _whole_trial_lines(self._journal.read(), set(self._questions)):
-            self.lines[question] = line
-            self._size = end
-        self._journal.truncate(self._size)
-
-    @property
-    def missing(self) -> list[str]:
-        """The unanswered questions, in order."""
-        return [question for question in self._questions if question not in self.lines]
-
-    def add(self, question: str, answer: str) -> None:
-        """Append an answer to the journal; raises `OutputError` if it cannot be written."""
-        now = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
-        record = {"question": question, "answer": answer, "timestamp": now}
-        line = json.dumps(record, ensure_ascii=False).encode() + b"\n"
-        self._append(line)
-        self.lines[question] = line
-
-    def _append(self, line: bytes) -> None:
-        append(journal_path(self.path), self._journal, self._size, line)
-        self._size += len(line)
-
-    def finish(self) -> None:
-        """Write the trial atomically, in the order of the questions, and remove the journal."""
-        write_atomic(self.path, b"".join(self.lines[question] for question in self._questions))
-        self.lines.clear()
-        self._size = 0
-        self.release()
-
-    def release(self) -> None:
-        """Give up the claim, removing an empty journal. May be called twice."""
-        if self._journal.closed:
-            return
-        is_empty = not self._size and self._is_current()
-        path = journal_path(self.path) if is_empty else None
-        let_go(self._journal.fileno(), path, self._journal.close)
-
-
-def _whole_trial_lines(content: bytes, questions: set[str]) -> Iterator[tuple[str, bytes, int]]:
-    """Yield questions, lines and end offsets, up to the first incomplete line or unknown question."""
-    end = 0
-    for line in content.splitlines(keepends=True):
-        try:
-            question = text_field(record := parse_line(line), "question")
-            text_field(record, "answer")
-        except InputError:
-            return
-        if not line.endswith(b"\n") or question not in questions:
-            return
-        end += len(line)
-        yield question, line, end
-
+from pfgen_rs.io.locks import locked
+from pfgen_rs.io.run_files import ANSWERS, CONFIG, USAGE
+from pfgen_rs.io.text import counted
 
 UNSCORED = "unscored.jsonl"
+_FIELDS = ("question", "answer")
 
 
 class Failure(NamedTuple):
@@ -151,10 +45,10 @@ def read_failures(folder: Path) -> list[Failure]:
         return []
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
-    return [_parse_unscored_line(line, path, n) for n, line in enumerate(lines, 1) if line.strip()]
+    return [_failure(line, path, n) for n, line in enumerate(lines, 1) if line.strip()]
 
 
-def _parse_unscored_line(line: bytes, path: Path, number: int) -> Failure:
+def _failure(line: bytes, path: Path, number: int) -> Failure:
     try:
         record = parse_line(line)
         trial = record.get("trial")
@@ -185,18 +79,24 @@ def record_failures(folder: Path, trial: int, reasons: Mapping[str, str]) -> Non
         write_atomic(folder / UNSCORED, "".join(lines).encode(), private=True)
 
 
-FIELDS = ("question", "answer")
-
-
 class RunFolder:
-    """The folder `path` of a run whose trials answer `questions`, in this order."""
+    """The folder `path` of a run whose trials answer `questions`, in this order.
+
+    Answers go to the journal `journal.jsonl`, trials to files of their own once all questions are answered.
+    A process claims whole trials. `models`: those that have answered, according to servers.
+    """
 
     def __init__(self, path: Path, questions: Sequence[str]) -> None:
         self.path = path
         self.questions = questions
+        self.models: set[str] = set()
+        self._answers: defaultdict[int, dict[str, Mapping[str, Any]]] = defaultdict(dict)
+        self._journal = Journal(path / ANSWERS, ("trial", "question"), self._note)
+        self._open = ExitStack()  # of the journal, once there is something to claim
 
     @classmethod
-    def open(cls, config: RunConfig, results: Path, questions: Sequence[str]) -> Self:
+    @contextmanager
+    def opened(cls, config: RunConfig, results: Path, questions: Sequence[str]) -> Iterator[Self]:
         """Create the folder, or check that an existing one can be continued.
 
         Raises `GenerationError` if it belongs to another configuration or other questions, `InputError` if
@@ -214,10 +114,28 @@ class RunFolder:
             for trial in folder._trials():
                 folder._check(trial)
             run_files.packed_trials(folder.path, len(questions))
-        for trial in folder._trials():
-            # Left by a process that was killed just after finishing the trial.
-            journal_path(trial).unlink(missing_ok=True)
+        folder._look()
+        with folder._open:
+            yield folder
+
+    @classmethod
+    def seen(cls, config: RunConfig, results: Path, questions: Sequence[str]) -> Self:
+        """Returns a folder as it is now, which need not exist and is only looked at."""
+        folder = cls(config.folder(results), questions)
+        folder._look()
         return folder
+
+    def _look(self) -> None:
+        """Read the journal without opening it: a finished run may be in a folder that is only read."""
+        for record in journal_records(self._journal.path):
+            self._note(record)
+
+    def _note(self, record: Mapping[str, Any]) -> None:
+        trial, question = record.get("trial"), record.get("question")
+        if type(trial) is int and isinstance(record.get("answer"), str):
+            self._answers[trial][str(question)] = record
+        if isinstance(record.get("served"), str):
+            self.models.add(record["served"])
 
     def _write_config(self, content: bytes) -> None:
         path = self.path / CONFIG
@@ -242,7 +160,7 @@ class RunFolder:
             lines = trial.read_bytes().splitlines()
         except OSError as error:
             raise InputError(unreadable(error), path=trial) from error
-        found = Counter(_question_in_run_folder(line, trial, n) for n, line in enumerate(lines, 1))
+        found = Counter(_question(line, trial, n) for n, line in enumerate(lines, 1))
         if found != Counter(self.questions):
             raise GenerationError(
                 f"{trial}: does not answer each of the {len(self.questions)} questions once: remove it to "
@@ -257,39 +175,67 @@ class RunFolder:
         """Whether a trial is finished."""
         return self.trial_path(trial).exists()
 
-    def claim(self, trial: int) -> OpenTrial | None:
-        """Claim a trial; returns `None` if it is finished or claimed by another process."""
-        return OpenTrial.claim(self.trial_path(trial), self.questions)
-
-    def answers(self) -> dict[int, list[dict[str, str]]]:
-        """Returns all answers so far by trial, with `question` and `answer`, without claiming anything.
-
-        Finished trials are complete; of the others, the answers in their journals are returned.
-        """
-        found = {number: self._answers(number) for number in self._begun()}
-        return {number: answers for number, answers in sorted(found.items()) if answers}
-
-    def _begun(self) -> set[int]:
-        """Returns the numbers of the trials that are finished or have a journal."""
-        names = (path.name for path in self.path.iterdir())
-        return {number for name in names if (number := run_files.trial_number(name)) is not None}
-
-    def _answers(self, trial: int) -> list[dict[str, str]]:
-        journal = journaled(self.trial_path(trial), self.questions)
-        # Looked at second, because another process may just have finished the trial.
+    def claim(self, trial: int) -> bool:
+        """Claim a trial; returns false if it is finished or claimed by another process."""
         if self.is_finished(trial):
-            lines = self.trial_path(trial).read_bytes().splitlines()
-        else:
-            lines = list(journal.values())
-        records = map(parse_line, lines)
-        return [{key: text_field(record, key) for key in FIELDS} for record in records]
+            return False
+        if not self._journal.is_open:
+            self._open.enter_context(self._journal)
+        if not self._journal.claim((trial,)):
+            return False
+        self._journal.refresh()
+        if self.is_finished(trial):  # by the process that has just released it
+            self.release(trial)
+            return False
+        remove_unfinished(self.trial_path(trial))
+        return True
+
+    def release(self, trial: int) -> None:
+        """Give up the claim on a trial."""
+        self._journal.release((trial,))
 
     def missing(self, trial: int) -> list[str]:
-        """Returns the unanswered questions of a trial, without claiming it or writing anything."""
+        """Returns the unanswered questions of a trial, in order."""
         if self.is_finished(trial):
             return []
-        answered = journaled(self.trial_path(trial), self.questions)
+        answered = self._answers.get(trial, {})
         return [question for question in self.questions if question not in answered]
+
+    def add(self, trial: int, question: str, answer: str, about: Mapping[str, Any]) -> None:
+        """Append an answer to the journal, with what else is known; raises `OutputError`."""
+        now = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
+        record = {"trial": trial, "question": question, "answer": answer, "timestamp": now}
+        if not self._journal.add({**record, **about}) and question in self.missing(trial):
+            raise InputError(
+                f"has a record of trial {trial} without an answer: remove its line",
+                path=self._journal.path,
+                question=question,
+            )
+
+    def finish(self, trial: int) -> None:
+        """Write a trial whose questions are all answered, in their order. Raises `OutputError`."""
+        records = self._answers[trial]
+        lines = (_published(records[question]) for question in self.questions)
+        write_atomic(self.trial_path(trial), "".join(lines).encode())
+        del self._answers[trial]
+
+    def answers(self) -> dict[int, list[dict[str, str]]]:
+        """Returns all answers so far by trial, with `question` and `answer`, without claiming anything."""
+        if self._journal.is_open:
+            self._journal.refresh()
+        numbers = (run_files.trial_number(path.name) for path in self.path.iterdir())
+        begun = {*self._answers, *(number for number in numbers if number is not None)}
+        found = {number: self._answers_of(number) for number in sorted(begun)}
+        return {number: answers for number, answers in found.items() if answers}
+
+    def _answers_of(self, trial: int) -> list[dict[str, str]]:
+        if self.is_finished(trial):
+            lines = self.trial_path(trial).read_bytes().splitlines()
+            records: list[Mapping[str, Any]] = [parse_line(line) for line in lines]
+        else:
+            answered = self._answers[trial]
+            records = [answered[question] for question in self.questions if question in answered]
+        return [{key: text_field(record, key) for key in _FIELDS} for record in records]
 
     def pack(self) -> None:
         """Write all finished trials to `trials.jsonl.xz`, unless it is up to date."""
@@ -299,9 +245,26 @@ class RunFolder:
                 write_atomic(self.path / run_files.PACKED, content)
 
 
-def _question_in_run_folder(line: bytes, trial: Path, number: int) -> str:
+def _published(record: Mapping[str, Any]) -> str:
+    kept = {key: record.get(key) for key in (*_FIELDS, "timestamp")}
+    return json.dumps(kept, ensure_ascii=False) + "\n"
+
+
+def _question(line: bytes, trial: Path, number: int) -> str:
     try:
         return text_field(parse_line(line), "question")
     except InputError as error:
         problem = f"{error.problem}: remove the file to generate the trial again"
         raise InputError(problem, path=trial, line=number) from None
+
+
+def cut_note(folder: Path) -> str | None:
+    """Returns a remark on answers that the token limit ended, as far as servers said; or `None`.
+
+    Raises `InputError` if the journal cannot be read.
+    """
+    reasons = [record.get("finish_reason") for record in journal_records(folder / ANSWERS)]
+    cut, known = reasons.count("length"), sum(reason is not None for reason in reasons)
+    if not cut:
+        return None
+    return f"{cut:,} of {counted(known, 'answer')} ended by the token limit (--max-tokens)"

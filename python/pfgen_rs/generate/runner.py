@@ -12,10 +12,10 @@ from pfgen_rs.ask.loop import AskingProgress
 from pfgen_rs.ask.protocol import Engine, Task, Usage
 from pfgen_rs.benchmark import Benchmark, resolve, score_file
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.generate.accounts import Served, UsageFile, read_usage
 from pfgen_rs.generate.config import RunConfig
 from pfgen_rs.generate.prompts import Prompter
 from pfgen_rs.generate.run_folder import Failure, RunFolder, read_failures
+from pfgen_rs.generate.usage import UsageFile, read_usage
 from pfgen_rs.generate.work import Work
 from pfgen_rs.questions.examples import Example, read_examples
 from pfgen_rs.runs.result import Result
@@ -90,46 +90,45 @@ def generate(
     `score`: score the finished trials. `score_partial`: score all answers, including those of unfinished
     trials, for example because one question always fails; unless the run is complete, the result is marked
     as partial (`Result.planned`), in its signature, too. If the engine counts tokens, their sum over all
-    calls is kept in `usage.json`, which is written with every outcome. What it says of each answer (model,
-    `system_fingerprint`, `finish_reason`) is kept in `served.jsonl`; a warning of `pfgen_rs.generate` says if
-    another model answers than the one asked for or before.
+    calls is kept in `usage.json`, which is written with every outcome. What it says of each answer (the model
+    that served it, `system_fingerprint`, `finish_reason`, tokens, seconds) is kept with the answer in
+    `journal.jsonl`; a warning of `pfgen_rs.generate` says if another model answers than the one asked for or
+    before.
 
     If interrupted, calling it again with the same arguments resumes the run: finished trials and the answers
     of unfinished ones are kept. Processes that share the folder share the trials. If the engine's iterator
     ends early, the remaining tasks stay open. The engine is not closed. Raises `GenerationError`,
     `SettingsError`, `InputError` and `OutputError`.
     """
-    prompter = _prompter_for_runner(config, benchmark, examples)
+    prompter = _prompter(config, benchmark, examples)
     config = config.with_questions(prompter.examples)
-    _check_runner_counts(trials=trials, rounds=rounds, batch=batch)
-    folder = RunFolder.open(config, Path(results), prompter.questions)
-    usage, served = UsageFile(folder.path, engine), Served(folder.path, engine)
-    work = Work(
-        folder,
-        prompter,
-        config,
-        trials=trials,
-        rounds=rounds,
-        batch=batch,
-        retry_failed=retry_failed,
-        keep_going=keep_going,
-        usage=usage,
-        served=served,
-        progress=progress,
-    )
-    try:
-        work.run(engine)
-    finally:
-        served.close()
-        usage.save()
-    folder.pack()
-    failures = [failure for failure in read_failures(folder.path) if failure.trial <= trials]
-    finished = sum(map(folder.is_finished, range(1, trials + 1)))
-    result = None
-    if score_partial and finished < trials:
-        result = scored_partially(folder, config, benchmark, trials=trials)
-    elif (score or score_partial) and finished:
-        result = score_file(folder.path, benchmark)
+    _check_counts(trials=trials, rounds=rounds, batch=batch)
+    with RunFolder.opened(config, Path(results), prompter.questions) as folder:
+        usage = UsageFile(folder.path, engine)
+        work = Work(
+            folder,
+            prompter,
+            config,
+            trials=trials,
+            rounds=rounds,
+            batch=batch,
+            retry_failed=retry_failed,
+            keep_going=keep_going,
+            usage=usage,
+            progress=progress,
+        )
+        try:
+            work.run(engine)
+        finally:
+            usage.save()
+        folder.pack()
+        failures = [failure for failure in read_failures(folder.path) if failure.trial <= trials]
+        finished = sum(map(folder.is_finished, range(1, trials + 1)))
+        result = None
+        if score_partial and finished < trials:
+            result = scored_partially(folder, config, benchmark, trials=trials)
+        elif (score or score_partial) and finished:
+            result = score_file(folder.path, benchmark)
     return Run(
         folder.path,
         config,
@@ -154,18 +153,16 @@ def open_tasks(
     results: str | os.PathLike[str] = "result",
 ) -> list[Task]:
     """Returns the open tasks that `generate` would start with, in order; writes nothing."""
-    prompter = _prompter_for_runner(config, benchmark, examples)
+    prompter = _prompter(config, benchmark, examples)
     config = config.with_questions(prompter.examples)
-    folder = RunFolder(config.folder(Path(results)), prompter.questions)
+    folder = RunFolder.seen(config, Path(results), prompter.questions)
     numbers = range(1, trials + 1)
     return [task for n in numbers for task in prompter.tasks(n, folder.missing(n))]
 
 
-def _prompter_for_runner(
-    config: RunConfig, benchmark: Place, examples: Sequence[Example] | None
-) -> Prompter:
+def _prompter(config: RunConfig, benchmark: Place, examples: Sequence[Example] | None) -> Prompter:
     if examples is None:
-        examples = _examples_for_runner(benchmark)
+        examples = _examples(benchmark)
     return Prompter(
         examples,
         config.mode,
@@ -175,7 +172,7 @@ def _prompter_for_runner(
     )
 
 
-def _examples_for_runner(benchmark: Place) -> list[Example]:
+def _examples(benchmark: Place) -> list[Example]:
     if not isinstance(benchmark, Benchmark):
         return read_examples(benchmark)
     if benchmark.folder is None:
@@ -185,7 +182,7 @@ def _examples_for_runner(benchmark: Place) -> list[Example]:
     return read_examples(benchmark.folder)
 
 
-def _check_runner_counts(**numbers: int) -> None:
+def _check_counts(**numbers: int) -> None:
     for name, value in numbers.items():
         if value < 1:
             raise SettingsError(f"{name} must be at least 1, not {value}")

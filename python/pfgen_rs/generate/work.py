@@ -5,23 +5,33 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
+from typing import Any
 
 from pfgen_rs.ask.breaker import Breaker
 from pfgen_rs.ask.engines import cure_for_thinking
-from pfgen_rs.ask.loop import AskingProgress, Tally, key_of, passed
-from pfgen_rs.ask.protocol import SEEDS, Engine, Failed, Outcome, Task, closing_outcomes, is_rolling
+from pfgen_rs.ask.loop import AskingProgress, Tally, key_of, passed, record_of
+from pfgen_rs.ask.protocol import (
+    SEEDS,
+    Details,
+    Engine,
+    Failed,
+    Outcome,
+    Task,
+    closing_outcomes,
+    is_rolling,
+)
+from pfgen_rs.ask.request import digest_of
 from pfgen_rs.ask.waits import LOG
-from pfgen_rs.generate.accounts import Served, UsageFile
 from pfgen_rs.generate.config import RunConfig
 from pfgen_rs.generate.prompts import Prompter
-from pfgen_rs.generate.run_folder import OpenTrial, RunFolder, read_failures, record_failures
+from pfgen_rs.generate.run_folder import RunFolder, read_failures, record_failures
+from pfgen_rs.generate.usage import UsageFile
 from pfgen_rs.io.cleaning import cleaned
 
 Key = tuple[int, str]  # trial and question
 
 _SHOWN = 40  # characters
-_CLAIMS = 128  # at a time; each is an open file
 
 
 class Work:
@@ -47,13 +57,12 @@ class Work:
         retry_failed: bool,
         keep_going: bool,
         usage: UsageFile,
-        served: Served,
         progress: AskingProgress | None,
     ) -> None:
         self._folder, self._prompter, self._config = folder, prompter, config
         self._rounds, self._batch, self._retry_failed = rounds, batch, retry_failed
         self._waiting = [n for n in range(trials, 0, -1) if not folder.is_finished(n)]
-        self._claimed: dict[int, OpenTrial] = {}
+        self._claimed: set[int] = set()
         self._open: dict[Key, Task] = {}
         self._ready: deque[Key] = deque()  # open, but not with the engine
         self._asked: dict[Key, Task] = {}  # with the engine
@@ -63,7 +72,8 @@ class Work:
         self._failed: defaultdict[int, dict[str, str]] = defaultdict(dict)
         self._breaker, self._keep_going = Breaker(len(prompter.questions)), keep_going
         self._told_failure = False
-        self._usage, self._served = usage, served
+        self._usage = usage
+        self._asked_model: str | None = None
         finished = (trials - len(self._waiting)) * len(prompter.questions)
         self._tally = Tally(progress, trials * len(prompter.questions), finished)
         self._skipped = 0
@@ -78,6 +88,7 @@ class Work:
     def run(self, engine: Engine) -> None:
         """Run until no tasks are open or the engine leaves some open; always releases its claims."""
         self._read_failures()
+        self._asked_model = getattr(engine, "model", None)
         most = 1 if is_rolling(engine) else self._batch
         try:
             while self._claim(most) and self._ask(engine):
@@ -98,48 +109,45 @@ class Work:
     def _claim(self, most: int) -> bool:
         """Claim trials until `most` tasks are open; returns whether any are."""
         self._fill(most)
-        if not self._open and self._waiting:  # failures that are held keep their trials claimed
-            self._give_up_held()
-            self._fill(most)
         if not self._open and self.elsewhere:  # their processes may have exited
             self._waiting, self.elsewhere = self.elsewhere[::-1], []
             self._fill(most)
         return bool(self._open)
 
     def _fill(self, most: int) -> None:
-        while self._waiting and len(self._open) < most and len(self._claimed) < _CLAIMS:
+        while self._waiting and len(self._open) < most:
             number = self._waiting.pop()
-            trial = self._folder.claim(number)
-            if trial is not None:
-                self._claimed[number] = trial
-                self._begin(number, trial)
+            if self._folder.claim(number):
+                self._claimed.add(number)
+                self._begin(number)
             elif not self._folder.is_finished(number):
                 self.elsewhere.append(number)
 
-    def _begin(self, number: int, trial: OpenTrial) -> None:
-        self._tally.done += len(trial.lines)
+    def _begin(self, number: int) -> None:
+        missing = self._folder.missing(number)
+        self._tally.done += len(self._prompter.questions) - len(missing)
         given_up = () if self._retry_failed else self._failed[number]
-        wanted = [question for question in trial.missing if question not in given_up]
+        wanted = [question for question in missing if question not in given_up]
         for task in self._prompter.tasks(number, wanted):
             self._open[number, task.question] = task
             self._ready.append((number, task.question))
-        self._skipped += len(trial.missing) - len(wanted)
+        self._skipped += len(missing) - len(wanted)
         self._left[number] = len(wanted)
         if not wanted:
             self._settle(number)
 
     def _settle(self, number: int) -> None:
         """End the claim on a trial, finishing it if complete."""
-        trial = self._claimed.pop(number)
+        self._claimed.remove(number)
         try:
-            missing = trial.missing
+            missing = self._folder.missing(number)
             if not missing:
-                trial.finish()
+                self._folder.finish(number)
             failed = self._failed[number]
             reasons = {question: failed[question] for question in missing if question in failed}
             record_failures(self._folder.path, number, reasons)
         finally:
-            trial.release()
+            self._folder.release(number)
 
     def _ask(self, engine: Engine) -> bool:
         """Pass open tasks to the engine; returns whether it dealt with all that it could have."""
@@ -180,19 +188,43 @@ class Work:
         config = self._config
         text = cleaned(outcome.text, config.mode, config.parameters.stop, think=config.think)
         if text:
-            self._served.add(*key, outcome.details)
-            self._keep(key, text)
+            self._keep(key, text, outcome.details or Details())
         else:
             self._again(key, outcome.text)
 
-    def _keep(self, key: Key, text: str) -> None:
+    def _keep(self, key: Key, text: str, details: Details) -> None:
         self._breaker.answered()
         self._give_up_held()
-        self._claimed[key[0]].add(key[1], text)
+        self._warn_of_model(details.model)
+        self._folder.add(*key, text, self._about(self._open[key], details))
         del self._open[key]
         self._tally.add()
         self._tell()
         self._end(key)
+
+    def _about(self, task: Task, details: Details) -> dict[str, Any]:
+        """Returns what is kept of an answer besides the published fields, as far as it is known."""
+        config = self._config
+        asked = {"model": config.model, "mode": task.mode, "seed": task.seed}
+        about = {
+            "digest": digest_of({**asdict(config.parameters), **asked, "messages": task.messages}),
+            **record_of(details),
+            "system_fingerprint": details.system_fingerprint,
+            "finish_reason": details.finish_reason,
+        }
+        return {name: value for name, value in about.items() if value not in (None, [])}
+
+    def _warn_of_model(self, model: str | None) -> None:
+        known = self._folder.models
+        if model is None or model in known:
+            return
+        if known:
+            before = ", ".join(map(repr, sorted(known)))
+            LOG.warning(
+                "the model that answers is now %r: earlier answers are by %s", model, before
+            )
+        elif model != self._asked_model:
+            LOG.warning("the model that answers is %r: %r was asked for", model, self._asked_model)
 
     def _again(self, key: Key, text: str) -> None:
         """Retry with another seed, since the same one would give the same empty answer."""

@@ -24,11 +24,11 @@ PACKED, PLAIN = f"{STEM}.jsonl.xz", f"{STEM}.jsonl"
 RESPONSES = (PACKED, PLAIN, f"{STEM}.jsonl.zst", f"{STEM}.jsonl.gz")
 """Names of the file with a run's responses, in order of precedence."""
 CONFIG, RESULT, README, USAGE = "config.json", "result.json", "README.md", "usage.json"
-SERVED = "served.jsonl"
+ANSWERS = "journal.jsonl"
+"""The journal of a run's answers, of unfinished trials too."""
 EXAMPLES = "questions.jsonl"
 """Questions with example answers, in a benchmark's folder."""
-_TRIAL = re.compile(r"trial_[0-9]+\.jsonl")
-_BEGUN = re.compile(r"trial_([0-9]+)\.jsonl|\.trial_([0-9]+)\.partial\.jsonl")
+_TRIAL = re.compile(r"trial_([0-9]+)\.jsonl")
 
 
 @dataclass(frozen=True)
@@ -49,15 +49,10 @@ def trial_file_name(trial: int) -> str:
     return f"trial_{trial:03d}.jsonl"
 
 
-def partial_trial_file_name(trial: str) -> str:
-    """Returns the name of an unfinished trial's file, given that of the finished one."""
-    return f".{trial.removesuffix('.jsonl')}.partial.jsonl"
-
-
 def trial_number(name: str) -> int | None:
-    """Returns the number of the trial in a file with this name, finished or not; `None` for other files."""
-    match = _BEGUN.fullmatch(name)
-    return None if match is None else int(match[1] or match[2])
+    """Returns the number of the finished trial in a file with this name; `None` for other files."""
+    match = _TRIAL.fullmatch(name)
+    return None if match is None else int(match[1])
 
 
 def run_file(folder: Path) -> Path | None:

@@ -60,7 +60,7 @@ class CommandEngine:
     ) -> None:
         """Check the settings without starting the program; raises `SettingsError`."""
         self.model = model
-        self._command = _engine_command_words(command)
+        self._command = _words(command)
         if timeout is not None and not timeout > 0:
             raise SettingsError(f"timeout must be positive, not {timeout}")
         self._timeout = timeout
@@ -81,7 +81,7 @@ class CommandEngine:
                 more = {next(self._ids): task for task in available(source)}
                 open_tasks.update(more)
                 if more:
-                    program.send([_task_for_command(n, more[n], parameters) for n in more])
+                    program.send([_line(n, more[n], parameters) for n in more])
                 if not open_tasks:
                     return
                 yield self._outcome(program, open_tasks)
@@ -104,7 +104,7 @@ class CommandEngine:
                 f"({len(open_tasks)} missing): see its standard error for the reason"
             )
         try:
-            return _outcome_from_command(line, open_tasks)
+            return _parsed(line, open_tasks)
         except InputError as error:
             raise GenerationError(
                 f"{program.name!r} wrote an invalid result: {error.problem}"
@@ -123,7 +123,7 @@ class CommandEngine:
             self._program = None
 
 
-def _engine_command_words(command: str | Sequence[str]) -> list[str]:
+def _words(command: str | Sequence[str]) -> list[str]:
     if not isinstance(command, str):
         parts = list(command)
     else:
@@ -136,11 +136,11 @@ def _engine_command_words(command: str | Sequence[str]) -> list[str]:
     return parts
 
 
-def _task_for_command(number: int, task: Task, parameters: Parameters) -> bytes:
+def _line(number: int, task: Task, parameters: Parameters) -> bytes:
     return f"{task_line(number, task, parameters)}\n".encode()
 
 
-def _outcome_from_command(line: bytes, open_tasks: dict[int, Task]) -> Outcome:
+def _parsed(line: bytes, open_tasks: dict[int, Task]) -> Outcome:
     """Parse the outcome in a line, removing its task from the open ones."""
     record = parse_line(line)
     number = record.get("id")

@@ -56,7 +56,7 @@ class AnswersFile:
 
     def __init__(self, model: str, path: str | os.PathLike[str]) -> None:
         self.model = model
-        self._answers, self.blank = _read_manual_answers(Path(path))
+        self._answers, self.blank = _read(Path(path))
 
     @property
     def unused(self) -> list[Key]:
@@ -74,7 +74,7 @@ class AnswersFile:
         """Do nothing: no resources are held."""
 
 
-def _read_manual_answers(path: Path) -> tuple[dict[Key, tuple[str, Details | None]], int]:
+def _read(path: Path) -> tuple[dict[Key, tuple[str, Details | None]], int]:
     """Returns the answers with what else is known of them, and the number of blank ones."""
     try:
         lines = path.read_bytes().split(b"\n")
@@ -91,7 +91,7 @@ def _read_manual_answers(path: Path) -> tuple[dict[Key, tuple[str, Details | Non
                 blank += 1
                 continue
             found = answer_record(record)
-            key, answer = _parsed_manual_answer(found)
+            key, answer = _parsed(found)
             if key in answers:
                 raise InputError(f"duplicate answer in trial {key[0]}, question {key[1]!r}")
         except InputError as error:
@@ -108,7 +108,7 @@ def _details_of_response(record: Mapping[str, Any]) -> Details:
     return served_by(body, body["choices"][0])
 
 
-def _parsed_manual_answer(record: Mapping[str, Any]) -> tuple[Key, str]:
+def _parsed(record: Mapping[str, Any]) -> tuple[Key, str]:
     trial = record.get("trial")
     if type(trial) is not int:
         advice = ""

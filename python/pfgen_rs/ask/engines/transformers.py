@@ -109,7 +109,7 @@ class TransformersEngine:
                 self.model, dtype=self._dtype, device_map=self._device_map, **self._hub
             )
             if self._device_map is None:
-                model = model.to(self._device or _best_transformers_device(self._torch))
+                model = model.to(self._device or _best_device(self._torch))
         # A missing model, a damaged file, lack of memory, untrusted code: each has its own type.
         except Exception as error:
             raise GenerationError(f"transformers cannot load {self.model!r}: {error}") from error
@@ -122,7 +122,7 @@ class TransformersEngine:
         )
 
 
-def _best_transformers_device(torch: Any) -> str:
+def _best_device(torch: Any) -> str:
     if torch.cuda.is_available():
         return "cuda"
     return "mps" if torch.backends.mps.is_available() else "cpu"

@@ -125,7 +125,7 @@ class VllmEngine:
             yield from self._outcomes(tasks[half:], parameters)
             return
         for task, output in zip(tasks, outputs, strict=True):
-            yield Answered(task, output.outputs[0].text, _vllm_details(output))
+            yield Answered(task, output.outputs[0].text, _details(output))
 
     def _outputs(self, tasks: Sequence[Task], sampling: Sequence[Any]) -> list[Any]:
         try:
@@ -142,7 +142,7 @@ class VllmEngine:
         if len(outputs) != len(tasks):
             raise GenerationError(f"vLLM returned {len(outputs)} answers for {len(tasks)} prompts")
         for output in outputs:
-            self._meter.count(_vllm_usage(output))
+            self._meter.count(_usage(output))
         return list(outputs)
 
     def _sampling(self, task: Task, parameters: Parameters) -> Any:
@@ -157,7 +157,7 @@ class VllmEngine:
         return self._vllm.SamplingParams(seed=task.seed, **given)
 
 
-def _vllm_usage(output: Any) -> Usage:
+def _usage(output: Any) -> Usage:
     """Returns the tokens of an output; attributes that this version of vLLM lacks count as not reported."""
     prompt = getattr(output, "prompt_token_ids", None)
     completion = getattr(output.outputs[0], "token_ids", None)
@@ -167,18 +167,18 @@ def _vllm_usage(output: Any) -> Usage:
     return Usage(1, 1, len(prompt), len(completion), cached)
 
 
-def _vllm_details(output: Any) -> Details:
+def _details(output: Any) -> Details:
     """Returns what is known of an output; attributes that this version of vLLM lacks count as unknown."""
     answer = output.outputs[0]
-    usage = _vllm_usage(output)
+    usage = _usage(output)
     return Details(
-        tokens=_vllm_tokens(answer),
+        tokens=_tokens(answer),
         finish_reason=getattr(answer, "finish_reason", None),
         usage=usage if usage.reported else None,
     )
 
 
-def _vllm_tokens(answer: Any) -> list[dict[str, Any]] | None:
+def _tokens(answer: Any) -> list[dict[str, Any]] | None:
     """Returns the tokens with their log probabilities, which vLLM has by token id at each position."""
     positions = getattr(answer, "logprobs", None)
     ids = getattr(answer, "token_ids", None)
@@ -187,7 +187,7 @@ def _vllm_tokens(answer: Any) -> list[dict[str, Any]] | None:
     pairs = list(zip(ids, positions, strict=True))
     if any(token not in position for token, position in pairs):
         return None
-    tokens = [_vllm_token(token, position) for token, position in pairs]
+    tokens = [_token(token, position) for token, position in pairs]
     # The end of the text is a token, too, but no part of the text.
     *others, _ = tokens
     if "".join(one["token"] for one in others) == answer.text:
@@ -195,12 +195,12 @@ def _vllm_tokens(answer: Any) -> list[dict[str, Any]] | None:
     return tokens
 
 
-def _vllm_token(token: int, position: Mapping[int, Any]) -> dict[str, Any]:
+def _token(token: int, position: Mapping[int, Any]) -> dict[str, Any]:
     likely = sorted(position.values(), key=lambda one: -one.logprob)
-    return {**_vllm_entry(position[token]), "top_logprobs": [_vllm_entry(one) for one in likely]}
+    return {**_entry(position[token]), "top_logprobs": [_entry(one) for one in likely]}
 
 
-def _vllm_entry(one: Any) -> dict[str, Any]:
+def _entry(one: Any) -> dict[str, Any]:
     return {"token": one.decoded_token or "", "logprob": one.logprob}
 
 
