@@ -19,7 +19,7 @@ from pfgen_rs.cli.llm_jp_eval import SampleOptions, TaskNames, listed_names
 from pfgen_rs.io.text import counted, visible
 
 if TYPE_CHECKING:
-    from pfgen_rs.llm_jp_eval.conversion.converting import Conversion, Converted
+    from pfgen_rs.llm_jp_eval.conversion.converting import Conversion
     from pfgen_rs.llm_jp_eval.conversion.installing import DataSet, Installation, MissingFiles
 
 
@@ -82,12 +82,13 @@ def _installed_lines(found: Installation, source: Path | None) -> Iterator[str]:
 
 
 def _show_datasets(datasets: Iterable[DataSet]) -> None:
-    table = output.new_table("data set", "licence", "tasks", "files", "state", numbers=("files",))
-    table.columns[0].no_wrap = table.columns[1].no_wrap = True
+    rows = []
     for each in datasets:
         tasks = "wiki_*" if each.tasks[0].startswith("wiki_") else ", ".join(each.tasks)
-        cells = [each.name, each.licence, tasks, f"{each.files:,}", _state_of_data(each)]
-        table.add_row(*map(output.cell, cells))
+        rows.append([each.name, each.licence, tasks, f"{each.files:,}", _state_of_data(each)])
+    headings = ["data set", "licence", "tasks", "files", "state"]
+    table = output.new_table(*headings, numbers=["files"], rows=rows)
+    table.columns[0].no_wrap = table.columns[1].no_wrap = True
     output.show(table)
 
 
@@ -168,7 +169,14 @@ def convert_raw(
     if output_format is options.JsonFormat.JSON:
         streams.emit_json(asdict(found) | {"folder": str(found.folder)})
         return
-    _show_converted(found.tasks)
+    splits = ("train", "dev", "test")
+    rows = [
+        [each.task, *(f"{each.samples[split]:,}" for split in splits), each.status]
+        for each in found.tasks
+    ]
+    table = output.new_table("task", *splits, "raw files", numbers=splits, rows=rows)
+    table.columns[0].no_wrap = True
+    output.show(table)
     for note in _conversion_notes(found):
         streams.warn(note)
     if found.missing:
@@ -182,16 +190,6 @@ def _convert_columns() -> Sequence[Any]:
     from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
 
     return SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
-
-
-def _show_converted(converted: Iterable[Converted]) -> None:
-    splits = ("train", "dev", "test")
-    table = output.new_table("task", *splits, "raw files", numbers=splits)
-    table.columns[0].no_wrap = True
-    for each in converted:
-        counts = [f"{each.samples[split]:,}" for split in splits]
-        table.add_row(*map(output.cell, [each.task, *counts, each.status]))
-    output.show(table)
 
 
 def _conversion_notes(found: Conversion) -> Iterable[str]:
@@ -216,12 +214,12 @@ def list_tasks(output_format: options.Format = options.JsonFormat.TABLE) -> None
         streams.emit_json([asdict(each) for each in found])
         return
     headings = ["task", "category", "metrics", "tokens", "data set", "licence"]
-    table = output.new_table(*headings, numbers=("tokens",))
+    rows = [
+        (t.name, t.category, ", ".join(t.metrics), t.output_length, t.dataset, t.licence)
+        for t in found
+    ]
+    table = output.new_table(*headings, numbers=("tokens",), rows=rows)
     table.columns[0].no_wrap = True
-    for each in found:
-        metrics = ", ".join(each.metrics)
-        cells = [each.name, each.category, metrics, each.output_length, each.dataset, each.licence]
-        table.add_row(*map(output.cell, cells))
     output.show(table)
 
 

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pfgen_rs import lazy
 from pfgen_rs.cli import llm_jp_eval as shared
 from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.app import is_folder_there
 from pfgen_rs.cli.plot import Font, Language, LanguageName, Title, plot_file_path
+from pfgen_rs.stats import permutation
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.table import Table
+
+    from pfgen_rs.llm_jp_eval.report import pages, pairs
+    from pfgen_rs.llm_jp_eval.report.columns import Column, ColumnEstimate
+    from pfgen_rs.llm_jp_eval.report.report import Report
+else:
+    pages = lazy.module("pfgen_rs.llm_jp_eval.report.pages")
+    pairs = lazy.module("pfgen_rs.llm_jp_eval.report.pairs")
+
+_VALUE_WIDTH = 5
+_INTERVALS = "intervals: over samples (Student's t; exact_match: Wilson's; STS: jackknife)"
+_DIFFERENCES = "intervals of differences: Student's t; exact_match: Bonett and Price's"
+_CORRECTED = "p (Holm): corrected for {} tests; bold: significantly different"
+_DETECTABLE = "detectable: the difference that the test of a pair detects with 80 % power"
+_NEIGHBOURS = "only runs with adjacent averages are compared: use --format json for all pairs"
 
 
 class ReportFormat(StrEnum):
@@ -81,8 +102,6 @@ def report(
 
     - `pfgen-rs llm-jp-eval report runs/a other/result.json --html report.html`
     """
-    from pfgen_rs.cli.llm_jp_eval_report_view import jpeval_report
-    from pfgen_rs.llm_jp_eval.report.pages import report_markdown
     from pfgen_rs.llm_jp_eval.report.report import report_of
     from pfgen_rs.llm_jp_eval.report.runs import read_report_runs
 
@@ -91,12 +110,10 @@ def report(
         read = read_report_runs(runs)
         found = report_of(read, average=average.value, tasks=chosen, level=level, seed=seed)
     if html is not None:
-        from pfgen_rs.llm_jp_eval.report.pages import write_report_page
-
         with output.busy(f"writing {html}"):
-            write_report_page(found, read, html)
+            pages.write_report_page(found, read, html)
     if output_format is ReportFormat.MARKDOWN:
-        streams.emit(report_markdown(found, by_task=by_task))
+        streams.emit(pages.report_markdown(found, by_task=by_task))
         return
     if output_format is ReportFormat.JSON:
         streams.emit_json(found.to_dict())
@@ -106,7 +123,151 @@ def report(
     if output_format is ReportFormat.CSV:
         streams.emit_csv(found.tables()["scores"].to_dicts())
     else:
-        output.show(*jpeval_report(found, by_task=by_task, room=output.width()))
+        output.show(*_report_parts(found, by_task=by_task, room=output.width()))
+
+
+def _report_parts(report: Report, *, by_task: bool, room: int) -> list[RenderableType]:
+    """Returns tables of runs, columns and pairs for a window of `room` columns, with captions.
+
+    Several runs are numbered by descending average, and tables refer to them by number.
+    """
+    columns = report.of_kind("task" if by_task else "category")
+    if len(report.runs) == 1:
+        parts: list[RenderableType] = [_single_table(report, columns)]
+    else:
+        choices = [_runs_table(report, count) for count in (3, 2)]
+        parts = [output.first_that_fits(*choices)]
+        if by_task:
+            parts += _task_tables(report, columns, room)
+        else:
+            named, short = (_category_table(report, columns, names) for names in (True, False))
+            parts.append(named if output.table_width(named) <= room else short)
+        parts += _pair_parts(report, columns)
+    parts.append(output.cell(_INTERVALS))
+    signatures = dict.fromkeys(filter(None, report.signatures.values()))
+    return [*parts, *(output.cell(each) for each in signatures)]
+
+
+def _value_headings(report: Report) -> list[str]:
+    return [report.average, f"{report.level * 100:g} % interval", "SE"]
+
+
+def _value_cells(found: ColumnEstimate) -> list[str]:
+    bounds = pages.bounds_text(found.low, found.high)
+    return [pages.value_text(found), bounds, "" if found.se is None else f"{found.se:.4f}"]
+
+
+def _single_table(report: Report, columns: Sequence[Column]) -> Table:
+    [run] = report.runs
+    headings = ["value", *_value_headings(report), "samples"]
+    rows = []
+    for column in (*report.of_kind("average"), *columns):
+        found = report.estimates[run][column.name]
+        rows.append(
+            [column.name, *_value_cells(found), f"{found.samples:,}" if found.samples else ""]
+        )
+    return output.new_table("", *headings, numbers=headings, title=run, rows=rows)
+
+
+def _runs_table(report: Report, count: int) -> Table:
+    """Returns the table of runs, with the first `count` of average, interval and standard error."""
+    samples = [n for column in report.of_kind("task") for n in report.own_samples(column)]
+    ranked = any(report.ranks.values())
+    before, values = ["no.", *(["ranks"] if ranked else [])], _value_headings(report)[:count]
+    rows = []
+    for number, run in enumerate(report.runs, 1):
+        ranks = [pages.rank_text(report.ranks[run])] if ranked else []
+        cells = _value_cells(report.estimates[run][report.average])
+        rows.append([number, *ranks, run, *cells[:count]])
+    title = f"{report.average}, {pairs.per_task(samples)}"
+    numbers = [*before, *values]
+    return output.new_table(*before, "run", *values, numbers=numbers, title=title, rows=rows)
+
+
+def _category_table(report: Report, columns: Sequence[Column], with_names: bool) -> Table:
+    before = ["no.", *(["run"] if with_names else [])]
+    table = output.new_table(*before, numbers=["no."], title="categories")
+    # Correlations have short headings, so that all categories fit 80 columns.
+    for column in columns:
+        table.add_column(column.name.replace(" ", "\n"), justify="right", no_wrap=True)
+    for number, run in enumerate(report.runs, 1):
+        found = report.estimates[run]
+        values = [pages.value_text(found[column.name], 3) for column in columns]
+        table.add_row(*map(output.cell, [number, *([run] if with_names else []), *values]))
+    return table
+
+
+def _task_tables(report: Report, columns: Sequence[Column], room: int) -> Iterator[Table]:
+    """Yield values by task and number of the run, in tables that fit."""
+    left = room - output.table_width(_task_table(report, columns, []))
+    fitting = max(1, left // (_VALUE_WIDTH + output.GAP))
+    numbers = range(len(report.runs))
+    for start in range(0, len(report.runs), fitting):
+        yield _task_table(report, columns, numbers[start : start + fitting])
+
+
+def _task_table(report: Report, columns: Sequence[Column], places: Sequence[int]) -> Table:
+    headings = ["samples", *(str(place + 1) for place in places)]
+    rows = []
+    for column in columns:
+        found = [report.estimates[report.runs[place]][column.name] for place in places]
+        values = [pages.value_text(each, 3) for each in found]
+        rows.append([column.name, report.samples_text(column), *values])
+    title = "tasks, by run number"
+    table = output.new_table("task", *headings, numbers=headings, title=title, rows=rows)
+    table.columns[0].no_wrap = True
+    return table
+
+
+def _pair_parts(report: Report, columns: Sequence[Column]) -> Iterator[RenderableType]:
+    two = len(report.runs) == 2
+    found = report.shown_pairs()
+    if two:
+        names = [report.average, *(column.name for column in columns)]
+        found = [pair for name in names for pair in report.pairs_in(name)]
+    if not found:
+        return
+    everything = ["difference", f"{report.level * 100:g} % interval", "p", "p (Holm)", "detectable"]
+    choices = [everything, everything[:-1], [*everything[:2], "p (Holm)"]]
+    tables = [_pair_table(report, found, headings, two=two) for headings in choices]
+    shown = output.first_that_fits(*tables)
+    yield shown
+    yield output.cell(_DIFFERENCES)
+    sizes = " or ".join(f"{size:,}" for size in sorted({pair.family for pair in found}))
+    yield output.cell(_CORRECTED.format(sizes))
+    if smallest := max(pair.smallest_p for pair in found):
+        yield output.cell(permutation.resolution_text(smallest))
+    if str(shown.columns[-1].header) == "detectable":
+        yield output.cell(_DETECTABLE)
+    if not two and len(found) < len(report.pairs_in(report.average)):
+        yield output.cell(_NEIGHBOURS)
+    if missing := output.dropped(tables[0], shown):
+        yield output.cell(output.not_shown(missing))
+
+
+def _pair_table(
+    report: Report, found: Sequence[pairs.ColumnPair], headings: Sequence[str], *, two: bool
+) -> Table:
+    number = {run: place for place, run in enumerate(report.runs, 1)}
+    first = "1 minus 2" if two else "runs"
+    title = None if two else f"differences in {report.average}"
+    table = output.new_table(first, *headings, numbers=[*headings, "runs"], title=title)
+    table.columns[0].no_wrap = True
+    for pair in found:
+        least = pair.minimum_detectable
+        cells = {
+            first: pair.column if two else f"{number[pair.a]} – {number[pair.b]}",
+            "difference": f"{pair.difference:+.4f}",
+            headings[1]: pages.bounds_text(pair.low, pair.high, "+.4f"),
+            "p": permutation.shown_p(pair.p, pair.smallest_p),
+            "p (Holm)": permutation.shown_p(pair.p_holm, pair.smallest_p * pair.family),
+            "detectable": "" if least is None else f"{least:.4f}",
+        }
+        shown = {heading: output.cell(cells[heading]) for heading in (first, *headings)}
+        if pair.p_holm <= 1 - report.level:
+            shown["difference"].style = "bold"
+        table.add_row(*shown.values())
+    return table
 
 
 class TaskFigure(StrEnum):

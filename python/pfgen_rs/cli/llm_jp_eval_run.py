@@ -261,17 +261,17 @@ def _show_lenient(record: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
     if not tasks:
         return
     headings = [way.replace("_", " ") for way in found]
-    table = output.new_table("task", *headings, numbers=headings, title=_LENIENT)
+    rows = []
     for task in tasks:
         counts = [way["right"].get(task, 0) for way in found.values()]
-        table.add_row(*map(output.cell, [task, *(f"{each:,}" if each else "" for each in counts)]))
+        rows.append([task, *(f"{each:,}" if each else "" for each in counts)])
     average = record["average"]
     told = ""
     if average != "AVR" or not record["lacking"][average]:
         means = [f"{way['averages'][average]:.4f}" for way in found.values()]
-        table.add_row(*map(output.cell, [average, *means]))
+        rows.append([average, *means])
         told = f": {average} would be {means[-1]} instead of {chosen['averages'][average]:.4f}"
-    output.show(table)
+    output.show(output.new_table("task", *headings, numbers=headings, title=_LENIENT, rows=rows))
     count = sum(found["all"]["right"].values())
     wrong = plural(count, "answer is", "answers are")
     streams.warn(

@@ -55,15 +55,6 @@ class TaskData:
     shots_sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class _EvaluationFile:
-    instruction: str
-    output_length: int
-    metrics: tuple[str, ...]
-    samples: tuple[Sample, ...]
-    sha256: str
-
-
 def item_id(task: str, split: str, index: int) -> str:
     """Returns the id of a sample, such as `jamp/test/0`; `index` counts from 0 in file order."""
     return f"{task}/{split}/{index}"
@@ -115,22 +106,24 @@ def read_task(folder: str | os.PathLike[str] | None, task: str, split: str = "te
     path = place / split / f"{task}.json"
     if not path.is_file():
         raise InputError(f"no file of the task {task!r} in the split {split}", path=path)
-    found = _read_file(path)
+    record, samples, digest = _read_file(path)
     shots_path = place / "train" / f"{task}.json"
     if not shots_path.is_file():
         problem = "not found: the examples of prompts are taken from it, even if there are none"
         raise InputError(problem, path=shots_path)
-    shots = found if split == "train" else _read_file(shots_path)
+    shots, shots_digest = samples, digest
+    if split != "train":
+        _, shots, shots_digest = _read_file(shots_path)
     return TaskData(
         task,
         split,
-        found.instruction,
-        found.output_length,
-        found.metrics,
-        found.samples,
-        shots.samples,
-        found.sha256,
-        shots.sha256,
+        record["instruction"],
+        record["output_length"],
+        tuple(record["metrics"]),
+        samples,
+        shots,
+        digest,
+        shots_digest,
     )
 
 
@@ -193,18 +186,13 @@ def read_json(path: Path) -> tuple[Any, str]:
         raise InputError(f"is not JSON: {error}", path=path) from None
 
 
-def _read_file(path: Path) -> _EvaluationFile:
+def _read_file(path: Path) -> tuple[dict[str, Any], tuple[Sample, ...], str]:
+    """Returns what an evaluation file says, checked, its samples, and its SHA-256."""
     record, digest = read_json(path)
     try:
         _check_keys(record)
-        metrics, samples = record["metrics"], record["samples"]
-        return _EvaluationFile(
-            record["instruction"],
-            record["output_length"],
-            _metrics(metrics),
-            _samples(samples),
-            digest,
-        )
+        _check_metrics(record["metrics"])
+        return record, _samples(record["samples"]), digest
     except InputError as error:
         raise InputError(error.problem, path=path) from None
 
@@ -223,7 +211,7 @@ def _check_keys(record: Any) -> None:
         raise InputError(f"'output_length' must be at least 1, not {record['output_length']}")
 
 
-def _metrics(names: list[Any]) -> tuple[str, ...]:
+def _check_metrics(names: list[Any]) -> None:
     if not names:
         raise InputError("'metrics' is empty")
     known = score_metrics()
@@ -232,7 +220,6 @@ def _metrics(names: list[Any]) -> tuple[str, ...]:
             raise InputError(f"unknown metric {name!r}: expected one of {', '.join(known)}")
     if len(set(names)) < len(names):
         raise InputError("'metrics' names a metric twice")
-    return tuple(names)
 
 
 def _samples(samples: list[Any]) -> tuple[Sample, ...]:

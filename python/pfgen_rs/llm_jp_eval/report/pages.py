@@ -47,7 +47,8 @@ def write_report_page(
     page = _report_page(report, len(starts), len(table), {})  # fails before anything is written
     folder = SiteFolder(path)
     with folder.writing():
-        for name, value in _named_payloads(index, report_chunks(table, len(ordered), starts)):
+        folder.write(f"{INDEX}.js", payload.payload_file(INDEX, index))
+        for name, value in report_chunks(table, len(ordered), starts):
             folder.write(f"{name}.js", payload.payload_file(name, value))
         folder.write("index.html", page)
         folder.finish()
@@ -56,13 +57,6 @@ def write_report_page(
 
 def _with_tasks(run: ReportRun, known: set[str]) -> ReportRun:
     return replace(run, frame=run.frame.filter(run.frame["task"].is_in(list(known))))
-
-
-def _named_payloads(
-    index: Any, chunks: Iterator[tuple[str, dict[str, Any]]]
-) -> Iterator[tuple[str, Any]]:
-    yield INDEX, index
-    yield from chunks
 
 
 def _report_page(report: Report, chunks: int, samples: int, payloads: Mapping[str, Any]) -> bytes:

@@ -66,11 +66,6 @@ class ColumnPair:
     minimum_detectable: float | None
     samples: int
 
-    def turned(self) -> ColumnPair:
-        """Returns the same comparison with b first."""
-        low, high = (None if x is None else -x for x in (self.high, self.low))
-        return replace(self, a=self.b, b=self.a, difference=-self.difference, low=low, high=high)
-
     def to_dict(self) -> dict[str, Any]:
         """Returns all fields by name."""
         return asdict(self)

@@ -50,6 +50,17 @@ def star_text(report: Report, columns: Sequence[Column], look: Look) -> str:
     )
 
 
+def _drawn_columns(report: Report, runs: Sequence[str], *kinds: str) -> list[Column]:
+    """Returns the columns of these kinds that some run has a value for, without Spearman's correlation."""
+    return [
+        column
+        for kind in kinds
+        for column in report.of_kind(kind)
+        if column.metric != "spearman"
+        and any(report.estimates[run][column.name].value is not None for run in runs)
+    ]
+
+
 def _is_partial(report: Report, column: Column) -> bool:
     return any(report.estimates[run][column.name].partial for run in report.runs)
 
@@ -71,12 +82,7 @@ def bars(
     correlation, and its panel begins at -1 if one is negative. Raises `PlotError` without any value.
     """
     runs = report.runs[:MOST_BARS]
-    columns = [
-        column
-        for column in (*report.of_kind("average"), *report.of_kind("category"))
-        if column.metric != "spearman"
-        and any(report.estimates[run][column.name].value is not None for run in runs)
-    ]
+    columns = _drawn_columns(report, runs, "average", "category")
     if not columns:
         raise PlotError("nothing to draw: no run has a category")
     with drawing(language, font) as look:
@@ -189,7 +195,7 @@ def radar(
     Categories that no run has are left out; a line is open where its run lacks one. Correlations below 0 are
     drawn at 0. Raises `PlotError` for more than 14 runs and for fewer than three categories.
     """
-    columns = _radar_columns(report)
+    columns = _drawn_columns(report, report.runs, "category")
     if len(report.runs) > _MOST:
         raise PlotError(
             f"too many runs for one radar chart: {len(report.runs)}, at most {_MOST} (bars and tasks show "
@@ -217,15 +223,6 @@ def radar(
             legend.set_title(told)
             legend.get_title().set_fontsize(9)
         return finish(figure, _description(report, report.runs, columns, look, bounds=False))
-
-
-def _radar_columns(report: Report) -> list[Column]:
-    return [
-        column
-        for column in report.of_kind("category")
-        if column.metric != "spearman"
-        and any(report.estimates[run][column.name].value is not None for run in report.runs)
-    ]
 
 
 def _radar_values(report: Report, run: str, columns: Sequence[Column]) -> list[float]:
@@ -285,9 +282,7 @@ def task_map(
     columns = [c for c in report.of_kind("task") if c.metric != "spearman"]
     if not columns:
         raise PlotError("nothing to draw: no run has a task")
-    [average] = report.of_kind("average")
-    if any(report.estimates[run][average.name].value is not None for run in runs):
-        columns = [average, *columns]
+    columns = [*_drawn_columns(report, runs, "average"), *columns]
     with drawing(language, font) as look:
         width, height = 3.9 + 0.5 * len(columns), 2.2 + 0.25 * len(runs)
         figure = look.figure(title, "Scores by task", width, height)

@@ -112,12 +112,11 @@ class Report:
     def _score_table(self) -> pl.DataFrame:
         kinds = {column.name: column.kind for column in self.columns}
         rows = [
-            (
-                *(run, name, kinds[name], e.value, e.se, e.low, e.high, e.samples),
-                *(",".join(e.missing), ",".join(e.lacking)),
-            )
+            estimate.to_dict()
+            | {"kind": kinds[name]}
+            | {"missing": ",".join(estimate.missing), "lacking": ",".join(estimate.lacking)}
             for run in self.runs
-            for name, e in self.estimates[run].items()
+            for name, estimate in self.estimates[run].items()
         ]
         schema = {
             "run": _TEXT,
@@ -127,7 +126,7 @@ class Report:
             "samples": _COUNT,
             **dict.fromkeys(("missing", "lacking"), _TEXT),
         }
-        return pl.DataFrame(rows, schema=schema, orient="row")
+        return pl.DataFrame(rows, schema=schema)
 
     def _pair_table(self) -> pl.DataFrame:
         schema = {
