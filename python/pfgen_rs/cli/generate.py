@@ -234,7 +234,7 @@ def _generation_option(
 
 
 def _export_generation_tasks(lines: str, count: int, path: Path | None) -> None:
-    from pfgen_rs.io import write_atomic
+    from pfgen_rs.io.atomic import write_atomic
     from pfgen_rs.io.text import escaped_json
 
     if path is None:

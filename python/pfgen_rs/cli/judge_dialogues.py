@@ -116,8 +116,8 @@ def light(
 
     Example: `pfgen-rs judge dialogues light dialogues.jsonl hard --out hard.jsonl`
     """
-    from pfgen_rs.io import write_atomic
-    from pfgen_rs.io.patterns import refuse_overwriting
+    from pfgen_rs.io.atomic import write_atomic
+    from pfgen_rs.io.run_files import refuse_overwriting
     from pfgen_rs.judge.dialogues.tables import light_version
 
     refuse_overwriting(out, [str(data)])

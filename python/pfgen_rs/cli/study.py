@@ -334,7 +334,7 @@ def against(
             level=level,
         )
     if points is not None:
-        from pfgen_rs.io import write_atomic
+        from pfgen_rs.io.atomic import write_atomic
         from pfgen_rs.io.table_writer import csv_text
 
         write_atomic(points, csv_text(found.points()).encode())

@@ -19,8 +19,7 @@ from typing import IO, Any
 from pfgen_rs.ask.protocol import Details, Engine, Usage
 from pfgen_rs.ask.waits import LOG
 from pfgen_rs.errors import InputError, unreadable
-from pfgen_rs.io import write_atomic
-from pfgen_rs.io.atomic import append, writing_failed
+from pfgen_rs.io.atomic import append, write_atomic, writing_failed
 from pfgen_rs.io.lines import parse_line
 from pfgen_rs.io.locks import lock_now, locked
 from pfgen_rs.io.run_files import USAGE

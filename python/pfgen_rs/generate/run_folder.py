@@ -16,8 +16,8 @@ from typing import IO, NamedTuple, Self
 
 from pfgen_rs.errors import GenerationError, InputError, unreadable
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.io import remove_unfinished, run_files, write_atomic, writing_failed
-from pfgen_rs.io.atomic import append
+from pfgen_rs.io import run_files
+from pfgen_rs.io.atomic import append, remove_unfinished, write_atomic, writing_failed
 from pfgen_rs.io.lines import parse_line, text_field
 from pfgen_rs.io.locks import is_lock_at, let_go, lock, locked
 from pfgen_rs.io.run_files import CONFIG, USAGE, partial_trial_file_name

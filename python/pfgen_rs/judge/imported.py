@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError, OutputError
-from pfgen_rs.io import writing_failed
+from pfgen_rs.io.atomic import writing_failed
 from pfgen_rs.io.json_lines import write_objects
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.judge.decisions import Decision, decide

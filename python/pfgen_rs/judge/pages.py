@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.io import write_atomic
+from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.judge.agreement.agree import Agreement, agree
 from pfgen_rs.judge.agreement.kappa import majority
 from pfgen_rs.judge.decision_columns import NONE, ORDERS, Codes, column_codes

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pfgen_rs.errors import InputError, SettingsError, unreadable
-from pfgen_rs.io.json_lines import objects
+from pfgen_rs.io.json_lines import lines
 from pfgen_rs.judge.verdicts import Which
 
 Kind = Literal["criteria", "pairwise", "grade"]
@@ -241,12 +241,12 @@ def _checked_prompt(prompt: Prompt) -> Prompt:
 
 def _fastchat_prompts(path: Path) -> dict[str, Prompt]:
     found: dict[str, Prompt] = {}
-    for number, record in objects(path):
+    for line in lines(path):
         try:
-            prompt = _fastchat_prompt(record)
+            prompt = _fastchat_prompt(line.record)
         except (SettingsError, KeyError, TypeError) as error:
             raise InputError(
-                f"is not a prompt of FastChat: {error}", path=path, line=number
+                f"is not a prompt of FastChat: {error}", path=path, line=line.number
             ) from None
         if prompt is not None:
             found[prompt.name] = prompt

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError, Item
-from pfgen_rs.io import write_atomic
+from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.json_lines import id_field, lines, write_objects
 from pfgen_rs.io.lines import text_field
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 
 from pfgen_rs.ask.request import Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError, unreadable
-from pfgen_rs.io import write_atomic, writing_failed
+from pfgen_rs.io.atomic import write_atomic, writing_failed
 from pfgen_rs.io.lines import parse_line
 from pfgen_rs.io.locks import locked
 from pfgen_rs.io.run_files import CONFIG

@@ -16,7 +16,7 @@ import polars as pl
 from pfgen_rs.ask.journal import Journal, journal_records
 from pfgen_rs.ask.request import Request
 from pfgen_rs.errors import InputError, SettingsError, unreadable
-from pfgen_rs.io import write_atomic
+from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.json_lines import write_objects
 from pfgen_rs.io.locks import locked
 from pfgen_rs.judge.dialogues.answering import Item

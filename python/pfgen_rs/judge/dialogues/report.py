@@ -14,7 +14,7 @@ import polars as pl
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, PlotError, SettingsError
-from pfgen_rs.io import write_atomic
+from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.table_writer import csv_text, write_parquet
 from pfgen_rs.judge.dialogues import association, layout, plots, tables
 from pfgen_rs.judge.dialogues import association as judges

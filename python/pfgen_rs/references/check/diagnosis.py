@@ -8,9 +8,9 @@ from typing import Any
 
 import polars as pl
 
-from pfgen_rs import io
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import SettingsError
+from pfgen_rs.io.ahead import interruptibly
 from pfgen_rs.references.check.answers import (
     CheckProgress,
     coverage,
@@ -69,7 +69,7 @@ def check(
     loaded = resolve(benchmark, None)
     if loaded.settings.unit == "token":
         raise SettingsError("cannot check a set of tokens: it contains no text")
-    io.interruptibly(lambda: loaded.prepare(threads=threads))
+    interruptibly(lambda: loaded.prepare(threads=threads))
     tables = _of_set(loaded, similarity, threads, progress)
     files = list(runs)
     if files:

@@ -14,7 +14,7 @@ import polars as pl
 from pfgen_rs.drawing.figures import finish, fixed, svg
 from pfgen_rs.drawing.style import COLOURS, DASHES, Look, available, drawing
 from pfgen_rs.equality import EqualByFields
-from pfgen_rs.io import write_atomic
+from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.table_writer import csv_text
 from pfgen_rs.metrics.settings import BY_SOURCE, COLUMNS
 from pfgen_rs.report.markup import inert

@@ -13,10 +13,10 @@ from typing import Any
 
 import polars as pl
 
-from pfgen_rs import io
 from pfgen_rs.benchmark import Benchmark, score_file
 from pfgen_rs.errors import SettingsError, UnknownQuestionError
-from pfgen_rs.io import patterns
+from pfgen_rs.io import run_files
+from pfgen_rs.io.ahead import interruptibly
 from pfgen_rs.metrics.settings import COLUMNS
 from pfgen_rs.questions.question import Question
 from pfgen_rs.references.check.answers import CheckProgress, means, table, tracked
@@ -41,7 +41,7 @@ def scored_runs(
     not have are left out: also returned is their number by run and question. `reading`: options of
     `score_file`. Raises the same errors as `score_file`, also for a run that answers none of the questions.
     """
-    paths = patterns.expand([os.fspath(path) for path in files])
+    paths = run_files.expand([os.fspath(path) for path in files])
     results = [
         score_file(path, benchmark, threads=threads, **{**reading, "skip_bad_lines": True})
         for path in tracked(paths, "scoring runs", progress)
@@ -147,7 +147,7 @@ def shrinking_runs(
     tables = [_placed(run_means(responses), None, None)]
     for size, draw in tracked(steps, "shrinking", progress):
         smaller = shrunk(benchmark, size, seed=seed, draw=draw)
-        io.interruptibly(partial(smaller.prepare, threads=threads))
+        interruptibly(partial(smaller.prepare, threads=threads))
         scores = smaller.score_batch(
             responses.get_column("question_id"), responses.get_column("answer"), threads=threads
         )
