@@ -39,16 +39,7 @@ def lock(handle: int) -> bool:
 
     On file systems without locks, this always succeeds.
     """
-    try:
-        if fcntl is not None:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        elif msvcrt is not None:
-            _lock_on_windows(handle, msvcrt.LK_NBLCK, _WHOLE)
-    except (BlockingIOError, PermissionError):
-        return False
-    except OSError:  # a file system without locks
-        return True
-    return True
+    return _try_lock(handle)
 
 
 def lock_now(handle: int) -> None:
@@ -64,19 +55,23 @@ def lock_now(handle: int) -> None:
 def unlock(handle: int) -> None:
     """Unlock a file that is about to be closed; forked processes may keep it open."""
     with suppress(OSError):
-        if fcntl is not None:
-            fcntl.flock(handle, fcntl.LOCK_UN)
-        elif msvcrt is not None:
-            _lock_on_windows(handle, msvcrt.LK_UNLCK, _WHOLE)
+        _set_lock(handle, lock=False)
 
 
 def lock_byte(handle: int, offset: int) -> bool:
     """Lock a byte of an open file, which need not exist; returns false if another process has locked it."""
+    return _try_lock(handle, offset)
+
+
+def unlock_byte(handle: int, offset: int) -> None:
+    """Unlock a byte of an open file."""
+    with suppress(OSError):
+        _set_lock(handle, offset, lock=False)
+
+
+def _try_lock(handle: int, offset: int | None = None) -> bool:
     try:
-        if fcntl is not None:
-            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
-        elif msvcrt is not None:
-            _lock_on_windows(handle, msvcrt.LK_NBLCK, offset % _PLACES)
+        _set_lock(handle, offset, lock=True)
     except (BlockingIOError, PermissionError):
         return False
     except OSError:  # a file system without locks
@@ -84,13 +79,17 @@ def lock_byte(handle: int, offset: int) -> bool:
     return True
 
 
-def unlock_byte(handle: int, offset: int) -> None:
-    """Unlock a byte of an open file."""
-    with suppress(OSError):
-        if fcntl is not None:
-            fcntl.lockf(handle, fcntl.LOCK_UN, 1, offset)
-        elif msvcrt is not None:
-            _lock_on_windows(handle, msvcrt.LK_UNLCK, offset % _PLACES)
+def _set_lock(handle: int, offset: int | None = None, *, lock: bool) -> None:
+    """Lock or unlock a file or one of its bytes at once. Raises `OSError`."""
+    if fcntl is not None:
+        how = fcntl.LOCK_EX | fcntl.LOCK_NB if lock else fcntl.LOCK_UN
+        if offset is None:
+            fcntl.flock(handle, how)
+        else:
+            fcntl.lockf(handle, how, 1, offset)
+    elif msvcrt is not None:
+        how = msvcrt.LK_NBLCK if lock else msvcrt.LK_UNLCK
+        _lock_on_windows(handle, how, _WHOLE if offset is None else offset % _PLACES)
 
 
 def _lock_on_windows(handle: int, mode: int, offset: int) -> None:
