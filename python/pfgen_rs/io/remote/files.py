@@ -194,7 +194,31 @@ def _ends_of_table(file: _Ranged, suffix: str) -> IO[bytes]:
     return sketch
 
 
-class _Streamed(io.RawIOBase):
+class _Received(io.RawIOBase):
+    """Bytes that come in parts: `_following` returns the next one, empty only at the end."""
+
+    _left = memoryview(b"")
+    _at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read some bytes; none only at the end."""
+        view = memoryview(buffer).cast("B")
+        if not self._left:
+            self._left = self._following()
+        count = min(len(view), len(self._left))
+        view[:count] = self._left[:count]
+        self._left = self._left[count:]
+        self._at += count
+        return count
+
+    def _following(self) -> memoryview:
+        raise NotImplementedError
+
+
+class _Streamed(_Received):
     """The content of one answer, from front to back."""
 
     def __init__(
@@ -203,24 +227,16 @@ class _Streamed(io.RawIOBase):
         self._shown = found.shown
         self.size = check(answer.meta)
         self._parts: Iterator[Any] = iter(answer.stream(_FIRST))
-        self._left = memoryview(b"")
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read some bytes; none only at the end."""
-        view = memoryview(buffer).cast("B")
-        while not self._left:
-            with storage_errors(self._shown):
-                part = next(self._parts, None)
-            if part is None:
-                return 0
-            self._left = memoryview(part)
-        return _moved(self, view)
+    def _following(self) -> memoryview:
+        with storage_errors(self._shown):
+            for part in self._parts:
+                if view := memoryview(part):
+                    return view
+        return memoryview(b"")
 
 
-class _Ranged(io.RawIOBase):
+class _Ranged(_Received):
     """A file of which parts are asked for: ahead while it is read in order, and few after a seek."""
 
     def __init__(
@@ -229,24 +245,12 @@ class _Ranged(io.RawIOBase):
         self._found, self._check = found, check
         self.size = check(first.meta)
         self._left = self._received(first, min(_FIRST, self.size))
-        self._at, self._next = 0, len(self._left)
+        self._next = len(self._left)
         self._request, self._ahead = 2 * _FIRST, _AT_ONCE
         self._coming: deque[Ahead[memoryview]] = deque()
 
-    def readable(self) -> bool:
-        return True
-
     def seekable(self) -> bool:
         return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read some bytes; none only at the end."""
-        view = memoryview(buffer).cast("B")
-        if not self._left and self._at < self.size:
-            self._left = self._following()
-        moved = _moved(self, view)
-        self._at += moved
-        return moved
 
     def seek(self, offset: int, whence: int = 0) -> int:
         """Continue at another offset."""
@@ -270,6 +274,8 @@ class _Ranged(io.RawIOBase):
         super().close()
 
     def _following(self) -> memoryview:
+        if self._at >= self.size:
+            return memoryview(b"")
         while len(self._coming) <= self._ahead and self._next < self.size:
             start, end = self._next, min(self._next + self._request, self.size)
             self._coming.append(begun(partial(self._part, start, end)))
@@ -293,14 +299,6 @@ class _Ranged(io.RawIOBase):
         if len(content) != size:
             raise StorageError("the answer was cut short", path=self._found.shown)
         return content
-
-
-def _moved(file: _Streamed | _Ranged, view: memoryview) -> int:
-    """Move bytes that were received into a buffer; returns their number."""
-    count = min(len(view), len(file._left))
-    view[:count] = file._left[:count]
-    file._left = file._left[count:]
-    return count
 
 
 # Expands globs over object storage, whose matches are listed rather than looked for.
