@@ -15,7 +15,9 @@ import polars as pl
 import pfgen_rs
 from measures import DATA, public_data
 from pfgen_rs.benchmark import Benchmark
-from pfgen_rs.io import Chunk, Options, Source, read_ahead
+from pfgen_rs.io.chunk import Chunk, Options
+from pfgen_rs.io.reading import read_ahead
+from pfgen_rs.io.source import Source
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.questions.question import Question
 

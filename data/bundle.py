@@ -6,7 +6,7 @@ import lzma
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pfgen_rs.io import write_atomic
+from pfgen_rs.io.atomic import write_atomic
 
 __all__ = ["differences", "report", "write"]
 

@@ -31,7 +31,7 @@ from llm_check import (
 )
 from llm_recorder import Recorder
 from llm_server import Server, served
-from pfgen_rs.io.json_lines import objects, write_objects
+from pfgen_rs.io.json_lines import lines, write_objects
 from pfgen_rs.llm_jp_eval.data import RUNS, read_tasks, sample_path
 from pfgen_rs.llm_jp_eval.scoring import evaluate
 
@@ -84,7 +84,7 @@ class _JpevalCheck:
         expect(len(asked) == total - kept, f"{len(asked)} requests with {kept} outputs kept")
         expect(not self._run(*command), "outputs that are stored were asked for again")
         seconds = time.monotonic() - begun
-        stored = {record["id"]: record["output"] for _, record in objects(out / "outputs.jsonl")}
+        stored = {line.record["id"]: line.record["output"] for line in lines(out / "outputs.jsonl")}
         expect(len(stored) == total, f"{len(stored)} outputs are stored, not {total}")
         outputs = {
             task: [stored[f"{task}/test/{n}"] for n in range(len(texts))]
@@ -109,8 +109,8 @@ class _JpevalCheck:
             shots = name.partition("-")[0]
             self._run("run", MODEL, "--shots", shots, *self._options(out))
             records = [
-                {"id": record["id"], "output": record["output"]}
-                for _, record in objects(out / "outputs.jsonl")
+                {"id": line.record["id"], "output": line.record["output"]}
+                for line in lines(out / "outputs.jsonl")
             ]
             place = ROOT / "data" / "llm-jp-eval-mini" / "outputs" / f"{name}.jsonl"
             write_objects(place, records)

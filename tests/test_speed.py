@@ -11,7 +11,9 @@ import pytest
 
 import oracle
 from pfgen_rs import Benchmark, Question
-from pfgen_rs.io import Options, Reading, Source
+from pfgen_rs.io.chunk import Options
+from pfgen_rs.io.reading import Reading
+from pfgen_rs.io.source import Source
 from pfgen_rs.questions.locate import bundled_path
 from public_data import published_runs
 

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, overload
 
 from pfgen_rs import lazy
-from pfgen_rs.io import Options
+from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.cleaning import Clean
-from pfgen_rs.io.keep import with_runs
-from pfgen_rs.io.patterns import Paths, expand_runs
-from pfgen_rs.io.remote.files import opened_source, opened_sources
-from pfgen_rs.io.remote.storage import Storage
+from pfgen_rs.io.reading import with_runs
+from pfgen_rs.io.run_files import Paths, expand_runs
+from pfgen_rs.io.source import opened_sources, storage_for
 from pfgen_rs.metrics.settings import Chosen, Metric
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.known_questions import KnownQuestions, settings_of_folder
@@ -34,6 +33,8 @@ from pfgen_rs.scoring.explain import Explanation
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from pfgen_rs.io.remote.storage import Storage
 else:
     pl = lazy.module("polars")
 
@@ -232,11 +233,12 @@ def score_file(
         strict=strict,
         replace_invalid=replace_invalid,
     )
+    storage = storage_for(paths, storage_options)
     if isinstance(path, list | tuple):
-        return _score_runs(benchmark, paths, options, Storage(storage_options), threads=threads)
+        return _score_runs(benchmark, paths, options, storage, threads=threads)
     [result] = streaming.score_sources(
         benchmark,
-        [opened_source(paths[0], Storage(storage_options))],
+        opened_sources(paths, storage),
         options,
         streaming.new_store(benchmark),
         threads=threads,
@@ -291,7 +293,7 @@ def score_runs(
         for result in results:
             log_notes(result)
         return results
-    storage = Storage(storage_options)
+    storage = storage_for(paths, storage_options)
     found = expand_runs(paths, storage)
     options = with_runs(options, run_field)
     return _score_runs(benchmark, found, options, storage, threads=threads, progress=progress)
@@ -309,7 +311,11 @@ def _score_table(
 
 
 def _score_runs(
-    benchmark: Benchmark, paths: Sequence[str], options: Options, storage: Storage, **how: Any
+    benchmark: Benchmark,
+    paths: Sequence[str],
+    options: Options,
+    storage: Storage | None,
+    **how: Any,
 ) -> list[Result]:
     sources = opened_sources(paths, storage)
     store = streaming.new_store(benchmark)

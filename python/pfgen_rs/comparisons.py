@@ -12,8 +12,9 @@ import polars as pl
 
 from pfgen_rs import stats
 from pfgen_rs.errors import InputError
-from pfgen_rs.io import Source, notebook
-from pfgen_rs.io.patterns import expand
+from pfgen_rs.io import notebook
+from pfgen_rs.io.run_files import expand
+from pfgen_rs.io.source import Source
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import signature
 from pfgen_rs.metrics.units import Answer

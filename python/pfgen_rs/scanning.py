@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 from polars.io.plugins import register_io_source
 
-from pfgen_rs import io
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError
-from pfgen_rs.io import Chunk, Options, Source
+from pfgen_rs.io.chunk import Chunk, Options
 from pfgen_rs.io.cleaning import Clean, Mode, clean_column, cleaning_mode
-from pfgen_rs.io.patterns import expand_runs
-from pfgen_rs.io.remote.files import opened_sources
-from pfgen_rs.io.remote.storage import Storage
+from pfgen_rs.io.reading import read_ahead
+from pfgen_rs.io.run_files import expand_runs
+from pfgen_rs.io.source import Source, opened_sources, storage_for
+from pfgen_rs.io.tables import check_columns
 from pfgen_rs.metrics.settings import signature
 from pfgen_rs.runs import outputs
 from pfgen_rs.runs.score_store import stored_columns
@@ -81,7 +81,7 @@ def scan(
     patterns = as_paths(source)
     if patterns is None:
         return _frame_for_scanning(table(source).lazy(), scorer, options)
-    storage = Storage(storage_options)
+    storage = storage_for(patterns, storage_options)
     files = opened_sources(expand_runs(patterns, storage), storage)
     schema: dict[str, pl.DataType] = {**_TEXTS, "answer": options.answer_type, **scorer.schema}
     order = ["file", "line", "question_id", "question", "answer"]
@@ -91,7 +91,7 @@ def scan(
         columns: list[str] | None, predicate: pl.Expr | None, rows: int | None, _: int | None
     ) -> Iterator[pl.DataFrame]:
         query = _ScanQuery(list(schema) if columns is None else columns, predicate, scorer)
-        with io.read_ahead(files, options) as readings:
+        with read_ahead(files, options) as readings:
             for reading in readings:
                 known = Known(scorer.benchmark, reading.source.path, skip_bad_lines)
                 for chunk in reading:
@@ -180,7 +180,7 @@ class _ScanQuery:
 
 def _frame_for_scanning(frame: pl.LazyFrame, scorer: _ScanScorer, options: Options) -> pl.LazyFrame:
     schema = frame.collect_schema()
-    io.check_columns(schema, options)
+    check_columns(schema, options)
     taken = [name for name in scorer.schema if name in schema]
     if taken:
         raise InputError(f"the table has columns of its own called {', '.join(taken)}: rename them")

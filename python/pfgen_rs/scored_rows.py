@@ -19,10 +19,8 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.cleaning import MODES, Mode, clean_column, count_unclean
 from pfgen_rs.io.lines import missing
-from pfgen_rs.io.patterns import Paths, expand
-from pfgen_rs.io.remote.files import opened_source
-from pfgen_rs.io.remote.storage import Storage
-from pfgen_rs.io.source import TABLE_SUFFIXES
+from pfgen_rs.io.run_files import Paths, expand
+from pfgen_rs.io.source import TABLE_SUFFIXES, opened_sources, storage_for
 from pfgen_rs.io.tables import is_table, table_columns
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import Chosen, score_names, share_names, signature
@@ -117,9 +115,8 @@ class _Reader:
             names = frame.collect_schema().names()
             yield frame.select([name for name in names if name in used]).collect(), None
             return
-        storage = Storage(storage_options)
-        for path in expand(paths, storage):
-            source = opened_source(path, storage)
+        storage = storage_for(paths, storage_options)
+        for source in opened_sources(expand(paths, storage), storage):
             if not is_table(source):
                 known = ", ".join(TABLE_SUFFIXES)
                 advice = (

@@ -38,7 +38,7 @@ READERS = {
     "build check": READING
     - {"run_field", "skip_bad_lines"},  # other questions' answers are left out
 }
-SCORES = ("score_file(", "score_runs(", "score_each(", "score_sources(", "io.Options(")
+SCORES = ("score_file(", "score_runs(", "score_each(", "score_sources(", "io.chunk import Options")
 
 
 @pytest.fixture

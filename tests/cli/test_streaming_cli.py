@@ -58,10 +58,10 @@ def test_signatures_of_incomplete_runs_reach_the_table(tmp_path: Path) -> None:
 # The command line, slow to decode or to write, in chunks that end soon.
 SLOW = """
 import functools, os, signal, sys, threading, time
-from pfgen_rs import (cli, io)
+from pfgen_rs import cli
 from pfgen_rs.runs import resumable
-from pfgen_rs.io import lines, table_writer
-io.Options = functools.partial(io.Options, rows=10)
+from pfgen_rs.io import chunk, lines, table_writer
+chunk.Options = functools.partial(chunk.Options, rows=10)
 def busy(*arguments, **named):
     os.write(1, b"busy")
     time.sleep(60)

@@ -13,8 +13,8 @@ import pytest
 
 from helpers import TIMEOUT, environment, pfgen, write_benchmark, write_run
 from pfgen_rs.checkout.checkout import remove_unfinished
-from pfgen_rs.io import atomic, write_atomic
-from pfgen_rs.io.atomic import new_file, own
+from pfgen_rs.io import atomic
+from pfgen_rs.io.atomic import new_file, own, write_atomic
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 WRITING = """

@@ -9,8 +9,8 @@ from functools import partial
 
 import pytest
 
-from pfgen_rs import InputError, io
-from pfgen_rs.io import Ahead
+from pfgen_rs import InputError
+from pfgen_rs.io.ahead import THREADS, Ahead, begun
 
 
 def test_what_runs_ahead_stays_near_and_ends() -> None:
@@ -27,7 +27,7 @@ def test_what_runs_ahead_stays_near_and_ends() -> None:
         assert len(made) <= 5
     time.sleep(0.1)
     assert len(made) <= 6
-    assert io.THREADS not in {thread.name for thread in threading.enumerate()}
+    assert THREADS not in {thread.name for thread in threading.enumerate()}
     assert list(Ahead(lambda: iter(range(50)), 3)) == list(range(50))
 
 
@@ -66,8 +66,8 @@ def test_begun_work_goes_on_meanwhile_and_raises_where_it_is_awaited() -> None:
         started.wait()
         return number
 
-    both = [io.begun(partial(meet, number)) for number in (1, 2)]
+    both = [begun(partial(meet, number)) for number in (1, 2)]
     started.wait()  # both are at work
     assert [next(work) for work in both] == [1, 2]
     with pytest.raises(ZeroDivisionError):
-        next(io.begun(lambda: 1 // 0))
+        next(begun(lambda: 1 // 0))

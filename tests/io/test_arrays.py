@@ -16,8 +16,10 @@ from hypothesis import strategies as st
 
 from helpers import CATS, GOOD, SEAS, pfgen, write_benchmark
 from pfgen_rs import InputError, score_file
-from pfgen_rs.io import Options, Reading, Source
 from pfgen_rs.io import lines as line_reader
+from pfgen_rs.io.chunk import Options
+from pfgen_rs.io.reading import Reading
+from pfgen_rs.io.source import Source
 
 RECORDS = [{"question": question, "answer": answer} for question, answer in GOOD]
 ODD = st.text(st.sampled_from('"\\[]{},: 猫\u2028\n\t'), max_size=8)

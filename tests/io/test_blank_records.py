@@ -8,7 +8,9 @@ import pytest
 
 from pfgen_rs import InputError, load_benchmark, score_file
 from pfgen_rs.errors import UnknownQuestionError
-from pfgen_rs.io import Options, Reading, Source
+from pfgen_rs.io.chunk import Options
+from pfgen_rs.io.reading import Reading
+from pfgen_rs.io.source import Source
 
 HEADER = "question,answer\n"
 

@@ -14,7 +14,8 @@ import pytest
 import pfgen_rs
 from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark
 from pfgen_rs import Benchmark, InputError, load_benchmark
-from pfgen_rs.io import Options, Source
+from pfgen_rs.io.chunk import Options
+from pfgen_rs.io.source import Source
 from pfgen_rs.runs import streaming
 
 PLAIN = f"question,answer\n{CATS},猫は眠ります。\n{SEAS},海は青いです。\n"

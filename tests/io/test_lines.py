@@ -11,10 +11,13 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from pfgen_rs import InputError
-from pfgen_rs.io import Options, Reading, Source, compression
+from pfgen_rs.io import compression
 from pfgen_rs.io import lines as line_reader
 from pfgen_rs.io.arrays import is_array
+from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.lines import parse_line, text_field
+from pfgen_rs.io.reading import Reading
+from pfgen_rs.io.source import Source
 
 LINES = st.one_of(
     st.builds(

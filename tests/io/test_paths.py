@@ -12,7 +12,7 @@ import pytest
 
 from helpers import GOOD, lines, pfgen, write_benchmark, write_run
 from pfgen_rs import InputError, load_benchmark, scan, score_file, score_runs
-from pfgen_rs.io.patterns import expand_runs
+from pfgen_rs.io.run_files import expand_runs
 
 
 @pytest.fixture

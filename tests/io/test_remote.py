@@ -28,13 +28,15 @@ from pfgen_rs import (
     score_file,
     score_runs,
 )
-from pfgen_rs.io import Options, Source, write_atomic
-from pfgen_rs.io.patterns import expand, expand_runs, refuse_overwriting
+from pfgen_rs.io.atomic import write_atomic
+from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.remote import files as remote_source
-from pfgen_rs.io.remote import hub, storage, web
-from pfgen_rs.io.remote.files import _matches, expanded_url, opened_source
-from pfgen_rs.io.remote.storage import RemoteTarget, Storage, StorageError, parsed_options
-from pfgen_rs.io.remote.urls import is_url, shown_url, split_url
+from pfgen_rs.io.remote import storage, web
+from pfgen_rs.io.remote.files import RemoteSource, _matches, expanded_url
+from pfgen_rs.io.remote.storage import RemoteTarget, Storage, StorageError
+from pfgen_rs.io.remote.urls import is_url, parsed_options, shown_url, split_url
+from pfgen_rs.io.run_files import expand, expand_runs, refuse_overwriting
+from pfgen_rs.io.source import Source
 from pfgen_rs.io.tables import table_chunks, table_schema
 from pfgen_rs.runs.naming import output_names, run_name
 from pfgen_rs.runs.resumable import Job
@@ -243,7 +245,7 @@ def _zstd(data: bytes) -> bytes:
 def test_no_part_of_a_large_file_is_missing_or_doubled(memory: dict[str, Any]) -> None:
     content = b"".join(b"%015d\n" % number for number in range(1_500_000))  # 24 MB
     bucket({"x.jsonl": content}, memory)
-    source = opened_source("s3://b/x.jsonl", Storage())
+    source = RemoteSource("s3://b/x.jsonl", Storage())
     with source.open() as raw:
         assert raw.size == len(content)
         assert raw.read() == content
@@ -267,7 +269,7 @@ def test_columns_of_a_large_table_are_known_without_its_rows(
     else:
         frame.write_ipc(path, record_batch_size=1000)
     bucket({f"x{suffix}": path.read_bytes()}, memory)
-    source = opened_source(f"s3://b/x{suffix}", Storage())
+    source = RemoteSource(f"s3://b/x{suffix}", Storage())
     assert table_schema(source) == dict(frame.schema)
     content = Path(source.schema_file()).read_bytes()
     assert len(content) == path.stat().st_size == source.size
@@ -282,7 +284,7 @@ def test_copies_of_tables_go_when_they_take_too_much_room(
     content = parquet(tmp_path)
     bucket({f"{i}.parquet": content for i in range(4)}, memory)
     monkeypatch.setattr(remote_source, "_LARGEST_COPIES", 2 * len(content))
-    sources = [opened_source(f"s3://b/{i}.parquet", Storage()) for i in range(4)]
+    sources = [RemoteSource(f"s3://b/{i}.parquet", Storage()) for i in range(4)]
     places = [Path(source.file()) for source in sources]
     assert all(place.is_file() for place in places)  # while they are being read
     for source in sources:
@@ -632,7 +634,7 @@ def test_options_of_storage_and_of_connections() -> None:
 )
 def test_addresses_on_the_hub(url: str, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9/")
-    assert hub.address(url) == f"http://127.0.0.1:9{address}"
+    assert web.hub_address(url) == f"http://127.0.0.1:9{address}"
 
 
 @pytest.mark.parametrize("url", ["hf://datasets/u*/n/x.jsonl", "hf://u/n@v*/*.jsonl"])

@@ -14,10 +14,10 @@ import pytest
 
 from helpers import GOOD, lines, write_benchmark
 from pfgen_rs import InputError, SettingsError, score_file, score_runs
-from pfgen_rs.io.patterns import expand_runs
-from pfgen_rs.io.remote import hub
 from pfgen_rs.io.remote.files import expanded_url
 from pfgen_rs.io.remote.storage import Storage
+from pfgen_rs.io.remote.web import hub_headers
+from pfgen_rs.io.run_files import expand_runs
 
 pytest.importorskip("obstore")
 TOKEN = "hf_" + "x" * 20
@@ -256,7 +256,7 @@ def test_a_list_that_is_cut_short(web: Web, bench: Path) -> None:
 
 def test_what_is_set_for_the_hub(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_TOKEN", f" {TOKEN}\n")
-    assert hub.headers() == {"authorization": f"Bearer {TOKEN}"}
+    assert hub_headers() == {"authorization": f"Bearer {TOKEN}"}
     for token in (f"{TOKEN}\n{TOKEN}", f"{TOKEN}\t{TOKEN}", f"{TOKEN}é"):
         monkeypatch.setenv("HF_TOKEN", token)
         with pytest.raises(SettingsError, match="invalid token for the hub") as caught:

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from pfgen_rs import InputError
-from pfgen_rs.io import Options, Reading, Source
+from pfgen_rs.io.chunk import Options
+from pfgen_rs.io.reading import Reading
+from pfgen_rs.io.source import Source
 
 HEADER = "question,answer\n"
 

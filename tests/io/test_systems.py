@@ -26,8 +26,8 @@ from pfgen_rs.ask.journal import Journal
 from pfgen_rs.cli import app, output, streams
 from pfgen_rs.generate.config import RunConfig
 from pfgen_rs.generate.run_folder import RunFolder
-from pfgen_rs.io import atomic, locks, write_atomic
-from pfgen_rs.io.atomic import temporary_copy
+from pfgen_rs.io import atomic, locks
+from pfgen_rs.io.atomic import temporary_copy, write_atomic
 from pfgen_rs.io.run_files import ANSWERS
 from pfgen_rs.io.source import Source
 from pfgen_rs.questions import index_cache
@@ -153,9 +153,9 @@ def test_whoever_waits_for_a_lock_gets_it(windows: Ranges, tmp_path: Path) -> No
 def test_a_folder_that_is_in_use_is_not_waited_for(windows: Ranges, tmp_path: Path) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
-    with locks.locked_folder(folder) as first, locks.locked_folder(folder) as second:
+    with locks.locked(folder, wait=False) as first, locks.locked(folder, wait=False) as second:
         assert (first, second) == (True, False)
-    with locks.locked_folder(folder) as again:
+    with locks.locked(folder, wait=False) as again:
         assert again
         folder.rmdir()  # as its user may
     assert list(tmp_path.iterdir()) == []

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pfgen_rs import OutputError, io
+from pfgen_rs import OutputError
+from pfgen_rs.io.atomic import write_atomic
 
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
@@ -16,7 +17,7 @@ from pfgen_rs import OutputError, io
 def test_permissions_follow_the_umask(tmp_path: Path, mask: int) -> None:
     before = os.umask(mask)
     try:
-        io.write_atomic(tmp_path / "new.json", b"1")
+        write_atomic(tmp_path / "new.json", b"1")
         assert os.umask(mask) == mask
     finally:
         os.umask(before)
@@ -31,7 +32,7 @@ def test_a_failure_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.Mon
     target.write_bytes(b"old")
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OutputError, match="No space left"):
-        io.write_atomic(target, b"new")
+        write_atomic(target, b"new")
     assert [path.name for path in tmp_path.iterdir()] == ["result.json"]
     assert target.read_bytes() == b"old"
 
@@ -41,5 +42,5 @@ def test_places_that_cannot_be_written(tmp_path: Path, name: str) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="cannot be written"):
-        io.write_atomic(tmp_path / name, b"new")
+        write_atomic(tmp_path / name, b"new")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]

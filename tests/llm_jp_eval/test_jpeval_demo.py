@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from pfgen_rs.io.json_lines import objects
+from pfgen_rs.io.json_lines import lines
 from pfgen_rs.llm_jp_eval import convert
 from pfgen_rs.llm_jp_eval.catalog import tasks
 from pfgen_rs.llm_jp_eval.data import RUNS, item_id, read_tasks, sample_path
@@ -35,7 +35,7 @@ def test_outputs_are_recorded_for_every_sample(tmp_path: Path) -> None:
     ids = {item_id(d.task, "test", n) for d in datas for n in range(len(d.samples))}
     assert min(len(data.shots) for data in datas) == int(RUNS[0].partition("-")[0])
     for name in RUNS:
-        records = [r for _, r in objects(sample_path() / "outputs" / f"{name}.jsonl")]
+        records = [line.record for line in lines(sample_path() / "outputs" / f"{name}.jsonl")]
         assert {record["id"] for record in records} == ids
         assert len(records) == len(ids)
 

@@ -21,11 +21,13 @@ from pfgen_rs import (
     InputError,
     NgramIndex,
     Settings,
-    io,
     load_benchmark,
     scan,
     score_file,
 )
+from pfgen_rs.io.chunk import Options
+from pfgen_rs.io.reading import read_ahead
+from pfgen_rs.io.source import Source
 from pfgen_rs.metrics import units
 from pfgen_rs.metrics.settings import Variant
 
@@ -276,7 +278,7 @@ def test_chunks_of_tokens_are_told_apart(tmp_path: Path) -> None:
         path = tmp_path / "run.parquet"
         column = pl.Series(answers, dtype=pl.List(pl.Int64))
         pl.DataFrame({"question": ["a", "b"], "answer": column}).write_parquet(path)
-        with io.read_ahead([io.Source(path)], io.Options(tokens=True)) as readings:
+        with read_ahead([Source(path)], Options(tokens=True)) as readings:
             [chunk] = next(readings)
         seen.add(chunk.identity())
         assert chunk.answers.to_list() == answers

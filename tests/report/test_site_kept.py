@@ -21,7 +21,7 @@ from payload_texts import file_payloads
 from pfgen_rs import Benchmark, InputError, OutputError, SettingsError, score_file
 from pfgen_rs.checkout import rescoring
 from pfgen_rs.errors import PfgenError
-from pfgen_rs.io import write_atomic
+from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.run_files import EXAMPLES
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import most_shown

@@ -27,7 +27,8 @@ from pfgen_rs import (
     load_benchmark,
     score_file,
 )
-from pfgen_rs.io import Options, Source
+from pfgen_rs.io.chunk import Options
+from pfgen_rs.io.source import Source
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import answers as tables
 from pfgen_rs.report.answers import QuestionAnswers, quantile_ranks, run_answers

@@ -16,8 +16,10 @@ from polars.testing import assert_frame_equal
 
 from helpers import CATS, GOOD, SEAS, pfgen, write_benchmark
 from pfgen_rs import Benchmark, InputError, load_benchmark, score_file, score_runs
-from pfgen_rs.io import Options, Source, tables
-from pfgen_rs.io.keep import MOST_RUNS, kept_columns
+from pfgen_rs.io import tables
+from pfgen_rs.io.chunk import Options
+from pfgen_rs.io.reading import MOST_RUNS, kept_columns
+from pfgen_rs.io.source import Source
 from pfgen_rs.runs import resumable
 from pfgen_rs.runs.naming import result_names
 from pfgen_rs.runs.resumable import Job

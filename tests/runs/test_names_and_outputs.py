@@ -9,7 +9,7 @@ import pytest
 
 from helpers import GOOD, write_benchmark, write_run
 from pfgen_rs import IncompleteRunError, InputError, OutputError, load_benchmark, score_file
-from pfgen_rs.io import patterns
+from pfgen_rs.io import run_files
 from pfgen_rs.runs import naming, outputs
 from pfgen_rs.runs.outputs import ranked_results
 
@@ -21,12 +21,12 @@ def test_patterns_expand_in_order_without_repeats(
     for name in ("b.jsonl", "a.jsonl", "deep/er/c.jsonl", "x[1].jsonl", "x1.jsonl"):
         Path(name).parent.mkdir(parents=True, exist_ok=True)
         Path(name).touch()
-    assert patterns.expand(["b.jsonl", "[ab].jsonl"]) == ["b.jsonl", "a.jsonl"]
-    assert patterns.expand(["deep/**/*.jsonl"]) == [os.path.join("deep", "er", "c.jsonl")]  # noqa: PTH118
-    assert patterns.expand(["x[1].jsonl", "-"]) == ["x[1].jsonl", "-"]
-    assert patterns.expand(["none.jsonl"]) == ["none.jsonl"]
+    assert run_files.expand(["b.jsonl", "[ab].jsonl"]) == ["b.jsonl", "a.jsonl"]
+    assert run_files.expand(["deep/**/*.jsonl"]) == [os.path.join("deep", "er", "c.jsonl")]  # noqa: PTH118
+    assert run_files.expand(["x[1].jsonl", "-"]) == ["x[1].jsonl", "-"]
+    assert run_files.expand(["none.jsonl"]) == ["none.jsonl"]
     with pytest.raises(InputError, match="z\\*"):
-        patterns.expand(["a.jsonl", "z*"])
+        run_files.expand(["a.jsonl", "z*"])
 
 
 @pytest.mark.parametrize(
@@ -90,6 +90,6 @@ def test_ranking_naming_and_writing(tmp_path: Path) -> None:
     written = outputs.write_results([better, partial], tmp_path / "out", allow_partial=True)
     assert written == [tmp_path / "out" / n / "result.json" for n in ("better", "partial")]
     with pytest.raises(OutputError, match="one of the inputs"):
-        patterns.refuse_overwriting(
+        run_files.refuse_overwriting(
             tmp_path / "same" / "trials.jsonl", [better.path or "", "-", same.path or ""]
         )

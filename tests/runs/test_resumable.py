@@ -16,7 +16,8 @@ from polars.testing import assert_frame_equal
 
 from helpers import CATS, SEAS, TIMEOUT, environment, lines, write_benchmark, write_run
 from pfgen_rs import Result, load_benchmark, score_file
-from pfgen_rs.io import Options, Source
+from pfgen_rs.io.chunk import Options
+from pfgen_rs.io.source import Source
 from pfgen_rs.runs import streaming
 from pfgen_rs.runs.score_store import ResponseScores, Store, chunk_matrix, stored_columns
 from pfgen_rs.scoring import batch
@@ -29,12 +30,13 @@ CHUNK = 50
 # tells how many responses it scored.
 COMMAND = """
 import atexit, functools, os, signal, sys
-from pfgen_rs import (cli, io)
+from pfgen_rs import cli
+from pfgen_rs.io import atomic, chunk
 from pfgen_rs.runs import resumable
 from pfgen_rs.runs import journal
 from pfgen_rs.scoring import batch
 resumable._JOURNALED_FROM = 100
-io.Options = functools.partial(io.Options, rows=CHUNK, text_size=4000)
+chunk.Options = functools.partial(chunk.Options, rows=CHUNK, text_size=4000)
 real, scored = batch.scored_arrays, 0
 ended = False
 
@@ -57,14 +59,14 @@ def torn(self, content, write=journal.Journal._write):
         end()
     write(self, content)
 
-def replaced(self, target, replace=io.atomic.Path.replace):
-    if "REPLACED" in os.environ and "out" in io.atomic.Path(target).parts:  # nothing of the cache
+def replaced(self, target, replace=atomic.Path.replace):
+    if "REPLACED" in os.environ and "out" in atomic.Path(target).parts:  # nothing of the cache
         end()
     return replace(self, target)
 
 batch.scored_arrays = counting
 journal.Journal._write = torn
-io.atomic.Path.replace = replaced
+atomic.Path.replace = replaced
 if "FULL" in os.environ:
     import resource
     resource.setrlimit(resource.RLIMIT_FSIZE, (int(os.environ["FULL"]),) * 2)

@@ -16,8 +16,11 @@ from polars.testing import assert_frame_equal
 
 from helpers import CATS, GOOD, SEAS, lines, write_benchmark
 from pfgen_rs import Benchmark, InputError, Result, UnknownQuestionError, load_benchmark, score_file
-from pfgen_rs.io import Options, Reading, Source, csv_records
 from pfgen_rs.io import lines as line_reader
+from pfgen_rs.io.chunk import Options
+from pfgen_rs.io.csv import csv_records
+from pfgen_rs.io.reading import Reading
+from pfgen_rs.io.source import Source
 from pfgen_rs.runs import streaming
 
 zstd = importlib.import_module(

@@ -10,7 +10,8 @@ import pytest
 import oracle
 import readings
 from pfgen_rs import Benchmark, Result, Settings, SettingsError, load_benchmark, score_file
-from pfgen_rs.io import Options, Source
+from pfgen_rs.io.chunk import Options
+from pfgen_rs.io.source import Source
 from pfgen_rs.metrics.settings import Summation
 from pfgen_rs.questions.index_cache import index_files
 from pfgen_rs.runs import streaming

@@ -18,7 +18,9 @@ from pathlib import Path
 from random import Random
 
 from pfgen_rs import InputError, PfgenError, load_benchmark
-from pfgen_rs.io import Options, Reading, Source
+from pfgen_rs.io.chunk import Options
+from pfgen_rs.io.reading import Reading
+from pfgen_rs.io.source import Source
 from pfgen_rs.metrics import limited_expressions
 
 __all__ = ["TARGETS", "check", "run"]

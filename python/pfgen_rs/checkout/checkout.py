@@ -158,7 +158,7 @@ def write_changed(path: Path, content: bytes) -> bool:
             return False
     except OSError:
         pass  # not there, or no file: writing tells
-    from pfgen_rs.io import write_atomic  # here, since where nothing is stale nothing needs it
+    from pfgen_rs.io.atomic import write_atomic
 
     write_atomic(path, content)
     return True

@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 from pfgen_rs.checkout.checkout import Run
 from pfgen_rs.checkout.published import Published, published, published_now
 from pfgen_rs.errors import IncompleteRunError, InputError, PfgenError
-from pfgen_rs.io import Ahead, Options, Source
+from pfgen_rs.io.ahead import Ahead
+from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.run_files import RESULT
+from pfgen_rs.io.source import Source
 from pfgen_rs.metrics.settings import BY_SOURCE, SUMMATIONS, Settings, Summation, has_helpfulness
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.question_set import QuestionSet

@@ -157,7 +157,7 @@ def suggest_rules(
 
     Example: `pfgen-rs build suggest-rules my-set.toml --out contradictions.csv`
     """
-    from pfgen_rs.io import write_atomic
+    from pfgen_rs.io.atomic import write_atomic
     from pfgen_rs.io.table_writer import csv_text
     from pfgen_rs.references.config import read_config
     from pfgen_rs.references.contradictions import review_list

@@ -231,7 +231,7 @@ def _option(option: str, text: str | None, published: float, engine: str) -> flo
 
 
 def _export(lines: str, count: int, path: Path | None) -> None:
-    from pfgen_rs.io import write_atomic
+    from pfgen_rs.io.atomic import write_atomic
     from pfgen_rs.io.text import escaped_json
 
     if path is None:

@@ -132,8 +132,8 @@ def light(
 
     Example: `pfgen-rs judge dialogues light dialogues.jsonl hard --out hard.jsonl`
     """
-    from pfgen_rs.io import write_atomic
-    from pfgen_rs.io.patterns import refuse_overwriting
+    from pfgen_rs.io.atomic import write_atomic
+    from pfgen_rs.io.run_files import refuse_overwriting
     from pfgen_rs.judge.dialogues import light_version, read_dialogues
 
     refuse_overwriting(out, [str(data)])

@@ -259,7 +259,7 @@ def write_prompts(
 
     Example: `pfgen-rs llm-jp-eval prompts --limit 100 --out prompts.jsonl`
     """
-    from pfgen_rs.io import write_atomic
+    from pfgen_rs.io.atomic import write_atomic
     from pfgen_rs.io.json_lines import as_line
     from pfgen_rs.llm_jp_eval.outputs import batch_line, check_format, items
 

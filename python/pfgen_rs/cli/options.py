@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast, get_ty
 import typer
 
 import pfgen_rs
-from pfgen_rs import io
 from pfgen_rs.cli import output
 from pfgen_rs.questions.locate import BUNDLED, ENVIRONMENT
 
 if TYPE_CHECKING:
     from pfgen_rs.benchmark import Benchmark
+    from pfgen_rs.io.chunk import Options
     from pfgen_rs.io.cleaning import Clean
     from pfgen_rs.runs.result import Result
 
@@ -163,11 +163,11 @@ def chosen_unit(unit: UnitName | None) -> dict[str, str]:
 
 def table_path(path: Path | None) -> Path | None:
     """Check the name of a table to write."""
-    from pfgen_rs import io
+    from pfgen_rs.io.table_writer import TABLES
 
-    if path is not None and path.suffix.lower() not in io.TABLES:
+    if path is not None and path.suffix.lower() not in TABLES:
         raise typer.BadParameter(
-            f"unknown format: expected a name ending in one of {', '.join(io.TABLES)}"
+            f"unknown format: expected a name ending in one of {', '.join(TABLES)}"
         )
     return path
 
@@ -297,9 +297,11 @@ class ReadingOptions:
         """The mode for which to clean answers, or whether to."""
         return self.clean_as or self.clean
 
-    def reading(self, *, tokens: bool = False) -> io.Options:
+    def reading(self, *, tokens: bool = False) -> Options:
         """Returns how files are read; `tokens`: whether answers are lists of token ids."""
-        return io.Options(**self.arguments(), tokens=tokens)
+        from pfgen_rs.io.chunk import Options
+
+        return Options(**self.arguments(), tokens=tokens)
 
     def arguments(self) -> dict[str, Any]:
         """Returns the arguments of `score_file` that say the same as `reading`."""
@@ -317,7 +319,7 @@ class ReadingOptions:
     ) -> list[Result]:
         """Score runs, with a progress bar, and warn of what is wrong with them."""
         from pfgen_rs.cli.score_table import report_gaps
-        from pfgen_rs.io.patterns import expand_runs
+        from pfgen_rs.io.run_files import expand_runs
         from pfgen_rs.runs.resumable import Job
 
         reading = self.reading(tokens=benchmark.settings.unit == "token")

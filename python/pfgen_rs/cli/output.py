@@ -27,7 +27,7 @@ from pfgen_rs.io.text import visible
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
-    from pfgen_rs.io import Source
+    from pfgen_rs.io.source import Source
 
 # Called with the current file, the bytes read of it, and the responses scored since the last call.
 Progressed = Callable[["Source", int, int], None]

@@ -177,7 +177,7 @@ def plot(
 
     - `pfgen-rs plot steps 'runs/*' -b pfgen-bench --out steps.png --language ja`
     """
-    from pfgen_rs.io import write_atomic
+    from pfgen_rs.io.atomic import write_atomic
     from pfgen_rs.report.plot_kinds import draw
     from pfgen_rs.report.plots import save
     from pfgen_rs.report.plots.inputs import PlotRequest

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from pfgen_rs.checkout.inspection import Reasons
-    from pfgen_rs.io import Source
+    from pfgen_rs.io.source import Source
     from pfgen_rs.report.update import Report
     from pfgen_rs.runs.streaming import ScoringProgress
 

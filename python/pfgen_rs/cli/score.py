@@ -123,16 +123,17 @@ def score(
     process.restrain_libraries()  # whatever is read: files may be large
     from pfgen_rs.benchmark import load_for_scores
     from pfgen_rs.cli import output, score_table
-    from pfgen_rs.io import patterns
-    from pfgen_rs.io.remote.storage import Storage, parsed_options
+    from pfgen_rs.io import run_files
+    from pfgen_rs.io.remote.urls import parsed_options
+    from pfgen_rs.io.source import storage_for
     from pfgen_rs.runs.resumable import Job
 
     loaded = load_for_scores(benchmark, scoring.settings())
     gc.freeze()  # excludes it from garbage collection, since it is in use until the process ends
-    storage = Storage(parsed_options(storage_option or ()))
+    storage = storage_for([*files, out, per_response], parsed_options(storage_option or ()))
     job = Job(
         loaded,
-        patterns.expand_runs(files, storage),
+        run_files.expand_runs(files, storage),
         scoring.reading(tokens=loaded.settings.unit == "token"),
         out=out,
         per_response=per_response,

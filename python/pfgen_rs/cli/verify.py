@@ -14,7 +14,7 @@ from pfgen_rs.cli import options, output, progress, streams
 from pfgen_rs.cli.options import ScoringOptions, scoring_options
 from pfgen_rs.cli.progress import shortened
 from pfgen_rs.errors import PfgenError
-from pfgen_rs.io import patterns
+from pfgen_rs.io import run_files
 from pfgen_rs.io.text import counted, plural, visible
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def verify(
 
     loaded = scoring.load(benchmark)
     checked: list[Verification | PfgenError] = []
-    paths = patterns.expand(run_dirs)
+    paths = run_files.expand(run_dirs)
     for run in output.track(paths, "verifying"):
         try:
             with progress.logged("pfgen_rs", streams.warn):

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs.drawing.style import FAINT, ON_DARK, ON_LIGHT, matplotlib_settings
 from pfgen_rs.errors import OutputError
-from pfgen_rs.io import write_atomic
+from pfgen_rs.io.atomic import write_atomic
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

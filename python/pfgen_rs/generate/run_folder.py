@@ -18,7 +18,8 @@ from typing import Any, NamedTuple, Self
 from pfgen_rs.ask.journal import Journal, journal_records
 from pfgen_rs.errors import GenerationError, InputError, unreadable
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.io import remove_unfinished, run_files, write_atomic, writing_failed
+from pfgen_rs.io import run_files
+from pfgen_rs.io.atomic import remove_unfinished, write_atomic, writing_failed
 from pfgen_rs.io.lines import parse_line, text_field
 from pfgen_rs.io.locks import locked
 from pfgen_rs.io.run_files import ANSWERS, CONFIG, USAGE

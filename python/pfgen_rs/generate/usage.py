@@ -12,8 +12,7 @@ from pathlib import Path
 
 from pfgen_rs.ask.protocol import Engine, Usage
 from pfgen_rs.errors import InputError, unreadable
-from pfgen_rs.io import write_atomic
-from pfgen_rs.io.atomic import writing_failed
+from pfgen_rs.io.atomic import write_atomic, writing_failed
 from pfgen_rs.io.lines import parse_line
 from pfgen_rs.io.locks import lock_now, locked
 from pfgen_rs.io.run_files import USAGE

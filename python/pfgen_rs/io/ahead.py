@@ -33,19 +33,21 @@ class Pipe(Generic[T]):
     def put(self, item: T) -> bool:
         """Add an item as soon as there is room. Returns false if the pipe was stopped."""
         with self._changed:
-            while len(self._items) >= self._depth and not self._stopped:
-                self._changed.wait(_TICK)
-            if not self._stopped:
+            has_room = self._wait_for_room()
+            if has_room:
                 self._items.append(item)
                 self._changed.notify_all()
-            return not self._stopped
+            return has_room
 
     def has_room(self) -> bool:
         """Wait until an item could be added. Returns false if the pipe was stopped."""
         with self._changed:
-            while len(self._items) >= self._depth and not self._stopped:
-                self._changed.wait(_TICK)
-            return not self._stopped
+            return self._wait_for_room()
+
+    def _wait_for_room(self) -> bool:
+        while len(self._items) >= self._depth and not self._stopped:
+            self._changed.wait(_TICK)
+        return not self._stopped
 
     def end(self, error: BaseException | None = None) -> None:
         """Mark the end of the items; `error` is raised in place of the next one."""
@@ -100,8 +102,8 @@ class Ahead(Closing, Generic[T]):
         self, make: Callable[[], Iterator[T]], depth: int = 1, *, room_first: bool = False
     ) -> None:
         self._pipe = Pipe[T](depth)
-        target = _Producer(make, self._pipe, room_first)
-        self._thread = threading.Thread(target=target, name=THREADS, daemon=True)
+        work = make, self._pipe, room_first
+        self._thread = threading.Thread(target=_produce, args=work, name=THREADS, daemon=True)
         self._thread.start()
 
     def __iter__(self) -> Self:
@@ -131,31 +133,25 @@ class Ahead(Closing, Generic[T]):
         self._pipe.stop()
 
 
-class _Producer(Generic[T]):
-    """What the thread runs. It refers only to the pipe, so that an unused `Ahead` can be freed."""
-
-    def __init__(self, make: Callable[[], Iterator[T]], pipe: Pipe[T], room_first: bool) -> None:
-        self._make, self._pipe, self._room_first = make, pipe, room_first
-
-    def __call__(self) -> None:
-        """Put all items into the pipe."""
-        error: BaseException | None = None
+def _produce(make: Callable[[], Iterator[T]], pipe: Pipe[T], room_first: bool) -> None:
+    """Put all items into the pipe. Refers only to that, so that an unused `Ahead` can be freed."""
+    error: BaseException | None = None
+    try:
+        iterator = make()
         try:
-            iterator = self._make()
-            try:
-                for item in iterator:
-                    if not self._pipe.put(item):
-                        break
-                    del item
-                    if self._room_first and not self._pipe.has_room():
-                        break
-            finally:
-                close = getattr(iterator, "close", None)
-                if close is not None:
-                    close()
-        except BaseException as raised:
-            error = raised
-        self._pipe.end(error)
+            for item in iterator:
+                if not pipe.put(item):
+                    break
+                del item
+                if room_first and not pipe.has_room():
+                    break
+        finally:
+            close = getattr(iterator, "close", None)
+            if close is not None:
+                close()
+    except BaseException as raised:
+        error = raised
+    pipe.end(error)
 
 
 def begun(work: Callable[[], T]) -> Ahead[T]:

@@ -10,8 +10,7 @@ import os
 import re
 import secrets
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, cast
 
@@ -19,7 +18,7 @@ from pfgen_rs.errors import OutputError
 from pfgen_rs.io.remote.urls import is_url, refused_url
 
 
-def writing_failed(path: str | Path, error: OSError) -> OutputError:
+def writing_failed(path: str | os.PathLike[str], error: OSError) -> OutputError:
     """Returns the error to raise if `path` cannot be written."""
     return OutputError(f"{path}: cannot be written: {error.strerror or error}")
 
@@ -81,13 +80,16 @@ def append(path: Path, file: IO[bytes], size: int, content: bytes) -> None:
         raise writing_failed(path, error) from error
 
 
-@contextmanager
-def _atomic_replacement(path: Path, *, private: bool) -> Iterator[IO[bytes]]:
-    """Open a new file that replaces `path` on success, and is removed otherwise."""
-    temporary, file = new_file(path, private=private)
+def write_atomic(path: str | os.PathLike[str], content: bytes, *, private: bool = False) -> None:
+    """Write a file atomically; `private`: one that its owner alone may read.
+
+    Raises `OutputError` on failure, leaving an existing file unchanged.
+    """
+    _refuse_url(path)
+    temporary, file = new_file(Path(path), private=private)
     try:
         with file:
-            yield file
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
             put_in_place(temporary, path, file)
@@ -95,16 +97,6 @@ def _atomic_replacement(path: Path, *, private: bool) -> Iterator[IO[bytes]]:
         raise writing_failed(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def write_atomic(path: str | os.PathLike[str], content: bytes, *, private: bool = False) -> None:
-    """Write a file atomically; `private`: one that its owner alone may read.
-
-    Raises `OutputError` on failure, leaving an existing file unchanged.
-    """
-    _refuse_url(path)
-    with _atomic_replacement(Path(path), private=private) as file:
-        file.write(content)
 
 
 # Copies in the folder for temporary files, which go with their last user, or at the end of the process.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pfgen_rs import lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import compression
-from pfgen_rs.io.chunk import Chunk, Kept, Options
+from pfgen_rs.io.chunk import Chunk, Options
 from pfgen_rs.io.formats import HEAD, other_encoding, refuse_other_format
 from pfgen_rs.io.lines import REPLACE, cut_short, missing, valid_text
 from pfgen_rs.io.source import DELIMITED, Raw, Source
@@ -120,8 +120,10 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
             rows = np.arange(first + at, first + at + part.height, dtype=np.int64)
             questions, answers = (part.get_column(key) for key in options.fields)
             identity = _csv_block_identity(block, at)
-            texts = tuple(_optional_csv_column(part, key) for key in options.more_fields)
-            kept = [_kept_csv_column(part, column) for column in options.keep]
+            texts = tuple(
+                _csv_column(part, key, pl.String()).replace("", None) for key in options.more_fields
+            )
+            kept = [_csv_column(part, key, kind).alias(name) for key, name, kind in options.keep]
             chunk = Chunk(
                 questions,
                 answers,
@@ -154,18 +156,11 @@ def _blank_csv_records(
     return blank if len(blank) == frame.height and blank.any() else None
 
 
-def _optional_csv_column(frame: pl.DataFrame, key: str) -> pl.Series:
-    """Returns a column, with null for empty and missing values."""
+def _csv_column(frame: pl.DataFrame, key: str, kind: pl.DataType) -> pl.Series:
+    """Returns a column, all null and of this type if it is missing."""
     if key in frame.columns:
-        return frame.get_column(key).replace("", None)
-    return pl.Series([None], dtype=pl.String).new_from_index(0, frame.height)
-
-
-def _kept_csv_column(frame: pl.DataFrame, kept: Kept) -> pl.Series:
-    """Returns a column to keep, all null if it is missing."""
-    if kept.key in frame.columns:
-        return frame.get_column(kept.key).alias(kept.name)
-    return pl.Series(kept.name, [None], dtype=kept.kind).new_from_index(0, frame.height)
+        return frame.get_column(key)
+    return pl.Series([None], dtype=kind).new_from_index(0, frame.height)
 
 
 def csv_schema(source: Source) -> dict[str, pl.DataType]:

@@ -11,8 +11,9 @@ from typing import Any, NamedTuple, TypeVar
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, Item, unreadable
-from pfgen_rs.io import Source, write_atomic
+from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.lines import parse_line, text_blocks
+from pfgen_rs.io.source import Source
 
 T = TypeVar("T")
 _BLOCK = 1 << 20
@@ -40,22 +41,19 @@ def lines(path: Path) -> Iterator[Line]:
         yield Line(number, text, record, item)
 
 
-def objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield numbers of lines (from 1) and objects, as `lines` reads them. Raises `InputError`."""
-    for line in lines(path):
-        yield line.number, line.record
-
-
 def parsed(path: Path, read: Callable[[dict[str, Any]], T]) -> Iterator[tuple[int, T]]:
     """Yield line numbers and what `read` makes of each object; its `InputError`s get file and line."""
-    for line in lines(path):
-        yield line.number, _located(path, line, read, line.record)
+    return parsed_lines(path, lambda line: (line.number, read(line.record)))
 
 
 def parsed_lines(path: Path, read: Callable[[Line], T]) -> Iterator[T]:
     """Yield what `read` makes of each line; its `InputError`s get file and line."""
     for line in lines(path):
-        yield _located(path, line, read, line)
+        try:
+            value = read(line)
+        except InputError as error:
+            raise InputError(error.problem, path=path, line=line.number, item=line.item) from None
+        yield value
 
 
 def _line_texts(path: Path) -> Iterator[tuple[int, bytes, Item]]:
@@ -83,13 +81,6 @@ def _lines_source(path: Path) -> Source:
     if path.is_dir():  # which is a run elsewhere
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     return Source(path)
-
-
-def _located(path: Path, line: Line, read: Callable[[Any], T], value: Any) -> T:
-    try:
-        return read(value)
-    except InputError as error:
-        raise InputError(error.problem, path=path, line=line.number, item=line.item) from None
 
 
 def as_line(record: Mapping[str, Any]) -> bytes:

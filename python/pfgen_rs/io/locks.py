@@ -1,6 +1,6 @@
 """Locks between processes that share a folder, released when their holder exits for any reason.
 
-All that differs between systems is here and in `system`. POSIX locks whole files (`flock`) and single bytes
+All that differs between systems is here and in `atomic`. POSIX locks whole files (`flock`) and single bytes
 (`lockf`), folders can be opened and locked like files, and locks bind only those who ask for them. Windows
 locks ranges of bytes, which nobody else can then read or write, so bytes are locked that lie far behind what
 these files contain; folders cannot be opened there, and what is open cannot be removed.
@@ -27,7 +27,7 @@ msvcrt: Any = None
 if sys.platform == "win32":
     import msvcrt
 
-_EVERY = 0.05  # seconds between two attempts on Windows, which cannot wait for long
+_EVERY = 0.05  # seconds between two attempts; Windows cannot wait for long
 # On Windows: the byte that stands for a whole file, and the number of others: below 2³¹, because older
 # versions of the C runtime lock at offsets of 32 bits.
 _WHOLE = (1 << 31) - 2
@@ -39,16 +39,7 @@ def lock(handle: int) -> bool:
 
     On file systems without locks, this always succeeds.
     """
-    try:
-        if fcntl is not None:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        elif msvcrt is not None:
-            _lock_on_windows(handle, msvcrt.LK_NBLCK, _WHOLE)
-    except (BlockingIOError, PermissionError):
-        return False
-    except OSError:  # a file system without locks
-        return True
-    return True
+    return _try_lock(handle)
 
 
 def lock_now(handle: int) -> None:
@@ -64,19 +55,23 @@ def lock_now(handle: int) -> None:
 def unlock(handle: int) -> None:
     """Unlock a file that is about to be closed; forked processes may keep it open."""
     with suppress(OSError):
-        if fcntl is not None:
-            fcntl.flock(handle, fcntl.LOCK_UN)
-        elif msvcrt is not None:
-            _lock_on_windows(handle, msvcrt.LK_UNLCK, _WHOLE)
+        _set_lock(handle, lock=False)
 
 
 def lock_byte(handle: int, offset: int) -> bool:
     """Lock a byte of an open file, which need not exist; returns false if another process has locked it."""
+    return _try_lock(handle, offset)
+
+
+def unlock_byte(handle: int, offset: int) -> None:
+    """Unlock a byte of an open file."""
+    with suppress(OSError):
+        _set_lock(handle, offset, lock=False)
+
+
+def _try_lock(handle: int, offset: int | None = None) -> bool:
     try:
-        if fcntl is not None:
-            fcntl.lockf(handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
-        elif msvcrt is not None:
-            _lock_on_windows(handle, msvcrt.LK_NBLCK, offset % _PLACES)
+        _set_lock(handle, offset, lock=True)
     except (BlockingIOError, PermissionError):
         return False
     except OSError:  # a file system without locks
@@ -84,13 +79,17 @@ def lock_byte(handle: int, offset: int) -> bool:
     return True
 
 
-def unlock_byte(handle: int, offset: int) -> None:
-    """Unlock a byte of an open file."""
-    with suppress(OSError):
-        if fcntl is not None:
-            fcntl.lockf(handle, fcntl.LOCK_UN, 1, offset)
-        elif msvcrt is not None:
-            _lock_on_windows(handle, msvcrt.LK_UNLCK, offset % _PLACES)
+def _set_lock(handle: int, offset: int | None = None, *, lock: bool) -> None:
+    """Lock or unlock a file or one of its bytes at once. Raises `OSError`."""
+    if fcntl is not None:
+        how = fcntl.LOCK_EX | fcntl.LOCK_NB if lock else fcntl.LOCK_UN
+        if offset is None:
+            fcntl.flock(handle, how)
+        else:
+            fcntl.lockf(handle, how, 1, offset)
+    elif msvcrt is not None:
+        how = msvcrt.LK_NBLCK if lock else msvcrt.LK_UNLCK
+        _lock_on_windows(handle, how, _WHOLE if offset is None else offset % _PLACES)
 
 
 def _lock_on_windows(handle: int, mode: int, offset: int) -> None:
@@ -125,31 +124,48 @@ def let_go(
 
 
 @contextmanager
-def alone_with(path: Path) -> Iterator[bool]:
+def alone_with(
+    path: Path, *, patience: float = 0, waiting: Callable[[], object] | None = None
+) -> Iterator[bool]:
     """Lock the file `path`, which exists for the duration of the context alone; its folder must exist.
 
-    Yields false at once if another process has locked it, and true if none has or locks are not possible.
-    The file is opened for writing, without which network file systems may not lock it.
+    Waits up to `patience` seconds while another process has locked it, having called `waiting` once. Yields
+    whether this process is alone with it, which is also assumed where locks are not possible. False means
+    that the other one holds it still, or has removed it: those that waited go on side by side. The file is
+    opened for writing, without which network file systems may not lock it.
     """
-    handle = _opened_for_lock(path)
-    is_alone = True
     try:
-        if handle is not None:
-            is_alone = lock(handle) and is_lock_at(path, handle)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError:  # nobody can write here, or what prevents it will say so when files are written
+        yield True
+        return
+    is_alone = False
+    try:
+        if _locked_in_time(handle, patience, waiting):
+            is_alone = is_lock_at(path, handle)
+            if not is_alone:
+                unlock(handle)
         yield is_alone
     finally:
-        if handle is not None:
-            if is_alone:
-                let_go(handle, path)
-            else:
-                os.close(handle)
+        # Those that wait have opened this file, too; one that begins now and finds none opens another.
+        if is_alone:
+            let_go(handle, path if is_lock_at(path, handle) else None)
+        else:
+            os.close(handle)
 
 
-def _opened_for_lock(path: Path) -> int | None:
-    try:
-        return os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError:  # nobody can write here, or what prevents it will say so when files are written
-        return None
+def _locked_in_time(handle: int, patience: float, waiting: Callable[[], object] | None) -> bool:
+    """Wait for a lock. Polls, so that Ctrl-C ends it in any thread, and a lock that hangs does not."""
+    if lock(handle):
+        return True
+    if waiting is not None:
+        waiting()
+    until = time.monotonic() + patience
+    while time.monotonic() < until:
+        if lock(handle):
+            return True
+        time.sleep(_EVERY)
+    return False
 
 
 def is_lock_at(path: Path, handle: int) -> bool:
@@ -161,25 +177,20 @@ def is_lock_at(path: Path, handle: int) -> bool:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """Lock a folder for the duration of the context, waiting until it is free. Raises `OutputError`."""
-    handle, path = _opened_folder(folder)
-    try:
-        lock_now(handle)
-        yield
-    finally:
-        let_go(handle, path)
+def locked(folder: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Lock a folder for the duration of the context. Raises `OutputError`.
 
-
-@contextmanager
-def locked_folder(folder: Path) -> Iterator[bool]:
-    """Like `locked`, but does not wait: yields whether the folder was free."""
+    Waits until it is free and yields true, or, without `wait`, yields at once whether it was free.
+    """
     handle, path = _opened_folder(folder)
-    is_free = lock(handle)
+    is_locked = False
     try:
-        yield is_free
+        if wait:
+            lock_now(handle)
+        is_locked = wait or lock(handle)
+        yield is_locked
     finally:
-        if is_free:
+        if is_locked:
             let_go(handle, path)
         else:
             os.close(handle)

@@ -11,17 +11,20 @@ import stat
 import sys
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self, cast
+from typing import IO, TYPE_CHECKING, Any, Self, cast
 
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.atomic import temporary_copy
 from pfgen_rs.io.compression import SUFFIXES
-from pfgen_rs.io.remote.urls import COPY_FIRST, is_url, refused_url
+from pfgen_rs.io.remote.urls import COPY_FIRST, checked_options, is_url, refused_url
 from pfgen_rs.io.run_files import CONFIG, RESPONSES, run_file, runs_below, unpacked_trials_advice
 from pfgen_rs.io.text import counted
+
+if TYPE_CHECKING:
+    from pfgen_rs.io.remote.storage import Storage
 
 DELIMITED = {".csv": ",", ".tsv": "\t"}
 """Suffixes of delimited text files, with their separators."""
@@ -31,6 +34,37 @@ _BLOCK = 1 << 20
 _READABLE = {*DELIMITED, *SUFFIXES, ".json", ".jsonl", *TABLE_SUFFIXES}
 _SHOWN = 3
 SURROGATE = "contains a lone surrogate (\\ud800…\\udfff), which is not valid Unicode"
+
+
+def storage_for(
+    places: Iterable[str | os.PathLike[str] | None], options: Mapping[str, Any] | None = None
+) -> Storage | None:
+    """Returns what opens URLs with these options; `None` if no place or pattern is a URL.
+
+    Raises `SettingsError` for invalid options.
+    """
+    checked = checked_options(options or {})
+    if not any(place is not None and is_url(place) for place in places):
+        return None
+    from pfgen_rs.io.remote.storage import Storage  # which files on disks do without
+
+    return Storage(checked)
+
+
+def opened_sources(paths: Iterable[str], storage: Storage | None = None) -> list[Source]:
+    """Returns a source for each path and, with `storage`, each URL. Nothing is opened until it is read.
+
+    Raises `InputError` for URLs that are not read.
+    """
+    return [_opened_source(path, storage) for path in paths]
+
+
+def _opened_source(path: str, storage: Storage | None) -> Source:
+    if storage is None or not is_url(path):
+        return Source(path)
+    from pfgen_rs.io.remote.files import RemoteSource
+
+    return RemoteSource(path, storage)
 
 
 class Source:

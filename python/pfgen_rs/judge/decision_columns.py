@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io import write_atomic
+from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.table_writer import csv_text, write_parquet
 from pfgen_rs.judge.decisions import Rule, check_rule
 from pfgen_rs.judge.tokens import LETTERS

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError, Item, OutputError
-from pfgen_rs.io import json_lines, writing_failed
+from pfgen_rs.io import json_lines
+from pfgen_rs.io.atomic import writing_failed
 from pfgen_rs.io.lines import text_field
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.judge.pairs import Pair, read_humans, write_pairs

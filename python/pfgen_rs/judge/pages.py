@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.io import write_atomic
+from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.judge import verdict_folder
 from pfgen_rs.judge.agreement.agree import agree
 from pfgen_rs.judge.agreement.kappa import majority

@@ -14,7 +14,7 @@ from pfgen_rs.ask.costs import Budget
 from pfgen_rs.ask.loop import AskingProgress
 from pfgen_rs.ask.request import Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError, unreadable
-from pfgen_rs.io import write_atomic, writing_failed
+from pfgen_rs.io.atomic import write_atomic, writing_failed
 from pfgen_rs.io.lines import parse_line
 from pfgen_rs.io.locks import locked
 from pfgen_rs.io.run_files import CONFIG

@@ -21,7 +21,7 @@ import polars as pl
 from pfgen_rs import _native
 from pfgen_rs.ask.journal import Journal, journal_records
 from pfgen_rs.errors import InputError, unreadable
-from pfgen_rs.io import write_atomic
+from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.json_lines import parsed
 from pfgen_rs.io.locks import locked
 from pfgen_rs.io.run_files import CONFIG

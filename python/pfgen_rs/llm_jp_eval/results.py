@@ -15,7 +15,7 @@ import polars as pl
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io import write_atomic
+from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.llm_jp_eval import catalog, scoring
 from pfgen_rs.llm_jp_eval.data import TaskData, raw_digest, read_json

@@ -17,7 +17,7 @@ from typing import Any
 from pfgen_rs.ask.journal import Journal, journal_records
 from pfgen_rs.ask.request import Respondent
 from pfgen_rs.errors import InputError, SettingsError, unreadable
-from pfgen_rs.io import write_atomic, writing_failed
+from pfgen_rs.io.atomic import write_atomic, writing_failed
 from pfgen_rs.io.lines import parse_line
 from pfgen_rs.io.locks import locked
 from pfgen_rs.io.run_files import CONFIG

@@ -17,7 +17,6 @@ import hashlib
 import json
 import os
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
@@ -28,7 +27,7 @@ from pfgen_rs import _native
 from pfgen_rs.errors import OutputError, StoreError
 from pfgen_rs.io.atomic import put_in_place
 from pfgen_rs.io.known_files import cache_folder
-from pfgen_rs.io.locks import is_lock_at, let_go, lock, unlock
+from pfgen_rs.io.locks import alone_with
 from pfgen_rs.metrics.settings import Settings
 
 if TYPE_CHECKING:
@@ -240,7 +239,6 @@ def _index_settings(settings: Settings) -> dict[str, Any]:
 
 PATIENCE = 600.0
 """Seconds to wait for a process that builds, which takes some seconds for the published set."""
-_EVERY = 0.1  # seconds between two attempts
 
 
 @contextmanager
@@ -250,29 +248,8 @@ def alone(index: Path, waiting: Callable[[], None]) -> Iterator[None]:
     Waits while another process has the lock, having called `waiting` once. Without a folder that can be
     written to there is nothing to wait for: no process can keep what it builds.
     """
-    path = index.with_name(f".{index.name}.lock")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError:
+    with suppress(OSError):
+        index.parent.mkdir(parents=True, exist_ok=True)
+    lock = index.with_name(f".{index.name}.lock")
+    with alone_with(lock, patience=PATIENCE, waiting=waiting):
         yield
-        return
-    try:
-        _lock_index(handle, waiting)
-        if not is_lock_at(path, handle):
-            unlock(handle)
-        yield
-    finally:
-        # Those that wait have opened this file, too; one that begins now and finds no file opens another, and
-        # finds the index, unless that could not be written.
-        let_go(handle, path if is_lock_at(path, handle) else None)
-
-
-def _lock_index(handle: int, waiting: Callable[[], None]) -> None:
-    """Wait for the lock. Polls, so that Ctrl-C ends it in any thread, and a lock that hangs does not."""
-    if lock(handle):
-        return
-    waiting()
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until and not lock(handle):
-        time.sleep(_EVERY)

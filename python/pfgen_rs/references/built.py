@@ -15,7 +15,7 @@ from typing import Any
 
 from pfgen_rs import _native
 from pfgen_rs.errors import BuildError, OutputError
-from pfgen_rs.io import write_atomic
+from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.metrics.settings import STATED, Settings
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.questions.question import PROVENANCE

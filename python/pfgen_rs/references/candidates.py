@@ -16,11 +16,13 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
-from pfgen_rs import _native, io
+from pfgen_rs import _native
 from pfgen_rs.errors import ConfigError, InputError, UnknownQuestionError, unreadable
-from pfgen_rs.io import Chunk, Options, Reading, Source, write_atomic, writing_failed
-from pfgen_rs.io.atomic import put_in_place
-from pfgen_rs.io.patterns import expand
+from pfgen_rs.io.atomic import put_in_place, write_atomic, writing_failed
+from pfgen_rs.io.chunk import Chunk, Options
+from pfgen_rs.io.reading import Reading, read_ahead
+from pfgen_rs.io.run_files import expand
+from pfgen_rs.io.source import Source
 from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints, key_of
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.outlines import Outline, numbered_outlines
@@ -94,7 +96,7 @@ def gather(
         advice=_ADVICE,
     )
     sorter = _Sorter(config, outlines, folder, memory)
-    with io.read_ahead(sources, options) as readings:
+    with read_ahead(sources, options) as readings:
         inputs = [sorter.take(reading, progress) for reading in readings]
     return Gathered(inputs, sorter.finish())
 

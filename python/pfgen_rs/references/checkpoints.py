@@ -22,8 +22,8 @@ from zipfile import BadZipFile
 import numpy as np
 
 from pfgen_rs.errors import BuildError, OutputError
-from pfgen_rs.io import write_atomic, writing_failed
-from pfgen_rs.io.locks import locked_folder
+from pfgen_rs.io import locks
+from pfgen_rs.io.atomic import write_atomic, writing_failed
 from pfgen_rs.references.pool import Pool, State, damaged
 from pfgen_rs.references.step import STEPS, StepReport
 
@@ -55,7 +55,7 @@ def locked(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise writing_failed(folder, error) from error
-    with locked_folder(folder) as is_free:
+    with locks.locked(folder, wait=False) as is_free:
         if not is_free:
             raise BuildError(f"{folder}: another build of this set is running; wait until it ends")
         yield

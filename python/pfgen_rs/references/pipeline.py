@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from pfgen_rs.errors import ConfigError
-from pfgen_rs.io import Source
+from pfgen_rs.io.source import Source
 from pfgen_rs.references import candidates
 from pfgen_rs.references.built import Built, BuiltQuestion, finish_set, refuse_foreign
 from pfgen_rs.references.candidates import Gathered, pool_key, question_folder

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from pfgen_rs import _native, lazy
 from pfgen_rs.errors import InputError
-from pfgen_rs.io import Options
+from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.cleaning import Clean, cleaning_mode, count_unclean
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.question_set import QuestionSet

@@ -12,9 +12,8 @@ from typing import Protocol, TypeVar
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.atomic import portable_name
-from pfgen_rs.io.patterns import STANDARD_INPUT
 from pfgen_rs.io.remote.urls import is_url, split_url
-from pfgen_rs.io.run_files import STEM
+from pfgen_rs.io.run_files import STANDARD_INPUT, STEM
 
 _LONGEST = 200  # maximum length of a name in bytes
 

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 from pfgen_rs import lazy
 from pfgen_rs.errors import IncompleteRunError
 from pfgen_rs.io.cleaning import described
-from pfgen_rs.io.patterns import STANDARD_INPUT
 from pfgen_rs.io.remote.urls import is_url, url_text
-from pfgen_rs.io.run_files import RESULT
+from pfgen_rs.io.run_files import RESULT, STANDARD_INPUT
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.runs.naming import result_names
 from pfgen_rs.runs.result import Result

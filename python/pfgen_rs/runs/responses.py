@@ -7,10 +7,15 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
-from pfgen_rs import io, lazy
+from pfgen_rs import lazy
 from pfgen_rs.errors import InputError
-from pfgen_rs.io import Chunk, Options, Source
+from pfgen_rs.io.chunk import Chunk, Options
 from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
+from pfgen_rs.io.csv import csv_records
+from pfgen_rs.io.lines import line_records
+from pfgen_rs.io.reading import read_ahead
+from pfgen_rs.io.source import DELIMITED, Source
+from pfgen_rs.io.tables import is_table, table_records
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.runs.score_store import Part, ResponseScores
 
@@ -69,7 +74,7 @@ class FileResponses:
         if self._kept is not None:
             yield from self._joined(runs, self._kept)
             return
-        with io.read_ahead([self._source], self._options) as readings:
+        with read_ahead([self._source], self._options) as readings:
             yield from self._joined(runs, next(readings))
 
     def _joined(
@@ -96,7 +101,7 @@ class FileResponses:
     def column(self, scores: ResponseScores, key: str) -> Iterator[pl.Series]:
         """Yield an additional text of each response, in order; null if it has none."""
         options = replace(self._options, more_fields=(key,))
-        with io.read_ahead([self._source], options) as readings:
+        with read_ahead([self._source], options) as readings:
             for chunk, part in zip_longest(next(readings), scores.parts):
                 yield self._of_part(chunk, part, scores).more[0]
 
@@ -106,12 +111,12 @@ class FileResponses:
         """Yield the answer and complete record of some responses."""
         key, replace_invalid = self._options.answer_field, self._options.replace_invalid
         lines, starts = (list(column) for column in zip(*samples, strict=True))
-        if io.is_table(self._source):
-            records = io.table_records(self._source, lines)
-        elif self._source.suffix in io.DELIMITED:
-            records = io.csv_records(self._source, lines, replace_invalid=replace_invalid)
+        if is_table(self._source):
+            records = table_records(self._source, lines)
+        elif self._source.suffix in DELIMITED:
+            records = csv_records(self._source, lines, replace_invalid=replace_invalid)
         else:
-            records = io.line_records(
+            records = line_records(
                 self._source, np.array(starts), self._texts(), replace_invalid=replace_invalid
             )
         for record in records:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pfgen_rs import lazy
 from pfgen_rs.errors import IncompleteRunError, InputError
-from pfgen_rs.io import notebook, write_atomic
+from pfgen_rs.io import notebook
+from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.cleaning import Mode
 from pfgen_rs.io.json_lines import indented
 from pfgen_rs.io.remote.urls import is_url

@@ -13,20 +13,13 @@ from typing import IO, TYPE_CHECKING, cast
 
 from pfgen_rs import lazy
 from pfgen_rs.errors import InputError
-from pfgen_rs.io import (
-    Options,
-    Source,
-    TableWriter,
-    patterns,
-    remove_unfinished,
-    writing_failed,
-)
-from pfgen_rs.io.chunk import Kept
-from pfgen_rs.io.keep import Keep, kept_columns, with_runs
-from pfgen_rs.io.remote.files import opened_sources
-from pfgen_rs.io.remote.storage import RemoteTarget, Storage
+from pfgen_rs.io import run_files
+from pfgen_rs.io.atomic import remove_unfinished, writing_failed
+from pfgen_rs.io.chunk import Kept, Options
+from pfgen_rs.io.reading import Keep, kept_columns, with_runs
 from pfgen_rs.io.remote.urls import is_url
-from pfgen_rs.io.source import Closing
+from pfgen_rs.io.source import Closing, Source, opened_sources, storage_for
+from pfgen_rs.io.table_writer import TableWriter
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import outputs, streaming
 from pfgen_rs.runs.result import Result
@@ -34,6 +27,8 @@ from pfgen_rs.runs.score_store import Store, stored_columns
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from pfgen_rs.io.remote.storage import RemoteTarget, Storage
 else:
     pl = lazy.module("polars")
 
@@ -68,8 +63,8 @@ class Job(Closing):
         storage: Storage | None = None,
     ) -> None:
         if per_response is not None:
-            patterns.refuse_overwriting(per_response, paths)
-        self._storage = storage or Storage()
+            run_files.refuse_overwriting(per_response, paths)
+        self._storage = storage or storage_for([*paths, out, per_response])
         self._check_remote_targets(out, per_response)
         self.sources = opened_sources(paths, self._storage)
         self._benchmark, self._threads = benchmark, threads
@@ -93,11 +88,17 @@ class Job(Closing):
         place = None if out is None else outputs.result_place(out)
         for target in (place, per_response):
             if target is not None and is_url(target):
+                from pfgen_rs.io.remote.storage import RemoteTarget
+
                 RemoteTarget(target, self._storage).check()
 
     def _table_target(self) -> str | os.PathLike[str] | RemoteTarget:
         path = cast("str | os.PathLike[str]", self._table_path)
-        return RemoteTarget(path, self._storage) if is_url(path) else path
+        if not is_url(path):
+            return path
+        from pfgen_rs.io.remote.storage import RemoteTarget
+
+        return RemoteTarget(path, self._storage)
 
     @property
     def _taken(self) -> list[str]:

@@ -11,11 +11,13 @@ from functools import cache, cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-from pfgen_rs import _native, io, lazy
+from pfgen_rs import _native, lazy
 from pfgen_rs.errors import InputError
-from pfgen_rs.io import Chunk, Options, Reading, Source
+from pfgen_rs.io.ahead import Ahead, begun, interruptibly
+from pfgen_rs.io.chunk import Chunk, Options
 from pfgen_rs.io.cleaning import Census, stated_mode
-from pfgen_rs.io.keep import MOST_RUNS, too_many_runs
+from pfgen_rs.io.reading import MOST_RUNS, Reading, read_ahead, too_many_runs
+from pfgen_rs.io.source import Source
 from pfgen_rs.metrics.settings import signature
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.responses import FileResponses, with_texts
@@ -73,7 +75,7 @@ def score_sources(
     results: list[Result] = []
     pool = ThreadPoolExecutor(1)  # summarises a file's runs while the next ones are scored
     try:
-        with io.read_ahead(sources, replace(options, check=options.run is None)) as readings:
+        with read_ahead(sources, replace(options, check=options.run is None)) as readings:
             files = (
                 _StreamedFile(benchmark, reading, store, threads, keep, tabled=take is not None)
                 for reading in readings
@@ -107,7 +109,7 @@ def score_each(
 
     Only the scores of results that are still in use are kept. Otherwise like `score_sources`.
     """
-    with io.read_ahead(sources, options) as readings:
+    with read_ahead(sources, options) as readings:
         files = (
             _StreamedFile(benchmark, reading, new_store(benchmark), threads, keep)
             for reading in readings
@@ -193,11 +195,11 @@ class _StreamedFile:
         self._unclean: dict[str | None, Counter[str]] = {}
         self._censuses: dict[str | None, Census] = {}
         self._runs: dict[str | None, ResponseScores] = {}
-        self._ahead: io.Ahead[_Begun] | None = None
+        self._ahead: Ahead[_Begun] | None = None
 
     def begin(self) -> None:
         """Start scoring, in a thread."""
-        self._ahead = io.Ahead(self._begun, room_first=True)
+        self._ahead = Ahead(self._begun, room_first=True)
 
     def close(self) -> None:
         """Stop scoring."""
@@ -226,7 +228,7 @@ class _StreamedFile:
         """Yield all chunks, without unknown questions; the next ones are scored in the meantime."""
         if self._ahead is None:
             self.begin()
-        with cast("io.Ahead[_Begun]", self._ahead) as chunks:
+        with cast("Ahead[_Begun]", self._ahead) as chunks:
             for begun in chunks:
                 yield self._stored(begun)
                 del begun  # before the next one is scored
@@ -267,7 +269,7 @@ class _StreamedFile:
             column = self._benchmark.coder.column(answers, self._threads)
             return batch.scored_arrays(self._benchmark, numbers, column, threads=self._threads)
 
-        return iter([score()]) if self._threads == 1 else io.begun(score)
+        return iter([score()]) if self._threads == 1 else begun(score)
 
     def _resumed(self, chunk: Chunk) -> dict[str | None, Part] | None:
         """Returns the scores of a chunk that was completely scored before an interruption."""
@@ -413,7 +415,7 @@ class Known:
         fresh = set(np.flatnonzero(np.bincount(numbers)).tolist()) - self._ready
         if fresh:
             questions = [self._questions[number] for number in sorted(fresh)]
-            io.interruptibly(lambda: self._benchmark.prepare(questions))
+            interruptibly(lambda: self._benchmark.prepare(questions))
             self._ready |= fresh
         return chunk, numbers
 

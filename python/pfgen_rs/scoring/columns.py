@@ -10,8 +10,8 @@ from pfgen_rs import lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import ADVICE, RUN_ADVICE
 from pfgen_rs.io.cleaning import Clean, Mode, clean_column, cleaning_mode
-from pfgen_rs.io.keep import MOST_RUNS, too_many_runs
 from pfgen_rs.io.lines import missing
+from pfgen_rs.io.reading import MOST_RUNS, too_many_runs
 from pfgen_rs.io.text import shortened
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.question import Question

@@ -15,10 +15,11 @@ from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.checkout.checkout import find_runs, is_checkout
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io import Options, keep, run_files, text
-from pfgen_rs.io.patterns import expand, expand_runs
-from pfgen_rs.io.remote.files import opened_sources
-from pfgen_rs.io.remote.storage import Storage
+from pfgen_rs.io import run_files, text
+from pfgen_rs.io.chunk import Options
+from pfgen_rs.io.reading import with_runs
+from pfgen_rs.io.run_files import expand, expand_runs
+from pfgen_rs.io.source import opened_sources, storage_for
 from pfgen_rs.metrics.settings import BY_SOURCE, METRICS
 from pfgen_rs.questions.unknown import order
 from pfgen_rs.runs import streaming
@@ -132,7 +133,7 @@ def study_sources(
     if not common:
         raise InputError(f"no question has reference answers of all of {', '.join(chosen)}")
     paths, notes = _run_paths([runs] if isinstance(runs, str) else runs)
-    reading = keep.with_runs(options or Options(), run_field)
+    reading = with_runs(options or Options(), run_field)
     combined = {"+".join(names): names for names in _combinations(chosen, every=combinations)}
     rows: list[dict[str, Any]] = []
     unclean: dict[str, None] = {}
@@ -175,7 +176,7 @@ def _checked(study: SourceStudy) -> SourceStudy:
 
 def _scored(paths: Sequence[str], benchmark: Benchmark, options: Options) -> Iterator[Result]:
     """Yield the results of all runs, of which few are in memory at once."""
-    storage = Storage(None)
+    storage = storage_for(paths)
     files = expand_runs(paths, storage)
     options = replace(options, tokens=benchmark.settings.unit == "token")
     for start in range(0, len(files), _AT_ONCE):

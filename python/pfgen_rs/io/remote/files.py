@@ -17,9 +17,9 @@ from typing import IO, Any, cast
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.ahead import Ahead, begun, interruptibly
 from pfgen_rs.io.atomic import temporary_copy
-from pfgen_rs.io.remote import hub
+from pfgen_rs.io.remote import web
 from pfgen_rs.io.remote.storage import Object, Storage, StorageError, Version, storage_errors
-from pfgen_rs.io.remote.urls import MAGIC, WEB, Place, is_url, shown_url, split_url, url_text
+from pfgen_rs.io.remote.urls import MAGIC, WEB, Place, shown_url, split_url, url_text
 from pfgen_rs.io.run_files import CONFIG, RESPONSES
 from pfgen_rs.io.source import TABLE_SUFFIXES, Raw, Source, parsed_config
 
@@ -28,17 +28,6 @@ _LARGEST_COPIES = 4 << 30  # bytes of copies that are kept in case that they are
 _AT_ONCE = 2  # requests that run ahead
 _LARGEST_CONFIG = 16 << 20
 _CHANGED = "the file changed while it was in use: score it again"
-
-
-def opened_sources(paths: Sequence[str], storage: Storage | None = None) -> list[Source]:
-    """Returns a source for each path or URL. Nothing is opened until it is read."""
-    storage = storage or Storage()
-    return [opened_source(path, storage) for path in paths]
-
-
-def opened_source(path: str, storage: Storage) -> Source:
-    """Returns a source for a path or URL. Raises `InputError` for URLs that are not read."""
-    return RemoteSource(path, storage) if is_url(path) else Source(path)
 
 
 def _remote_source_again(url: str, version: Version | None) -> RemoteSource:
@@ -144,11 +133,6 @@ class RemoteSource(Source):
         return None if content is None else parsed_config(content, shown_url(url))
 
     @property
-    def has_copy(self) -> bool:
-        """Whether a copy takes room now."""
-        return self._copy is not None
-
-    @property
     def _is_copied(self) -> bool:
         return self.suffix in TABLE_SUFFIXES
 
@@ -170,7 +154,7 @@ class _Copies:
     """Copies of tables that are not being read now: the latest stay, up to a size altogether."""
 
     def __init__(self) -> None:
-        self._free: dict[int, weakref.ref[RemoteSource]] = {}
+        self._free: weakref.WeakValueDictionary[int, RemoteSource] = weakref.WeakValueDictionary()
         self._guard = Lock()
 
     def take(self, source: RemoteSource) -> None:
@@ -182,14 +166,13 @@ class _Copies:
         """Remove the source's copy when room is needed."""
         with self._guard:
             self._free.pop(id(source), None)
-            self._free[id(source)] = weakref.ref(source)
-            found = [(key, each) for key, ref in self._free.items() if (each := ref()) is not None]
+            self._free[id(source)] = source
             room = _LARGEST_COPIES
-            for _, each in reversed(found):
+            for each in reversed(list(self._free.values())):
                 room -= each.size or 0
                 if room < 0:
                     each.drop()
-            self._free = {key: self._free[key] for key, each in found if each.has_copy}
+                    self._free.pop(id(each), None)
 
 
 _COPIES = _Copies()
@@ -211,7 +194,31 @@ def _ends_of_table(file: _Ranged, suffix: str) -> IO[bytes]:
     return sketch
 
 
-class _Streamed(io.RawIOBase):
+class _Received(io.RawIOBase):
+    """Bytes that come in parts: `_following` returns the next one, empty only at the end."""
+
+    _left = memoryview(b"")
+    _at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read some bytes; none only at the end."""
+        view = memoryview(buffer).cast("B")
+        if not self._left:
+            self._left = self._following()
+        count = min(len(view), len(self._left))
+        view[:count] = self._left[:count]
+        self._left = self._left[count:]
+        self._at += count
+        return count
+
+    def _following(self) -> memoryview:
+        raise NotImplementedError
+
+
+class _Streamed(_Received):
     """The content of one answer, from front to back."""
 
     def __init__(
@@ -220,24 +227,16 @@ class _Streamed(io.RawIOBase):
         self._shown = found.shown
         self.size = check(answer.meta)
         self._parts: Iterator[Any] = iter(answer.stream(_FIRST))
-        self._left = memoryview(b"")
 
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read some bytes; none only at the end."""
-        view = memoryview(buffer).cast("B")
-        while not self._left:
-            with storage_errors(self._shown):
-                part = next(self._parts, None)
-            if part is None:
-                return 0
-            self._left = memoryview(part)
-        return _moved(self, view)
+    def _following(self) -> memoryview:
+        with storage_errors(self._shown):
+            for part in self._parts:
+                if view := memoryview(part):
+                    return view
+        return memoryview(b"")
 
 
-class _Ranged(io.RawIOBase):
+class _Ranged(_Received):
     """A file of which parts are asked for: ahead while it is read in order, and few after a seek."""
 
     def __init__(
@@ -246,24 +245,12 @@ class _Ranged(io.RawIOBase):
         self._found, self._check = found, check
         self.size = check(first.meta)
         self._left = self._received(first, min(_FIRST, self.size))
-        self._at, self._next = 0, len(self._left)
+        self._next = len(self._left)
         self._request, self._ahead = 2 * _FIRST, _AT_ONCE
         self._coming: deque[Ahead[memoryview]] = deque()
 
-    def readable(self) -> bool:
-        return True
-
     def seekable(self) -> bool:
         return True
-
-    def readinto(self, buffer: Any) -> int:
-        """Read some bytes; none only at the end."""
-        view = memoryview(buffer).cast("B")
-        if not self._left and self._at < self.size:
-            self._left = self._following()
-        moved = _moved(self, view)
-        self._at += moved
-        return moved
 
     def seek(self, offset: int, whence: int = 0) -> int:
         """Continue at another offset."""
@@ -287,6 +274,8 @@ class _Ranged(io.RawIOBase):
         super().close()
 
     def _following(self) -> memoryview:
+        if self._at >= self.size:
+            return memoryview(b"")
         while len(self._coming) <= self._ahead and self._next < self.size:
             start, end = self._next, min(self._next + self._request, self.size)
             self._coming.append(begun(partial(self._part, start, end)))
@@ -310,14 +299,6 @@ class _Ranged(io.RawIOBase):
         if len(content) != size:
             raise StorageError("the answer was cut short", path=self._found.shown)
         return content
-
-
-def _moved(file: _Streamed | _Ranged, view: memoryview) -> int:
-    """Move bytes that were received into a buffer; returns their number."""
-    count = min(len(view), len(file._left))
-    view[:count] = file._left[:count]
-    file._left = file._left[count:]
-    return count
 
 
 # Expands globs over object storage, whose matches are listed rather than looked for.
@@ -405,11 +386,11 @@ def _matches(url: str, place: Place, storage: Storage) -> Found:
 
 
 def _in_hub(url: str, storage: Storage) -> Found:
-    repository, pattern = hub.repository(url)
+    repository, pattern = web.hub_repository(url)
     segments = pattern.split("/")
     fixed = next(at for at, segment in enumerate(segments) if MAGIC.intersection(segment))
     folder = "/".join(segments[:fixed])
-    files = list(hub.files_below(repository.begin + folder, storage.client))
+    files = list(web.hub_files(repository.begin + folder, storage.client))
     exact = [(key, size) for key, size in files if key == pattern]
     for key, size in exact or files:
         if exact or _fits(key.split("/"), segments):

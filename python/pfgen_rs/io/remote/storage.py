@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from pfgen_rs import extras
 from pfgen_rs.errors import InputError, OutputError, SettingsError
 from pfgen_rs.io.ahead import interruptibly
-from pfgen_rs.io.remote import hub
+from pfgen_rs.io.remote import web
 from pfgen_rs.io.remote.urls import (
     BUCKETS,
     WEB,
@@ -129,7 +129,7 @@ class Storage:
         if place.scheme in WEB:
             return Object(self._web_file(url, {}, shown_url(url)), "", shown_url(url))
         if place.scheme == "hf":
-            file = self._web_file(hub.address(url), hub.headers(), shown_url(url))
+            file = self._web_file(web.hub_address(url), web.hub_headers(), shown_url(url))
             return Object(file, "", shown_url(url))
         if not all(key.split("/")):  # which obstore drops in part, and so names another object
             problem = "not the name of an object: it begins or ends with '/', or contains '//'"
@@ -197,17 +197,6 @@ class Storage:
             raise
 
 
-def parsed_options(texts: Iterable[str]) -> dict[str, str]:
-    """Returns options written as `KEY=VALUE`. Raises `SettingsError` for others."""
-    options = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not (name and equals):
-            raise SettingsError("invalid storage option: expected KEY=VALUE")
-        options[name] = value
-    return options
-
-
 def _opened_store(
     kind: str, url: str, options: Mapping[str, Any], headers: Mapping[str, str]
 ) -> Any:
@@ -231,8 +220,6 @@ def _final_address(
     address: str, client: Mapping[str, Any], shown: str, secret: Mapping[str, str] | None = None
 ) -> tuple[str, bool]:
     """Returns where redirects lead, and whether that is the same origin. Raises `StorageError`."""
-    from pfgen_rs.io.remote import web  # which takes a while, and most files are on disks
-
     try:
         final = web.final_address(address, secret, client)
         return final, web.same_origin(final, address)

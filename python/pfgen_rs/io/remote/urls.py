@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -162,6 +162,17 @@ _ADDRESS = re.compile(
 _SWITCH = re.compile(r".*use_fabric_endpoint", re.IGNORECASE)
 _OF_LINES = re.compile(r".*(?:certificate|service_account|credentials)", re.IGNORECASE)
 """Options whose values may have several lines."""
+
+
+def parsed_options(texts: Iterable[str]) -> dict[str, str]:
+    """Returns options written as `KEY=VALUE`. Raises `SettingsError` for others."""
+    options = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise SettingsError("invalid storage option: expected KEY=VALUE")
+        options[name] = value
+    return options
 
 
 def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from pfgen_rs.ask.loop import Asked, AskingProgress, ask
 from pfgen_rs.ask.protocol import Engine
 from pfgen_rs.ask.request import Request
 from pfgen_rs.errors import InputError, SettingsError, unreadable
-from pfgen_rs.io import write_atomic
+from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.json_lines import write_objects
 from pfgen_rs.io.locks import locked
 from pfgen_rs.judge.dialogues import mt_bench

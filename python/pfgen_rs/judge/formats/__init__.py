@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io import write_atomic
+from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.json_lines import write_objects
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from pfgen_rs.errors import InputError, OutputError
-from pfgen_rs.io import writing_failed
-from pfgen_rs.io.atomic import put_in_place
+from pfgen_rs.io.atomic import put_in_place, writing_failed
 from pfgen_rs.io.text import counted
 from pfgen_rs.llm_jp_eval.catalog import tasks
 from pfgen_rs.llm_jp_eval.conversion.finding import MANIFEST, find_raw

@@ -8,10 +8,11 @@ from typing import Any
 
 import polars as pl
 
-from pfgen_rs import io
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import SettingsError
+from pfgen_rs.io.ahead import interruptibly
+from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.table_writer import csv_text
 from pfgen_rs.references.check import answers
 from pfgen_rs.references.check.answers import CheckProgress
@@ -64,7 +65,7 @@ class Check(EqualByFields):
         contents = {f"{name}.csv": csv_text(table) for name, table in tables.items()}
         contents[PAGE] = report_markdown(self)
         for name, content in contents.items():
-            io.write_atomic(Path(folder) / name, content.encode())
+            write_atomic(Path(folder) / name, content.encode())
         return [Path(folder) / name for name in contents]
 
 
@@ -95,7 +96,7 @@ def check(
     loaded = resolve(benchmark, None)
     if loaded.settings.unit == "token":
         raise SettingsError("cannot check a set of tokens: it contains no text")
-    io.interruptibly(lambda: loaded.prepare(threads=threads))
+    interruptibly(lambda: loaded.prepare(threads=threads))
     tables = _of_set(loaded, similarity, threads, progress)
     files = list(runs)
     if files:

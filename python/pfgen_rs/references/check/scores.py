@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark, score_file
 from pfgen_rs.errors import SettingsError, UnknownQuestionError
-from pfgen_rs.io import patterns
+from pfgen_rs.io import run_files
 from pfgen_rs.metrics.settings import BY_SOURCE, COLUMNS, share_name, share_names
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.question import Question
@@ -225,7 +225,7 @@ def scored_runs(
     not have are left out: also returned is their number by run and question. `reading`: options of
     `score_file`. Raises the same errors as `score_file`, also for a run that answers none of the questions.
     """
-    paths = patterns.expand([os.fspath(path) for path in files])
+    paths = run_files.expand([os.fspath(path) for path in files])
     results = [
         score_file(path, benchmark, threads=threads, **{**reading, "skip_bad_lines": True})
         for path in tracked(paths, "scoring runs", progress)

@@ -17,8 +17,7 @@ from pfgen_rs.checkout.entries import entries, entries_frame, read_results, run_
 from pfgen_rs.checkout.published import Published, published, read_published
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import InputError, PfgenError, PlotError, unreadable
-from pfgen_rs.io.patterns import expand
-from pfgen_rs.io.run_files import RESULT
+from pfgen_rs.io.run_files import RESULT, expand
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import Settings, has_helpfulness
 from pfgen_rs.runs.result import Result

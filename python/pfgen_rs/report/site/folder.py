@@ -18,7 +18,7 @@ from typing import Any
 import pfgen_rs
 from pfgen_rs import _native
 from pfgen_rs.errors import OutputError, unreadable
-from pfgen_rs.io import write_atomic, writing_failed
+from pfgen_rs.io.atomic import write_atomic, writing_failed
 from pfgen_rs.io.locks import alone_with
 
 _EVERY = 5  # seconds between two markers, while a site is made

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.io import run_files, write_atomic
+from pfgen_rs.io import run_files
+from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.answers import Windows, distinct_windows, run_answers, window_table
 from pfgen_rs.report.site import compare_page, payload, run_page
