@@ -25,7 +25,7 @@ from pfgen_rs.report import site
 from pfgen_rs.report.site import pages as i18n
 from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.benchmark_page import LENGTHS, TOP, benchmark_page, references_payload
-from pfgen_rs.report.site.builder import COMPARE, NAV
+from pfgen_rs.report.site.builder import COMPARE, NAV, PLOTS
 from pfgen_rs.report.site.charts import Axis
 from pfgen_rs.report.site.folder import MARKER, SiteFolder, slug
 from pfgen_rs.report.site.leaderboard import leaderboard_page
@@ -455,7 +455,7 @@ def test_a_site_that_was_interrupted_is_known_as_ours(tmp_path: Path) -> None:
 
 
 def test_the_names_of_pages_are_strings() -> None:
-    assert {key for key, _ in (*NAV, COMPARE)} <= set(i18n.strings(("common",)).table)
+    assert {key for key, _ in (*NAV, COMPARE, PLOTS)} <= set(i18n.strings(("common",)).table)
 
 
 def test_parts_of_a_page_agree_on_their_strings() -> None:

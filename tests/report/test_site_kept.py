@@ -27,6 +27,7 @@ from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import most_shown
 from pfgen_rs.report.site import folder as folders
 from pfgen_rs.report.site import folder as marker
+from pfgen_rs.report.site import plots_page
 from pfgen_rs.report.site.builder import RunPages, ScoredRuns, Site, given_runs, worked_ahead
 from pfgen_rs.report.site.folder import MARKER, SiteFolder, slug
 from pfgen_rs.report.update import report
@@ -34,6 +35,12 @@ from pfgen_rs.runs.result import Result
 from site_samples import RUNS, made_entries
 
 NOTICE = 'data-t="not_complete"'
+
+
+@pytest.fixture(autouse=True)
+def _no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures take seconds, and have tests of their own."""
+    monkeypatch.setattr(plots_page, "are_plottable", lambda _: False)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What all figures share: saving as SVG and PNG, remarks, numbers, heat maps.
+"""What all figures share: saving as SVG and PNG, themes of pages, remarks, numbers, heat maps.
 
 The same figure gives the same bytes.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from pfgen_rs.drawing.style import FAINT, ON_DARK, ON_LIGHT, matplotlib_settings
+from pfgen_rs.drawing.style import FAINT, GRID, GROUNDS, INK, ON_DARK, ON_LIGHT, matplotlib_settings
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.atomic import write_atomic
 
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 
 FORMATS = (".svg", ".png")
-_DPI = {"svg": 72, "png": 150}
+SVG_DPI = 72
+_DPI = {"svg": SVG_DPI, "png": 150}
 
 
 def fix_layout(figure: Figure) -> None:
@@ -79,6 +81,42 @@ def _saved(figure: Figure, kind: str, about: dict[str, Any]) -> bytes:
     with matplotlib_settings():
         figure.savefig(buffer, format=kind, dpi=_DPI[kind], metadata=about)
     return buffer.getvalue()
+
+
+DARK = "dark"
+"""The fragment of an address that shows the dark figure: `figure.svg#dark`."""
+
+_DARK_COLOURS = {
+    "#ffffff": "#1e2126",
+    INK: "#e6e8eb",
+    FAINT: "#a3abb5",
+    GRID: "#3a4048",
+    GROUNDS[0]: "#332f20",
+    GROUNDS[1]: "#463f28",
+}
+_COLOUR = re.compile(rb"(?<=fill: |roke: )#[0-9a-f]{6}")
+_FIRST_GROUP = b'<g id="figure_1">'
+
+
+def themed_svg(figure: Figure) -> bytes:
+    """Returns the figure as SVG whose ground, texts and lines are light-on-dark at the fragment `#dark`.
+
+    Colours of data stay, as they are legible on both. Within an image, the page's own colours cannot be
+    known, but `:target` is what the address names.
+    """
+    names = {light.encode(): b"--c%d" % i for i, light in enumerate(_DARK_COLOURS)}
+    content = _COLOUR.sub(
+        lambda found: b"var(%b)" % names[found[0]] if found[0] in names else found[0], svg(figure)
+    )
+    light = _declared(list(_DARK_COLOURS))
+    dark = _declared(list(_DARK_COLOURS.values()))
+    style = f'<style type="text/css">svg{{{light}}}#{DARK}:target{{{dark}}}</style>\n'.encode()
+    group = b'<g id="%b">' % DARK.encode()
+    return content.replace(_FIRST_GROUP, style + group, 1)
+
+
+def _declared(colours: list[str]) -> str:
+    return ";".join(f"--c{i}:{colour}" for i, colour in enumerate(colours))
 
 
 _BELOW = 0.03  # of what is above zero

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ INK, GREY = "#222222", "#8a8a8a"
 FAINT = "#5c5c5c"  # of remarks, which must be legible all the same
 GRID = "#e4e4e4"
 GROUNDS = ("#f7f1e3", "#efe4cb")  # of parts of a panel
-ON_DARK, ON_LIGHT = "#fefefe", "#212121"  # on coloured ground
+ON_DARK, ON_LIGHT = "#fefefe", "#212121"  # on coloured ground, whatever the theme (`themes`)
 _TITLE = 100  # characters
 _TITLE_SIZE = 13  # points
 _BOLD = 1.15  # times as wide
@@ -136,6 +137,14 @@ class Look:
 def available() -> bool:
     """Whether matplotlib and the package of the default font are installed (the extra `plots`)."""
     return all(find_spec(name) for name in ("matplotlib", fonts.BROUGHT_BY))
+
+
+def drawn_with() -> list[str | None]:
+    """Returns what figures depend on besides this package: matplotlib's version, and the font asked for."""
+    from importlib import metadata  # which takes a while
+
+    version = metadata.version("matplotlib") if available() else None
+    return [version, os.environ.get(fonts.ENVIRONMENT)]
 
 
 @contextmanager

@@ -2,13 +2,13 @@
 
 A kind is a function with the decorator `plot_kind` in any file of `report/plots`:
 
-    @plot_kind("length", "score against mean length")
+    @plot_kind("length", "score against mean length", page=always)
     def _length(request: PlotRequest) -> Plot:
         runs = request.inputs.runs
         return Plot(run_columns(runs, ["length"]), partial(score_length, runs))
 
 Another package names its own as an entry point of the group `pfgen_rs.plots`, whose name is the kind's. The
-choices and the help of `pfgen-rs plot` and the shared tests come from here.
+choices and the help of `pfgen-rs plot`, the page of figures of a site and the shared tests come from here.
 """
 
 from __future__ import annotations
@@ -40,25 +40,28 @@ class Plot:
     """What a kind makes of a request: a table, and the figure of it.
 
     `table`: the numbers, of all runs that could be drawn. `draw`: takes `title`, `language` and `font`.
-    `notes`: what is left out.
+    `notes`: what is left out. `is_cut`: whether the figure shows the best runs of the table only.
     """
 
     table: pl.DataFrame
     draw: Callable[..., Figure]
     notes: Sequence[str] = ()
+    is_cut: bool = False
 
 
 @dataclass(frozen=True)
 class PlotKind:
     """A kind of figure.
 
-    `options`: the options of `PlotRequest` that it alone reads.
+    `options`: the options of `PlotRequest` that it alone reads. `page`: whether a site shows the figure of a
+    table; `None` for figures of what a site does not have.
     """
 
     name: str
     summary: str
     make: Callable[[PlotRequest], Plot]
     options: Sequence[str] = ()
+    page: Callable[[pl.DataFrame], bool] | None = None
 
 
 def plot_kind(
@@ -66,17 +69,23 @@ def plot_kind(
     summary: str,
     *,
     options: Sequence[str] = (),
+    page: Callable[[pl.DataFrame], bool] | None = None,
 ) -> Callable[[Callable[[PlotRequest], Plot]], PlotKind]:
     """Register a kind; the first two arguments are literals, which help reads without importing the file."""
 
     def register(make: Callable[[PlotRequest], Plot]) -> PlotKind:
-        kind = _REGISTERED[name] = PlotKind(name, summary, make, options)
+        kind = _REGISTERED[name] = PlotKind(name, summary, make, options, page)
         return kind
 
     return register
 
 
 _REGISTERED: dict[str, PlotKind] = {}
+
+
+def always(_table: pl.DataFrame) -> bool:
+    """For `page`: every site shows the figure."""
+    return True
 
 
 class _Declared(NamedTuple):
@@ -128,13 +137,16 @@ class Drawn:
     table: pl.DataFrame | None = None
 
     def csv(self) -> bytes:
-        """Returns the table as CSV, without columns of lists, in full precision."""
-        from pfgen_rs.io.table_writer import csv_text
+        """Returns the table as CSV; see `csv_of`."""
+        return b"" if self.table is None else csv_of(self.table)
 
-        if self.table is None:
-            return b""
-        plain = [name for name, kind in self.table.schema.items() if not kind.is_nested()]
-        return csv_text(self.table.select(plain)).encode()
+
+def csv_of(table: pl.DataFrame) -> bytes:
+    """Returns a table as CSV, without columns of lists, in full precision."""
+    from pfgen_rs.io.table_writer import csv_text
+
+    plain = [name for name, kind in table.schema.items() if not kind.is_nested()]
+    return csv_text(table.select(plain)).encode()
 
 
 def draw(name: str, request: PlotRequest) -> Drawn:

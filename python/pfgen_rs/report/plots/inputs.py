@@ -20,6 +20,8 @@ from pfgen_rs.errors import InputError, PfgenError, PlotError, unreadable
 from pfgen_rs.io.run_files import RESULT, expand
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import Settings, has_helpfulness
+from pfgen_rs.questions.locate import benchmark_path
+from pfgen_rs.questions.question import read_folder
 from pfgen_rs.runs.result import Result
 
 Score = Callable[[Sequence[str], str | None], list[Result]]
@@ -43,6 +45,10 @@ class Inputs:
     def notes(self) -> list[str]:
         """What is said of the runs that were left out."""
         return [f"left out: {problem}" for problem in self.problems]
+
+
+CategoryScores = tuple[pl.DataFrame, dict[str, str | None], dict[str, float]]
+"""Scores of runs by question, categories by id of the question, and scores of runs by name."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,23 @@ class PlotRequest:
         if not self.inputs.results:
             raise PlotError("a leaderboard file has no questions: pass a checkout or runs")
         return self.inputs
+
+    @property
+    def category_scores(self) -> CategoryScores:
+        """The arguments of `category_means`; raises `PlotError` for runs with other questions."""
+        results = self.by_question.results
+        folder = benchmark_path(question_folder(self.paths, self.benchmark))
+        questions, metadata_hash = read_folder(folder)
+        for name, result in results.items():
+            if result["metadata_hash"] != metadata_hash:
+                raise PlotError(
+                    f"{name}: scored with other questions than {folder}: pass its benchmark"
+                )
+        return (
+            question_scores(results),
+            {question.id: question.category or None for question in questions},
+            {name: result["score"] for name, result in results.items()},
+        )
 
     @cached_property
     def responses(self) -> list[Result]:

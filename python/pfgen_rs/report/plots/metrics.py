@@ -14,7 +14,7 @@ from pfgen_rs.drawing.style import GREY, GROUNDS, Look, LookOptions, drawing
 from pfgen_rs.errors import PlotError
 from pfgen_rs.metrics.settings import BY_SOURCE, PARTS, check_metric
 from pfgen_rs.questions.unknown import known, order
-from pfgen_rs.report.plot_kinds import Plot, plot_kind
+from pfgen_rs.report.plot_kinds import Plot, always, plot_kind
 from pfgen_rs.report.plots.inputs import PlotRequest, drawable, run_columns, source_scores
 from pfgen_rs.report.plots.points import (
     list_height,
@@ -48,12 +48,12 @@ _EDGE: dict[str, Any] = {  # a triangle that points outwards
 }
 
 
-@plot_kind("metrics", "each pair of metrics, one point per run")
+@plot_kind("metrics", "each pair of metrics, one point per run", page=always)
 def _metrics(request: PlotRequest) -> Plot:
     return _runs_as_points(request, PARTS, metric_pairs)
 
 
-@plot_kind("length", "score against mean length")
+@plot_kind("length", "score against mean length", page=always)
 def _length(request: PlotRequest) -> Plot:
     return _runs_as_points(request, ("length",), score_length)
 

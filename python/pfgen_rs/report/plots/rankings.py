@@ -10,10 +10,7 @@ import numpy as np
 import polars as pl
 
 from pfgen_rs.drawing import figures, fonts, style
-from pfgen_rs.errors import PlotError
-from pfgen_rs.questions.locate import benchmark_path
-from pfgen_rs.questions.question import read_folder
-from pfgen_rs.report.plot_kinds import Plot, plot_kind
+from pfgen_rs.report.plot_kinds import Plot, always, plot_kind
 from pfgen_rs.report.plots import inputs
 from pfgen_rs.report.plots.points import (
     RUNS,
@@ -35,13 +32,13 @@ MOST = 100  # runs with intervals that are shown
 _RANK_SIZE, _RANK_GAP = 8.5, 4.0  # points
 
 
-@plot_kind("intervals", "scores with their intervals, by rank", options=["top"])
+@plot_kind("intervals", "scores with their intervals, by rank", options=["top"], page=always)
 def _intervals(request: inputs.PlotRequest) -> Plot:
     runs = request.inputs.runs
     top = MOST if request.top is None else request.top
     table = inputs.run_columns(runs, (*inputs.BOUNDS, "rank", "rank_low", "rank_high"))
     notes = [*request.inputs.notes, *cut_note(RUNS, top, len(table))]
-    return Plot(table, partial(intervals, runs, top=top), notes)
+    return Plot(table, partial(intervals, runs, top=top), notes, len(table) > top)
 
 
 def intervals(
@@ -128,32 +125,13 @@ MOST_CATEGORIES = 80  # runs on a map
 _FEW = 8  # beside which a scale is as high as the map
 
 
-@plot_kind("categories", "a heat map of runs and categories", options=["top"])
+@plot_kind("categories", "a heat map of runs and categories", options=["top"], page=always)
 def _categories(request: inputs.PlotRequest) -> Plot:
-    scores = _category_scores(request)
+    scores = request.category_scores
     top = MOST_CATEGORIES if request.top is None else request.top
     table = category_means(*scores)
     notes = [*request.inputs.notes, *cut_note(RUNS, top, len(table))]
-    return Plot(table, partial(category_map, *scores, top=top), notes)
-
-
-def _category_scores(
-    request: inputs.PlotRequest,
-) -> tuple[pl.DataFrame, dict[str, str | None], dict[str, float]]:
-    """Returns the arguments of `category_means`; raises `PlotError` for runs with other questions."""
-    results = request.by_question.results
-    folder = benchmark_path(inputs.question_folder(request.paths, request.benchmark))
-    questions, metadata_hash = read_folder(folder)
-    for name, result in results.items():
-        if result["metadata_hash"] != metadata_hash:
-            raise PlotError(
-                f"{name}: scored with other questions than {folder}: pass its benchmark"
-            )
-    return (
-        inputs.question_scores(results),
-        {question.id: question.category or None for question in questions},
-        {name: result["score"] for name, result in results.items()},
-    )
+    return Plot(table, partial(category_map, *scores, top=top), notes, len(table) > top)
 
 
 def category_means(

@@ -35,7 +35,12 @@ def _learning(request: PlotRequest) -> Plot:
     return Plot(curve, partial(learning_curve, curve, x=request.x))
 
 
-@plot_kind("steps", "score against training step", options=["step_pattern"])
+def _are_lines(table: pl.DataFrame) -> bool:
+    """Whether some checkpoints make a line, and not too many."""
+    return table["series"].n_unique() < min(len(table), MOST + 1)
+
+
+@plot_kind("steps", "score against training step", options=["step_pattern"], page=_are_lines)
 def _steps(request: PlotRequest) -> Plot:
     inputs = request.inputs
     pattern = STEP if request.step_pattern is None else request.step_pattern

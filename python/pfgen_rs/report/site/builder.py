@@ -24,6 +24,7 @@ from pfgen_rs.report.site import (
     leaderboard,
     model_facts,
     payload,
+    plots_page,
     run_page,
 )
 from pfgen_rs.report.site.compare_page import COMPARISON, COMPARISON_PAGE
@@ -36,6 +37,7 @@ Nav = Sequence[tuple[str, str]]
 
 NAV = (("leaderboard", "index.html"), ("benchmark", "benchmark/index.html"))
 COMPARE = ("compare", COMPARISON_PAGE)
+PLOTS = ("plots", plots_page.PLOTS_PAGE)
 
 Failed = list[tuple[str, PfgenError]]
 Step = Callable[[str], None]
@@ -71,6 +73,7 @@ def build(
     references_per_source: int | None = None,
     answers_per_question: int = PER_QUESTION,
     facts: model_facts.ModelFacts | None = None,
+    plots: bool = False,
     jobs: int | None = None,
 ) -> None:
     """Write the site of a benchmark, with the leaderboard of `entries`, into `folder`.
@@ -78,10 +81,10 @@ def build(
     `results`: scored runs by their names in the entries; they get pages, with up to `answers_per_question`
     answers to each question, and can be compared. `samples`: example answers by text of the question.
     `references_per_source`: maximum number of reference answers (default: all). `facts`: sizes and dates of
-    release of models (default: those of the package). `jobs`: number of threads (default: all
-    processors). Files are written atomically, the leaderboard first, and only if their content changes; the
-    same input gives the same bytes. Files of an earlier site that are not part of this one are removed.
-    Raises `OutputError`, also if the folder contains other files (`SiteFolder`).
+    release of models (default: those of the package). `plots`: also a page with figures of all runs. `jobs`:
+    number of threads (default: all processors). Files are written atomically, the leaderboard first, and only
+    if their content changes; the same input gives the same bytes. Files of an earlier site that are not part
+    of this one are removed. Raises `OutputError`, also if the folder contains other files (`SiteFolder`).
     """
     site = Site(
         SiteFolder(folder),
@@ -91,6 +94,7 @@ def build(
         references_per_source,
         answers_per_question,
         facts,
+        plots,
     )
     site.write(given_runs(results or {}), jobs=jobs)
 
@@ -106,6 +110,7 @@ class Site:
     references_per_source: int | None = None
     answers_per_question: int = PER_QUESTION
     facts: model_facts.ModelFacts | None = None
+    plots: bool = False
 
     def write(
         self,
@@ -143,19 +148,21 @@ class Site:
         # Even if runs failed: pages lead to it, and it says that there are too few.
         if COMPARE in nav:
             self._write_comparison(found, nav)
+        if PLOTS in nav:
+            self._write_plots(key, nav)
         if failed or not is_complete:
             self._write_front({run: paths[run] for run in found}, nav, is_complete=True)
         self.folder.finish(None if failed else whole)
         return failed
 
     def _plan(self, pages: Mapping[str, str], nav: Nav) -> None:
-        """Tell the folder which files there will be."""
+        """Tell the folder which files there will be, but for those of plots."""
         data = {f"{run_page.answers_file(run_page.page_folder(run))}.js" for run in pages}
         windows = {f"{run_page.windows_name(i)}.js" for i in range(len(self.benchmark))}
         names = {benchmark_page.references_payload_name(question) for question in self.benchmark}
         self.folder.plan(
             {
-                *(path for _, path in nav),
+                *(path for key, path in nav if key != PLOTS[0]),
                 *pages.values(),
                 *data,
                 *({f"{COMPARISON}.js"} if COMPARE in nav else ()),
@@ -166,7 +173,8 @@ class Site:
 
     def _nav(self, runs: Mapping[str, Any]) -> Nav:
         """Returns the pages of the site with these runs."""
-        return (*NAV, COMPARE) if self._are_comparable(runs) else NAV
+        pages = (*NAV, COMPARE) if self._are_comparable(runs) else NAV
+        return (*pages, PLOTS) if self.plots and plots_page.are_plottable(self.entries) else pages
 
     def _are_comparable(self, runs: Mapping[str, Any]) -> bool:
         """Whether there are runs to compare, and questions to compare them by."""
@@ -217,6 +225,14 @@ class Site:
             for question in self.benchmark
         )
         self._write_part("benchmark", key, {"benchmark/index.html": page, **dict(references)})
+
+    def _write_plots(self, key: str, nav: Nav) -> None:
+        key = digest_of(key, plots_page.plots_key(self.entries))
+        if self.folder.kept("plots", key) is not None:
+            return
+        files = dict(plots_page.plots_files(self.entries, self.benchmark, nav=nav))
+        self.folder.plan(files)
+        self._write_part("plots", key, files)
 
     def _write_shared(self, key: str, jobs: int) -> str:
         """Write what the pages of all runs share: tables of windows, and their script. Returns its path."""

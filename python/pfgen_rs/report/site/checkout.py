@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pfgen_rs.checkout.checkout import Checkout, Run
 from pfgen_rs.checkout.published import Published, RememberedQuestions
+from pfgen_rs.drawing import style
 from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.io.run_files import CONFIG, EXAMPLES
 from pfgen_rs.report import most_shown
@@ -47,7 +48,7 @@ def write_site(
         code_digest(),
         checkout.metadata_hash,
         files_digest([checkout.data / EXAMPLES, checkout.folder / FILE]),
-        shown,
+        [shown, *style.drawn_with()],
         [(run.run, run.digest) for run in runs],
         answered,
     )
@@ -99,6 +100,7 @@ def _write_stale_site(
         samples,
         answers_per_question=shown,
         facts=facts,
+        plots=True,
     )
     found = _runs_to_score(benchmark, checkout.runs, answered, jobs)
     return site.write(found, jobs=jobs, steps=steps, whole=whole)

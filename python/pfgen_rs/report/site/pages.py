@@ -24,6 +24,7 @@ from pfgen_rs.report.site import payload
 
 _COMMON = ("common", "address", "text", "language", "theme", "payload", "tables")
 _EARLY = "early"
+_IMAGES = "data: 'self' file:"
 # Without its scripts, a page is what it is where there are none. The page may be shown before they come, in
 # Japanese, so readers of English wait for them (`common.css`).
 _LOADER = """
@@ -47,14 +48,17 @@ class _Assets:
     script: Markup
     is_shared: bool = False
 
-    @property
-    def policy(self) -> str:
-        """The content security policy: exactly these texts, and scripts that they add (`strict-dynamic`)."""
+    def policy(self, *, images: bool) -> str:
+        """The content security policy: exactly these texts, and scripts that they add (`strict-dynamic`).
+
+        `images`: also images that are files of the site, from a server or from disk.
+        """
         scripts = f"{_policy_digest(self.early)} {_policy_digest(self.script)}"
         style = _policy_digest(self.style)
         return (
             f"default-src 'none'; script-src {scripts} 'strict-dynamic'; style-src {style}; "
-            "img-src data:; connect-src 'none'; base-uri 'none'; form-action 'none'"
+            f"img-src {_IMAGES if images else 'data:'}; "
+            "connect-src 'none'; base-uri 'none'; form-action 'none'"
         )
 
 
@@ -63,14 +67,15 @@ def render(
     *,
     parts: Sequence[str] = (),
     root: str = "",
+    images: bool = False,
     script: str | None = None,
     **context: Any,
 ) -> bytes:
     """Render `templates/{kind}.html.j2` with the assets of `parts` and those of all pages.
 
     A part `x` consists of `assets/x.css`, `x.js` and `x.toml` (strings), if they exist. `root`: path from the
-    page to the site's folder (`../../`). `script`: path
-    within the site of the file that `shared_script` made of the same parts; without it the page has
+    page to the site's folder (`../../`). `images`: whether the page shows images that are files. `script`:
+    path within the site of the file that `shared_script` made of the same parts; without it the page has
     scripts and strings itself. All values are escaped; missing ones raise `jinja2.UndefinedError`: a bug.
     """
     names = (*_COMMON, *(parts or (kind,)))
@@ -78,7 +83,7 @@ def render(
     texts = strings(names)
     template = _environment().get_template(f"{kind}.html.j2")
     context.setdefault("nav", ())
-    context["policy"] = assets.policy
+    context["policy"] = assets.policy(images=images)
     page = template.render(root=root, assets=assets, icon=_icon(), t=texts, **context)
     return page.encode()
 

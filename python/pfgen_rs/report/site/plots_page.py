@@ -1,0 +1,143 @@
+"""The page of a site with figures of all its runs, each as SVG and with its numbers as CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, get_args
+
+import polars as pl
+
+from pfgen_rs.checkout.entries import Entry, entries_frame
+from pfgen_rs.drawing.figures import SVG_DPI, themed_svg
+from pfgen_rs.drawing.style import available, drawn_with
+from pfgen_rs.drawing.words import Language
+from pfgen_rs.errors import PlotError
+from pfgen_rs.questions.question import Question
+from pfgen_rs.questions.question_set import QuestionSet
+from pfgen_rs.report.plot_kinds import Plot, PlotKind, csv_of, get_plot_kind, plot_summaries
+from pfgen_rs.report.plots.inputs import CategoryScores, Inputs, PlotRequest, named_runs
+from pfgen_rs.report.site.pages import render
+
+PLOTS_PAGE = "plots/index.html"
+"""Path of the page within a site."""
+
+_TABLE = "plots/leaderboard.csv"
+_TOP = 40  # runs in figures with a row for each
+
+File = tuple[str, bytes]
+
+
+@dataclass(frozen=True)
+class _SiteRequest(PlotRequest):
+    """What a site has of its runs."""
+
+    entries: Sequence[Entry] = ()
+    questions: Iterable[Question] = ()
+    metadata_hash: str = ""
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        return Inputs(named_runs(entries_frame(self.entries)))
+
+    @property
+    def category_scores(self) -> CategoryScores:
+        names = dict(self.inputs.runs.select("run", "name").iter_rows())
+        same = [e for e in self.entries if e.metadata_hash == self.metadata_hash]
+        rows = [(names[e.run], key, mean) for e in same for key, mean in e.questions.items()]
+        if not rows:
+            raise PlotError("nothing to draw: no run has these questions")
+        return (
+            pl.DataFrame(rows, schema=["name", "question_id", "score"], orient="row"),
+            {question.id: question.category or None for question in self.questions},
+            {names[e.run]: e.score for e in same},
+        )
+
+
+def are_plottable(entries: Sequence[Entry]) -> bool:
+    """Whether a site has the page: not for a single run."""
+    return len(entries) > 1
+
+
+def plots_key(entries: Sequence[Entry]) -> list[Any]:
+    """Returns what the page depends on besides the questions and this package, as JSON types; cheap."""
+    rows = [[repr(entry), dict(entry.questions)] for entry in entries]
+    return [drawn_with(), plot_summaries(), rows]
+
+
+def plots_files(
+    entries: Sequence[Entry], benchmark: QuestionSet, *, nav: Sequence[tuple[str, str]] = ()
+) -> Iterator[File]:
+    """Yields the page and its files, as paths within the site with their contents.
+
+    A kind of figure with a `page` has a CSV and, if matplotlib is installed, an SVG in each language, which
+    is light or, at the fragment `#dark`, dark. Figures that cannot be drawn, such as steps of no checkpoints,
+    are left out. In figures with a row for each run, there are the 40 best. Time: about 0.5 to 1 s a figure.
+    """
+    request = _SiteRequest(
+        (), top=_TOP, entries=entries, questions=benchmark, metadata_hash=benchmark.metadata_hash
+    )
+    yield _TABLE, csv_of(entries_frame(entries))
+    kinds = [get_plot_kind(name) for name in plot_summaries()]
+    shown = []
+    for kind in kinds:
+        plot = _plot_of_page(kind, request)
+        if plot is not None:
+            images, files = _images(kind.name, plot)
+            yield from files
+            yield f"plots/{kind.name}.csv", csv_of(plot.table)
+            shown.append(
+                {
+                    **_about(kind, plot),
+                    "images": images,
+                    "runs": plot.table["name"].n_unique(),
+                }
+            )
+    page = render(
+        "plots",
+        root="../",
+        images=True,
+        nav=nav,
+        here="plots",
+        signature=benchmark.signature,
+        plots=shown,
+        runs=len(entries),
+        others=[_about(kind) for kind in kinds if kind.page is None],
+        is_drawn=available(),
+    )
+    yield PLOTS_PAGE, page
+
+
+def _plot_of_page(kind: PlotKind, request: PlotRequest) -> Plot | None:
+    if kind.page is None:
+        return None
+    try:
+        plot = kind.make(request)
+    except PlotError:
+        return None
+    return plot if kind.page(plot.table) else None
+
+
+def _about(kind: PlotKind, plot: Plot | None = None) -> dict[str, str]:
+    """Returns what a kind is, for pages without texts of their own for it, and the command that draws it."""
+    top = f" --top {_TOP}" if plot is not None and plot.is_cut else ""
+    files = f"--out {kind.name}.svg --csv {kind.name}.csv"
+    command = f"pfgen-rs plot {kind.name} CHECKOUT{top} {files}"
+    return {"kind": kind.name, "summary": kind.summary, "command": command}
+
+
+def _images(kind: str, plot: Plot) -> tuple[dict[str, Any], list[File]]:
+    """Returns by language the address, size in pixels and description of the image; and the files."""
+    images, files = {}, []
+    for language in get_args(Language) if available() else ():
+        figure = plot.draw(language=language)
+        width, height = (round(SVG_DPI * inches / 0.75) for inches in figure.get_size_inches())
+        images[language] = {
+            "src": f"{kind}.{language}.svg",
+            "width": width,
+            "height": height,
+            "alt": f"{figure.get_suptitle()}: {figure.get_label()}",
+        }
+        files.append((f"plots/{kind}.{language}.svg", themed_svg(figure)))
+    return images, files
