@@ -121,10 +121,10 @@ def find_runs(folder: str | os.PathLike[str]) -> list[Run]:
         raise BenchmarkNotFoundError(
             "not a checkout of pfgen-bench: no question files data/Q*.json", path=place
         ) from None
-    return sorted(_runs_in_checkout(place), key=lambda run: run.name)
+    return sorted(_runs(place), key=lambda run: run.name)
 
 
-def _runs_in_checkout(checkout: Path) -> Iterator[Run]:
+def _runs(checkout: Path) -> Iterator[Run]:
     for top in (RUNS, DATA):
         for folder, _, names in os.walk(checkout / top):
             own = tuple(sorted(filter(_concerns, names)))

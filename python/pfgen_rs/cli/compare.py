@@ -36,7 +36,7 @@ class ComparedMetric(StrEnum):
     ALL = "all"
 
 
-def _compare_html_path(path: Path | None) -> Path | None:
+def _html_path(path: Path | None) -> Path | None:
     if path is not None and not is_folder_there(path):
         raise typer.BadParameter(f"{path.parent}: not a directory")
     return path
@@ -82,7 +82,7 @@ def compare(
         Path | None,
         typer.Option(
             metavar="PAGE",
-            callback=_compare_html_path,
+            callback=_html_path,
             help="Also write a web page with all metrics and answers: a single file if PAGE ends in "
             ".html, otherwise a folder. Its intervals of differences are Student's t.",
             show_default=False,

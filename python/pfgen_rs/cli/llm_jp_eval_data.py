@@ -85,14 +85,14 @@ def _show_datasets(datasets: Iterable[DataSet]) -> None:
     rows = []
     for each in datasets:
         tasks = "wiki_*" if each.tasks[0].startswith("wiki_") else ", ".join(each.tasks)
-        rows.append([each.name, each.licence, tasks, f"{each.files:,}", _state_of_data(each)])
+        rows.append([each.name, each.licence, tasks, f"{each.files:,}", _state(each)])
     headings = ["data set", "licence", "tasks", "files", "state"]
     table = output.new_table(*headings, numbers=["files"], rows=rows)
     table.columns[0].no_wrap = table.columns[1].no_wrap = True
     output.show(table)
 
 
-def _state_of_data(dataset: DataSet) -> str:
+def _state(dataset: DataSet) -> str:
     if dataset.status is None:
         return "missing"
     return f"{dataset.missing:,} missing" if dataset.missing else dataset.status

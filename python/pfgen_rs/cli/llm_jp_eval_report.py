@@ -54,7 +54,7 @@ ReportRuns = Annotated[
 ]
 
 
-def _report_page_path(path: Path | None) -> Path | None:
+def _page_path(path: Path | None) -> Path | None:
     if path is not None and not is_folder_there(path):
         raise typer.BadParameter(f"{path.parent}: not a directory")
     return path
@@ -76,7 +76,7 @@ def report(
         typer.Option(
             "--html",
             metavar="PATH",
-            callback=_report_page_path,
+            callback=_page_path,
             help="Also write a web page with all samples: a single file if PATH ends in .html, otherwise a "
             "folder, which suits many samples.",
             show_default=False,

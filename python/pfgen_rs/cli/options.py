@@ -74,7 +74,7 @@ class ThinkName(StrEnum):
     STRIP = "strip"
 
 
-def _benchmark_option_names(incomplete: str) -> list[tuple[str, str]]:
+def _benchmark_names(incomplete: str) -> list[tuple[str, str]]:
     """Complete the names of installed benchmarks."""
     from pfgen_rs.questions.locate import inventory
 
@@ -89,7 +89,7 @@ BenchmarkName = Annotated[
         "-b",
         metavar="NAME|DIR",
         envvar=ENVIRONMENT,
-        autocompletion=_benchmark_option_names,
+        autocompletion=_benchmark_names,
         help=f"An installed benchmark or a folder of question files (default: '{BUNDLED}', "
         "the small bundled one).",
     ),

@@ -21,10 +21,10 @@ def end_tidily() -> None:
 
     They are SIGTERM and, where the system has it, SIGHUP (a closed terminal), unless `nohup` has it ignored.
     """
-    signal.signal(signal.SIGTERM, _end_process_by_signal)
+    signal.signal(signal.SIGTERM, _end_by_signal)
     hang_up = getattr(signal, "SIGHUP", None)
     if hang_up is not None and signal.getsignal(hang_up) == signal.SIG_DFL:
-        signal.signal(hang_up, _end_process_by_signal)
+        signal.signal(hang_up, _end_by_signal)
 
 
 def restrain_libraries() -> None:
@@ -49,7 +49,7 @@ def interrupt_reads() -> None:
         signal.siginterrupt(signal.SIGINT, True)
 
 
-def _end_process_by_signal(signum: int, _: FrameType | None) -> None:
+def _end_by_signal(signum: int, _: FrameType | None) -> None:
     sys.exit(128 + signum)
 
 

@@ -118,10 +118,10 @@ def _bounds(row: Row) -> str:
 def aligned_score_lines(lines: Sequence[Sequence[str]], texts: int) -> str:
     """Align lines of cells for logs; the last `texts` cells of each are texts, the others numbers."""
     widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
-    return "".join(_aligned_score_line(cells, widths, len(widths) - texts) for cells in lines)
+    return "".join(_aligned_line(cells, widths, len(widths) - texts) for cells in lines)
 
 
-def _aligned_score_line(cells: Sequence[str], widths: Sequence[int], numbers: int) -> str:
+def _aligned_line(cells: Sequence[str], widths: Sequence[int], numbers: int) -> str:
     padded = []
     for i, (cell, width) in enumerate(zip(cells, widths, strict=True)):
         gap = " " * (width - cell_len(cell))
@@ -146,38 +146,38 @@ def score_leaderboard(rows: Sequence[Row], room: int) -> list[RenderableType]:
     ranks = [str(rank) for rank, _ in enumerate(rows, 1)]
     table = ScoreTable(
         rows,
-        about={"rank": ranks, "run": _score_view_names(rows)},
-        columns=_score_view_columns(rows),
+        about={"rank": ranks, "run": _view_names(rows)},
+        columns=_view_columns(rows),
         optional=(_PUBLISHED, _LENGTH),
         plain=True,
     )
     if len(signatures) == 1:
         return [*table.parts(room), *map(output.cell, signatures)]
-    marked = (f"{sign}  (rank {', '.join(_score_view_ranks(rows, sign))})" for sign in signatures)
+    marked = (f"{sign}  (rank {', '.join(_view_ranks(rows, sign))})" for sign in signatures)
     return [*table.parts(room), *map(output.cell, marked)]
 
 
-def _score_view_columns(rows: Sequence[Row]) -> dict[str, list[str]]:
+def _view_columns(rows: Sequence[Row]) -> dict[str, list[str]]:
     """Returns the cells of all columns after the interval."""
     return {
-        _PUBLISHED: [_score_view_spread(row) for row in rows],
+        _PUBLISHED: [_view_spread(row) for row in rows],
         _LENGTH: [f"{row['length']:.1f} ±{row['length_std']:.1f}" for row in rows],
         **{metric: [f"{row[metric]:.4f}" for row in rows] for metric in PARTS},
     }
 
 
-def _score_view_spread(row: Row) -> str:
+def _view_spread(row: Row) -> str:
     trials = row["num_trials"]
     is_known = trials > 1 and row["score_std"] is not None
     return f"±{row['score_std']:.4f}/√{trials}" if is_known else "–"
 
 
-def _score_view_names(rows: Sequence[Row]) -> list[str]:
+def _view_names(rows: Sequence[Row]) -> list[str]:
     times = Counter(row["name"] for row in rows)
     return [row["name"] + f" ({row['file']})" * (times[row["name"]] > 1) for row in rows]
 
 
-def _score_view_ranks(rows: Sequence[Row], signature: str) -> list[str]:
+def _view_ranks(rows: Sequence[Row], signature: str) -> list[str]:
     return [str(rank) for rank, row in enumerate(rows, 1) if row["signature"] == signature]
 
 
@@ -196,11 +196,11 @@ def score_view_lines(rows: Sequence[Row]) -> str:
         "signature",
     )
     return aligned_score_lines(
-        [head, *(_plain_score_line(rank, row) for rank, row in enumerate(rows, 1))], texts=3
+        [head, *(_plain_line(rank, row) for rank, row in enumerate(rows, 1))], texts=3
     )
 
 
-def _plain_score_line(rank: int, row: Row) -> tuple[str, ...]:
+def _plain_line(rank: int, row: Row) -> tuple[str, ...]:
     return (
         str(rank),
         *map(score_number, (row["score"], row["score_low"], row["score_high"])),

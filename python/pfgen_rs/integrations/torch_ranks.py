@@ -94,9 +94,7 @@ class Ranks:
                     error = raised
         self._agree(error)
         everyone = self.gather(mine)
-        return [
-            _result_of_rank(everyone[i % self.count], i // self.count) for i in range(len(batches))
-        ]
+        return [_result(everyone[i % self.count], i // self.count) for i in range(len(batches))]
 
     def _agree(self, error: Exception | None, group: Any = None) -> None:
         """Raise if any rank has an error: its own, or a `GenerationError` that names the rank."""
@@ -123,7 +121,7 @@ def _agreeing(_world: Any) -> Any:
     return torch.distributed.new_group(backend="gloo", timeout=timedelta(seconds=_PATIENCE))
 
 
-def _result_of_rank(results: Sequence[T], place: int) -> T | None:
+def _result(results: Sequence[T], place: int) -> T | None:
     return results[place] if place < len(results) else None
 
 

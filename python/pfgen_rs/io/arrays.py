@@ -107,7 +107,7 @@ def elements_at(stream: io.BufferedIOBase, starts: Iterable[int]) -> Iterator[by
             stream.seek(start)
             text = b""
         at, size = start, _WINDOW
-        while (element := _first_array_element(text[:size])) is None:
+        while (element := _first_element(text[:size])) is None:
             if size < len(text):
                 size *= 2
             elif fresh := stream.read(_WINDOW):
@@ -117,7 +117,7 @@ def elements_at(stream: io.BufferedIOBase, starts: Iterable[int]) -> Iterator[by
         yield text if element is None else element
 
 
-def _first_array_element(text: bytes) -> bytes | None:
+def _first_element(text: bytes) -> bytes | None:
     """Returns the element that the text begins with, if the text contains its end."""
     codes = np.frombuffer(bytearray(text), dtype=np.uint8)
     if text.lstrip().startswith(b"["):  # the first element is preceded by the array's bracket

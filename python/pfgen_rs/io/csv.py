@@ -90,7 +90,7 @@ def _csv_encoding(header: bytes, text: bytes, first: int | None) -> tuple[str, i
         hint = other_encoding(whole[: whole.find(b"\n", _BLOCK >> 4) + 1 or None])
         if hint or first is None:
             return hint, None
-        return REPLACE, first + len(_csv_record_ends(text[: error.start])[1])
+        return REPLACE, first + len(_record_ends(text[: error.start])[1])
     return "", None
 
 
@@ -106,11 +106,11 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
     ):
         if first == 1:
             schema = block.schema(source.path)
-            _check_csv_columns(schema, options)
+            _check_columns(schema, options)
         keys = [*options.more_fields, *(kept.key for kept in options.keep)]
         more = [key for key in keys if key in schema]
         frame = block.table(source.path, list(dict.fromkeys([*options.fields, *more])), first)
-        blank = _blank_csv_records(block.text, frame, options)
+        blank = _blank_records(block.text, frame, options)
         cut = None
         if frame.height and not block.text.endswith(b"\n"):  # which the header has
             cut = cut_short(source.path, first + frame.height - 1, "row", options)
@@ -119,7 +119,7 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
             filled = None if blank is None else ~blank[at : at + options.rows]
             rows = np.arange(first + at, first + at + part.height, dtype=np.int64)
             questions, answers = (part.get_column(key) for key in options.fields)
-            identity = _csv_block_identity(block, at)
+            identity = _block_identity(block, at)
             texts = tuple(
                 _csv_column(part, key, pl.String()).replace("", None) for key in options.more_fields
             )
@@ -140,13 +140,11 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
         del block, frame  # before the next ones are read
 
 
-def _blank_csv_records(
-    text: bytes, frame: pl.DataFrame, options: Options
-) -> NDArray[np.bool_] | None:
+def _blank_records(text: bytes, frame: pl.DataFrame, options: Options) -> NDArray[np.bool_] | None:
     """Whether each record is an empty line, which is passed over but counted; `None` if none is."""
     if not (frame.get_column(options.question_field) == "").any():
         return None
-    codes, ends = _csv_record_ends(text)
+    codes, ends = _record_ends(text)
     if not text.endswith(b"\n"):
         ends = np.append(ends, len(text))
     starts = np.concatenate([[0], ends[:-1] + 1])
@@ -171,7 +169,7 @@ def csv_schema(source: Source) -> dict[str, pl.DataType]:
     return dict(block.schema(source.path))
 
 
-def _csv_block_identity(block: _CsvBlock, at: int) -> Callable[[], str]:
+def _block_identity(block: _CsvBlock, at: int) -> Callable[[], str]:
     def identity() -> str:
         digest = hashlib.sha1(block.header + block.text, usedforsecurity=False)
         return f"{digest.hexdigest()}:{block.start}:{at}"
@@ -198,7 +196,7 @@ def _csv_blocks(
     file = io.BufferedReader(raw)
     try:
         stream = compression.unpacking(file, raw.size)
-        head = _read_csv_block(stream, HEAD)
+        head = _read_block(stream, HEAD)
         refuse_other_format(head)
         for block in _cut_csv(stream, head, source.suffix, size):
             yield block.valid() if replace_invalid else block
@@ -206,7 +204,7 @@ def _csv_blocks(
         file.detach()  # or the raw file would be closed with it
 
 
-def _read_csv_block(stream: io.BufferedIOBase, size: int) -> bytes:
+def _read_block(stream: io.BufferedIOBase, size: int) -> bytes:
     text, damage = compression.read_some(stream, size)
     if damage is not None:
         raise InputError(damage)
@@ -216,18 +214,18 @@ def _read_csv_block(stream: io.BufferedIOBase, size: int) -> bytes:
 def _cut_csv(stream: io.BufferedIOBase, head: bytes, suffix: str, size: int) -> Iterator[_CsvBlock]:
     header, rest, start, line = b"", head, 0, 1
     while True:
-        fresh = _read_csv_block(stream, max(size - len(rest), 0) or size)
+        fresh = _read_block(stream, max(size - len(rest), 0) or size)
         text = rest + fresh
         if not header:
-            cut = _csv_record_end(text, last=False)
+            cut = _record_end(text, last=False)
             if cut or not fresh:
                 header, text, start = text[:cut] or text, text[cut:] if cut else b"", cut
-                line = _checked_csv_lines(header, suffix, line)
-        cut = _csv_record_end(text, last=True) if header and fresh else len(text) * bool(header)
+                line = _checked_lines(header, suffix, line)
+        cut = _record_end(text, last=True) if header and fresh else len(text) * bool(header)
         if not (header or fresh):
             raise InputError("the file is empty")
         if cut or not fresh:
-            line = _checked_csv_lines(text[:cut], suffix, line)
+            line = _checked_lines(text[:cut], suffix, line)
             yield _CsvBlock(suffix, header, start, text[:cut])
         if not fresh:
             return
@@ -238,7 +236,7 @@ def _cut_csv(stream: io.BufferedIOBase, head: bytes, suffix: str, size: int) -> 
             )
 
 
-def _checked_csv_lines(text: bytes, suffix: str, line: int) -> int:
+def _checked_lines(text: bytes, suffix: str, line: int) -> int:
     """Returns the number of the line after some records, of which the first begins at `line`."""
     wrong = misleading_line(text, DELIMITED[suffix])
     if wrong is not None:
@@ -250,13 +248,13 @@ def _checked_csv_lines(text: bytes, suffix: str, line: int) -> int:
     return line + text.count(b"\n")
 
 
-def _csv_record_end(text: bytes, *, last: bool) -> int:
+def _record_end(text: bytes, *, last: bool) -> int:
     """Returns where the first or last complete record ends: at a newline after an even number of quotes."""
-    closed = _csv_record_ends(text)[1]
+    closed = _record_ends(text)[1]
     return int(closed[-1 if last else 0]) + 1 if len(closed) else 0
 
 
-def _csv_record_ends(text: bytes) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
+def _record_ends(text: bytes) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
     """Returns the bytes, and where complete records end."""
     codes = np.frombuffer(text, dtype=np.uint8)
     ends = np.flatnonzero(codes == ord("\n"))
@@ -264,7 +262,7 @@ def _csv_record_ends(text: bytes) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
     return codes, ends[np.searchsorted(quotes, ends) % 2 == 0]
 
 
-def _check_csv_columns(schema: pl.Schema, options: Options) -> None:
+def _check_columns(schema: pl.Schema, options: Options) -> None:
     """Raise what `check_columns` raises, with a hint if another separator is likely."""
     if len(schema) == 1 and options.question_field not in schema and ";" in next(iter(schema)):
         raise missing("column", options.question_field, schema, _SEMICOLONS)

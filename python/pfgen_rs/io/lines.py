@@ -77,9 +77,9 @@ def text_blocks(raw: io.RawIOBase, size: int) -> Iterator[Block]:
         head_start = len(codecs.BOM_UTF8) if head.startswith(codecs.BOM_UTF8) else 0
         begin = _Begin(head_start, head[head_start:], damage)
         if is_array(begin.text):
-            yield from _cut_at_line_end(stream, begin, size, _up_to_element_end(), "element")
+            yield from _cut_at_end(stream, begin, size, _up_to_element_end(), "element")
         else:
-            yield from _cut_at_line_end(stream, begin, size, _up_to_line_end, "line")
+            yield from _cut_at_end(stream, begin, size, _up_to_end, "line")
     finally:
         file.detach()  # or the raw file would be closed with it
 
@@ -92,7 +92,7 @@ class _Begin(NamedTuple):
     damage: str | None
 
 
-def _up_to_line_end(rest: bytes, fresh: Sequence[bytes], *, ended: bool) -> tuple[Cut, bytes]:
+def _up_to_end(rest: bytes, fresh: Sequence[bytes], *, ended: bool) -> tuple[Cut, bytes]:
     """Returns whole lines of consecutive pieces, and what follows; copies them only once."""
     for place in reversed(range(len(fresh))):
         end = fresh[place].rfind(b"\n") + 1
@@ -114,7 +114,7 @@ def _up_to_element_end() -> Callable[..., tuple[Cut, bytes]]:
     return cut_text
 
 
-def _cut_at_line_end(
+def _cut_at_end(
     stream: io.BufferedIOBase,
     begin: _Begin,
     size: int,

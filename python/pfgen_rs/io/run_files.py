@@ -118,10 +118,10 @@ def packed_trials(folder: Path, questions: int) -> tuple[bytes | None, list[Path
     if not trials.lines:
         return None, trials.unfinished
     if target.exists():
-        old = _trial_lines(_read_packed_run_file(target))
+        old = _trial_lines(_read_packed(target))
         if Counter(old) == Counter(trials.lines):
             return None, trials.unfinished
-        _refuse_run_file_loss(old, trials.lines, target)
+        _refuse_loss(old, trials.lines, target)
     return lzma.compress(b"".join(line + b"\n" for line in trials.lines)), trials.unfinished
 
 
@@ -129,11 +129,11 @@ def _trial_files(folder: Path, questions: int) -> Trials:
     paths = sorted(path for path in folder.iterdir() if is_trial_file(path.name))
     if not paths:
         plain = folder / PLAIN
-        return Trials(_trial_lines(_read_trial_file(plain)) if plain.is_file() else [])
+        return Trials(_trial_lines(_read_trial(plain)) if plain.is_file() else [])
     lines: list[bytes] = []
     unfinished = []
     for path in paths:
-        content = _read_trial_file(path)
+        content = _read_trial(path)
         found = _trial_lines(content)
         if content.endswith(b"\n") and len(found) == questions:
             lines += found
@@ -146,14 +146,14 @@ def _trial_lines(text: bytes) -> list[bytes]:
     return [line for line in text.split(b"\n") if line.strip()]
 
 
-def _read_trial_file(path: Path) -> bytes:
+def _read_trial(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
 
 
-def _read_packed_run_file(path: Path) -> bytes:
+def _read_packed(path: Path) -> bytes:
     try:
         return compression.read_whole(path)
     except OSError as error:
@@ -163,7 +163,7 @@ def _read_packed_run_file(path: Path) -> bytes:
         raise InputError(problem, path=path) from None
 
 
-def _refuse_run_file_loss(old: list[bytes], new: list[bytes], path: Path) -> None:
+def _refuse_loss(old: list[bytes], new: list[bytes], path: Path) -> None:
     lost = (Counter(old) - Counter(new)).total()
     if lost:
         raise InputError(

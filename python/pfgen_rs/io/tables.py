@@ -25,15 +25,15 @@ else:
     np, pl = lazy.module("numpy"), lazy.module("polars")
 
 
-def _scan_ipc_table(path: str) -> pl.LazyFrame:
+def _scan_ipc(path: str) -> pl.LazyFrame:
     return pl.scan_ipc(path, glob=False, hive_partitioning=False)
 
 
 _SCANS: dict[str, Callable[[str], pl.LazyFrame]] = {
     ".parquet": lambda path: pl.scan_parquet(path, glob=False, hive_partitioning=False),
-    ".arrow": _scan_ipc_table,
-    ".feather": _scan_ipc_table,
-    ".ipc": _scan_ipc_table,
+    ".arrow": _scan_ipc,
+    ".feather": _scan_ipc,
+    ".ipc": _scan_ipc,
 }
 _BOTH = "choose others with --question-field and --answer-field (in Python: question_field=, answer_field=)"
 _CHUNKS_AT_ONCE = 4  # every slice decodes its page or batch again
@@ -139,12 +139,12 @@ def _opened_table(source: Source, path: str, options: Options) -> tuple[pl.LazyF
         else:
             columns.append(pl.lit(None, dtype=pl.String).alias(str(i)))
     columns += [
-        _kept_table_columns(schema, kept).alias(f"kept {i}") for i, kept in enumerate(options.keep)
+        _kept_columns(schema, kept).alias(f"kept {i}") for i, kept in enumerate(options.keep)
     ]
     return scan.select(columns), _collected(scan.select(pl.len())).item()
 
 
-def _kept_table_columns(schema: pl.Schema, kept: Kept) -> pl.Expr:
+def _kept_columns(schema: pl.Schema, kept: Kept) -> pl.Expr:
     if kept.key not in schema or schema[kept.key] == pl.Null:
         return pl.lit(None, dtype=kept.kind)
     return pl.col(kept.key).cast(kept.kind)
@@ -177,7 +177,7 @@ def _table_chunk(path: str, frame: pl.DataFrame, first: int, options: Options, r
         for row in rows[lacking].tolist()
     ]
     if options.tokens:
-        wrong = _table_rows_without_tokens(frame.get_column("answer")).to_numpy() & ~lacking
+        wrong = _rows_without_tokens(frame.get_column("answer")).to_numpy() & ~lacking
         problems += [
             InputError(TOKENS, path=path, line=row, item="row") for row in rows[wrong].tolist()
         ]
@@ -220,7 +220,7 @@ def _table_chunk(path: str, frame: pl.DataFrame, first: int, options: Options, r
     return replace(chunk, answered=chunk.answers.cast(options.answer_type))
 
 
-def _table_rows_without_tokens(answers: pl.Series) -> pl.Series:
+def _rows_without_tokens(answers: pl.Series) -> pl.Series:
     """Whether each list contains anything that is not a token id."""
     token = pl.element()
     wrong = token.is_null() | (token < 0) | (token > LARGEST_TOKEN)
@@ -239,7 +239,7 @@ def check_columns(schema: pl.Schema, options: Options) -> None:
     if not options.tokens:
         check_text_column(schema, key, options.advice[1])
         return
-    kind = _table_column_type(schema, key, options.advice[1])
+    kind = _column_type(schema, key, options.advice[1])
     inner = kind.inner if isinstance(kind, pl.List | pl.Array) else None
     if inner is None or not (inner.is_integer() or inner == pl.Null):
         raise InputError(f"the column {key!r} must be lists of token ids, not {kind}")
@@ -250,12 +250,12 @@ def check_text_column(schema: pl.Schema, key: str, advice: str | None = None) ->
 
     `advice`: what to do if it is missing.
     """
-    kind = _table_column_type(schema, key, advice)
+    kind = _column_type(schema, key, advice)
     if kind not in (pl.String, pl.Categorical, pl.Enum):
         raise InputError(f"the column {key!r} must be text, not {kind}")
 
 
-def _table_column_type(schema: pl.Schema, key: str, advice: str | None) -> pl.DataType:
+def _column_type(schema: pl.Schema, key: str, advice: str | None) -> pl.DataType:
     if key not in schema:
         raise missing("column", key, schema, advice)
     return schema[key]

@@ -43,7 +43,7 @@ def escaped_json(text: str) -> str:
     """Returns JSON with the characters in `ACTING` escaped inside its strings; newlines between them stay."""
     if text.replace("\n", "").isprintable():
         return text
-    return "".join(_safe_json_text(c) if c != "\n" and acts(c) else c for c in text)
+    return "".join(_safe_json(c) if c != "\n" and acts(c) else c for c in text)
 
 
 def escaped(character: str) -> str:
@@ -56,7 +56,7 @@ def escaped(character: str) -> str:
     return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
-def _safe_json_text(character: str) -> str:
+def _safe_json(character: str) -> str:
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
 

@@ -63,7 +63,7 @@ class KnownQuestion(NamedTuple):
             note=self.note,
             keywords=self.keywords,
             answers=UnreadAnswers(
-                self.answers, partial(_answers_in_known_file, folder / self.file, self.digest)
+                self.answers, partial(_answers_in_file, folder / self.file, self.digest)
             ),
             rules=parse_rules(self.keywords),
             scoring=self.scoring,
@@ -72,7 +72,7 @@ class KnownQuestion(NamedTuple):
         return question
 
 
-def _answers_in_known_file(path: Path, digest: str) -> Mapping[str, Sequence[str]]:
+def _answers_in_file(path: Path, digest: str) -> Mapping[str, Sequence[str]]:
     """Read the reference answers in a question file. Raises `BenchmarkError` if it has changed."""
     question = read_question(path)
     if question.digest != digest:

@@ -18,7 +18,7 @@ ENVIRONMENT = "PFGEN_RS_BENCHMARK"
 
 def benchmark_path(name: str | os.PathLike[str] | None = None) -> Path:
     """Returns the folder that `load_benchmark(name)` reads. Raises `BenchmarkNotFoundError`."""
-    return _locate_benchmark_folder(name or os.environ.get(ENVIRONMENT) or BUNDLED)
+    return _benchmark_folder(name or os.environ.get(ENVIRONMENT) or BUNDLED)
 
 
 def bundled_path() -> Path:
@@ -49,7 +49,7 @@ def name_of(folder: Path) -> str:
     return next(names, str(folder))
 
 
-def _locate_benchmark_folder(name: str | os.PathLike[str]) -> Path:
+def _benchmark_folder(name: str | os.PathLike[str]) -> Path:
     folder = Path(name)
     if os.path.isdir(folder):  # noqa: PTH112 - is_dir raises for names that no folder can have
         return folder

@@ -61,7 +61,7 @@ class Question:
         """Show the question with its note, the numbers of reference answers, and the rules in notebooks."""
         from pfgen_rs.io import notebook  # which scoring does without
 
-        rules = [(_question_rule_text(rule), rule.importance) for rule in self.rules]
+        rules = [(_rule_text(rule), rule.importance) for rule in self.rules]
         counts = [(source, str(len(answers))) for source, answers in self.answers.items()]
         return notebook.document(
             [
@@ -99,13 +99,13 @@ class Question:
         return list(self.answers)
 
 
-def _question_rule_text(rule: Rule) -> str:
+def _rule_text(rule: Rule) -> str:
     """Returns a rule's name or, without one, what it asks for."""
     if rule.name is not None:
         return rule.name
     if rule.kind == "t":
         return rule.pattern
-    texts = [(_question_rule_text(part), part) for part in rule.parts]
+    texts = [(_rule_text(part), part) for part in rule.parts]
     inner = [f"({text})" if part.parts and part.name is None else text for text, part in texts]
     return f" {rule.kind} ".join(inner)
 
@@ -126,7 +126,7 @@ def read_folder(folder: Path) -> tuple[list[Question], str]:
 def read_question(path: Path) -> Question:
     """Read a question file. Raises `BenchmarkError`."""
     content = read_question_file(path)
-    question = _parse_question_file(content, path)
+    question = _parse_file(content, path)
     set_question_file(question, path.name, file_digest(content))
     return question
 
@@ -140,7 +140,7 @@ def set_question_file(question: Question, name: str, digest: str) -> None:
     object.__setattr__(question, "digest", digest)
 
 
-def _parse_question_file(content: bytes, path: Path) -> Question:
+def _parse_file(content: bytes, path: Path) -> Question:
     try:
         data = json.loads(content.decode())
     except UnicodeDecodeError as error:
@@ -214,43 +214,43 @@ def _question_answers(value: object, *, escaped: bool) -> dict[str, tuple[str, .
     if not isinstance(value, dict) or not value:
         raise BenchmarkError("'answers' must map at least one source to its reference answers")
     for source, answers in value.items():
-        _check_question_source(source, answers, escaped=escaped)
+        _check_source(source, answers, escaped=escaped)
     kinds = {kind is str for answers in value.values() for kind in set(map(type, answers))}
     if len(kinds) > 1:
         raise BenchmarkError("'answers' must be all texts or all lists of token ids")
     return {source: tuple(answers) for source, answers in value.items()}
 
 
-def _check_question_source(source: str, answers: object, *, escaped: bool) -> None:
+def _check_source(source: str, answers: object, *, escaped: bool) -> None:
     if _question_has_surrogate(source):
         raise BenchmarkError(f"the name of source {source!r} contains a lone surrogate")
     if not isinstance(answers, list) or not answers:
         raise BenchmarkError(f"source {source!r} must have a list of at least one answer")
     if all(isinstance(answer, list) for answer in answers):
-        _check_question_tokens(source, answers)
-    elif not _are_valid_question_texts(answers, escaped=escaped):
-        _reject_question_answers(source, answers)
+        _check_tokens(source, answers)
+    elif not _are_valid_texts(answers, escaped=escaped):
+        _reject_answers(source, answers)
     if not any(answers):
         raise BenchmarkError(
             f"source {source!r} has only empty answers, so its baseline would be 0"
         )
 
 
-def _check_question_tokens(source: str, answers: list[list[Any]]) -> None:
+def _check_tokens(source: str, answers: list[list[Any]]) -> None:
     try:
         _native.code_tokens(answers)
     except InputError as error:
         raise BenchmarkError(f"answers of source {source!r}: {error}") from None
 
 
-def _are_valid_question_texts(answers: list[Any], *, escaped: bool) -> bool:
+def _are_valid_texts(answers: list[Any], *, escaped: bool) -> bool:
     """Whether all answers are valid text; checking them together is fast."""
     if set(map(type, answers)) != {str}:
         return False
     return not (escaped and _question_has_surrogate("".join(answers)))
 
 
-def _reject_question_answers(source: str, answers: list[Any]) -> None:
+def _reject_answers(source: str, answers: list[Any]) -> None:
     for i, answer in enumerate(answers):
         if not isinstance(answer, str):
             raise BenchmarkError(f"answer {i} of source {source!r} must be text, not {answer!r}")
@@ -292,7 +292,7 @@ def question_paths(folder: Path) -> list[Path]:
     Raises `BenchmarkNotFoundError` if there are none.
     """
     for place in (folder, folder / "data"):
-        paths = sorted(path for path in place.glob(_PATTERN) if _is_question_file(path))
+        paths = sorted(path for path in place.glob(_PATTERN) if _is_file(path))
         if paths:
             return paths
     raise BenchmarkNotFoundError("the folder has no question files (Q*.json)", path=folder)
@@ -330,7 +330,7 @@ def stated_unit(folder: Path) -> Unit:
     return "character"
 
 
-def _is_question_file(path: Path) -> bool:
+def _is_file(path: Path) -> bool:
     return path.suffix == ".json" or (
         path.suffix in compression.SUFFIXES and path.with_suffix("").suffix == ".json"
     )

@@ -45,7 +45,7 @@ class QuestionSet:
         self.settings = chosen_settings(settings, stated_by(questions), rules=rules)
         self.folder = folder
         for question in questions:
-            _check_question_set_unit(question, self.settings.unit)
+            _check_unit(question, self.settings.unit)
         self.metadata_hash = metadata_hash
         self._questions = {q.id: q for q in sorted(questions, key=lambda q: q.id)}
         self._by_text = {q.text: q for q in self._questions.values()}
@@ -333,7 +333,7 @@ def _question_set_answers(question: Question) -> int:
     return sum(map(len, question.answers.values()))
 
 
-def _check_question_set_unit(question: Question, unit: Unit) -> None:
+def _check_unit(question: Question, unit: Unit) -> None:
     if question.has_tokens != (unit == "token"):
         theirs = "lists of token ids" if question.has_tokens else "texts"
         raise BenchmarkError(

@@ -66,7 +66,7 @@ def output_names(paths: Sequence[str]) -> list[str]:
     parents as necessary are prepended, and finally suffixes are kept. Raises `InputError` if names still
     collide.
     """
-    shapes: list[Callable[[str], tuple[str, ...]]] = [_naming_parts, _whole_naming_parts]
+    shapes: list[Callable[[str], tuple[str, ...]]] = [_naming_parts, _whole_parts]
     for shape in shapes:
         parts = [shape(path) for path in paths]
         for depth in range(1, max(map(len, parts), default=0) + 1):
@@ -108,7 +108,7 @@ def _name_for_folder(run: str) -> str:
     return portable_name(name.encode()[:_LONGEST].decode(errors="ignore"))
 
 
-def _whole_naming_parts(path: str) -> tuple[str, ...]:
+def _whole_parts(path: str) -> tuple[str, ...]:
     if path == STANDARD_INPUT:
         return ("stdin",)
     if is_url(path):
@@ -119,7 +119,7 @@ def _whole_naming_parts(path: str) -> tuple[str, ...]:
 
 
 def _naming_parts(path: str) -> tuple[str, ...]:
-    *parents, name = _whole_naming_parts(path) or ("root",)
+    *parents, name = _whole_parts(path) or ("root",)
     stem = name.split(".", 1)[0] or name
     # A run's file has the same name in every run; its folder distinguishes the runs. The bare name of the
     # file does not imply that the current folder is a run's.

@@ -39,7 +39,7 @@ def with_place(frame: pl.DataFrame, path: str | None, signature: str) -> pl.Data
     """Add the columns `file`, in front, and `signature`, at the end, to a run's rows."""
     file, signed = (
         pl.Series(name, [value], dtype=pl.String).new_from_index(0, len(frame))
-        for name, value in (("file", _output_path_text(path)), ("signature", signature))
+        for name, value in (("file", _path_text(path)), ("signature", signature))
     )
     return pl.DataFrame([file, *frame.get_columns(), signed])
 
@@ -57,7 +57,7 @@ def signed_frames(runs: Sequence[Result]) -> Iterator[pl.DataFrame]:
             yield signed[0] if len(signed) == 1 else pl.concat(signed).sort("line")
 
 
-def _output_path_text(path: str | None) -> str | None:
+def _path_text(path: str | None) -> str | None:
     return None if path is None else os.fsencode(path).decode(errors="backslashreplace")
 
 

@@ -144,7 +144,7 @@ class Job(Closing):
         store = streaming.new_store(
             self._benchmark,
             about=about,
-            open_file=lambda: _open_resumable_journal(folder),
+            open_file=lambda: _open_journal(folder),
             in_memory=_JOURNALED_FROM,
         )
         if (folder / JOURNAL).exists():
@@ -228,7 +228,7 @@ def _scores_of_file(result: Result) -> tuple[str | None, int]:
     return result.path, id(result) if result.run is None else 0
 
 
-def _open_resumable_journal(folder: Path) -> tuple[IO[bytes], Path]:
+def _open_journal(folder: Path) -> tuple[IO[bytes], Path]:
     path = folder / JOURNAL
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -30,7 +30,7 @@ def sample_of(
     scores = result.response_scores
     questions = tuple(scores.counts())
     columns = [scores.of_question(question, METRICS) for question in questions]
-    order = None if timestamps is None else _time_order_of_sample(result, questions, timestamps)
+    order = None if timestamps is None else _time_order(result, questions, timestamps)
     return Sample(
         result.name if name is None else name,
         questions,
@@ -56,7 +56,7 @@ def cleaned_together(results: Sequence[Result]) -> str | None:
     return "+".join(sorted(filter(None, modes))) or None
 
 
-def _time_order_of_sample(
+def _time_order(
     result: Result, questions: Sequence[str], timestamps: pl.Series
 ) -> list[NDArray[np.int64]]:
     """Returns each response's position by time within its question; equal times keep the file's order."""

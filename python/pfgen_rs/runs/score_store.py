@@ -244,15 +244,13 @@ class ResponseScores:
         for part in self.parts:
             matrix = self._store.rows(part, 0, part.rows)
             yield (
-                matrix[_stable_order_in_store(matrix[:, line]), wanted]
-                if in_order
-                else matrix[:, wanted]
+                matrix[_stable_order(matrix[:, line]), wanted] if in_order else matrix[:, wanted]
             )
 
     def frame(self, part: Part) -> pl.DataFrame:
         """Returns a chunk as a table in the file's order: `line`, `question_id`, `length` and the scores."""
         matrix = self._store.rows(part, 0, part.rows)
-        order = _stable_order_in_store(matrix[:, 0])
+        order = _stable_order(matrix[:, 0])
         matrix = matrix[order]
         ids, ends = list(part.bounds), [stop for _, stop in part.bounds.values()]
         numbers = np.searchsorted(np.array(ends, dtype=np.int64), order, side="right")
@@ -302,7 +300,7 @@ def chunk_matrix(
     return matrix, {ids[number]: (start, stop) for number, start, stop in bounds}
 
 
-def _stable_order_in_store(numbers: NDArray[Any]) -> NDArray[np.intp]:
+def _stable_order(numbers: NDArray[Any]) -> NDArray[np.intp]:
     """Returns the stable order of integers; takes linear time if their range is small."""
     if not len(numbers):
         return np.empty(0, np.intp)

@@ -123,7 +123,7 @@ def score(benchmark: QuestionSet, question: str | Question, answer: Answer) -> S
     batches = benchmark.lone_batches(found)
     _, columns = batches.score(np.zeros(1, np.uint32), column.coded, 0, ends, 1)
     if benchmark.settings.compensated:
-        _compensate_batch_sums(benchmark, columns, [(slice(None), found.sources)])
+        _compensate_sums(benchmark, columns, [(slice(None), found.sources)])
     values = dict(
         zip(score_names(benchmark.sources), (column[0].item() for column in columns), strict=True)
     )
@@ -136,12 +136,12 @@ def score(benchmark: QuestionSet, question: str | Question, answer: Answer) -> S
         helpfulness=values["helpfulness"],
         helpfulness_results=rules.missed(rules.ends(text), value, cut),
         average=values["average"],
-        details=_batch_score_details(benchmark, found, coded, value, cut),
+        details=_details(benchmark, found, coded, value, cut),
         signature=benchmark.signature,
     )
 
 
-def _batch_score_details(
+def _details(
     benchmark: QuestionSet, question: Question, coded: str, value: float, cut: int
 ) -> Details:
     cuts = benchmark.native_scorer(question).cuts(coded)
@@ -259,7 +259,7 @@ def score_arrays(
         if (rules := benchmark.helpfulness(question)).has_expressions
     }
     compensated = benchmark.settings.compensated
-    rows = _batch_rows_by_number(numbers, counts) if expressions or compensated else []
+    rows = _rows_by_number(numbers, counts) if expressions or compensated else []
     others = []
     for number, rules in expressions.items():
         texts = (answers.texts[start + row] for row in rows[number].tolist())
@@ -267,16 +267,16 @@ def score_arrays(
     found = ScoreArrays(*batches.score(numbers, answers.coded, start, others, threads))
     if compensated:
         by_question = [(rows[number], question.sources) for number, question in asked.items()]
-        _compensate_batch_sums(benchmark, found.columns, by_question)
+        _compensate_sums(benchmark, found.columns, by_question)
     return found
 
 
-def _batch_rows_by_number(numbers: Numbers, counts: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+def _rows_by_number(numbers: Numbers, counts: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     """Returns the rows of each number, ascending, in time linear in rows and numbers."""
     return np.split(np.argsort(numbers, kind="stable"), np.cumsum(counts)[:-1])
 
 
-def _compensate_batch_sums(
+def _compensate_sums(
     benchmark: QuestionSet,
     columns: Sequence[Floats],
     questions: Sequence[tuple[Rows, Sequence[str]]],

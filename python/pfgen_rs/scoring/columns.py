@@ -82,14 +82,14 @@ def text_columns(
     """
     questions, texts = _data_columns(data, answers, fields)
     mode = cleaning_mode(clean)
-    return questions, texts if mode is None else _cleaned_answer_column(texts, mode)
+    return questions, texts if mode is None else _cleaned_answer(texts, mode)
 
 
-def _cleaned_answer_column(answers: Any, mode: Mode) -> pl.Series:
+def _cleaned_answer(answers: Any, mode: Mode) -> pl.Series:
     try:
         return clean_column(pl.Series("answer", answers), mode)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"invalid answers: expected text: {_column_error_line(error)}") from None
+        raise InputError(f"invalid answers: expected text: {_error_line(error)}") from None
 
 
 def _data_columns(data: Any, answers: Any, fields: tuple[str, str]) -> tuple[pl.Series, Any]:
@@ -101,7 +101,7 @@ def _data_columns(data: Any, answers: Any, fields: tuple[str, str]) -> tuple[pl.
         data = _selected_columns(data, fields).collect()
     if not _is_tabular(data):
         return _columns_of_records(data, fields)
-    frame = data if isinstance(data, pl.DataFrame) else _frame_of_columns(data)
+    frame = data if isinstance(data, pl.DataFrame) else _frame(data)
     for key, advice in zip(fields, ADVICE, strict=True):
         _check_column(key, frame.columns, advice)
     questions, texts = (frame.get_column(key) for key in fields)
@@ -114,7 +114,7 @@ def table(data: Any) -> pl.DataFrame | pl.LazyFrame:
         return data
     if _is_hugging_face_dataset(data):
         data = _columns_of_dataset(data)
-    return _frame_of_columns(data if _is_tabular(data) else list(data))
+    return _frame(data if _is_tabular(data) else list(data))
 
 
 def split_table(data: Any, key: str) -> dict[str, pl.DataFrame]:
@@ -159,13 +159,13 @@ def _is_tabular(data: Any) -> bool:
     return isinstance(data, pl.DataFrame | Mapping) or any(hasattr(data, name) for name in _ARROW)
 
 
-def _frame_of_columns(data: Any) -> pl.DataFrame:
+def _frame(data: Any) -> pl.DataFrame:
     if isinstance(data, Mapping):
         data = {name: asked_texts(column) for name, column in data.items()}
     try:
         return pl.DataFrame(data)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"invalid table of responses: {_column_error_line(error)}") from None
+        raise InputError(f"invalid table of responses: {_error_line(error)}") from None
 
 
 def _is_hugging_face_dataset(data: Any) -> bool:
@@ -209,7 +209,7 @@ def _question_column(questions: Any) -> pl.Series:
     try:
         return pl.Series("question", asked_texts(questions), dtype=pl.String)
     except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"invalid questions: expected text: {_column_error_line(error)}") from None
+        raise InputError(f"invalid questions: expected text: {_error_line(error)}") from None
 
 
 def asked_texts(questions: Any) -> Any:
@@ -219,7 +219,7 @@ def asked_texts(questions: Any) -> Any:
     return questions
 
 
-def _column_error_line(error: Exception) -> str:
+def _error_line(error: Exception) -> str:
     """Returns the first line of another library's message; the rest is about that library."""
     return shortened((str(error).splitlines() or [type(error).__name__])[0], 200)
 

@@ -79,7 +79,7 @@ class Resampler:
         random = np.random.default_rng(
             [self._seed, zlib.crc32(name.encode(errors="backslashreplace"))]
         )
-        noise = _bootstrap_trial_noise(values, random)
+        noise = _trial_noise(values, random)
         draws = noise.shape[1]
         places = random.integers(0, draws, self._picks.shape, dtype=np.int32)
         places += self._picks * np.int32(draws)
@@ -99,7 +99,7 @@ def normal_quantile(level: float) -> float:
     return NormalDist().inv_cdf((1 + level) / 2)
 
 
-def _bootstrap_trial_noise(values: Sequence[Floats], random: np.random.Generator) -> Floats:
+def _trial_noise(values: Sequence[Floats], random: np.random.Generator) -> Floats:
     """Returns errors of question means due to the finite number of trials: shape (questions, draws).
 
     Each is the mean of n residuals drawn with replacement, stretched by √(n/(n-1)); 0 for a single response.

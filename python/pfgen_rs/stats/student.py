@@ -60,13 +60,13 @@ def _bisected_quantile(level: float, freedom: int) -> float:
     if not 0 < level < 1:
         raise SettingsError(f"invalid level {level}: expected a number between 0 and 1")
     low, high = 0.0, 1.0
-    while _student_probability_inside(high, freedom) < level:
+    while _probability_inside(high, freedom) < level:
         low, high = high, 2 * high
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
         if not low < middle < high:
             break
-        if _student_probability_inside(middle, freedom) < level:
+        if _probability_inside(middle, freedom) < level:
             low = middle
         else:
             high = middle
@@ -86,7 +86,7 @@ def check_level(level: float) -> None:
         raise SettingsError(f"invalid confidence level {shown}: expected 0.5 to 0.9999")
 
 
-def _student_probability_inside(t: float, freedom: int) -> float:
+def _probability_inside(t: float, freedom: int) -> float:
     import numpy as np
 
     return 1 - float(two_sided_p(np.array([t]), freedom)[0])

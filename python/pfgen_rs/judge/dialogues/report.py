@@ -74,7 +74,7 @@ def tables_of(
     unknown = next((name for name in names or () if name not in TABLES), None)
     if unknown is not None:
         raise SettingsError(f"unknown table {unknown!r}: expected one of {', '.join(TABLES)}")
-    kinds = {_is_dialogue_file(Path(path)) for path in paths}
+    kinds = {_is_file(Path(path)) for path in paths}
     if len(kinds) > 1:
         raise InputError("cannot mix dialogue records and ratings: pass one of them")
     chosen = options or Options()
@@ -102,7 +102,7 @@ def _made(names: Sequence[str] | None, what: str, makers: Makers, notes: list[st
     return Made(made, notes)
 
 
-def _is_dialogue_file(path: Path) -> bool:
+def _is_file(path: Path) -> bool:
     if path.is_dir() or path.suffix.lower() == ".csv":
         return False
     first = next(islice(lines(path), 1), None)
