@@ -22,13 +22,12 @@ from typer.testing import CliRunner
 from builds import prepare
 from helpers import environment, pfgen
 from pfgen_rs import OutputError, SettingsError, sample_runs, score_file
-from pfgen_rs.ask.journal import Journal
+from pfgen_rs.ask.journal import Journal, _offset
 from pfgen_rs.cli import app, output, streams
 from pfgen_rs.generate.config import RunConfig
 from pfgen_rs.generate.run_folder import RunFolder
 from pfgen_rs.io import atomic, locks
 from pfgen_rs.io.atomic import temporary_copy, write_atomic
-from pfgen_rs.io.run_files import ANSWERS
 from pfgen_rs.io.source import Source
 from pfgen_rs.questions import index_cache
 from pfgen_rs.references.pipeline import build
@@ -173,13 +172,14 @@ def test_a_lock_file_goes_with_its_holder(windows: Ranges, tmp_path: Path) -> No
 
 def test_trials_are_claimed_and_finished(windows: Ranges, tmp_path: Path) -> None:
     asked = RunFolder.opened(RunConfig("fake", "m"), tmp_path, ["問"])
-    with asked as folder, Journal(folder.path / ANSWERS, ("trial", "question")) as other:
+    with asked as folder, folder._journal._claims_path.open("a+b") as other:
+        place = other.fileno(), _offset((1,))
         assert folder.claim(1)
-        assert not other._lock_place((1,))  # as another process would find
+        assert not locks.lock_byte(*place)  # as another process would find
         folder.add(1, "問", "答", {})
         folder.finish(1)
         folder.release(1)
-        assert other._lock_place((1,))
+        assert locks.lock_byte(*place)
         assert not folder.claim(1)
     assert (folder.path / "trial_001.jsonl").exists()
 
@@ -188,13 +188,15 @@ def test_journals_claim_records(windows: Ranges, tmp_path: Path) -> None:
     with (
         Journal(tmp_path / "j.jsonl", ["id"]) as one,
         Journal(tmp_path / "j.jsonl", ["id"]) as other,
+        one._claims_path.open("a+b") as elsewhere,
     ):
+        place = elsewhere.fileno(), _offset((1,))
         assert one.claim((1,))
-        assert not other._lock_place((1,))  # as another process would find
+        assert not locks.lock_byte(*place)  # as another process would find
         assert one.add({"id": 1})
         assert not other.add({"id": 1})
         one.release((1,))
-        assert other._lock_place((1,))
+        assert locks.lock_byte(*place)
         assert one.claim((2,))
         with Journal(one.path, ["id"]):
             pass

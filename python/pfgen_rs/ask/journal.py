@@ -19,6 +19,9 @@ from pfgen_rs.io.locks import lock_byte, lock_now, unlock, unlock_byte
 Key = tuple[Any, ...]
 _PLACES = 1 << 62  # offsets that may be locked
 _CLAIMED: set[tuple[str, Key]] = set()  # by this process, whose own locks do not exclude it
+# The handle of each file of claims, and how many journals of this process use it: closing any other handle
+# would drop all POSIX locks of the process on the file.
+_HANDLES: dict[str, tuple[IO[bytes], int]] = {}
 _CLAIMED_LOCK = threading.Lock()
 
 
@@ -74,7 +77,7 @@ class Journal:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._open_file = self.path.open("a+b", buffering=0)
-            self._claims = self._claims_path.open("a+b", buffering=0)
+            self._claims = self._shared_claims()
             with self._exclusive():
                 self._catch_up()
         except OSError as error:
@@ -85,14 +88,27 @@ class Journal:
             raise
         return self
 
-    def __exit__(self, *_: object) -> None:
-        for file in (self._open_file, self._claims):
-            if file is not None:
-                file.close()
+    def __exit__(self, *_reason: object) -> None:
+        if self._open_file is not None:
+            self._open_file.close()
+        for _, key in list(self._claimed):
+            self.release(key)
+        if self._claims is not None:
+            with _CLAIMED_LOCK:
+                file, count = _HANDLES.pop(self._name)
+                if count > 1:
+                    _HANDLES[self._name] = file, count - 1
+                else:
+                    file.close()
         self._open_file = self._claims = None
+
+    def _shared_claims(self) -> IO[bytes]:
         with _CLAIMED_LOCK:
-            _CLAIMED.difference_update(self._claimed)
-            self._claimed.clear()
+            file, count = _HANDLES.get(self._name, (None, 0))
+            if file is None:
+                file = self._claims_path.open("a+b", buffering=0)
+            _HANDLES[self._name] = file, count + 1
+        return file
 
     @property
     def is_open(self) -> bool:

@@ -106,7 +106,7 @@ class MemoryResponses:
     def column(self, scores: ResponseScores, key: str) -> Iterator[pl.Series]:
         """Yield nulls: responses in memory have no additional texts."""
         del key
-        yield pl.Series([None], dtype=pl.String).new_from_index(0, scores.height)
+        yield _nulls(scores)
 
     def records(
         self, samples: Sequence[tuple[int, int]]
@@ -121,6 +121,10 @@ class MemoryResponses:
 def _memory_responses_again(content: bytes) -> MemoryResponses:
     table = pl.read_ipc(lzma.decompress(content))
     return MemoryResponses(table["question"], table["answer"])
+
+
+def _nulls(scores: ResponseScores) -> pl.Series:
+    return pl.Series([None], dtype=pl.String).new_from_index(0, scores.height)
 
 
 class NoTexts:
@@ -140,7 +144,7 @@ class NoTexts:
     def column(self, scores: ResponseScores, key: str) -> Iterator[pl.Series]:
         """Yield nulls."""
         del key
-        yield pl.Series([None], dtype=pl.String).new_from_index(0, scores.height)
+        yield _nulls(scores)
 
     def records(
         self, samples: Sequence[tuple[int, int]]
