@@ -14,7 +14,7 @@ from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.engine_options import finish_asking, resumable_asking
 from pfgen_rs.cli.judge_options import AskOptions, RetryOptions
 from pfgen_rs.cli.judge_verdicts import show_correlation
-from pfgen_rs.cli.options import ReadingOptions, ScoringOptions, scoring_options
+from pfgen_rs.cli.options import ReadingOptions, reading_options
 from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pfgen_rs.judge.verdict_folder import VerdictFolder
 
 
-@options.with_options(ReadingOptions, "reading")
+@reading_options
 def pairs(
     runs: Annotated[
         list[str],
@@ -179,7 +179,7 @@ def _tell_judged(folder: VerdictFolder, asked: Asked) -> None:
     shared.warn_all(folder.read()[1].notes())
 
 
-@scoring_options()
+@reading_options
 @shared.retrying_options
 def grade(
     runs: Annotated[
@@ -187,7 +187,7 @@ def grade(
         typer.Argument(metavar="RUN…", help="Files or folders of runs.", show_default=False),
     ],
     asking: RetryOptions,
-    scoring: ScoringOptions,
+    reading: ReadingOptions,
     out: Annotated[Path, shared.out_option("DIR", "Folder of ratings.", show_default=True)] = Path(
         "ratings"
     ),
@@ -219,7 +219,7 @@ def grade(
     from pfgen_rs.judge.pairs import references_of
     from pfgen_rs.runs.naming import named_results
 
-    results = named_results(scoring.score_with(runs, benchmark))
+    results = named_results(reading.score_with(runs, benchmark))
     references = references_of(benchmark)
     text = None if rubric is None else grading.read_rubric(rubric)
     items = [

@@ -11,7 +11,7 @@ import typer
 from pfgen_rs.cli import judge_options as shared
 from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.judge_options import number, percent, range_text, rows_table
-from pfgen_rs.cli.options import JsonFormat, RowsFormat, ScoringOptions, scoring_options
+from pfgen_rs.cli.options import JsonFormat, ReadingOptions, RowsFormat, reading_options
 from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.judge.formats import format_names
 
@@ -171,7 +171,7 @@ def _ranking_table(found: Ranking, known: Sequence[str]) -> Table:
     return table
 
 
-@scoring_options()
+@reading_options
 def against_scores(
     verdicts: Annotated[
         list[Path] | None,
@@ -182,7 +182,7 @@ def against_scores(
         ),
     ] = None,
     *,
-    scoring: ScoringOptions,
+    reading: ReadingOptions,
     benchmark: options.BenchmarkName = None,
     humans: shared.Humans = None,
     by: shared.By = "probability",
@@ -211,7 +211,7 @@ def against_scores(
         opened = [VerdictFolder(path) for path in verdicts]
         read = shared.read_decisions(opened)
         pairs = list({pair.id: pair for folder in opened for pair in folder.pairs()}.values())
-        scores = library.scored_pairs(pairs, scoring.load(benchmark), clean=scoring.cleaning)
+        scores = library.scored_pairs(pairs, reading.load(benchmark), clean=reading.clean)
         frames = dict(zip(distinct_judge_names(opened), (frame for frame, _ in read), strict=True))
         letters = library.verdicts_by_name(frames, by, humans)
         table = library.agreement_by_margin(scores, letters)
@@ -222,7 +222,7 @@ def against_scores(
         if not runs:
             problem = "--ratings requires the rated runs: --run RUN"
             raise typer.BadParameter(problem, param_hint="--run")
-        results = named_results(scoring.score_with(runs, benchmark))
+        results = named_results(reading.score_with(runs, benchmark))
         rated = library.rated_runs(ratings, results, benchmark)
         shared.warn_all(rated.ratings.notes())
         correlation = rated.correlation

@@ -7,13 +7,13 @@ import typer
 
 from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.judge_options import By, Humans, RatedRuns, out_option, warn_all
-from pfgen_rs.cli.options import ScoringOptions, scoring_options
+from pfgen_rs.cli.options import ReadingOptions, reading_options
 from pfgen_rs.cli.plot import Font, Language, LanguageName, Title, plot_file_path
 from pfgen_rs.io.text import counted, visible
 from pfgen_rs.judge.plots.kinds import JudgePlotRequest, draw, plot_kinds
 
 
-@scoring_options()
+@reading_options
 def plot(
     kind: Annotated[
         str,
@@ -42,7 +42,7 @@ def plot(
             show_default=False,
         ),
     ],
-    scoring: ScoringOptions,
+    reading: ReadingOptions,
     humans: Humans = None,
     by: By = "probability",
     value: Annotated[
@@ -75,7 +75,7 @@ def plot(
 
     look: dict[str, Any] = {"title": title, "language": language.value, "font": font}
     what = (verdicts, humans, by, value, runs or (), benchmark)
-    request = JudgePlotRequest(*what, score=scoring.score_with, **look)
+    request = JudgePlotRequest(*what, score=reading.score_with, **look)
     drawn = draw(kind, request)
     plots.save(drawn.figure, out)
     warn_all(drawn.notes)

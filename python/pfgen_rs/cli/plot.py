@@ -12,7 +12,7 @@ from typer.core import TyperCommand
 
 from pfgen_rs.cli import options, streams
 from pfgen_rs.cli.app import is_folder_there
-from pfgen_rs.cli.options import ScoringOptions, scoring_options
+from pfgen_rs.cli.options import ReadingOptions, reading_options
 
 _SUFFIXES = (".svg", ".png")
 
@@ -89,7 +89,7 @@ def _known_kind(kind: str) -> str:
     return kind
 
 
-@scoring_options()
+@reading_options
 def plot(
     kind: Annotated[
         str,
@@ -118,7 +118,7 @@ def plot(
             help="File to write: .svg or .png.",
         ),
     ],
-    scoring: ScoringOptions,
+    reading: ReadingOptions,
     benchmark: options.BenchmarkName = None,
     metric: Annotated[
         options.MetricName, typer.Option(help="Metric for `sources` and `convergence`.")
@@ -194,8 +194,8 @@ def plot(
         title,
         language.value,
         font,
-        scoring.score_with,
-        again=scoring != ScoringOptions(),
+        reading.score_with,
+        again=reading != ReadingOptions(),
     )
     drawn = draw(kind, request)
     save(drawn.figure, out)
