@@ -27,14 +27,14 @@ SCORING = {field.name for field in fields(ScoringOptions)}
 READERS = {
     "score": SCORING,
     "compare": SCORING,
-    "plan-trials": SCORING,
-    "plot": SCORING,
     "verify": SCORING - {"run_field"},  # a folder is one run
-    "study sources": SCORING,
-    "judge grade": SCORING,
-    "judge against-scores": SCORING,
-    "judge plot": SCORING,
-    "judge pairs": READING,  # scores nothing
+    "plan-trials": READING,
+    "plot": READING,
+    "study sources": READING,
+    "judge grade": READING,
+    "judge against-scores": READING,
+    "judge plot": READING,
+    "judge pairs": READING,
     "build check": READING
     - {"run_field", "skip_bad_lines"},  # other questions' answers are left out
 }

@@ -20,7 +20,7 @@ from pfgen_rs.runs.score_store import ResponseScores, chunk_matrix
 from pfgen_rs.runs.streaming import Numbers, new_store
 from pfgen_rs.scoring import batch
 from pfgen_rs.scoring.batch import ScoreArrays
-from pfgen_rs.scoring.columns import FIELDS, text_columns
+from pfgen_rs.scoring.inputs import FIELDS, text_columns
 
 if TYPE_CHECKING:
     import numpy as np
