@@ -15,7 +15,6 @@ import pytest
 from helpers import pfgen
 from pfgen_rs.errors import InputError
 from pfgen_rs.llm_jp_eval import catalog, convert
-from pfgen_rs.llm_jp_eval.conversion import finding
 from pfgen_rs.llm_jp_eval.conversion import published as sources
 from pfgen_rs.llm_jp_eval.conversion.finding import find_raw
 from pfgen_rs.llm_jp_eval.conversion.installing import install_raw, raw_installation

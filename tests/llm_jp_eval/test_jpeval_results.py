@@ -13,8 +13,8 @@ import pfgen_rs
 from jpeval_data import SAMPLES, write_data
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval.data import TaskData, raw_digest, read_tasks
+from pfgen_rs.llm_jp_eval.prompts import PromptSettings
 from pfgen_rs.llm_jp_eval.results import (
-    PromptSettings,
     ScoreSettings,
     read_result,
     result_content,

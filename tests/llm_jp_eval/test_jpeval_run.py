@@ -24,10 +24,17 @@ from pfgen_rs.ask.request import Respondent
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval.catalog import AVERAGED
 from pfgen_rs.llm_jp_eval.data import TaskData, read_tasks
-from pfgen_rs.llm_jp_eval.prompts import filled
-from pfgen_rs.llm_jp_eval.results import PromptSettings, ScoreSettings, read_result
-from pfgen_rs.llm_jp_eval.run_folder import default_folder, output_journal, stored_outputs
-from pfgen_rs.llm_jp_eval.running import open_run, request_groups, run_tasks, score_run
+from pfgen_rs.llm_jp_eval.prompts import PromptSettings, filled
+from pfgen_rs.llm_jp_eval.results import ScoreSettings, read_result
+from pfgen_rs.llm_jp_eval.running import (
+    default_folder,
+    open_run,
+    output_journal,
+    request_groups,
+    run_tasks,
+    score_run,
+    stored_outputs,
+)
 
 MODEL = Respondent("openai-api", "judge")
 GOLD = {text: output for pairs in SAMPLES.values() for text, output in pairs}
@@ -337,9 +344,9 @@ def test_hostile_outputs_and_samples(tmp_path: Path) -> None:
     out = tmp_path / "run"
     with FaultServer(default=echo) as server, as_engine(server) as engine:
         assert run_tasks(out, datas, engine, MODEL).complete
-    found = score_run(out, datas, MODEL, ScoreSettings())
-    assert found.evaluation.scores == {"jsquad_char_f1": 1.0}
-    assert found.evaluation.frame["output"].to_list() == [hostile, "x" * 1_000_000]
+    _, found = score_run(out, datas, MODEL, ScoreSettings())
+    assert found.scores == {"jsquad_char_f1": 1.0}
+    assert found.frame["output"].to_list() == [hostile, "x" * 1_000_000]
 
 
 def test_requests_are_grouped_by_length(datas: list[TaskData]) -> None:

@@ -15,8 +15,8 @@ import pytest
 from jpeval_data import SAMPLES, jp_eval, write_data
 from jpeval_run_folders import made_data, made_scores
 from jpeval_versions import TRANSLATED, result_of_1_3_0, result_of_2
-from pfgen_rs.llm_jp_eval import read_result
 from pfgen_rs.llm_jp_eval.catalog import AVERAGED, split_score, tasks
+from pfgen_rs.llm_jp_eval.results import read_result
 
 VERSIONS: dict[str, Callable[[Path], dict[str, Any]]] = {
     "1.3.0": result_of_1_3_0,

@@ -16,7 +16,7 @@ from pfgen_rs.errors import unreadable
 
 if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.data import TaskData
-    from pfgen_rs.llm_jp_eval.results import PromptSettings
+    from pfgen_rs.llm_jp_eval.prompts import PromptSettings
 
 
 COMMANDS = {
@@ -147,7 +147,7 @@ class SampleOptions:
 
     def prompts(self) -> PromptSettings:
         """Returns how prompts are made."""
-        from pfgen_rs.llm_jp_eval.results import PromptSettings
+        from pfgen_rs.llm_jp_eval.prompts import PromptSettings
 
         return PromptSettings(
             self.shots,

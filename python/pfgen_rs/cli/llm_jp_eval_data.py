@@ -238,17 +238,16 @@ def write_prompts(
     """
     from pfgen_rs.io.atomic import write_atomic
     from pfgen_rs.io.json_lines import as_line
-    from pfgen_rs.llm_jp_eval.outputs import batch_line, check_format, items
+    from pfgen_rs.llm_jp_eval.prompts import items
 
-    check_format(prompt_format.value, model)
-    chat = prompt_format is PromptFormat.OPENAI_CHAT
+    ours, chat = prompt_format is PromptFormat.JSONL, prompt_format is PromptFormat.OPENAI_CHAT
+    if not ours and not model:
+        raise typer.BadParameter(
+            f"the format {prompt_format.value} requires the name of a model", param_hint="--model"
+        )
     prompts, datas = samples.prompts(), samples.datas()
     lines = [
-        as_line(
-            item.record()
-            if prompt_format is PromptFormat.JSONL
-            else batch_line(item, model or "", chat=chat)
-        )
+        as_line(item.record() if ours else item.batch_line(model or "", chat=chat))
         for item in items(datas, samples.limit, prompts)
     ]
     if out == "-":

@@ -66,8 +66,14 @@ def run(
     from pfgen_rs.ask.loop import Asked
     from pfgen_rs.ask.request import Respondent
     from pfgen_rs.llm_jp_eval.results import ScoreSettings
-    from pfgen_rs.llm_jp_eval.run_folder import default_folder, output_journal
-    from pfgen_rs.llm_jp_eval.running import open_run, request_groups, run_tasks, score_run
+    from pfgen_rs.llm_jp_eval.running import (
+        default_folder,
+        open_run,
+        output_journal,
+        request_groups,
+        run_tasks,
+        score_run,
+    )
 
     if asking.engine == "manual":
         raise typer.BadParameter(
@@ -113,7 +119,7 @@ def run(
     (streams.remark if output_format is options.JsonFormat.JSON else _emit_line)(told)
     if asked.complete or allow_missing:
         scored = score_run(folder, datas, respondent, settings, allow_missing=allow_missing)
-        show_evaluation(scored.record, scored.evaluation, output_format)
+        show_evaluation(*scored, output_format)
     elif asked.stored + asked.elsewhere == asked.total:
         streams.remark("not scored yet: the process that ends last scores the run")
     else:

@@ -7,7 +7,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -20,36 +20,11 @@ from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.llm_jp_eval import catalog, scoring
 from pfgen_rs.llm_jp_eval.data import TaskData, raw_digest, read_json
 from pfgen_rs.llm_jp_eval.metrics.samples import check_variant, sample_metrics
-from pfgen_rs.llm_jp_eval.prompts import SHOTS, Template, template, template_digest
+from pfgen_rs.llm_jp_eval.prompts import PromptSettings, template_digest
 
 SCORES, SAMPLES = "scores.json", "samples.parquet"
 SAMPLING = ("temperature", "seed", "top_p")
 _UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True)
-class PromptSettings:
-    """How prompts are made. `prompt`, `fewshots`: templates of one's own. `chat`: prompts are user messages.
-
-    `max_tokens`: maximum number of new tokens, if it is not the task's. `shots`: `None` if it is not known
-    how the prompts of outputs were made.
-    """
-
-    shots: int | None = SHOTS
-    prompt: str | None = None
-    fewshots: str | None = None
-    chat: bool = False
-    max_tokens: int | None = None
-
-    def template(self, data: TaskData) -> Template:
-        """Returns a task's template, the bare input if it is not known. Raises `SettingsError`."""
-        if self.shots is None:
-            return Template("{input}", ("", ""))
-        return template(data, self.shots, self.prompt, self.fewshots)
-
-    def record(self) -> dict[str, Any]:
-        """Returns the settings for configurations."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -50,7 +50,7 @@ def find_raw(source: str | Path, tasks: Iterable[str]) -> RawFiles:
 
 
 class _Search:
-    def __init__(self, wanted: Collection[str]) -> None:
+    def __init__(self, wanted: frozenset[str]) -> None:
         self._wanted = wanted
         self._named: dict[str, list[Entry]] = defaultdict(list)
         self._unnamed: list[Entry] = []
