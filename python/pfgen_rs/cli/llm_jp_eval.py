@@ -141,9 +141,6 @@ class SampleOptions:
             help="Maximum length of an output in tokens (default: that of each task, 1 to 512).",
         ),
     ] = None
-    strict: Annotated[
-        bool, typer.Option("--strict", help="A task without data is an error instead of skipped.")
-    ] = False
 
     def prompts(self) -> PromptSettings:
         """Returns how prompts are made."""
@@ -167,7 +164,7 @@ class SampleOptions:
         place, lacking = find_data(self.data), []
 
         def skip(task: str) -> None:
-            if self.strict or task in wanted:
+            if task in wanted:
                 read_task(place, task, self.split.value)
             lacking.append(task)
 

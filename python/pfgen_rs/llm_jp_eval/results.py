@@ -14,7 +14,7 @@ from typing import Any
 import polars as pl
 
 from pfgen_rs import _native
-from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.errors import InputError
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.llm_jp_eval import catalog, scoring
@@ -38,7 +38,6 @@ class ScoreSettings:
     """
 
     variant: str = "upstream"
-    average: str = "AVR"
     n: int | None = None
     prompts: PromptSettings = field(default_factory=PromptSettings)
     all_tasks: bool = False
@@ -46,9 +45,6 @@ class ScoreSettings:
 
     def __post_init__(self) -> None:
         check_variant(self.variant)
-        if self.average not in catalog.AVERAGES:
-            known = ", ".join(catalog.AVERAGES)
-            raise SettingsError(f"unknown average {self.average!r}: expected one of {known}")
 
 
 def signature(datas: Sequence[TaskData], settings: ScoreSettings | None = None) -> str:
@@ -66,7 +62,7 @@ def signature(datas: Sequence[TaskData], settings: ScoreSettings | None = None) 
         f"split:{datas[0].split}",
         f"n:{'all' if chosen.n is None else chosen.n}",
         f"shots:{_UNKNOWN if made.shots is None else made.shots}",
-        f"avg:{chosen.average}",
+        "avg:AVR",
         f"raw:{raw_digest(datas)}",
     ]
     parts += [f"{name}:{_sampled_text(chosen.sampling, name)}" for name in SAMPLING]
@@ -102,7 +98,7 @@ def scores_record(
         "kind": "llm-jp-eval",
         "signature": signature(datas, settings),
         "variant": settings.variant,
-        "average": settings.average,
+        "average": "AVR",
         "split": datas[0].split,
         "samples": counts,
         "missing": chosen.missing,
