@@ -31,10 +31,9 @@ READERS = {
     "plot": SCORING,
     "verify": SCORING - {"run_field"},  # a folder is one run
     "study sources": SCORING,
-    "judge grade": SCORING,
-    "judge against-scores": SCORING,
-    "judge plot": SCORING,
-    "judge pairs": READING,  # scores nothing
+    "judge grade": READING,
+    "judge plot": READING,
+    "judge pairs": READING,
     "build check": READING
     - {"run_field", "skip_bad_lines"},  # other questions' answers are left out
 }
