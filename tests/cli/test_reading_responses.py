@@ -32,7 +32,6 @@ READERS = {
     "plot": READING,
     "study sources": READING,
     "judge grade": READING,
-    "judge against-scores": READING,
     "judge plot": READING,
     "judge pairs": READING,
     "build check": READING

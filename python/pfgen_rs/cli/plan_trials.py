@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pfgen_rs.cli import options, output, streams
-from pfgen_rs.cli.options import ReadingOptions, reading_options
+from pfgen_rs.cli.options import ReadingOptions
 from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pfgen_rs.stats import Plan
 
 
-@reading_options
+@options.reading_options
 def plan_trials(
     run: Annotated[
         str, typer.Argument(metavar="RUN", help="A run, as for `score`.", show_default=False)

@@ -12,7 +12,7 @@ from typer.core import TyperCommand
 
 from pfgen_rs.cli import options, streams
 from pfgen_rs.cli.app import is_folder_there
-from pfgen_rs.cli.options import ReadingOptions, reading_options
+from pfgen_rs.cli.options import ReadingOptions
 
 _SUFFIXES = (".svg", ".png")
 
@@ -89,7 +89,7 @@ def _known_kind(kind: str) -> str:
     return kind
 
 
-@reading_options
+@options.reading_options
 def plot(
     kind: Annotated[
         str,

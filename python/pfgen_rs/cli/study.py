@@ -12,7 +12,7 @@ import typer
 
 from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.app import group
-from pfgen_rs.cli.options import ReadingOptions, reading_options
+from pfgen_rs.cli.options import ReadingOptions
 from pfgen_rs.cli.plot import Font, Language, LanguageName, Title, plot_file_path
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.text import counted
@@ -77,7 +77,7 @@ def _write_plot(
 
 
 @app.command()
-@reading_options
+@options.reading_options
 def sources(
     runs: Annotated[
         list[str],
