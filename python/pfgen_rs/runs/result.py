@@ -353,9 +353,9 @@ class Result:
         `path` may be a URL of object storage, opened with `storage_options` (see `score_file`).
         """
         if is_url(path):
-            from pfgen_rs.io.remote.storage import RemoteTarget, Storage
+            from pfgen_rs.io.remote.storage import RemoteTarget
 
-            target = RemoteTarget(path, Storage.of(storage_options))
+            target = RemoteTarget(path, storage_options)
             target.put(self.to_bytes(allow_partial=allow_partial))
         else:
             write_atomic(path, self.to_bytes(allow_partial=allow_partial))
