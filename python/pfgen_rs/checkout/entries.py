@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -26,6 +26,7 @@ from pfgen_rs.stats.permutation import RankTests
 LEVEL = 0.95
 """The level of intervals and rank ranges."""
 _RANGES = ("rank_low", "rank_high", "own_rank_low", "own_rank_high")
+_AS_PUBLISHED = ("score", "score_std", "num_trials", "length", "length_std")
 _HASHES = ("input_hash", "metadata_hash", "signature")
 _COLUMNS = {
     **dict.fromkeys(("run", "model", "organisation", "mode", "engine", "icon"), pl.String),
@@ -120,7 +121,7 @@ def entries(runs: Iterable[Published]) -> list[Entry]:
 
 
 def _entry(
-    run: Published, rank: int | None, between: Mapping[str, int | None], estimate: Estimate
+    run: Published, rank: int | None, between: Mapping[str, Any], estimate: Estimate
 ) -> Entry:
     result, config, scores = run.result, run.config, run.result["scores"]
     return Entry(
@@ -129,11 +130,7 @@ def _entry(
         organisation=_organisation(run),
         mode=_text_or_none(config.get("mode")),
         engine=_text_or_none(config.get("engine")),
-        score=result["score"],
-        score_std=result["score_std"],
-        num_trials=result["num_trials"],
-        length=result["length"],
-        length_std=result["length_std"],
+        **{name: result[name] for name in _AS_PUBLISHED},
         fluency=_sum(scores["fluency"]),
         truthfulness=_sum(scores["truthfulness"]),
         helpfulness=scores["helpfulness"],
@@ -242,32 +239,21 @@ _PREFIX = "result/"
 _DATED = re.compile(r"-(?:20\d{2})-?(?:0[1-9]|1[0-2])-?(?:0[1-9]|[12]\d|3[01])$")
 
 
-class LabelledRun(Protocol):
-    """What a label is made of, such as an `Entry`."""
+class RunName(NamedTuple):
+    """What a label is made of; values as in an `Entry`."""
 
-    @property
-    def run(self) -> str:
-        """The run's folder within the checkout."""
-
-    @property
-    def model(self) -> str:
-        """The model's name."""
-
-    @property
-    def organisation(self) -> str | None:
-        """The part of that before the slash, or the folder's."""
-
-    @property
-    def mode(self) -> str | None:
-        """The mode in which it was asked."""
+    run: str
+    model: str
+    organisation: str | None
+    mode: str | None
 
 
-def model_key(run: LabelledRun) -> str:
+def model_key(run: Entry | RunName) -> str:
     """Returns what all runs of a model share: organisation and name, ignoring case."""
     return f"{run.organisation or ''}/{_name_without_path(run)}".casefold()
 
 
-def run_labels(runs: Sequence[LabelledRun]) -> dict[str, str]:
+def run_labels(runs: Sequence[Entry | RunName]) -> dict[str, str]:
     """Returns a short name for each run, by run, no two alike (case aside).
 
     A name is the model's without organisation and without a date at its end ("claude-opus-4"). What others
@@ -288,7 +274,7 @@ def run_labels(runs: Sequence[LabelledRun]) -> dict[str, str]:
             details[run] += 1
 
 
-def _forms_of_label(run: LabelledRun, is_repeated: bool) -> list[str]:
+def _forms_of_label(run: Entry | RunName, is_repeated: bool) -> list[str]:
     """Returns names of a run, from the shortest to one that is unique."""
     name = _name_without_path(run)
     short = _DATED.sub("", name) or name
@@ -302,5 +288,5 @@ def _forms_of_label(run: LabelledRun, is_repeated: bool) -> list[str]:
     return [short, short + more, name + more, full + more, own]
 
 
-def _name_without_path(run: LabelledRun) -> str:
+def _name_without_path(run: Entry | RunName) -> str:
     return run.model.rpartition("/")[2] or run.model
