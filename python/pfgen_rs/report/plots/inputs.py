@@ -13,14 +13,9 @@ import polars as pl
 
 from pfgen_rs.benchmark import score_runs
 from pfgen_rs.checkout import checkout, standings
-from pfgen_rs.checkout.entries import (
-    RunName,
-    entries,
-    entries_frame,
-    read_results,
-    run_labels,
-)
+from pfgen_rs.checkout.entries import entries, entries_frame, read_results
 from pfgen_rs.checkout.published import Published, published, read_published
+from pfgen_rs.checkout.ranking import RunName, run_labels
 from pfgen_rs.errors import InputError, PfgenError, PlotError, unreadable
 from pfgen_rs.io.run_files import RESULT, expand
 from pfgen_rs.io.text import counted
@@ -195,7 +190,7 @@ def question_folder(paths: Sequence[str], benchmark: str | None) -> str | None:
 def _leaderboard_rows(path: Path) -> pl.DataFrame | None:
     """Returns the rows of a leaderboard file; `None` for other files."""
     if path.suffix == ".json" and b'"runs"' in _bytes(path)[:1000]:
-        return pl.DataFrame(standings.read_standings_file(path), infer_schema_length=None)
+        return pl.DataFrame(standings.read_rows_file(path), infer_schema_length=None)
     if path.suffix == ".parquet":
         try:
             table = pl.read_parquet(path, glob=False, hive_partitioning=False)
@@ -223,7 +218,9 @@ def named_runs(runs: pl.DataFrame) -> pl.DataFrame:
     once = runs.unique("run", keep="first", maintain_order=True)
     if "organisation" not in once.columns:
         once = once.with_columns(organisation=pl.lit(None, pl.String))
-    found = run_labels([RunName(*row) for row in once.select(*RunName._fields).rows()])
+    found = run_labels(
+        [RunName(*row) for row in once.select("run", "model", "organisation", "mode").rows()]
+    )
     name = [found[run] for run in once["run"]]
     return once.with_columns(pl.Series("name", name, dtype=pl.String))
 
