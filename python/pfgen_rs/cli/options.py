@@ -143,9 +143,6 @@ Shots = Annotated[
     int,
     typer.Option("--shots", min=0, metavar="K", help="Number of example answers in each prompt."),
 ]
-MaxTokens = Annotated[
-    int, typer.Option(min=1, metavar="N", help="Maximum length of an answer, in tokens.")
-]
 Think = Annotated[
     # In backticks, because help is Markdown, in which a tag would disappear.
     ThinkName, typer.Option(help="Keep or strip `<think>…</think>` in answers.")
