@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from pfgen_rs.drawing.figures import draw_matrix, finish, fixed, room_for_labels
+from pfgen_rs.drawing.figures import finish, fixed, heat_map, room_for_labels
 from pfgen_rs.drawing.style import drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
@@ -55,9 +55,10 @@ def agreement_matrix(
         cell, room = 0.9 + 0.62 * len(names), room_for_labels(labels)
         size = (1.8 + cell + room, 1.2 + cell + 0.7 * room)
         figure = look.figure(title, "Agreement of judges and raters", *size)
-        draw_matrix(
+        heat_map(
             figure.subplots(),
             cells,
+            labels,
             labels,
             lambda i, j: fixed(cells[i, j], 2),
             lowest=min(0.0, float(np.nanmin(cells))),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pfgen_rs.drawing.figures import finish, fixed
+from pfgen_rs.drawing.figures import finish, heat_map
 from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, INK, MARKERS, Look, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
@@ -287,10 +287,15 @@ def task_map(
         width, height = 3.9 + 0.5 * len(columns), 2.2 + 0.25 * len(runs)
         figure = look.figure(title, "Scores by task", width, height)
         axes = figure.subplots()
-        _task_cells(figure, axes, report, runs, columns, look)
-        labels = [_task_label(report, column, look) for column in columns]
-        axes.set_xticks(range(len(columns)), labels, rotation=40, ha="left", rotation_mode="anchor")
-        axes.set_yticks(range(len(runs)), [look.name(run, 36) for run in runs])
+        found = [[report.estimates[run][column.name].value for column in columns] for run in runs]
+        heat_map(
+            axes,
+            np.array(found, dtype=np.float64),
+            [look.name(run, 36) for run in runs],
+            [_task_label(report, column, look) for column in columns],
+            bar=look.say("Score"),
+            shrink=0.7,
+        )
         for place, (one, other) in enumerate(pairwise(columns)):
             if _home(one) != _home(other):
                 axes.axvline(place + 0.5, color="white", linewidth=3)
@@ -305,37 +310,6 @@ def _task_label(report: Report, column: Column, look: Look) -> str:
 
 def _home(column: Column) -> str:
     return column.name if column.kind == "average" else column.parts[0].category
-
-
-def _task_cells(
-    figure: Figure,
-    axes: Axes,
-    report: Report,
-    runs: Sequence[str],
-    columns: Sequence[Column],
-    look: Look,
-) -> None:
-    found = [[report.estimates[run][column.name].value for column in columns] for run in runs]
-    values = np.array([[math.nan if v is None else v for v in row] for row in found])
-    image: Any = axes.imshow(values, cmap="cividis", vmin=0, vmax=1, aspect="auto")
-    for row, column in zip(*np.nonzero(np.isfinite(values)), strict=True):
-        value = values[row, column]
-        axes.text(
-            column,
-            row,
-            fixed(value, 2),
-            ha="center",
-            va="center_baseline",
-            fontsize=7.5,
-            color="white" if value < 0.5 else INK,
-        )
-    axes.xaxis.tick_top()
-    axes.tick_params(length=0)
-    axes.grid(visible=False)
-    axes.spines[:].set_visible(False)
-    bar = figure.colorbar(image, ax=axes, shrink=0.7, aspect=25, pad=0.01)
-    bar.set_label(look.say("Score"))
-    bar.outline.set_visible(False)
 
 
 KINDS: Mapping[str, Callable[..., Figure]] = MappingProxyType(
