@@ -15,9 +15,9 @@ import numpy as np
 import polars as pl
 
 from pfgen_rs.drawing.figures import (
-    draw_matrix,
     finish,
     fixed,
+    heat_map,
     png,
     room_for_labels,
     save,
@@ -195,11 +195,11 @@ def agreement_matrix(
         size = (1.8 + cell + room, 1.2 + cell + 0.7 * room)
         figure = look.figure(title, "Agreement of judges and raters", *size)
         bar = look.say("Cohen's κ")
-        draw_matrix(
+        heat_map(
             figure.subplots(),
             cells,
             labels,
-            lambda i, j: fixed(cells[i, j], 2),
+            labels,
             lowest=min(0.0, float(np.nanmin(cells))),
             bar=bar,
             size=8,
