@@ -25,7 +25,8 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval.catalog import AVERAGED
 from pfgen_rs.llm_jp_eval.data import TaskData, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, filled
-from pfgen_rs.llm_jp_eval.results import ScoreSettings, read_result
+from pfgen_rs.llm_jp_eval.report.reading import read_result
+from pfgen_rs.llm_jp_eval.results import ScoreSettings
 from pfgen_rs.llm_jp_eval.running import (
     default_folder,
     open_run,
@@ -128,7 +129,7 @@ def test_records_and_results_say_how_they_were_made(folder: Path, tmp_path: Path
     result = json.loads((out / "result.json").read_text("utf-8"))
     scores = json.loads((out / "scores.json").read_text("utf-8"))
     assert result["config"] == {**config, "signature": scores["signature"]}
-    assert read_result(out / "result.json").differing == []
+    assert read_result(out / "result.json").sampled == {"jamp_exact_match"}
     frame = pl.read_parquet(out / "samples.parquet")
     assert frame["output"].to_list() == ["entailment", "contradiction"]
 

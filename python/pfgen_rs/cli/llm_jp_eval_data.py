@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.conversion.installing import DataSet, Installation, MissingFiles
 
 
-def install_raw_files(
+def install(
     source: Annotated[
         Path | None,
         typer.Option(
@@ -98,7 +98,7 @@ def missing_lines(missing: Sequence[MissingFiles]) -> Iterator[str]:
         yield f"  {of_dataset[0].urls[0]}"
 
 
-def convert_raw(
+def convert(
     raw: Annotated[
         Path | None,
         typer.Option(
@@ -182,7 +182,7 @@ def _conversion_notes(found: Conversion) -> Iterable[str]:
             yield f"{'all tasks' if everything else ', '.join(names)}: {meaning}"
 
 
-def list_tasks(output_format: options.Format = options.JsonFormat.TABLE) -> None:
+def tasks(output_format: options.Format = options.JsonFormat.TABLE) -> None:
     """List the tasks: data set, category, metrics, maximum number of new tokens, and licence of the data."""
     from pfgen_rs.llm_jp_eval.catalog import tasks
 
@@ -209,7 +209,7 @@ class PromptFormat(StrEnum):
 
 
 @options.with_options(SampleOptions, "samples", without=("chat",))
-def write_prompts(
+def prompts(
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE|-", help="File to write, or - for stdout.")
     ],

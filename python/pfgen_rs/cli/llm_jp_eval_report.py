@@ -89,7 +89,7 @@ def report(
 
     - `pfgen-rs llm-jp-eval report runs/a other/result.json --html report.html`
     """
-    from pfgen_rs.llm_jp_eval.report.runs import read_report_runs
+    from pfgen_rs.llm_jp_eval.report.reading import read_report_runs
 
     chosen = shared.task_names(tasks)
     with output.busy("comparing runs"):
@@ -297,7 +297,7 @@ def plot(
     from pfgen_rs.drawing.figures import save
     from pfgen_rs.drawing.style import NEEDED, available
     from pfgen_rs.errors import OutputError
-    from pfgen_rs.llm_jp_eval.report.runs import read_report_runs
+    from pfgen_rs.llm_jp_eval.report.reading import read_report_runs
 
     if not available():  # before anything is read
         raise OutputError(NEEDED)
