@@ -23,11 +23,14 @@ from pfgen_rs.llm_jp_eval.metrics.samples import (
     CORRELATIONS,
     VARIANTS,
     check_variant,
+    correlation,
+    correlation_values,
+    mean,
     normalized_gold,
+    parse_float,
     prediction,
     score_metrics,
 )
-from pfgen_rs.llm_jp_eval.metrics.totals import correlation, correlation_values, mean, parse_float
 
 Floats = NDArray[np.float64]
 _SHOWN = 3
