@@ -300,24 +300,18 @@ def import_verdicts(
         typer.Option(metavar="NAME", help="Judge to import, if the files have several."),
     ] = None,
 ) -> None:
-    """Import judgments of another tool as a folder of verdicts.
-
-    The format is recognised. Verdicts of people go to humans.jsonl in that folder.
+    """Import judgments of another tool as a folder of verdicts. Their format is recognised.
 
     Example: `pfgen-rs judge import gpt-4_pair.jsonl question.jsonl model_answer/ --out verdicts`
     """
     from pfgen_rs.judge.formats import read_format
-    from pfgen_rs.judge.imported import HUMANS, write_folder
+    from pfgen_rs.judge.imported import write_folder
 
     found = read_format(files).of_judge(judge)
     write_folder(out, found)
     shared.warn_all(found.notes)
     judgments = counted(len(found.judgments), "judgment")
     streams.emit(f"wrote {counted(len(found.pairs), 'pair')} and {judgments} to {out}\n")
-    if found.humans:
-        raters = len({rater for _, rater, _ in found.humans})
-        written = counted(len(found.humans), "verdict")
-        streams.emit(f"wrote {written} of {counted(raters, 'rater')} to {out / HUMANS}\n")
 
 
 def export_verdicts(
