@@ -52,7 +52,7 @@ def decide(
         counts = decision_counts(found, by)
         names = ["model a", "model b", *counts.columns[2:]]
         title = f"decisions by {by}"
-        output.show(rows_table(*names, rows=counts.iter_rows(), words=2, title=title))
+        output.show(rows_table(names, counts.iter_rows(), words=2, title=title))
         shared.warn_of_doubts(folder)
 
 
@@ -113,7 +113,7 @@ def _ranking_table(found: Ranking, known: Sequence[str]) -> Table:
     names = ["rank", "ranks", "model", "games", "W/T/L"]
     for place, name in enumerate(known):
         names += [_SCORES[name][0], "interval" + " " * place]
-    table = output.new_table(*names, numbers=[name for name in names if name != "model"])
+    rows = []
     for row in found.models.iter_rows(named=True):
         ranks = f"{row['best_rank']}–{row['worst_rank']}"
         results = f"{row['wins']}/{row['ties']}/{row['losses']}"
@@ -122,8 +122,8 @@ def _ranking_table(found: Ranking, known: Sequence[str]) -> Table:
             _, scale, digits = _SCORES[name]
             cells.append(number(row[name], digits, scale))
             cells.append(range_text(row[f"{name}_low"], row[f"{name}_high"], scale, digits))
-        table.add_row(*map(output.cell, cells))
-    return table
+        rows.append(cells)
+    return output.new_table(*names, numbers={*names} - {"model"}, rows=rows)
 
 
 def against_scores(
@@ -171,7 +171,7 @@ def _show_margins(table: pl.DataFrame) -> None:
         for row in table.iter_rows(named=True)
     )
     title = "the answer with the higher score is preferred, %"
-    output.show(rows_table(*names, rows=rows, title=title))
+    output.show(rows_table(names, rows, title=title))
 
 
 @options.with_options(ReadingOptions, "reading")
