@@ -225,7 +225,7 @@ def train(config: Config) -> dict[str, Any]:
             return model.answer(tasks)
 
     def show(figures: Mapping[str, Any], step: int) -> None:
-        columns = "".join(f"{figures[name]:>14.3f}" for name in METRICS)
+        columns = "".join(f"{figures[f'pfgen/{name}']:>14.3f}" for name in METRICS)
         print(f"{step:>6}{loss[step]:>8.3f}{columns}", flush=True)
 
     print(f"{'step':>6}{'loss':>8}" + "".join(f"{name:>14}" for name in METRICS))
@@ -238,7 +238,6 @@ def train(config: Config) -> dict[str, Any]:
         num_examples=0,
         folder=config.out,
         loggers=[show],
-        metric_prefix="",
     ) as evaluator:
         for step in range(config.steps + 1):
             if step > 0:

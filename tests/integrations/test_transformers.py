@@ -147,7 +147,7 @@ def test_training_goes_on_without_evaluations(
 ) -> None:
     generate, calls = ModelGenerate.__call__, [0]
 
-    def failing(self: ModelGenerate, *arguments: Any) -> list[str | None]:
+    def failing(self: ModelGenerate, *arguments: Any) -> list[str]:
         calls[0] += 1
         if calls[0] == 2:
             raise RuntimeError("out of memory")

@@ -194,13 +194,12 @@ def test_the_command(tmp_path: Path) -> None:
         f"warning: {path}: 8 of 20 answers begin with white space, 4 end with white space, 4 contain "
         "'Q:': scored unchanged; --clean removes this, as pfgen-bench does during generation\n"
     )
-    for option in (["--clean"], ["--clean-as", "completion"]):
-        table = tmp_path / "table.parquet"
-        row, told = scored(dirty, *option, "--per-response", table)
-        assert row["score"] == expected["score"]
-        assert told.startswith(f"{path}: 8 of 20 answers begin with white space")
-        assert told.endswith("removed before scoring, as in mode completion\n")
-        rows = pl.read_parquet(table)
-        assert rows["signature"].unique().to_list() == [row["signature"]]
-        assert "|clean:completion|" in row["signature"]
-        assert rows["answer"].to_list() == [answer for _, answer in CLEAN]
+    table = tmp_path / "table.parquet"
+    row, told = scored(dirty, "--clean", "--per-response", table)
+    assert row["score"] == expected["score"]
+    assert told.startswith(f"{path}: 8 of 20 answers begin with white space")
+    assert told.endswith("removed before scoring, as in mode completion\n")
+    rows = pl.read_parquet(table)
+    assert rows["signature"].unique().to_list() == [row["signature"]]
+    assert "|clean:completion|" in row["signature"]
+    assert rows["answer"].to_list() == [answer for _, answer in CLEAN]

@@ -23,9 +23,14 @@ import jpeval_oracle as oracle
 from jpeval_texts import TEXTS
 from pfgen_rs import llm_jp_eval
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.llm_jp_eval import correlation, mean, metric, normalized_gold, prediction
+from pfgen_rs.llm_jp_eval import correlation, mean, metric, prediction
 from pfgen_rs.llm_jp_eval.metrics import parse_float
-from pfgen_rs.llm_jp_eval.metrics.samples import indel_distance, sample_metric, sample_metrics
+from pfgen_rs.llm_jp_eval.metrics.samples import (
+    indel_distance,
+    normalized_gold,
+    sample_metric,
+    sample_metrics,
+)
 
 VARIANTS = {"upstream": "", "swallow": "_stripped"}
 

@@ -491,11 +491,11 @@ def test_training_waits_only_for_room(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("pfgen_rs.training.curve.measure", slow)
     loggers = [lambda _, step: told.append(step)]
-    evaluator = StepEvaluator("mini", said(), every=1, questions=2, loggers=loggers, behind=2)
+    evaluator = StepEvaluator("mini", said(), every=1, questions=2, loggers=loggers)
     evaluator(0)
 
     def train() -> None:
-        for step in range(1, 6):
+        for step in range(1, 9):
             evaluator(step)
 
     training = threading.Thread(target=train)
@@ -506,7 +506,7 @@ def test_training_waits_only_for_room(monkeypatch: pytest.MonkeyPatch) -> None:
     training.join(30)
     assert not training.is_alive()
     evaluator.close()
-    assert told == list(range(6))  # and none was left out
+    assert told == list(range(9))  # and none was left out
 
 
 def test_other_ranks_only_generate(tmp_path: Path) -> None:

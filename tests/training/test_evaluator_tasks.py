@@ -189,7 +189,6 @@ def test_tasks_alone_and_their_average(folder: Path, tmp_path: Path) -> None:
         tasks_folder=folder,
         folder=tmp_path,
         loggers=lambda metrics, step: logged.update({step: metrics}),
-        question_metrics=True,
     ) as ours:
         ours(0)
         ours(1)

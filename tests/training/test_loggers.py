@@ -50,30 +50,6 @@ def test_json_lines(tmp_path: Path) -> None:
         again(METRICS, 1)
 
 
-def test_json_lines_of_a_curve_that_starts_anew_have_its_steps_alone(tmp_path: Path) -> None:
-    path = tmp_path / "pfgen.jsonl"
-
-    def steps(file: Path = path) -> list[int]:
-        return [json.loads(line)["step"] for line in file.read_text().splitlines()]
-
-    run(JsonLines(path))
-    first = path.read_text()
-    logger = JsonLines(path)
-    logger({"other/score": 1.0}, 2)  # of another evaluator
-    logger(METRICS, 1)
-    assert steps() == [0, 2, 1]
-    assert steps(tmp_path / "pfgen.jsonl.old-1") == [1, 2]
-    logger(METRICS, 2)
-    run(JsonLines(path))
-    assert steps() == [2, 0, 1, 2]
-    assert "other/score" in path.read_text()
-    assert steps(tmp_path / "pfgen.jsonl.old-2") == [0, 1, 2]
-    path.write_text("torn {\n" + first)
-    logger = JsonLines(path)
-    logger(METRICS, 0)
-    assert path.read_text() == "torn {\n" + json.dumps({"step": 0, **METRICS}) + "\n"
-
-
 def test_tensorboard(tmp_path: Path) -> None:
     logger = TensorBoard(tmp_path / "tb")
     curve = run(logger).curve
@@ -192,24 +168,6 @@ def test_wandb_with_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         WandB(ours, answers=1)
 
 
-def test_questions_are_logged_on_request() -> None:
-    told: list[dict[str, float]] = []
-    for wanted in (False, True):
-        with StepEvaluator(
-            "mini",
-            lambda tasks: [task.question for task in tasks],
-            every=1,
-            questions=3,
-            question_metrics=wanted,
-            loggers=lambda metrics, _: told.append(metrics),
-        ) as evaluator:
-            evaluator(0)
-    assert not [name for name in told[0] if "questions" in name]
-    assert told[0]["pfgen/missing"] == 0
-    names = [f"pfgen/questions/{question}" for question in evaluator.sample.ids]
-    assert [told[1][name] for name in names] == evaluator.curve["question_scores"][0].to_list()
-
-
 def test_wandb_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     module: Any = ModuleType("wandb")
     module.run = None
@@ -217,34 +175,13 @@ def test_wandb_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError, match=r"call wandb\.init first"):
         WandB()(METRICS, 0)
     module.run = Run()
-    WandB(axis="evaluated")(METRICS, 3)
-    assert module.run.history == [{**METRICS, "evaluated": 3}]
+    WandB()(METRICS, 3)
+    assert module.run.history == [{**METRICS, "pfgen/step": 3}]
     monkeypatch.setitem(sys.modules, "wandb", None)
     with pytest.raises(PfgenError, match=r"pip install 'pfgen_rs\[wandb\]'"):
         WandB()
     with pytest.raises(InputError, match=r"a run of wandb\.init, not str"):
         WandB("project")
-
-
-def test_any_function_and_prefix() -> None:
-    told: list[tuple[dict[str, float], int]] = []
-    with StepEvaluator(
-        "mini",
-        lambda tasks: ["猫"] * len(tasks),
-        every=1,
-        metric_prefix="eval/",
-        loggers=[lambda *row: told.append(row)],
-    ) as evaluator:
-        evaluator(0)
-    with StepEvaluator(
-        "mini", lambda tasks: ["猫"] * len(tasks), every=1, loggers=lambda *row: told.append(row)
-    ) as evaluator:
-        evaluator(2)
-    (metrics, step), (_, later) = told
-    assert later == 2
-    assert step == 0
-    assert all(name.startswith("eval/") for name in metrics)
-    assert all(isinstance(value, float | int) for value in metrics.values())
 
 
 # The curve drawn.

@@ -62,7 +62,7 @@ def test_tasks_with_parameters_of_their_own() -> None:
     assert found[: len(plain)] == whole
     greedy = generate(temperature=0.0, max_new_tokens=3)(plain)
     assert found[len(plain) :] == greedy
-    assert greedy != [text[:3] for text in whole if text]
+    assert greedy != [text[:3] for text in whole]
 
 
 def test_prompts_without_room_for_their_own_length() -> None:
@@ -95,7 +95,7 @@ def test_a_curve_with_tasks(jpeval_dir: Path) -> None:
     ]
     outputs = {"jcommonsenseqa": texts[:2], "jsts": texts[2:]}
     expected = evaluate(
-        datas, {task: [unicode_text(t or "") for t in own] for task, own in outputs.items()}
+        datas, {task: list(map(unicode_text, own)) for task, own in outputs.items()}
     )
     row = evaluator.curve.row(0, named=True)
     assert row["llm_jp_eval/jcommonsenseqa"] == expected.scores["jcommonsenseqa_exact_match"]
@@ -125,9 +125,9 @@ def test_nothing_is_left_changed() -> None:
 
 def test_stop_strings_and_chats() -> None:
     settings: dict[str, Any] = {"temperature": 0.0, "max_new_tokens": 24}
-    whole = [text or "" for text in generate(**settings)(tasks("chat"))]
+    whole = generate(**settings)(tasks("chat"))
     mark = next(c for text in whole for c in text[:-2] if c.isascii() and c.isprintable())
-    ended = [text or "" for text in generate(**settings, stop=[mark])(tasks("chat"))]
+    ended = generate(**settings, stop=[mark])(tasks("chat"))
     for text, cut in zip(whole, ended, strict=True):
         assert text.startswith(cut)
         assert mark not in cut[:-1]

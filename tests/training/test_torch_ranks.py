@@ -132,23 +132,6 @@ def fail(kind: str, folder: Path, rank: int) -> dict[str, Any]:
     return {"skipped": evaluator.skipped}
 
 
-def stop(kind: str, _: Path, rank: int) -> dict[str, Any]:
-    """The budget of one rank ends before that of the other."""
-    ours = generate(wrapped(kind), temperature=0.0)
-    batch = ours._batch
-
-    def slow(*arguments: Any, **more: Any) -> list[str]:
-        if rank == 1:
-            import time
-
-            time.sleep(0.3)
-        return batch(*arguments, **more)
-
-    ours._batch = slow  # type: ignore[method-assign]
-    tasks = _tasks()
-    return {"texts": ours(tasks, budget=0.2 if rank else 1000)}
-
-
 def callback(kind: str, folder: Path, rank: int) -> dict[str, Any]:
     """The callback of transformers is given the model inside, as its trainer does."""
     model = wrapped(kind)
@@ -256,14 +239,6 @@ def test_training_goes_on_where_all_ranks_can_agree_to_skip_a_step(
     assert curve["step"].to_list() == [0, 5]
 
 
-@pytest.mark.parametrize("kind", WRAPPINGS)
-def test_ranks_agree_when_to_stop(tmp_path: Path, kind: str) -> None:
-    first, second = (found["texts"] for found in results(ranks("stop", kind, tmp_path)))
-    assert first == second
-    assert 0 < first.count(None) < 7
-    assert all(text in (None, whole) for text, whole in zip(first, alone(), strict=True))
-
-
 @pytest.mark.parametrize("kind", ["fsdp1", "fsdp2"])
 def test_a_rank_that_leaves_the_others_ends(tmp_path: Path, kind: str) -> None:
     waiting, failed = ranks("crash", kind, tmp_path)
@@ -288,24 +263,6 @@ def test_a_callback_need_not_know_the_wrapper(tmp_path: Path, kind: str) -> None
 # One process.
 
 
-def test_a_budget_ends_between_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    ours = generate(tiny_torch.model(), temperature=0.0)
-    now = [0.0]
-    batch = ours._batch
-
-    def slow(*arguments: Any, **more: Any) -> list[str]:
-        now[0] += 1
-        return batch(*arguments, **more)
-
-    monkeypatch.setattr("pfgen_rs.integrations.torch_ranks.time.monotonic", lambda: now[0])
-    ours._batch = slow  # type: ignore[method-assign]
-    texts = ours(_tasks(), budget=1.5)
-    assert [text for text in texts if text is not None] == [
-        whole for text, whole in zip(texts, alone(), strict=True) if text is not None
-    ]
-    assert texts.count(None) == 7 - 2 * 2
-
-
 def test_wrappers_are_taken_off() -> None:
     model = tiny_torch.model()
     wrapper = torch.nn.Module()
@@ -324,4 +281,4 @@ def test_a_failure_of_one_process_is_its_own() -> None:
     with pytest.raises(ZeroDivisionError):
         Ranks().together(fail)
     with pytest.raises(ZeroDivisionError):
-        Ranks().share(tiny_torch.model(), [1], lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
+        Ranks().share(tiny_torch.model(), [1], lambda _: 1 / 0)

@@ -11,12 +11,10 @@ from typing import Any
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
 import helpers
 from engine_tasks import until
 from pfgen_rs import InputError, OutputError, SettingsError
-from pfgen_rs.cli.app import app
 from pfgen_rs.training import read_curve
 from pfgen_rs.training.watch import Settling, Watcher, find_checkpoints
 
@@ -85,16 +83,10 @@ def test_one_that_fails_does_not_stop_the_others(place: Path) -> None:
     checkpoint(place, "step_1", "fail")
     checkpoint(place, "step_2", "crash")
     checkpoint(place, "step_3")
-    watching = watcher(place)
-    rounds: list[list[Any]] = []
-
-    def sleep(_: float) -> None:
-        if len(rounds) == 1:
-            checkpoint(place, "step_1", "4")
-        rounds.append([])
-
-    outcomes: Iterator[Any] = watching.forever(sleep=sleep)
-    first, second, third, again = islice(outcomes, 4)
+    outcomes: Iterator[Any] = watcher(place).forever(0.05)
+    first, second, third = islice(outcomes, 3)
+    checkpoint(place, "step_1", "4")
+    again = next(outcomes)
     assert "3 of 3 answers failed: out of memory" in str(first.error)
     assert "before sending all results" in str(second.error)
     assert third.row is not None
@@ -122,24 +114,20 @@ for line in sys.stdin:
 """
 
 
-def together(place: Path, workers: int, **more: Any) -> Watcher:
-    (place / "together.py").write_text(TOGETHER)
-    command = [sys.executable, "-S", str(place / "together.py"), "{checkpoint}", str(place)]
-    settings = {"benchmark": "mini", "questions": 2, "settle_seconds": 0, **more}
-    return Watcher(
-        place / "checkpoints", [*command, str(workers), "{worker}"], workers=workers, **settings
-    )
+def together(place: Path, workers: int) -> Watcher:
+    (place / "program.py").write_text(TOGETHER)
+    words = [*command(place)[:4], str(place), str(workers), "{worker}"]
+    settings: Any = {"benchmark": "mini", "questions": 2, "settle_seconds": 0}
+    return Watcher(place / "checkpoints", words, workers=workers, **settings)
 
 
 def test_several_at_once_in_order(place: Path) -> None:
-    told: list[int] = []
     for step in (0, 1, 2, 3):
         checkpoint(place, f"step_{step + 1}")
-    watching = together(place, 4, loggers=[lambda _, step: told.append(step)])
+    watching = together(place, 4)
     found = list(watching.once())
     assert [(e.checkpoint.step, e.error) for e in found] == [(i, None) for i in (1, 2, 3, 4)]
     assert watching.record.frame.select("step", "length").rows() == [(i, i) for i in (1, 2, 3, 4)]
-    assert told == [1, 2, 3, 4]
     workers = sorted(path.name.rpartition("_")[2] for path in place.glob("begun_*"))
     assert workers == ["0", "1", "2", "3"]
 
@@ -194,29 +182,12 @@ def test_a_program_is_stopped_at_the_end_of_its_budget(place: Path) -> None:
     assert not any(map(is_running, map(int, started(place))))
 
 
-def test_the_command_with_several_workers_and_a_budget(place: Path) -> None:
-    checkpoint(place, "step_1")
-    checkpoint(place, "step_2")
-    (place / "program.py").write_text(HANGING)
-    text = shlex.join(command(place)[:3]) + " {checkpoint} " + shlex.quote(str(place / "log"))
-    once = ["--command", text, "--once", "--settle-seconds", "0", "--limit", "3", "-b", "mini"]
-    done = helpers.pfgen("watch", place / "checkpoints", *once, "--workers", "2", "--budget", "2")
-    assert [line[:13] for line in done.stdout.splitlines()] == ["step_1: score", "step_2: score"]
-    assert done.stderr.splitlines()[1:] == [
-        f"warning: step_{step}: 1 of 3 answers were not given in time" for step in (1, 2)
-    ]
-    assert done.returncode == 0
-    wrong = helpers.pfgen("watch", place / "checkpoints", *once, "--budget", "0")
-    assert wrong.returncode == 2
-    assert "`budget` must be a positive number of seconds, not 0" in wrong.stderr
-
-
 def test_programs_are_stopped_with_the_watcher(place: Path) -> None:
     for step in (1, 2, 3):
         checkpoint(place, f"step_{step}")
     watching = hanging(place, workers=2)
-    with watching._new_workers() as workers:
-        asked = [workers.submit(one.path) for one in watching.found()]
+    with watching._working() as workers:
+        asked = [workers.submit(watching._ask, one.path) for one in watching.found()]
         until(lambda: (place / "log").exists() and len(started(place)) == 2)
     assert [one.done() for one in asked] == [True] * 3
     assert not any(map(is_running, map(int, started(place))))
@@ -233,9 +204,12 @@ def test_two_do_not_watch_for_the_same_curve(place: Path) -> None:
     first.close()  # type: ignore[attr-defined]
 
 
-def test_checkpoints_are_complete_when_they_rest(tmp_path: Path) -> None:
+def test_checkpoints_are_complete_when_they_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     now = 0.0
-    settling = Settling(5, clock=lambda: now)
+    monkeypatch.setattr("pfgen_rs.training.watch.time.monotonic", lambda: now)
+    settling = Settling(5)
     assert settling.settled(tmp_path) is None
     now = 9
     assert settling.settled(tmp_path) is None  # an empty folder is no checkpoint
@@ -263,29 +237,24 @@ def test_checkpoints_are_complete_when_marked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "template", "step"),
+    ("name", "step"),
     [
-        ("megatron_gpt--val_loss=2.5-step=500-consumed_samples=12800", None, 500),
-        ("megatron_gpt--val_loss=2.5-step=500-consumed_samples=12800", "samples={step}", 12800),
-        ("epoch=1-step=700.ckpt", None, 700),
-        ("global_step1000-loss2", None, 1000),
-        ("iter_0000250-hf4", None, 250),
-        ("checkpoint-30", None, 30),
-        ("checkpoint-30", "ckpt-{step}", None),
-        ("run2.b40-seed7", ".b{step}-", 40),
-        ("step-12", "step={step}", None),
+        ("megatron_gpt--val_loss=2.5-step=500-consumed_samples=12800", 500),
+        ("epoch=1-step=700.ckpt", 700),
+        ("global_step1000-loss2", 1000),
+        ("iter_0000250-hf4", 250),
+        ("checkpoint-30", 30),
+        ("run2.b40-seed7", 7),
+        ("step_x", None),
     ],
 )
-def test_a_step_is_read_where_a_name_says_it(
-    tmp_path: Path, name: str, template: str | None, step: int | None
-) -> None:
+def test_a_step_is_read_where_a_name_says_it(tmp_path: Path, name: str, step: int | None) -> None:
     (tmp_path / name).mkdir()
-    found = [one.step for one in find_checkpoints(tmp_path, "*", step=template)]
-    assert found == ([] if step is None else [step])
+    assert [one.step for one in find_checkpoints(tmp_path, "*")] == ([step] if step else [])
 
 
-def test_steps_are_the_last_numbers(tmp_path: Path) -> None:
-    for name in ("step_7", "step_0012", "step_1-of-3", "step_x", "other_9", "step_12"):
+def test_one_folder_for_each_step(tmp_path: Path) -> None:
+    for name in ("step_7", "step_0012", "step_1-of-3", "other_9", "step_12"):
         (tmp_path / name).mkdir()
     (tmp_path / "step_5").write_text("a file")
     found = [(c.step, c.path.name) for c in find_checkpoints(tmp_path, "step_*")]
@@ -293,8 +262,6 @@ def test_steps_are_the_last_numbers(tmp_path: Path) -> None:
     assert [c.step for c in find_checkpoints(tmp_path, "other_*")] == [9]
     with pytest.raises(InputError, match="cannot be read"):
         find_checkpoints(tmp_path / "no", "*")
-    with pytest.raises(SettingsError, match="invalid step 'step': expected a text with"):
-        find_checkpoints(tmp_path, "*", step="step")
 
 
 def test_commands_that_cannot_be(tmp_path: Path) -> None:
@@ -307,22 +274,18 @@ def test_commands_that_cannot_be(tmp_path: Path) -> None:
             Watcher(tmp_path, wrong)
 
 
+def run(place: Path, *more: str | Path, folder: str = "checkpoints") -> Any:
+    """The command, on checkpoints that are complete when they have weights."""
+    text = shlex.join(command(place)[:3]) + " {checkpoint} " + shlex.quote(str(place / "log"))
+    once = ["--command", text, "--once", "--marker", "weights", "--limit", "3", "-b", "mini"]
+    return helpers.pfgen("watch", place / folder, *once, *more)
+
+
 def test_the_command(place: Path) -> None:
     checkpoint(place, "step_3", "20")
     checkpoint(place, "step_4\x1b[31m", "fail")
-    text = shlex.join(command(place)[:3]) + " {checkpoint} " + shlex.quote(str(place / "log"))
     folder, plot = place / "checkpoints", place / "curve.svg"
-    arguments: list[str | Path] = [
-        "watch",
-        folder,
-        "--command",
-        text,
-        "--once",
-        "--settle-seconds",
-        "0.05",
-    ]
-    arguments += ["--limit", "3", "-b", "mini", "--plot", plot]
-    done = helpers.pfgen(*arguments)
+    done = run(place, "--plot", plot)
     assert done.returncode == 1
     assert "\x1b" not in done.stdout + done.stderr
     row = read_curve(folder / "pfgen" / "curve.parquet")[0].row(0, named=True)
@@ -338,39 +301,41 @@ def test_the_command(place: Path) -> None:
     assert "does not contain {checkpoint}" in bad.stderr
 
 
+def test_the_command_with_several_workers_and_a_budget(place: Path) -> None:
+    checkpoint(place, "step_1")
+    checkpoint(place, "step_2")
+    (place / "program.py").write_text(HANGING)
+    done = run(place, "--workers", "2", "--budget", "2")
+    assert [line[:13] for line in done.stdout.splitlines()] == ["step_1: score", "step_2: score"]
+    assert done.stderr.splitlines()[1:] == [
+        f"warning: step_{step}: 1 of 3 answers were not given in time" for step in (1, 2)
+    ]
+    assert done.returncode == 0
+    wrong = run(place, "--budget", "0")
+    assert wrong.returncode == 2
+    assert "`budget` must be a positive number of seconds, not 0" in wrong.stderr
+
+
 def test_the_command_says_what_it_looks_for(place: Path) -> None:
     checkpoint(place, "checkpoint-3")  # as transformers' Trainer calls them
     checkpoint(place, "other-7")
-    folder, log = place / "checkpoints", shlex.quote(str(place / "log"))
-    text = shlex.join(command(place)[:3]) + " {checkpoint} " + log
-    once = ["--command", text, "--once", "--settle-seconds", "0", "--limit", "2", "-b", "mini"]
-    done = helpers.pfgen("watch", folder, *once)
+    done = run(place)
     assert (done.returncode, done.stdout[:19]) == (0, "checkpoint-3: score")
-    again = helpers.pfgen("watch", folder, *once)
+    again = run(place)
     assert (again.returncode, again.stdout) == (0, "")
     assert again.stderr.endswith("checkpoint-*: 1 found (1 already evaluated)\n")
-    both = helpers.pfgen("watch", folder, *once, "--pattern", "a*", "--pattern", "other*")
+    both = run(place, "--pattern", "a*", "--pattern", "other*")
     assert (both.returncode, both.stdout[:14]) == (0, "other-7: score")
-    checkpoint(place, "loss=2.5-step=40-samples=900")
-    chosen = helpers.pfgen("watch", folder, *once, "--pattern", "loss*", "--step", "samples={step}")
-    assert chosen.returncode == 0
-    assert read_curve(folder / "pfgen" / "curve.parquet")[0]["step"].to_list() == [3, 7, 900]
-    none = helpers.pfgen("watch", folder, *once, "--pattern", "epoch*")
+    none = run(place, "--pattern", "epoch*")
     assert (none.returncode, none.stdout) == (1, "")
     assert none.stderr.endswith(" for epoch*: 0 found\n")
-    (folder / "step_5").mkdir()
-    empty = helpers.pfgen("watch", folder, *once)
+    (place / "checkpoints" / "step_5").mkdir()
+    empty = run(place)
     assert (empty.returncode, empty.stdout) == (0, "")
     assert empty.stderr.endswith(
         "warning: 1 skipped, because they are empty or still being written\n"
     )
-    missing = helpers.pfgen("watch", place / "no", *once)
+    missing = run(place, folder="no")
     assert (missing.returncode, missing.stdout) == (2, "")
     assert "no: cannot be read: No such file" in missing.stderr
     assert not (place / "no").exists()
-
-
-def test_the_help_shows_marks_of_thoughts() -> None:
-    """Which Markdown would swallow."""
-    shown = CliRunner().invoke(app, ["watch", "--help"], env={"COLUMNS": "200"}).output
-    assert "<think>…</think>" in shown

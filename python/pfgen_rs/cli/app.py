@@ -165,7 +165,7 @@ COMMANDS = {
         "Repeat the papers' studies: correlations of metrics, sources and other benchmarks.",
     ),
     "harness-path": Deferred(
-        "harness_path",
+        "watch",
         "harness_path",
         "Print only the path of the task files for an evaluation harness.",
     ),

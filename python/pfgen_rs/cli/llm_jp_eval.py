@@ -16,7 +16,7 @@ from pfgen_rs.errors import unreadable
 
 if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.data import TaskData
-    from pfgen_rs.llm_jp_eval.results import PromptSettings
+    from pfgen_rs.llm_jp_eval.prompts import PromptSettings
 
 
 COMMANDS = {
@@ -141,13 +141,10 @@ class SampleOptions:
             help="Maximum length of an output in tokens (default: that of each task, 1 to 512).",
         ),
     ] = None
-    strict: Annotated[
-        bool, typer.Option("--strict", help="A task without data is an error instead of skipped.")
-    ] = False
 
     def prompts(self) -> PromptSettings:
         """Returns how prompts are made."""
-        from pfgen_rs.llm_jp_eval.results import PromptSettings
+        from pfgen_rs.llm_jp_eval.prompts import PromptSettings
 
         return PromptSettings(
             self.shots,
@@ -167,7 +164,7 @@ class SampleOptions:
         place, lacking = find_data(self.data), []
 
         def skip(task: str) -> None:
-            if self.strict or task in wanted:
+            if task in wanted:
                 read_task(place, task, self.split.value)
             lacking.append(task)
 

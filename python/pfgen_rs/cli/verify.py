@@ -11,7 +11,7 @@ import typer
 from rich.cells import cell_len
 
 from pfgen_rs.cli import options, output, progress, streams
-from pfgen_rs.cli.options import ScoringOptions, scoring_options
+from pfgen_rs.cli.options import ScoringOptions, with_options
 from pfgen_rs.cli.progress import shortened
 from pfgen_rs.errors import PfgenError
 from pfgen_rs.io import run_files
@@ -31,7 +31,7 @@ _OPTIONAL = ("file", "sums", "agree")  # omitted in this order
 _SHORTEST_RUN = 30
 
 
-@scoring_options(without=("run_field",))
+@with_options(ScoringOptions, "scoring", without=("run_field",))
 def verify(
     run_dirs: Annotated[
         list[str],

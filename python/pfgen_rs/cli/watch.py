@@ -1,4 +1,4 @@
-"""`pfgen-rs watch`: evaluates every new checkpoint."""
+"""`pfgen-rs watch`, which evaluates every new checkpoint, and `harness-path`."""
 
 from __future__ import annotations
 
@@ -26,10 +26,6 @@ def watch(
         ),
     ],
     benchmark: options.BenchmarkName = None,
-    every_seconds: Annotated[
-        float,
-        typer.Option(min=0.1, metavar="N", help="Seconds between checks for new checkpoints."),
-    ] = 30.0,
     pattern: Annotated[
         list[str] | None,
         typer.Option(
@@ -37,29 +33,17 @@ def watch(
             help="Pattern of checkpoint names (repeatable; default: `step_*` and `checkpoint-*`).",
         ),
     ] = None,
-    step: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="The part of a name that has the step, such as `step={step}` (default: the number "
-            "behind `step` or `iter`, else the last one).",
-        ),
-    ] = None,
     once: Annotated[
         bool, typer.Option("--once", help="Evaluate the existing checkpoints, then exit.")
     ] = False,
     marker: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="A checkpoint is complete when it contains this file."),
-    ] = None,
-    settle_seconds: Annotated[
-        float,
         typer.Option(
-            min=0,
-            metavar="N",
-            help="Without --marker, a checkpoint is complete when its files have not changed for N seconds.",
+            metavar="NAME",
+            help="A checkpoint is complete when it contains this file (default: when its files have "
+            "not changed for 5 seconds).",
         ),
-    ] = 5.0,
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -77,27 +61,9 @@ def watch(
     limit: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Number of questions (default: all).")
     ] = None,
-    seed_text: Annotated[
-        str,
-        typer.Option(metavar="TEXT", help="Changes the questions, examples and sampling seeds."),
-    ] = "",
     mode: options.Mode = options.ModeName.COMPLETION,
     shots: options.Shots = 20,
-    max_tokens: options.MaxTokens = 300,
-    temperature: Annotated[
-        float, typer.Option(min=0, metavar="T", help="Sampling temperature.")
-    ] = 1.0,
-    top_p: Annotated[
-        float, typer.Option(min=0, max=1, metavar="P", help="Top-p of nucleus sampling.")
-    ] = 0.98,
     think: options.Think = options.ThinkName.KEEP,
-    timeout: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SECONDS",
-            help="Stop the program after this time without an answer (default: no limit).",
-        ),
-    ] = None,
     workers: Annotated[
         int, typer.Option(min=1, metavar="N", help="Number of checkpoints to evaluate at once.")
     ] = 1,
@@ -113,9 +79,10 @@ def watch(
 
     The program is started, without a shell, for each checkpoint. It reads one task per line, such as
     `{"id": 1, "prompt": "…", "seed": 5, …}`, from standard input, and answers each with a line
-    `{"id": 1, "answer": "…"}`. Checkpoints that are already on the curve are not evaluated again. A
-    checkpoint that fails is reported, and the others are evaluated nevertheless. With `--workers`, several
-    programs run at once; `{worker}` is a number from 0, such as that of a GPU.
+    `{"id": 1, "answer": "…"}`. Checkpoints are looked for every 30 seconds. Those that are already on the
+    curve are not evaluated again. A checkpoint that fails is reported, and the others are evaluated
+    nevertheless. With `--workers`, several programs run at once; `{worker}` is a number from 0, such as that
+    of a GPU.
 
     Exit codes: 0 success, 1 a checkpoint failed or `--once` found none, 2 bad usage or input.
 
@@ -127,8 +94,6 @@ def watch(
 
     - `pfgen-rs watch checkpoints --command './answer --gpu {worker} {checkpoint}' --workers 2`
     """
-    from pfgen_rs.ask.protocol import Parameters
-    from pfgen_rs.io.cleaning import default_stop
     from pfgen_rs.training.watch import PATTERNS, Watcher
 
     watcher = Watcher(
@@ -136,28 +101,23 @@ def watch(
         command,
         benchmark=benchmark,
         patterns=pattern or PATTERNS,
-        step=step,
         marker=marker,
-        settle_seconds=settle_seconds,
         out=out,
         trials=trials,
         questions=limit,
-        seed=seed_text,
         mode=mode.value,
         num_examples=shots,
-        parameters=Parameters(max_tokens, temperature, top_p, default_stop(mode.value)),
         think=think.value,
-        timeout=timeout,
         workers=workers,
         budget=budget,
         plot=plot,
     )
     checkpoints, left = len(watcher.found()), len(watcher.open())
     before = f" ({checkpoints - left} already evaluated)" if left < checkpoints else ""
-    checking = "" if once else f", checking every {every_seconds:g} s"
+    checking = "" if once else ", checking every 30 s"
     patterns = ", ".join(watcher.patterns)
     streams.remark(f"watching {folder} for {patterns}: {checkpoints} found{before}{checking}")
-    failed = _print_outcomes(watcher.once() if once else watcher.forever(every_seconds))
+    failed = _print_outcomes(watcher.once() if once else watcher.forever())
     incomplete = len(watcher.open()) - failed
     if incomplete:
         streams.warn(f"{incomplete} skipped, because they are empty or still being written")
@@ -187,3 +147,17 @@ def _line(name: str, row: dict[str, float | None]) -> str:
         "" if row["score_low"] is None else f" ({row['score_low']:.4f}…{row['score_high']:.4f})"
     )
     return f"{output.cell(name)}: score {row['score']:.4f}{interval}, {', '.join(parts)}\n"
+
+
+def harness_path(
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of the harness, such as lm_eval.")
+    ],
+) -> None:
+    """Print only the path of the task files for an evaluation harness.
+
+    Example: `lm_eval --include_path "$(pfgen-rs harness-path lm_eval)" --tasks pfgen`
+    """
+    from pfgen_rs import integrations
+
+    streams.emit(f"{integrations.harness_path(name)}\n")

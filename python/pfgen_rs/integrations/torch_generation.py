@@ -13,7 +13,7 @@ from transformers.generation import StopStringCriteria
 
 from pfgen_rs.ask.protocol import Parameters, Task, by_parameters
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.integrations.callback_settings import check_sampling
+from pfgen_rs.integrations.callbacks import check_sampling
 from pfgen_rs.integrations.torch_ranks import Ranks, unwrapped, whole
 
 _SEEDS = 1 << 63
@@ -56,11 +56,8 @@ class ModelGenerate:
             raise SettingsError(f"the tokenizer must be a transformers tokenizer, not {kind}")
         check_sampling(self.batch_size, self.max_new_tokens, self.temperature, self.top_p)
 
-    def __call__(self, tasks: Sequence[Task], budget: float | None = None) -> list[str | None]:
-        """Generate a text for each task; restores the model's mode and torch's random state.
-
-        `budget`: seconds after which no rank begins with another batch; the remaining tasks have no text.
-        """
+    def __call__(self, tasks: Sequence[Task]) -> list[str]:
+        """Generate a text for each task; restores the model's mode and torch's random state."""
         ranks = Ranks()
         prompts = ranks.together(lambda: self.check(tasks))
         batches = self._batches(tasks, prompts)
@@ -68,14 +65,11 @@ class ModelGenerate:
         in_step = ranks.are_in_step(wrapper)
         with undisturbed(wrapper), whole(wrapper):
             found = ranks.share(
-                wrapper,
-                batches,
-                lambda rows: self._batch(rows, tasks, prompts, in_step=in_step),
-                budget,
+                wrapper, batches, lambda rows: self._batch(rows, tasks, prompts, in_step=in_step)
             )
-        texts: list[str | None] = [None] * len(tasks)
+        texts = [""] * len(tasks)
         for rows, made in zip(batches, found, strict=True):
-            for row, text in zip(rows, made or (), strict=False):  # none without time
+            for row, text in zip(rows, made, strict=True):
                 texts[row] = text
         return texts
 
@@ -126,49 +120,34 @@ class ModelGenerate:
         own = task.parameters
         if own is None:
             return ours
-        return replace(
-            own,
-            max_tokens=ours.max_tokens if own.max_tokens is None else own.max_tokens,
-            temperature=ours.temperature if own.temperature is None else own.temperature,
-            top_p=ours.top_p if own.top_p is None else own.top_p,
-        )
+        names = ("max_tokens", "temperature", "top_p")
+        return replace(own, **{n: getattr(ours, n) for n in names if getattr(own, n) is None})
 
     def _sampling(self, parameters: Parameters) -> dict[str, Any]:
         """Returns sampling arguments, which override the model's own generation settings."""
-        chosen: dict[str, Any] = {"do_sample": False}
+        chosen: dict[str, Any] = {"do_sample": False, "max_new_tokens": parameters.max_tokens}
         if parameters.temperature:
-            chosen = {
-                "do_sample": True,
-                "temperature": parameters.temperature,
-                "top_p": parameters.top_p,
-                "top_k": 0,
-            }
-        return chosen | {"max_new_tokens": parameters.max_tokens} | self._stopping(parameters.stop)
-
-    def _stopping(self, stop: tuple[str, ...]) -> dict[str, Any]:
-        """Arguments for stop strings; they only save time, because texts are cut there afterwards anyway."""
-        if stop not in self._stoppable:
-            self._stoppable[stop] = self._is_stoppable(stop)
-        return (
-            {"stop_strings": list(stop), "tokenizer": self.tokenizer}
-            if self._stoppable[stop]
-            else {}
-        )
+            sampled = {"temperature": parameters.temperature, "top_p": parameters.top_p, "top_k": 0}
+            chosen |= {"do_sample": True, **sampled}
+        # Stop strings only save time, because texts are cut there afterwards anyway.
+        if parameters.stop and self._is_stoppable(parameters.stop):
+            chosen |= {"stop_strings": list(parameters.stop), "tokenizer": self.tokenizer}
+        return chosen
 
     def _is_stoppable(self, stop: tuple[str, ...]) -> bool:
-        if not stop:
-            return False
-        try:
-            StopStringCriteria(self.tokenizer, list(stop))
-        except ValueError as error:
-            warnings.warn(
-                f"transformers does not support stop strings with {type(self.tokenizer).__name__} "
-                f"({error}): always generating {self.max_new_tokens} tokens and cutting afterwards",
-                RuntimeWarning,
-                stacklevel=2,
-            )
-            return False
-        return True
+        if stop not in self._stoppable:
+            self._stoppable[stop] = True
+            try:
+                StopStringCriteria(self.tokenizer, list(stop))
+            except ValueError as error:
+                self._stoppable[stop] = False
+                warnings.warn(
+                    f"transformers does not support stop strings with {type(self.tokenizer).__name__} "
+                    f"({error}): always generating {self.max_new_tokens} tokens and cutting afterwards",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
+        return self._stoppable[stop]
 
     def _ids(self, task: Task) -> list[int]:
         if task.mode != "chat":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -60,41 +59,21 @@ class Ranks:
         """Whether all ranks are needed for each forward pass of a model."""
         return self.count > 1 and _is_sharded(model)
 
-    def share(
-        self,
-        model: Any,
-        batches: Sequence[B],
-        work: Callable[[B], list[T]],
-        seconds: float | None = None,
-    ) -> list[list[T] | None]:
+    def share(self, model: Any, batches: Sequence[B], work: Callable[[B], T]) -> list[T]:
         """Returns what `work` returns for each batch, in order, on all ranks; each does a share of the work.
 
-        `seconds`: no batches are begun after this time on any rank; they have no result (default: no limit).
-        At least one is begun. `model`: if it needs all ranks at once, some repeat a batch at the end. If
-        `work` fails on any rank, raises on all of them or, if these wait for it, a `CollectiveError`.
+        `model`: if it needs all ranks at once, some repeat a batch at the end. If `work` fails on any rank,
+        raises on all of them or, if these wait for it, a `CollectiveError`.
         """
-        deadline = None if seconds is None else time.monotonic() + seconds
-        in_step = self.are_in_step(model)
-        mine: list[list[T]] = []
-        error: Exception | None = None
-        for i in range(-(-len(batches) // self.count)):
-            # All ranks have to end after the same batch, so they have to agree.
-            if deadline is not None and i:
-                over = error is not None or time.monotonic() >= deadline
-                if any(self.gather(over)):
-                    break
-            at = i * self.count + self.rank
-            batch = batches[at % len(batches)]
-            if in_step:
+        mine: list[T] = []
+        if self.are_in_step(model):
+            for begin in range(0, len(batches), self.count):
+                batch = batches[(begin + self.rank) % len(batches)]
                 mine.append(self.together(partial(work, batch), in_step=True))
-            elif error is None and at < len(batches):
-                try:
-                    mine.append(work(batch))
-                except Exception as raised:
-                    error = raised
-        self._agree(error)
+        else:
+            mine = self.together(lambda: list(map(work, batches[self.rank :: self.count])))
         everyone = self.gather(mine)
-        return [_result(everyone[i % self.count], i // self.count) for i in range(len(batches))]
+        return [everyone[i % self.count][i // self.count] for i in range(len(batches))]
 
     def _agree(self, error: Exception | None, group: Any = None) -> None:
         """Raise if any rank has an error: its own, or a `GenerationError` that names the rank."""
@@ -119,10 +98,6 @@ class Ranks:
 def _agreeing(_world: Any) -> Any:
     """Returns a group of all ranks for nothing but agreeing, which gives up after a while."""
     return torch.distributed.new_group(backend="gloo", timeout=timedelta(seconds=_PATIENCE))
-
-
-def _result(results: Sequence[T], place: int) -> T | None:
-    return results[place] if place < len(results) else None
 
 
 def unwrapped(model: Any) -> Any:

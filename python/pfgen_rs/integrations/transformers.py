@@ -10,10 +10,7 @@ from typing import Any
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.extras import needed
-from pfgen_rs.integrations.callback_settings import split_settings
-from pfgen_rs.io.cleaning import default_stop
-from pfgen_rs.training.evaluator import StepEvaluator
-from pfgen_rs.training.loggers import Finished, hand_over
+from pfgen_rs.integrations.callbacks import Evaluating
 
 needed("transformers", "transformers")
 needed("torch", "transformers")
@@ -24,8 +21,11 @@ from transformers.trainer_callback import CallbackHandler  # noqa: E402
 from pfgen_rs.integrations.torch_generation import ModelGenerate  # noqa: E402
 from pfgen_rs.integrations.torch_ranks import enclosing  # noqa: E402
 
+# Not the name of a callback class: the trainer would create a new callback from the saved state.
+_KEY = "pfgen_rs:pfgen/"
 
-class PfgenCallback(TrainerCallback):  # type: ignore[misc]
+
+class PfgenCallback(Evaluating, TrainerCallback):  # type: ignore[misc]
     """Evaluates every N steps: `Trainer(model, …, callbacks=[PfgenCallback("mini", every=500)])`.
 
     `settings`: `batch_size` (16), `max_new_tokens` (300), `temperature` (1.0) and `top_p` (0.98), and
@@ -37,23 +37,26 @@ class PfgenCallback(TrainerCallback):  # type: ignore[misc]
     `report_to` says (TensorBoard and W&B show them as `train/pfgen/score`). The curve is saved in checkpoints
     (`trainer_state.json`), and a resumed run continues it. Training is not affected: random number generators
     and modes of modules are restored, and a step that cannot be evaluated is skipped with a warning in the
-    log `pfgen_rs`, unless `on_error="raise"`. Raises `SettingsError` for unknown or invalid settings, and at
-    the start of training if there is no tokenizer or a prompt is too long for the model.
+    log `pfgen_rs`, unless `on_error="raise"`. Raises `SettingsError` for unknown settings, and at the start
+    of training for invalid ones, if there is no tokenizer, or if a prompt is too long for the model.
     """
 
     def __init__(self, benchmark: Any = None, *, tokenizer: Any = None, **settings: Any) -> None:
-        self.benchmark = benchmark
-        self.tokenizer = tokenizer
-        self.sampling, self.settings = split_settings(settings)
-        self.evaluator: StepEvaluator | None = None
-        self._finished = Finished()
+        super().__init__(benchmark, tokenizer, settings)
         self._others: list[Any] = []
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Measure the baseline, or resume from a checkpoint."""
-        self.evaluator = self._evaluator(state, kwargs)
+        generate = None
+        if self.settings.get("engine") is None:
+            model, tokenizer = kwargs["model"], self._tokenizer(kwargs)
+            how = {**self.sampling, "wrapper": enclosing(model)}
+            generate = ModelGenerate(model, tokenizer, self._stop, **how)
+        self.evaluator = self._new_evaluator(
+            generate, every=500, is_main=state.is_world_process_zero
+        )
         self._others = list(_callbacks_beside(self))
-        saved = state.stateful_callbacks.get(self._key)
+        saved = state.stateful_callbacks.get(_KEY)
         if saved is not None and state.global_step:
             self.evaluator.load_state_dict(saved)
         elif state.global_step:
@@ -77,28 +80,6 @@ class PfgenCallback(TrainerCallback):  # type: ignore[misc]
             self.evaluator.close()
             self._publish(args, state, control, kwargs)
 
-    @property
-    def _key(self) -> str:
-        # Not the name of a callback class: the trainer would create a new callback from the saved state.
-        return f"pfgen_rs:{self.settings.get('metric_prefix', 'pfgen/')}"
-
-    def _evaluator(self, state: Any, kwargs: dict[str, Any]) -> StepEvaluator:
-        settings = {"every": 500, **self.settings, "is_main": state.is_world_process_zero}
-        settings["loggers"] = (*settings["loggers"], self._finished)
-        if settings.get("engine") is not None:
-            return StepEvaluator(self.benchmark, **settings)
-        stop = settings.get("stop")
-        generate = ModelGenerate(
-            kwargs["model"],
-            self._tokenizer(kwargs),
-            default_stop(settings.get("mode", "completion")) if stop is None else stop,
-            **self.sampling,
-            wrapper=enclosing(kwargs["model"]),
-        )
-        evaluator = StepEvaluator(self.benchmark, generate, **settings)
-        generate.check(evaluator.tasks)  # rather than skip all steps
-        return evaluator
-
     def _tokenizer(self, kwargs: dict[str, Any]) -> Any:
         for tokenizer in (self.tokenizer, kwargs.get("processing_class"), kwargs.get("tokenizer")):
             if tokenizer is not None:
@@ -120,11 +101,11 @@ class PfgenCallback(TrainerCallback):  # type: ignore[misc]
             at.global_step = step
             for other in self._others:
                 log = partial(other.on_log, args, at, copy(control), logs=dict(metrics), **kwargs)
-                hand_over(log, type(other).__name__, step, self.settings["on_error"])
+                self._hand_over(log, other, step)
 
     def _before_saving(self, args: Any, state: Any, control: Any, kwargs: dict[str, Any]) -> None:
         if control.should_save and self.evaluator is not None:
-            state.stateful_callbacks[self._key] = self.evaluator.state_dict()
+            state.stateful_callbacks[_KEY] = self.evaluator.state_dict()
         self._publish(args, state, control, kwargs)
 
 

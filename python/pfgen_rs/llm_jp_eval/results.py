@@ -7,49 +7,24 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from pfgen_rs import _native
-from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.errors import InputError
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.llm_jp_eval import catalog, scoring
 from pfgen_rs.llm_jp_eval.data import TaskData, raw_digest, read_json
 from pfgen_rs.llm_jp_eval.metrics.samples import check_variant, sample_metrics
-from pfgen_rs.llm_jp_eval.prompts import SHOTS, Template, template, template_digest
+from pfgen_rs.llm_jp_eval.prompts import PromptSettings, template_digest
 
 SCORES, SAMPLES = "scores.json", "samples.parquet"
 SAMPLING = ("temperature", "seed", "top_p")
 _UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True)
-class PromptSettings:
-    """How prompts are made. `prompt`, `fewshots`: templates of one's own. `chat`: prompts are user messages.
-
-    `max_tokens`: maximum number of new tokens, if it is not the task's. `shots`: `None` if it is not known
-    how the prompts of outputs were made.
-    """
-
-    shots: int | None = SHOTS
-    prompt: str | None = None
-    fewshots: str | None = None
-    chat: bool = False
-    max_tokens: int | None = None
-
-    def template(self, data: TaskData) -> Template:
-        """Returns a task's template, the bare input if it is not known. Raises `SettingsError`."""
-        if self.shots is None:
-            return Template("{input}", ("", ""))
-        return template(data, self.shots, self.prompt, self.fewshots)
-
-    def record(self) -> dict[str, Any]:
-        """Returns the settings for configurations."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -63,7 +38,6 @@ class ScoreSettings:
     """
 
     variant: str = "upstream"
-    average: str = "AVR"
     n: int | None = None
     prompts: PromptSettings = field(default_factory=PromptSettings)
     all_tasks: bool = False
@@ -71,9 +45,6 @@ class ScoreSettings:
 
     def __post_init__(self) -> None:
         check_variant(self.variant)
-        if self.average not in catalog.AVERAGES:
-            known = ", ".join(catalog.AVERAGES)
-            raise SettingsError(f"unknown average {self.average!r}: expected one of {known}")
 
 
 def signature(datas: Sequence[TaskData], settings: ScoreSettings | None = None) -> str:
@@ -91,7 +62,7 @@ def signature(datas: Sequence[TaskData], settings: ScoreSettings | None = None) 
         f"split:{datas[0].split}",
         f"n:{'all' if chosen.n is None else chosen.n}",
         f"shots:{_UNKNOWN if made.shots is None else made.shots}",
-        f"avg:{chosen.average}",
+        "avg:AVR",
         f"raw:{raw_digest(datas)}",
     ]
     parts += [f"{name}:{_sampled_text(chosen.sampling, name)}" for name in SAMPLING]
@@ -127,7 +98,7 @@ def scores_record(
         "kind": "llm-jp-eval",
         "signature": signature(datas, settings),
         "variant": settings.variant,
-        "average": settings.average,
+        "average": "AVR",
         "split": datas[0].split,
         "samples": counts,
         "missing": chosen.missing,

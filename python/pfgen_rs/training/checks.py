@@ -1,6 +1,5 @@
 """What can go wrong in an evaluation: invalid arguments, steps that fail, errors in the background."""
 
-import inspect
 import logging
 import operator
 from collections import deque
@@ -19,20 +18,12 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def whole(value: Any, what: str) -> int:
     """Convert an integer of any library, such as a GPU scalar; raises `InputError` for other values."""
     try:
-        number = value if isinstance(value, int) else _whole_number(value)
-    except (TypeError, ValueError, OverflowError, RuntimeError):
-        number = None
-    if number is None or number < 0:
-        raise InputError(f"{what} must be an integer of at least 0, not {value!r:.60}")
-    return int(number)
-
-
-def _whole_number(value: Any) -> int | None:
-    try:
-        return operator.index(value)
-    except TypeError:
         number = int(value)
-        return number if bool(number == value) else None
+        if number >= 0 and bool(number == value):
+            return number
+    except (TypeError, ValueError, OverflowError, RuntimeError):
+        pass
+    raise InputError(f"{what} must be an integer of at least 0, not {value!r:.60}")
 
 
 def count(value: Any, what: str) -> int:
@@ -74,9 +65,7 @@ def checked_texts(value: Sequence[str], what: str) -> tuple[str, ...]:
 
 def check_budget(budget: float | None) -> None:
     """Raise `SettingsError` unless a time budget is a positive number of seconds, or `None`."""
-    if budget is None:
-        return
-    if not isinstance(budget, int | float) or not 0 < budget < float("inf"):
+    if budget is not None and not (isinstance(budget, int | float) and 0 < budget < float("inf")):
         raise SettingsError(f"`budget` must be a positive number of seconds, not {budget!r:.60}")
 
 
@@ -87,68 +76,35 @@ def check_who_answers(
     budget: float | None,
 ) -> None:
     """Raise `SettingsError` unless there is either a function or an engine, with fitting settings."""
-    if engine is not None:
-        if generate is not None:
-            raise SettingsError("pass either `generate` or `engine`, not both")
-        if isinstance(engine, type) or not callable(getattr(engine, "generate", None)):
-            raise SettingsError(f"`engine` must be an engine of pfgen_rs.ask, not {engine!r:.60}")
-        return
-    if generate is None:
-        raise SettingsError("cannot generate answers: pass a function `generate` or an `engine`")
-    function(generate, "generate")
-    if parameters is not None:
-        raise SettingsError("`parameters` can only be combined with `engine`")
-    if budget is not None and not _takes_budget(generate):
-        raise SettingsError(
-            "`budget` requires an engine, or a function `generate` with an argument `budget` that returns "
-            "`None` for tasks it has no time for"
-        )
+    if (generate is None) == (engine is None):
+        raise SettingsError("pass either a function `generate` or an `engine`, which answers")
+    if generate is not None:
+        function(generate, "generate")
+        for name, value in (("parameters", parameters), ("budget", budget)):
+            if value is not None:
+                raise SettingsError(f"`{name}` can only be combined with `engine`")
+    elif isinstance(engine, type) or not callable(getattr(engine, "generate", None)):
+        raise SettingsError(f"`engine` must be an engine of pfgen_rs.ask, not {engine!r:.60}")
+    check_budget(budget)
 
 
-def _takes_budget(generate: Callable[..., Any]) -> bool:
-    """Whether a function can be called with the argument `budget`."""
-    try:
-        parameters = inspect.signature(generate).parameters
-    except (TypeError, ValueError):  # builtin functions may have no signature
-        return False
-    return "budget" in parameters or any(
-        parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
-    )
-
-
-def check_texts(
-    texts: Any, tasks: Sequence[Task], *, partial: bool = False
-) -> tuple[str | None, ...]:
-    """Returns the texts from `generate`; raises `InputError` unless there is one for each task.
-
-    `partial`: whether `None` is accepted for some tasks.
-    """
-    if not _is_list(texts):
+def check_texts(texts: Any, tasks: Sequence[Task]) -> tuple[str, ...]:
+    """Returns the texts from `generate`; raises `InputError` unless there is one for each task."""
+    if isinstance(texts, str | Mapping | Set) or not hasattr(texts, "__getitem__"):
         hint = " (missing return statement?)" if texts is None else ""
         given = "a single string" if isinstance(texts, str) else type(texts).__name__
         raise InputError(f"`generate` must return a list of {len(tasks)} texts, not {given}{hint}")
     if len(texts) != len(tasks):
         raise InputError(f"`generate` returned {len(texts)} texts for {len(tasks)} tasks")
     for task, text in zip(tasks, texts, strict=True):
-        if not isinstance(text, str) and not (partial and text is None):
+        if not isinstance(text, str):
             raise InputError(
                 f"`generate` returned {type(text).__name__}, not a string", question=task.question
             )
-    found = tuple(texts)
-    if all(text is None for text in found):
-        raise InputError(f"`generate` returned no text for any of {len(tasks)} tasks")
-    return found
-
-
-def _is_list(texts: Any) -> bool:
-    """Whether a value has a length and an order, as lists, arrays and columns of tables do."""
-    if isinstance(texts, str | bytes | Mapping | Set):
-        return False
-    return hasattr(texts, "__len__") and hasattr(texts, "__getitem__")
+    return tuple(texts)
 
 
 # Steps that could not be evaluated, when training must go on nevertheless.
-
 
 OnError = Literal["raise", "warn"]
 _LOG = logging.getLogger("pfgen_rs")
@@ -160,40 +116,35 @@ class CollectiveError(PfgenError):
     """A rank failed while others wait for it, so that training cannot go on."""
 
 
-class Skipped:
-    """Steps that were not evaluated, with the reasons, and a warning for each in the log `pfgen_rs`."""
+class Skipped(dict[int, str]):
+    """Why steps were not evaluated, by step; with a warning for each in the log `pfgen_rs`."""
 
     def __init__(self) -> None:
-        self.reasons: dict[int, str] = {}
+        super().__init__()
         self._reported = 0
 
     def add(self, step: int, error: BaseException | str) -> None:
         """Record and log that a step is not evaluated."""
         reason = error if isinstance(error, str) else reason_of(error)
-        if step not in self.reasons:
+        if step not in self:
             _LOG.warning("step %d is not evaluated: %s", step, reason)
-        self.reasons[step] = reason
+        self[step] = reason
         if isinstance(error, BaseException):
             _LOG.debug("step %d is not evaluated", step, exc_info=error)
 
-    def forget(self, step: int) -> None:
-        """Forget a step that is evaluated after all."""
-        self.reasons.pop(step, None)
-
-    def drop_from(self, step: int) -> None:
+    def drop_from(self, first: int) -> None:
         """Forget this step and later ones after training went back."""
-        for skipped in list(self.reasons):
-            if skipped >= step:
-                self.forget(skipped)
+        for step in [step for step in self if step >= first]:
+            del self[step]
 
     def report(self) -> None:
         """Log how many steps were not evaluated, unless already done."""
-        steps = sorted(self.reasons)
-        if len(steps) != self._reported:
-            self._reported = len(steps)
-            named = ", ".join(map(str, steps[:_NAMED])) + (", …" if len(steps) > _NAMED else "")
-            many = "1 step was" if len(steps) == 1 else f"{len(steps)} steps were"
-            _LOG.warning("%s not evaluated: %s", many, named)
+        if len(self) != self._reported:
+            self._reported = len(self)
+            named = ", ".join(map(str, sorted(self)[:_NAMED]))
+            more = ", …" if len(self) > _NAMED else ""
+            many = "1 step was" if len(self) == 1 else f"{len(self)} steps were"
+            _LOG.warning("%s not evaluated: %s%s", many, named, more)
 
 
 def reason_of(error: BaseException) -> str:
@@ -211,20 +162,19 @@ def check_on_error(value: str) -> None:
 
 # A background thread for work that training does not need to wait for.
 
-
+_BEHIND = 4  # pieces of work that may be pending
 # With polars' SIGINT handler installed, a wait without a timeout could not be interrupted.
 _TICK = 0.05
 
 
 class Background:
-    """Runs pieces of work in order in one thread, with at most `behind` (at least 1) of them pending.
+    """Runs pieces of work in order in one thread, with at most four of them pending.
 
     An error is logged immediately, and raised as a `PfgenError` by the next `check`, `wait` or `close`; the
     following pieces run regardless.
     """
 
-    def __init__(self, behind: int) -> None:
-        self._behind = behind
+    def __init__(self) -> None:
         self.closed = False
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=THREADS)
         self._pending: deque[Future[None]] = deque()
@@ -232,7 +182,7 @@ class Background:
 
     def submit(self, what: str, work: Callable[[], object]) -> None:
         """Submit a piece of work, called `what` in errors, blocking until there is room; never raises."""
-        self._settle(self._behind - 1)
+        self._settle(_BEHIND - 1)
         self._pending.append(self._pool.submit(_run, what, work))
 
     def check(self) -> None:

@@ -15,15 +15,8 @@ from pfgen_rs.errors import InputError, OutputError, SettingsError, unreadable
 from pfgen_rs.io.atomic import remove_unfinished, writing_failed
 from pfgen_rs.io.table_writer import write_parquet
 from pfgen_rs.metrics.settings import PARTS
-from pfgen_rs.training.loggers import Entry, Logger, LoggerQueues
-from pfgen_rs.training.measure import (
-    Measured,
-    MeasuredTasks,
-    answer_table,
-    measure,
-    measure_tasks,
-    row_of,
-)
+from pfgen_rs.training.loggers import Logger, LoggerQueues
+from pfgen_rs.training.measure import answer_table, measure, measure_tasks, row_of
 from pfgen_rs.training.sample import TASK_ANSWERS, TASK_COLUMNS, FixedSample, TaskSample
 
 Axis = Literal["step", "tokens"]
@@ -94,12 +87,9 @@ class Record:
     """The curve of one sample, its files in `folder` (`None`: in memory only), and its loggers.
 
     `clean` turns generated text into an answer. The answers of a step are written before the curve lists the
-    step. `question_metrics`: whether loggers receive the score of each question, too. `tasks`: the tasks of
-    llm-jp-eval that are evaluated at the same steps; `clean_output` is applied to their outputs. Loggers are
-    called in threads of their own: see `LoggerQueues`. A curve that is in `folder` goes on. Thread-safe.
-
-    Raises `OutputError` if `folder` is a file, `InputError` if its curve cannot be read, and `SettingsError`
-    if it is of another sample.
+    step. `tasks`: the tasks of llm-jp-eval that are evaluated beside the sample; `clean_output` turns
+    generated text into an output for them. Safe to use from several threads. Raises `InputError` and
+    `SettingsError` if the folder has a curve of another sample, and `OutputError`.
     """
 
     def __init__(
@@ -107,23 +97,16 @@ class Record:
         sample: FixedSample,
         clean: Callable[[str], str],
         folder: Path | None,
-        loggers: Sequence[Logger] = (),
-        prefix: str = "",
-        *,
-        question_metrics: bool = False,
+        loggers: Sequence[Logger],
         tasks: TaskSample | None = None,
         clean_output: Callable[[str], str] = str,
     ) -> None:
         self.sample, self.tasks, self.folder = sample, tasks, folder
         self._clean, self._clean_output = clean, clean_output
-        self._loggers, self._prefix = LoggerQueues(loggers), prefix
-        self._question_metrics = question_metrics
-        self.description = sample.description
+        self._loggers = LoggerQueues(loggers)
+        self.description = sample.description | (tasks.description if tasks else {})
         """The settings that must agree for steps to be comparable, as values for JSON."""
-        self._schema = SCHEMA
-        if tasks is not None:
-            self.description = self.description | tasks.description
-            self._schema = pl.Schema({**SCHEMA, **tasks.schema})
+        self._schema = pl.Schema({**SCHEMA, **(tasks.schema if tasks else {})})
         self._rows: dict[int, dict[str, Any]] = {}
         self._lock = threading.Lock()
         if folder is not None:
@@ -132,8 +115,10 @@ class Record:
     def _go_on(self, folder: Path) -> None:
         if folder.exists() and not folder.is_dir():
             raise OutputError(f"{folder}: not a directory: choose another folder for the curve")
-        _remove_unfinished(folder)
         path = folder / CURVE
+        remove_unfinished(path)  # by a killed process
+        for left in folder.glob("*answers/.step_*.parquet.*.tmp"):
+            left.unlink(missing_ok=True)
         if path.exists():
             frame, sample = read_curve(path)
             self.check(sample, str(path))
@@ -142,7 +127,7 @@ class Record:
     @property
     def frame(self) -> pl.DataFrame:
         """The curve as a table."""
-        return pl.DataFrame(self.rows, schema=self._schema, orient="row")
+        return self._table(self.rows)
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -159,46 +144,30 @@ class Record:
         results cannot be written, the step is not added.
         """
         asked = len(self.sample.tasks)
-        measured = self._measured(texts[:asked])
-        outputs = self._measured_outputs(texts[asked:])
+        answers = [None if text is None else self._clean(text) for text in texts[:asked]]
+        outputs = [None if text is None else self._clean_output(text) for text in texts[asked:]]
+        measured = measure(self.sample, answers)
+        of_tasks, task_table = measure_tasks(self.tasks, outputs) if self.tasks else ({}, None)
         table = None
         if measured is not None and (self.folder is not None or self._loggers.want_answers):
             table = answer_table(self.sample, measured)
         with self._lock:
-            row = self._row(step, tokens, measured) | {"generation_seconds": seconds}
-            row |= {} if outputs is None else outputs.row
-            self._write(row, table, None if outputs is None else outputs.table)
-        self._log(row, table)
+            row = row_of(measured, step, tokens, self._rows.get(0) if step else None)
+            row |= {"generation_seconds": seconds, **of_tasks}
+            row = {name: row.get(name) for name in self._schema}
+            self._write(row, {ANSWERS: table, OUTPUTS: task_table})
+        self._loggers.put(step, self._metrics(row), table)
         return row
 
     def close(self) -> None:
         """Wait for the loggers, for a limited time, and report what they did not receive."""
         self._loggers.close()
 
-    def _measured(self, texts: Sequence[str | None]) -> Measured | None:
-        """Returns the scores of the answers to the sample's tasks, `None` if there are none."""
-        answers = [None if text is None else self._clean(text) for text in texts]
-        return measure(self.sample, answers) if answers.count(None) < len(answers) else None
-
-    def _measured_outputs(self, texts: Sequence[str | None]) -> MeasuredTasks | None:
-        if self.tasks is None:
-            return None
-        outputs = [None if text is None else self._clean_output(text) for text in texts]
-        return measure_tasks(self.tasks, outputs)
-
-    def _row(self, step: int, tokens: int | None, measured: Measured | None) -> dict[str, Any]:
-        if measured is None:
-            unknown: dict[str, Any] = dict.fromkeys(SCHEMA)
-            return {**unknown, "step": step, "tokens": tokens, "questions": 0, "answers": 0}
-        return row_of(measured, step, tokens, self._rows.get(0) if step else None)
-
-    def _write(
-        self, row: dict[str, Any], table: pl.DataFrame | None, outputs: pl.DataFrame | None
-    ) -> None:
+    def _write(self, row: dict[str, Any], tables: Mapping[str, pl.DataFrame | None]) -> None:
         step = row["step"]
-        for found, folder in ((table, ANSWERS), (outputs, OUTPUTS)):
-            if found is not None and self.folder is not None:
-                write_parquet(self.folder / folder / _file_name(step), found)
+        for kind, table in tables.items():
+            if table is not None and self.folder is not None:
+                write_parquet(self.folder / kind / _file_name(step), table)
         self._rows[step] = row
         try:
             self._save()
@@ -212,13 +181,15 @@ class Record:
     def _set_rows(self, rows: Iterable[Mapping[str, Any]]) -> None:
         self._rows = {row["step"]: {name: row.get(name) for name in self._schema} for row in rows}
 
+    def _table(self, rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+        return pl.DataFrame(rows, schema=self._schema, orient="row")
+
     def _save(self, folder: Path | None = None) -> None:
         """Write the curve atomically, into another folder on request."""
         folder = folder or self.folder
         if folder is not None:
-            frame = pl.DataFrame(self._sorted(), schema=self._schema, orient="row")
             about = {_SAMPLE: json.dumps(self.description, sort_keys=True)}
-            write_parquet(folder / CURVE, frame, about)
+            write_parquet(folder / CURVE, self._table(self._sorted()), about)
 
     def _drop(self, step: int) -> list[int]:
         """Drop this step and all later ones; returns the dropped steps."""
@@ -243,11 +214,17 @@ class Record:
         with self._lock:
             if self.folder is None or not any(known >= step for known in self._rows):
                 return
-            old = _old_folder(self.folder)
+            places = (self.folder / f"old-{number}" for number in count(1))
+            old = next(place for place in places if not place.exists())
             self._save(old)
             dropped = self._drop(step)
             self._save()
-            self._move(dropped, old)
+            try:
+                for path in filter(Path.exists, self._answers(dropped)):
+                    (old / path.parent.name).mkdir(exist_ok=True)
+                    path.rename(old / path.parent.name / path.name)
+            except OSError as error:
+                raise writing_failed(old, error) from error
         many = "1 step" if len(dropped) == 1 else f"{len(dropped)} steps"
         _LOG.warning(
             "%s contains the curve of an earlier run, but training starts at step %d: moved %s (%d to %d) to "
@@ -275,60 +252,27 @@ class Record:
 
     def _answers(self, steps: Iterable[int]) -> list[Path]:
         """Returns the files of the answers at these steps; empty without a folder."""
-        if self.folder is None:
-            return []
-        names = [_file_name(step) for step in steps]
-        return [self.folder / kind / name for kind in (ANSWERS, OUTPUTS) for name in names]
+        folders = [] if self.folder is None else [self.folder / ANSWERS, self.folder / OUTPUTS]
+        return [folder / _file_name(step) for folder in folders for step in steps]
 
     def _remove(self, steps: Iterable[int]) -> None:
         for path in self._answers(steps):
             path.unlink(missing_ok=True)
 
-    def _move(self, steps: Iterable[int], old: Path) -> None:
-        try:
-            for path in filter(Path.exists, self._answers(steps)):
-                place = old / path.parent.name
-                place.mkdir(exist_ok=True)
-                path.rename(place / path.name)
-        except OSError as error:
-            raise writing_failed(old, error) from error
-
-    def _log(self, row: Mapping[str, Any], table: pl.DataFrame | None) -> None:
+    def _metrics(self, row: Mapping[str, Any]) -> dict[str, float]:
+        """Returns what is logged of a row."""
         metrics = {
-            self._prefix + name: value
+            f"pfgen/{name}": value
             for name, value in row.items()
             if value is not None and name not in _UNLOGGED and not name.endswith(TASK_ANSWERS)
         }
         if self.sample.tasks:
-            metrics[f"{self._prefix}missing"] = 1 - row["answers"] / len(self.sample.tasks)
+            metrics["pfgen/missing"] = 1 - row["answers"] / len(self.sample.tasks)
         if self.tasks is not None:
             answered = sum(row[name] or 0 for name in row if name.endswith(TASK_ANSWERS))
-            missing = 1 - answered / len(self.tasks.tasks)
-            metrics[f"{self._prefix}{TASK_COLUMNS}missing"] = missing
-        if self._question_metrics and row["question_scores"] is not None:
-            scores = zip(self.sample.ids, row["question_scores"], strict=True)
-            metrics |= {f"{self._prefix}questions/{q}": s for q, s in scores if s is not None}
-        self._loggers.put(Entry(row["step"], metrics, f"{self._prefix}answers", table))
-
-
-def _remove_unfinished(folder: Path) -> None:
-    """Remove temporary files left by a killed process."""
-    remove_unfinished(folder / CURVE)
-    for kind in (ANSWERS, OUTPUTS):
-        for path in (folder / kind).glob(".step_*.parquet.*.tmp"):
-            path.unlink(missing_ok=True)
+            metrics[f"pfgen/{TASK_COLUMNS}missing"] = 1 - answered / len(self.tasks.tasks)
+        return metrics
 
 
 def _file_name(step: int) -> str:
     return f"step_{step:08d}.parquet"
-
-
-def _old_folder(place: Path) -> Path:
-    """Create the first of the folders `old-1`, `old-2`, … that does not exist."""
-    names = (place / f"old-{number}" for number in count(1))
-    folder = next(path for path in names if not path.exists())
-    try:
-        folder.mkdir()
-    except OSError as error:
-        raise writing_failed(folder, error) from error
-    return folder

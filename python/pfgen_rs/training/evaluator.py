@@ -11,7 +11,7 @@ from typing import Any
 
 import polars as pl
 
-from pfgen_rs.ask.protocol import Engine, Parameters, Task
+from pfgen_rs.ask.protocol import Engine, Parameters
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError, OutputError, PfgenError, SettingsError
 from pfgen_rs.io.cleaning import (
@@ -46,8 +46,8 @@ class StepEvaluator(Closing):
 
     You provide `generate(tasks) -> texts`, which returns one raw text per task and runs on the calling
     thread. The texts are then truncated and cleaned as in a run, scored and written in order by a background
-    thread. At most `behind` steps are pending there; after that, calls block until there is room, so no step
-    is skipped.
+    thread. At most four steps are pending there; after that, calls block until there is room, so no step is
+    skipped.
 
     Or provide `engine`, any engine of `pfgen_rs.ask`, such as one for a server that has the
     current weights. It is asked in the background by the main process alone, with `parameters` (default: as
@@ -67,9 +67,8 @@ class StepEvaluator(Closing):
     `temperature` 0 and no stop strings. The curve has columns `llm_jp_eval/TASK`, and outputs are written to
     `task_answers`. With `questions=0`, tasks are evaluated alone.
 
-    `budget`: seconds for the answers of one step; those not given in time are left out, with a warning in the
-    log `pfgen_rs`. It requires an engine or a function `generate(tasks, budget)`, which stops in time by
-    itself and returns `None` for the remaining tasks.
+    `budget`: seconds for the answers of an engine at one step; those not given in time are left out, with a
+    warning in the log `pfgen_rs`.
 
     `folder`: where `curve.parquet` and `answers/step_00000500.parquet` are written; an existing curve is
     continued. If a step is smaller than the previous one, training went back, and results from that step on
@@ -77,12 +76,11 @@ class StepEvaluator(Closing):
     step of the new one on, and a copy of its whole curve, are moved to `old-1` (`old-2`, …) in the folder,
     with a warning in the log `pfgen_rs`.
 
-    `loggers` (one or several) are called as `logger({"pfgen/score": …}, step)`, with `metric_prefix` in front
-    of each name, each in a thread of its own. If one fails, a warning is issued. If one lags behind by more
-    than 64 steps, steps are dropped for it, with a warning in the log `pfgen_rs`; `close` waits for loggers
-    for at most 30 seconds. `question_metrics`: whether the score of each question is logged, too, as
-    `pfgen/questions/Q01`. Set `is_main=False` on other ranks, which generate (if all ranks are needed for
-    that) but neither score nor write.
+    `loggers` (one or several) are called as `logger({"pfgen/score": …}, step)`, each in a thread of its own.
+    If one fails, a warning is issued. If one lags behind by more than 64 steps, steps are dropped for it,
+    with a warning in the log `pfgen_rs`; `close` waits for loggers for at most 30 seconds. Set
+    `is_main=False` on other ranks, which generate (if all ranks are needed for that) but neither score nor
+    write.
 
     `on_error`: what happens if answers cannot be generated, scored or written. With `raise`, errors of
     `generate` are raised immediately, and those in the background as a `PfgenError` by the next call, `wait`,
@@ -121,17 +119,19 @@ class StepEvaluator(Closing):
         tasks_folder: str | os.PathLike[str] | None = None,
         folder: str | os.PathLike[str] | None = None,
         loggers: Logger | Sequence[Logger] = (),
-        metric_prefix: str = "pfgen/",
-        question_metrics: bool = False,
         is_main: bool = True,
-        behind: int = 4,
         on_error: checks.OnError = "raise",
     ) -> None:
-        self.every, behind = checks.count(every, "every"), checks.count(behind, "behind")
+        self.every = checks.count(every, "every")
         checks.check_on_error(on_error)
-        checks.check_budget(budget)
         checks.check_who_answers(generate, engine, parameters, budget)
-        stop = _stop_strings(stop, parameters, mode)
+        if stop is None:
+            stop = parameters.stop if parameters else default_stop(mode)
+        elif parameters is not None:
+            raise SettingsError(
+                "`stop` cannot be combined with `parameters`, which have stop strings"
+            )
+        stop = checks.checked_texts(stop, "stop")
         if think not in THINK:
             raise SettingsError(f"`think` must be one of {', '.join(THINK)}, not {think!r}")
         benchmark = resolve(benchmark, None)
@@ -146,9 +146,8 @@ class StepEvaluator(Closing):
             num_examples=num_examples,
             optional=bool(tasks),
         )
-        self._beside: TaskSample | None = None
-        if tasks:
-            self._beside = TaskSample.of(
+        beside = (
+            TaskSample.of(
                 tasks,
                 n=n,
                 shots=shots,
@@ -157,24 +156,25 @@ class StepEvaluator(Closing):
                 variant=variant,
                 mode=mode,
             )
-        self._tasks = [*self.sample.tasks, *(self._beside.tasks if self._beside else ())]
+            if tasks
+            else None
+        )
+        self.tasks = (*self.sample.tasks, *(beside.tasks if beside else ()))
+        """What is generated at every step: the tasks of the sample, then those of llm-jp-eval."""
         self._generate: Any = generate
-        self._budget = budget
         self._engine = None
         if engine is not None:
-            parameters = replace(parameters or Parameters(), stop=tuple(stop))
+            parameters = replace(parameters or Parameters(), stop=stop)
             self._engine = EngineAnswers(engine, parameters, budget)
         self._record = Record(
             self.sample,
             partial(cleaned, mode=mode, stop=stop, think=think),
             Path(folder) if folder and is_main else None,
             checks.functions(loggers, "loggers"),
-            metric_prefix,
-            question_metrics=question_metrics,
-            tasks=self._beside,
-            clean_output=partial(_cleaned_output, think=think),
+            beside,
+            partial(_cleaned_output, think=think),
         )
-        self._background = checks.Background(behind)
+        self._background = checks.Background()
         self._warns = on_error == "warn"
         self._skipped = checks.Skipped()
         self._seen: int | None = None  # the step of the last call
@@ -216,8 +216,9 @@ class StepEvaluator(Closing):
             return False
         if self._engine is not None:
             return self._begin_asking(self._engine, step, tokens)
+        begun = time.perf_counter()
         try:
-            texts, seconds = self._generated()
+            texts = checks.check_texts(self._generate(self.tasks), self.tasks)
         except Exception as error:
             if not self._warns or isinstance(error, checks.CollectiveError):
                 raise
@@ -226,15 +227,9 @@ class StepEvaluator(Closing):
             return False
         self._done.add(step)
         if self.is_main:
-            missing = texts.count(None)
-            if missing:
-                problem = f"{missing} of {len(texts)} answers were not given in time"
-                _LOG.warning("step %d: %s", step, problem)
-            self._submit(
-                f"the answers of step {step}",
-                partial(self._record.add, step, tokens, texts, seconds),
-                step,
-            )
+            seconds = time.perf_counter() - begun
+            add = partial(self._record.add, step, tokens, texts, seconds)
+            self._submit(f"the answers of step {step}", add, step)
         return True
 
     def rewind(self, step: int) -> None:
@@ -244,14 +239,9 @@ class StepEvaluator(Closing):
         self._drop_from(self._seen + 1)
 
     @property
-    def tasks(self) -> tuple[Task, ...]:
-        """What is generated at every step: the tasks of the sample, then those of llm-jp-eval."""
-        return tuple(self._tasks)
-
-    @property
     def skipped(self) -> dict[int, str]:
         """Why steps were skipped, by step."""
-        return dict(self._skipped.reasons)
+        return dict(self._skipped)
 
     @property
     def curve(self) -> pl.DataFrame:
@@ -329,28 +319,18 @@ class StepEvaluator(Closing):
                 raise
             error.add_note(f"also failed in the background: {ours}")
 
-    def _generated(self) -> tuple[tuple[str | None, ...], float]:
-        """Returns the texts of `generate`, and the seconds it took."""
-        begun = time.perf_counter()
-        if self._budget is None:
-            texts = self._generate(self._tasks)
-        else:
-            texts = self._generate(self._tasks, budget=self._budget)
-        seconds = time.perf_counter() - begun
-        return checks.check_texts(texts, self._tasks, partial=self._budget is not None), seconds
-
     def _begin_asking(self, engine: EngineAnswers, step: int, tokens: int | None) -> bool:
         if not self.is_main or self._is_busy(step):
             return False
         self._done.add(step)
-        self._skipped.forget(step)
+        self._skipped.pop(step, None)
         self._asking = step
         self._submit(f"the answers of step {step}", partial(self._ask, engine, step, tokens), step)
         return True
 
     def _ask(self, engine: EngineAnswers, step: int, tokens: int | None) -> None:
         try:
-            answers = engine(self._tasks)
+            answers = engine(self.tasks)
             if answers.missing:
                 _LOG.warning("step %d: %s", step, answers.problem)
             self._record.add(step, tokens, answers.texts, answers.seconds)
@@ -385,9 +365,7 @@ class StepEvaluator(Closing):
 
     def _notice(self, step: int) -> None:
         self._ready()
-        if self._seen is None:
-            self._begin(step)
-        elif step < self._seen:
+        if self._seen is None or step < self._seen:
             self._drop_from(step)
         self._seen = step
 
@@ -401,34 +379,16 @@ class StepEvaluator(Closing):
             raise PfgenError("this StepEvaluator is closed: create a new one")
         self._background.check()
 
-    def _begin(self, step: int) -> None:
-        self._done = {done for done in self._done if done < step}
-        if self.is_main:
-            self._submit(
-                f"moving results of an earlier run from step {step} on",
-                partial(self._record.set_aside, step),
-            )
-
     def _drop_from(self, step: int) -> None:
+        """Drop this step and later ones: those of an earlier run, or since training went back."""
         self._done = {done for done in self._done if done < step}
         self._skipped.drop_from(step)
+        what, drop = f"dropping results from step {step} on", self._record.drop_from
+        if self._seen is None:
+            what = f"moving results of an earlier run from step {step} on"
+            drop = self._record.set_aside
         if self.is_main:
-            self._submit(
-                f"dropping results from step {step} on", partial(self._record.drop_from, step)
-            )
-
-
-def _stop_strings(
-    stop: Sequence[str] | None, parameters: Parameters | None, mode: Mode
-) -> tuple[str, ...]:
-    """Returns the stop strings: as given, those of `parameters`, or those of the mode."""
-    if stop is not None:
-        if parameters is not None:
-            raise SettingsError(
-                "`stop` cannot be combined with `parameters`, which have stop strings"
-            )
-        return checks.checked_texts(stop, "stop")
-    return default_stop(mode) if parameters is None else parameters.stop
+            self._submit(what, partial(drop, step))
 
 
 def _cleaned_output(text: str, think: Think) -> str:

@@ -7,17 +7,16 @@ Any callable that accepts `logger({"pfgen/score": 0.71, …}, step)` is a logger
 import atexit
 import json
 import logging
-import math
 import os
 import threading
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
-from itertools import count
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
 from pathlib import Path
-from queue import Empty, SimpleQueue
-from typing import Any, NamedTuple
+from queue import Queue
+from typing import Any
 from weakref import WeakSet
 
 import polars as pl
@@ -25,11 +24,12 @@ import polars as pl
 from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.extras import missing, needed
 from pfgen_rs.io.ahead import THREADS
-from pfgen_rs.io.atomic import write_atomic, writing_failed
+from pfgen_rs.io.atomic import writing_failed
 from pfgen_rs.io.text import visible
-from pfgen_rs.training.checks import reason_of, whole
+from pfgen_rs.training.checks import whole
 
 _LOG = logging.getLogger("pfgen_rs")
+_AXIS = "pfgen/step"
 
 Logger = Callable[[dict[str, float], int], None]
 """Logs numbers by name, of a step."""
@@ -38,60 +38,26 @@ Logger = Callable[[dict[str, float], int], None]
 class JsonLines:
     """Appends a line of JSON to a file for each evaluated step: `{"step": 500, "pfgen/score": …}`.
 
-    If training went back or starts anew, lines with these metrics from the step on are moved to `PATH.old-1`
-    (`.old-2`, …), so that the file has the steps of the curve. Other lines stay. The file is created
+    A step that is evaluated again, since training went back, is appended again. The file is created
     immediately, so that an unwritable path is reported early, and opened again for each line, so that it can
     be read and moved at any time. Raises `OutputError`.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self._append(b"")
-        self._last: float = math.inf  # step in the file, which is read when the first one is logged
+        self._append("")
 
     def __call__(self, metrics: dict[str, float], step: int) -> None:
         """Append a line."""
-        line = json.dumps({"step": step, **metrics}, ensure_ascii=False) + "\n"
-        if step <= self._last:
-            self._set_aside(metrics, step)
-        self._append(line.encode())
-        self._last = step
+        self._append(json.dumps({"step": step, **metrics}, ensure_ascii=False) + "\n")
 
-    def _set_aside(self, metrics: dict[str, float], step: int) -> None:
-        """Move the lines of these metrics from this step on to a file of their own."""
-        kept: list[bytes] = []
-        dropped: list[bytes] = []
-        try:
-            lines = self.path.read_bytes().splitlines(keepends=True)
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise writing_failed(self.path, error) from error
-        for line in lines:
-            row = _json_row(line)
-            later = row.get("step", -1) >= step and not metrics.keys().isdisjoint(row)
-            (dropped if later else kept).append(line)
-        if dropped:
-            names = (Path(f"{self.path}.old-{number}") for number in count(1))
-            write_atomic(next(name for name in names if not name.exists()), b"".join(dropped))
-            write_atomic(self.path, b"".join(kept))
-
-    def _append(self, content: bytes) -> None:
+    def _append(self, content: str) -> None:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab") as file:
-                file.write(content)
+                file.write(content.encode())
         except OSError as error:
             raise writing_failed(self.path, error) from error
-
-
-def _json_row(line: bytes) -> dict[str, Any]:
-    """Returns a line that has a step; empty for any other."""
-    try:
-        row = json.loads(line)
-    except ValueError:
-        return {}
-    return row if isinstance(row, dict) and isinstance(row.get("step"), int) else {}
 
 
 class TensorBoard:
@@ -129,14 +95,14 @@ class WandB:
     """Logs metrics to Weights & Biases, with their own step axis.
 
     W&B drops values logged for a step before the current one, but scores are only available some steps
-    later. So the step is logged as a metric, `pfgen/step` (`axis`), which the others use as their x axis.
+    later. So the step is logged as a metric, `pfgen/step`, which the others use as their x axis.
 
     `run`: as returned by `wandb.init` (default: the active run when the first score is logged). `answers`:
     the number of answers to log of each step, the same ones each time, as the table `pfgen/answers`. Raises
     `PfgenError` if wandb is not installed, and `InputError` if `run` is not a run.
     """
 
-    def __init__(self, run: Any = None, *, axis: str = "pfgen/step", answers: int = 0) -> None:
+    def __init__(self, run: Any = None, *, answers: int = 0) -> None:
         self.answers = whole(answers, "the number of answers")
         if run is None or answers:
             needed("wandb", "wandb")
@@ -144,35 +110,23 @@ class WandB:
         if run is not None and not all(callable(getattr(run, name, None)) for name in methods):
             raise InputError(f"WandB: expected a run of wandb.init, not {type(run).__name__}")
         self.run = run
-        self.axis = axis
         self._declared: set[str] = set()
 
-    def __call__(self, metrics: dict[str, float], step: int) -> None:
+    def __call__(self, metrics: dict[str, Any], step: int) -> None:
         """Log the metrics of a step."""
-        self._log(metrics, step)
+        if self.run is None:
+            self.run = import_module("wandb").run
+            if self.run is None:
+                raise InputError("W&B has no active run: call wandb.init first, or pass a run")
+        for name in metrics.keys() - self._declared:
+            self.run.define_metric(name, step_metric=_AXIS)
+            self._declared.add(name)
+        self.run.log({**metrics, _AXIS: step})
 
     def log_answers(self, name: str, answers: pl.DataFrame, step: int) -> None:
         """Log the answers, which have the columns of `answer_table`, as a table."""
-        import wandb
-
-        table = wandb.Table(columns=answers.columns, data=[list(row) for row in answers.rows()])
-        self._log({name: table}, step)
-
-    def _log(self, values: dict[str, Any], step: int) -> None:
-        if self.run is None:
-            self.run = _active_run()
-        for name in values.keys() - self._declared:
-            self.run.define_metric(name, step_metric=self.axis)
-            self._declared.add(name)
-        self.run.log({**values, self.axis: step})
-
-
-def _active_run() -> Any:
-    import wandb
-
-    if wandb.run is None:
-        raise InputError("W&B has no active run: call wandb.init first, or pass a run")
-    return wandb.run
+        table = import_module("wandb").Table(columns=answers.columns, data=answers.rows())
+        self({name: table}, step)
 
 
 def _new_writer(folder: str | os.PathLike[str]) -> Any:
@@ -200,50 +154,24 @@ class Finished:
     """Stores metrics until `take` is called, for trainers that must log on their own thread."""
 
     def __init__(self) -> None:
-        self._queue: SimpleQueue[tuple[int, dict[str, float]]] = SimpleQueue()
+        self._entries: deque[tuple[int, dict[str, float]]] = deque()
 
     def __call__(self, metrics: dict[str, float], step: int) -> None:
         """Store the metrics of a step."""
-        self._queue.put((step, metrics))
+        self._entries.append((step, metrics))
 
     def take(self) -> Iterator[tuple[int, dict[str, float]]]:
         """Yield the step and metrics of each step scored since the last call."""
-        while True:
-            try:
-                yield self._queue.get_nowait()
-            except Empty:
-                return
-
-
-def hand_over(log: Callable[[], object], name: str, step: int, on_error: str) -> None:
-    """Have a trainer's own logger log a step; a failure is raised or, with `on_error="warn"`, logged."""
-    try:
-        log()
-    except Exception as error:
-        if on_error == "raise":
-            raise
-        _LOG.warning("%s failed at step %d: %s", name, step, reason_of(error))
+        while self._entries:
+            yield self._entries.popleft()
 
 
 # Calls loggers in threads of their own, so that a slow or blocked one delays nothing else.
-
 
 _DEPTH = 64  # steps that wait for one logger, with the one it is called for
 _PATIENCE = 30.0  # seconds that `close` waits for all loggers together
 # With polars' SIGINT handler installed, a wait without a timeout could not be interrupted.
 _TICK = 0.05
-
-
-class Entry(NamedTuple):
-    """What is logged of a step: its metrics and, if any logger wants them, its answers.
-
-    `answers` is a table as returned by `answer_table`, `name` its name for loggers.
-    """
-
-    step: int
-    metrics: dict[str, float]
-    name: str
-    answers: pl.DataFrame | None = None
 
 
 class LoggerQueues:
@@ -263,117 +191,88 @@ class LoggerQueues:
         """Whether any logger wants the answers."""
         return any(queue.answers for queue in self._queues)
 
-    def put(self, entry: Entry) -> None:
-        """Have a step logged."""
+    def put(self, step: int, metrics: dict[str, float], answers: pl.DataFrame | None) -> None:
+        """Have a step logged: its metrics and, if any logger wants them, its answers."""
         for logger in self._prompt:
-            logger(dict(entry.metrics), entry.step)
+            logger(dict(metrics), step)
         for queue in self._queues:
-            queue.put(entry)
+            queue.put(step, metrics, answers)
 
     def close(self) -> None:
         """Wait for the loggers, at most 30 seconds, and report what was dropped. May be called again."""
-        deadline = time.monotonic() + _PATIENCE
-        for queue in self._queues:
-            queue.close(deadline)
+        _close(self._queues)
 
 
 class _LoggerQueue:
-    """Calls one logger. Its thread runs only while steps are waiting."""
+    """Calls one logger. Its thread starts with the first step, and ends when the queue is closed."""
 
     def __init__(self, logger: Logger) -> None:
         self._logger = logger
         self._name = getattr(logger, "__name__", type(logger).__name__)
         self.answers = int(getattr(logger, "answers", 0))
-        self._waiting: deque[Entry] = deque()
-        self._running = self._abandoned = False
+        self._steps: Queue[tuple[int, dict[str, float], pl.DataFrame | None] | None] = Queue()
         self._dropped = 0
-        self._changed = threading.Condition()
-        _UNFINISHED.add(self)
+        self._closed = False
 
-    def put(self, entry: Entry) -> None:
-        if self.answers and entry.answers is not None:
-            entry = entry._replace(answers=entry.answers.head(self.answers))
-        else:
-            entry = entry._replace(answers=None)
-        with self._changed:
-            if (self._abandoned and self._running) or len(self._waiting) >= _DEPTH:
-                self._drop(entry.step)
-                return
-            self._waiting.append(entry)
-            if not self._running:
-                self._start()
+    def put(self, step: int, metrics: dict[str, float], answers: pl.DataFrame | None) -> None:
+        if self._steps.unfinished_tasks >= _DEPTH:
+            self._dropped += 1
+            if self._dropped == 1:
+                _LOG.warning(
+                    "the logger %s lags behind by %d steps: dropping step %d and others until it has room",
+                    *(self._name, _DEPTH, step),
+                )
+            return
+        table = answers.head(self.answers) if self.answers and answers is not None else None
+        self._steps.put((step, dict(metrics), table))
+        if self not in _UNFINISHED:
+            _UNFINISHED.add(self)
+            threading.Thread(target=self._run, name=THREADS, daemon=True).start()
 
     def close(self, deadline: float) -> None:
-        with self._changed:
-            while self._running and not self._abandoned and time.monotonic() < deadline:
-                self._changed.wait(_TICK)
-            self._abandoned = self._running
-            self._dropped += len(self._waiting)
-            self._waiting.clear()
-            dropped, self._dropped = self._dropped, 0
-        if dropped:
-            steps = "1 step" if dropped == 1 else f"{dropped} steps"
+        if self._closed:
+            return
+        while self._steps.unfinished_tasks and time.monotonic() < deadline:
+            time.sleep(_TICK)
+        self._closed = True
+        self._dropped += self._steps.unfinished_tasks
+        self._steps.put(None)
+        if self._dropped:
+            steps = "1 step" if self._dropped == 1 else f"{self._dropped} steps"
             _LOG.warning("the logger %s was too slow: %s not logged", self._name, steps)
 
-    def _drop(self, step: int) -> None:
-        self._dropped += 1
-        if self._dropped == 1:
-            _LOG.warning(
-                "the logger %s lags behind by %d steps: dropping step %d and others until it has room",
-                self._name,
-                len(self._waiting),
-                step,
-            )
-
-    def _start(self) -> None:
-        thread = threading.Thread(target=self._run, name=THREADS, daemon=True)
-        self._running, self._abandoned = True, False
-        try:
-            thread.start()
-        except RuntimeError:  # no more threads
-            self._running = False
-            self._drop(self._waiting.pop().step)
-
     def _run(self) -> None:
-        entry: Entry | None = None
-        while (entry := self._next(entry)) is not None:
+        while (entry := self._steps.get()) is not None:
+            if not self._closed:
+                self._call(*entry)
+            self._steps.task_done()
+
+    def _call(self, step: int, metrics: dict[str, float], answers: pl.DataFrame | None) -> None:
+        try:
+            self._logger(metrics, step)
+            if answers is not None:
+                self._logger.log_answers("pfgen/answers", answers, step)  # type: ignore[attr-defined]
+        except BaseException as error:
+            text = f"the logger {self._name} failed at step {step}: {type(error).__name__}: {error}"
             try:
-                self._logger(dict(entry.metrics), entry.step)
-                if entry.answers is not None:
-                    self._logger.log_answers(entry.name, entry.answers, entry.step)  # type: ignore[attr-defined]
-            except BaseException as error:
-                _warn(
-                    f"the logger {self._name} failed at step {entry.step}: {type(error).__name__}: {error}"
-                )
-
-    def _next(self, done: Entry | None) -> Entry | None:
-        """Returns the next entry, which keeps its place until it is done; without any, the thread ends."""
-        with self._changed:
-            if self._waiting and self._waiting[0] is done:
-                self._waiting.popleft()
-            if self._waiting:
-                return self._waiting[0]
-            self._running = False
-            self._changed.notify_all()
-            return None
-
-
-def _warn(text: str) -> None:
-    try:
-        warnings.warn(text, RuntimeWarning, stacklevel=2)
-    except RuntimeWarning:  # nobody could catch it in this thread
-        _LOG.warning("%s", text)
+                warnings.warn(text, RuntimeWarning, stacklevel=2)
+            except RuntimeWarning:  # nobody could catch it in this thread
+                _LOG.warning("%s", text)
 
 
 _UNFINISHED: WeakSet[_LoggerQueue] = WeakSet()
 
 
+def _close(queues: Iterable[_LoggerQueue]) -> None:
+    deadline = time.monotonic() + _PATIENCE
+    for queue in queues:
+        queue.close(deadline)
+
+
 @atexit.register
 def _finish_all() -> None:
     """Log what is waiting when the process ends, unless a logger is blocked."""
-    deadline = time.monotonic() + _PATIENCE
-    for queue in list(_UNFINISHED):
-        queue.close(deadline)
+    _close(list(_UNFINISHED))
 
 
 if hasattr(os, "register_at_fork"):  # the threads are not copied

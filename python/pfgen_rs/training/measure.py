@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -42,26 +42,15 @@ class Measured:
     metrics: dict[str, Floats]
 
 
-class _ByQuestion(NamedTuple):
-    """Means, population standard deviations and numbers of answers, by question; NaN without answers."""
-
-    means: Floats
-    sds: Floats
-    counts: NDArray[np.int64]
-
-    def estimate(self) -> Estimate:
-        """Returns the mean over the questions with answers, with standard errors clustered by question."""
-        known = self.counts > 0
-        return from_summary(self.means[known], self.sds[known], self.counts[known].tolist())
-
-
-def measure(sample: FixedSample, texts: Sequence[str | None]) -> Measured:
+def measure(sample: FixedSample, texts: Sequence[str | None]) -> Measured | None:
     """Score the answers to a sample's tasks on this thread only, leaving the others to training.
 
-    `None` is a task without an answer; at least one task must have one. Raises `InputError` for values that
-    are not valid text.
+    `None` is a task without an answer, and the result if there are no answers at all. Raises `InputError` for
+    values that are not valid text.
     """
-    given = np.array([text is not None for text in texts])
+    given = np.array([text is not None for text in texts], dtype=bool)
+    if not given.any():
+        return None
     column = sample.benchmark.coder.column([text for text in texts if text is not None], 1)
     numbers = sample.numbers[given]
     lengths, columns = batch.score_arrays(sample.benchmark, numbers, column, threads=1)
@@ -76,26 +65,31 @@ def measure(sample: FixedSample, texts: Sequence[str | None]) -> Measured:
 
 
 def row_of(
-    measured: Measured, step: int, tokens: int | None, baseline: Mapping[str, Any] | None
+    measured: Measured | None, step: int, tokens: int | None, baseline: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Returns a row of the curve; differences from `baseline` (the row of step 0) are paired by question."""
-    questions = _by_question(measured.metrics["average"])
-    score = questions.estimate()
-    row: dict[str, Any] = {"step": step, "tokens": tokens, **_bounds("score", score)}
+    row: dict[str, Any] = {"step": step, "tokens": tokens}
+    if measured is None:
+        return row | {"questions": 0, "answers": 0}
+    means, score = _by_question(measured.metrics["average"])
+    row |= _bounds("score", score)
     for name in PARTS:
-        part = _by_question(measured.metrics[name]).estimate()
-        row |= _bounds(name, part)
+        row |= _bounds(name, _by_question(measured.metrics[name])[1])
+    if baseline is not None and baseline["question_scores"] is not None:
+        changes = means - np.array(baseline["question_scores"], dtype=np.float64)
+        changes = changes[~np.isnan(changes)]
+        if len(changes):
+            # The spread of the questions' changes already includes the noise of trials.
+            row |= _bounds("difference", from_summary(changes, np.zeros_like(changes), 1))
     empty = [not text for text in measured.texts if text is not None]
-    means = [None if np.isnan(mean) else mean for mean in questions.means.tolist()]
     return row | {
         "question_se": score.question_se,
         "trial_se": score.trial_se,
-        **_difference(questions.means, baseline),
         "length": float(measured.lengths[~np.isnan(measured.lengths)].mean()),
         "empty": sum(empty) / len(empty),
         "questions": score.questions,
         "answers": score.responses,
-        "question_scores": means,
+        "question_scores": [None if np.isnan(mean) else mean for mean in means.tolist()],
     }
 
 
@@ -115,87 +109,52 @@ def answer_table(sample: FixedSample, measured: Measured) -> pl.DataFrame:
     )
 
 
-def _by_question(values: Floats) -> _ByQuestion:
+def _by_question(values: Floats) -> tuple[Floats, Estimate]:
+    """Returns the questions' means (NaN without answers), and their mean, clustered by question."""
     counts = (~np.isnan(values)).sum(axis=0)
     if counts.min() == len(values):
-        return _ByQuestion(values.mean(axis=0), values.std(axis=0), counts)
-    answered = [column[~np.isnan(column)] for column in values.T]
-    means = [column.mean() if len(column) else np.nan for column in answered]
-    sds = [column.std() if len(column) else np.nan for column in answered]
-    return _ByQuestion(np.array(means), np.array(sds), counts)
+        means, sds = values.mean(axis=0), values.std(axis=0)
+    else:
+        answered = [column[~np.isnan(column)] for column in values.T]
+        means = np.array([column.mean() if len(column) else np.nan for column in answered])
+        sds = np.array([column.std() if len(column) else np.nan for column in answered])
+    known = counts > 0
+    return means, from_summary(means[known], sds[known], counts[known].tolist())
 
 
 def _bounds(name: str, estimate: Estimate) -> dict[str, float | None]:
     return {name: estimate.mean, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
 
 
-def _difference(means: Floats, baseline: Mapping[str, Any] | None) -> dict[str, float | None]:
-    unknown: dict[str, float | None] = dict.fromkeys(
-        ("difference", "difference_low", "difference_high")
-    )
-    if baseline is None or baseline["question_scores"] is None:
-        return unknown
-    changes = means - np.array(baseline["question_scores"], dtype=np.float64)
-    changes = changes[~np.isnan(changes)]
-    if not len(changes):
-        return unknown
-    # The spread of the questions' changes already includes the noise of trials.
-    return _bounds("difference", from_summary(changes, np.zeros_like(changes), 1))
-
-
 # Scoring the outputs for tasks of llm-jp-eval at one step, for a row of the curve.
 
 
-_NOT_KEPT = "input"  # what the files have is not written at every step
+def measure_tasks(
+    sample: TaskSample, outputs: Sequence[str | None]
+) -> tuple[dict[str, Any], pl.DataFrame | None]:
+    """Score the outputs for a sample's tasks, in order; figures are those over samples with an output.
 
-
-class MeasuredTasks(NamedTuple):
-    """What one step's outputs are worth.
-
-    `row`: the columns of `TaskSample.schema`; tasks without any output have none of their figures. `table`:
-    a row for each output (`task`, `index`, `output`, `pred`, `gold`, `value`, `exact`, `char_f1`), `None` if
-    there are none at all.
+    Returns the columns of `TaskSample.schema`, of which tasks without any output have none of the figures,
+    and a table with a row for each output (`task`, `index`, `output`, `pred`, `gold`, `value`, `exact`,
+    `char_f1`), `None` if there are none at all.
     """
-
-    row: dict[str, Any]
-    table: pl.DataFrame | None
-
-
-def measure_tasks(sample: TaskSample, outputs: Sequence[str | None]) -> MeasuredTasks:
-    """Score the outputs for a sample's tasks, in order; figures are those over samples with an output."""
-    asked = _with_outputs(sample, outputs)
-    row: dict[str, Any] = dict.fromkeys(sample.schema)
-    row |= {TASK_COLUMNS + one.data.task + TASK_ANSWERS: len(one.places) for one in asked}
-    given = [one for one in asked if one.places]
-    if not given:
-        return MeasuredTasks(row, None)
-    datas = [one.data for one in given]
-    found = evaluate(datas, {one.data.task: one.texts for one in given}, sample.variant)
-    index = pl.Series("index", [place for one in given for place in one.places], pl.Int64)
-    table = found.frame.drop(_NOT_KEPT).with_columns(index)
-    return MeasuredTasks(row | _figures(sample, datas, found), table)
-
-
-class _WithOutputs(NamedTuple):
-    """A task with only those samples that have an output, their places among all, and the outputs."""
-
-    data: TaskData
-    places: list[int]
-    texts: list[str]
-
-
-def _with_outputs(sample: TaskSample, outputs: Sequence[str | None]) -> list[_WithOutputs]:
-    found, rest = [], iter(outputs)
+    row: dict[str, Any] = {}
+    datas, texts, index = [], {}, []
+    rest = iter(outputs)
     for data in sample.datas:
-        own = [
-            (place, text)
-            for place, text in enumerate(islice(rest, len(data.samples)))
-            if text is not None
-        ]
-        samples = tuple(data.samples[place] for place, _ in own)
-        places, texts = [place for place, _ in own], [text for _, text in own]
-        found.append(_WithOutputs(replace(data, samples=samples), places, texts))
-    return found
+        own = list(islice(rest, len(data.samples)))
+        places = [place for place, text in enumerate(own) if text is not None]
+        row[TASK_COLUMNS + data.task + TASK_ANSWERS] = len(places)
+        if places:
+            datas.append(replace(data, samples=tuple(data.samples[place] for place in places)))
+            texts[data.task] = [text for text in own if text is not None]
+            index += places
+    if not datas:
+        return row, None
+    found = evaluate(datas, texts, sample.variant)
+    # What the files have is not written at every step.
+    table = found.frame.drop("input").with_columns(pl.Series("index", index, pl.Int64))
+    return row | _figures(sample, datas, found), table
 
 
 def _figures(

@@ -66,13 +66,12 @@ class Reward:
         *,
         clean: Callable[[str], str] | None = None,
         unknown: float | None = None,
-        threads: int | None = 1,
     ) -> None:
         self.benchmark = resolve(benchmark, None)
         _check_reward(clean, unknown)
-        self.metric, self.clean, self.unknown, self.threads = metric, clean, unknown, threads
+        self.metric, self.clean, self.unknown = metric, clean, unknown
         self.__name__ = "pfgen" if metric == "average" else f"pfgen_{metric}"
-        self._score = self.benchmark.scorer(metric, threads=threads)
+        self._score = self.benchmark.scorer(metric)
         self._asked = Asked(self.benchmark)
 
     def __call__(
@@ -90,7 +89,11 @@ class Reward:
         if len(known) == len(found):
             return list(self._score(known, answers).tolist())
         if self.unknown is None:
-            raise _unknown_question(named[found.index(None)])
+            raise UnknownQuestionError(
+                "the prompt contains no question of the benchmark: name it in a column `question`, or set "
+                "the reward of such prompts with `unknown`",
+                question=_end(prompt_text(named[found.index(None)])),
+            )
         rewards = [self.unknown] * len(found)
         rows = [row for row, question in enumerate(found) if question is not None]
         scores = self._score(known, [answers[row] for row in rows])
@@ -100,12 +103,8 @@ class Reward:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the constructor arguments, and of the benchmark where it is."""
-        settings: dict[str, Any] = {
-            "clean": self.clean,
-            "unknown": self.unknown,
-            "threads": self.threads,
-        }
-        return partial(Reward, **settings), (Placed(self.benchmark), self.metric)
+        again = partial(Reward, clean=self.clean, unknown=self.unknown)
+        return again, (Placed(self.benchmark), self.metric)
 
     def __repr__(self) -> str:
         """Show the benchmark and the metric."""
@@ -156,18 +155,13 @@ _PROMPTS = 4096  # cached, since every prompt comes with several completions
 
 
 class Asked:
-    """Finds the question in a prompt. Thread-safe and picklable."""
+    """Finds the question in a prompt. Thread-safe."""
 
     def __init__(self, benchmark: QuestionSet) -> None:
-        self._benchmark = benchmark
         names = [(name, q.id) for q in benchmark for name in (q.id, q.text)]
         self._ids = dict(names)
         self._texts = [(question.text, question.id) for question in benchmark]
         self._last_known = lru_cache(maxsize=_PROMPTS)(self._standing_last)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the constructor arguments."""
-        return Asked, (self._benchmark,)
 
     def ids(self, prompts: Iterable[Any]) -> list[str | None]:
         """Returns `id` of each prompt; several completions of one prompt come one after the other."""
@@ -231,14 +225,9 @@ def _content(content: Any) -> str:
     return "".join(str(part.get("text") or "") for part in parts if isinstance(part, Mapping))
 
 
-def _unknown_question(prompt: Any) -> UnknownQuestionError:
-    """Returns the error to raise for a prompt without a known question."""
-    text = prompt_text(prompt)
-    return UnknownQuestionError(
-        "the prompt contains no question of the benchmark: name it in a column `question`, or set the reward "
-        "of such prompts with `unknown`",
-        question=text if len(text) <= 200 else "…" + text[-200:],
-    )
+def _end(text: str) -> str:
+    """Returns the end of a prompt, to be shown in an error."""
+    return visible(text if len(text) <= _SHOWN else "…" + text[-_SHOWN:])
 
 
 _INPUT, _RESPONSE = "### 入力:\n", "\n\n### 応答:"
@@ -280,7 +269,11 @@ class TaskReward:
         unknown: float | None = None,
     ) -> None:
         self.task = find_task(task).name
-        self.data = _task_data(task, data, split)
+        self.data = data if isinstance(data, TaskData) else None
+        if self.data is not None and self.data.task != task:
+            raise SettingsError(f"the data are those of {self.data.task}, not {task}")
+        if split is not None and not isinstance(data, TaskData):
+            self.data = read_task(data, task, split)
         self.metric, self.variant = self._metric(metric), variant
         check_variant(variant)
         _check_reward(clean, unknown)
@@ -317,13 +310,8 @@ class TaskReward:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle what the rewards depend on."""
-        settings: dict[str, Any] = {
-            "metric": self.metric,
-            "variant": self.variant,
-            "clean": self.clean,
-        }
-        again = partial(TaskReward, split=None, unknown=self.unknown, **settings)
-        return again, (self.task, self.data)
+        how: dict[str, Any] = {name: getattr(self, name) for name in ("metric", "variant", "clean")}
+        return partial(TaskReward, split=None, unknown=self.unknown, **how), (self.task, self.data)
 
     def __repr__(self) -> str:
         """Show the task, the split and the metric."""
@@ -343,66 +331,43 @@ class TaskReward:
 
     def _golds(self, prompts: Sequence[Any], columns: dict[str, Any]) -> list[str | None]:
         """Returns the expected output for each prompt, `None` where it is unknown and has a reward."""
-        golds = columns.get("gold")
+        golds, ids = columns.get("gold"), columns.get("id")
         if golds is not None:
-            return list(_checked_column("gold", golds, prompts))
+            return [*_checked_column("gold", golds, prompts)]
         if self.data is None:
             raise InputError("the data set needs a column `gold` with the expected outputs")
-        ids = columns.get("id")
-        if ids is not None:
-            found = [self._by_id.get(one) for one in _checked_column("id", ids, prompts)]
-            return self._all_known(found, ids, "is not the id of a sample")
-        found = [self._gold_of(prompt_text(prompt)) for prompt in prompts]
-        return self._all_known(found, prompts, "contains no input")
+        if ids is None:
+            named, problem = [prompt_text(prompt) for prompt in prompts], "contains no input"
+            found = [self._gold_of(prompt) for prompt in named]
+        else:
+            named, problem = _checked_column("id", ids, prompts), "is not the id of a sample"
+            found = [self._by_id.get(one) for one in named]
+        if self.unknown is None and None in found:
+            raise InputError(
+                f"{_end(named[found.index(None)])!r} {problem} of {self.task} ({self.data.split}): name the "
+                "sample in a column `id`, its expected output in a column `gold`, or set the reward of such "
+                "prompts with `unknown`"
+            )
+        return found
 
     def _gold_of(self, prompt: str) -> str | None:
-        begin = prompt.rfind(_INPUT)
-        if begin >= 0:
-            text, marked, _ = prompt[begin + len(_INPUT) :].partition(_RESPONSE)
-            if marked and text in self._by_input:
-                return self._only(text)
-        return self._only(prompt) if prompt in self._by_input else None
-
-    def _only(self, text: str) -> str:
-        gold = self._by_input[text]
-        if gold is None:
+        """Returns the expected output for the last input in a prompt, or for a prompt that is one."""
+        text = prompt.rpartition(_INPUT)[2].partition(_RESPONSE)[0]
+        if text not in self._by_input:
+            text = prompt
+        gold = self._by_input.get(text)
+        if gold is None and text in self._by_input:
             raise InputError(
                 f"several samples of {self.task} have this input and different outputs: name the sample in a "
                 f"column `id`: {_end(text)}"
             )
         return gold
 
-    def _all_known(
-        self, golds: list[str | None], named: Sequence[Any], problem: str
-    ) -> list[str | None]:
-        if self.unknown is None and None in golds:
-            shown = _end(prompt_text(named[golds.index(None)]))
-            split = None if self.data is None else self.data.split
-            raise InputError(
-                f"{shown!r} {problem} of {self.task} ({split}): name the sample in a column `id`, its "
-                "expected output in a column `gold`, or set the reward of such prompts with `unknown`"
-            )
-        return golds
 
-
-def _task_data(
-    task: str, data: TaskData | str | os.PathLike[str] | None, split: str | None
-) -> TaskData | None:
-    if isinstance(data, TaskData):
-        if data.task != task:
-            raise SettingsError(f"the data are those of {data.task}, not {task}")
-        return data
-    return None if split is None else read_task(data, task, split)
-
-
-def _checked_column(name: str, values: Any, prompts: Sequence[Any]) -> Sequence[str]:
+def _checked_column(name: str, values: Any, prompts: Sequence[Any]) -> list[str]:
     if len(values) != len(prompts):
         raise InputError(f"{len(prompts)} prompts, but {len(values)} values in the column `{name}`")
     for value in values:
         if not isinstance(value, str):
             raise InputError(f"the column `{name}` must have texts, not {value!r:.60}")
     return list(values)
-
-
-def _end(text: str) -> str:
-    return visible(text if len(text) <= _SHOWN else "…" + text[-_SHOWN:])

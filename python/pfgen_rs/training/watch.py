@@ -7,17 +7,16 @@ import re
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
 from pfgen_rs.ask.engines.command import CommandEngine
-from pfgen_rs.ask.protocol import Engine, Parameters, Task
+from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import (
     GenerationError,
@@ -31,25 +30,19 @@ from pfgen_rs.io.ahead import THREADS
 from pfgen_rs.io.atomic import command_words, writing_failed
 from pfgen_rs.io.cleaning import Mode, Think, cleaned, default_stop
 from pfgen_rs.io.locks import lock
-from pfgen_rs.io.source import Closing
 from pfgen_rs.training.checks import check_budget, count
 from pfgen_rs.training.curve import Record, plot_curve
 from pfgen_rs.training.engine_answers import EngineAnswers, FromEngine
-from pfgen_rs.training.loggers import Logger
 from pfgen_rs.training.sample import FixedSample, examples_of
 
 PATTERNS = ("step_*", "checkpoint-*")  # the second is that of transformers' `Trainer`
-PLACE = "{checkpoint}"
-WORKER = "{worker}"
-_PLACES = re.compile("|".join(map(re.escape, (PLACE, WORKER))))
-_OUT = "pfgen"
-_LOCK = ".watching"
+_PLACE, _WORKER = "{checkpoint}", "{worker}"
+_PLACES = re.compile("|".join(map(re.escape, (_PLACE, _WORKER))))
 # With polars' SIGINT handler installed, a long wait could not be interrupted.
 _TICK = 0.05
 
 
-@dataclass(frozen=True)
-class Evaluated:
+class Evaluated(NamedTuple):
     """A checkpoint, and its row of the curve or the error that occurred.
 
     `missing`: the number of answers that were not given in time.
@@ -79,12 +72,11 @@ class Watcher:
     recorded in the order of the steps. `budget`: seconds for a checkpoint; answers not given in time are left
     out, and the program is stopped.
 
-    `folder`: the folder with the checkpoints, which are the folders that match one of `patterns`. `step`: the
-    part of their names that has the step, such as `step={step}` (default: the number behind `step` or `iter`,
-    else the last one); of checkpoints with the same step, the first by name is used. They are evaluated once
-    they are complete: see `Settling`. `out`: the folder for `curve.parquet` and `answers/` (default: `pfgen`
-    in `folder`); steps already on that curve are skipped. A checkpoint that fails is retried when its files
-    have changed, and by the next watcher. `plot`: a file to plot the curve to (`.svg` or `.png`).
+    `folder`: the folder with the checkpoints, which are the folders that match one of `patterns`; see
+    `find_checkpoints`. They are evaluated once they are complete: see `Settling`. `out`: the folder for
+    `curve.parquet` and `answers/` (default: `pfgen` in `folder`); steps already on that curve are skipped. A
+    checkpoint that fails is retried when its files have changed, and by the next watcher. `plot`: a file to
+    plot the curve to (`.svg` or `.png`).
 
     The sample is the same as for `StepEvaluator`. Raises `SettingsError`, `InputError` if `folder` cannot be
     read, and any error of `load_benchmark`.
@@ -97,46 +89,46 @@ class Watcher:
         *,
         benchmark: Benchmark | str | os.PathLike[str] | None = None,
         patterns: Sequence[str] = PATTERNS,
-        step: str | None = None,
         marker: str | None = None,
         settle_seconds: float = 5.0,
         out: str | os.PathLike[str] | None = None,
         trials: int = 1,
         questions: int | Sequence[str] | None = None,
-        seed: str | int = "",
         mode: Mode = "completion",
         num_examples: int = 20,
-        parameters: Parameters | None = None,
         think: Think = "keep",
-        timeout: float | None = None,
         workers: int = 1,
         budget: float | None = None,
-        loggers: Sequence[Logger] = (),
         plot: str | os.PathLike[str] | None = None,
     ) -> None:
-        self.folder, self.patterns, self.step = Path(folder), tuple(patterns), step
+        self.folder, self.patterns = Path(folder), tuple(patterns)
         self._workers, self._budget = count(workers, "workers"), budget
         check_budget(budget)
         self.found()
-        self.out = self.folder / _OUT if out is None else Path(out)
-        self._command, self._timeout = _words(command), timeout
+        self.out = self.folder / "pfgen" if out is None else Path(out)
+        self._command = _words(command)
         benchmark = resolve(benchmark, None)
-        self._parameters = parameters or Parameters(stop=default_stop(mode))
+        self._parameters = Parameters(stop=default_stop(mode))
         self._sample = FixedSample.of(
             benchmark,
             examples_of(benchmark),
             trials=trials,
             questions=questions,
-            seed=str(seed),
+            seed="",
             mode=mode,
             num_examples=num_examples,
         )
         clean = partial(cleaned, mode=mode, stop=self._parameters.stop, think=think)
-        self.record = Record(self._sample, clean, self.out, loggers, "pfgen/")
+        self.record = Record(self._sample, clean, self.out, ())
         self._settling = Settling(settle_seconds, marker)
         self._plot = plot
         self._pause = 0.0 if marker else settle_seconds
         self._failed: dict[Path, object] = {}
+        self._free: SimpleQueue[int] = SimpleQueue()
+        for number in range(workers):
+            self._free.put(number)
+        self._asking: set[EngineAnswers] = set()
+        self._over = threading.Event()
 
     def once(self) -> Iterator[Evaluated]:
         """Evaluate all complete checkpoints, after waiting long enough to detect which are complete."""
@@ -146,24 +138,22 @@ class Watcher:
                 time.sleep(self._pause)
             yield from self._evaluated(None)
 
-    def forever(
-        self, every_seconds: float = 30.0, sleep: Callable[[float], None] = time.sleep
-    ) -> Iterator[Evaluated]:
+    def forever(self, every_seconds: float = 30.0) -> Iterator[Evaluated]:
         """Evaluate existing and new checkpoints, checking for them every `every_seconds`."""
         with self._watching():
             while True:
                 yield from self._evaluated(every_seconds)
-                sleep(every_seconds)
+                time.sleep(every_seconds)
 
     @contextmanager
     def _watching(self) -> Iterator[None]:
         """Lock the output folder; raises `OutputError` if another watcher uses it."""
         try:
             self.out.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.out / _LOCK, os.O_RDWR | os.O_CREAT, 0o666)
+            handle = os.open(self.out / ".watching", os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             raise writing_failed(self.out, error) from error
-        with os.fdopen(handle), closing(self.record):
+        with os.fdopen(handle):
             if not lock(handle):
                 problem = "in use by another watcher: stop it or choose another folder"
                 raise OutputError(f"{self.out}: {problem}")
@@ -172,27 +162,36 @@ class Watcher:
     def _evaluated(self, every_seconds: float | None) -> Iterator[Evaluated]:
         """Evaluate checkpoints until none is left, looking for new ones every `every_seconds` meanwhile."""
         begun: deque[_Begun] = deque()
-        with self._new_workers() as workers:
-            self._begin(begun, workers)
+        with self._working() as pool:
+            self._begin(begun, pool)
             while begun:
                 if not _is_done(begun[0].asked, every_seconds):
-                    self._begin(begun, workers)
+                    self._begin(begun, pool)
                     continue
                 yield self._finish(begun.popleft())
                 if every_seconds is not None:
-                    self._begin(begun, workers)
+                    self._begin(begun, pool)
 
-    def _new_workers(self) -> _Workers:
-        return _Workers(
-            self._workers, self._engine, self._sample.tasks, self._parameters, self._budget
-        )
+    @contextmanager
+    def _working(self) -> Iterator[ThreadPoolExecutor]:
+        """Threads that ask a program each; at the end, all programs are stopped."""
+        self._over.clear()
+        pool = ThreadPoolExecutor(self._workers, thread_name_prefix=THREADS)
+        try:
+            yield pool
+        finally:
+            self._over.set()
+            for asking in list(self._asking):
+                asking.cancel()
+            pool.shutdown(cancel_futures=True)
 
-    def _begin(self, begun: deque[_Begun], workers: _Workers) -> None:
+    def _begin(self, begun: deque[_Begun], pool: ThreadPoolExecutor) -> None:
         """Begin with all complete checkpoints that are not being evaluated."""
         known = {one.checkpoint.step for one in begun}
         for checkpoint, files in self._settled():
             if checkpoint.step not in known:
-                begun.append(_Begun(checkpoint, files, workers.submit(checkpoint.path)))
+                asked = pool.submit(self._ask, checkpoint.path)
+                begun.append(_Begun(checkpoint, files, asked))
 
     def _finish(self, begun: _Begun) -> Evaluated:
         try:
@@ -207,14 +206,29 @@ class Watcher:
             return Evaluated(begun.checkpoint, error=error)
         return Evaluated(begun.checkpoint, row, missing=answers.missing)
 
-    def _engine(self, checkpoint: Path, worker: int) -> Engine:
-        places = {PLACE: str(checkpoint), WORKER: str(worker)}
+    def _ask(self, checkpoint: Path) -> FromEngine:
+        number = self._free.get()
+        places = {_PLACE: str(checkpoint), _WORKER: str(number)}
         command = [_PLACES.sub(lambda match: places[match[0]], word) for word in self._command]
-        return CommandEngine(str(checkpoint), command=command, timeout=self._timeout)
+        try:
+            with closing(CommandEngine(str(checkpoint), command=command)) as engine:
+                asking = EngineAnswers(engine, self._parameters, self._budget)
+                self._asking.add(asking)
+                if self._over.is_set():
+                    asking.cancel()
+                try:
+                    answers = asking(self._sample.tasks)
+                finally:
+                    self._asking.discard(asking)
+        finally:
+            self._free.put(number)
+        if answers.failed:
+            raise GenerationError(answers.problem)
+        return answers
 
     def found(self) -> list[Checkpoint]:
         """Returns all checkpoints, complete or not."""
-        return find_checkpoints(self.folder, *self.patterns, step=self.step)
+        return find_checkpoints(self.folder, *self.patterns)
 
     def open(self) -> list[Checkpoint]:
         """Returns the checkpoints that are not on the curve."""
@@ -229,65 +243,11 @@ class Watcher:
                 yield checkpoint, files
 
 
-class _Workers(Closing):
-    """Asks at most `count` engines at once, each in a thread of its own.
-
-    `engine` makes the engine for a checkpoint, given its path and the number of the worker, from 0. Closing
-    it stops the engines.
-    """
-
-    def __init__(
-        self,
-        count: int,
-        engine: Callable[[Path, int], Engine],
-        tasks: Sequence[Task],
-        parameters: Parameters,
-        budget: float | None,
-    ) -> None:
-        self._engine, self._tasks = engine, tasks
-        self._parameters, self._budget = parameters, budget
-        self._free: SimpleQueue[int] = SimpleQueue()
-        for number in range(count):
-            self._free.put(number)
-        self._pool = ThreadPoolExecutor(count, thread_name_prefix=THREADS)
-        self._asking: set[EngineAnswers] = set()
-        self._closed = threading.Event()
-
-    def submit(self, checkpoint: Path) -> Future[FromEngine]:
-        """Ask about a checkpoint as soon as a worker is free; the future may have any error of the engine."""
-        return self._pool.submit(self._ask, checkpoint)
-
-    def close(self) -> None:
-        """Stop all engines, and wait until they have stopped."""
-        self._closed.set()
-        for asking in list(self._asking):
-            asking.cancel()
-        self._pool.shutdown(cancel_futures=True)
-
-    def _ask(self, checkpoint: Path) -> FromEngine:
-        number = self._free.get()
-        try:
-            with closing(self._engine(checkpoint, number)) as engine:
-                asking = EngineAnswers(engine, self._parameters, self._budget)
-                self._asking.add(asking)
-                if self._closed.is_set():
-                    raise GenerationError("cancelled")
-                try:
-                    answers = asking(self._tasks)
-                finally:
-                    self._asking.discard(asking)
-        finally:
-            self._free.put(number)
-        if answers.failed:
-            raise GenerationError(answers.problem)
-        return answers
-
-
 def _is_done(asked: Future[FromEngine], seconds: float | None) -> bool:
     """Wait for a checkpoint, at most `seconds`; returns whether it is done."""
-    end = None if seconds is None else time.monotonic() + seconds
+    end = float("inf") if seconds is None else time.monotonic() + seconds
     while not wait([asked], _TICK).done:
-        if end is not None and time.monotonic() >= end:
+        if time.monotonic() >= end:
             return False
     return True
 
@@ -297,20 +257,21 @@ def _words(command: str | Sequence[str]) -> list[str]:
         parts = command_words(command) if isinstance(command, str) else list(command)
     except ValueError as error:
         raise SettingsError(f"the command cannot be split into arguments: {error}") from None
-    if not any(PLACE in part for part in parts):
+    if not any(_PLACE in part for part in parts):
         raise SettingsError(
-            f"the command does not contain {PLACE}: put it where the checkpoint's path belongs"
+            f"the command does not contain {_PLACE}: put it where the checkpoint's path belongs"
         )
     return parts
 
 
 # Finding checkpoints in a folder, and detecting which are complete.
 
-
-_STEP = "{step}"
-_NUMBER = r"([0-9]{1,18})"
 # As in epoch=1-step=500, global_step500, iter_0000500 (Megatron); else the last number counts.
-_USUAL = [rf"(?i:step)[=_-]?{_NUMBER}", rf"(?i:iter(?:ation)?)[=_-]?{_NUMBER}", _NUMBER]
+_STEPS = (
+    r"(?i:step)[=_-]?([0-9]{1,18})",
+    r"(?i:iter(?:ation)?)[=_-]?([0-9]{1,18})",
+    r"([0-9]{1,18})",
+)
 # Path, size and modification time (ns) of every file.
 Print = tuple[tuple[str, int, int], ...]
 
@@ -322,17 +283,13 @@ class Checkpoint(NamedTuple):
     path: Path
 
 
-def find_checkpoints(
-    folder: str | os.PathLike[str], *patterns: str, step: str | None = None
-) -> list[Checkpoint]:
+def find_checkpoints(folder: str | os.PathLike[str], *patterns: str) -> list[Checkpoint]:
     """Returns the folders in `folder` that match one of these globs, by step.
 
-    `step`: the part of a name that has the step, such as `step={step}` (default: the number behind `step` or
-    `iter`, else the last number). Names without a step are ignored; of folders with the same step, the first
-    by name is used. Raises `SettingsError` if `step` lacks `{step}`, and `InputError` if `folder` cannot be
-    read.
+    The step is the number behind `step` or `iter` in a name, else the last number. Names without a step are
+    ignored; of folders with the same step, the first by name is used. Raises `InputError` if `folder` cannot
+    be read.
     """
-    forms = _USUAL if step is None else [_step_form(step)]
     try:
         with os.scandir(folder) as entries:
             paths = [Path(entry.path) for entry in entries if entry.is_dir()]
@@ -340,17 +297,10 @@ def find_checkpoints(
         raise InputError(unreadable(error), path=Path(folder)) from error
     found: dict[int, Path] = {}
     for path in sorted(path for path in paths if any(map(path.match, patterns))):
-        steps = next(filter(None, (re.findall(form, path.name) for form in forms)), None)
+        steps = next(filter(None, (re.findall(form, path.name) for form in _STEPS)), None)
         if steps:
             found.setdefault(int(steps[-1]), path)
     return [Checkpoint(step, found[step]) for step in sorted(found)]
-
-
-def _step_form(template: str) -> str:
-    if template.count(_STEP) != 1:
-        raise SettingsError(f"invalid step {template!r}: expected a text with {_STEP} in it")
-    before, after = map(re.escape, template.split(_STEP))
-    return f"{before}{_NUMBER}{after}"
 
 
 class Settling:
@@ -360,15 +310,13 @@ class Settling:
     modification times of its files have not changed for at least `seconds` between two calls.
     """
 
-    def __init__(
-        self, seconds: float, marker: str | None = None, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._seconds, self._marker, self._clock = seconds, marker, clock
+    def __init__(self, seconds: float, marker: str | None = None) -> None:
+        self._seconds, self._marker = seconds, marker
         self._seen: dict[Path, tuple[Print, float]] = {}
 
     def settled(self, path: Path) -> Print | None:
         """Returns the files of a complete checkpoint, or `None` if it may still be written to."""
-        now, files = self._clock(), _files(path)
+        now, files = time.monotonic(), _files(path)
         if self._marker is not None:
             return files if (path / self._marker).exists() else None
         before, since = self._seen.get(path, ((), now))

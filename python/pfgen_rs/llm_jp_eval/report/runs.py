@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ _MAY_DIFFER = (
 _UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ReportRun:
     """An evaluated run.
 
@@ -52,6 +53,7 @@ class ReportRun:
     signature: str | None = None
     metrics: Mapping[str, tuple[str, ...]] | None = field(default=None, repr=False)
     stated: Mapping[str, float] = field(default_factory=dict, repr=False)
+    _values: dict[tuple[str, str], Floats] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         missing = [name for name in _COLUMNS if name not in self.frame.columns]
@@ -62,17 +64,17 @@ class ReportRun:
         if self.frame.is_empty():
             raise InputError(f"{self.name}: no samples")
 
-    @property
+    @cached_property
     def tasks(self) -> list[str]:
         """The tasks that were run, in order."""
         return self.frame["task"].unique(maintain_order=True).to_list()
 
-    @property
+    @cached_property
     def counts(self) -> dict[str, int]:
         """Number of samples by task."""
         return dict(self.frame.group_by("task", maintain_order=True).len().rows())
 
-    @property
+    @cached_property
     def sampled(self) -> frozenset[str]:
         """The scores that follow from the samples, by `{task}_{metric}`."""
         metrics = self.metrics
@@ -80,7 +82,7 @@ class ReportRun:
             metrics = {name: task.metrics for name, task in catalog().items()}
         return frozenset(f"{task}_{each}" for task in self.tasks for each in metrics.get(task, ()))
 
-    @property
+    @cached_property
     def known(self) -> frozenset[str]:
         """All scores, by `{task}_{metric}`."""
         return self.sampled | self.scores.keys()
@@ -97,11 +99,15 @@ class ReportRun:
         For correlations, the jackknife's pseudo-values (`stats.jackknife`), whose mean is the correlation;
         NaN where a number is too large or none, or there is a single sample.
         """
-        rows = self.frame.filter(pl.col("task") == task).sort("index")
-        if metric not in CORRELATIONS:
-            return rows["value"].to_numpy()
-        gold = [_gold(self.name, text) for text in rows["gold"]]
-        return correlation_values(metric, rows["pred"], gold)
+        key = task, metric
+        if key not in self._values:
+            rows = self.frame.filter(pl.col("task") == task).sort("index")
+            if metric in CORRELATIONS:
+                gold = [_gold(self.name, text) for text in rows["gold"]]
+                self._values[key] = correlation_values(metric, rows["pred"], gold)
+            else:
+                self._values[key] = rows["value"].to_numpy()
+        return self._values[key]
 
     def score(self, task: str, metric: str) -> float:
         """Returns the score of a task: the given one or else the one that its samples have."""
@@ -114,16 +120,8 @@ class ReportRun:
         return mean(rows["value"].to_numpy())
 
 
-@dataclass(frozen=True)
-class Aligned:
-    """Runs reduced to the samples that all of them have, and notes about what was left out."""
-
-    runs: tuple[ReportRun, ...]
-    notes: tuple[str, ...]
-
-
-def aligned(runs: Sequence[ReportRun]) -> Aligned:
-    """Reduce runs to the samples that all of them have: the same task, index and gold.
+def aligned(runs: Sequence[ReportRun]) -> tuple[list[ReportRun], list[str]]:
+    """Returns runs reduced to the samples that all have (the same task, index and gold), and remarks.
 
     Raises `InputError` for runs with the same name, with different variants or splits, with other golds or
     inputs for the same samples, and if they share no sample.
@@ -136,21 +134,8 @@ def aligned(runs: Sequence[ReportRun]) -> Aligned:
         keys = keys.join(run.frame.select("task", "index"), on=["task", "index"], how="semi")
     if keys.is_empty():
         raise InputError("the runs share no sample: expected runs over the same tasks and samples")
-    reduced = tuple(_reduced_to(keys, run) for run in runs)
-    return Aligned(reduced, tuple(_alignment_notes(runs, reduced[0])))
-
-
-def distinctly_named(runs: Sequence[ReportRun]) -> list[ReportRun]:
-    """Returns the runs with unique names: repeated ones get a number."""
-    found: list[ReportRun] = []
-    taken: set[str] = set()
-    for run in runs:
-        name, number = run.name, 2
-        while name in taken:
-            name, number = f"{run.name} ({number})", number + 1
-        taken.add(name)
-        found.append(replace(run, name=name))
-    return found
+    reduced = [_reduced_to(keys, run) for run in runs]
+    return reduced, _alignment_notes(runs, reduced[0].counts)
 
 
 def _gold(run: str, text: str) -> float:
@@ -164,7 +149,9 @@ def _check_settings(runs: Sequence[ReportRun]) -> None:
     names = [run.name for run in runs]
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"duplicate run name {name!r}: give the runs different names")
+            raise InputError(
+                f"duplicate run name {name!r}: give each run once, under a name of its own"
+            )
     first = runs[0]
     for run in runs[1:]:
         for name in _MUST_AGREE:
@@ -202,13 +189,12 @@ def _reduced_to(keys: pl.DataFrame, run: ReportRun) -> ReportRun:
     return replace(run, frame=own, scores={}, stated={})
 
 
-def _alignment_notes(runs: Sequence[ReportRun], shared: ReportRun) -> list[str]:
+def _alignment_notes(runs: Sequence[ReportRun], counts: Mapping[str, int]) -> list[str]:
     notes = []
     every = dict.fromkeys(task for run in runs for task in run.tasks)
-    lost = [task for task in every if task not in shared.counts]
+    lost = [task for task in every if task not in counts]
     if lost:
         notes.append(f"not compared, since some runs lack them: {', '.join(lost)}")
-    counts = shared.counts
     fewer = [task for task in counts if any(run.counts[task] > counts[task] for run in runs)]
     if fewer:
         told = ", ".join(f"{task} ({counts[task]:,})" for task in fewer)
@@ -216,30 +202,26 @@ def _alignment_notes(runs: Sequence[ReportRun], shared: ReportRun) -> list[str]:
             f"values are over all samples of a run, differences over those that all have: {told}"
         )
     for name in _MAY_DIFFER:
-        found = {run.settings[name] for run in runs if name in run.settings} - {_UNKNOWN}
-        if len(found) > 1:
-            notes.append(f"the runs differ in {name}: {', '.join(sorted(found))}")
-    notes += _unknown_notes(runs)
-    unknown = [run.name for run in runs if not run.settings]
-    if unknown and len(unknown) < len(runs):
-        notes.append(
-            f"the settings of {counted(len(unknown), 'run')} are unknown: {', '.join(unknown)}"
-        )
-    return notes
+        values = {run.settings[name] for run in runs if name in run.settings} - {_UNKNOWN}
+        if len(values) > 1:
+            notes.append(f"the runs differ in {name}: {', '.join(sorted(values))}")
+    settings = (*_MUST_AGREE, *_MAY_DIFFER)
+    unknown = {
+        run.name: ", ".join(name for name in settings if run.settings.get(name) == _UNKNOWN)
+        for run in runs
+    }
+    texts = {run: f"not known: {names}" for run, names in unknown.items() if names}
+    return [*notes, *(told_of(texts, len(runs)) if len(runs) > 1 else ())]
 
 
-def _unknown_notes(runs: Sequence[ReportRun]) -> list[str]:
-    """Returns what is not known of several runs, which may therefore differ in it."""
-    names: dict[tuple[str, ...], list[str]] = {}
-    for run in runs:
-        every = (*_MUST_AGREE, *_MAY_DIFFER)
-        own = tuple(name for name in every if run.settings.get(name) == _UNKNOWN)
-        if own:
-            names.setdefault(own, []).append(run.name)
-    if len(runs) < 2 or not names:
-        return []
-    told = (f"{', '.join(own)} ({', '.join(found)})" for own, found in names.items())
-    return [f"not known, so that the runs may differ in it: {'; '.join(told)}"]
+def told_of(texts: Mapping[str, str], runs: int) -> list[str]:
+    """Returns texts by run once each, with the names of their runs unless all `runs` have them."""
+    names: dict[str, list[str]] = {}
+    for run, text in texts.items():
+        names.setdefault(text, []).append(run)
+    return [
+        text if len(own) == runs else f"{text} ({', '.join(own)})" for text, own in names.items()
+    ]
 
 
 # Reading runs for a report: folders of runs and scores, and result files, also of the published tool.
@@ -256,9 +238,7 @@ def read_report_runs(paths: Sequence[str | os.PathLike[str]]) -> list[ReportRun]
     A run is named after its folder or file, with as many parents as necessary. Raises `InputError`.
     """
     files = [Path(path) for path in paths]
-    names = _names(files)
-    runs = [_read_run(file, name) for file, name in zip(files, names, strict=True)]
-    return distinctly_named(runs)
+    return [_read_run(file, name) for file, name in zip(files, _names(files), strict=True)]
 
 
 def _read_run(path: Path, name: str) -> ReportRun:
