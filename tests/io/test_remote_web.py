@@ -242,12 +242,6 @@ def test_folders_of_web_servers_are_not_read(web: Web) -> None:
     assert not web.asked
 
 
-pytest.importorskip("obstore")
-
-
-pytest.importorskip("aiohttp")
-
-
 SECRET = "hf_" + "s3cret" * 4
 
 
@@ -318,6 +312,7 @@ def own(monkeypatch: pytest.MonkeyPatch) -> Iterator[Elsewhere]:
 
 
 def generate(url: str) -> None:
+    pytest.importorskip("aiohttp")
     engine = OpenAIEngine("m", base_url=f"{url}/v1", api_key=SECRET, retries=0)
     list(engine.generate(tasks(1), Parameters()))
 

@@ -53,7 +53,7 @@ def test_places_that_cannot_be_written(tmp_path: Path, name: str) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder"]
 
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
 
 
 WRITING = """
@@ -83,6 +83,7 @@ def killed(command: list[str | Path], *, after: float = 0.0) -> None:
     process.communicate(timeout=TIMEOUT)
 
 
+@posix
 def test_what_a_kill_left_is_removed_by_the_next_run_of_the_same_command(tmp_path: Path) -> None:
     run, bench = write_run(tmp_path / "run"), write_benchmark(tmp_path / "bench")
     out = tmp_path / "out"
@@ -97,6 +98,7 @@ def test_what_a_kill_left_is_removed_by_the_next_run_of_the_same_command(tmp_pat
     assert left.name.startswith(".other.")
 
 
+@posix
 def test_what_another_process_is_writing_stays(tmp_path: Path) -> None:
     path = tmp_path / "x"
     temporary, file = new_file(path)
@@ -112,6 +114,7 @@ def test_what_another_process_is_writing_stays(tmp_path: Path) -> None:
     assert temporary_files(tmp_path) == []
 
 
+@posix
 def test_a_file_removed_before_it_was_marked_is_made_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -129,6 +132,7 @@ def test_a_file_removed_before_it_was_marked_is_made_anew(
     assert [path.name for path in tmp_path.iterdir()] == ["x"]
 
 
+@posix
 def test_an_index_that_was_cut_off_leaves_nothing_for_long(tmp_path: Path) -> None:
     bench, cache = write_benchmark(tmp_path / "bench"), tmp_path / "cache"
     env = {"PFGEN_RS_CACHE": str(cache)}
@@ -141,6 +145,7 @@ def test_an_index_that_was_cut_off_leaves_nothing_for_long(tmp_path: Path) -> No
     assert temporary_files(cache / "indexes") == []
 
 
+@posix
 def test_a_report_leaves_what_another_one_is_writing(tmp_path: Path) -> None:
     temporary, file = new_file(tmp_path / "result.json")
     with file:
