@@ -24,6 +24,7 @@ from helpers import (
     TIMEOUT,
     environment,
     lines,
+    on_terminal,
     pfgen,
     write_benchmark,
     write_run,
@@ -182,22 +183,6 @@ def test_plain_lines_draw_nothing(benchmark: Path, tmp_path: Path) -> None:
         assert line.isascii()
         assert line.endswith(result.signature)
         assert "\x1b" not in line
-
-
-def test_narrow_windows_keep_the_metrics(benchmark: Path, tmp_path: Path) -> None:
-    """What is left out first is what can be done without; names are folded before the interval goes."""
-    names = [f"organisation/model-of-a-long-name-{i}" for i in range(2)]
-    paths = [write_run(tmp_path / name, model=name) for name in names]
-    optional = ("[low, high]", "published ±", "length")
-    for columns, kept in ((60, 0), (80, 1), (112, 2), (140, 3)):
-        done = pfgen("score", *paths, "-b", benchmark, env={"COLUMNS": str(columns)})
-        table, captions = done.stdout.split("0.5", 1)[0], done.stdout.splitlines()[-3:]
-        assert [name for name in optional if name in table] == list(optional[:kept])
-        assert "flu" in table
-        missing = ", ".join(optional[kept:])
-        assert any(line.startswith(f"not shown: {missing} (use ") for line in captions) == (
-            kept < 3
-        )
 
 
 def test_one_trial_has_no_published_spread(benchmark: Path, tmp_path: Path) -> None:
@@ -442,52 +427,12 @@ def test_a_terminal_gets_its_width_and_colours(
     assert ("\x1b[1;32m" in answer) == (not env)
 
 
-def on_terminal(arguments: list[str], columns: int, env: dict[str, str]) -> str:
-    """Standard output of a command whose standard output is a terminal of this width."""
-    import fcntl
-    import pty
-    import struct
-    import termios
-
-    leader, follower = pty.openpty()
-    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    process = subprocess.Popen(
-        [SCRIPT, *arguments],
-        stdout=follower,
-        stderr=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        env=environment(TERM="xterm-256color", **env),
-    )
-    os.close(follower)
-    content = b""
-    try:
-        while chunk := os.read(leader, 1 << 16):
-            content += chunk
-    except OSError:  # how Linux says that the other end is closed
-        pass
-    os.close(leader)
-    _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (0, b"")
-    return content.decode()
-
-
 @pytest.mark.skipif(os.name != "posix", reason="needs a shell")
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     command = f"'{SCRIPT}' index top Q01 -b mini -n 3 --limit 100000 2>'{tmp_path}/err' | head -n 1"
     done = subprocess.run(command, shell=True, capture_output=True, env=environment(), check=False)
     assert done.returncode == 0
     assert (tmp_path / "err").read_bytes() == b""
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_standard_output_is_an_error() -> None:
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [SCRIPT, "--version"], stdout=full, stderr=subprocess.PIPE, check=False
-        )
-    assert done.returncode == 2
-    assert done.stderr.startswith(b"error: standard output")
-    assert done.stderr.count(b"\n") == 1
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

@@ -26,7 +26,16 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from helpers import CATS, GOOD, SCRIPT, SEAS, environment, lines, pfgen, write_benchmark, write_run
+from helpers import (
+    CATS,
+    GOOD,
+    SEAS,
+    lines,
+    on_terminal,
+    pfgen,
+    write_benchmark,
+    write_run,
+)
 from payload_texts import file_payloads, page_payloads
 from pfgen_rs import Benchmark, Result, load_benchmark, score_file, score_runs, stats
 from pfgen_rs.cli import data
@@ -308,31 +317,21 @@ def test_times_of_no_use_are_told_of(benchmark: Path, runs: list[Path]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("count", "arguments", "words"),
     [
-        (["--level", "2"], "invalid confidence level 2.0"),
-        (["--metric", "beauty"], "beauty"),
-        (["no-such-file"], "no-such-file"),
+        (2, ["--level", "2"], "invalid confidence level 2.0"),
+        (2, ["--metric", "beauty"], "beauty"),
+        (2, ["no-such-file"], "no-such-file"),
+        (2, ["--format", "josn"], "'--format' / '-f': 'josn' is not one of"),
+        (1, [], "expected 2 to 100 runs to compare, found 1"),
     ],
 )
 def test_bad_usage_of_compare(
-    benchmark: Path, runs: list[Path], arguments: list[str], words: str
+    benchmark: Path, runs: list[Path], count: int, arguments: list[str], words: str
 ) -> None:
-    done = pfgen("compare", *runs[:2], "-b", benchmark, *arguments)
+    done = pfgen("compare", *runs[:count], "-b", benchmark, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
-
-
-def test_one_run_has_nothing_to_be_compared_with(benchmark: Path, runs: list[Path]) -> None:
-    done = pfgen("compare", runs[0], "-b", benchmark)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "expected 2 to 100 runs to compare, found 1" in done.stderr
-
-
-def test_a_wrong_choice_is_told_of_without_a_library_s_words() -> None:
-    done = pfgen("compare", "a", "b", "--format", "josn")
-    assert done.returncode == 2
-    assert "'--format' / '-f': 'josn' is not one of" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["compare", "plan-trials"])
@@ -622,33 +621,13 @@ def test_names_are_cut_at_their_beginning() -> None:
 @pytest.mark.skipif(os.name != "posix", reason="needs pseudo-terminals")
 @pytest.mark.parametrize("width", [40, 80])
 def test_a_terminal_sees_one_line_of_progress(width: int, tmp_path: Path) -> None:
-    import fcntl
-    import pty
-    import struct
-    import termios
-
     run = write_run(tmp_path / ("とても長い名前のフォルダー" * 3) / "実行")
     benchmark = write_benchmark(tmp_path / "tiny")
-    leader, follower = pty.openpty()
-    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
-    with subprocess.Popen(
-        [SCRIPT, "score", run, "-b", benchmark],
-        stdout=subprocess.DEVNULL,
-        stderr=follower,
-        env=environment(TERM="xterm-256color"),
-    ) as process:
-        os.close(follower)
-        shown = b""
-        try:
-            while chunk := os.read(leader, 1 << 16):
-                shown += chunk
-        except OSError:  # how Linux says that the other end is closed
-            pass
-    os.close(leader)
-    assert process.returncode == 0
-    frames = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "\n", shown.decode()).split("\n")
+    command = ["score", str(run), "-b", str(benchmark)]
+    shown = on_terminal(command, width, stdout=subprocess.DEVNULL)
+    frames = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "\n", shown).split("\n")
     assert max(map(cell_len, (frame.strip() for frame in frames))) <= width
-    assert "\x1b[1A\x1b[2K\x1b[1A" not in shown.decode()  # which goes up two lines
+    assert "\x1b[1A\x1b[2K\x1b[1A" not in shown  # which goes up two lines
 
 
 NAMED = "over questions (Student's t)"
