@@ -336,9 +336,6 @@ def test_references_are_the_answers_and_their_most_frequent_ngrams(mini: Benchma
         for gram, *counts in rows[:3]:
             plainly = [sum(gram in text for text in texts) for texts in question.answers.values()]
             assert counts == plainly, gram
-    assert [len(answers) for answers in references_payload(question, 5)["answers"]] == [5] * len(
-        question.answers
-    )
 
 
 def test_references_of_token_sets_are_ids(tmp_path: Path) -> None:
