@@ -15,7 +15,6 @@ from pfgen_rs.extras import missing
 from pfgen_rs.generate import Mode, Task
 from pfgen_rs.integrations.common import asked, prepared
 from pfgen_rs.io.cleaning import Think, cleaned, default_stop
-from pfgen_rs.runs.result import Result
 
 try:
     from flexeval import (
@@ -46,23 +45,17 @@ class PfgenMetric(Metric):
     """Scores outputs as `score_file` does.
 
     `benchmark`: any argument of `load_benchmark`. `mode`: how to clean outputs before scoring (see
-    `pfgen_rs.io.cleaning.cleaned`); without it, they are scored unchanged. `key`: key of the question
-    (text or id) in `extra_info`; if it is missing, the first reference is the question.
+    `pfgen_rs.io.cleaning.cleaned`); without it, they are scored unchanged. The question (text or id) is
+    `question` in `extra_info`; if that is missing, the first reference is the question.
 
     Empty outputs score 0, as in a file.
     """
 
     def __init__(
-        self,
-        benchmark: str | None = None,
-        mode: Mode | None = None,
-        think: Think = "keep",
-        key: str = "question",
+        self, benchmark: str | None = None, mode: Mode | None = None, think: Think = "keep"
     ) -> None:
         self.benchmark = prepared(benchmark)
-        self.mode = mode
-        self.think = think
-        self.key = key
+        self.mode, self.think = mode, think
 
     def evaluate(
         self,
@@ -83,15 +76,22 @@ class PfgenMetric(Metric):
         ]
         result = self.benchmark.evaluate(questions, [self._answer(output) for output in lm_outputs])
         details = result.frame.select(*_SCORES).rename(_SCORES)
-        return MetricResult(_summary(result), details.to_dicts())
+        summary = {
+            "pfgen": result.score,
+            **{f"pfgen_{name}": getattr(result, name) for name in [*_SCORES][1:]},
+            "pfgen_length": result.length,
+            "pfgen_trials": result.num_trials,
+            "pfgen_signature": result.signature,
+        }
+        return MetricResult(summary, details.to_dicts())
 
     def _question(self, row: int, info: Mapping[str, Any], references: Sequence[str]) -> str:
-        question = info.get(self.key) or next(iter(references), "")
+        question = info.get("question") or next(iter(references), "")
         try:
             return self.benchmark.find(str(question)).id
         except UnknownQuestionError as error:
             raise UnknownQuestionError(
-                f"row {row}: {error.problem} (from extra_info[{self.key!r}] or the first reference)",
+                f"row {row}: {error.problem} (from extra_info['question'] or the first reference)",
                 question=error.question,
             ) from None
 
@@ -102,17 +102,21 @@ class PfgenMetric(Metric):
         return cleaned(text, self.mode, default_stop(self.mode), think=self.think)
 
 
-def _summary(result: Result) -> dict[str, Any]:
-    return {
-        "pfgen": result.score,
-        **{name: getattr(result, metric) for metric, name in list(_SCORES.items())[1:]},
-        "pfgen_length": result.length,
-        "pfgen_trials": result.num_trials,
-        "pfgen_signature": result.signature,
-    }
+class _Instances:
+    """A data set that is a list."""
+
+    _instances: list[Any]
+
+    def __len__(self) -> int:
+        """Questions times trials."""
+        return len(self._instances)
+
+    def __getitem__(self, i: int) -> Any:
+        """The i-th."""
+        return self._instances[i]
 
 
-class PfgenChats(ChatDataset):
+class PfgenChats(_Instances, ChatDataset):
     """All questions of each trial, trial by trial, as chats with the prompt of that trial.
 
     The parameters are those of `Prompter`. `extra_info` has the question and the trial; the reference is the
@@ -133,16 +137,8 @@ class PfgenChats(ChatDataset):
             for task, answer in asked(benchmark, mode, trials, num_examples, seed, prefix)
         ]
 
-    def __len__(self) -> int:
-        """Questions times trials."""
-        return len(self._instances)
 
-    def __getitem__(self, i: int) -> ChatInstance:
-        """The i-th."""
-        return self._instances[i]
-
-
-class PfgenPrompts(GenerationDataset):
+class PfgenPrompts(_Instances, GenerationDataset):
     """Like `PfgenChats`, for mode `completion`; the prompt is the input `prompt`."""
 
     def __init__(
@@ -159,14 +155,6 @@ class PfgenPrompts(GenerationDataset):
             )
             for task, answer in asked(benchmark, "completion", trials, num_examples, seed, prefix)
         ]
-
-    def __len__(self) -> int:
-        """Questions times trials."""
-        return len(self._instances)
-
-    def __getitem__(self, i: int) -> GenerationInstance:
-        """The i-th."""
-        return self._instances[i]
 
 
 def _task_info(task: Task) -> dict[str, Any]:
@@ -198,28 +186,23 @@ class Pfgen(EvalSetup):
         self, language_model: LanguageModel, **kwargs: Any
     ) -> tuple[dict[str, float], list[dict[str, Any]] | None]:
         """Returns the summary and one object per answer, like flexeval's own setups."""
-        evaluated: tuple[dict[str, float], list[dict[str, Any]] | None]
-        evaluated = self._setup().evaluate_lm(language_model, **kwargs)
-        return evaluated
-
-    def _setup(self) -> EvalSetup:
         prompts = (self.trials, self.num_examples, self.seed, self.prefix)
+        sampling = {
+            "max_new_tokens": 300,
+            "temperature": 1.0,
+            "top_p": 0.98,
+            "stop_sequences": list(default_stop(self.mode)),
+        }
         common = {
-            "gen_kwargs": {**_sampling(self.mode), **self.gen_kwargs},
+            "gen_kwargs": {**sampling, **self.gen_kwargs},
             "metrics": PfgenMetric(self.benchmark, self.mode, self.think),
             "batch_size": self.batch_size,
             "max_instances": self.max_instances,
             "random_seed": self.random_seed,
         }
+        setup: EvalSetup
         if self.mode == "completion":
-            return Generation(PfgenPrompts(self.benchmark, *prompts), "{{ prompt }}", **common)
-        return ChatResponse(PfgenChats(self.benchmark, self.mode, *prompts), **common)
-
-
-def _sampling(mode: Mode) -> dict[str, Any]:
-    return {
-        "max_new_tokens": 300,
-        "temperature": 1.0,
-        "top_p": 0.98,
-        "stop_sequences": list(default_stop(mode)),
-    }
+            setup = Generation(PfgenPrompts(self.benchmark, *prompts), "{{ prompt }}", **common)
+        else:
+            setup = ChatResponse(PfgenChats(self.benchmark, self.mode, *prompts), **common)
+        return setup.evaluate_lm(language_model, **kwargs)  # type: ignore[no-any-return]
