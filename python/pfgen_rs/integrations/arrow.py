@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs import _native
-from pfgen_rs.benchmark import Benchmark, resolve
+from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.extras import needed
 from pfgen_rs.integrations.common import loaded
@@ -48,10 +48,7 @@ def scorer(
     cache if that has them. Raises `SettingsError` for a benchmark without a folder and an impossible number
     of threads, and the errors of `load_benchmark`.
     """
-    if isinstance(benchmark, Benchmark):
-        found = resolve(benchmark, settings)
-    else:
-        found = loaded(benchmark, settings)
+    found = loaded(benchmark, settings)
     if found.folder is None:
         raise SettingsError(
             "the benchmark was not read from a folder, from which other processes could read it, too: write "
