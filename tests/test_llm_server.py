@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from llm_recorder import Recorder
-from llm_server import Server, served
+from llm_server import Recorder, Server, served
 
 SERVER = """
 import http.server, os, sys

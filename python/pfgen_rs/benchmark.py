@@ -28,8 +28,8 @@ from pfgen_rs.runs.streaming import ScoringProgress
 from pfgen_rs.scoring import batch, explain
 from pfgen_rs.scoring.answer_scorer import AnswerScorer
 from pfgen_rs.scoring.batch import Score
-from pfgen_rs.scoring.columns import AnswerColumn, QuestionColumn, Table, as_paths, split_table
 from pfgen_rs.scoring.explain import Explanation
+from pfgen_rs.scoring.inputs import AnswerColumn, QuestionColumn, Table, as_paths, split_table
 
 if TYPE_CHECKING:
     import polars as pl

@@ -23,7 +23,7 @@ from pfgen_rs.runs import outputs
 from pfgen_rs.runs.score_store import stored_columns
 from pfgen_rs.runs.streaming import Known
 from pfgen_rs.scoring import batch
-from pfgen_rs.scoring.columns import as_paths, table
+from pfgen_rs.scoring.inputs import as_paths, table
 
 if TYPE_CHECKING:
     from pfgen_rs.metrics.settings import Chosen

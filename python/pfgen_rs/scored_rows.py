@@ -28,7 +28,7 @@ from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.in_memory import MemoryResponses, NoTexts, result_in_memory
 from pfgen_rs.runs.result import Responses, Result
 from pfgen_rs.scoring.batch import ScoreArrays
-from pfgen_rs.scoring.columns import Table, as_paths, split_table, table
+from pfgen_rs.scoring.inputs import Table, as_paths, split_table, table
 
 _LOG = logging.getLogger(__name__)
 _LONGEST = 2**32 - 1

@@ -12,7 +12,7 @@ import pytest
 
 from checkouts import FIRST, SECOND, add_run, contents, make_checkout
 from helpers import GOOD, pfgen
-from pfgen_rs.checkout.inspection import Reason, StaleKind, inspect_run, reason_lines
+from pfgen_rs.checkout.inspection import inspect_run, reason_lines
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.report import update
 from pfgen_rs.report.update import report
@@ -35,9 +35,22 @@ def told(checkout: Path, **options: Any) -> dict[str, list[str]]:
     announced: list[Any] = []
     done = report(checkout, announce=announced.append, **options)
     assert announced == ([done.stale] if done.stale else [])
+    kinds = {said: kind for kind, said in SAID.items()}
     return {
-        run: [reason.kind.name.lower() for reason in reasons] for run, reasons in done.stale.items()
+        run: [kinds[reason.partition(" (")[0]] for reason in reasons]
+        for run, reasons in done.stale.items()
     }
+
+
+SAID = {
+    "missing": "no result.json",
+    "unusable": "result.json cannot be used",
+    "responses": "its answers have changed since it was scored",
+    "questions": "was scored with other questions",
+    "config": "its config.json has been edited since it was scored",
+    "settings": "was scored with other settings",
+    "forced": "everything is scored again",
+}
 
 
 CHANGES: dict[str, Callable[[Path], Any]] = {
@@ -111,26 +124,22 @@ def test_a_line_says_which_keys_were_edited(reported: Path) -> None:
     assert done.stdout.startswith("2 runs: 1 scored;")
 
 
-def test_long_keys_are_shortened(reported: Path) -> None:
+def test_lines_of_keys_and_of_results_that_cannot_be_used(reported: Path) -> None:
     edit(reported / FIRST / "config.json", **{"長" * 100_000: 1})
-    [line] = reason_lines(report(reported).stale)
-    assert line.endswith(f" ({'長' * 59}…)")
-
-
-def test_a_line_says_why_a_result_cannot_be_used(reported: Path) -> None:
-    CHANGES["unusable"](reported / FIRST)
-    [line] = reason_lines(report(reported).stale)
-    assert line.startswith(f"{FIRST}: result.json cannot be used (invalid JSON: ")
-    assert "score the run again" not in line
+    CHANGES["unusable"](reported / SECOND)
+    second, first = reason_lines(report(reported).stale)
+    assert first.endswith(f" ({'長' * 59}…)")
+    assert second.startswith(f"{SECOND}: result.json cannot be used (invalid JSON: ")
+    assert "score the run again" not in second
 
 
 def test_many_runs_with_the_same_reason_share_a_line() -> None:
-    missing = (Reason(StaleKind.MISSING),)
-    edited = (Reason(StaleKind.CONFIG, "model"),)
-    stale = {f"result/m/{i}": missing for i in range(11)} | {"result/n/0": edited}
+    stale: dict[str, tuple[str, ...]]
+    stale = {f"result/m/{i}": ("no result.json",) for i in range(11)}
+    stale["result/n/0"] = ("a", "b")
     assert list(reason_lines(stale)) == [
         "11 runs: no result.json: result/m/0, result/m/1, result/m/2, …",
-        "result/n/0: its config.json has been edited since it was scored (model)",
+        "result/n/0: a, and b",
     ]
     stale.pop("result/m/10")
     assert len(list(reason_lines(stale))) == 11

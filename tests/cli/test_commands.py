@@ -154,21 +154,6 @@ def test_several_runs_make_a_leaderboard(benchmark: Path, tmp_path: Path) -> Non
     assert done.stdout.splitlines()[-1] == result.signature
 
 
-def test_plain_lines_draw_nothing(benchmark: Path, tmp_path: Path) -> None:
-    paths = [write_run(tmp_path / "a", model="a\tb\x1b[1m"), write_run(tmp_path / "b", better())]
-    done = pfgen("score", *paths, "-b", benchmark, "--plain")
-    assert (done.returncode, done.stderr) == (0, "")
-    head, *lines = done.stdout.splitlines()
-    results = [score_file(path, benchmark) for path in reversed(paths)]
-    assert head.split()[:2] == ["rank", "score"]
-    assert len(lines) == 2
-    for rank, (line, result) in enumerate(zip(lines, results, strict=True), 1):
-        assert line.split()[:2] == [str(rank), f"{result.score:.4f}"]
-        assert line.isascii()
-        assert line.endswith(result.signature)
-        assert "\x1b" not in line
-
-
 def test_narrow_windows_keep_the_metrics(benchmark: Path, tmp_path: Path) -> None:
     """What is left out first is what can be done without; names are folded before the interval goes."""
     names = [f"organisation/model-of-a-long-name-{i}" for i in range(2)]

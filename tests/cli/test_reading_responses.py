@@ -15,26 +15,23 @@ import typer
 
 import pfgen_rs.cli
 from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark, write_run
-from pfgen_rs import InputError, score_file, score_runs
+from pfgen_rs import InputError, score_file
 from pfgen_rs.cli.app import COMMANDS
 from pfgen_rs.cli.options import ReadingOptions, ScoringOptions
 from pfgen_rs.comparisons import compare_runs
 from pfgen_rs.judge.pairs import read_pairs
-from pfgen_rs.report.plots.inputs import read_inputs
 
 READING = {field.name for field in fields(ReadingOptions)}
 SCORING = {field.name for field in fields(ScoringOptions)}
 READERS = {
     "score": SCORING,
     "compare": SCORING,
-    "plan-trials": SCORING,
-    "plot": SCORING,
     "verify": SCORING - {"run_field"},  # a folder is one run
-    "study sources": SCORING,
-    "judge grade": SCORING,
-    "judge against-scores": SCORING,
-    "judge plot": SCORING,
-    "judge pairs": READING,  # scores nothing
+    "plan-trials": READING,
+    "study sources": READING,
+    "judge grade": READING,
+    "judge plot": READING,
+    "judge pairs": READING,
     "build check": READING
     - {"run_field", "skip_bad_lines"},  # other questions' answers are left out
 }
@@ -146,25 +143,6 @@ def test_pairs_are_made_of_cleaned_answers(tmp_path: Path, benchmark: Path) -> N
     out = tmp_path / "pairs.jsonl"
     assert pfgen("judge", "pairs", *runs, "-b", benchmark, "--clean", "--out", out).returncode == 0
     assert all(pair.answers[0] == pair.answers[1] for pair in read_pairs(out))
-
-
-def test_figures_of_other_scores_are_not_those_of_the_results(
-    tmp_path: Path, benchmark: Path
-) -> None:
-    run = write_run(tmp_path / "run", model="m")
-    (run / "trials.jsonl").write_bytes(unclean())
-    score_file(run, benchmark).to_json(run / "result.json")
-
-    def cleaned(runs: Sequence[str], place: str | None) -> Any:
-        return score_runs(list(runs), place, clean=True)
-
-    def score(**how: Any) -> float:
-        return float(read_inputs([str(run)], str(benchmark), **how).runs["score"][0])
-
-    assert score() == score_file(run, benchmark).score
-    assert (
-        score(score=cleaned, again=True) == score_file(run, benchmark, clean=True).score != score()
-    )
 
 
 def test_a_checkout_advises_nothing_that_report_lacks(tmp_path: Path, benchmark: Path) -> None:

@@ -33,7 +33,7 @@ from pfgen_rs.questions.locate import Available, bundled_path
 WIDTHS = (40, 60, 80, 100, 120, 200)
 METRICS = ("fluency", "truthfulness", "helpfulness")
 LEGEND = "95 % interval over questions (Student's t)"
-MISSING = re.compile(r"not shown: (.*) \(use a wider window(?:, --plain)? or --format json\)")
+MISSING = re.compile(r"not shown: (.*) \(use a wider window or --format json\)")
 OPTIONAL = ("[low, high]", "published ±", "length")
 MODELS = (
     "an-organisation/a-model-with-quite-a-long-name-70b-instruct-v0.3",
@@ -69,7 +69,7 @@ def test_the_bundled_runs_show_their_metrics(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    show_results(bundled, RowsFormat.TABLE, plain=False)
+    show_results(bundled, RowsFormat.TABLE)
     shown = capsys.readouterr().out
     check(shown, bundled, width)
     assert ("published ±" in shown.split("not shown")[0]) == (width in {40, 100, 120, 200})
@@ -87,7 +87,7 @@ def test_long_and_japanese_names_show_their_metrics(
         replace(result, config={"model": model})
         for result, model in zip(bundled, MODELS, strict=True)
     ]
-    show_results(named, RowsFormat.TABLE, plain=False)
+    show_results(named, RowsFormat.TABLE)
     shown = capsys.readouterr().out
     check(shown, named, width)
     letters = re.sub(r"\W|[a-z0-9]", "", shown)
@@ -106,7 +106,7 @@ def test_published_runs_show_their_metrics(
     results = [score_file(published_dir / "result" / name, benchmark) for name in names]
     for width in (80, 100):
         monkeypatch.setenv("COLUMNS", str(width))
-        show_results(results, RowsFormat.TABLE, plain=False)
+        show_results(results, RowsFormat.TABLE)
         check(capsys.readouterr().out, results, width)
 
 

@@ -108,7 +108,7 @@ CASES: dict[str, Case] = {
     "answer is null": scored("a.parquet", table(question=["Q02"] * 2, answer=["x", None])),
     "lone surrogate": scored("a.jsonl", '{"question": "Q02", "answer": "\\ud800"}\n'),
     "run 'pfgen-rs data install": run("explain", "Q02", "x", "-b", "pfgen-bench"),
-    "or 'mini'": run("explain", "Q02", "x", "-b", "nothing-like-it"),
+    "or a name that": run("explain", "Q02", "x", "-b", "nothing-like-it"),
     "with exactly this text": scored("a.jsonl", '{"question": "光合成とは？", "answer": "x"}\n'),
     "not comparable": scored("a.jsonl", GOOD),
     "Score the whole run": scored("a.jsonl", GOOD, "--out", Path("out")),

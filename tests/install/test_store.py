@@ -52,15 +52,6 @@ def test_second_install_does_nothing(good: Path, tmp_path: Path) -> None:
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
-def test_force_reads_the_source_again(good: Path, tmp_path: Path) -> None:
-    path = installer.install("tiny", good)
-    with pytest.raises(InstallError, match="no such file"):
-        installer.install("tiny", tmp_path / "absent", force=True)
-    assert_installed(path)
-    assert installer.install("tiny", good, force=True) == path
-    assert_installed(path)
-
-
 def spoil(path: Path) -> None:
     (path / "Q01.json").write_bytes(b"[]")
 
@@ -171,7 +162,7 @@ def test_concurrent_installs(good: Path, cache: Path, monkeypatch: pytest.Monkey
     installer.install("tiny", saved(good.parent, tar_gz([("data/Q09.json", b"{}")])))
     use(monkeypatch, entry_of(FILES))
     with ThreadPoolExecutor(8) as pool:
-        paths = list(pool.map(lambda _: installer.install("tiny", good, force=True), range(40)))
+        paths = list(pool.map(lambda _: installer.install("tiny", good), range(40)))
     assert len(set(paths)) == 1
     assert_installed(paths[0])
     assert leftovers(cache) == []

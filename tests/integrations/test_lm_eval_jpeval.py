@@ -13,8 +13,8 @@ from pfgen_rs.integrations.lm_eval.choices import JPEVAL_KEY, JpevalChoices, jpe
 from pfgen_rs.llm_jp_eval import convert
 from pfgen_rs.llm_jp_eval.catalog import CATEGORIES, tasks
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, read_tasks
-from pfgen_rs.llm_jp_eval.prompts import filled, template
-from pfgen_rs.llm_jp_eval.results import PromptSettings, ScoreSettings, signature
+from pfgen_rs.llm_jp_eval.prompts import PromptSettings, filled, template
+from pfgen_rs.llm_jp_eval.results import ScoreSettings, signature
 from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate, standard_errors
 from told import lm_eval_arguments, run_lm_eval, section
 

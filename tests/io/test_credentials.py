@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,15 +17,12 @@ from pfgen_rs.ask.engines.openai import OpenAIEngine
 from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.errors import GenerationError
 from pfgen_rs.install.installer import download
-from pfgen_rs.io.remote.files import expanded_url
 from pfgen_rs.io.remote.storage import RemoteTarget, Storage
 
 pytest.importorskip("obstore")
 pytest.importorskip("aiohttp")
 SECRET = "hf_" + "s3cret" * 4
 FILE = "hf://datasets/u/n/x.jsonl"
-GLOB = "hf://datasets/u/n/*.jsonl"
-PAGE = "/api/datasets/u/n/tree/main?recursive=true"
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -75,17 +71,10 @@ def web(how: Callable[[str], Answer]) -> Iterator[Web]:
         thread.join()
 
 
-def listing(*names: str) -> bytes:
-    return json.dumps([{"type": "file", "path": name, "size": 1} for name in names]).encode()
-
-
 @pytest.fixture
 def other() -> Iterator[Web]:
     """Another server, which has files and lists, and should learn nothing."""
-    file = {"ETag": '"1"'}
-    with web(
-        lambda path: (200, {}, listing("b.jsonl")) if "/api/" in path else (200, file, lines())
-    ) as server:
+    with web(lambda _: (200, {"ETag": '"1"'}, lines())) as server:
         yield server
 
 
@@ -111,7 +100,6 @@ def s3(url: str) -> dict[str, str]:
 
 CLIENTS: dict[str, Callable[[str, Path], object]] = {
     "a file of the hub": lambda _, bench: score_file(FILE, bench),
-    "a list of the hub": lambda *_: expanded_url(GLOB, Storage()),
     "a signed address": lambda url, bench: score_file(f"{url}/x.jsonl?sig={SECRET}", bench),
     "an address with a password": lambda url, bench: score_file(
         f"{url}/x.jsonl".replace("//", f"//u:{SECRET}@"), bench
@@ -139,55 +127,28 @@ def test_a_redirect_to_another_server_does_not_take_credentials_along(
     assert not other.knows_a_secret(), other.asked
 
 
-@pytest.mark.parametrize("client", ["a file of the hub", "a list of the hub"])
-def test_a_redirect_within_the_hub_keeps_the_token(client: str, own: Web, tmp_path: Path) -> None:
-    answer = listing("a.jsonl") if "list" in client else lines(GOOD)
-
+def test_a_redirect_within_the_hub_keeps_the_token(own: Web, tmp_path: Path) -> None:
     def how(path: str) -> Answer:
         if path == "/renamed":
-            return 200, {"ETag": '"1"'}, answer
+            return 200, {"ETag": '"1"'}, lines(GOOD)
         return (404, {}, b"") if "config" in path else (307, {"Location": "/renamed"}, b"")
 
     own.how = how
-    CLIENTS[client](own.url, write_benchmark(tmp_path / "bench"))
+    score_file(FILE, write_benchmark(tmp_path / "bench"))
     assert len(own.asked) > 1
     assert all(SECRET in asked for asked in own.asked)
 
 
-def test_the_next_page_of_a_list_on_another_server_is_asked_for_without_the_token(
-    own: Web, other: Web
-) -> None:
-    link = {"Link": f'<{other.url}/api/next>; rel="next"'}
-    own.how = lambda _: (200, link, listing("a.jsonl"))
-    found = expanded_url(GLOB, Storage())
-    assert found == [f"hf://datasets/u/n/{name}.jsonl" for name in "ab"]
-    assert other.asked
-    assert not other.knows_a_secret()
-
-
+@pytest.mark.parametrize("client", ["a file of the hub", "a signed address"])
 @pytest.mark.parametrize(
-    ("link", "problem"),
+    ("target", "problem"),
     [
         ("file:///etc/passwd", "redirects to 'file:///etc/passwd', which is not allowed"),
         ("ftp://127.0.0.1/x", "redirects to 'ftp://127.0.0.1/x', which is not allowed"),
         ("data:,[]", "which is not allowed"),
         ("http://[", "redirects to an invalid address"),
-        (PAGE, "the hub's list of files does not end"),
+        ("?again", "infinite loop"),
     ],
-)
-def test_a_list_of_the_hub_that_continues_on_the_disk_or_nowhere_is_an_error(
-    link: str, problem: str, own: Web
-) -> None:
-    own.how = lambda _: (200, {"Link": f'<{link}>; rel="next"'}, listing("a.jsonl"))
-    with pytest.raises(InputError) as caught:
-        expanded_url(GLOB, Storage())
-    assert problem in str(caught.value)
-    assert len(own.asked) == 1
-
-
-@pytest.mark.parametrize("client", ["a file of the hub", "a list of the hub", "a signed address"])
-@pytest.mark.parametrize(
-    ("target", "problem"), [("file:///etc/passwd", "not allowed"), ("?again", "infinite loop")]
 )
 def test_redirects_to_files_of_this_machine_and_in_circles_are_errors(
     client: str, target: str, problem: str, own: Web, tmp_path: Path

@@ -32,7 +32,7 @@ from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.remote import files as remote_source
 from pfgen_rs.io.remote import storage, web
-from pfgen_rs.io.remote.files import RemoteSource, _matches, expanded_url
+from pfgen_rs.io.remote.files import RemoteSource, expanded_url
 from pfgen_rs.io.remote.storage import RemoteTarget, Storage, StorageError
 from pfgen_rs.io.remote.urls import is_url, parsed_options, shown_url, split_url
 from pfgen_rs.io.run_files import expand, expand_runs, refuse_overwriting
@@ -89,24 +89,21 @@ def parquet(tmp_path: Path) -> bytes:
         ("s3://b/x.jsonl", "s3://b/x.jsonl"),
         ("s3:/b/x.jsonl", "s3://b/x.jsonl"),  # what `Path` makes of it
         ("S3://b/x", "S3://b/x"),
-        ("s3://key:secret@b/x", "s3://b/x"),
+        ("s3://key:secret@b/x", "s3://…"),
         ("az://b/x?sig=secret", "az://b/x"),
         ("https://me:secret@host/a?X-Amz-Signature=secret#part", "https://host/a"),
         ("https:/host/a?token=secret", "https://host/a"),
-        ("https://me:sec/secret@host/a", "https://host/a"),
+        ("https://me:sec/secret@host/a", "https://…"),
         ("https://[::1]:8080/a", "https://[::1]:8080/a"),
         ("ftp://host:21/a@b", "ftp://host:21/a@b"),
-        ("s3://key:sec/secret@b/x", "s3://b/x"),
+        ("s3://key:sec/secret@b/x", "s3://…"),
         ("s3://key:secret/x", "s3://…"),
         ("s3://b/12:00@x", "s3://b/12:00@x"),
         ("gs://b/x?sig=secret/abc", "gs://b/x"),
         ("az://b/x?sv=1&sig=secret/a/b", "az://b/x"),
-        ("hf://me:secret/x@datasets/u/n@v1/x", "hf://v1/x"),
+        ("hf://me:secret/x@datasets/u/n@v1/x", "hf://…"),
         ("hf://datasets/u/n@v1/x", "hf://datasets/u/n@v1/x"),
-        (
-            "abfss://box@account.dfs.core.windows.net/x",
-            "abfss://box@account.dfs.core.windows.net/x",
-        ),
+        ("abfss://box@a.dfs.core.windows.net/x", "abfss://box@a.dfs.core.windows.net/x"),
     ],
 )
 def test_urls_are_recognised_and_shown_without_secrets(text: str, shown: str) -> None:
@@ -181,7 +178,8 @@ def test_globs_match_what_they_match_in_folders(
     [
         ("s3://b/*.none", "no file matches"),
         ("s3://b*/x", "bucket must be named"),
-        ("https://host/*.jsonl", "web servers list no files"),
+        ("https://host/*.jsonl", "globs are read in object storage alone"),
+        ("hf://datasets/u/n@v1/*.jsonl", "globs are read in object storage alone"),
     ],
 )
 def test_globs_that_match_nothing(url: str, words: str, memory: dict[str, Any]) -> None:
@@ -437,7 +435,7 @@ def test_an_object_is_not_taken_for_a_glob(key: str, memory: dict[str, Any]) -> 
     store = bucket({key: b"literal", **others}, memory)
     found = Storage()
     assert expanded_url(f"s3://b/{key}", found) == [f"s3://b/{key}"]
-    assert found.sizes == {f"s3://b/{key}": 7}
+    assert found.sizes[f"s3://b/{key}"] == 7
     store.delete(key)
     assert set(expanded_url(f"s3://b/{key}", found)) <= {f"s3://b/{name}" for name in others}
 
@@ -448,16 +446,14 @@ def test_an_object_is_not_taken_for_a_glob(key: str, memory: dict[str, Any]) -> 
         ({"endpoint": "localhost:9000"}, "'endpoint': expected an address that begins with https"),
         ({"endpoint": "http://a b"}, "'endpoint': expected an address"),
         ({"endpoint": "http://[x"}, "'endpoint': expected an address"),
-        ({"region": "\u00fc"}, "'region': regions are named in ASCII"),
+        ({"region": "\u00fc"}, "'region': it has other characters than printable ASCII"),
         ({"aws_endpoint_url": ""}, "'aws_endpoint_url': expected an address"),
-        ({"session_token": "secret\n"}, "'session_token': it has line breaks"),
+        ({"session_token": "secret\n"}, "'session_token': it has other characters"),
         ({"timeout": 5}, "'timeout': expected a string, not int"),
         ({"secret_access_key": 5}, "'secret_access_key': expected a string, not int"),
-        ({"region": timedelta(1)}, "'region': expected a string"),
-        ({1: "2"}, "1 is not a string"),
     ],
 )
-def test_options_that_obstore_fails_with(options: dict[Any, Any], words: str) -> None:
+def test_options_that_obstore_fails_with(options: dict[str, Any], words: str) -> None:
     with pytest.raises(SettingsError, match=f"^invalid storage option:? {words}") as caught:
         Storage(options).object("s3://b/x")
     assert "secret\n" not in str(caught.value)
@@ -528,7 +524,7 @@ def test_a_host_with_range_in_its_name_is_not_a_range(
 def test_names_that_cannot_be_listed_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
     _refusing(monkeypatch, "InvalidPathError", 'Path "a//x" contained empty path segment\n\nDebug')
     with pytest.raises(InputError, match=r'^s3://b/\*\*: an object there has .* rename .*"a//x"'):
-        list(_matches("s3://b/**", split_url("s3://b/**"), Storage()))
+        expanded_url("s3://b/**", Storage())
 
 
 def test_a_result_writes_itself_to_storage(memory: dict[str, Any], bench: Path) -> None:
@@ -635,12 +631,6 @@ def test_options_of_storage_and_of_connections() -> None:
 def test_addresses_on_the_hub(url: str, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9/")
     assert web.hub_address(url) == f"http://127.0.0.1:9{address}"
-
-
-@pytest.mark.parametrize("url", ["hf://datasets/u*/n/x.jsonl", "hf://u/n@v*/*.jsonl"])
-def test_repositories_of_the_hub_are_not_matched(url: str) -> None:
-    with pytest.raises(InputError, match="the repository must be named, not matched"):
-        expand([url], Storage())
 
 
 def test_names_of_runs_behind_urls() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 import time
 from collections.abc import Iterator
@@ -14,7 +13,6 @@ import pytest
 
 from helpers import GOOD, lines, write_benchmark
 from pfgen_rs import InputError, SettingsError, score_file, score_runs
-from pfgen_rs.io.remote.files import expanded_url
 from pfgen_rs.io.remote.storage import Storage
 from pfgen_rs.io.remote.web import hub_headers
 from pfgen_rs.io.run_files import expand_runs
@@ -33,16 +31,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.asked.append((self.path, self.headers.get("Authorization", "")))
-        path, _, query = self.path.partition("?")
+        path = self.path.partition("?")[0]
         if self.server.how == "hang":
             self.server.ended.wait(20)
-        if path.startswith("/api/") and self.server.listing is not None:
-            self._answer(200, self.server.listing)
-        elif path.startswith("/api/"):
-            self._list(path, query)
-        elif (
-            path.startswith("/private/") and self.headers.get("Authorization") != f"Bearer {TOKEN}"
-        ):
+        if path.startswith("/private/") and self.headers.get("Authorization") != f"Bearer {TOKEN}":
             self._answer(401, b"{}")
         elif path.removeprefix("/private") not in self.server.files:
             self._answer(404, b"")
@@ -62,34 +54,17 @@ class Handler(BaseHTTPRequestHandler):
         self._answer(206, content[start:end], (start, end, len(content)))
 
     def _answer(
-        self, status: int, content: bytes, part: tuple[int, int, int] | None = None, link: str = ""
+        self, status: int, content: bytes, part: tuple[int, int, int] | None = None
     ) -> None:
         self.send_response(status)
         self.send_header("Content-Length", str(len(content)))
         self.send_header("ETag", self.server.etag)
         if part is not None:
             self.send_header("Content-Range", f"bytes {part[0]}-{part[1] - 1}/{part[2]}")
-        if link:
-            self.send_header("Link", link)
         self.end_headers()
         sent = {"hiccup": max(100_000, len(content) // 2), "cut": 1000}.get(self.server.how)
         self.wfile.write(content[:sent])
         self.close_connection = sent is not None
-
-    def _list(self, path: str, query: str) -> None:
-        """Answer as the hub lists files, in pages of one."""
-        begin = f"{path.removeprefix('/api').replace('/tree/', '/resolve/')}/"
-        names = sorted(name for name in self.server.files if name.startswith(begin))
-        root = begin[: begin.index("/", begin.index("/resolve/") + 9) + 1]
-        at = int(query.partition("&page=")[2] or 0)
-        entries = [
-            {"type": "file", "path": name.removeprefix(root), "size": len(self.server.files[name])}
-            for name in names[at : at + 1]
-        ]
-        following = f'<{self.server.url}{path}?recursive=true&page={at + 1}>; rel="next"'
-        link = following if at + 1 < len(names) else ""
-        listed = [{"type": "directory", "path": "a"}, *entries]
-        self._answer(200, json.dumps(listed).encode(), link=link)
 
     def log_message(self, *_: object) -> None:
         pass
@@ -106,7 +81,6 @@ class Web(ThreadingHTTPServer):
         self.files: dict[str, bytes] = {}
         self.asked: list[tuple[str, str]] = []
         self.how, self.etag = "parts", 'W/"1"'
-        self.listing: bytes | None = None  # instead of the hub's list
         self.ended = threading.Event()
         self.url = f"http://127.0.0.1:{self.server_port}"
 
@@ -206,16 +180,16 @@ def test_files_that_are_not_there_or_private(name: str, web: Web, bench: Path) -
 def test_the_hub(web: Web, bench: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     begin = "/datasets/u/n/resolve/main"
     config = b'{"model": "m"}'
-    for name, content in {"a/1.jsonl": lines(), "a/2.jsonl": lines(GOOD[:2]), "a/config.json": config,
-                          "a/b/3.jsonl": lines()}.items():  # fmt: skip
+    for name, content in {
+        "a/1.jsonl": lines(),
+        "a/2.jsonl": lines(GOOD[:2]),
+        "a/config.json": config,
+    }.items():
         web.files[f"{begin}/{name}"] = content
-    results = score_runs("hf://datasets/u/n/a/*.jsonl", bench)
-    assert [result.path for result in results] == [f"hf://datasets/u/n/a/{i}.jsonl" for i in (1, 2)]
+    urls = [f"hf://datasets/u/n/a/{name}.jsonl" for name in (1, 2)]
+    results = score_runs(urls, bench)
+    assert [result.path for result in results] == urls
     assert [result.config for result in results] == [{"model": "m"}] * 2
-    assert len(score_runs("hf://datasets/u/n@main/**/*.jsonl", bench)) == 3
-    web.files[f"{begin}/a/[12].jsonl"] = lines(GOOD[:1])
-    literal = "hf://datasets/u/n/a/[12].jsonl"
-    assert expanded_url(literal, Storage()) == [literal]
     (tmp_path / "1.jsonl").write_bytes(lines())
     local = score_file(tmp_path / "1.jsonl", bench)
     assert (results[0].score, results[0].input_hash) == (local.score, local.input_hash)
@@ -229,29 +203,9 @@ def test_the_hub(web: Web, bench: Path, monkeypatch: pytest.MonkeyPatch, tmp_pat
         score_file("hf://datasets/p/n@v1/x.jsonl", bench)
 
 
-def test_the_hub_that_lists_nothing(web: Web, bench: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match="no file matches"):
-        score_runs("hf://datasets/u/n/*.jsonl", bench)
-    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
-    with pytest.raises(InputError, match="the hub cannot be reached"):
-        score_runs("hf://datasets/u/n/*.jsonl", bench)
+def test_addresses_that_are_not_the_hubs(bench: Path) -> None:
     with pytest.raises(InputError, match=r"expected hf://datasets/USER/NAME/PATH"):
         score_runs("hf://datasets/n", bench)
-
-
-@pytest.mark.parametrize(
-    "listing", [b"{", b"{}", b"3", b"[3]", b'[{"type": "file"}]', b'[{"type": "file", "path": 3}]']
-)
-def test_lists_that_are_not_the_hubs(listing: bytes, web: Web, bench: Path) -> None:
-    web.listing = listing
-    with pytest.raises(InputError, match=r"^hf://datasets/u/n/: the hub's answer is not a list"):
-        score_runs("hf://datasets/u/n/*", bench)
-
-
-def test_a_list_that_is_cut_short(web: Web, bench: Path) -> None:
-    web.listing, web.how = json.dumps(["x" * 2000]).encode(), "cut"
-    with pytest.raises(InputError, match=r"^hf://datasets/u/n/: the hub's answer is cut short"):
-        score_runs("hf://datasets/u/n/*", bench)
 
 
 def test_what_is_set_for_the_hub(web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -260,19 +214,18 @@ def test_what_is_set_for_the_hub(web: Web, monkeypatch: pytest.MonkeyPatch) -> N
     for token in (f"{TOKEN}\n{TOKEN}", f"{TOKEN}\t{TOKEN}", f"{TOKEN}é"):
         monkeypatch.setenv("HF_TOKEN", token)
         with pytest.raises(SettingsError, match="invalid token for the hub") as caught:
-            expanded_url("hf://datasets/u/n/*", Storage())
+            Storage().object("hf://datasets/u/n/x")
         assert TOKEN not in str(caught.value)
     monkeypatch.delenv("HF_TOKEN")
     assert not web.asked
     monkeypatch.setenv("HF_ENDPOINT", "localhost:80")
-    for url in ("hf://datasets/u/n/*", "hf://datasets/u/n/x"):
-        with pytest.raises(SettingsError, match="invalid HF_ENDPOINT"):
-            expanded_url(url, Storage()) and Storage().object(url)
+    with pytest.raises(SettingsError, match="invalid HF_ENDPOINT"):
+        Storage().object("hf://datasets/u/n/x")
 
 
 def test_folders_of_web_servers_are_not_read(web: Web) -> None:
-    for url in (f"{web.url}/a/", f"{web.url}/"):
-        with pytest.raises(InputError, match="web servers list no files, so folders are not read"):
+    for url in (f"{web.url}/a/", f"{web.url}/", "hf://datasets/u/n/"):
+        with pytest.raises(InputError, match="folders are read in object storage alone"):
             expand_runs([url], Storage())
     signed = f"{web.url}/a.jsonl?signature=a/"
     assert expand_runs([signed], Storage()) == [signed]

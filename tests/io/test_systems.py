@@ -392,7 +392,7 @@ def test_a_reader_that_is_gone_ends_a_command_quietly(
 
 
 COMMANDS: list[tuple[str | Path, ...]] = [
-    ("score", RUN, "--plain"),
+    ("score", RUN),
     ("score", RUN, "--format", "json"),
     ("score", RUN, "--format", "csv"),
     ("score", "無い.jsonl"),

@@ -64,6 +64,12 @@ def turn_of(messages: Messages) -> str:
     return f"<think>?</think> {len(users)}:{users[-1]} "
 
 
+def exported(folder: Path) -> dict[str, tuple[str, ...]]:
+    """The answers in FastChat's file of a folder."""
+    [found] = read_answers(folder / answering.EXPORT)
+    return dict(found.answers)
+
+
 def dialogues_in(path: Path, count: int = 1) -> list[dict[str, Any]]:
     """Records of every category and type, with the same texts only where types differ."""
     records = [
@@ -94,7 +100,7 @@ def test_the_second_answer_follows_the_records_first_one(tmp_path: Path) -> None
         (("system", "s"), ("user", r["turns"][0]), ("assistant", r["turns"][1]), ("user", r["turns"][2]))
         for r in records
     ]  # fmt: skip
-    found = answering.answers_of_folder(tmp_path / "a")
+    [found] = answering.read_model_answers(tmp_path / "a", items)
     assert found.model == "m"
     assert found.answers == {r["id"]: (r["turns"][1], f"2:{r['turns'][2]}") for r in records}
     again = Fake(turn_of)
@@ -107,8 +113,10 @@ def test_both_answers_are_the_models(tmp_path: Path) -> None:
         Question("11", "math", ("一？", "二？")),
         Question("12", "writing", ("三？", "四？")),
     ]
-    engine = Fake(turn_of)
-    asked = answering.answer(items_of_questions(questions), engine, JUDGE, tmp_path / "a")
+    engine, items = Fake(turn_of), items_of_questions(questions)
+    assert len(answering.answer_requests(items, JUDGE, tmp_path / "a")) == 2
+    asked = answering.answer(items, engine, JUDGE, tmp_path / "a")
+    assert len(answering.answer_requests(items, JUDGE, tmp_path / "a")) == 4
     assert (asked.total, asked.stored, asked.new) == (4, 4, 4)
     assert engine.asked[:2] == [(("user", "一？"),), (("user", "三？"),)]
     assert engine.asked[2] == (("user", "一？"), ("assistant", "1:一？"), ("user", "二？"))
@@ -125,7 +133,7 @@ def test_dialogues_in_both_turns(tmp_path: Path) -> None:
     items, _ = read_items(tmp_path / "d.jsonl", turns="both")
     asked = answering.answer(items, Fake(turn_of), JUDGE, tmp_path / "a")
     assert asked.total == 20
-    found = answering.answers_of_folder(tmp_path / "a").answers
+    found = exported(tmp_path / "a")
     assert found["STEM-free-0"] == ("1:STEM 0？", "2:freeの続き0？")
 
 
@@ -138,12 +146,12 @@ def test_a_failed_turn_leaves_the_later_one_open(tmp_path: Path) -> None:
     asked = answering.answer(items, Fake(say), JUDGE, tmp_path / "a")
     assert (asked.total, asked.stored, asked.complete) == (8, 6, False)
     assert [failure.reason for failure in asked.failures] == ["refused"]
-    assert list(answering.answers_of_folder(tmp_path / "a").answers) == ["0", "1", "3"]
+    assert list(exported(tmp_path / "a")) == ["0", "1", "3"]
     engine = Fake(turn_of)
     asked = answering.answer(items, engine, JUDGE, tmp_path / "a")
     assert (asked.new, asked.complete) == (2, True)
     assert [messages[0][1] for messages in engine.asked] == ["2？", "2？"]
-    assert set(answering.answers_of_folder(tmp_path / "a").answers) == set("0123")
+    assert set(exported(tmp_path / "a")) == set("0123")
 
 
 def test_answers_to_other_texts_are_neither_exported_nor_graded(tmp_path: Path) -> None:
@@ -154,14 +162,7 @@ def test_answers_to_other_texts_are_neither_exported_nor_graded(tmp_path: Path) 
     answering.answer(other, Fake(lambda _: None), JUDGE, tmp_path / "a")
     assert not (tmp_path / "a" / answering.EXPORT).exists()
     answering.answer(one, Fake(lambda _: None), JUDGE, tmp_path / "a")
-    assert answering.answers_of_folder(tmp_path / "a").answers == {"1": ("1:質問1？", "2:次？")}
-
-
-def test_requests_known_beforehand(tmp_path: Path) -> None:
-    items = items_of_questions([Question("1", "math", ("一？", "二？"))])
-    assert len(answering.answer_requests(items, JUDGE, tmp_path / "a")) == 1
-    answering.answer(items, Fake(turn_of), JUDGE, tmp_path / "a")
-    assert len(answering.answer_requests(items, JUDGE, tmp_path / "a")) == 2
+    assert exported(tmp_path / "a") == {"1": ("1:質問1？", "2:次？")}
 
 
 def test_thoughts_are_no_part_of_answers(tmp_path: Path) -> None:
@@ -169,7 +170,7 @@ def test_thoughts_are_no_part_of_answers(tmp_path: Path) -> None:
     items = items_of_questions([Question(n, "math", (n, "次？")) for n in said])
     engine = Fake(lambda messages: said[messages[0][1]] if len(messages) == 1 else "後")
     answering.answer(items, engine, JUDGE, tmp_path / "a")
-    found = answering.answers_of_folder(tmp_path / "a").answers
+    found = exported(tmp_path / "a")
     assert {n: turns[0] for n, turns in found.items()} == {"1": "答", "2": "", "3": "", "4": "c"}
     assert [messages[1] for messages in engine.asked[4:]] == [
         ("assistant", text) for text in ("答", "", "", "c")
@@ -198,16 +199,13 @@ def test_what_is_not_a_folder_of_answers(tmp_path: Path) -> None:
     items = [Item("1", "STEM", ("一？", "二？"), ("はい",))]
     (tmp_path / "x").mkdir()
     with pytest.raises(InputError, match="cannot be read: No such file"):
-        answering.read_model_answers(tmp_path / "x")
-    answering.answer(items, Fake(lambda _: None), JUDGE, tmp_path / "a", keep_going=True)
-    with pytest.raises(InputError, match="has no dialogue that is answered to its end"):
-        answering.read_model_answers(tmp_path / "a")
+        answering.read_model_answers(tmp_path / "x", items)
     grading.grade_answers(
         "v", items, [ModelAnswers("m", {"1": ("はい", "答")})], Fake(lambda _: "3"), JUDGE,
         find_grading_prompts("mtbench++-10"), tmp_path / "g",
     )  # fmt: skip
     with pytest.raises(InputError, match="is not a folder of answers"):
-        answering.read_model_answers(tmp_path / "g")
+        answering.read_model_answers(tmp_path / "g", items)
 
 
 # Items.
@@ -352,17 +350,6 @@ def test_table_6_shows_the_ratings_of_the_texts_that_are_graded(tmp_path: Path) 
     changed = [ModelAnswers("m", {"1": ("x", "another")})]
     graded(tmp_path / "g", items["1"], changed, lambda _: None, version="d1")
     assert means()[0] == ("d1", None, 1)
-
-
-def test_samples_are_averaged(tmp_path: Path) -> None:
-    items = [Item("1", "STEM", ("a", "b"), ("x",))]
-    answers = [ModelAnswers("m", {"1": ("x", "y")})]
-    ratings = iter("258")
-    warm = Judge("fake", "j", temperature=1.0)
-    graded(tmp_path / "g", items, answers, lambda _: next(ratings), judge=warm, samples=3)
-    assert grading.model_scores(tmp_path / "g")["rating"].to_list() == [5.0, 5.0]
-    with pytest.raises(SettingsError, match="several samples need a temperature above 0"):
-        graded(tmp_path / "h", items, answers, lambda _: "1", samples=2)
 
 
 FAMILY = {

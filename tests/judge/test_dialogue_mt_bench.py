@@ -171,7 +171,7 @@ def test_bad_questions_and_answers_are_located(tmp_path: Path) -> None:
     question = {"question_id": 1, "category": "math", "turns": ["a", "b"]}
     answer = {"question_id": 1, "model_id": "m", "choices": [{"turns": ["a"]}]}
     for read, records, message in (
-        (read_questions, [question, question], "line 2: duplicate question_id '1': already on"),
+        (read_questions, [question, question], "line 2: duplicate id '1': already on"),
         (read_questions, [{**question, "turns": []}], "line 1: 'turns' must be a list of texts"),
         (read_questions, [{"category": "x"}], "line 1: 'question_id' must be a non-empty text"),
         (read_answers, [answer, answer], "line 2: duplicate answer of model 'm' to question '1'"),
@@ -189,10 +189,17 @@ def test_bad_questions_and_answers_are_located(tmp_path: Path) -> None:
     [
         ("question_id,model,a\n", "missing columns: expected question_id, model, turn and a col"),
         ("question_id,model,turn\n", "missing columns"),
-        ("question_id,model,turn,j\n1,m,1,8\n1,m,x,9\n", "row 2: expected a question_id"),
-        ("question_id,model,turn,j\n1,m,1,8,9\n", "row 1: expected a question_id"),
-        ("question_id,model,turn,j\n1,m,1,-3\n", "row 1: column 'j' must be a number of at least"),
-        ("question_id,model,turn,j\n1,m,1,nan\n", "row 1: column 'j' must be a number of at least"),
+        ("question_id,model,turn,j\n1,m,1,8\n1,m,x,9\n", "row 2: 'j' rates turn None of question"),
+        ("question_id,model,turn,j\n1,m,1,8\n1,,1,9\n", "row 2: 'j' rates turn 1 of question '1'"),
+        ("question_id,model,turn,j\n1,m,1,8,9\n", "cannot be read as CSV: found more fields"),
+        (
+            "question_id,model,turn,j\n1,m,1,-3\n",
+            "row 1: 'j' rates turn 1 of question '1' by 'm' as '-3'",
+        ),
+        (
+            "question_id,model,turn,j\n1,m,1,nan\n",
+            "row 1: 'j' rates turn 1 .* a number of at least 0",
+        ),
         ("question_id,model,turn,j\n", "no judgments found"),
     ],
 )
@@ -235,20 +242,19 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     answers = [answer_record("11", "m", ["一", "二"], 1.5), answer_record("x", "m", ["三"], 2.5)]
     [found] = read_answers(write_json_lines(tmp_path / "a.jsonl", answers))
     assert (found.model, found.answers) == ("m", {"11": ("一", "二"), "x": ("三",)})
-    about: dict[str, Any] = {"model": "m", "judge": "j", "prompt": "single-v1", "turn": 2}
-    texts: dict[str, Any] = {"user_prompt": "…", "judgment": "[[7]]", "timestamp": 3.5}
-    records = [
-        judgment_record(question_id=question, score=score, **about, **texts)
-        for question, score in (("11", 7.0), ("b", 7.5), ("c", None))
-    ]
+    grade = {
+        "model": "m", "judge": {"model": "j"}, "prompt": "single-v1", "turn": 2, "user_prompt": "…",
+        "output": "[[7]]", "timestamp": "2026-01-01T00:00:00+00:00",
+    }  # fmt: skip
+    scores = (("11", 7.0), ("b", 7.5), ("c", None))
+    records = [judgment_record({**grade, "item": item, "rating": score}) for item, score in scores]
     assert [record["score"] for record in records] == [7, 7.5, -1]
     assert list(records[0]) == [
         "question_id", "model", "judge", "user_prompt", "judgment", "score", "turn", "tstamp"
     ]  # fmt: skip
     ratings = read_ratings([write_json_lines(tmp_path / "j.jsonl", records)])
     assert ratings.frame.rows() == [
-        (question, "m", "j", "single-v1", 2, score)
-        for question, score in (("11", 7.0), ("b", 7.5), ("c", None))
+        (item, "m", "j", "single-v1", 2, score) for item, score in scores
     ]
 
 

@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from fault_server import Asked, Handler, close
 from helpers import pfgen
 from judging import chat_reply, judged, token
+from pfgen_rs.cli.app import app
 from pfgen_rs.errors import PfgenError
-from pfgen_rs.judge import VerdictFolder
+from pfgen_rs.judge import VerdictFolder, pages
 from pfgen_rs.judge.formats import read_format, write_format
 from pfgen_rs.judge.imported import read_folder, write_folder
-from pfgen_rs.judge.pages import write_verdict_page
 from pfgen_rs.judge.pairs import Pair, write_pairs
 from pfgen_rs.judge.sample import sample_path
 
@@ -132,12 +133,17 @@ def test_two_judges_are_only_compared_on_the_same_texts(tmp_path: Path) -> None:
         assert "pair 'p0' has other texts or models than in another folder" in error
 
 
-def test_a_page_of_many_pairs_lists_a_sample_and_says_so(tmp_path: Path) -> None:
+def test_a_page_of_many_pairs_lists_a_sample_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     judged(tmp_path / "v", 30)
-    view = write_verdict_page([tmp_path / "v"], tmp_path / "page.html", sample=7)
+    monkeypatch.setattr(pages, "LISTED", 7)
+    view = pages.write_verdict_page([tmp_path / "v"], tmp_path / "page.html")
     assert (len(view.pairs), view.total, len(view.judges[0].decisions)) == (7, 30, 30)
     ids = {pair.id for pair in view.pairs}
     assert {pair for pair, _ in view.judges[0].said} == ids
     assert "全 30 ペアから無作為に選んだ 7 ペア" in (tmp_path / "page.html").read_text("utf-8")
-    done = command("page", tmp_path / "v", "--out", tmp_path / "p", "--limit", "7")
+    done = CliRunner().invoke(
+        app, ["judge", "page", str(tmp_path / "v"), "-o", str(tmp_path / "p")]
+    )
     assert done.stdout == f"{tmp_path / 'p'}: 30 pairs, 7 of them listed, drawn at random\n"

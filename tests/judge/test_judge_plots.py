@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,6 @@ from pfgen_rs.judge.agreement.intervals import Calibration, calibration, share_o
 from pfgen_rs.judge.agreement.kappa import UNDECIDED, agreements
 from pfgen_rs.judge.grading import mean_ratings, read_ratings
 from pfgen_rs.judge.pairs import read_humans
-from pfgen_rs.judge.plots.kinds import JudgePlotRequest, draw
 from pfgen_rs.judge.sample import JUDGES, sample_path
 from pfgen_rs.judge.verdict_folder import VerdictFolder
 from pfgen_rs.questions.locate import sample_runs
@@ -169,19 +168,10 @@ NOTHING = "nothing to draw"
         (lambda: plots.ranks(ranking([])), NOTHING),
         (lambda: plots.rating_scores(rated([]), None), NOTHING),
         (lambda: plots.reliability(dict.fromkeys("0123456789", EMPTY)), "judges .*: 10, at most 9"),
-        (
-            lambda: plots.agreement_matrix(agreements(letters(NAMES)), value="x"),
-            "unknown value 'x'",
-        ),
-        (
-            lambda: plots.ranks(ranking(NAMES), value="rank"),
-            "unknown value 'rank': expected one of",
-        ),
-        (lambda: draw("reliability", sample_request(humans=None)), "needs verdicts of people"),
-        (lambda: draw("pie", sample_request()), "unknown figure 'pie': expected one of agreement"),
-        (lambda: draw("agreement", sample_request(rule="x")), "unknown rule 'x'"),
-        (lambda: draw("scores", sample_request(folders=["x"])), "the rated runs: --run RUN"),
-        (lambda: draw("scores", sample_request(runs=["x"])), "one folder of ratings, found 2"),
+        (lambda: drawn_sample("reliability", humans=None), "needs verdicts of people"),
+        (lambda: drawn_sample("pie"), "unknown figure 'pie': expected one of agreement"),
+        (lambda: drawn_sample("agreement", rule="x"), "unknown rule 'x'"),
+        (lambda: drawn_sample("ranks"), "one folder of verdicts, found 2"),
     ],
 )
 def test_what_cannot_be_drawn(drawn: Callable[[], object], problem: str) -> None:
@@ -207,77 +197,55 @@ def test_pairs_without_a_decision_equal_nothing() -> None:
 # Figures of folders.
 
 
-def sample_request(**changes: Any) -> JudgePlotRequest:
-    sample = sample_path()
-    folders = [sample / "verdicts" / judge for judge in JUDGES]
-    return JudgePlotRequest(**{"folders": folders, "humans": sample / "humans.jsonl", **changes})
+SAMPLE = sample_path()
+FOLDERS = [SAMPLE / "verdicts" / judge for judge in JUDGES]
+HUMANS = SAMPLE / "humans.jsonl"
 
 
-def test_the_matrix_of_the_sample_has_the_kappas_of_agree() -> None:
-    request = sample_request()
-    folder = VerdictFolder(request.folders[1])
-    decisions = folder.decisions()
-    humans = read_humans(sample_path() / "humans.jsonl", set(decisions["pair"]))
-    drawn = str(draw("agreement", request).figure.get_label())
-    for row in agree(decisions, humans).cohen.to_dicts():
-        assert f"{folder.judge_name} – {row['rater']}: {row['kappa']:.3f}" in drawn
-    drawn = str(draw("agreement", sample_request(value="share", rule="tie")).figure.get_label())
-    rates = agree(decisions, humans, rule="tie").concordance
-    for row in (
-        rates.filter(rule="tie").filter(pl.col("task").is_null()).drop_nulls("rater").to_dicts()
-    ):
-        assert f"{folder.judge_name} – {row['rater']}: {row['concordance']:.3f}" in drawn
+def drawn_sample(kind: Any, folders: Sequence[Path] = FOLDERS, **changes: Any) -> str:
+    """What a figure of the sample says, and its notes."""
+    drawn = plots.figure_of_verdicts(kind, folders, **{"humans": HUMANS, **changes})
+    return f"{drawn.figure.get_label()} {drawn.notes}"
 
 
-def test_the_diagram_of_the_sample_has_the_errors_of_agree() -> None:
-    request = sample_request()
-    drawn = str(draw("reliability", request).figure.get_label())
-    for path in request.folders:
-        decisions = VerdictFolder(path).decisions()
-        humans = read_humans(sample_path() / "humans.jsonl", set(decisions["pair"]))
-        found = agree(decisions, humans).calibration
-        assert found is not None
-        assert f"ECE = {found.error:.3f} (n = {found.pairs})" in drawn
+def test_figures_of_the_sample_have_the_values_of_agree_and_rank() -> None:
+    matrix, diagram = drawn_sample("agreement"), drawn_sample("reliability")
+    for path in FOLDERS:
+        folder = VerdictFolder(path)
+        decisions = folder.decisions()
+        found = agree(decisions, read_humans(HUMANS, decisions["pair"]))
+        for row in found.cohen.to_dicts():
+            assert f"{folder.judge_name} – {row['rater']}: {row['kappa']:.3f}" in matrix
+        assert found.calibration is not None
+        assert f"ECE = {found.calibration.error:.3f} (n = {found.calibration.pairs})" in diagram
+        said = drawn_sample("ranks", [path])
+        ranking_ = rank(decisions)
+        for model, number in ranking_.models.select("model", "strength").rows():
+            assert f"{model} {number:.3f}" in said
+        assert str(list(ranking_.notes)) in said
 
 
 def test_judges_of_the_same_name_are_told_apart(tmp_path: Path) -> None:
-    sample = sample_path() / "verdicts" / JUDGES[1]
-    shutil.copytree(sample, tmp_path / "again")
-    request = sample_request(folders=[sample, tmp_path / "again"])
-    drawn = str(draw("position", request).figure.get_label())
-    name = VerdictFolder(sample).judge_name
-    assert drawn.count(name[:10]) == 2
+    shutil.copytree(FOLDERS[1], tmp_path / "again")
+    drawn = drawn_sample("position", [FOLDERS[1], tmp_path / "again"])
+    assert drawn.count(VerdictFolder(FOLDERS[1]).judge_name[:10]) == 2
     assert drawn.split("; ")[0] != drawn.split("; ")[1]
 
 
 def test_ratings_of_the_sample_have_the_correlation_of_its_runs() -> None:
     runs = [str(path) for path in sample_runs().values()]
-    sample = sample_path() / "ratings"
-    figure = draw("scores", sample_request(folders=[sample], runs=runs, benchmark="mini")).figure
     results = named_results(score_runs(runs, load_benchmark("mini")))
+    figure = plots.figure_of_ratings(SAMPLE / "ratings", results, "mini").figure
     scores = {name: result.score for name, result in results.items()}
-    found = run_correlation(mean_ratings(read_ratings(sample)), scores)
+    found = run_correlation(mean_ratings(read_ratings(SAMPLE / "ratings")), scores)
     assert found.pearson is not None
     assert f"r = {found.pearson:.4f}" in str(figure.get_label())
     assert f"(n = {len(found.runs)})" in str(figure.get_label())
 
 
-@pytest.mark.parametrize("value", ["strength", "win-rate", "soft-win-rate"])
-def test_ranks_of_the_sample_are_those_of_rank(value: str) -> None:
-    [folder] = folders = [sample_path() / "verdicts" / JUDGES[0]]
-    drawn = draw("ranks", sample_request(folders=folders, value=value))
-    column = value.replace("-", "_")
-    found = rank(VerdictFolder(folder).decisions(), with_strengths=value == "strength")
-    for model, number in found.models.select("model", column).rows():
-        assert f"{model} {number:.3f}" in str(drawn.figure.get_label())
-    [axes] = drawn.figure.axes
-    assert bool(axes.texts) == (value in ("strength", "win-rate"))
-    assert drawn.notes == list(found.notes)
-
-
 def test_the_command_line_plots(tmp_path: Path) -> None:
-    sample = sample_path()
     out = tmp_path / "figure.png"
-    what = ("agreement", sample / "verdicts" / JUDGES[0], "--humans", sample / "humans.jsonl")
-    pfgen("judge", "plot", *what, "--value", "share", "--language", "ja", "--out", out)
+    pfgen("judge", "plot", "position", FOLDERS[1], "--language", "ja", "--out", out)
     assert out.read_bytes().startswith(b"\x89PNG")
+    done = pfgen("judge", "plot", "scores", *FOLDERS, "--out", out)
+    assert "scores requires one folder of ratings, and its runs: --run RUN" in done.stderr

@@ -109,13 +109,9 @@ def test_doubtful_verdicts_are_counted_and_shown(tmp_path: Path) -> None:
     shown = found.drop_nulls("doubt").select("shown", "doubt", "output").rows()
     assert sorted(shown) == [("A", "refusal", texts[0]), ("A", "several letters", texts[1])]
 
-    def said(*options: str) -> Any:
-        return CliRunner().invoke(app, ["judge", "decide", str(tmp_path), *options])
-
-    assert "2 of 11 verdicts (18.2 %) are doubtful" in said("--by", "first").stderr
-    listed = json.loads(said("--doubtful", "-f", "json").stdout)
-    assert {row["output"] for row in listed} == {*texts[:2]}
-    assert "several letters" in said("--doubtful").stdout
+    done = CliRunner().invoke(app, ["judge", "decide", str(tmp_path), "--by", "first"])
+    assert "2 of 11 verdicts (18.2 %) are doubtful" in done.stderr
+    assert "those of pairs 'p0' with pfgen-rs judge page" in done.stderr
 
 
 HOSTILE = [

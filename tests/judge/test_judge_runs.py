@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import permutations
 from pathlib import Path
-from typing import Any
 
 import polars as pl
 import pytest
@@ -19,7 +18,13 @@ from judging import chat_reply, token
 from pfgen_rs import sample_runs, score_runs
 from pfgen_rs.benchmark import load_benchmark
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.judge.against_scores import agreement_by_margin, run_correlation, scored_pairs
+from pfgen_rs.judge.against_scores import (
+    RatedRuns,
+    agreement_by_margin,
+    rated_runs,
+    run_correlation,
+    scored_pairs,
+)
 from pfgen_rs.judge.grading import mean_ratings, read_ratings
 from pfgen_rs.judge.pairs import Pair, pairs_of_runs, read_pairs, references_of
 from pfgen_rs.judge.sample import sample_path
@@ -189,15 +194,9 @@ def test_grading_needs_references(tmp_path: Path) -> None:
 
 
 def test_against_scores_runs_on_the_bundled_sample() -> None:
-    sample = sample_path()
-    runs = [part for run in sample_runs().values() for part in ("--run", run)]
-    rated = ("--ratings", sample / "ratings", *runs)
-    folder = sample / "verdicts" / "runs"
-    found = json.loads(command("against-scores", folder, *rated, "--format", "json"))
-    assert "expected folders of verdicts, or --ratings" in command("against-scores", status=2)
+    folder = sample_path() / "verdicts" / "runs"
+    found = json.loads(command("against-scores", folder, "--format", "json"))
     assert found["pairs"][0]["pairs"] + found["pairs"][0]["ties"] == 42
-    assert len(found["runs"]["runs"]) == 3
-    assert found["runs"]["pearson_interval"] == [None, None]
 
 
 def test_rubrics_are_filled_and_results_read(tmp_path: Path) -> None:
@@ -265,29 +264,27 @@ def test_two_runs_of_one_model_keep_their_own_ratings(tmp_path: Path) -> None:
     wanted = {"良": 9.0, "中": 5.0, "悪": 2.0}
     out = tmp_path / "r"
 
-    def correlated(words: Sequence[str], *more: str) -> Any:
-        paths = [part for word in words for part in ("--run", runs[word])]
-        done = pfgen("judge", "against-scores", "--ratings", out, *paths, "-b", "mini", *more)
-        assert done.returncode == 0, done.stderr
-        return done
+    def rated(words: Sequence[str]) -> RatedRuns:
+        paths = [str(runs[word]) for word in words]
+        return rated_runs(out, named_results(score_runs(paths, "mini")), "mini")
 
     with FaultServer(default=rating_by_word) as server:
         for order in permutations(runs.values()):
             graded(out, server.url, *order)
         assert len(server.asked) == 3 * 2 * len(QUESTIONS)
     for words in permutations(runs):
-        found = json.loads(correlated(words, "--format", "json").stdout)["runs"]
-        ratings = {row["model"]: row["rating"] for row in found["runs"]}
+        found = rated(words)
+        ratings = dict(found.correlation.runs.select("model", "rating").rows())
         assert len(ratings) == 3
         assert {w: ratings[name] for name in ratings for w in wanted if w in name} == wanted
-        assert (set(found["missing"].values()), found["stale"]) == ({0}, 0)
-    others = "16 ratings of answers that are not in these runs: kept, but not used"
-    assert others in correlated("悪").stderr
+        assert (set(found.ratings.missing.values()), found.ratings.others) == ({0}, 0)
+    assert rated("悪").ratings.notes() == [
+        "16 ratings of answers that are not in these runs: kept, but not used"
+    ]
     # Answers that have changed are not rated.
     run = runs["良"]
     run.write_text(run.read_text("utf-8").replace("良", "新"), encoding="utf-8")
-    done = correlated("良中", "--format", "json")
-    found = json.loads(done.stdout)["runs"]
-    assert [row["rating"] for row in found["runs"]] == [5.0]
-    assert sorted(found["missing"].values()) == [0, 8]
-    assert "8 answers without a rating" in done.stderr
+    found = rated("良中")
+    assert found.correlation.runs["rating"].to_list() == [5.0]
+    assert sorted(found.ratings.missing.values()) == [0, 8]
+    assert "8 answers without a rating" in found.ratings.notes()[0]

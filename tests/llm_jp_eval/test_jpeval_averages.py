@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pfgen_rs.llm_jp_eval import averages, score_texts
+from pfgen_rs.llm_jp_eval.catalog import averages, score_texts
 
 SEVEN = ("NLI", "QA", "RC", "MC", "EL", "FA", "MR")
 MAIN = {

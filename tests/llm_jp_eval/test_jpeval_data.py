@@ -47,16 +47,6 @@ def test_data_are_found_in_several_layouts(folder: Path, place: str) -> None:
     assert data.find_data(folder / place) == folder / place / ("evaluation" if place == "." else "")
 
 
-def test_data_of_one_version_are_found_and_several_are_refused(tmp_path: Path) -> None:
-    write_data(tmp_path / "1.3.0")
-    assert data.find_data(tmp_path) == tmp_path / "1.3.0" / "evaluation"
-    write_data(tmp_path / "1.2.0")
-    with pytest.raises(
-        InputError, match=r"several versions of the data \(1.2.0, 1.3.0\): name one"
-    ):
-        data.find_data(tmp_path)
-
-
 def test_installed_data_are_used_without_a_folder() -> None:
     with pytest.raises(InputError, match="no data is installed: install raw files with 'pf"):
         data.find_data(None)

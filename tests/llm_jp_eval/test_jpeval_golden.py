@@ -13,8 +13,8 @@ import pytest
 
 from pfgen_rs.llm_jp_eval.catalog import tasks
 from pfgen_rs.llm_jp_eval.data import TaskData, read_task
-from pfgen_rs.llm_jp_eval.prompts import filled, template
-from pfgen_rs.llm_jp_eval.results import PromptSettings, result_content
+from pfgen_rs.llm_jp_eval.prompts import PromptSettings, filled, template
+from pfgen_rs.llm_jp_eval.results import result_content
 from pfgen_rs.llm_jp_eval.scoring import evaluate
 
 

@@ -50,7 +50,6 @@ def test_texts_are_inserted_literally(data: TaskData) -> None:
     made = template(bad, 4)
     assert made.count(hostile) == 9
     assert filled(made, hostile).count(hostile) == 10
-    assert filled(str(made), hostile) == filled(made, hostile)
     own = template(bad, 1, "{input}｜{few_shots_text}｜{instruction}", "{input}＝{output}")
     assert filled(own, "問") == f"問｜{hostile}＝{hostile}｜{hostile}"
 
@@ -101,7 +100,7 @@ def test_an_own_template_of_examples_alone(data: TaskData) -> None:
             2,
             "{few_shots_text}{input}",
             "{{{input}}}",
-            r"\{…\} in the template .* four of them for one",
+            r"\{入0\} in the template .* four of them for one",
         ),
         (0, "{input}", "{x}", "in the template of examples"),
     ],
@@ -111,12 +110,6 @@ def test_unusable_templates_are_refused(
 ) -> None:
     with pytest.raises(SettingsError, match=message):
         template(data, shots, custom, examples)
-
-
-def test_a_plain_template_needs_an_input() -> None:
-    assert filled("{input} {input}", "x") == "{input} x"
-    with pytest.raises(SettingsError, match="the template has no"):
-        filled("x", "y")
 
 
 def test_digests_of_templates() -> None:

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.llm_jp_eval import convert, find_task, tasks
+from pfgen_rs.llm_jp_eval import convert
+from pfgen_rs.llm_jp_eval.catalog import find_task, tasks
 from pfgen_rs.llm_jp_eval.conversion import converting
 from pfgen_rs.llm_jp_eval.conversion.datasets import (
     halved,
@@ -305,7 +306,7 @@ def test_damaged_files_are_converted_or_refused(jpeval_mini: Path) -> None:
         for _ in range(generator.randint(1, 3)):
             start = generator.randrange(len(content) + 1)
             content[start : start + generator.choice((0, 1, 20))] = generator.choice(_BITS)
-        changed = RawFiles({**files, name: RawFile(name, name, bytes(content), Status.CHANGED)}, {})
+        changed = RawFiles({**files, name: RawFile(name, name, bytes(content), Status.CHANGED)})
         task = task_of(name)
         try:
             wiki = task == "wiki_ner"

@@ -15,9 +15,10 @@ from jpeval_versions import EXAMINED, TRANSLATED
 from pfgen_rs import InputError, SettingsError
 from pfgen_rs.llm_jp_eval import averages
 from pfgen_rs.llm_jp_eval.catalog import AVERAGES
-from pfgen_rs.llm_jp_eval.report import Report, ReportRun, report_of
-from pfgen_rs.llm_jp_eval.report.columns import RunValues, average_column, category_columns
+from pfgen_rs.llm_jp_eval.report.columns import average_column, category_columns
 from pfgen_rs.llm_jp_eval.report.pairs import compared_columns
+from pfgen_rs.llm_jp_eval.report.report import Report, report_of
+from pfgen_rs.llm_jp_eval.report.runs import ReportRun
 from pfgen_rs.stats import holm
 from pfgen_rs.stats.permutation import sign_flip
 
@@ -187,8 +188,6 @@ def test_runs_that_cannot_be_told_apart_are_named() -> None:
     assert "cannot be told apart in AVR with 20 samples per task" in note
     assert f"a difference below {pair.minimum_detectable:.4f} is likely to be missed" in note
     assert "times as many samples" in note
-    [note] = report_of(alike[:1]).notes
-    assert note.startswith("with 20 samples per task, two runs like this one whose AVR differs by")
     three = [*alike, made_run("far", skill=0.8, samples=20)]
     assert "1 of 3 pairs cannot be told apart in AVR" in report_of(three).notes[0]
 
@@ -235,18 +234,6 @@ def test_an_average_without_some_tasks_is_marked() -> None:
     assert pair.difference == pytest.approx(values_of[0] - values_of[1])
 
 
-def test_columns_that_cannot_be_told_apart_without_an_average() -> None:
-    runs = [made_run(name, chosen=["mawps", "chabsa"]) for name in ("a", "b")]
-    found = report_of(runs)
-    same = [
-        pair.column for pair in found.pairs if pair.p_holm > 0.05 and pair.column in ("MR", "EL")
-    ]
-    assert same
-    a, b = found.runs
-    told = f"{a} and {b} cannot be told apart in {', '.join(same)} with 100 samples per task"
-    assert found.notes[-1] == told
-
-
 def test_runs_are_compared_over_what_they_share() -> None:
     one = made_run("one", chosen=["jamp", "mawps"], samples=100)
     other = made_run("other", chosen=["mawps", "jsts"], skill=0.6, samples=100)
@@ -291,8 +278,6 @@ def test_settings_must_agree_or_are_told(two: list[ReportRun]) -> None:
             report_of(runs)
     shots = [replace(one, settings={"shots": "4"}), replace(other, settings={"shots": "0"})]
     assert "the runs differ in shots: 0, 4" in report_of(shots).notes
-    unknown = [replace(one, settings={"shots": "4"}), other]
-    assert "the settings of 1 run are unknown: org/b" in report_of(unknown).notes
 
 
 def test_bad_frames_and_settings_are_refused(two: list[ReportRun]) -> None:
@@ -319,9 +304,8 @@ def test_chosen_tasks_alone(two: list[ReportRun]) -> None:
 
 
 def test_tables_and_json_hold_everything(report: Report) -> None:
-    tables = report.tables()
-    assert tables["scores"].height == 2 * len(report.columns)
-    assert tables["pairs"].height == len(report.pairs) == 28
+    assert len(report.score_rows()) == 2 * len(report.columns)
+    assert len(report.pairs) == 28
     again = json.loads(json.dumps(report.to_dict()))
     assert again["scores"]["org/a"]["NLI"]["samples"] == 500
     assert again["ranks"] == {"org/b": [1, 1], "org/a": [2, 2]}
@@ -334,8 +318,7 @@ def test_comparisons_of_equals_err_as_often_as_they_say() -> None:
     times = 400
     for seed in range(times):
         runs = [made_run(f"{name}{seed}", seed=seed, samples=20) for name in ("a", "b")]
-        values_of = [RunValues(run) for run in runs]
-        for pair in compared_columns(values_of, columns, 0.95, seed):
+        for pair in compared_columns(runs, columns, 0.95, seed):
             wrong[pair.column] += pair.p <= 0.05
     print({name: count / times for name, count in wrong.items()})
     assert all(0.02 < count / times < 0.085 for count in wrong.values())

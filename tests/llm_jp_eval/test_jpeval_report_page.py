@@ -16,7 +16,7 @@ from jpeval_made_runs import made_run
 from jpeval_run_folders import made_data, made_scores
 from jpeval_versions import result_of_1_3_0
 from pfgen_rs.errors import OutputError
-from pfgen_rs.llm_jp_eval.report import ReportRun, pages, report_of
+from pfgen_rs.llm_jp_eval.report import pages
 from pfgen_rs.llm_jp_eval.report.pages import (
     report_chunk_starts,
     report_chunks,
@@ -24,6 +24,8 @@ from pfgen_rs.llm_jp_eval.report.pages import (
     sample_table,
     write_report_page,
 )
+from pfgen_rs.llm_jp_eval.report.report import report_of
+from pfgen_rs.llm_jp_eval.report.runs import ReportRun
 from site_samples import HOSTILE, Elements
 
 if TYPE_CHECKING:

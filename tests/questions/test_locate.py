@@ -38,20 +38,7 @@ def test_sample_runs_do_not_depend_on_the_folder_or_the_environment(tmp_path: Pa
     assert len(folders) == 3
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        ("pfgen_bench", "pfgen-bench"),
-        ("PFGEN-Bench", "pfgen-bench"),
-        ("pfgen-benhc", "pfgen-bench"),
-        ("mini_", "mini"),
-        ("elsewhere", None),
-        ("x" * 10_000, None),
-    ],
-    ids=lambda each: str(each)[:12],
-)
-def test_a_misspelt_benchmark_gets_a_suggestion(name: str, meant: str | None) -> None:
-    with pytest.raises(BenchmarkNotFoundError) as raised:
+@pytest.mark.parametrize("name", ["pfgen_bench", "x" * 10_000], ids=len)
+def test_unknown_benchmarks_are_named_with_what_shows_the_others(name: str) -> None:
+    with pytest.raises(BenchmarkNotFoundError, match=f"'{name}': .* 'pfgen-rs data list' shows"):
         pfgen_rs.load_benchmark(name)
-    assert ("did you mean" in str(raised.value)) == (meant is not None)
-    assert meant is None or f"did you mean {meant!r}?" in str(raised.value)

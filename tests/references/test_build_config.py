@@ -7,15 +7,18 @@ from pathlib import Path
 import pytest
 
 from pfgen_rs.errors import ConfigError
-from pfgen_rs.references.config import BuildConfig, read_config
-from pfgen_rs.references.duplicates import Duplicates
+from pfgen_rs.references.config import (
+    STEPS,
+    BuildConfig,
+    Outline,
+    numbered_outlines,
+    read_config,
+    read_outlines,
+)
+from pfgen_rs.references.filters import Duplicates, Singletons
 from pfgen_rs.references.lengths import Length
-from pfgen_rs.references.normalise import Normalise
-from pfgen_rs.references.outlines import Outline, numbered_outlines, read_outlines
-from pfgen_rs.references.rules import Rules
+from pfgen_rs.references.rules import Normalise, Rules
 from pfgen_rs.references.selection import Select
-from pfgen_rs.references.singletons import Singletons
-from pfgen_rs.references.step import STEPS
 from places import DOCS
 
 WHOLE = """
@@ -79,7 +82,7 @@ def test_the_page_has_every_step_and_option() -> None:
     assert list(described) == list(STEPS)
     elsewhere = {"min_n", "max_n"}
     for name, step in STEPS.items():
-        options = {each.name for each in fields(step.options)} - elsewhere
+        options = {each.name for each in fields(step)} - elsewhere
         assert options == {option for option in options if option in described[name]}
 
 

@@ -7,6 +7,7 @@ import io
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from helpers import GOOD, pfgen
 from pfgen_rs import load_benchmark
 from pfgen_rs.checkout.entries import Entry, entries, entries_frame, read_entries
 from pfgen_rs.checkout.published import Published, published
-from pfgen_rs.checkout.standings import read_standings, read_standings_file, select_standings
+from pfgen_rs.checkout.standings import read_rows, read_rows_file
 from pfgen_rs.errors import InputError
 from pfgen_rs.report.plots.inputs import read_inputs
 from pfgen_rs.report.update import report
@@ -85,17 +86,23 @@ def test_figures_are_those_of_the_result() -> None:
     assert entry.signature.startswith("pfgen|set:00000000|variant:pfgen-bench|")
 
 
-def test_organisations_come_from_names() -> None:
-    models = ["a/b/c", "plain", "/x"]
-    found = entries([made(f"result/{i}", flat(0.5), model) for i, model in enumerate(models)])
-    assert [entry.organisation for entry in found] == ["a", None, ""]
-
-
-def test_organisations_come_from_folders_where_names_have_none() -> None:
-    places = ["result/lab/plain/1234567", "result/plain/1234567", "data/lab/plain/1234567"]
-    found = entries([made(place, flat(0.5), "plain") for place in places])
-    by_place = {entry.run: entry.organisation for entry in found}
-    assert [by_place[place] for place in places] == ["lab", None, None]
+@pytest.mark.parametrize(
+    ("run", "model", "organisation"),
+    [
+        ("result/0", "a/b/c", "a"),
+        ("result/0", "plain", None),
+        ("result/0", "/x", ""),
+        ("result/lab/plain/1234567", "plain", "lab"),
+        ("result/plain/1234567", "plain", None),
+        ("data/lab/plain/1234567", "plain", None),
+    ],
+)
+def test_organisations_come_from_names_or_folders(
+    run: str, model: str, organisation: str | None
+) -> None:
+    assert [entry.organisation for entry in entries([made(run, flat(0.5), model)])] == [
+        organisation
+    ]
 
 
 def test_a_score_that_is_no_mean_of_the_questions_has_no_interval() -> None:
@@ -130,11 +137,6 @@ def test_runs_of_other_questions_have_a_rank_but_no_range() -> None:
     assert [entry.rank_high for entry in found[:3]] == [1, 2, 3]
 
 
-def test_no_runs() -> None:
-    assert entries([]) == []
-    assert entries_frame([]).height == 0
-
-
 def test_columns() -> None:
     found = entries([made("result/1", flat(0.9)), made("result/2", flat(0.5, 1))])
     table = entries_frame(found)
@@ -144,10 +146,10 @@ def test_columns() -> None:
     assert table["fluency_A"].to_list() == [entry.sources["fluency"]["A"] for entry in found]
     assert table.schema["rank_low"] == table.schema["own_rank_low"] == pl.Int64
     assert "fluency_B" not in table.columns
-    assert all(name in table.columns for name in Entry.__annotations__ if name not in NESTED)
-
-
-NESTED = ("sources", "estimate", "config")
+    nested = {"sources", "estimate", "config"}
+    assert {field.name for field in fields(Entry)} - nested <= {*table.columns}
+    assert table.columns[-2:] == ["own_rank_low", "own_rank_high"]  # added, so the last
+    assert (entries([]), entries_frame([]).height) == ([], 0)
 
 
 @pytest.mark.parametrize(
@@ -165,19 +167,12 @@ def test_one_result_with_impossible_numbers_leaves_the_others_their_leaderboard(
     assert "has the wrong type or is out of range" in str(problem)
 
 
-def test_a_result_that_cannot_be_used_is_told(checkout: Path) -> None:
-    (checkout / FIRST / "result.json").write_bytes(b"{}")
-    found, [problem] = read_entries(checkout)
-    assert [entry.run for entry in found] == [SECOND, "result/system/x/0000000"]
-    assert str(checkout / FIRST) in str(problem)
-
-
 def test_a_current_table_is_read_instead_of_results(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = entries_frame(read_entries(checkout)[0]).to_dicts()
     monkeypatch.setattr("pfgen_rs.checkout.entries.read_published", None)  # fails when called
-    assert read_standings(checkout) == (expected, [])
+    assert read_rows(checkout) == (expected, [])
 
 
 @pytest.mark.parametrize(
@@ -199,7 +194,7 @@ def test_a_table_of_other_results_is_not_read(checkout: Path, change: str) -> No
     else:
         path.write_text(json.dumps({**table, "results": "0" * 40}))
     found, problems = read_entries(checkout)
-    assert read_standings(checkout) == (entries_frame(found).to_dicts(), problems)
+    assert read_rows(checkout) == (entries_frame(found).to_dicts(), problems)
     assert len(found) == (2 if change == "run gone" else 3)
 
 
@@ -249,17 +244,10 @@ def test_runs_of_one_model_are_told_apart(tmp_path: Path) -> None:
     assert "💬 chat or qa" in shown
 
 
-def test_columns_that_were_added_are_the_last(checkout: Path) -> None:
-    added = ["own_rank_low", "own_rank_high"]
-    assert entries_frame(read_entries(checkout)[0]).columns[-2:] == added
-    head, *_ = pfgen("leaderboard", checkout, "-f", "csv").stdout.splitlines()
-    assert head.split(",")[-2:] == added
-
-
 def test_a_leaderboard_of_an_earlier_version_needs_no_own_ranges(
     checkout: Path, tmp_path: Path
 ) -> None:
-    rows, _ = read_standings(checkout)
+    rows, _ = read_rows(checkout)
     earlier = [
         {name: value for name, value in row.items() if "own_rank" not in name} for row in rows
     ]
@@ -271,39 +259,16 @@ def test_a_leaderboard_of_an_earlier_version_needs_no_own_ranges(
     assert read_inputs([str(path)]).runs["run"].to_list() == [row["run"] for row in rows]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "runs"),
-    [
-        ({"mode": "chat"}, [SECOND]),
-        ({"engine": "VLLM"}, [SECOND, FIRST]),
-        ({"organisation": "Some"}, [FIRST]),
-        ({"model": "ER/MO"}, [SECOND]),
-        ({"model": "model", "mode": "completion"}, [FIRST]),
-    ],
-)
-def test_filters(checkout: Path, wanted: dict[str, str], runs: list[str]) -> None:
-    rows, _ = read_standings(checkout)
-    assert [row["run"] for row in select_standings(rows, **wanted)] == runs
-
-
-def test_filters_are_options(checkout: Path) -> None:
-    arguments = ["--mode=completion", "--engine=vllm", "--organisation=some", "--model=model"]
-    done = pfgen("leaderboard", checkout, *arguments, "-f", "json")
+def test_one_mode_is_chosen_and_what_there_is_is_named(checkout: Path, tmp_path: Path) -> None:
+    done = pfgen("leaderboard", checkout, "--mode=completion", "-f", "json")
     assert [row["run"] for row in json.loads(done.stdout)] == [FIRST]
-
-
-def test_no_run_is_left(checkout: Path) -> None:
-    for form in ("table", "csv"):
-        done = pfgen("leaderboard", checkout, "--model=nobody", "-f", form)
-        assert (done.returncode, done.stdout) == (0, "")
-        assert done.stderr == "warning: no run matches\n"
-    assert pfgen("leaderboard", checkout, "--model=nobody", "-f", "json").stdout == "[]\n"
-    done = pfgen("leaderboard", checkout, "--mode=chta", "--engine=vllm")
-    assert done.stderr.splitlines()[1:] == [
-        "warning: no run with mode 'chta': expected one of chat, completion, system"
-    ]
-    with pytest.raises(InputError, match="no column 'colour'"):
-        select_standings(read_standings(checkout)[0], colour="red")
+    for form, shown in (("table", ""), ("csv", ""), ("json", "[]\n")):
+        done = pfgen("leaderboard", checkout, "--mode=chta", "-f", form)
+        assert (done.returncode, done.stdout) == (0, shown)
+        said = "no run with mode 'chta': expected one of chat, completion, system"
+        assert done.stderr == f"warning: {said}\n"
+    (tmp_path / "none.json").write_text('{"runs": []}')
+    assert pfgen("leaderboard", tmp_path / "none.json").stderr == "warning: no run\n"
 
 
 def test_a_hostile_name_stays_in_its_line(tmp_path: Path) -> None:
@@ -338,19 +303,17 @@ def test_what_is_no_leaderboard(tmp_path: Path, content: bytes, message: str) ->
     path = tmp_path / "leaderboard.json"
     path.write_bytes(content)
     with pytest.raises(InputError, match=message):
-        read_standings_file(path)
-
-
-def test_a_damaged_leaderboard(tmp_path: Path) -> None:
-    path = tmp_path / "leaderboard.json"
-    path.write_bytes(b"{")
-    done = pfgen("leaderboard", path)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith(f"error: {path}: invalid JSON: ")
+        read_rows_file(path)
 
 
 def test_what_is_no_checkout(tmp_path: Path) -> None:
-    for place, message in ((tmp_path, "not a checkout"), (tmp_path / "x", "not a directory")):
+    damaged = tmp_path / "leaderboard.json"
+    damaged.write_bytes(b"{")
+    for place, message in (
+        (tmp_path, "not a checkout"),
+        (tmp_path / "x", "not a directory"),
+        (damaged, f"error: {damaged}: invalid JSON: "),
+    ):
         done = pfgen("leaderboard", place)
         assert (done.returncode, done.stdout) == (2, "")
         assert message in done.stderr

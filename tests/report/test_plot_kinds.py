@@ -80,7 +80,8 @@ def test_every_kind_is_drawn(
     kind: str, checkout: Path, requests: dict[str, PlotRequest], tmp_path: Path
 ) -> None:
     request = requests.get(kind, PlotRequest([str(checkout)]))
-    drawn = draw(kind, replace(request, title="<script>$x$", language="ja"))
+    look = {"title": "<script>$x$", "language": "ja"}
+    drawn = draw(kind, replace(request, look=look))
     assert drawn.figure.get_suptitle() == "<script>$x$"
     assert b"<script" not in plots.svg(drawn.figure)
     check_words_are_japanese(drawn.figure)

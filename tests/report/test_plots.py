@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import polars as pl
 import pytest
@@ -18,6 +17,7 @@ from pfgen_rs import errors, stats
 from pfgen_rs.drawing import style
 from pfgen_rs.report import plots
 from pfgen_rs.report.plots import points as placing
+from pfgen_rs.report.plots.inputs import drawable
 from plot_data import (
     CATEGORIES,
     FIGURES,
@@ -28,7 +28,7 @@ from plot_data import (
     source_table,
 )
 
-each_figure = pytest.mark.parametrize("kind", FIGURES)
+pytestmark = pytest.mark.usefixtures("settings_stay")
 
 
 def points(axes: Any) -> set[tuple[float, float]]:
@@ -43,13 +43,6 @@ def points(axes: Any) -> set[tuple[float, float]]:
 
 def pairs(table: pl.DataFrame, x: str, y: str) -> set[tuple[float, float]]:
     return set(table.select(x, y).rows())
-
-
-@pytest.fixture(autouse=True)
-def _settings_stay() -> Iterator[None]:
-    before = dict(mpl.rcParams)
-    yield
-    assert dict(mpl.rcParams) == before
 
 
 # What figures show.
@@ -109,9 +102,8 @@ def test_score_and_length() -> None:
 
 def test_sources_are_compared_over_the_questions_of_both() -> None:
     table = runs(8)
-    scores = source_table(table)
-    figure = plots.source_pairs(scores, table, metric="fluency", sources=("B", "A"))
-    [_, axes] = figure.axes
+    scores = source_table(table).filter(pl.col("source") != "C")
+    [_, axes] = plots.source_pairs(scores, table, metric="fluency").axes
     common = scores.filter(pl.col("question_id") != "Q3")
     means = {
         source: common.filter(pl.col("source") == source)
@@ -122,57 +114,46 @@ def test_sources_are_compared_over_the_questions_of_both() -> None:
     }
     found = points(axes)
     assert len(found) == 8
-    for at in zip(means["B"], means["A"], strict=True):
+    for at in zip(means["A"], means["B"], strict=True):
         assert min(math.dist(at, other) for other in found) < 1e-12
     models = [mode != "system" for mode in table["mode"]]
     r = np.corrcoef(means["B"][models], means["A"][models])[0, 1]
     assert axes.get_title(loc="right") == f"r = {r:.4f} (n = 7)"
-    assert axes.get_xlabel().endswith("source B")
+    assert axes.get_ylabel().endswith("source B")
 
 
-def test_published_sources_are_named_and_in_their_order() -> None:
+@pytest.mark.parametrize(
+    ("named", "wanted"),
+    [
+        ({}, [("A", "B"), ("A", "C"), ("B", "C")]),
+        (
+            {"A": "S", "B": "P", "C": "T"},
+            [
+                ("P (PLaMo-100b)", "T (Swallow-MX)"),
+                ("P (PLaMo-100b)", "S (stockmark-100b)"),
+                ("T (Swallow-MX)", "S (stockmark-100b)"),
+            ],
+        ),
+    ],
+)
+def test_the_sources_of_most_questions_stand_in_the_published_order(
+    named: dict[str, str], wanted: list[tuple[str, str]]
+) -> None:
     table = runs(3)
-    named = {"A": "S", "B": "P", "C": "T"}
     scores = source_table(table).with_columns(pl.col("source").replace(named))
-    labels = [axes.get_xlabel() for axes in plots.source_pairs(scores, table).axes[1:]]
-    assert labels == [
-        f"Score\nsource {name}" for name in ["P (PLaMo-100b)"] * 2 + ["T (Swallow-MX)"]
-    ]
+    panels = plots.source_pairs(scores, table).axes[1:]
+    labels = [(axes.get_xlabel(), axes.get_ylabel()) for axes in panels]
+    assert labels == [(f"Score\nsource {x}", f"Score\nsource {y}") for x, y in wanted]
 
 
-def test_the_usual_sources_are_those_of_most_questions() -> None:
-    table = runs(3)
-    figure = plots.source_pairs(source_table(table), table)
-    labels = [(axes.get_xlabel()[-1], axes.get_ylabel()[-1]) for axes in figure.axes[1:]]
-    assert labels == [("A", "B"), ("A", "C"), ("B", "C")]
-
-
-def test_source_choices_that_cannot_be() -> None:
-    table = runs(3)
-    scores = source_table(table)
-    for changes, message in (
-        ({"metric": "helpfulness"}, "'helpfulness' is not computed by source"),
-        ({"sources": ("A", "Z")}, "no question has"),
-        ({"sources": ("A",)}, "no question has"),
-    ):
-        with pytest.raises(errors.PlotError, match=message):
-            plots.source_pairs(scores, table, **changes)
-
-
-def test_means_of_categories() -> None:
-    table = plots.category_means(question_table(runs(2)), CATEGORIES)
-    assert table.columns == ["name", "all", "in math", "in arts", "in ?"]
-    for row in table.rows():
-        assert row[1:] == pytest.approx((0.15, 0.1, 0.1, 0.3))
-
-
-def test_published_scores_order_the_map() -> None:
-    scores = question_table(runs(3))
+def test_means_of_categories_with_published_scores_first() -> None:
     names = list(runs(3)["name"])
-    found = plots.category_means(scores, CATEGORIES, {names[1]: 0.9})
-    mean = plots.category_means(scores, CATEGORIES)["all"][0]
-    assert found.select("name", "all").rows()[0] == (names[1], 0.9)
-    assert set(found["all"][1:]) == {mean}
+    table = plots.category_means(question_table(runs(3)), CATEGORIES, {names[1]: 0.9})
+    assert table.columns == ["name", "all", "in math", "in arts", "in ?"]
+    assert table["name"][0] == names[1]
+    assert table["all"].to_list() == pytest.approx([0.9, 0.15, 0.15])
+    for row in table.rows():
+        assert row[2:] == pytest.approx((0.1, 0.1, 0.3))
 
 
 def test_the_map_shows_the_means() -> None:
@@ -264,23 +245,10 @@ def test_steps_in_names(model: str, run: str, wanted: tuple[str, int] | None) ->
         assert wanted[0] in plots.series(table)["series"].to_list()
 
 
-def test_a_step_pattern_of_ones_own() -> None:
-    table = pl.DataFrame({"model": ["m@3k", "m@12k", "n"], "run": ["", "", ""]})
-    found = plots.series(table, r"@(\d+)k")
-    assert found.select("series", "step").rows() == [("m", 3), ("m", 12)]
-    for pattern, message in (
-        ("(", "invalid step pattern"),
-        (r"\d+", "needs a group"),
-        ("(z)", "no run has"),
-    ):
-        with pytest.raises(errors.PlotError, match=message):
-            plots.series(table, pattern)
-
-
 def test_score_by_step() -> None:
-    table = runs(6).sample(fraction=1, shuffle=True, seed=3)
-    figure = plots.score_steps(table, pattern=r"org/m\d-step_(\d+)")
-    [axes] = figure.axes
+    names = [f"m-step_{100 * i}" for i in range(1, 7)]
+    table = runs(6, model=names).sample(fraction=1, shuffle=True, seed=3)
+    [axes] = plots.score_steps(table).axes
     [line] = axes.lines
     ordered = table.sort("score", descending=True)
     np.testing.assert_array_equal(line.get_xdata(), [100, 200, 300, 400, 500, 600])
@@ -336,7 +304,7 @@ def test_runs_without_intervals_are_points() -> None:
 # Too few, too many, nothing.
 
 
-@each_figure
+@pytest.mark.parametrize("kind", FIGURES)
 def test_one_run(kind: str) -> None:
     assert FIGURES[kind](runs(1)).get_suptitle()  # warnings are errors
 
@@ -366,14 +334,6 @@ def test_correlation_needs_two_values() -> None:
     assert figure.axes[1].get_title(loc="right") == "r = – (n = 3)"
 
 
-def test_no_samples_and_too_many() -> None:
-    for found in ([], [sample()] * 13):
-        with pytest.raises(errors.PlotError, match="1 to 12 runs"):
-            plots.convergence(found)
-    with pytest.raises(errors.SettingsError, match="unknown metric 'score'"):
-        plots.running(sample(), "score")
-
-
 def test_a_thousand_runs() -> None:
     table = runs(1000)
     figure = plots.metric_pairs(table)
@@ -383,10 +343,39 @@ def test_a_thousand_runs() -> None:
     assert points(axes) == {(score, row) for row, score in enumerate(table["score"][:100])}
 
 
-def test_too_many_series() -> None:
-    table = runs(13).with_columns(pl.format("m{}-step1", pl.col("run")).alias("model"))
-    with pytest.raises(errors.PlotError, match="too many series for one figure: 13"):
-        plots.score_steps(table)
+SERIES = runs(13).with_columns(pl.format("m{}-step1", pl.col("run")).alias("model"))
+ONE_SOURCE = source_table(runs(3)).filter(pl.col("source") == "A")
+REFUSED: list[tuple[Callable[[], object], str]] = [
+    (lambda: plots.score_steps(SERIES), "too many series for one figure: 13"),
+    (lambda: plots.series(runs(2, model="m", run="r")), "no run has a step"),
+    (lambda: plots.convergence([]), "1 to 12 runs"),
+    (lambda: plots.convergence([sample()] * 13), "1 to 12 runs"),
+    (lambda: plots.running(sample(), "score"), "unknown metric 'score'"),
+    (lambda: plots.source_pairs(ONE_SOURCE, runs(3)), "no question has"),
+    (
+        lambda: plots.source_pairs(ONE_SOURCE, runs(3), metric="helpfulness"),
+        "'helpfulness' is not computed by source",
+    ),
+    (lambda: plots.intervals(runs(2), top=0), "invalid number of runs 0: expected 1 or more"),
+    (
+        lambda: plots.category_map(question_table(runs(2)), CATEGORIES, top=-1),
+        "invalid number of runs -1",
+    ),
+    (
+        lambda: plots.metric_pairs(runs(2), language="fr"),  # type: ignore[arg-type]
+        "unknown language 'fr': expected one of en, ja",
+    ),
+    (
+        lambda: drawable(pl.DataFrame({"c": [1]}), ["a", "c"], ["b"]),
+        "missing columns in the table to draw: 'a', 'b'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), REFUSED, ids=[message for _, message in REFUSED])
+def test_what_cannot_be_drawn(call: Callable[[], object], message: str) -> None:
+    with pytest.raises(errors.PfgenError, match=message):
+        call()
 
 
 # Marks beside points.

@@ -18,7 +18,7 @@ import pfgen_rs.report
 from checkouts import BETTER, CONFIG, FIRST, SECOND, add_run, contents, make_checkout, times
 from helpers import GOOD, SEAS
 from payload_texts import file_payloads
-from pfgen_rs import Benchmark, InputError, OutputError, SettingsError, score_file
+from pfgen_rs import Benchmark, InputError, OutputError, score_file
 from pfgen_rs.checkout import rescoring
 from pfgen_rs.errors import PfgenError
 from pfgen_rs.io.atomic import write_atomic
@@ -104,24 +104,11 @@ def test_sites_of_many_runs_hold_fewer_answers(
     everything = shown_answers(checkout, run)
     assert min(everything) >= 8
     assert built(checkout) == set()
-    place = checkout.parent / "site"
-    report(checkout, html=place, answers_per_question=6)
-    assert 5 <= max(shown_answers(checkout, run)) <= 6
-    built(checkout)
-    assert shown_answers(checkout, run) == everything
     monkeypatch.setattr(pfgen_rs.report, "_MANY", 2)
     monkeypatch.setattr(pfgen_rs.report, "_PER_QUESTION_OF_MANY", 7)
     built(checkout)
     assert 5 <= max(shown_answers(checkout, run)) <= 7
     assert [most_shown(100), most_shown(2), most_shown(3)] == [7, 1000, 7]
-
-
-def test_numbers_of_answers_that_cannot_be(checkout: Path, tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="invalid number of answers 4: expected at least 5"):
-        report(checkout, html=tmp_path / "site", answers_per_question=4)
-    with pytest.raises(SettingsError, match="answers_per_question requires html"):
-        report(checkout, answers_per_question=5)
-    assert not (tmp_path / "site").exists()
 
 
 def score(checkout: Path, run: str) -> float:

@@ -25,7 +25,8 @@ from checkouts import (
 )
 from helpers import CATS, GOOD, SEAS, pfgen, write_benchmark
 from pfgen_rs import score_file
-from pfgen_rs.checkout.published import published_ranks, ranked_published, read_published
+from pfgen_rs.checkout.published import read_published
+from pfgen_rs.checkout.ranking import ranked, ranks
 from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError, OutputError
 from pfgen_rs.report import readme as leaderboard
 from pfgen_rs.report.update import report
@@ -450,20 +451,16 @@ def test_the_rest_of_a_readme_stays() -> None:
 def test_ranks_skip_system_runs(reported: Path) -> None:
     runs = [read_published(reported / run, run) for run in (FIRST, SECOND)]
     runs[1].config["engine"] = "system"
-    ordered = ranked_published(runs)
+    ordered = ranked(runs)
     assert [run.run for run in ordered] == [SECOND, FIRST]
-    assert published_ranks(ordered) == [None, 1]
+    assert ranks(ordered) == [None, 1]
 
 
-def test_long_names_are_cut(reported: Path) -> None:
+def test_icons_are_of_modes_and_long_names_are_cut(reported: Path) -> None:
     run = read_published(reported / FIRST, FIRST)
     for length, shown in ((40, "x" * 40), (41, "x" * 37 + "...")):
         run.config["model"] = "x" * length
         assert run.label == f"🟢 {shown}"
-
-
-def test_other_modes_have_other_icons(reported: Path) -> None:
-    run = read_published(reported / FIRST, FIRST)
     icons = {"qa": "💬", "chat": "💬", "completion": "🟢", "other": "❔", None: "❔"}
     for mode, icon in icons.items():
         run.config["mode"] = mode

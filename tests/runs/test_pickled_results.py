@@ -1,4 +1,4 @@
-"""Results go to other processes: small, equal to themselves, and with the texts of their files."""
+"""Results go to other processes: small, and with the texts of their files."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ import pytest
 import pfgen_rs
 from helpers import GOOD, lines, python, write_benchmark, write_run
 from pfgen_rs import Benchmark, BenchmarkError, Result, load_benchmark, score_file, score_runs
-from pfgen_rs.comparisons import compare_runs
 from pfgen_rs.questions.locate import sample_runs
-from pfgen_rs.references.check import check
-from pfgen_rs.runs.sample import sample_of
 from pfgen_rs.training import Reward
 
 LARGEST = 100_000  # bytes, for 50 questions with 10 answers each
@@ -71,34 +68,16 @@ def _written(path: Path, content: bytes) -> Path:
 
 
 @pytest.mark.parametrize("kind", RESULTS)
-def test_a_result_equals_its_pickle(kind: str, folder: Path, tmp_path: Path) -> None:
+def test_a_result_is_pickled_with_all_that_it_says(kind: str, folder: Path, tmp_path: Path) -> None:
     result = RESULTS[kind](folder, tmp_path)
     _ = result.by_question, result.frame  # what is kept of it does not go along
     read = again(result)
-    assert read == result
-    assert hash(read) == hash(result)
     assert repr(read) == repr(result)
     assert read.frame.equals(result.frame)
     assert read.to_dict(allow_partial=True) == result.to_dict(allow_partial=True)
     assert list(map(str, read.problems)) == list(map(str, result.problems))
-    assert read.with_summation("compensated") == result.with_summation("compensated")
-
-
-def test_results_of_other_scores_or_texts_differ(folder: Path, tmp_path: Path) -> None:
-    bench = load_benchmark(folder)
-    asked, answers = map(list, zip(*GOOD, strict=True))
-    result = bench.evaluate(asked, answers)
-    assert result == load_benchmark(folder).evaluate(asked, answers)
-    assert len({result, bench.evaluate(asked, answers)}) == 1
-    for other in (
-        bench.evaluate(asked, [*answers[:3], answers[3] + "。"]),
-        bench.evaluate(asked, [answers[2], answers[1], answers[0], answers[3]]),
-        bench.evaluate(asked, answers, clean=True),
-        bench.with_settings(pfgen_rs.Settings(max_n=5)).evaluate(asked, answers),
-        of_file(folder, tmp_path),
-        None,
-    ):
-        assert result != other
+    compensated = [each.with_summation("compensated") for each in (read, result)]
+    assert compensated[0].to_dict(allow_partial=True) == compensated[1].to_dict(allow_partial=True)
 
 
 def test_a_result_is_small() -> None:
@@ -118,7 +97,7 @@ def test_a_result_of_fifty_published_questions_is_small(published_dir: Path) -> 
     assert ten.height == 500
     result = bench.evaluate(ten.select("question", "answer"))
     assert len(pickle.dumps(result)) < LARGEST
-    assert again(result) == result
+    assert again(result).to_bytes() == result.to_bytes()
 
 
 def test_another_process_reads_a_result(folder: Path, tmp_path: Path) -> None:
@@ -157,7 +136,7 @@ def test_a_benchmark_built_again_is_read_again(folder: Path, tmp_path: Path) -> 
     assert again(of_file(folder, tmp_path)).score > 0
     write_benchmark(folder, {"Q01": {"note": "another"}})
     fresh = of_file(folder, tmp_path)
-    assert again(fresh) == fresh
+    assert again(fresh).to_bytes() == fresh.to_bytes()
 
 
 def test_a_reward_is_pickled_by_name(folder: Path) -> None:
@@ -180,23 +159,3 @@ def test_a_reward_of_a_benchmark_without_a_folder_is_pickled_whole(folder: Path)
     pickled = pickle.dumps(Reward(own))
     shutil.rmtree(folder)
     assert pickle.loads(pickled)(*asked) == Reward(own)(*asked)
-
-
-def test_an_explanation_equals_another(folder: Path) -> None:
-    bench = load_benchmark(folder)
-    one, same = (load_benchmark(folder).explain("Q01", GOOD[0][1]) for _ in range(2))
-    assert one == same == again(one)
-    assert one != bench.explain("Q01", GOOD[2][1])
-    assert one != "Q01"
-    with pytest.raises(TypeError, match="Explanation objects have tables, and so no hash"):
-        hash(one)
-
-
-def test_other_results_with_tables_equal_themselves(folder: Path, tmp_path: Path) -> None:
-    runs = [write_run(tmp_path / name, model=name) for name in "ab"]
-    compared = [compare_runs(score_runs([str(run) for run in runs], folder)) for _ in range(2)]
-    assert compared[0].statistics == compared[1].statistics
-    assert compared[0] == compared[1]
-    samples = [sample_of(score_file(runs[0], folder), name) for name in "aab"]
-    assert samples[0] == samples[1] != samples[2]
-    assert check(folder) == check(folder) != check("mini")

@@ -152,7 +152,9 @@ def test_without_texts_there_are_figures_and_no_samples(
     for ask in (result.to_dict, lambda: result.frame):
         with pytest.raises(InputError, match="the texts of the answers are not known: pass rows"):
             ask()
-    assert results_from_scores(rows, mini) == [result]
+    [same] = results_from_scores(rows, mini)
+    assert repr(same) == repr(result)
+    assert same.by_question.equals(result.by_question)
 
 
 def test_rows_without_scores_are_left_out(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

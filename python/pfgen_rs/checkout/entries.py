@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 import posixpath
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from pfgen_rs.checkout.checkout import RUNS, find_runs
-from pfgen_rs.checkout.published import Published, published_ranks, ranked_published, read_published
+from pfgen_rs.checkout.published import Published, read_published
+from pfgen_rs.checkout.ranking import RunName, ranked, ranks
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.metrics.settings import BY_SOURCE, Settings, share_name, signature
@@ -26,6 +26,7 @@ from pfgen_rs.stats.permutation import RankTests
 LEVEL = 0.95
 """The level of intervals and rank ranges."""
 _RANGES = ("rank_low", "rank_high", "own_rank_low", "own_rank_high")
+_AS_PUBLISHED = ("score", "score_std", "num_trials", "length", "length_std")
 _HASHES = ("input_hash", "metadata_hash", "signature")
 _COLUMNS = {
     **dict.fromkeys(("run", "model", "organisation", "mode", "engine", "icon"), pl.String),
@@ -39,7 +40,7 @@ _ADDED = dict.fromkeys(_RANGES[2:], pl.Int64)  # at the end, for scripts that co
 
 
 @dataclass(frozen=True)
-class Entry:
+class Entry(RunName):
     """A run on the leaderboard.
 
     `run`: its folder within the checkout. `organisation`: the part of the model's name before the slash or,
@@ -55,10 +56,6 @@ class Entry:
     `questions`: mean `average` by id.
     """
 
-    run: str
-    model: str
-    organisation: str | None
-    mode: str | None
     engine: str | None
     score: float
     score_std: float
@@ -112,15 +109,15 @@ def read_results(
 
 def entries(runs: Iterable[Published]) -> list[Entry]:
     """Returns the leaderboard of these runs, best first."""
-    ordered = ranked_published(runs)
+    ordered = ranked(runs)
     estimates = [_estimate(run.result) for run in ordered]
     between = _ranges(ordered, estimates)
-    places = zip(ordered, published_ranks(ordered), between, estimates, strict=True)
+    places = zip(ordered, ranks(ordered), between, estimates, strict=True)
     return [_entry(*place) for place in places]
 
 
 def _entry(
-    run: Published, rank: int | None, between: Mapping[str, int | None], estimate: Estimate
+    run: Published, rank: int | None, between: Mapping[str, Any], estimate: Estimate
 ) -> Entry:
     result, config, scores = run.result, run.config, run.result["scores"]
     return Entry(
@@ -129,11 +126,7 @@ def _entry(
         organisation=_organisation(run),
         mode=_text_or_none(config.get("mode")),
         engine=_text_or_none(config.get("engine")),
-        score=result["score"],
-        score_std=result["score_std"],
-        num_trials=result["num_trials"],
-        length=result["length"],
-        length_std=result["length_std"],
+        **{name: result[name] for name in _AS_PUBLISHED},
         fluency=_sum(scores["fluency"]),
         truthfulness=_sum(scores["truthfulness"]),
         helpfulness=scores["helpfulness"],
@@ -230,77 +223,3 @@ def _row(entry: Entry) -> dict[str, Any]:
     estimate = entry.estimate
     bounds = {"score_low": estimate.low, "score_high": estimate.high}
     return {**estimate.to_dict(), **bounds, **own, **shares, "questions": estimate.questions}
-
-
-# Short names for runs, as people read them: of models, with as much more as tells them apart.
-
-
-BETWEEN = " · "
-"""What separates the parts of a label."""
-
-_PREFIX = "result/"
-_DATED = re.compile(r"-(?:20\d{2})-?(?:0[1-9]|1[0-2])-?(?:0[1-9]|[12]\d|3[01])$")
-
-
-class LabelledRun(Protocol):
-    """What a label is made of, such as an `Entry`."""
-
-    @property
-    def run(self) -> str:
-        """The run's folder within the checkout."""
-
-    @property
-    def model(self) -> str:
-        """The model's name."""
-
-    @property
-    def organisation(self) -> str | None:
-        """The part of that before the slash, or the folder's."""
-
-    @property
-    def mode(self) -> str | None:
-        """The mode in which it was asked."""
-
-
-def model_key(run: LabelledRun) -> str:
-    """Returns what all runs of a model share: organisation and name, ignoring case."""
-    return f"{run.organisation or ''}/{_name_without_path(run)}".casefold()
-
-
-def run_labels(runs: Sequence[LabelledRun]) -> dict[str, str]:
-    """Returns a short name for each run, by run, no two alike (case aside).
-
-    A name is the model's without organisation and without a date at its end ("claude-opus-4"). What others
-    share gets more, for all that share it: the mode ("claude-opus-4 · chat"), and the run's folder if the
-    model has several runs in this mode; then the date, then the organisation.
-    """
-    modes = Counter((model_key(run), run.mode) for run in runs)
-    forms = {run.run: _forms_of_label(run, modes[model_key(run), run.mode] > 1) for run in runs}
-    details = dict.fromkeys(forms, 0)
-    while True:
-        found = {run: forms[run][detail] for run, detail in details.items()}
-        counts = Counter(name.casefold() for name in found.values())
-        alike = [run for run, name in found.items() if counts[name.casefold()] > 1]
-        growing = [run for run in alike if details[run] < len(forms[run]) - 1]
-        if not growing:
-            return found
-        for run in growing:
-            details[run] += 1
-
-
-def _forms_of_label(run: LabelledRun, is_repeated: bool) -> list[str]:
-    """Returns names of a run, from the shortest to one that is unique."""
-    name = _name_without_path(run)
-    short = _DATED.sub("", name) or name
-    own = run.run.removeprefix(_PREFIX)
-    more = "".join(
-        f"{BETWEEN}{part}"
-        for part in (run.mode, own.rpartition("/")[2] if is_repeated else "")
-        if part
-    )
-    full = f"{run.organisation}/{name}" if run.organisation else run.model
-    return [short, short + more, name + more, full + more, own]
-
-
-def _name_without_path(run: LabelledRun) -> str:
-    return run.model.rpartition("/")[2] or run.model

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,10 @@ from pfgen_rs.io import known_files, run_files
 from pfgen_rs.io.run_files import CONFIG, README, RESULT
 from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.questions.question import file_digest
+
+_LISTED = 10  # runs with the same reasons that have a line each
+_NAMED = 3  # runs that are named where more than that have the same reasons
+_KEYS = 4  # keys of a configuration that are named
 
 
 @dataclass
@@ -32,7 +35,7 @@ class State:
 
     run: Run
     published: Published | None = None
-    stale: Reasons = ()
+    stale: tuple[str, ...] = ()
     stale_readme: bool = False
     problems: list[PfgenError] = field(default_factory=list)
     packed: bytes | None = None
@@ -94,9 +97,9 @@ def inspect_run(checkout: Checkout, run: Run, *, force: bool = False) -> State:
     fault = _read_result(checkout, state, lost=not there)
     if there and config is not None:
         if force:
-            fault = (Reason(StaleKind.FORCED),)
+            fault = ("everything is scored again",)
         elif state.published is not None:
-            fault = _stale_reasons(checkout, state, state.published, config)
+            fault = _stale_reasons(checkout, state, state.published.result, config)
         state.stale = fault
     state.stale_readme = force or not _is_readme_current(state)
     if state.published is not None and not state.stale_readme:
@@ -121,25 +124,22 @@ def _packed(checkout: Checkout, state: State) -> dict[str, Any] | None:
     return None
 
 
-def _read_result(checkout: Checkout, state: State, *, lost: bool) -> Reasons:
+def _read_result(checkout: Checkout, state: State, *, lost: bool) -> tuple[str, ...]:
     """Read the result; returns why there is none.
 
     If the responses are lost, it cannot be rebuilt, so its faults are problems.
     """
     path = state.run.folder / RESULT
     if not path.exists():
-        return (Reason(StaleKind.MISSING),)
+        return ("no result.json",)
     try:
         state.published = read_published(state.run.folder, state.run.name)
     except InputError as error:
         if lost:
             state.problems.append(error)
-        return (Reason(StaleKind.UNUSABLE, error.problem.removesuffix(f": {ADVICE}")),)
-    if (
-        lost
-        and state.published
-        and state.published.result["metadata_hash"] != checkout.metadata_hash
-    ):
+        problem = error.problem.removesuffix(f": {ADVICE}")
+        return (f"result.json cannot be used ({problem})",)
+    if lost and state.published.result["metadata_hash"] != checkout.metadata_hash:
         problem = (
             "was made with other questions than those in data/, and cannot be rebuilt without its responses: "
             "left unchanged"
@@ -165,16 +165,22 @@ def _inspected_config(run: Run) -> dict[str, Any] | None:
 
 
 def _stale_reasons(
-    checkout: Checkout, state: State, published: Published, config: dict[str, Any]
-) -> Reasons:
-    return stale_reasons(
-        published.result,
-        metadata_hash=checkout.metadata_hash,
-        input_hash=_input_hash(state),
-        config=config,
-        signature=None if checkout.as_published else checkout.signature,
-        as_published=checkout.as_published,
-    )
+    checkout: Checkout, state: State, result: Mapping[str, Any], config: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Returns why a result is stale: what it was made from has changed."""
+    found = []
+    if result.get("input_hash") != _input_hash(state):
+        found.append("its answers have changed since it was scored")
+    if result["metadata_hash"] != checkout.metadata_hash:
+        found.append("was scored with other questions")
+    if checkout.as_published:  # pfgen-bench's own tool compares these two alone
+        return tuple(found)
+    if result["config"] != config:
+        keys = _edited_keys(result["config"], config)
+        found.append(f"its config.json has been edited since it was scored ({keys})")
+    if _defining_parts(result.get("signature")) != _defining_parts(checkout.signature):
+        found.append("was scored with other settings")
+    return tuple(found)
 
 
 def _input_hash(state: State) -> str | None:
@@ -196,96 +202,26 @@ def _is_readme_current(state: State) -> bool:
     return published is not None and b"\n%b\n" % digest_line(published.digest).encode() in text
 
 
-# Why a published result is stale: what it was made from has changed, or it cannot be used.
-
-
-_LISTED = 10  # runs with the same reasons that have a line each
-_NAMED = 3  # runs that are named where more than that have the same reasons
-_KEYS = 4  # keys of a configuration that are named
-
-
-class StaleKind(Enum):
-    """What is the matter with a result, in the order in which reasons are listed; the value says it."""
-
-    FORCED = "everything is scored again"
-    MISSING = "no result.json"
-    UNUSABLE = "result.json cannot be used"
-    RESPONSES = "its answers have changed since it was scored"
-    QUESTIONS = "was scored with other questions"
-    CONFIG = "its config.json has been edited since it was scored"
-    SETTINGS = "was scored with other settings"
-
-
-@dataclass(frozen=True)
-class Reason:
-    """Why a run is scored: its kind, and what exactly, such as an error or the keys that differ."""
-
-    kind: StaleKind
-    detail: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.kind.value} ({self.detail})" if self.detail else self.kind.value
-
-
-Reasons = tuple[Reason, ...]
-
-
-def stale_reasons(
-    result: Mapping[str, Any],
-    *,
-    metadata_hash: str,
-    input_hash: str | None,
-    config: Mapping[str, Any],
-    signature: str | None = None,
-    as_published: bool = False,
-) -> Reasons:
-    """Returns why a result is stale, given what it would be made from now; nothing if it is not.
-
-    `signature`: that of results, if the questions have other settings than the published ones.
-    `as_published`: compare the two hashes alone, as pfgen-bench's own tool does. Otherwise a result with
-    another configuration or of other settings is stale, too.
-    """
-    found = []
-    if result.get("input_hash") != input_hash:
-        found.append(Reason(StaleKind.RESPONSES))
-    if result["metadata_hash"] != metadata_hash:
-        found.append(Reason(StaleKind.QUESTIONS))
-    if as_published:
-        return tuple(found)
-    if result["config"] != config:
-        found.append(Reason(StaleKind.CONFIG, _config_keys(result["config"], config)))
-    if _defining_parts(result.get("signature")) != _defining_parts(signature):
-        found.append(Reason(StaleKind.SETTINGS))
-    return tuple(found)
-
-
 def _defining_parts(signature: str | None) -> list[str]:
     """Returns what defines the scores: neither the version nor how sums are added, which is kept."""
     parts = (signature or "").split("|")
     return [part for part in parts if not part.startswith(("v:", "sum:"))]
 
 
-def _config_keys(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+def _edited_keys(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    """Returns the keys of a configuration that differ, the first four of them."""
     missing = object()
     keys = sorted(key for key in {*old, *new} if old.get(key, missing) != new.get(key, missing))
     return ", ".join(map(shortened, keys[:_KEYS])) + ", …" * (len(keys) > _KEYS)
 
 
-def reason_lines(stale: Mapping[str, Reasons]) -> Iterator[str]:
-    """Yields lines that say which runs are scored and why; those with the same reasons together.
-
-    `stale`: reasons by run. Of more than 10 runs with the same kinds of reasons, the first three are named.
-    """
-    groups: dict[tuple[StaleKind, ...], list[str]] = {}
+def reason_lines(stale: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+    """Yields lines that say which runs are scored and why; more than 10 with the same reasons share one."""
+    groups: dict[str, list[str]] = {}
     for run, reasons in stale.items():
-        groups.setdefault(tuple(reason.kind for reason in reasons), []).append(run)
-    for kinds, runs in groups.items():
+        groups.setdefault(", and ".join(reasons), []).append(run)
+    for why, runs in groups.items():
         if len(runs) <= _LISTED:
-            yield from (f"{run}: {_joined_reasons(stale[run])}" for run in runs)
+            yield from (f"{run}: {why}" for run in runs)
         else:
-            why = _joined_reasons([Reason(kind) for kind in kinds])
             yield f"{counted(len(runs), 'run')}: {why}: {', '.join(runs[:_NAMED])}, …"
-
-
-def _joined_reasons(reasons: Sequence[Reason]) -> str:
-    return ", and ".join(map(str, reasons))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -179,21 +179,6 @@ def _check(entry: Any, checks: Mapping[str, Check], where: str) -> None:
             raise InputError(f"{where}: missing {key!r}")
         if not is_right(entry[key]):
             raise InputError(f"{where}: {key!r} has the wrong type or is out of range")
-
-
-def ranked_published(runs: Iterable[Published]) -> list[Published]:
-    """Returns the runs by descending score; ties by folder."""
-    return sorted(runs, key=lambda run: (-run.result["score"], run.run))
-
-
-def published_ranks(runs: Sequence[Published]) -> list[int | None]:
-    """Returns the ranks (from 1) of runs in the order of `ranked_published`; `None` for system runs."""
-    found: list[int | None] = []
-    taken = 0
-    for run in runs:
-        taken += not run.is_system
-        found.append(None if run.is_system else taken)
-    return found
 
 
 def digest_line(digest: str) -> str:

@@ -1,10 +1,10 @@
-"""Rows of a leaderboard, from the results of a checkout or a `leaderboard.json`, and filters for them."""
+"""Rows of a leaderboard, from the results of a checkout or a `leaderboard.json`."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ _NEEDED = {  # own rank ranges are not: files of earlier versions have none
 Row = dict[str, Any]
 
 
-def read_standings(place: str | os.PathLike[str]) -> tuple[list[Row], Sequence[PfgenError]]:
+def read_rows(place: str | os.PathLike[str]) -> tuple[list[Row], Sequence[PfgenError]]:
     """Returns rows as in `entries_frame`, best first, and the errors of unusable results.
 
     `place`: a checkout, whose results are read, or a `leaderboard.json`. The one of a checkout saves parsing
@@ -38,30 +38,28 @@ def read_standings(place: str | os.PathLike[str]) -> tuple[list[Row], Sequence[P
     """
     path = Path(place)
     if path.is_file():
-        return read_standings_file(path), []
-    current = _current_standings(path)
+        return read_rows_file(path), []
+    current = _current_rows(path)
     if current is not None:
         return current, []
-    from pfgen_rs.checkout.entries import (
-        entries_frame,
-        read_entries,
-    )  # only now, since it is much to load
+    # Only now, since it is much to load
+    from pfgen_rs.checkout.entries import entries_frame, read_entries
 
     found, problems = read_entries(path)
     return entries_frame(found).to_dicts(), problems
 
 
-def _current_standings(checkout: Path) -> list[Row] | None:
+def _current_rows(checkout: Path) -> list[Row] | None:
     """Returns the rows of a checkout's `leaderboard.json`; `None` unless it was made from its results."""
     from pfgen_rs.checkout.checkout import find_runs
 
     try:
-        said = load_standings_object(checkout / JSON).get("results")
+        said = load_leaderboard(checkout / JSON).get("results")
         paths = {run.name: run.folder / RESULT for run in find_runs(checkout)}
         digests = [
             (file_digest(path.read_bytes()), run) for run, path in paths.items() if path.exists()
         ]
-        return read_standings_file(checkout / JSON) if said == results_digest(digests) else None
+        return read_rows_file(checkout / JSON) if said == results_digest(digests) else None
     except (InputError, OSError):
         return None
 
@@ -75,40 +73,9 @@ def results_digest(results: Iterable[tuple[str, str]]) -> str:
     return file_digest(f"{about}{_native.__version__} {_LAYOUT}".encode())
 
 
-def select_standings(
-    rows: Sequence[Row], *, model: str | None = None, **exactly: str | None
-) -> list[Row]:
-    """Returns rows whose model contains a text and whose other columns are equal, ignoring case.
-
-    Raises `InputError` for an unknown column.
-    """
-    wanted = {name: value for name, value in exactly.items() if value is not None}
-    for name in wanted:
-        if any(name not in row for row in rows):
-            raise InputError(f"no column {name!r} to filter by")
-    return [row for row in rows if _has_model(row, model) and _standing_matches(row, wanted)]
-
-
-def standings_choices(rows: Sequence[Row], **exactly: str | None) -> dict[str, list[str]]:
-    """Returns for each column whose filter matches no row the values to choose from, sorted."""
-    found = {}
-    for name, value in exactly.items():
-        if value is not None and not any(_standing_matches(row, {name: value}) for row in rows):
-            found[name] = sorted({row[name] for row in rows if row[name]}, key=str.casefold)
-    return found
-
-
-def _has_model(row: Row, model: str | None) -> bool:
-    return model is None or model.casefold() in row["model"].casefold()
-
-
-def _standing_matches(row: Row, wanted: Mapping[str, str]) -> bool:
-    return all((row[name] or "").casefold() == value.casefold() for name, value in wanted.items())
-
-
-def read_standings_file(path: Path) -> list[dict[str, Any]]:
+def read_rows_file(path: Path) -> list[Row]:
     """Read the rows of a `leaderboard.json`. Raises `InputError` for missing or wrong columns."""
-    rows = load_standings_object(path).get("runs")
+    rows = load_leaderboard(path).get("runs")
     if not isinstance(rows, list):
         raise InputError("not a leaderboard: no list of 'runs'", path=path)
     for number, row in enumerate(rows, 1):
@@ -126,7 +93,7 @@ def _has_column(row: object, name: str, kinds: tuple[type, ...]) -> bool:
     return isinstance(row, dict) and name in row and type(row[name]) in kinds
 
 
-def load_standings_object(path: Path) -> dict[str, Any]:
+def load_leaderboard(path: Path) -> dict[str, Any]:
     """Read the object of a `leaderboard.json`. Raises `InputError` if it is not one."""
     try:
         found = json.loads(path.read_bytes().decode())

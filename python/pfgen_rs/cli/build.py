@@ -164,11 +164,7 @@ def suggest_rules(
 
     changed = read_config(config).with_changes(only=tuple(only) if only else None)
     with output.building() as progress:
-        listed = review_list(
-            changed,
-            top=top,
-            progress=lambda source, read: progress(source.path, "reading", read, source.size or 0),
-        )
+        listed = review_list(changed, top=top, progress=progress)
     if out is None:
         streams.emit(csv_text(listed))
     else:

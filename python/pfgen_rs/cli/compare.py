@@ -42,7 +42,7 @@ def _html_path(path: Path | None) -> Path | None:
     return path
 
 
-@scoring_options()
+@scoring_options
 def compare(
     files: Annotated[
         list[str],

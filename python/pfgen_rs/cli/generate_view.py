@@ -185,7 +185,7 @@ def tell_score(run: Run, *, partial: bool) -> None:
         from pfgen_rs.cli.score_table import report_gaps, show_results
 
         report_gaps(run.result)
-        show_results([run.result], RowsFormat.TABLE, plain=False)
+        show_results([run.result], RowsFormat.TABLE)
     elif partial:
         streams.warn("nothing to score: no question has an answer")
     else:

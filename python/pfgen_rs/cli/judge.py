@@ -6,9 +6,7 @@ from typer.main import get_group
 
 from pfgen_rs.cli.app import Deferred, deferring, group
 
-_asking, _verdicts, _views = (
-    partial(Deferred, module) for module in ("judge_ask", "judge_verdicts", "judge_views")
-)
+_asking, _verdicts = (partial(Deferred, module) for module in ("judge_ask", "judge_verdicts"))
 COMMANDS = {
     "pairs": _asking("pairs", "Make pairs out of the answers of two or more runs."),
     "criteria": _asking("criteria", "Let a judge write evaluation criteria for each question."),
@@ -24,8 +22,8 @@ COMMANDS = {
     "against-scores": _verdicts(
         "against_scores", "Hold a judge and people against the scores of pfgen-bench."
     ),
-    "plot": _views("plot", "Plot agreement and biases of judges."),
-    "page": _views("page", "Write a page of verdicts to look through."),
+    "plot": _verdicts("plot", "Plot agreement and biases of judges."),
+    "page": _verdicts("page", "Write a page of verdicts to look through."),
     "import": _verdicts("import_verdicts", "Import judgments in the format of another tool."),
     "export": _verdicts("export_verdicts", "Export a folder of verdicts for another tool."),
     "dialogues": Deferred(

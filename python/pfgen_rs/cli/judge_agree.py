@@ -13,9 +13,6 @@ from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.judge_options import (
     By,
     Humans,
-    Resamples,
-    Seed,
-    TablesFolder,
     percent,
     range_text,
     read_decisions,
@@ -53,10 +50,6 @@ def agree(
             "--allow-missing", help="Raters may lack pairs: Krippendorff's α instead of Fleiss' κ."
         ),
     ] = False,
-    out: TablesFolder = None,
-    resamples: Resamples = 1000,
-    seed: Seed = 0,
-    level: options.Level = 0.95,
     output_format: options.Format = options.JsonFormat.TABLE,
 ) -> None:
     """Compare a judge's decisions with verdicts of people, and its two orders with each other.
@@ -69,20 +62,16 @@ def agree(
     """
     from pfgen_rs.judge.agreement.agree import agree as agreed
     from pfgen_rs.judge.agreement.agree import compare_judges
-    from pfgen_rs.judge.decision_columns import write_tables
     from pfgen_rs.judge.pairs import read_humans
     from pfgen_rs.judge.verdict_folder import VerdictFolder, distinct_judge_names
 
     if len(verdicts) > 2 or (len(verdicts) == 2 and humans is None):
         raise typer.BadParameter("expected one folder, or two folders and --humans")
-    if out is not None and len(verdicts) > 1:
-        raise typer.BadParameter("--out requires a single folder of verdicts", param_hint="--out")
     folders = [VerdictFolder(path) for path in verdicts]
     read = read_decisions(folders)
     frames = [frame for frame, _ in read]
     known = {pair for frame in frames for pair in frame["pair"]}
     people = None if humans is None else read_humans(humans, known)
-    drawn: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     found = [
         agreed(
             frame,
@@ -92,15 +81,12 @@ def agree(
             rule=by,
             judge=folder.judge_model,
             allow_missing=allow_missing,
-            **drawn,
         )
         for frame, folder in zip(frames, folders, strict=True)
     ]
     between = None
     if len(frames) == 2 and people is not None:
-        between = compare_judges(frames[0], frames[1], people, rules=(by, by), **drawn)
-    if out is not None:
-        write_tables(found[0].tables(), found[0].to_dict(), out)
+        between = compare_judges(frames[0], frames[1], people, rules=(by, by))
     names = distinct_judge_names(folders)
     if output_format is options.JsonFormat.JSON:
         rows = [{"name": n, **each.to_dict()} for n, each in zip(names, found, strict=True)]

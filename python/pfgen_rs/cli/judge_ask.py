@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,19 +13,19 @@ from pfgen_rs.cli import judge_options as shared
 from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.engine_options import finish_asking, resumable_asking
 from pfgen_rs.cli.judge_options import AskOptions, RetryOptions
-from pfgen_rs.cli.judge_verdicts import show_correlation
-from pfgen_rs.cli.options import ReadingOptions, ScoringOptions, scoring_options
+from pfgen_rs.cli.options import ReadingOptions
 from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
     import polars as pl
 
     from pfgen_rs.ask.loop import Asked
+    from pfgen_rs.judge.against_scores import RunCorrelation
     from pfgen_rs.judge.pairs import Pair
     from pfgen_rs.judge.verdict_folder import VerdictFolder
 
 
-@options.with_options(ReadingOptions, "reading")
+@options.reading_options
 def pairs(
     runs: Annotated[
         list[str],
@@ -119,10 +119,6 @@ def compare(
         Path | None,
         typer.Option(metavar="FILE", help="File of criteria (default: PAIRS.criteria.jsonl)."),
     ] = None,
-    orders: Annotated[
-        Literal["both", "one"],
-        typer.Option(help="Show each pair in both orders, or once, which costs half."),
-    ] = "both",
 ) -> None:
     """Let a judge say which answer of each pair is better, in both orders.
 
@@ -142,13 +138,8 @@ def compare(
     chosen = asking.prompt(prompt, "pairwise")
     judge = asking.retrying(asking.judge(chosen, brief=chosen.verdict == "first"), out)
     found = _pairs_with_criteria(pairs, criteria)
-    requests = list(comparison_requests(found, chosen, orders))
-    if orders == "one":
-        streams.warn(
-            "with --orders one, position bias stays in every decision and cannot be measured; strict and tie "
-            "decide nothing"
-        )
-    call = partial(compared, found, judge=judge, prompt=chosen, out=out, orders=orders)
+    requests = list(comparison_requests(found, chosen))
+    call = partial(compared, found, judge=judge, prompt=chosen, out=out)
     with resumable_asking(out, "judged"):
         asked = asking.ask(judge, "judging", judgment_journal(out), requests, call)
     if asked is not None:
@@ -179,7 +170,7 @@ def _tell_judged(folder: VerdictFolder, asked: Asked) -> None:
     shared.warn_all(folder.read()[1].notes())
 
 
-@scoring_options()
+@options.reading_options
 @shared.retrying_options
 def grade(
     runs: Annotated[
@@ -187,7 +178,7 @@ def grade(
         typer.Argument(metavar="RUN…", help="Files or folders of runs.", show_default=False),
     ],
     asking: RetryOptions,
-    scoring: ScoringOptions,
+    reading: ReadingOptions,
     out: Annotated[Path, shared.out_option("DIR", "Folder of ratings.", show_default=True)] = Path(
         "ratings"
     ),
@@ -219,7 +210,7 @@ def grade(
     from pfgen_rs.judge.pairs import references_of
     from pfgen_rs.runs.naming import named_results
 
-    results = named_results(scoring.score_with(runs, benchmark))
+    results = named_results(reading.score(runs, options.load(benchmark, None)))
     references = references_of(benchmark)
     text = None if rubric is None else grading.read_rubric(rubric)
     items = [
@@ -240,7 +231,7 @@ def grade(
         found = rated_runs(out, results, benchmark, most)
         _show_ratings(found.means, {name: result.score for name, result in results.items()})
         shared.warn_all(found.ratings.notes())
-        show_correlation(found.correlation)
+        _show_correlation(found.correlation)
     finish_asking(asked)
 
 
@@ -258,3 +249,16 @@ def _show_ratings(means: pl.DataFrame, scores: dict[str, float]) -> None:
         for row in means.iter_rows(named=True)
     )
     output.show(shared.rows_table("model", "score", "rating", "±", "ratings", "invalid", rows=rows))
+
+
+def _show_correlation(found: RunCorrelation) -> None:
+    """Print the correlation of ratings with scores over runs."""
+    runs = counted(len(found.runs), "run")
+    for name, value, interval in (
+        ("Pearson's r", found.pearson, found.pearson_interval),
+        ("Spearman's ρ", found.spearman, found.spearman_interval),
+    ):
+        said = f"undefined for {runs}"
+        if value is not None:
+            said = f"{value:.4f} (95 % interval {shared.range_text(*interval, 1, 4)}), {runs}"
+        streams.emit(f"{name} of ratings and scores: {said}\n")

@@ -5,10 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -16,15 +15,13 @@ from pfgen_rs.cli import app as loading
 from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.engine_options import finish_asking, resumable_asking
 from pfgen_rs.cli.judge_options import (
-    Ratings,
-    Resamples,
     RetryOptions,
     Seed,
     retrying_options,
     tell_asked,
     warn_all,
 )
-from pfgen_rs.cli.plot import Font, Language, LanguageName
+from pfgen_rs.cli.plot import Language, LanguageName
 from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
@@ -32,7 +29,6 @@ if TYPE_CHECKING:
     from pfgen_rs.judge.dialogues.answering import Item
     from pfgen_rs.judge.dialogues.layout import Table
     from pfgen_rs.judge.dialogues.mt_bench import ModelAnswers
-    from pfgen_rs.judge.dialogues.report import Made
 
 app = loading.group("Count, select, tabulate, answer and grade dialogues of two turns.")
 
@@ -67,23 +63,8 @@ PerCategory = Annotated[
 ]
 
 
-class VersionName(StrEnum):
-    """A light version."""
-
-    LITE = "lite"
-    EASY = "easy"
-    HARD = "hard"
-
-
-class TurnsName(StrEnum):
-    """Which answers a model writes."""
-
-    SECOND = "second"
-    BOTH = "both"
-
-
 Turns = Annotated[
-    TurnsName | None,
+    Literal["second", "both"] | None,
     typer.Option(
         help="Whether the model writes the second answer, after the record's first one, or both, as in "
         "the original MT-bench (default: second; both for MT-bench's questions).",
@@ -114,7 +95,7 @@ def sizes(
 def light(
     data: Data,
     version: Annotated[
-        VersionName,
+        Literal["lite", "easy", "hard"],
         typer.Argument(metavar="VERSION", help="One of lite, easy and hard.", show_default=False),
     ],
     out: Annotated[
@@ -138,19 +119,11 @@ def light(
 
     refuse_overwriting(out, [str(data)])
     dialogues = read_dialogues(data, _fields(fields))
-    chosen = light_version(dialogues, version.value, per_category=per_category, seed=seed)
+    chosen = light_version(dialogues, version, per_category=per_category, seed=seed)
     if chosen.unscored:
         streams.warn(f"left out {counted(chosen.unscored, 'dialogue')} without human scores")
     write_atomic(out, b"".join(each.source + b"\n" for each in chosen.dialogues))
     streams.emit(f"wrote {counted(len(chosen.dialogues), 'dialogue')} to {out}\n")
-
-
-class PrintedFormat(StrEnum):
-    """How tables are printed."""
-
-    TABLE = "table"
-    MARKDOWN = "markdown"
-    JSON = "json"
 
 
 @app.command()
@@ -174,14 +147,8 @@ def tables(
             "judges of ratings; repeatable (default: all that the data allows).",
         ),
     ] = None,
-    turn: Annotated[
-        int,
-        typer.Option(min=1, max=2, metavar="1|2", help="Turn of table 5 and of the length bias."),
-    ] = 2,
     per_category: PerCategory = 60,
     seed: Seed = 0,
-    resamples: Resamples = 1000,
-    level: options.Level = 0.95,
     questions: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="MT-bench's questions, for the categories of ratings."),
@@ -197,10 +164,7 @@ def tables(
         ),
     ] = None,
     language: Language = LanguageName.ENGLISH,
-    font: Font = None,
-    output_format: Annotated[
-        PrintedFormat, typer.Option("--format", "-f", help="Output format.")
-    ] = PrintedFormat.TABLE,
+    output_format: options.Format = options.JsonFormat.TABLE,
 ) -> None:
     """Make the tables of the paper on Japanese MT-bench++, and compare judges.
 
@@ -220,37 +184,28 @@ def tables(
     """
     from pfgen_rs.drawing.style import available
     from pfgen_rs.judge.dialogues.layout import write_tables
-    from pfgen_rs.judge.dialogues.report import Options, tables_of
+    from pfgen_rs.judge.dialogues.report import tables_of
 
-    chosen = Options(per_category, seed, 1 if turn == 1 else 2, level, resamples)
-    made = tables_of(data, table, chosen, fields=_fields(fields), questions=questions)
+    names = _fields(fields)
+    made = tables_of(
+        data, table, per_category=per_category, seed=seed, fields=names, questions=questions
+    )
     warn_all(made.notes)
-    _print(made, output_format)
-    if out is not None:
-        with warnings.catch_warnings(record=True) as remarks:
-            warnings.simplefilter("always")
-            written = write_tables(
-                out,
-                made.tables,
-                plot="svg" if available() else None,
-                language=language.value,
-                font=font,
-            )
-        warn_all(str(remark.message) for remark in remarks)
-        streams.remark(f"wrote {counted(len(written), 'file')} to {out}")
-
-
-def _print(made: Made, output_format: PrintedFormat) -> None:
-    if output_format is PrintedFormat.JSON:
+    if output_format is options.JsonFormat.JSON:
         streams.emit_json({table.name: table.frame.to_dicts() for table in made.tables})
-    elif output_format is PrintedFormat.MARKDOWN:
-        streams.emit("\n".join(table.markdown() for table in made.tables))
     else:
-        for table in made.tables:
-            _show(table)
-            for note in table.notes:
+        for each in made.tables:
+            _show(each)
+            for note in each.notes:
                 if note not in made.notes:  # which are warnings already
                     streams.emit(f"{note}\n")
+    if out is not None:
+        plot = "svg" if available() else None
+        with warnings.catch_warnings(record=True) as remarks:
+            warnings.simplefilter("always")
+            written = write_tables(out, made.tables, plot=plot, language=language.value)
+        warn_all(str(remark.message) for remark in remarks)
+        streams.remark(f"wrote {counted(len(written), 'file')} to {out}")
 
 
 @app.command()
@@ -282,7 +237,7 @@ def answer(
     from pfgen_rs.judge.dialogues import answering
     from pfgen_rs.judge.prompts import Prompt
 
-    items, _ = answering.read_items(data, _fields(fields), turns.value if turns else None)
+    items, _ = answering.read_items(data, _fields(fields), turns)
     model = asking.retrying(asking.judge(Prompt("answer", "grade", ""), brief=False), out)
     with resumable_asking(out, "answered"):
         asked = asking.ask(
@@ -344,7 +299,6 @@ def grade(
             metavar="NAME", help="Name of these dialogues in table 6 (default: DATA's name)."
         ),
     ] = None,
-    samples: Ratings = 1,
     fields: FieldsFile = None,
 ) -> None:
     """Let a judge rate models' answers in dialogues, and print mean ratings by category (table 6).
@@ -363,14 +317,14 @@ def grade(
     from pfgen_rs.judge.dialogues.mt_bench import read_answers
     from pfgen_rs.judge.dialogues.report import model_table
 
-    items, dialogues = answering.read_items(data, _fields(fields), turns.value if turns else None)
+    items, dialogues = answering.read_items(data, _fields(fields), turns)
     if references is not None:
         items = answering.with_references(items, read_answers(references)[0].answers)
     graded = _answers_to_grade(answers, items, dialogues)
     prompts = grading.find_grading_prompts(prompt, asking.prompts)
     first = replace(prompts.prompts[prompts.name], max_tokens=prompts.max_tokens)
     judge = asking.retrying(asking.judge(first, brief=prompts.brief), out)
-    requests = list(grading.grade_requests(items, graded, prompts, samples))
+    requests = list(grading.grade_requests(items, graded, prompts))
     with resumable_asking(out, "rated"):
         asked = asking.ask(
             judge,
@@ -385,7 +339,6 @@ def grade(
                 judge=judge,
                 prompts=prompts,
                 out=out,
-                samples=samples,
             ),
         )
     if asked is not None:

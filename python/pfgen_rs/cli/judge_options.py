@@ -53,9 +53,6 @@ Humans = Annotated[
         help="Verdicts of people: JSON lines or CSV with id, rater and verdict (A, B or C).",
     ),
 ]
-RatedRuns = Annotated[
-    list[str] | None, typer.Option("--run", metavar="RUN", help="A rated run; repeatable.")
-]
 PromptName = Annotated[
     str,
     typer.Option("--prompt", metavar="NAME", help="Prompt: a built-in one, or one of --prompts."),
@@ -68,10 +65,6 @@ Ratings = Annotated[
 ]
 Resamples = Annotated[int, typer.Option(metavar="N", help="Number of bootstrap resamples.")]
 Seed = Annotated[int, typer.Option(metavar="N", help="Seed of random choices.")]
-TablesFolder = Annotated[
-    Path | None,
-    out_option("DIR", "Write all tables to a folder, as Parquet, CSV, Markdown and JSON."),
-]
 
 
 def number(value: float | None, digits: int, scale: float = 1) -> str:
@@ -120,13 +113,16 @@ def warn_all(notes: Iterable[str]) -> None:
 
 def warn_of_doubts(folder: VerdictFolder) -> None:
     """Say how many verdicts are doubtful (see `VerdictFolder.doubts`), if any are."""
+    from pfgen_rs.judge.verdict_folder import named
+
     doubts = folder.doubts()
-    count = len(doubts) - doubts["doubt"].null_count()
-    if count:
+    doubtful = doubts.drop_nulls("doubt")["pair"].unique(maintain_order=True).to_list()
+    if doubtful:
+        count = len(doubts) - doubts["doubt"].null_count()
         streams.warn(
             f"{count:,} of {counted(len(doubts), 'verdict')} ({100 * count / len(doubts):.1f} %) are "
-            "doubtful, since the output begins with a refusal or has several letters: pfgen-rs judge decide "
-            "--doubtful shows them"
+            "doubtful, since the output begins with a refusal or has several letters: see those of pairs "
+            f"{named(doubtful)} with pfgen-rs judge page"
         )
 
 

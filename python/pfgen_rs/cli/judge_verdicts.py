@@ -1,44 +1,31 @@
-"""`pfgen-rs judge decide`, `rank`, `against-scores`, `import` and `export`: what verdicts say."""
+"""`pfgen-rs judge decide`, `rank`, `against-scores`, `plot`, `page`, `import` and `export`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from pfgen_rs.cli import judge_options as shared
 from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.judge_options import number, percent, range_text, rows_table
-from pfgen_rs.cli.options import JsonFormat, RowsFormat, ScoringOptions, scoring_options
-from pfgen_rs.io.text import counted, shortened
+from pfgen_rs.cli.options import JsonFormat, ReadingOptions, RowsFormat
+from pfgen_rs.cli.plot import Font, Language, LanguageName, plot_file_path
+from pfgen_rs.io.text import counted, visible
 from pfgen_rs.judge.formats import format_names
 
 if TYPE_CHECKING:
     import polars as pl
     from rich.table import Table
 
-    from pfgen_rs.judge.against_scores import RunCorrelation
     from pfgen_rs.judge.agreement.ranking import Ranking
-
-_SHOWN = 80  # characters of an output
 
 
 def decide(
     verdicts: shared.Verdicts,
     by: shared.By = "probability",
-    out: Annotated[
-        Path | None,
-        shared.out_option("FILE", "Write all columns to a .jsonl, .csv or .parquet file."),
-    ] = None,
-    doubtful: Annotated[
-        bool,
-        typer.Option(
-            "--doubtful",
-            help="Show the verdicts instead whose output begins with a refusal or has several letters.",
-        ),
-    ] = False,
     output_format: options.Rows = RowsFormat.TABLE,
 ) -> None:
     """Decide each pair, and count the decisions.
@@ -47,44 +34,26 @@ def decide(
     else undecided), tie (the same, else a tie) or first (the first order alone).
 
     A: the pair's first model wins, B: its second one, C: a tie. A pair that lacks a judgment of its present
-    texts is missing; judgments of other texts are never used. `--format json` or `csv` and `--out` have a row
-    a pair.
+    texts is missing; judgments of other texts are never used. `--format json` or `csv` has a row a pair.
 
     Example: `pfgen-rs judge decide verdicts --by probability`
     """
     from pfgen_rs.io.table_writer import csv_text
-    from pfgen_rs.judge import decision_columns as tables
+    from pfgen_rs.judge.decision_columns import decision_counts, decision_rows
     from pfgen_rs.judge.verdict_folder import VerdictFolder
 
     folder = VerdictFolder(verdicts)
     [(found, _)] = shared.read_decisions([folder])
-    if doubtful:
-        rows = wide = folder.doubts().drop_nulls("doubt")
-    else:
-        rows = tables.decision_rows(found, by)
-        wide = found.with_columns(decision=rows["decision"], state=rows["state"])
-    if out is not None:
-        tables.write_frame(wide, out)
     if output_format is RowsFormat.JSON:
-        streams.emit_json(rows.to_dicts())
+        streams.emit_json(decision_rows(found, by).to_dicts())
     elif output_format is RowsFormat.CSV:
-        streams.emit(csv_text(rows))
-    elif doubtful:
-        _show_doubts(rows)
+        streams.emit(csv_text(decision_rows(found, by)))
     else:
-        counts = tables.decision_counts(found, by)
-        title = f"decisions by {by}"
+        counts = decision_counts(found, by)
         names = ["model a", "model b", *counts.columns[2:]]
+        title = f"decisions by {by}"
         output.show(rows_table(*names, rows=counts.iter_rows(), words=2, title=title))
         shared.warn_of_doubts(folder)
-
-
-def _show_doubts(doubts: pl.DataFrame) -> None:
-    if doubts.is_empty():
-        streams.remark("no verdict is doubtful")
-        return
-    rows = ((*cells, shortened(text, _SHOWN)) for *cells, text in doubts.iter_rows())
-    output.show(rows_table("pair", "order", "verdict", "doubt", "output", rows=rows, words=5))
 
 
 def rank(
@@ -97,10 +66,6 @@ def rank(
             help="Do not fit Bradley–Terry, which needs models that are connected by wins.",
         ),
     ] = False,
-    out: shared.TablesFolder = None,
-    resamples: shared.Resamples = 1000,
-    seed: shared.Seed = 0,
-    level: options.Level = 0.95,
     output_format: options.Format = JsonFormat.TABLE,
 ) -> None:
     """Rank models by Bradley–Terry and by win rates, with intervals and the ranks that they leave open.
@@ -111,21 +76,11 @@ def rank(
     Example: `pfgen-rs judge rank verdicts`
     """
     from pfgen_rs.judge.agreement.ranking import rank as ranked
-    from pfgen_rs.judge.decision_columns import write_tables
     from pfgen_rs.judge.verdict_folder import VerdictFolder
 
     folder = VerdictFolder(verdicts)
     [(decisions, coverage)] = shared.read_decisions([folder])
-    found = ranked(
-        decisions,
-        rule=by,
-        with_strengths=not win_rates_only,
-        level=level,
-        resamples=resamples,
-        seed=seed,
-    )
-    if out is not None:
-        write_tables(found.tables(), found.to_dict(), out)
+    found = ranked(decisions, rule=by, with_strengths=not win_rates_only)
     if output_format is JsonFormat.JSON:
         values = {"name": folder.judge_name, **found.to_dict(), "coverage": coverage.to_dict()}
         streams.emit_json(values)
@@ -171,70 +126,38 @@ def _ranking_table(found: Ranking, known: Sequence[str]) -> Table:
     return table
 
 
-@scoring_options()
 def against_scores(
     verdicts: Annotated[
-        list[Path] | None,
+        list[Path],
         typer.Argument(
-            metavar="[VERDICTS…]",
+            metavar="VERDICTS…",
             help="Folders of verdicts on answers to the benchmark's questions.",
             show_default=False,
         ),
-    ] = None,
-    *,
-    scoring: ScoringOptions,
+    ],
     benchmark: options.BenchmarkName = None,
     humans: shared.Humans = None,
     by: shared.By = "probability",
-    ratings: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder of ratings (made by `judge grade`) of --run."),
-    ] = None,
-    runs: shared.RatedRuns = None,
     output_format: options.Format = JsonFormat.TABLE,
 ) -> None:
     """Tell how often the answer with the higher score is the one that a judge or people prefer, by margin.
-
-    With --ratings and --run, correlate mean ratings with the scores of runs as well (judging 6.5).
 
     Example: `pfgen-rs judge against-scores verdicts -b pfgen-bench --humans humans.jsonl`
     """
     from pfgen_rs.judge import against_scores as library
     from pfgen_rs.judge.verdict_folder import VerdictFolder, distinct_judge_names
-    from pfgen_rs.runs.naming import named_results
 
-    if not verdicts and ratings is None:
-        raise typer.BadParameter("expected folders of verdicts, or --ratings")
-    found: dict[str, Any] = {}
-    table = None
-    if verdicts:
-        opened = [VerdictFolder(path) for path in verdicts]
-        read = shared.read_decisions(opened)
-        pairs = list({pair.id: pair for folder in opened for pair in folder.pairs()}.values())
-        scores = library.scored_pairs(pairs, scoring.load(benchmark), clean=scoring.cleaning)
-        frames = dict(zip(distinct_judge_names(opened), (frame for frame, _ in read), strict=True))
-        letters = library.verdicts_by_name(frames, by, humans)
-        table = library.agreement_by_margin(scores, letters)
-        found["pairs"] = table.to_dicts()
-        found["coverage"] = [coverage.to_dict() for _, coverage in read]
-    correlation = None
-    if ratings is not None:
-        if not runs:
-            problem = "--ratings requires the rated runs: --run RUN"
-            raise typer.BadParameter(problem, param_hint="--run")
-        results = named_results(scoring.score_with(runs, benchmark))
-        rated = library.rated_runs(ratings, results, benchmark)
-        shared.warn_all(rated.ratings.notes())
-        correlation = rated.correlation
-        missing = {"missing": dict(rated.ratings.missing), "stale": rated.ratings.others}
-        found["runs"] = {**correlation.to_dict(), **missing}
+    folders = [VerdictFolder(path) for path in verdicts]
+    read = shared.read_decisions(folders)
+    pairs = list({pair.id: pair for folder in folders for pair in folder.pairs()}.values())
+    scores = library.scored_pairs(pairs, options.load(benchmark, None))
+    frames = dict(zip(distinct_judge_names(folders), (frame for frame, _ in read), strict=True))
+    table = library.agreement_by_margin(scores, library.verdicts_by_name(frames, by, humans))
     if output_format is JsonFormat.JSON:
-        streams.emit_json(found)
-        return
-    if table is not None:
+        coverage = [coverage.to_dict() for _, coverage in read]
+        streams.emit_json({"pairs": table.to_dicts(), "coverage": coverage})
+    else:
         _show_margins(table)
-    if correlation is not None:
-        show_correlation(correlation)
 
 
 def _show_margins(table: pl.DataFrame) -> None:
@@ -251,17 +174,114 @@ def _show_margins(table: pl.DataFrame) -> None:
     output.show(rows_table(*names, rows=rows, title=title))
 
 
-def show_correlation(found: RunCorrelation) -> None:
-    """Print the correlation of ratings with scores over runs."""
-    runs = counted(len(found.runs), "run")
-    for name, value, interval in (
-        ("Pearson's r", found.pearson, found.pearson_interval),
-        ("Spearman's ρ", found.spearman, found.spearman_interval),
-    ):
-        said = f"undefined for {runs}"
-        if value is not None:
-            said = f"{value:.4f} (95 % interval {range_text(*interval, 1, 4)}), {runs}"
-        streams.emit(f"{name} of ratings and scores: {said}\n")
+@options.reading_options
+def plot(
+    kind: Annotated[
+        Literal["agreement", "position", "ranks", "reliability", "scores"],
+        typer.Argument(metavar="KIND", help="One of the figures below."),
+    ],
+    verdicts: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="VERDICTS",
+            help="Folders of verdicts; for `scores`, a folder of ratings.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            callback=plot_file_path,
+            help="File to write: .svg or .png.",
+            show_default=False,
+        ),
+    ],
+    reading: ReadingOptions,
+    humans: shared.Humans = None,
+    by: shared.By = "probability",
+    runs: Annotated[
+        list[str] | None,
+        typer.Option("--run", metavar="RUN", help="A rated run, for `scores`; repeatable."),
+    ] = None,
+    benchmark: options.BenchmarkName = None,
+    language: Language = LanguageName.ENGLISH,
+    font: Font = None,
+) -> None:
+    """Plot what judges did. Requires matplotlib and scipy (`pip install 'pfgen_rs[plots,judge]'`).
+
+    The figures, by KIND:
+
+    - `agreement`: a matrix of judges and raters, with Cohen's κ
+
+    - `position`: which answer wins in pairs that flip with the order
+
+    - `ranks`: models with intervals and the ranks that are left open
+
+    - `reliability`: how often decisions by probability are the raters' majority, in ten bins of probability
+
+    - `scores`: mean ratings of runs against their scores, with Pearson's r (judging 6.5)
+
+    For example:
+
+    - `pfgen-rs judge plot reliability verdicts --humans humans.jsonl --out reliability.svg`
+
+    - `pfgen-rs judge plot scores ratings --run runs/a --run runs/b -b pfgen-bench --out scores.svg`
+    """
+    from pfgen_rs.judge import plots
+    from pfgen_rs.runs.naming import named_results
+
+    look: dict[str, Any] = {"language": language.value, "font": font}
+    if kind == "scores":
+        if len(verdicts) != 1 or not runs:
+            raise typer.BadParameter(
+                "scores requires one folder of ratings, and its runs: --run RUN"
+            )
+        results = named_results(reading.score(runs, options.load(benchmark, None)))
+        drawn = plots.figure_of_ratings(verdicts[0], results, benchmark, **look)
+    else:
+        drawn = plots.figure_of_verdicts(kind, verdicts, humans=humans, rule=by, **look)
+    plots.save(drawn.figure, out)
+    shared.warn_all(drawn.notes)
+
+
+def page(
+    verdicts: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="VERDICTS",
+            help="Folders of verdicts of one or more judges on the same pairs.",
+            show_default=False,
+        ),
+    ],
+    out: Annotated[
+        Path,
+        shared.out_option(
+            "DIR|FILE.html",
+            "Folder or file to write. A folder suits many pairs: texts are loaded on demand.",
+        ),
+    ],
+    humans: shared.Humans = None,
+) -> None:
+    """Write a page with all pairs, verdicts, reasons and decisions, to look through in a browser.
+
+    Pairs can be filtered by what the judge did (orders disagree, no decision, against the raters' majority),
+    by task, models and text, and ordered by margin. The page needs neither server nor network.
+
+    Example: `pfgen-rs judge page verdicts --humans humans.jsonl --out verdicts.html`
+    """
+    from pfgen_rs.judge.pages import write_verdict_page
+
+    with output.busy("writing the page"):
+        view = write_verdict_page(verdicts, out, humans=humans)
+    listed = len(view.pairs)
+    said = f", {listed:,} of them listed, drawn at random" if listed < view.total else ""
+    streams.emit(f"{visible(str(out))}: {counted(view.total, 'pair')}{said}\n")
+    for judge in view.judges:
+        place = f"{judge.name}: " if len(view.judges) > 1 else ""
+        shared.warn_all(f"{place}{note}" for note in judge.coverage.notes())
 
 
 def import_verdicts(
@@ -275,15 +295,6 @@ def import_verdicts(
         ),
     ],
     out: Annotated[Path, shared.out_option("FOLDER", "New folder of verdicts to write.")],
-    source: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="FORMAT",
-            autocompletion=format_names,
-            help=f"Format of the files: one of {', '.join(format_names())} (default: recognised).",
-        ),
-    ] = None,
     judge: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Judge to import, if the files have several."),
@@ -291,14 +302,14 @@ def import_verdicts(
 ) -> None:
     """Import judgments of another tool as a folder of verdicts.
 
-    Verdicts of people go to humans.jsonl in that folder.
+    The format is recognised. Verdicts of people go to humans.jsonl in that folder.
 
     Example: `pfgen-rs judge import gpt-4_pair.jsonl question.jsonl model_answer/ --out verdicts`
     """
     from pfgen_rs.judge.formats import read_format
     from pfgen_rs.judge.imported import HUMANS, write_folder
 
-    found = read_format(files, source).of_judge(judge)
+    found = read_format(files).of_judge(judge)
     write_folder(out, found)
     shared.warn_all(found.notes)
     judgments = counted(len(found.judgments), "judgment")

@@ -26,16 +26,6 @@ def leaderboard(
     mode: Annotated[
         str | None, typer.Option(metavar="MODE", help="Only this mode: completion, qa, chat, …")
     ] = None,
-    engine: Annotated[
-        str | None, typer.Option(metavar="ENGINE", help="Only this engine: vllm, hf, …")
-    ] = None,
-    organisation: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Only models of this organisation: NAME/model."),
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Only models whose name contains TEXT.")
-    ] = None,
 ) -> None:
     """Print the leaderboard of a checkout, with intervals and rank ranges.
 
@@ -50,15 +40,15 @@ def leaderboard(
 
     - `pfgen-rs leaderboard leaderboard.json --format csv`
     """
-    from pfgen_rs.checkout.standings import read_standings, select_standings, standings_choices
+    from pfgen_rs.checkout.standings import read_rows
 
-    rows, problems = read_standings(place)
-    wanted = {"mode": mode, "engine": engine, "organisation": organisation}
-    _print(select_standings(rows, model=model, **wanted), output_format)
-    for name, values in standings_choices(rows, **wanted).items():
-        streams.warn(
-            f"no run with {name} {wanted[name]!r}: expected one of {', '.join(values) or '(none)'}"
-        )
+    rows, problems = read_rows(place)
+    modes = {row["mode"] or "" for row in rows}
+    chosen = [row for row in rows if mode in (None, row["mode"])]
+    _print(chosen, output_format)
+    if not chosen:
+        expected = f": expected one of {', '.join(sorted(modes - {''}))}" if modes else ""
+        streams.warn("no run" + (f" with mode {mode!r}{expected}" if mode else ""))
     for problem in problems:
         streams.print_error(problem)
     if problems:
@@ -68,11 +58,9 @@ def leaderboard(
 def _print(rows: list[dict[str, Any]], output_format: options.RowsFormat) -> None:
     if output_format is options.RowsFormat.JSON:
         streams.emit_json(rows)
-    elif not rows:
-        streams.warn("no run matches")
     elif output_format is options.RowsFormat.CSV:
         streams.emit_csv(rows)
-    else:
+    elif rows:
         output.show(*leaderboard_report(rows, output.width()))
 
 

@@ -16,29 +16,20 @@ from pfgen_rs.errors import unreadable
 
 if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.data import TaskData
-    from pfgen_rs.llm_jp_eval.results import PromptSettings
+    from pfgen_rs.llm_jp_eval.prompts import PromptSettings
 
 
+_DATA, _RUN, _REPORT = "llm_jp_eval_data", "llm_jp_eval_run", "llm_jp_eval_report"
 COMMANDS = {
-    "install": Deferred(
-        "llm_jp_eval_data", "install_raw_files", "Install raw files of the data sets."
-    ),
-    "convert": Deferred(
-        "llm_jp_eval_data", "convert_raw", "Convert raw files to the files of llm-jp-eval."
-    ),
-    "prompts": Deferred(
-        "llm_jp_eval_data", "write_prompts", "Write prompts for inference made elsewhere."
-    ),
-    "run": Deferred("llm_jp_eval_run", "run", "Run a model on the tasks, and score it."),
-    "score": Deferred("llm_jp_eval_run", "score", "Score outputs made elsewhere."),
-    "report": Deferred(
-        "llm_jp_eval_report", "report", "Tabulate runs with intervals, and compare them."
-    ),
-    "plot": Deferred("llm_jp_eval_report", "plot", "Plot runs by category and by task."),
-    "demo": Deferred(
-        "llm_jp_eval_data", "demo", "Show these commands on the bundled sample, without a model."
-    ),
-    "tasks": Deferred("llm_jp_eval_data", "list_tasks", "List the tasks."),
+    "install": Deferred(_DATA, "install", "Install raw files of the data sets."),
+    "convert": Deferred(_DATA, "convert", "Convert raw files to the files of llm-jp-eval."),
+    "prompts": Deferred(_DATA, "prompts", "Write prompts for inference made elsewhere."),
+    "run": Deferred(_RUN, "run", "Run a model on the tasks, and score it."),
+    "score": Deferred(_RUN, "score", "Score outputs made elsewhere."),
+    "report": Deferred(_REPORT, "report", "Tabulate runs with intervals, and compare them."),
+    "plot": Deferred(_REPORT, "plot", "Plot runs by category and by task."),
+    "demo": Deferred(_DATA, "demo", "Show these commands on the bundled sample, without a model."),
+    "tasks": Deferred(_DATA, "tasks", "List the tasks."),
 }
 
 app = typer.Typer(
@@ -141,13 +132,10 @@ class SampleOptions:
             help="Maximum length of an output in tokens (default: that of each task, 1 to 512).",
         ),
     ] = None
-    strict: Annotated[
-        bool, typer.Option("--strict", help="A task without data is an error instead of skipped.")
-    ] = False
 
     def prompts(self) -> PromptSettings:
         """Returns how prompts are made."""
-        from pfgen_rs.llm_jp_eval.results import PromptSettings
+        from pfgen_rs.llm_jp_eval.prompts import PromptSettings
 
         return PromptSettings(
             self.shots,
@@ -167,7 +155,7 @@ class SampleOptions:
         place, lacking = find_data(self.data), []
 
         def skip(task: str) -> None:
-            if self.strict or task in wanted:
+            if task in wanted:
                 read_task(place, task, self.split.value)
             lacking.append(task)
 

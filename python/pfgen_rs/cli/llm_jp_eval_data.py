@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.conversion.installing import DataSet, Installation, MissingFiles
 
 
-def install_raw_files(
+def install(
     source: Annotated[
         Path | None,
         typer.Option(
@@ -34,13 +34,6 @@ def install_raw_files(
             show_default=False,
         ),
     ] = None,
-    accept_unknown: Annotated[
-        bool,
-        typer.Option(
-            "--accept-unknown",
-            help="Also install files that are not the published ones, by their paths.",
-        ),
-    ] = False,
     output_format: options.Format = options.JsonFormat.TABLE,
 ) -> None:
     """Install raw files of the data sets for the current user, and list what is missing.
@@ -54,11 +47,7 @@ def install_raw_files(
     from pfgen_rs.llm_jp_eval.conversion.installing import install_raw, raw_installation
 
     with output.busy("reading raw files"):
-        found = (
-            raw_installation()
-            if source is None
-            else install_raw(source, accept_unknown=accept_unknown)
-        )
+        found = raw_installation() if source is None else install_raw(source)
     if output_format is options.JsonFormat.JSON:
         streams.emit_json(asdict(found) | {"folder": str(found.folder)})
         return
@@ -100,19 +89,16 @@ def _state(dataset: DataSet) -> str:
 
 def missing_lines(missing: Sequence[MissingFiles]) -> Iterator[str]:
     """Yield which raw files are missing, by data set, and where they are published."""
-    from pfgen_rs.llm_jp_eval.conversion.installing import links, shown_names
+    from pfgen_rs.llm_jp_eval.conversion.installing import shown_names
 
     for dataset in dict.fromkeys(each.dataset for each in missing):
         of_dataset = [each for each in missing if each.dataset == dataset]
         names = list(dict.fromkeys(name for each in of_dataset for name in each.names))
         yield f"{dataset} ({of_dataset[0].licence}): missing {shown_names(names)}"
-        for reason in dict.fromkeys(reason for each in of_dataset for reason in each.reasons):
-            yield f"  {reason}"
-        for url in links(of_dataset):
-            yield f"  {url}"
+        yield f"  {of_dataset[0].urls[0]}"
 
 
-def convert_raw(
+def convert(
     raw: Annotated[
         Path | None,
         typer.Option(
@@ -134,13 +120,6 @@ def convert_raw(
     ] = None,
     tasks: TaskNames = None,
     tuning: Annotated[bool, typer.Option(help="Write tuning files as well.")] = True,
-    layout_version: Annotated[
-        str | None,
-        typer.Option(
-            metavar="VERSION",
-            help="Write to a folder of this name in DIR, such as 1.3.0, as the reference does.",
-        ),
-    ] = None,
     output_format: options.Format = options.JsonFormat.TABLE,
 ) -> None:
     """Convert raw files to the files of llm-jp-eval, byte for byte.
@@ -163,7 +142,6 @@ def convert_raw(
             out,
             tasks=listed_names(tasks),
             tuning=tuning,
-            version=layout_version,
             progress=lambda name: bar.update(shown, description=f"converting {name}"),
         )
     if output_format is options.JsonFormat.JSON:
@@ -194,7 +172,6 @@ def _convert_columns() -> Sequence[Any]:
 
 def _conversion_notes(found: Conversion) -> Iterable[str]:
     meanings = {
-        "stand-in": "not comparable: some raw files only stand in for the published ones",
         "changed": "not comparable: some raw files are not the published ones",
         "unverified": "the digests of the published files are unknown; numbers of samples agree",
     }
@@ -205,7 +182,7 @@ def _conversion_notes(found: Conversion) -> Iterable[str]:
             yield f"{'all tasks' if everything else ', '.join(names)}: {meaning}"
 
 
-def list_tasks(output_format: options.Format = options.JsonFormat.TABLE) -> None:
+def tasks(output_format: options.Format = options.JsonFormat.TABLE) -> None:
     """List the tasks: data set, category, metrics, maximum number of new tokens, and licence of the data."""
     from pfgen_rs.llm_jp_eval.catalog import tasks
 
@@ -232,7 +209,7 @@ class PromptFormat(StrEnum):
 
 
 @options.with_options(SampleOptions, "samples", without=("chat",))
-def write_prompts(
+def prompts(
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="FILE|-", help="File to write, or - for stdout.")
     ],
@@ -261,17 +238,16 @@ def write_prompts(
     """
     from pfgen_rs.io.atomic import write_atomic
     from pfgen_rs.io.json_lines import as_line
-    from pfgen_rs.llm_jp_eval.outputs import batch_line, check_format, items
+    from pfgen_rs.llm_jp_eval.prompts import items
 
-    check_format(prompt_format.value, model)
-    chat = prompt_format is PromptFormat.OPENAI_CHAT
+    ours, chat = prompt_format is PromptFormat.JSONL, prompt_format is PromptFormat.OPENAI_CHAT
+    if not ours and not model:
+        raise typer.BadParameter(
+            f"the format {prompt_format.value} requires the name of a model", param_hint="--model"
+        )
     prompts, datas = samples.prompts(), samples.datas()
     lines = [
-        as_line(
-            item.record()
-            if prompt_format is PromptFormat.JSONL
-            else batch_line(item, model or "", chat=chat)
-        )
+        as_line(item.record() if ours else item.batch_line(model or "", chat=chat))
         for item in items(datas, samples.limit, prompts)
     ]
     if out == "-":

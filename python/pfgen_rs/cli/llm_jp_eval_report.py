@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
 
-    from pfgen_rs.llm_jp_eval.report import pages, pairs
+    from pfgen_rs.llm_jp_eval.report import pages
+    from pfgen_rs.llm_jp_eval.report import report as reports
     from pfgen_rs.llm_jp_eval.report.columns import Column, ColumnEstimate
-    from pfgen_rs.llm_jp_eval.report.report import Report
+    from pfgen_rs.llm_jp_eval.report.pairs import ColumnPair
 else:
     pages = lazy.module("pfgen_rs.llm_jp_eval.report.pages")
-    pairs = lazy.module("pfgen_rs.llm_jp_eval.report.pairs")
+    reports = lazy.module("pfgen_rs.llm_jp_eval.report.report")
 
 _VALUE_WIDTH = 5
 _INTERVALS = "intervals: over samples (Student's t; exact_match: Wilson's; STS: jackknife)"
@@ -33,15 +34,6 @@ _DIFFERENCES = "intervals of differences: Student's t; exact_match: Bonett and P
 _CORRECTED = "p (Holm): corrected for {} tests; bold: significantly different"
 _DETECTABLE = "detectable: the difference that the test of a pair detects with 80 % power"
 _NEIGHBOURS = "only runs with adjacent averages are compared: use --format json for all pairs"
-
-
-class ReportFormat(StrEnum):
-    """Output for people, for programs, for spreadsheets, or for READMEs."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-    MARKDOWN = "markdown"
 
 
 ReportRuns = Annotated[
@@ -68,9 +60,6 @@ def report(
     ] = False,
     average: shared.Average = shared.AverageName.AVR,
     level: options.Level = 0.95,
-    seed: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Seed of the permutation tests.")
-    ] = 0,
     html: Annotated[
         Path | None,
         typer.Option(
@@ -82,9 +71,7 @@ def report(
             show_default=False,
         ),
     ] = None,
-    output_format: Annotated[
-        ReportFormat, typer.Option("--format", "-f", help="Output format.")
-    ] = ReportFormat.TABLE,
+    output_format: options.Rows = options.RowsFormat.TABLE,
 ) -> None:
     """Report on runs: averages, categories and tasks with intervals, and every two runs compared.
 
@@ -102,31 +89,27 @@ def report(
 
     - `pfgen-rs llm-jp-eval report runs/a other/result.json --html report.html`
     """
-    from pfgen_rs.llm_jp_eval.report.report import report_of
-    from pfgen_rs.llm_jp_eval.report.runs import read_report_runs
+    from pfgen_rs.llm_jp_eval.report.reading import read_report_runs
 
     chosen = shared.task_names(tasks)
     with output.busy("comparing runs"):
         read = read_report_runs(runs)
-        found = report_of(read, average=average.value, tasks=chosen, level=level, seed=seed)
+        found = reports.report_of(read, average=average.value, tasks=chosen, level=level)
     if html is not None:
         with output.busy(f"writing {html}"):
             pages.write_report_page(found, read, html)
-    if output_format is ReportFormat.MARKDOWN:
-        streams.emit(pages.report_markdown(found, by_task=by_task))
-        return
-    if output_format is ReportFormat.JSON:
+    if output_format is options.RowsFormat.JSON:
         streams.emit_json(found.to_dict())
         return
     for note in found.notes:
         streams.warn(note)
-    if output_format is ReportFormat.CSV:
-        streams.emit_csv(found.tables()["scores"].to_dicts())
+    if output_format is options.RowsFormat.CSV:
+        streams.emit_csv(found.score_rows())
     else:
         output.show(*_report_parts(found, by_task=by_task, room=output.width()))
 
 
-def _report_parts(report: Report, *, by_task: bool, room: int) -> list[RenderableType]:
+def _report_parts(report: reports.Report, *, by_task: bool, room: int) -> list[RenderableType]:
     """Returns tables of runs, columns and pairs for a window of `room` columns, with captions.
 
     Several runs are numbered by descending average, and tables refer to them by number.
@@ -148,7 +131,7 @@ def _report_parts(report: Report, *, by_task: bool, room: int) -> list[Renderabl
     return [*parts, *(output.cell(each) for each in signatures)]
 
 
-def _value_headings(report: Report) -> list[str]:
+def _value_headings(report: reports.Report) -> list[str]:
     return [report.average, f"{report.level * 100:g} % interval", "SE"]
 
 
@@ -157,7 +140,7 @@ def _value_cells(found: ColumnEstimate) -> list[str]:
     return [pages.value_text(found), bounds, "" if found.se is None else f"{found.se:.4f}"]
 
 
-def _single_table(report: Report, columns: Sequence[Column]) -> Table:
+def _single_table(report: reports.Report, columns: Sequence[Column]) -> Table:
     [run] = report.runs
     headings = ["value", *_value_headings(report), "samples"]
     rows = []
@@ -169,7 +152,7 @@ def _single_table(report: Report, columns: Sequence[Column]) -> Table:
     return output.new_table("", *headings, numbers=headings, title=run, rows=rows)
 
 
-def _runs_table(report: Report, count: int) -> Table:
+def _runs_table(report: reports.Report, count: int) -> Table:
     """Returns the table of runs, with the first `count` of average, interval and standard error."""
     samples = [n for column in report.of_kind("task") for n in report.own_samples(column)]
     ranked = any(report.ranks.values())
@@ -179,12 +162,12 @@ def _runs_table(report: Report, count: int) -> Table:
         ranks = [pages.rank_text(report.ranks[run])] if ranked else []
         cells = _value_cells(report.estimates[run][report.average])
         rows.append([number, *ranks, run, *cells[:count]])
-    title = f"{report.average}, {pairs.per_task(samples)}"
+    title = f"{report.average}, {reports.per_task(samples)}"
     numbers = [*before, *values]
     return output.new_table(*before, "run", *values, numbers=numbers, title=title, rows=rows)
 
 
-def _category_table(report: Report, columns: Sequence[Column], with_names: bool) -> Table:
+def _category_table(report: reports.Report, columns: Sequence[Column], with_names: bool) -> Table:
     before = ["no.", *(["run"] if with_names else [])]
     table = output.new_table(*before, numbers=["no."], title="categories")
     # Correlations have short headings, so that all categories fit 80 columns.
@@ -197,7 +180,7 @@ def _category_table(report: Report, columns: Sequence[Column], with_names: bool)
     return table
 
 
-def _task_tables(report: Report, columns: Sequence[Column], room: int) -> Iterator[Table]:
+def _task_tables(report: reports.Report, columns: Sequence[Column], room: int) -> Iterator[Table]:
     """Yield values by task and number of the run, in tables that fit."""
     left = room - output.table_width(_task_table(report, columns, []))
     fitting = max(1, left // (_VALUE_WIDTH + output.GAP))
@@ -206,7 +189,7 @@ def _task_tables(report: Report, columns: Sequence[Column], room: int) -> Iterat
         yield _task_table(report, columns, numbers[start : start + fitting])
 
 
-def _task_table(report: Report, columns: Sequence[Column], places: Sequence[int]) -> Table:
+def _task_table(report: reports.Report, columns: Sequence[Column], places: Sequence[int]) -> Table:
     headings = ["samples", *(str(place + 1) for place in places)]
     rows = []
     for column in columns:
@@ -219,7 +202,7 @@ def _task_table(report: Report, columns: Sequence[Column], places: Sequence[int]
     return table
 
 
-def _pair_parts(report: Report, columns: Sequence[Column]) -> Iterator[RenderableType]:
+def _pair_parts(report: reports.Report, columns: Sequence[Column]) -> Iterator[RenderableType]:
     two = len(report.runs) == 2
     found = report.shown_pairs()
     if two:
@@ -246,7 +229,7 @@ def _pair_parts(report: Report, columns: Sequence[Column]) -> Iterator[Renderabl
 
 
 def _pair_table(
-    report: Report, found: Sequence[pairs.ColumnPair], headings: Sequence[str], *, two: bool
+    report: reports.Report, found: Sequence[ColumnPair], headings: Sequence[str], *, two: bool
 ) -> Table:
     number = {run: place for place, run in enumerate(report.runs, 1)}
     first = "1 minus 2" if two else "runs"
@@ -275,7 +258,6 @@ class TaskFigure(StrEnum):
 
     RADAR = "radar"
     BARS = "bars"
-    TASKS = "tasks"
 
 
 def plot(
@@ -306,8 +288,6 @@ def plot(
 
     - `bars`: the average and each category, with intervals, for the 40 best runs
 
-    - `tasks`: a heat map of runs and tasks, for the 60 best runs
-
     For example:
 
     - `pfgen-rs llm-jp-eval plot radar runs/a runs/b --out radar.svg`
@@ -317,17 +297,15 @@ def plot(
     from pfgen_rs.drawing.figures import save
     from pfgen_rs.drawing.style import NEEDED, available
     from pfgen_rs.errors import OutputError
-    from pfgen_rs.llm_jp_eval.report.report import report_of
-    from pfgen_rs.llm_jp_eval.report.runs import read_report_runs
+    from pfgen_rs.llm_jp_eval.report.reading import read_report_runs
 
     if not available():  # before anything is read
         raise OutputError(NEEDED)
     from pfgen_rs.llm_jp_eval.report import plots
 
     chosen = shared.task_names(tasks)
-    found = report_of(read_report_runs(runs), average=average.value, tasks=chosen)
+    found = reports.report_of(read_report_runs(runs), average=average.value, tasks=chosen)
     figure = plots.draw(kind.value, found, title=title, language=language.value, font=font)
     save(figure, out)
-    most = plots.MOST_RUNS.get(kind.value, len(found.runs))
-    if len(found.runs) > most:
-        streams.warn(f"only the {most} best of {len(found.runs)} runs are shown")
+    if len(found.runs) > plots.MOST_BARS:
+        streams.warn(f"only the {plots.MOST_BARS} best of {len(found.runs)} runs are shown")

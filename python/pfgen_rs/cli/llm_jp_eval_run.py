@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -46,7 +46,6 @@ def run(
         ),
     ] = None,
     variant: shared.Variant = shared.VariantName.UPSTREAM,
-    average: shared.Average = shared.AverageName.AVR,
     allow_missing: Annotated[
         bool,
         typer.Option(
@@ -66,8 +65,14 @@ def run(
     from pfgen_rs.ask.loop import Asked
     from pfgen_rs.ask.request import Respondent
     from pfgen_rs.llm_jp_eval.results import ScoreSettings
-    from pfgen_rs.llm_jp_eval.run_folder import default_folder, output_journal
-    from pfgen_rs.llm_jp_eval.running import open_run, request_groups, run_tasks, score_run
+    from pfgen_rs.llm_jp_eval.running import (
+        default_folder,
+        open_run,
+        output_journal,
+        request_groups,
+        run_tasks,
+        score_run,
+    )
 
     if asking.engine == "manual":
         raise typer.BadParameter(
@@ -76,7 +81,7 @@ def run(
         )
     prompts = samples.prompts()
     every = not shared.listed_names(samples.tasks) or samples.asks_for_all()
-    settings = ScoreSettings(variant.value, average.value, samples.limit, prompts, every)
+    settings = ScoreSettings(variant.value, samples.limit, prompts, every)
     datas = samples.datas()
     respondent = Respondent(
         recorded_name(asking.engine),
@@ -113,7 +118,7 @@ def run(
     (streams.remark if output_format is options.JsonFormat.JSON else _emit_line)(told)
     if asked.complete or allow_missing:
         scored = score_run(folder, datas, respondent, settings, allow_missing=allow_missing)
-        show_evaluation(scored.record, scored.evaluation, output_format)
+        show_evaluation(*scored, output_format)
     elif asked.stored + asked.elsewhere == asked.total:
         streams.remark("not scored yet: the process that ends last scores the run")
     else:
@@ -127,7 +132,7 @@ def _emit_line(line: str) -> None:
     streams.emit(f"{line}\n")
 
 
-@options.with_options(SampleOptions, "samples", without=("shots", "strict"))
+@options.with_options(SampleOptions, "samples", without=("shots",))
 def score(
     outputs: Annotated[
         Path,
@@ -140,7 +145,6 @@ def score(
     ],
     samples: SampleOptions,
     variant: shared.Variant = shared.VariantName.UPSTREAM,
-    average: shared.Average = shared.AverageName.AVR,
     allow_missing: Annotated[
         bool, typer.Option("--allow-missing", help="Missing outputs count as empty.")
     ] = False,
@@ -188,7 +192,7 @@ def score(
     prompts = replace(samples, shots=shots).prompts()
     found = read_outputs(outputs, samples.split.value)
     datas = replace(samples, tasks=samples.tasks or list(found.texts)).datas()
-    chosen = ScoreSettings(variant.value, average.value, n, prompts, every)
+    chosen = ScoreSettings(variant.value, n, prompts, every)
     settings = settings_of_outputs(found, datas, chosen)
     by_task = outputs_by_task(datas, found, n)
     try:
@@ -203,36 +207,23 @@ def score(
     show_evaluation(record, evaluations[variant.value], output_format)
 
 
-def _scores_json(record: Mapping[str, Any], evaluation: Evaluation) -> dict[str, Any]:
-    """Returns scores for programs: those of the chosen variant, with the means of both notes by task."""
-    chosen = record["variants"][record["variant"]]
-    notes = {
-        task: {"exact": e, "char_f1": c} for task, (_, e, c) in _means_of_notes(evaluation).items()
-    }
-    return {
-        **{key: value for key, value in record.items() if key != "variants"},
-        **chosen,
-        "notes": notes,
-    }
-
-
 def show_evaluation(
     record: Mapping[str, Any], evaluation: Evaluation, output_format: JsonFormat
 ) -> None:
     """Print scores as a table or as JSON. `record`: what `scores.json` says."""
+    chosen, notes = record["variants"][record["variant"]], _means_of_notes(evaluation)
     if output_format is JsonFormat.JSON:
-        streams.emit_json(_scores_json(record, evaluation))
-    else:
-        _show_scores(record, evaluation)
-
-
-def _show_scores(record: Mapping[str, Any], evaluation: Evaluation) -> None:
-    """Print a table by category, the average, and the signature."""
-    chosen = record["variants"][record["variant"]]
-    tables = [_scores_table(chosen, evaluation, notes=notes) for notes in (True, False)]
+        told = {task: {"exact": e, "char_f1": c} for task, (_, e, c) in notes.items()}
+        rest = {key: value for key, value in record.items() if key != "variants"}
+        streams.emit_json({**rest, **chosen, "notes": told})
+        return
+    tables = [_scores_table(chosen, notes, shown) for shown in (4, 2)]
     output.show(output.first_that_fits(*tables))
-    average = record["average"]
-    _show_average(average, chosen, record["lacking"][average])
+    lacking = record["lacking"]["AVR"]
+    average = chosen["averages"]["AVR"]
+    streams.emit("AVR –\n" if lacking else f"AVR {average:.4f}\n")
+    if lacking:
+        streams.remark(f"AVR is the mean of seven categories; not run: {', '.join(lacking)}")
     _show_lenient(record, chosen)
     missing = sum(record["missing"].values())
     if missing:
@@ -243,17 +234,6 @@ def _show_scores(record: Mapping[str, Any], evaluation: Evaluation) -> None:
     streams.emit(f"{record['signature']}\n")
 
 
-def _show_average(average: str, chosen: Mapping[str, Any], lacking: Sequence[str]) -> None:
-    """Print the average, or that it has none: the paper's is one of all its categories."""
-    shown = "–" if lacking and average == "AVR" else f"{chosen['averages'][average]:.4f}"
-    streams.emit(f"{average} {shown}\n")
-    if lacking and average == "AVR":
-        streams.remark(f"AVR is the mean of seven categories; not run: {', '.join(lacking)}")
-    elif lacking:
-        without = plural(len(lacking), "category counts", "categories count")
-        streams.remark(f"not run, so the {without} as 0 in {average}: {', '.join(lacking)}")
-
-
 def _show_lenient(record: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
     """Print how many answers are wrong only for their form, by task, and what the average would be."""
     found = record["lenient"]
@@ -261,16 +241,16 @@ def _show_lenient(record: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
     if not tasks:
         return
     headings = [way.replace("_", " ") for way in found]
-    rows = []
-    for task in tasks:
-        counts = [way["right"].get(task, 0) for way in found.values()]
-        rows.append([task, *(f"{each:,}" if each else "" for each in counts)])
-    average = record["average"]
+    counts = [[way["right"].get(task, 0) for way in found.values()] for task in tasks]
+    rows = [
+        [task, *(f"{each:,}" if each else "" for each in own)]
+        for task, own in zip(tasks, counts, strict=True)
+    ]
     told = ""
-    if average != "AVR" or not record["lacking"][average]:
-        means = [f"{way['averages'][average]:.4f}" for way in found.values()]
-        rows.append([average, *means])
-        told = f": {average} would be {means[-1]} instead of {chosen['averages'][average]:.4f}"
+    if not record["lacking"]["AVR"]:
+        means = [f"{way['averages']['AVR']:.4f}" for way in found.values()]
+        rows.append(["AVR", *means])
+        told = f": AVR would be {means[-1]} instead of {chosen['averages']['AVR']:.4f}"
     output.show(output.new_table("task", *headings, numbers=headings, title=_LENIENT, rows=rows))
     count = sum(found["all"]["right"].values())
     wrong = plural(count, "answer is", "answers are")
@@ -279,32 +259,33 @@ def _show_lenient(record: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
     )
 
 
-def _scores_table(chosen: Mapping[str, Any], evaluation: Evaluation, *, notes: bool) -> Table:
-    from pfgen_rs.llm_jp_eval.catalog import CATEGORIES, tasks
+def _scores_table(
+    chosen: Mapping[str, Any], notes: Mapping[str, tuple[int, float, float]], shown: int
+) -> Table:
+    """Returns a table of scores by category, with the first `shown` columns after the number of samples."""
+    from pfgen_rs.llm_jp_eval.catalog import CATEGORIES, split_score, tasks
 
-    found = _means_of_notes(evaluation)
-    numbers = ["n", "score", "±", *(("exact", "char_f1") if notes else ())]
-    table = output.new_table("task", "metric", *numbers, numbers=numbers)
-    for column in table.columns[:2]:
-        column.no_wrap = True
-
-    def add(*cells: str) -> None:
-        table.add_row(*map(output.cell, [*cells, *[""] * len(table.columns)][: len(table.columns)]))
-
+    numbers = ["n", "score", "±", "exact", "char_f1"][: shown + 1]
+    parts = {name: split_score(name, tasks()) for name in chosen["scores"]}
+    rows: list[list[str]] = []
     for category in CATEGORIES:
-        names = [name for name in found if tasks()[name].category == category]
+        names = [name for name, (task, _) in parts.items() if tasks()[task].category == category]
         if names:
             mean = chosen["averages"].get(category)
-            add(category, "", "", "" if mean is None else f"{mean:.4f}")
+            rows.append([category, "", "", "" if mean is None else f"{mean:.4f}", "", "", ""])
+        before = ""
         for name in names:
-            n, exact, ratio = found[name]
-            told = [f"  {name}", f"{n:,}", f"{exact:.4f}", f"{ratio:.4f}"]
-            for metric in _metrics_of_scores(chosen["scores"], name):
-                key = f"{name}_{metric}"
-                error = chosen["standard_errors"][key]
-                shown = [f"{chosen['scores'][key]:.4f}", "–" if error is None else f"{error:.4f}"]
-                add(told[0], metric, told[1], *shown, *told[2:])
-                told = [""] * len(told)
+            task, metric = parts[name]
+            n, exact, ratio = notes[task]
+            error = chosen["standard_errors"][name]
+            score = [f"{chosen['scores'][name]:.4f}", "–" if error is None else f"{error:.4f}"]
+            row = [f"  {task}", metric, f"{n:,}", *score, f"{exact:.4f}", f"{ratio:.4f}"]
+            rows.append(row if task != before else ["", metric, "", *score, "", ""])
+            before = task
+    cut = [row[: len(numbers) + 2] for row in rows]
+    table = output.new_table("task", "metric", *numbers, numbers=numbers, rows=cut)
+    for column in table.columns[:2]:
+        column.no_wrap = True
     return table
 
 
@@ -316,14 +297,3 @@ def _means_of_notes(evaluation: Evaluation) -> dict[str, tuple[int, float, float
         pl.len().alias("n"), pl.col("exact").mean(), pl.col("char_f1").mean()
     )
     return {task: (n, exact, ratio) for task, n, exact, ratio in found.iter_rows()}
-
-
-def _metrics_of_scores(scores: Mapping[str, float], task: str) -> list[str]:
-    from pfgen_rs.llm_jp_eval.catalog import tasks
-
-    others = [name for name in tasks() if name != task and name.startswith(f"{task}_")]
-    return [
-        name.removeprefix(f"{task}_")
-        for name in scores
-        if name.startswith(f"{task}_") and not any(name.startswith(f"{o}_") for o in others)
-    ]

@@ -9,7 +9,7 @@ from dataclasses import MISSING, dataclass, fields
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_type_hints
 
 import typer
 
@@ -20,7 +20,6 @@ from pfgen_rs.questions.locate import BUNDLED, ENVIRONMENT
 if TYPE_CHECKING:
     from pfgen_rs.benchmark import Benchmark
     from pfgen_rs.io.chunk import Options
-    from pfgen_rs.io.cleaning import Clean
     from pfgen_rs.runs.result import Result
 
 
@@ -104,9 +103,6 @@ Level = Annotated[
 Threads = Annotated[
     int | None,
     typer.Option(min=1, metavar="N", help="Number of threads (default: all cores)."),
-]
-Plain = Annotated[
-    bool, typer.Option("--plain", help="One line per run without drawings or colours, for logs.")
 ]
 AllowPartial = Annotated[
     bool,
@@ -261,10 +257,6 @@ class ReadingOptions:
             "is that of config.json, or else completion. Recorded in the signature.",
         ),
     ] = False
-    clean_as: Annotated[
-        Literal["completion", "chat", "qa"] | None,
-        typer.Option(metavar="MODE", help="Like --clean, for mode completion, chat or qa."),
-    ] = None
     skip_bad_lines: Annotated[
         bool,
         typer.Option(
@@ -280,36 +272,36 @@ class ReadingOptions:
             "stopping.",
         ),
     ] = False
-    strict: Annotated[
-        bool,
-        typer.Option(
-            "--strict",
-            help="Stop with an error, instead of a warning, if a file may have been cut short: only its "
-            "last record has no newline.",
-        ),
-    ] = False
 
-    @property
-    def cleaning(self) -> Clean:
-        """The mode for which to clean answers, or whether to."""
-        return self.clean_as or self.clean
-
-    def reading(self, *, tokens: bool = False) -> Options:
+    def options(self, *, tokens: bool = False) -> Options:
         """Returns how files are read; `tokens`: whether answers are lists of token ids."""
         from pfgen_rs.io.chunk import Options
 
         return Options(**self.arguments(), tokens=tokens)
 
     def arguments(self) -> dict[str, Any]:
-        """Returns the arguments of `score_file` that say the same as `reading`."""
+        """Returns the arguments of `score_file` that say the same as `options`."""
         return {
             "question_field": self.question_field,
             "answer_field": self.answer_field,
             "skip_bad_lines": self.skip_bad_lines,
-            "clean": self.cleaning,
-            "strict": self.strict,
+            "clean": self.clean,
             "replace_invalid": self.replace_invalid,
         }
+
+    def settings(self) -> dict[str, Any]:
+        """Returns the settings that are chosen; the others are those of the set."""
+        return {}
+
+    def load(self, benchmark: str | None) -> Benchmark:
+        """Load a benchmark with these settings."""
+        return pfgen_rs.load_benchmark(benchmark, settings=self.settings())
+
+    def score_with(
+        self, runs: Sequence[str], benchmark: str | None, *, threads: int | None = None
+    ) -> list[Result]:
+        """Score runs with a benchmark that is loaded for that; see `score`."""
+        return self.score(runs, self.load(benchmark), threads=threads)
 
     def score(
         self, runs: Sequence[str], benchmark: Benchmark, *, threads: int | None = None
@@ -319,9 +311,9 @@ class ReadingOptions:
         from pfgen_rs.io.run_files import expand_runs
         from pfgen_rs.runs.resumable import Job
 
-        reading = self.reading(tokens=benchmark.settings.unit == "token")
+        read = self.options(tokens=benchmark.settings.unit == "token")
         paths = expand_runs(runs)
-        job = Job(benchmark, paths, reading, run_field=self.run_field, threads=threads)
+        job = Job(benchmark, paths, read, run_field=self.run_field, threads=threads)
         with job, output.scoring(job.sources) as progress:
             results = job.run(progress)
         for result in results:
@@ -333,6 +325,14 @@ class ReadingOptions:
 class ScoringOptions(ReadingOptions):
     """How responses are read and scored; every field is an option."""
 
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict",
+            help="Stop with an error, instead of a warning, if a file may have been cut short: only its "
+            "last record has no newline.",
+        ),
+    ] = False
     variant: Annotated[
         VariantName,
         typer.Option(help="Published scores, or the papers' equations followed literally."),
@@ -352,6 +352,10 @@ class ScoringOptions(ReadingOptions):
         ),
     ] = SummationName.PLAIN
 
+    def arguments(self) -> dict[str, Any]:
+        """Returns the arguments of `score_file` that say the same as `options`."""
+        return {**super().arguments(), "strict": self.strict}
+
     def settings(self) -> dict[str, Any]:
         """Returns the settings that are chosen; the others are those of the set."""
         return {
@@ -361,20 +365,9 @@ class ScoringOptions(ReadingOptions):
             **chosen_unit(self.unit),
         }
 
-    def load(self, benchmark: str | None) -> Benchmark:
-        """Load a benchmark with these settings."""
-        return pfgen_rs.load_benchmark(benchmark, settings=self.settings())
 
-    def score_with(
-        self, runs: Sequence[str], benchmark: str | None, *, threads: int | None = None
-    ) -> list[Result]:
-        """Score runs with a benchmark that is loaded for that; see `score`."""
-        return self.score(runs, self.load(benchmark), threads=threads)
-
-
-def scoring_options(*, without: Sequence[str] = ()) -> Callable[[F], F]:
-    """Give a command the options of `ScoringOptions`, which it receives as its argument `scoring`."""
-    return with_options(ScoringOptions, "scoring", without=without)
+reading_options = with_options(ReadingOptions, "reading")
+scoring_options = with_options(ScoringOptions, "scoring")
 
 
 def _ngram_range(text: str | None) -> dict[str, int]:

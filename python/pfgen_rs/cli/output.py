@@ -19,9 +19,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from pfgen_rs.cli import process
-from pfgen_rs.cli.streams import (
-    emit,
-)
+from pfgen_rs.cli.streams import emit
 from pfgen_rs.io.text import visible
 
 if TYPE_CHECKING:
@@ -132,10 +130,9 @@ def _table_headings(table: Table) -> Iterator[str]:
     return (str(column.header).replace("\n", " ") for column in table.columns)
 
 
-def not_shown(columns: Sequence[str], *ways: str) -> str:
+def not_shown(columns: Sequence[str]) -> str:
     """Returns a note on which columns were omitted for lack of room, and how to see them."""
-    others = f"{', '.join(['a wider window', *ways])} or --format json"
-    return f"not shown: {', '.join(columns)} (use {others})"
+    return f"not shown: {', '.join(columns)} (use a wider window or --format json)"
 
 
 def stacked(table: Table) -> Table:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pfgen_rs.cli import options, output, streams
-from pfgen_rs.cli.options import ScoringOptions, scoring_options
+from pfgen_rs.cli.options import ReadingOptions
 from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pfgen_rs.stats import Plan
 
 
-@scoring_options()
+@options.reading_options
 def plan_trials(
     run: Annotated[
         str, typer.Argument(metavar="RUN", help="A run, as for `score`.", show_default=False)
@@ -31,7 +31,7 @@ def plan_trials(
         ),
     ] = None,
     *,
-    scoring: ScoringOptions,
+    reading: ReadingOptions,
     benchmark: options.BenchmarkName = None,
     precision: Annotated[
         float, typer.Option(metavar="X", help="Half-width of the interval.")
@@ -69,10 +69,10 @@ def plan_trials(
     """
     from pfgen_rs import comparisons, stats
 
-    if difference is not None and other is None and scoring.run_field is None:
+    if difference is not None and other is None and reading.run_field is None:
         raise typer.BadParameter("--difference needs a second run", param_hint="'--difference'")
     paths = comparisons.distinct([run] if other is None else [run, other])
-    results = scoring.score_with(paths, benchmark, threads=threads)
+    results = reading.score_with(paths, benchmark, threads=threads)
     samples, _ = comparisons.comparison_samples(results)
     plan = stats.plan_trials(
         samples,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,9 +12,7 @@ from typer.core import TyperCommand
 
 from pfgen_rs.cli import options, streams
 from pfgen_rs.cli.app import is_folder_there
-from pfgen_rs.cli.options import ScoringOptions, scoring_options
-
-_SUFFIXES = (".svg", ".png")
+from pfgen_rs.cli.options import ReadingOptions
 
 
 class AxisName(StrEnum):
@@ -47,20 +45,19 @@ Font = Annotated[
 
 def plot_file_path(path: Path) -> Path:
     """Returns a path for a figure; raises `typer.BadParameter` for other formats and missing folders."""
-    if path.suffix.lower() not in _SUFFIXES:
+    return _checked_path(path, (".svg", ".png"))
+
+
+def _csv_path(path: Path | None) -> Path | None:
+    return None if path is None else _checked_path(path, (".csv",))
+
+
+def _checked_path(path: Path, suffixes: Sequence[str]) -> Path:
+    if path.suffix.lower() not in suffixes:
         raise typer.BadParameter(
-            f"unknown format: expected a name ending in one of {', '.join(_SUFFIXES)}"
+            f"unknown format: expected a name ending in {' or '.join(suffixes)}"
         )
     if not is_folder_there(path):
-        raise typer.BadParameter(f"{path.parent}: not a directory")
-    return path
-
-
-def csv_file_path(path: Path | None) -> Path | None:
-    """Returns a path for a table; raises `typer.BadParameter` for other formats and missing folders."""
-    if path is not None and path.suffix.lower() != ".csv":
-        raise typer.BadParameter("unknown format: expected a name ending in .csv")
-    if path is not None and not is_folder_there(path):
         raise typer.BadParameter(f"{path.parent}: not a directory")
     return path
 
@@ -89,7 +86,6 @@ def _known_kind(kind: str) -> str:
     return kind
 
 
-@scoring_options()
 def plot(
     kind: Annotated[
         str,
@@ -118,23 +114,10 @@ def plot(
             help="File to write: .svg or .png.",
         ),
     ],
-    scoring: ScoringOptions,
     benchmark: options.BenchmarkName = None,
     metric: Annotated[
         options.MetricName, typer.Option(help="Metric for `sources` and `convergence`.")
     ] = options.MetricName.AVERAGE,
-    source: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Source for `sources`; repeatable."),
-    ] = None,
-    step_pattern: Annotated[
-        str | None,
-        typer.Option(
-            metavar="REGEX",
-            help="Regular expression with one group that matches the step in a run's name (default: matches "
-            "step_1000, iter-2000, checkpoint-500, etc.).",
-        ),
-    ] = None,
     top: Annotated[
         int | None,
         typer.Option(
@@ -152,11 +135,10 @@ def plot(
         typer.Option(
             "--csv",
             metavar="FILE",
-            callback=csv_file_path,
+            callback=_csv_path,
             help="Also write the plotted numbers as CSV, of all runs.",
         ),
     ] = None,
-    title: Title = None,
     language: Language = LanguageName.ENGLISH,
     font: Font = None,
 ) -> None:
@@ -167,7 +149,7 @@ def plot(
     {kinds}
 
     Uses the result.json of each run; runs without one are scored first, with the given benchmark or the
-    checkout's questions. With an option that says how to read or score responses, all runs are scored.
+    checkout's questions. To plot scores with other settings, have `score --out` write the results first.
 
     For example:
 
@@ -183,19 +165,10 @@ def plot(
     from pfgen_rs.report.plots.inputs import PlotRequest
 
     _check_options(kind, {"top": top, "x": x})
+    look = {"language": language.value, "font": font}
+    score = ReadingOptions().score_with
     request = PlotRequest(
-        inputs,
-        benchmark,
-        metric.value,
-        source,
-        step_pattern,
-        top,
-        (x or AxisName.STEP).value,
-        title,
-        language.value,
-        font,
-        scoring.score_with,
-        again=scoring != ScoringOptions(),
+        inputs, benchmark, metric.value, top, (x or AxisName.STEP).value, look, score
     )
     drawn = draw(kind, request)
     save(drawn.figure, out)

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from pfgen_rs.checkout.inspection import Reasons
     from pfgen_rs.io.source import Source
     from pfgen_rs.report.update import Report
     from pfgen_rs.runs.streaming import ScoringProgress
@@ -47,14 +46,6 @@ def report(
             help="Also write a website with all runs and their answers to this folder.",
         ),
     ] = None,
-    answers: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            help="Maximum number of answers to each question on a run's page (with --html; default: 1000, "
-            "and 50 for more than 100 runs).",
-        ),
-    ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -80,8 +71,6 @@ def report(
 
     - `pfgen-rs report . --html site`
     """
-    if answers is not None and html is None:
-        raise typer.BadParameter("--answers requires --html", param_hint="--answers")
     from pfgen_rs.report import update
 
     done = update.report(
@@ -89,7 +78,6 @@ def report(
         force=force,
         as_published=as_published,
         html=html,
-        answers_per_question=answers,
         jobs=jobs,
         announce=_announce,
         watch=_watch,
@@ -98,7 +86,7 @@ def report(
     _print(done)
 
 
-def _announce(stale: Mapping[str, Reasons]) -> None:
+def _announce(stale: Mapping[str, tuple[str, ...]]) -> None:
     from pfgen_rs.checkout.inspection import reason_lines
 
     for line in reason_lines(stale):

@@ -43,7 +43,7 @@ def _how_to_try_score() -> list[str]:
     ]
 
 
-@scoring_options()
+@scoring_options
 def score(
     files: Annotated[
         list[str],
@@ -66,7 +66,6 @@ def score(
         ),
     ] = None,
     output_format: options.Rows = options.RowsFormat.TABLE,
-    plain: options.Plain = False,
     per_response: Annotated[
         Path | None,
         typer.Option(
@@ -134,7 +133,7 @@ def score(
     job = Job(
         loaded,
         run_files.expand_runs(files, storage),
-        scoring.reading(tokens=loaded.settings.unit == "token"),
+        scoring.options(tokens=loaded.settings.unit == "token"),
         out=out,
         per_response=per_response,
         raw=raw,
@@ -151,4 +150,4 @@ def score(
         for result in results:
             score_table.report_gaps(result)
         job.write()
-    score_table.show_results(results, output_format, plain)
+    score_table.show_results(results, output_format)

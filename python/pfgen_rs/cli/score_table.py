@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.table import Table
 
 from pfgen_rs.cli import output, streams
 from pfgen_rs.io.run_files import ANSWERS, CONFIG
-from pfgen_rs.io.text import counted, visible
+from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.runs.outputs import (
     ranked_results,
@@ -31,7 +30,6 @@ from pfgen_rs.runs.result import Result
 
 INTERVAL = "[low, high]"
 _LEGEND = f"{INTERVAL}: 95 % interval over questions (Student's t)"
-_IN_PLAIN = {INTERVAL, "length"}
 _NARROW = {
     "own range": "own\nrange",
     "truthfulness": "truth-\nfulness",
@@ -52,15 +50,13 @@ class ScoreTable:
     """Rows with `score`, `score_low` and `score_high`, and their cells.
 
     `about`: the columns before the score by heading; the last one contains names. `columns`: those after the
-    interval. `optional`: columns that may be omitted, the most useful first. `plain`: whether the command
-    has `--plain`, which shows them.
+    interval. `optional`: columns that may be omitted, the most useful first.
     """
 
     rows: Sequence[Row]
     about: Mapping[str, Sequence[str]]
     columns: Mapping[str, Sequence[str]]
     optional: Sequence[str]
-    plain: bool = False
 
     def parts(self, room: int) -> list[RenderableType]:
         """Returns a table with as many columns as fit a window of `room`, and its legend."""
@@ -69,7 +65,7 @@ class ScoreTable:
         missing = [name for name in self._columns() if name not in columns]
         return [
             table,
-            *map(output.cell, legend + ([self._omissions(missing)] if missing else [])),
+            *map(output.cell, legend + ([output.not_shown(missing)] if missing else [])),
         ]
 
     def _columns(self) -> list[str]:
@@ -104,10 +100,6 @@ class ScoreTable:
             table.add_row(*map(output.cell, cells))
         return table
 
-    def _omissions(self, columns: Sequence[str]) -> str:
-        shows = self.plain and _IN_PLAIN.issuperset(columns)
-        return output.not_shown(columns, *(["--plain"] if shows else []))
-
 
 def _bounds(row: Row) -> str:
     """Returns a row's interval as `[low, high]`; empty if it has none."""
@@ -115,26 +107,7 @@ def _bounds(row: Row) -> str:
     return "" if low is None or high is None else f"[{low:.3f}, {high:.3f}]"
 
 
-def aligned_score_lines(lines: Sequence[Sequence[str]], texts: int) -> str:
-    """Align lines of cells for logs; the last `texts` cells of each are texts, the others numbers."""
-    widths = [max(map(cell_len, column)) for column in zip(*lines, strict=True)]
-    return "".join(_aligned_line(cells, widths, len(widths) - texts) for cells in lines)
-
-
-def _aligned_line(cells: Sequence[str], widths: Sequence[int], numbers: int) -> str:
-    padded = []
-    for i, (cell, width) in enumerate(zip(cells, widths, strict=True)):
-        gap = " " * (width - cell_len(cell))
-        padded.append(gap + cell if i < numbers else cell + gap)
-    return "  ".join(padded).rstrip() + "\n"
-
-
-def score_number(value: float | None) -> str:
-    """Format a score with four decimals, or `-`."""
-    return "-" if value is None else f"{value:.4f}"
-
-
-# Shows the runs of `pfgen-rs score` as a table that fits the window, or as plain lines.
+# Shows the runs of `pfgen-rs score` as a table that fits the window.
 
 
 _PUBLISHED, _LENGTH = "published ±", "length"
@@ -149,7 +122,6 @@ def score_leaderboard(rows: Sequence[Row], room: int) -> list[RenderableType]:
         about={"rank": ranks, "run": _view_names(rows)},
         columns=_view_columns(rows),
         optional=(_PUBLISHED, _LENGTH),
-        plain=True,
     )
     if len(signatures) == 1:
         return [*table.parts(room), *map(output.cell, signatures)]
@@ -179,36 +151,6 @@ def _view_names(rows: Sequence[Row]) -> list[str]:
 
 def _view_ranks(rows: Sequence[Row], signature: str) -> list[str]:
     return [str(rank) for rank, row in enumerate(rows, 1) if row["signature"] == signature]
-
-
-def score_view_lines(rows: Sequence[Row]) -> str:
-    """Returns one line per run below a header, in aligned columns, with no non-ASCII symbols of our own."""
-    head = (
-        "rank",
-        "score",
-        "low",
-        "high",
-        "trials",
-        "length",
-        *PARTS,
-        "run",
-        "file",
-        "signature",
-    )
-    return aligned_score_lines(
-        [head, *(_plain_line(rank, row) for rank, row in enumerate(rows, 1))], texts=3
-    )
-
-
-def _plain_line(rank: int, row: Row) -> tuple[str, ...]:
-    return (
-        str(rank),
-        *map(score_number, (row["score"], row["score_low"], row["score_high"])),
-        str(row["num_trials"]),
-        f"{row['length']:.1f}",
-        *(score_number(row[metric]) for metric in PARTS),
-        *(visible(str(row[key])) for key in ("name", "file", "signature")),
-    )
 
 
 # What is printed of scored runs.
@@ -264,7 +206,7 @@ def tell_cut(path: str | Path | None) -> None:
             streams.warn(f"{folder}: {note}")
 
 
-def show_results(results: Sequence[Result], output_format: str, plain: bool) -> None:
+def show_results(results: Sequence[Result], output_format: str) -> None:
     """Print runs as a leaderboard, by descending score: as a table, as `json`, or as `csv`."""
     rows = [summary_row(result) for result in ranked_results(results)]
     if output_format == "json":
@@ -273,13 +215,6 @@ def show_results(results: Sequence[Result], output_format: str, plain: bool) -> 
         flat = [{**row, "missing_questions": " ".join(row["missing_questions"])} for row in rows]
         streams.emit_csv(flat)
     else:
-        _print_score_table(rows, plain)
+        output.show(*score_leaderboard(rows, output.width()))
     if results and (note := rules_note(results[0])):
         streams.remark(note)
-
-
-def _print_score_table(rows: Sequence[Mapping[str, Any]], plain: bool) -> None:
-    if plain:
-        streams.emit(score_view_lines(rows))
-    else:
-        output.show(*score_leaderboard(rows, output.width()))

@@ -12,7 +12,7 @@ import typer
 
 from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.app import group
-from pfgen_rs.cli.options import ScoringOptions, scoring_options
+from pfgen_rs.cli.options import ReadingOptions
 from pfgen_rs.cli.plot import Font, Language, LanguageName, Title, plot_file_path
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.text import counted
@@ -77,7 +77,7 @@ def _write_plot(
 
 
 @app.command()
-@scoring_options()
+@options.reading_options
 def sources(
     runs: Annotated[
         list[str],
@@ -86,7 +86,7 @@ def sources(
             help="A checkout of pfgen-bench, all of whose runs are scored, or runs as for `score`.",
         ),
     ],
-    scoring: ScoringOptions,
+    reading: ReadingOptions,
     benchmark: options.BenchmarkName = None,
     chosen: Annotated[
         list[str] | None,
@@ -132,12 +132,12 @@ def sources(
 
     found = study_sources(
         runs,
-        scoring.load(question_folder(runs, benchmark)),
+        reading.load(question_folder(runs, benchmark)),
         sources=chosen,
         combinations=combinations,
         level=level,
-        options=scoring.reading(),
-        run_field=scoring.run_field,
+        options=reading.options(),
+        run_field=reading.run_field,
         track=lambda names: output.track(names, "scoring with"),
     )
     if plot is not None:

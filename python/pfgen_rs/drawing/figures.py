@@ -160,24 +160,23 @@ def heat_map(
     *,
     lowest: float = 0.0,
     highest: float = 1.0,
-    bar: str,
+    bar: str | None = None,
     size: float = 7.5,
-    is_square: bool = False,
-    are_turned: bool = True,
     shrink: float = 0.6,
 ) -> None:
     """Draw numbers as coloured cells with names of rows and columns; cells that are NaN stay empty.
 
-    `cells`: shape (rows, columns), coloured from `lowest` to `highest`. `text`: what the cell of a row and a
-    column says, in `size` points (default: two decimals). `bar`: the label of the colour bar, `shrink` its
-    part of the height. `are_turned`: whether names of columns are turned.
+    `cells`: shape (rows, columns), coloured from `lowest` to `highest`; square if rows have the names of
+    columns. `text`: what the cell of a row and a column says, in `size` points (default: two decimals).
+    `bar`: the label of the colour bar, if there is to be one, `shrink` its part of the height.
     """
     say = text or (lambda i, j: fixed(float(cells[i, j]), 2))
-    aspect: Any = "equal" if is_square else "auto"
+    aspect: Any = "equal" if list(rows) == list(columns) else "auto"
     image = axes.imshow(cells, cmap="cividis", vmin=lowest, vmax=highest, aspect=aspect)
     for i, j in zip(*np.nonzero(np.isfinite(cells)), strict=True):
         colour = ON_DARK if cells[i, j] < (lowest + highest) / 2 else ON_LIGHT
         axes.text(j, i, say(i, j), ha="center", va="center_baseline", fontsize=size, color=colour)
+    are_turned = room_for_labels(columns) >= _CELL
     turned: Any = {"rotation": 40, "ha": "left", "rotation_mode": "anchor"} if are_turned else {}
     axes.set_xticks(range(len(columns)), columns, **turned)
     axes.set_yticks(range(len(rows)), rows)
@@ -185,41 +184,13 @@ def heat_map(
     axes.tick_params(length=0)
     axes.grid(visible=False)
     axes.spines[:].set_visible(False)
-    colours = axes.figure.colorbar(image, ax=axes, shrink=shrink, aspect=28, pad=0.015)
-    colours.set_label(bar)
-    colours.outline.set_visible(False)
-
-
-def draw_matrix(
-    axes: Axes,
-    cells: NDArray[np.float64],
-    labels: Sequence[str],
-    text: Callable[[int, int], str],
-    *,
-    lowest: float,
-    bar: str,
-    size: float,
-) -> None:
-    """Draw a square heat map, shape (labels, labels), from `lowest` to 1; long labels are turned."""
-    are_turned = room_for_labels(labels) >= _CELL
-    heat_map(
-        axes,
-        cells,
-        labels,
-        labels,
-        text,
-        lowest=lowest,
-        bar=bar,
-        size=size,
-        is_square=True,
-        are_turned=are_turned,
-    )
+    if bar is not None:
+        colours = axes.figure.colorbar(image, ax=axes, shrink=shrink, aspect=28, pad=0.015)
+        colours.set_label(bar)
+        colours.outline.set_visible(False)
 
 
 def room_for_labels(labels: Sequence[str]) -> float:
     """Returns about how wide the widest label is, in inches."""
-    return max(map(_label_width, labels))
-
-
-def _label_width(label: str) -> float:
-    return sum(0.08 if character.isascii() else 0.135 for character in label)
+    widths = ((0.08 if c.isascii() else 0.135 for c in label) for label in labels)
+    return max(map(sum, widths))

@@ -6,13 +6,14 @@ import io
 import lzma
 import sys
 import zlib
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 SUFFIXES = (".gz", ".xz", ".zst")
 XZ, _GZIP, _ZSTD = b"\xfd7zXZ\x00", b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 _CHUNK = 1 << 20
-_AT_ONCE = 8 << 20  # bytes; larger files are read piece by piece
+_AT_ONCE, _UNPACKED_AT_ONCE = 8 << 20, 64 << 20  # bytes; larger files are read piece by piece
 
 
 UNPACKED_LIMIT = 1 << 28
@@ -48,9 +49,7 @@ def unpacking(file: io.BufferedReader[Any], size: int | None = None) -> io.Buffe
     """
     start = file.peek(len(XZ))
     if start.startswith(XZ):
-        return (
-            _XzInMemory(file.read()) if size is not None and size <= _AT_ONCE else lzma.open(file)
-        )
+        return _opened_xz(file, size)
     if start.startswith(_GZIP):
         import gzip  # what is read most is not compressed, or xz
 
@@ -73,58 +72,21 @@ def _damage() -> tuple[type[Exception], ...]:
     return (EOFError, OSError, lzma.LZMAError, zlib.error, _zstd().ZstdError)
 
 
-class _XzInMemory(io.BufferedIOBase):
-    """Decompresses xz from memory in large pieces.
+def _opened_xz(file: io.BufferedReader[Any], size: int | None) -> io.BufferedIOBase:
+    """Opens xz; small files are decompressed at once.
 
     `lzma.open` takes 8 KB at a time, and takes the interpreter's lock again after each of them, for which it
     waits while other threads run. It still reads whatever is not a single undamaged stream, since its
     errors come after all that precedes the damage.
     """
-
-    def __init__(self, data: bytes) -> None:
-        self._data, self._given = data, 0
-        self._decompressor: lzma.LZMADecompressor | None = lzma.LZMADecompressor()
-        self._file = lzma.LZMAFile(io.BytesIO(data))  # noqa: SIM115 - of memory
-
-    def read1(self, size: int | None = -1, /) -> bytes:
-        """Read up to `size` bytes; none only at the end."""
-        if self._decompressor is None or size is None or size <= 0:
-            return self._piecewise().read1(-1 if size is None else size)
-        if self._decompressor.eof and not self._decompressor.unused_data:
-            return b""
-        data = b"" if self._given else self._data
-        try:
-            text = self._decompressor.decompress(data, size)
-        except (lzma.LZMAError, EOFError):
-            text = b""
-        self._given += len(text)
-        return text or self._piecewise().read1(size)
-
-    def read(self, size: int | None = -1, /) -> bytes:
-        """Read `size` bytes, or fewer at the end."""
-        return self._piecewise().read(-1 if size is None else size)
-
-    def readline(self, size: int | None = -1, /) -> bytes:
-        """Read a line with its end."""
-        return self._piecewise().readline(-1 if size is None else size)
-
-    def seek(self, offset: int, whence: int = 0, /) -> int:
-        """Continue at another offset of the decompressed text."""
-        return self._piecewise().seek(offset, whence)
-
-    def tell(self) -> int:
-        """Returns the offset in the decompressed text."""
-        return self._file.tell() if self._decompressor is None else self._given
-
-    def readable(self) -> bool:
-        """Always true."""
-        return True
-
-    def _piecewise(self) -> lzma.LZMAFile:
-        if self._decompressor is not None:
-            self._file.seek(self._given)
-            self._decompressor = None
-        return self._file
+    if size is None or size > _AT_ONCE:
+        return lzma.open(file)
+    data, decompressor = file.read(), lzma.LZMADecompressor()
+    with suppress(lzma.LZMAError, EOFError):
+        text = decompressor.decompress(data, _UNPACKED_AT_ONCE)
+        if decompressor.eof and not decompressor.unused_data:
+            return io.BytesIO(text)
+    return lzma.open(io.BytesIO(data))
 
 
 def read_some(stream: io.BufferedIOBase, size: int) -> tuple[bytes, str | None]:

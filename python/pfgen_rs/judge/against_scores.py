@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.cleaning import Clean
 from pfgen_rs.judge.agreement.intervals import clopper_pearson
 from pfgen_rs.judge.decisions import Rule
 from pfgen_rs.judge.grading import RunRatings, mean_ratings, ratings_of_runs
@@ -24,13 +23,10 @@ from pfgen_rs.stats.correlation import fisher_interval, pearson, spearman
 _BINS = 4
 
 
-def scored_pairs(
-    pairs: Sequence[Pair], benchmark: Benchmark, *, clean: Clean = False
-) -> pl.DataFrame:
+def scored_pairs(pairs: Sequence[Pair], benchmark: Benchmark) -> pl.DataFrame:
     """Returns the scores of both answers of each pair.
 
     Columns: `pair`, `question_id`, `score_a`, `score_b` (the average of the metrics of each answer alone).
-    `clean`: as for `score_batch`.
     Pairs about questions that the benchmark lacks are left out; raises `InputError` if none is left.
     """
     known = [pair for pair in pairs if pair.question in benchmark]
@@ -41,8 +37,7 @@ def scored_pairs(
         )
     questions = [pair.question for pair in known]
     one, other = (
-        benchmark.score_batch(questions, [pair.answers[side] for pair in known], clean=clean)
-        for side in (0, 1)
+        benchmark.score_batch(questions, [pair.answers[side] for pair in known]) for side in (0, 1)
     )
     return pl.DataFrame(
         {
@@ -139,11 +134,6 @@ class RunCorrelation(EqualByFields):
     pearson_interval: tuple[float | None, float | None]
     spearman: float | None
     spearman_interval: tuple[float | None, float | None]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns everything as JSON."""
-        found = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {**found, "runs": self.runs.to_dicts()}
 
 
 def run_correlation(means: pl.DataFrame, scores: Mapping[str, float]) -> RunCorrelation:

@@ -17,7 +17,7 @@ from pfgen_rs.io.text import counted
 from pfgen_rs.judge import requests as asking
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.prompts import Prompt
-from pfgen_rs.judge.requests import Judge, Limits, Orders
+from pfgen_rs.judge.requests import Judge, Limits
 from pfgen_rs.judge.tokens import THOUGHT_BEGIN, problem_of, without_thoughts
 from pfgen_rs.judge.verdict_folder import judgment_journal, named, open_verdict_folder
 from pfgen_rs.judge.verdicts import Verdict, Which, read_output
@@ -29,21 +29,17 @@ def compare(
     judge: Judge,
     prompt: Prompt,
     out: str | os.PathLike[str],
-    *,
-    orders: Orders = "both",
     **limits: Unpack[Limits],
 ) -> Asked:
     """Ask a judge about pairs, each in both orders, and keep its judgments in the folder `out`.
 
-    Pairs without a reference answer get the prompt without it. With `orders="one"` each pair is shown once,
-    which costs half: position bias then remains in every decision and cannot be measured, and `strict` and
-    `tie` decide nothing. What is stored is never asked again; the same call continues after an interruption,
-    and several processes may share the work. `limits`: `budget` (none), `keep_going` (false) although too
-    many requests fail, and `progress`, which is called with counts. Raises `SettingsError` for prompts that
-    need criteria which pairs lack and for another configuration of the folder, `GenerationError` if nothing
-    can be asked, and `OutputError`.
+    Pairs without a reference answer get the prompt without it. What is stored is never asked again; the same
+    call continues after an interruption, and several processes may share the work. `limits`: `budget` (none),
+    `keep_going` (false) although too many requests fail, and `progress`, which is called with counts. Raises
+    `SettingsError` for prompts that need criteria which pairs lack and for another configuration of the
+    folder, `GenerationError` if nothing can be asked, and `OutputError`.
     """
-    requests = list(asking.comparison_requests(pairs, prompt, orders))
+    requests = list(asking.comparison_requests(pairs, prompt))
     folder = open_verdict_folder(out, comparison_config(judge, prompt), pairs)
 
     def read(_: Request, answered: Answered) -> Mapping[str, Any]:

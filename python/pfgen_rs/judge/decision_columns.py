@@ -1,21 +1,15 @@
 """Decisions about many pairs at once: columns with the same results to the bit as `decide`, and tables."""
 
-import json
-import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io.atomic import write_atomic
-from pfgen_rs.io.table_writer import csv_text, write_parquet
+from pfgen_rs.errors import InputError
 from pfgen_rs.judge.decisions import Rule, check_rule
 from pfgen_rs.judge.tokens import LETTERS
-from pfgen_rs.report.markup import inert
 
 Codes = NDArray[np.int8]
 Flags = NDArray[np.bool_]
@@ -25,12 +19,7 @@ ORDERS = (1, 2)
 NONE = -1
 """The code of a missing letter: undecided, invalid, or not judged. A, B and C are 0, 1 and 2."""
 _A, _B, _C = range(len(LETTERS))
-_SWAPPED = [
-    _B,
-    _A,
-    _C,
-    NONE,
-]  # codes as they read in the other order; the last one is that of code -1
+_SWAPPED = [_B, _A, _C, NONE]  # codes in the other order; the last one is that of code -1
 _LETTER_CODES: dict[object, int] = {None: NONE, **{each: i for i, each in enumerate(LETTERS)}}
 
 
@@ -119,7 +108,7 @@ def _probability_series(name: str, p: Floats) -> Iterator[pl.Series]:
         yield pl.Series(f"{name}_{letter.lower()}", p[:, i], nan_to_null=True)
 
 
-# Tables of decisions, for people and for files.
+# Tables of decisions.
 
 
 def decision_rows(decisions: pl.DataFrame, rule: Rule) -> pl.DataFrame:
@@ -158,50 +147,3 @@ def decision_counts(decisions: pl.DataFrame, rule: Rule) -> pl.DataFrame:
         pairs=pl.len(),
     )
     return counts.sort("model_a", "model_b")
-
-
-def write_frame(frame: pl.DataFrame, path: str | os.PathLike[str]) -> None:
-    """Write a table to a file: `.jsonl`, `.csv` or `.parquet`. Raises `SettingsError` and `OutputError`."""
-    kind = Path(path).suffix
-    if kind not in (".jsonl", ".csv", ".parquet"):
-        raise SettingsError(f"{path}: unknown format: expected .jsonl, .csv, .parquet")
-    if kind == ".parquet":
-        write_parquet(path, frame)
-    else:
-        text = csv_text(frame) if kind == ".csv" else frame.write_ndjson()
-        write_atomic(path, text.encode())
-
-
-def write_tables(
-    tables: Mapping[str, pl.DataFrame],
-    everything: Mapping[str, Any],
-    folder: str | os.PathLike[str],
-) -> None:
-    """Write tables to a folder: each as Parquet and CSV, all as `tables.md`, and `everything` as `all.json`.
-
-    Raises `OutputError`.
-    """
-    place = Path(folder)
-    texts = []
-    for name, table in tables.items():
-        write_frame(table, place / f"{name}.parquet")
-        write_frame(table, place / f"{name}.csv")
-        texts.append(f"## {name.replace('_', ' ')}\n\n{_markdown_table(table)}")
-    write_atomic(place / "tables.md", "\n".join(texts).encode())
-    content = json.dumps(everything, ensure_ascii=False, indent=1)
-    write_atomic(place / "all.json", f"{content}\n".encode())
-
-
-def _markdown_table(table: pl.DataFrame) -> str:
-    rows: list[Sequence[str]] = [
-        [inert(name.replace("_", " ")) for name in table.columns],
-        ["--:" if kind.is_numeric() else ":--" for kind in table.dtypes],
-        *(list(map(_markdown_cell, row)) for row in table.iter_rows()),
-    ]
-    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
-
-
-def _markdown_cell(value: object) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.4f}" if isinstance(value, float) else inert(str(value))

@@ -28,7 +28,7 @@ from pfgen_rs.report.site.pages import render
 __all__ = ["write_verdict_page"]
 
 LISTED = 20_000
-"""Pairs that a page lists at most, unless told otherwise."""
+"""Pairs that a page lists at most."""
 
 
 class Said(NamedTuple):
@@ -77,12 +77,11 @@ class VerdictView:
 def verdict_view(
     folders: Sequence[str | os.PathLike[str]],
     humans: str | os.PathLike[str] | None = None,
-    sample: int = LISTED,
 ) -> VerdictView:
     """Read folders of verdicts, and verdicts of people about their pairs.
 
-    Pairs of several folders are the same if their ids are. Of more than `sample` pairs, so many are drawn to
-    be listed, always the same ones. Raises `InputError`, also if pairs with the same id have other texts.
+    Pairs of several folders are the same if their ids are. Of more than `LISTED` pairs, so many are drawn
+    to be listed, always the same ones. Raises `InputError`, also if pairs with the same id have other texts.
     """
     if not folders:
         raise InputError("no folder of verdicts")
@@ -92,8 +91,8 @@ def verdict_view(
     ids = pl.concat(frame["pair"] for frame, _ in read).unique(maintain_order=True)
     total = len(ids)
     found = None if humans is None else read_humans(humans, ids.to_list())
-    if total > sample:
-        ids = ids.gather(sorted(random.Random(0).sample(range(total), sample)))  # noqa: S311
+    if total > LISTED:
+        ids = ids.gather(sorted(random.Random(0).sample(range(total), LISTED)))  # noqa: S311
     known = set(ids)
     pairs: dict[str, Pair] = {}
     judges: list[JudgeView] = []
@@ -301,16 +300,15 @@ def write_verdict_page(
     path: str | os.PathLike[str],
     *,
     humans: str | os.PathLike[str] | None = None,
-    sample: int = LISTED,
 ) -> VerdictView:
     """Write the page of the verdicts in `folders`: to one file if `path` ends in `.html`, else to a folder.
 
     A folder gets `index.html` and files with texts, which the page loads on demand; a single file contains
-    everything. `humans`: a file with verdicts of people (`read_humans`). Of more than `sample` pairs, the
+    everything. `humans`: a file with verdicts of people (`read_humans`). Of more than 20,000 pairs, the
     page lists so many, drawn at random; its figures are about all. Returns what the page shows. Raises
     `InputError`, `OutputError`, and `PfgenError` without the extra `judge`.
     """
-    view = verdict_view(folders, humans, sample)
+    view = verdict_view(folders, humans)
     starts = chunk_starts(view)
     payloads = chain([(INDEX, index_payload(view, starts))], chunk_payloads(view, starts))
     if Path(path).suffix == ".html":

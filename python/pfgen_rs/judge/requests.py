@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypedDict
+from typing import Any, ClassVar, TypedDict
 
 from pfgen_rs.ask.costs import Budget
 from pfgen_rs.ask.loop import AskingProgress
@@ -42,19 +42,14 @@ class Limits(TypedDict, total=False):
     progress: AskingProgress | None
 
 
-Orders = Literal["both", "one"]
 JUDGMENTS = "judgments.jsonl"
 """The journal of a folder of verdicts."""
 
 
-def comparison_requests(
-    pairs: Iterable[Pair], prompt: Prompt, orders: Orders = "both"
-) -> Iterator[Request]:
+def comparison_requests(pairs: Iterable[Pair], prompt: Prompt) -> Iterator[Request]:
     """Yield the requests about pairs: order 1 shows a's answer first, order 2 shows b's."""
-    if orders not in ("both", "one"):
-        raise SettingsError(f"invalid orders {orders!r}: expected both or one")
     for pair in pairs:
-        for order in (1, 2) if orders == "both" else (1,):
+        for order in (1, 2):
             yield _comparison_request(pair, prompt, order)
 
 

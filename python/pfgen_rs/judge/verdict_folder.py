@@ -169,7 +169,7 @@ class VerdictFolder:
         present = self._present(found, pairs)
         one, two = (_in_order(pairs, present, order) for order in ORDERS)
         judged = (one["judged"].to_numpy(), two["judged"].to_numpy())
-        # Of a folder that was made with orders="one", the second judgments are not missing.
+        # Where another tool judged one order only, the second judgments are not missing.
         whole = judged[0] & judged[1] if found.is_empty() or 2 in found["order"] else judged[0]
         shown = (column_codes(one["shown"]), column_codes(two["shown"]))
         p = (_probability_array(one), _probability_array(two))

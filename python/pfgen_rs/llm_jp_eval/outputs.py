@@ -1,91 +1,27 @@
-"""Prompts for inference made elsewhere, and its outputs."""
+"""Outputs of inference made elsewhere."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pfgen_rs.ask.request import Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.formats import response_text
-from pfgen_rs.io.json_lines import parsed
+from pfgen_rs.io.json_lines import Line, parsed_lines
 from pfgen_rs.io.lines import as_text
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.llm_jp_eval.catalog import SPLITS, tasks
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, used
-from pfgen_rs.llm_jp_eval.prompts import filled
-from pfgen_rs.llm_jp_eval.results import PromptSettings
+from pfgen_rs.llm_jp_eval.prompts import Item, PromptSettings, items
 
-FORMATS = ("jsonl", "openai-completions", "openai-chat")
-"""Formats of prompts: ours, and the lines of OpenAI's batch API, which vLLM's run-batch takes as well."""
 _TEXTS = ("output", "text", "response", "completion", "generated_text")
 _ID = re.compile(rf"(.+)/({'|'.join(SPLITS)})/(0|[1-9][0-9]{{0,8}})(?:#([0-9a-f]{{16}}))?")
 _DIGEST = re.compile("[0-9a-f]{64}")
-_IN_IDS = 16  # digits of digests
 _SHOWN = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Item:
-    """A sample to be asked; `max_tokens`: maximum number of new tokens."""
-
-    id: str
-    task: str
-    split: str
-    index: int
-    prompt: str
-    max_tokens: int
-
-    def digest(self) -> str:
-        """Returns the SHA-256 of what is asked: of the JSON list of prompt and `max_tokens`."""
-        asked = json.dumps([self.prompt, self.max_tokens], ensure_ascii=False)
-        return hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()
-
-    def digest_for(self, model: Mapping[str, Any], top_p: float | None) -> str | None:
-        """Returns the digest of a run's request to a model, as records have it; `None` for no such record."""
-        settings: dict[str, Any] = {key: model.get(key) for key in ("model", "temperature", "seed")}
-        try:
-            who = Respondent("", **settings, max_tokens=self.max_tokens, top_p=top_p)
-            return Request(self.id, (("user", self.prompt),)).digest(who)
-        except (SettingsError, TypeError, ValueError):
-            return None
-
-    def record(self) -> dict[str, Any]:
-        """Returns the item as a line of our own format."""
-        return {**asdict(self), "digest": self.digest()}
-
-
-def items(datas: Sequence[TaskData], n: int | None, prompts: PromptSettings) -> Iterator[Item]:
-    """Yield the first `n` samples of each task, `None` for all. Raises `SettingsError`."""
-    for data in datas:
-        template = prompts.template(data)
-        limit = prompts.max_tokens or data.output_length
-        for index in range(used(data, n)):
-            prompt = filled(template, data.samples[index].input)
-            name = item_id(data.task, data.split, index)
-            yield Item(name, data.task, data.split, index, prompt, limit)
-
-
-def batch_line(item: Item, model: str, *, chat: bool) -> dict[str, Any]:
-    """Returns an item as a line of OpenAI's batch API, with temperature 0.
-
-    What comes back has nothing but the id, which therefore ends in the first digits of the digest.
-    """
-    if chat:
-        asked: dict[str, Any] = {"messages": [{"role": "user", "content": item.prompt}]}
-    else:
-        asked = {"prompt": item.prompt}
-    return {
-        "custom_id": f"{item.id}#{item.digest()[:_IN_IDS]}",
-        "method": "POST",
-        "url": "/v1/chat/completions" if chat else "/v1/completions",
-        "body": {"model": model, **asked, "max_tokens": item.max_tokens, "temperature": 0},
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,38 +38,25 @@ class Made:
 
 @dataclass
 class Outputs:
-    """The outputs of the file `path`, by task and index.
+    """The outputs of the file `path`, by task and index; null outputs and failed requests have none.
 
-    `failed`: number of outputs that are null, or of requests that failed according to the file. `made`: how
-    outputs were made, by id, where the file says so.
+    `made`: how outputs were made, by id, where the file says so.
     """
 
     path: Path
     texts: dict[str, dict[int, str]] = field(default_factory=dict)
-    failed: int = 0
     made: dict[str, Made] = field(default_factory=dict)
 
-    def __len__(self) -> int:
-        return sum(map(len, self.texts.values()))
-
-    def add(self, name: str, read: _Read) -> None:
-        """Add an output under its id."""
-        own = self.texts.setdefault(read.task, {})
-        if read.made is not None:
-            self.made[name] = read.made
-        if read.text is None:
-            self.failed += 1
-        else:
-            own[read.index] = read.text
-
-
-@dataclass(frozen=True, slots=True)
-class _Read:
-    task: str
-    split: str | None
-    index: int
-    text: str | None
-    made: Made | None
+    def add(self, name: str, task: str, index: int, record: Mapping[str, Any]) -> None:
+        """Add what a record says under its id. Raises `InputError`."""
+        own = self.texts.setdefault(task, {})
+        if record.get("error"):
+            return
+        if made := _made(record):
+            self.made[name] = made
+        text = _text(record)
+        if text is not None:
+            own[index] = text
 
 
 def read_outputs(path: str | Path, split: str = "test") -> Outputs:
@@ -149,17 +72,19 @@ def read_outputs(path: str | Path, split: str = "test") -> Outputs:
         advice = "expected a file of outputs, such as outputs.jsonl of a run"
         raise InputError(f"is a directory: {advice}", path=file)
     lines: dict[str, int] = {}
-    for number, read in parsed(file, _read):
-        name = item_id(read.task, read.split or split, read.index)
-        try:
-            if (read.split or split) != split:
-                raise InputError(f"{name} is not of the split {split}: choose --split {read.split}")
-            if name in lines:
-                raise InputError(f"duplicate id {name!r}, which line {lines[name]} has as well")
-        except InputError as error:
-            raise InputError(error.problem, path=file, line=number) from None
-        lines[name] = number
-        found.add(name, read)
+
+    def read(line: Line) -> None:
+        task, own_split, index = _place(line.record)
+        name = item_id(task, own_split or split, index)
+        if own_split not in (None, split):
+            raise InputError(f"{name} is not of the split {split}: choose --split {own_split}")
+        if name in lines:
+            raise InputError(f"duplicate id {name!r}, which line {lines[name]} has as well")
+        lines[name] = line.number
+        found.add(name, task, index, line.record)
+
+    for _ in parsed_lines(file, read):
+        pass
     if not lines:
         raise InputError("has no outputs", path=file)
     return found
@@ -204,8 +129,8 @@ def check_digests(
         if made is None:
             silent += item.index in found.texts.get(item.task, {})
             continue
-        own = item.digest() if made.model is None else item.digest_for(made.model, top_p)
-        if own is None or not own.startswith(made.digest):
+        own = item.digest() if made.model is None else _digest_of_request(item, made.model, top_p)
+        if not own.startswith(made.digest):
             wrong.append(item.id)
     if wrong:
         answer = plural(len(wrong), "answers another prompt", "answer other prompts")
@@ -218,11 +143,14 @@ def check_digests(
     return not silent
 
 
-def _read(record: dict[str, Any]) -> _Read:
-    task, split, index = _place(record)
-    if record.get("error"):
-        return _Read(task, split, index, None, None)
-    return _Read(task, split, index, _text(record), _made(record))
+def _digest_of_request(item: Item, model: Mapping[str, Any], top_p: float | None) -> str:
+    """Returns the digest of a run's request to a model, as records have it; nothing for no such record."""
+    settings: dict[str, Any] = {key: model.get(key) for key in ("model", "temperature", "seed")}
+    try:
+        who = Respondent("", **settings, max_tokens=item.max_tokens, top_p=top_p)
+        return Request(item.id, (("user", item.prompt),)).digest(who)
+    except (SettingsError, TypeError, ValueError):
+        return ""
 
 
 def _made(record: Mapping[str, Any]) -> Made | None:
@@ -280,11 +208,3 @@ def _text(record: Mapping[str, Any]) -> str | None:
         return value
     keys = ", ".join(map(repr, list(record)[:8]))
     raise InputError(f"no output: expected one of {', '.join(_TEXTS)}; found {keys}")
-
-
-def check_format(name: str, model: str | None) -> None:
-    """Raises `SettingsError` for unknown formats, and for batches without a model."""
-    if name not in FORMATS:
-        raise SettingsError(f"unknown format {name!r}: expected one of {', '.join(FORMATS)}")
-    if name != "jsonl" and not model:
-        raise SettingsError(f"the format {name} requires the name of a model")

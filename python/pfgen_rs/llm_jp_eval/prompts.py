@@ -1,15 +1,17 @@
-"""Prompts: instruction, examples and input in the published template, or in one of your own."""
+"""Prompts: instruction, examples and input in the published template or in your own; requests with them."""
 
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from string import Formatter
+from typing import Any
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.io.text import counted
-from pfgen_rs.llm_jp_eval.data import Sample, TaskData
+from pfgen_rs.llm_jp_eval.data import TaskData, item_id, used
 
 SHOTS = 4
 """Number of examples in a prompt by default."""
@@ -19,7 +21,8 @@ _PROMPT = (
     "\n\n### 指示:\n{instruction}{few_shots_text}\n\n### 入力:\n{input}\n\n### 応答:\n"
 )
 _EXAMPLE = "\n\n### 入力:\n{input}\n\n### 応答:\n{output}"
-_PLANE = 0xF0000  # private characters, one of which stands for a text that is not inserted yet
+_IN_IDS = 16  # digits of digests
+_BRACES = str.maketrans({"{": "{{", "}": "}}"})
 
 
 class Template(str):
@@ -59,29 +62,28 @@ def template(
         raise SettingsError(
             f"{data.task} has {there} (train/{data.task}.json), not {shots}: choose fewer"
         )
-    own, own_example = custom or _PROMPT, custom_fewshots or _EXAMPLE
     if custom == "" or custom_fewshots == "":
         raise SettingsError("a template is empty")
-    inserted = _Inserted(own + own_example)
-    values = {"instruction": inserted.mark(data.instruction), "input": _INPUT}
-    if shots or custom is None:
-        examples = (_marked_example(inserted, own_example, each) for each in data.shots[:shots])
-        values["few_shots_text"] = "".join(examples)
-    elif custom_fewshots is not None:
-        _marked_example(inserted, own_example, Sample("", ""))  # for its errors
-    text = _formatted(own, values, "template")
-    parts = tuple(map(inserted.resolve, _parts(text)))
-    return Template(inserted.resolve(text), parts)
+    own, example = custom or _PROMPT, custom_fewshots or _EXAMPLE
+    _fields(example, ("input", "output"), "template of examples")
+    with_examples = ["few_shots_text"] if shots or custom is None else []
+    _fields(own, ("instruction", *with_examples, "input"), "template")
+
+    def made(inserted: Callable[[str], str]) -> str:
+        examples = [
+            example.format(input=inserted(each.input), output=inserted(each.output))
+            for each in data.shots[:shots]
+        ]
+        instruction = inserted(data.instruction)
+        return own.format(instruction=instruction, few_shots_text="".join(examples), input=_INPUT)
+
+    # What is formatted a second time has the braces of inserted texts doubled.
+    return Template(made(str), _parts(made(lambda text: text.translate(_BRACES))))
 
 
-def filled(template: str, text: str) -> str:
-    """Returns the prompt for an input. Of a plain string, the last `{input}` is replaced."""
-    if isinstance(template, Template):
-        return text.join(template.parts)
-    before, placeholder, after = template.rpartition(_INPUT)
-    if not placeholder:
-        raise SettingsError("the template has no {input}")
-    return before + text + after
+def filled(template: Template, text: str) -> str:
+    """Returns the prompt for an input."""
+    return text.join(template.parts)
 
 
 def template_digest(custom: str | None, custom_fewshots: str | None = None) -> str | None:
@@ -95,62 +97,21 @@ def template_digest(custom: str | None, custom_fewshots: str | None = None) -> s
     return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
-class _Inserted:
-    """Texts that are inserted literally: marks stand for them while a template is formatted."""
-
-    def __init__(self, templates: str) -> None:
-        self._mark = next(c for c in map(chr, range(_PLANE, _PLANE + 0xFFFE)) if c not in templates)
-        self._texts: list[str] = []
-
-    def mark(self, text: str) -> str:
-        """Returns what stands for a text."""
-        self._texts.append(text)
-        return f"{self._mark}{len(self._texts) - 1}{self._mark}"
-
-    def resolve(self, text: str) -> str:
-        """Returns a formatted text with the texts in the place of their marks."""
-        mark = self._mark
-        return re.sub(f"{mark}([0-9]+){mark}", lambda found: self._texts[int(found[1])], text)
-
-
-def _marked_example(inserted: _Inserted, own: str, sample: Sample) -> str:
-    values = {"input": inserted.mark(sample.input), "output": inserted.mark(sample.output)}
-    return _formatted(own, values, "template of examples")
-
-
-def _formatted(text: str, values: Mapping[str, str], name: str) -> str:
-    """Returns a template with its placeholders replaced, doubled braces halved."""
-    made = []
-    for literal, field in _fields(text, name):
-        made.append(literal)
-        if field is None:
-            continue
-        if field not in values:
-            expected = ", ".join(f"{{{key}}}" for key in values)
-            raise SettingsError(
-                f"unknown placeholder {{{field}}} in the {name}: expected {expected}"
-            )
-        made.append(values[field])
-    return "".join(made)
-
-
-def _parts(text: str) -> list[str]:
+def _parts(text: str) -> tuple[str, ...]:
     """Returns the texts around the inputs of a template that is formatted a second time."""
-    name = "template (braces are halved twice: write four of them for one)"
     parts = [""]
-    for literal, field in _fields(text, name):
+    name = "template (braces are halved twice: write four of them for one)"
+    for literal, field in _fields(text, ("input",), name):
         parts[-1] += literal
-        if field == "input":
+        if field is not None:
             parts.append("")
-        elif field is not None:
-            shown = re.sub("[\U000f0000-\U000fffff].*", "…", field, flags=re.DOTALL)
-            raise SettingsError(f"unknown placeholder {{{shown}}} in the {name}: expected {_INPUT}")
     if len(parts) == 1:
         raise SettingsError("the template has no {input}")
-    return parts
+    return tuple(parts)
 
 
-def _fields(text: str, name: str) -> list[tuple[str, str | None]]:
+def _fields(text: str, known: Collection[str], name: str) -> list[tuple[str, str | None]]:
+    """Returns literal texts, each with the placeholder after it. Raises `SettingsError` for unknown ones."""
     try:
         found = list(Formatter().parse(text))
     except ValueError as error:
@@ -158,4 +119,80 @@ def _fields(text: str, name: str) -> list[tuple[str, str | None]]:
     for _, field, spec, conversion in found:
         if spec or conversion:
             raise SettingsError(f"invalid {name}: {{{field}}} must have no format")
+        if field is not None and field not in known:
+            expected = ", ".join(f"{{{key}}}" for key in known)
+            raise SettingsError(
+                f"unknown placeholder {{{field:.60}}} in the {name}: expected {expected}"
+            )
     return [(literal, field) for literal, field, _, _ in found]
+
+
+@dataclass(frozen=True)
+class PromptSettings:
+    """How prompts are made. `prompt`, `fewshots`: templates of one's own. `chat`: prompts are user messages.
+
+    `max_tokens`: maximum number of new tokens, if it is not the task's. `shots`: `None` if it is not known
+    how the prompts of outputs were made.
+    """
+
+    shots: int | None = SHOTS
+    prompt: str | None = None
+    fewshots: str | None = None
+    chat: bool = False
+    max_tokens: int | None = None
+
+    def template(self, data: TaskData) -> Template:
+        """Returns a task's template, the bare input if it is not known. Raises `SettingsError`."""
+        if self.shots is None:
+            return Template(_INPUT, ("", ""))
+        return template(data, self.shots, self.prompt, self.fewshots)
+
+    def record(self) -> dict[str, Any]:
+        """Returns the settings for configurations."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A sample to be asked; `max_tokens`: maximum number of new tokens."""
+
+    id: str
+    task: str
+    split: str
+    index: int
+    prompt: str
+    max_tokens: int
+
+    def digest(self) -> str:
+        """Returns the SHA-256 of what is asked: of the JSON list of prompt and `max_tokens`."""
+        asked = json.dumps([self.prompt, self.max_tokens], ensure_ascii=False)
+        return hashlib.sha256(asked.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def record(self) -> dict[str, Any]:
+        """Returns the item as a line of our own format."""
+        return {**asdict(self), "digest": self.digest()}
+
+    def batch_line(self, model: str, *, chat: bool) -> Mapping[str, Any]:
+        """Returns the item as a line of OpenAI's batch API, which vLLM's run-batch takes as well.
+
+        What comes back has nothing but the id, which therefore ends in the first digits of the digest.
+        """
+        said = {"messages": [{"role": "user", "content": self.prompt}]}
+        asked: dict[str, Any] = said if chat else {"prompt": self.prompt}
+        return {
+            "custom_id": f"{self.id}#{self.digest()[:_IN_IDS]}",
+            "method": "POST",
+            "url": "/v1/chat/completions" if chat else "/v1/completions",
+            "body": {"model": model, **asked, "max_tokens": self.max_tokens, "temperature": 0},
+        }
+
+
+def items(datas: Sequence[TaskData], n: int | None, prompts: PromptSettings) -> Iterator[Item]:
+    """Yield the first `n` samples of each task, `None` for all. Raises `SettingsError`."""
+    for data in datas:
+        made = prompts.template(data)
+        limit = prompts.max_tokens or data.output_length
+        for index in range(used(data, n)):
+            prompt = filled(made, data.samples[index].input)
+            name = item_id(data.task, data.split, index)
+            yield Item(name, data.task, data.split, index, prompt, limit)

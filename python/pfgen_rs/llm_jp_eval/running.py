@@ -1,49 +1,54 @@
-"""Running a model on tasks: requests, asking an engine, and scoring the outputs."""
+"""Running a model on tasks: the run's folder, requests, asking an engine, and scoring the outputs.
+
+config.json        model, prompts and parameters: one choice a folder; the last tasks, split and number
+outputs.jsonl      one line an output, appended as it arrives
+result.json, scores.json, samples.parquet: as `results` writes them
+"""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 from pfgen_rs.ask.costs import Budget
+from pfgen_rs.ask.journal import Journal, journal_records
 from pfgen_rs.ask.loop import Asked, AskingProgress, UnreadError, ask_groups, open_requests
 from pfgen_rs.ask.protocol import Answered, Details, Engine
 from pfgen_rs.ask.request import Group, Request, Respondent
-from pfgen_rs.errors import SettingsError
+from pfgen_rs.errors import InputError, SettingsError, unreadable
+from pfgen_rs.io.atomic import write_atomic, writing_failed
+from pfgen_rs.io.lines import parse_line
+from pfgen_rs.io.locks import locked
+from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.io.source import has_lone_surrogate
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, used
-from pfgen_rs.llm_jp_eval.outputs import Outputs, check_digests, items
-from pfgen_rs.llm_jp_eval.prompts import SHOTS
-from pfgen_rs.llm_jp_eval.results import (
-    SAMPLING,
-    PromptSettings,
-    ScoreSettings,
-    signature,
-    write_results,
-)
-from pfgen_rs.llm_jp_eval.run_folder import (
-    left_out_parameters,
-    open_run_folder,
-    output_journal,
-    read_run_config,
-    run_config,
-    settings_of_run,
-    stored_outputs,
-)
+from pfgen_rs.llm_jp_eval.outputs import Outputs, check_digests
+from pfgen_rs.llm_jp_eval.prompts import SHOTS, PromptSettings, items
+from pfgen_rs.llm_jp_eval.results import SAMPLING, ScoreSettings, signature, write_results
 from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate_variants
 
 BudgetOf = Callable[[Respondent], Budget | None]
+KIND = "llm-jp-eval"
+OUTPUTS = "outputs.jsonl"
+_KEY = ("id", "sample", "digest")
+_SCOPE = ("tasks", "split", "n")
+"""What may differ from one command to the next in the same folder."""
+_DATA = "data"
 
 
-@dataclass(frozen=True)
-class ScoredRun:
-    """The scores of a run: the content of `scores.json`, and the evaluation of the chosen variant."""
+def default_folder(model: str) -> Path:
+    """Returns the folder of a model's run if none is chosen."""
+    name = model.strip("/").replace("/", "--")
+    return Path("runs") / KIND / (name if name.strip(".") else f"model-{name}")
 
-    record: Mapping[str, Any]
-    evaluation: Evaluation
+
+def output_journal(folder: str | os.PathLike[str]) -> Journal:
+    """Returns the journal of a folder's outputs, which is not open yet."""
+    return Journal(Path(folder) / OUTPUTS, _KEY)
 
 
 def request_groups(
@@ -72,7 +77,7 @@ def open_run(
 
     Raises `SettingsError` with what differs if the folder was started with other settings, and `OutputError`.
     """
-    open_run_folder(folder, run_config(datas, respondent, n, prompts))
+    _open_folder(folder, _config(datas, respondent, n, prompts))
     groups = request_groups(datas, respondent, n, prompts)
     return sum(len(group.requests) for group in open_requests(output_journal(folder), groups))
 
@@ -96,7 +101,7 @@ def run_tasks(
     not even by several processes. Raises `SettingsError`, and what `ask` raises.
     """
     made = prompts or PromptSettings()
-    open_run_folder(folder, run_config(datas, respondent, n, made))
+    _open_folder(folder, _config(datas, respondent, n, made))
     groups = request_groups(datas, respondent, n, made)
     with output_journal(folder) as journal:
         return ask_groups(
@@ -118,28 +123,46 @@ def score_run(
     settings: ScoreSettings,
     *,
     allow_missing: bool = False,
-) -> ScoredRun:
+) -> tuple[dict[str, Any], Evaluation]:
     """Score the outputs of a folder and write `result.json`, `scores.json` and `samples.parquet` there.
 
-    Outputs count if they were made by the same prompts and parameters. Raises `MissingOutputsError` unless
-    missing outputs are allowed, `InputError` and `OutputError`.
+    Outputs count if they were made by the same prompts and parameters. Returns the content of `scores.json`,
+    and the evaluation of the chosen variant. Raises `MissingOutputsError` unless missing outputs are allowed,
+    `InputError` and `OutputError`.
     """
     groups = request_groups(datas, respondent, settings.n, settings.prompts)
     digests = {r.subject: r.digest(group.respondent) for group in groups for r in group.requests}
-    texts = stored_outputs(folder, digests)
+    found = stored_outputs(folder, digests)
     outputs = {
         data.task: [
-            texts.get(item_id(data.task, data.split, index))
+            found.get(item_id(data.task, data.split, index), {}).get("output")
             for index in range(used(data, settings.n))
         ]
         for data in datas
     }
     evaluations = evaluate_variants(datas, outputs, allow_missing=allow_missing)
-    left_out = left_out_parameters(folder, digests)
+    left_out = {str(name) for record in found.values() for name in record.get("left_out") or ()}
     settings = replace(settings, sampling=_sent(respondent.identity(), left_out))
-    config = {**read_run_config(folder), "signature": signature(datas, settings)}
+    config = {**_read_config(Path(folder)), "signature": signature(datas, settings)}
     record = write_results(folder, datas, evaluations, config, settings)
-    return ScoredRun(record, evaluations[settings.variant])
+    return record, evaluations[settings.variant]
+
+
+def stored_outputs(
+    folder: str | os.PathLike[str], digests: Mapping[str, str] | None = None
+) -> dict[str, Mapping[str, Any]]:
+    """Returns the records of a folder's outputs by id; with `digests` by id, those of these requests.
+
+    Of several records with an id, the last counts. Raises `InputError` with file and line.
+    """
+    found: dict[str, Mapping[str, Any]] = {}
+    for record in journal_records(Path(folder) / OUTPUTS):
+        name = record.get("id")
+        if not isinstance(name, str) or not isinstance(record.get("output"), str):
+            raise InputError("a record lacks 'id' or 'output'", path=Path(folder) / OUTPUTS)
+        if digests is None or digests.get(name) == record.get("digest"):
+            found[name] = record
+    return found
 
 
 def settings_of_outputs(
@@ -150,7 +173,7 @@ def settings_of_outputs(
     `settings.prompts` as far as they were chosen. Raises `SettingsError` if a run had others, and
     `InputError` for outputs that answer other prompts than those of the samples (`check_digests`).
     """
-    known, given = settings_of_run(found.path), settings.prompts
+    known, given = _settings_of_run(found.path), settings.prompts
     if known is not None:
         prompts, sampling = known
         _check_chosen_prompts(found.path, given, prompts)
@@ -160,7 +183,7 @@ def settings_of_outputs(
         if not check_digests(datas, found, settings.n, prompts):
             return replace(settings, sampling=None)
         sampling = _sampling_of_records(found)
-    left_out = frozenset(name for made in found.made.values() for name in made.left_out)
+    left_out = {name for made in found.made.values() for name in made.left_out}
     return replace(settings, prompts=prompts, sampling=_sent(sampling, left_out))
 
 
@@ -182,9 +205,7 @@ def _sampling_of_records(found: Outputs) -> dict[str, float | None]:
     return {name: values.pop() for name, values in alike.items() if len(values) == 1}
 
 
-def _sent(
-    sampling: Mapping[str, float | None], left_out: frozenset[str]
-) -> dict[str, float | None]:
+def _sent(sampling: Mapping[str, float | None], left_out: set[str]) -> dict[str, float | None]:
     """Returns the sampling parameters, of which those that a server refused were left to it."""
     return {
         name: None if name in left_out else sampling[name] for name in SAMPLING if name in sampling
@@ -196,3 +217,114 @@ def _read_task_output(_: Request, answered: Answered) -> Mapping[str, Any]:
     if has_lone_surrogate(answered.text):
         raise UnreadError("the output contains a lone surrogate, which is not valid Unicode")
     return {"output": answered.text, "finish_reason": details.finish_reason}
+
+
+# The configuration of a run.
+
+
+def _config(
+    datas: Sequence[TaskData], respondent: Respondent, n: int | None, prompts: PromptSettings
+) -> dict[str, Any]:
+    """Returns what a run's `config.json` says. `n`: number of samples a task, `None` for all."""
+    identity = respondent.identity()
+    model = identity.pop("model")
+    del identity["max_tokens"], identity["logprobs"]
+    return {
+        "kind": KIND,
+        "model": model,
+        "engine": respondent.engine,
+        "tasks": [data.task for data in datas],
+        "split": datas[0].split,
+        "n": n,
+        **prompts.record(),
+        "parameters": identity,
+        _DATA: {
+            name: digest
+            for data in datas
+            for name, digest in (
+                (f"{data.split}/{data.task}.json", data.sha256),
+                (f"train/{data.task}.json", data.shots_sha256),
+            )
+        },
+    }
+
+
+def _open_folder(path: str | os.PathLike[str], config: Mapping[str, Any]) -> None:
+    """Create a run's folder, or continue one with the same settings and data.
+
+    Tasks, split and number of samples may differ. Raises `SettingsError` with what else does, `InputError` if
+    the folder is of another kind, and `OutputError`.
+    """
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise writing_failed(folder, error) from error
+    with locked(folder):
+        new = dict(config)
+        if (folder / CONFIG).exists():
+            old = _read_config(folder)
+            _check_settings(folder, old, new)
+            new[_DATA] = {**old[_DATA], **new[_DATA]}
+            if new == old:
+                return
+        elif (folder / OUTPUTS).exists():
+            raise SettingsError(f"{folder}: has outputs but no config.json: choose another folder")
+        content = json.dumps(new, ensure_ascii=False, indent=1)
+        write_atomic(folder / CONFIG, content.encode("utf-8", "surrogatepass") + b"\n")
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    """Returns what a run's `config.json` says. Raises `InputError` if it is missing or of another kind."""
+    path = folder / CONFIG
+    try:
+        config = parse_line(path.read_bytes())
+    except OSError as error:
+        raise InputError(unreadable(error), path=path) from error
+    except InputError as error:
+        raise InputError(error.problem, path=path) from None
+    if config.get("kind") != KIND or not isinstance(config.get(_DATA), dict):
+        raise InputError("is not the folder of a run of llm-jp-eval", path=folder)
+    return config
+
+
+def _settings_of_run(path: Path) -> tuple[PromptSettings, dict[str, float | None]] | None:
+    """Returns how a run's outputs were made: prompts, and sampling as `ScoreSettings` has it.
+
+    `path`: a file of outputs; `None` if it is not in the folder of a run.
+    """
+    if path.name != OUTPUTS or not (path.parent / CONFIG).is_file():
+        return None
+    try:
+        config = _read_config(path.parent)
+    except InputError:  # of another program
+        return None
+    found: dict[str, Any] = {each.name: config.get(each.name) for each in fields(PromptSettings)}
+    sampling = dict(config.get("parameters") or {})
+    sampling = {name: sampling.get(name) for name in SAMPLING}
+    numbers = found["shots"], *(value for value in sampling.values() if value is not None)
+    if not all(isinstance(value, int | float) for value in numbers):
+        return None
+    return PromptSettings(**found), sampling
+
+
+def _check_settings(folder: Path, old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    for key in dict.fromkeys([*new, *old]):
+        if key not in (*_SCOPE, _DATA) and old.get(key) != new.get(key):
+            raise SettingsError(
+                f"{folder}: was started with {_setting(key, old, new)}: choose another folder with "
+                "--out"
+            )
+    for name, digest in new[_DATA].items():
+        if old[_DATA].get(name, digest) != digest:
+            raise SettingsError(
+                f"{folder}: was started with another file {name}: choose another folder with --out"
+            )
+
+
+def _setting(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+    before, now = old.get(key), new.get(key)
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        changed = next(n for n in dict.fromkeys([*now, *before]) if before.get(n) != now.get(n))
+        return _setting(changed, before, now)
+    return f"{key}={before!r:.60}, now {now!r:.60}"

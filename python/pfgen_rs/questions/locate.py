@@ -59,20 +59,10 @@ def _benchmark_folder(name: str | os.PathLike[str]) -> Path:
         installed = install.installed_path(name) if name in install.known() else None
         if installed is not None:
             return installed
-    hint = f"expected a folder of question files, an installed benchmark, or {BUNDLED!r}"
+    hint = "expected a folder of question files, or a name that 'pfgen-rs data list' shows"
     if name in install.known():
         hint = f"run 'pfgen-rs data install {name}'"
-    elif (close := _similar_benchmark(str(name))) is not None:
-        hint = f"did you mean {close!r}? (otherwise, {hint})"
     raise BenchmarkNotFoundError(f"unknown benchmark {str(name)!r}: {hint}")
-
-
-def _similar_benchmark(name: str) -> str | None:
-    """Returns the known name that is spelt most like this one."""
-    from difflib import get_close_matches  # rarely needed
-
-    spelt = name.casefold().replace("_", "-").replace(" ", "-")
-    return next(iter(get_close_matches(spelt[:80], [BUNDLED, *install.known()], 1, 0.75)), None)
 
 
 # Lists the available benchmarks: bundled, installed, or known but not installed.

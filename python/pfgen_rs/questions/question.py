@@ -227,40 +227,27 @@ def _check_source(source: str, answers: object, *, escaped: bool) -> None:
     if not isinstance(answers, list) or not answers:
         raise BenchmarkError(f"source {source!r} must have a list of at least one answer")
     if all(isinstance(answer, list) for answer in answers):
-        _check_tokens(source, answers)
-    elif not _are_valid_texts(answers, escaped=escaped):
-        _reject_answers(source, answers)
+        try:
+            _native.code_tokens(answers)
+        except InputError as error:
+            raise BenchmarkError(f"answers of source {source!r}: {error}") from None
+    else:
+        _check_texts(source, answers, escaped=escaped)
     if not any(answers):
         raise BenchmarkError(
             f"source {source!r} has only empty answers, so its baseline would be 0"
         )
 
 
-def _check_tokens(source: str, answers: list[list[Any]]) -> None:
-    try:
-        _native.code_tokens(answers)
-    except InputError as error:
-        raise BenchmarkError(f"answers of source {source!r}: {error}") from None
-
-
-def _are_valid_texts(answers: list[Any], *, escaped: bool) -> bool:
-    """Whether all answers are valid text; checking them together is fast."""
-    if set(map(type, answers)) != {str}:
-        return False
-    return not (escaped and _question_has_surrogate("".join(answers)))
-
-
-def _reject_answers(source: str, answers: list[Any]) -> None:
+def _check_texts(source: str, answers: list[Any], *, escaped: bool) -> None:
     for i, answer in enumerate(answers):
         if not isinstance(answer, str):
             raise BenchmarkError(f"answer {i} of source {source!r} must be text, not {answer!r}")
-        if _question_has_surrogate(answer):
+        if escaped and _question_has_surrogate(answer):
             raise BenchmarkError(f"answer {i} of source {source!r} contains a lone surrogate")
 
 
 def _question_has_surrogate(text: str) -> bool:
-    if text.isascii():
-        return False
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -36,11 +36,10 @@ PUBLISHED_DIGESTS = re.findall(
 """`digest` of the published questions in the order of their ids, Q01 to Q50."""
 
 _PUBLISHED = "pfgen-bench"
-_IDS = {digest: f"Q{number:02}" for number, digest in enumerate(PUBLISHED_DIGESTS, 1)}
+_PUBLISHED_SET = set(PUBLISHED_DIGESTS)
 _LONGEST = 400  # characters; longer texts are not considered misspelt questions
 _NEAR = 0.6  # ratio of `difflib`
 _MOST = 500  # questions to search for the most similar one
-_ID = re.compile(r"([^\W\d]{1,8})0*(\d{1,9})")
 _ELSEWHERE = "choose another benchmark with -b ('pfgen-rs data list' shows them)"
 
 
@@ -51,10 +50,7 @@ class Lookalikes:
     """
 
     def __init__(self, name: str | None, questions: Sequence[Question]) -> None:
-        self._name = name
-        self._questions = questions
-        self._by_id = {_folded_id(question.id): question for question in reversed(questions)}
-        self._by_text = {_folded(question.text): question for question in reversed(questions)}
+        self._name, self._questions = name, questions
 
     def message(self, asked: str, others: Iterable[str] = (), *, search: bool = True) -> str:
         """Returns a message that names the benchmark, what it lacks, and what to do about it.
@@ -64,22 +60,9 @@ class Lookalikes:
         """
         if not asked.strip():
             return "the question is empty"
-        hint = self._meant(asked, others) if search else None
-        return f"{self._problem}; {hint or _ELSEWHERE}"
-
-    @cached_property
-    def _problem(self) -> str:
         name = "the benchmark" if self._name is None else f"benchmark {shortened(self._name)!r}"
-        return f"{name} has no question with exactly this text or id"
-
-    def _meant(self, asked: str, others: Iterable[str]) -> str | None:
-        return (
-            self.crowd(others)
-            or self._same(asked)
-            or self._published(asked)
-            or self._other_id(asked)
-            or self._nearest(asked)
-        )
+        hint = (self.crowd(others) or self.crowd([asked]) or self._nearest(asked)) if search else ""
+        return f"{name} has no question with exactly this text or id; {hint or _ELSEWHERE}"
 
     def crowd(self, asked: Iterable[str]) -> str | None:
         """Returns how many of the questions are those of a known set, and how to use it, if at least half.
@@ -88,45 +71,22 @@ class Lookalikes:
         """
         different = set(asked)
         digests = set(map(digest, different))
-        for name, ids in _known_sets().items():
-            found = digests & ids.keys()
+        for name, known_digests in _known_sets().items():
+            found = digests & known_digests
             if not found <= self._digests and 2 * len(found) >= len(different):
                 return f"{len(found)} of {len(different)} questions are those of {_known_set_hint(name)}"
         return None
 
-    def _same(self, asked: str) -> str | None:
-        """Suggest a question whose text or id differs only in width, case, white space or zeros."""
-        if len(asked) > _LONGEST:
-            return None
-        found = self._by_text.get(_folded(asked)) or self._by_id.get(_folded_id(asked))
-        return None if found is None else f"did you mean {_shown(found)}?"
-
-    def _published(self, asked: str) -> str | None:
-        own = digest(asked) or ""
-        found = ((ids.get(own), name) for name, ids in _known_sets().items())
-        return next((f"it is {id_} of {_known_set_hint(name)}" for id_, name in found if id_), None)
-
-    def _other_id(self, asked: str) -> str | None:
-        """Returns the range of ids if the question looks like an id."""
-        if not _ID.fullmatch(asked[:_LONGEST]) or not self._questions:
-            return None
-        first, last = (shortened(self._questions[place].id) for place in (0, -1))
-        ids = f"its ids are {first} to {last}"
-        return (
-            f"{ids}; {asked} is one of {_known_set_hint(_PUBLISHED)}"
-            if asked in _IDS.values()
-            else ids
-        )
-
     def _nearest(self, asked: str) -> str | None:
-        if len(asked) > _LONGEST:
+        """Names the question that is spelt most like this one, or else the ids."""
+        if len(asked) > _LONGEST or not self._questions:
             return None
-        texts = list(self._by_text)[:_MOST]
-        near = difflib.get_close_matches(_folded(asked), texts, n=1, cutoff=_NEAR)
-        if not near:
-            return None
-        nearest = _shown(self._by_text[near[0]])
-        return f"the most similar one is {nearest}; otherwise, {_ELSEWHERE}"
+        texts = {_folded(question.text): question for question in self._questions[:_MOST]}
+        for found in difflib.get_close_matches(_folded(asked), texts, n=1, cutoff=_NEAR):
+            nearest = f"{shortened(texts[found].id)}, {shortened(texts[found].text)!r}"
+            return f"the most similar one is {nearest}; otherwise, {_ELSEWHERE}"
+        first, last = (shortened(self._questions[place].id) for place in (0, -1))
+        return f"its ids are {first} to {last}; otherwise, {_ELSEWHERE}"
 
     @cached_property
     def _digests(self) -> set[str | None]:
@@ -143,19 +103,14 @@ def digest(text: str) -> str | None:
     return hashlib.sha256(_folded(text).encode(errors="replace")).hexdigest()[:16]
 
 
-def _shown(question: Question) -> str:
-    return f"{shortened(question.id)}, {shortened(question.text)!r}"
-
-
-def _known_sets() -> dict[str, dict[str, str]]:
-    """Returns the ids of the questions of known sets by their digests."""
-    return {_PUBLISHED: _IDS, BUNDLED: _bundled_ids()}
+def _known_sets() -> dict[str, set[str]]:
+    """Returns the digests of the questions of known sets."""
+    return {_PUBLISHED: _PUBLISHED_SET, BUNDLED: _bundled_digests()}
 
 
 @cache
-def _bundled_ids() -> dict[str, str]:
-    examples = enumerate(read_examples(bundled_path()), 1)
-    return {str(digest(example.question)): f"Q{number:02}" for number, example in examples}
+def _bundled_digests() -> set[str]:
+    return {str(digest(example.question)) for example in read_examples(bundled_path())}
 
 
 def _known_set_hint(name: str) -> str:
@@ -168,12 +123,6 @@ def _known_set_hint(name: str) -> str:
 def _folded(text: str) -> str:
     """Normalise width, case and white space, which are easily mistyped."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
-
-
-def _folded_id(text: str) -> str:
-    folded = _folded(text[:_LONGEST])
-    match = _ID.fullmatch(folded)
-    return folded if match is None else match[1] + match[2]
 
 
 # The order of reference sources in reports, and the meaning of their published names.

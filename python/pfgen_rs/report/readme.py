@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pfgen_rs import _native
-from pfgen_rs.checkout.published import Published, digest_line, published_ranks, ranked_published
+from pfgen_rs.checkout.published import Published, digest_line
+from pfgen_rs.checkout.ranking import ranked, ranks
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import README
 from pfgen_rs.metrics import settings, sums
@@ -124,8 +125,8 @@ _MODEL = _HEADINGS.index("Model")
 
 def leaderboard_table(runs: Iterable[Published]) -> str:
     """Returns the leaderboard as Markdown."""
-    ordered = ranked_published(runs)
-    rows = [_cells(run, rank) for run, rank in zip(ordered, published_ranks(ordered), strict=True)]
+    ordered = ranked(runs)
+    rows = [_cells(run, rank) for run, rank in zip(ordered, ranks(ordered), strict=True)]
     columns = [[row[i] for row in rows] for i in range(len(_HEADINGS))]
     heads = [name + padding(name, cells) for name, cells in zip(_HEADINGS, columns, strict=True)]
     lines = [_line(heads), "|" + "-----|" * len(_HEADINGS)]

@@ -7,17 +7,18 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pfgen_rs.checkout.checkout import DATA, Checkout, open_checkout, write_changed
-from pfgen_rs.checkout.inspection import Reasons, State, inspect_run, remember_run, remembered_run
+from pfgen_rs.checkout.checkout import Checkout, open_checkout, write_changed
+from pfgen_rs.checkout.inspection import State, inspect_run, remember_run, remembered_run
 from pfgen_rs.checkout.published import Published, digest_line
-from pfgen_rs.checkout.standings import JSON, load_standings_object, results_digest
+from pfgen_rs.checkout.standings import JSON, load_leaderboard, results_digest
 from pfgen_rs.errors import InputError, PfgenError, SettingsError, unreadable
 from pfgen_rs.io.run_files import PACKED, README, RESULT
 from pfgen_rs.io.table_writer import csv_text
-from pfgen_rs.report import QUANTILES, readme
+from pfgen_rs.report import readme
 
 if TYPE_CHECKING:
     from pfgen_rs.checkout.rescoring import Marks, Watch
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from pfgen_rs.report.site.builder import Steps
 
 
-Announce = Callable[[Mapping[str, Reasons]], None]
+Announce = Callable[[Mapping[str, tuple[str, ...]]], None]
 """Takes the runs that are about to be scored, by name, with the reasons."""
 
 _TOGETHER = 16  # runs whose samples are looked up in the reference answers together
@@ -41,7 +42,7 @@ class Report:
 
     checkout: Checkout
     runs: list[Published] = field(default_factory=list)
-    stale: dict[str, Reasons] = field(default_factory=dict)
+    stale: dict[str, tuple[str, ...]] = field(default_factory=dict)
     scored: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
     written: list[Path] = field(default_factory=list)
@@ -56,7 +57,6 @@ def report(
     force: bool = False,
     as_published: bool = False,
     html: str | os.PathLike[str] | None = None,
-    answers_per_question: int | None = None,
     jobs: int | None = None,
     announce: Announce | None = None,
     watch: Watch | None = None,
@@ -68,15 +68,13 @@ def report(
     only if it changes. An unusable run is listed in `problems`; its files stay unchanged, and other runs are
     not affected. `force`: treat everything as stale. `as_published`: a result is stale only if the hash of
     its answers or of its questions has changed, as pfgen-bench's own tool judges; otherwise, also if its
-    `config.json` has been edited. `html`: folder for a site of all runs, `answers_per_question`: how many
-    answers a page shows at most (at least 5; default: 1,000, and 50 in a site of more than 100 runs). `jobs`:
-    number of threads (default: all cores). `announce` is told which runs will be scored and why, `watch`
-    about the progress of scoring, `steps` about that of the site's runs.
+    `config.json` has been edited. `html`: folder for a site of all runs. `jobs`: number of threads (default:
+    all cores). `announce` is told which runs will be scored and why, `watch` about the progress of scoring,
+    `steps` about that of the site's runs.
 
     Raises `BenchmarkNotFoundError` if the folder is not a checkout, `BenchmarkError` for bad questions, and
-    `SettingsError` for both `force` and `as_published`, and for a wrong number of answers.
+    `SettingsError` for both `force` and `as_published`.
     """
-    _check_answers(html, answers_per_question)
     if force and as_published:
         raise SettingsError("force and as_published exclude each other")
     found = open_checkout(checkout, as_published=as_published)
@@ -91,14 +89,17 @@ def report(
         done.unfinished += state.unfinished
     done.failed = [state.run.name for state in states if state.problems]
     done.runs = [state.published for state in states if state.published is not None]
-    _write_leaderboard(done)
-    _write_tables(done, force)
+    for write in (_write_leaderboard, partial(write_tables, force=force)):
+        try:
+            done.written += write(done.checkout, done.runs)
+        except PfgenError as error:
+            done.problems.append(error)
     for state in states:
         remember_run(found, state)
     found.known.save()
     if html is not None:
         wrong = [s.run.name for s in states if any(isinstance(p, InputError) for p in s.problems)]
-        _write_site(done, html, wrong, answers_per_question, force, jobs, steps)
+        _write_site(done, html, wrong, force, jobs, steps)
     return done
 
 
@@ -240,92 +241,58 @@ def _write_file(done: Report, state: State, path: Path, content: bytes) -> bool:
     return True
 
 
-def _write_leaderboard(done: Report) -> None:
-    path = done.checkout.readme
-    try:
-        old = path.read_bytes()
-        if write_changed(
-            path,
-            readme.readme_with_leaderboard(old, readme.leaderboard_table(done.runs), path),
-        ):
-            done.written.append(path)
-    except PfgenError as error:
-        done.problems.append(error)
-    except FileNotFoundError:
-        done.problems.append(InputError(f"no such file: {readme.WHERE}", path=path))
-    except OSError as error:
-        done.problems.append(InputError(unreadable(error), path=path))
-
-
-def _check_answers(html: str | os.PathLike[str] | None, answers: int | None) -> None:
-    if answers is not None and html is None:
-        raise SettingsError("answers_per_question requires html")
-    if answers is not None and answers < len(QUANTILES):
-        raise SettingsError(
-            f"invalid number of answers {answers}: expected at least {len(QUANTILES)}"
-        )
-
-
 def _write_site(
     done: Report,
     folder: str | os.PathLike[str],
     unusable: Sequence[str],
-    answers: int | None,
     force: bool,
     jobs: int | None,
     steps: Steps | None,
 ) -> None:
     from pfgen_rs.report.site.checkout import write_site  # rarely needed
 
-    found = write_site(
-        done.checkout,
-        done.runs,
-        folder,
-        unusable=unusable,
-        answers_per_question=answers,
-        force=force,
-        jobs=jobs,
-        steps=steps,
-    )
-    new = [
-        (run, problem) for run, problem in found if run not in done.failed
-    ]  # the others are known
-    done.failed += [run for run, _ in new]
-    done.problems += [problem for _, problem in new]
+    how = {"unusable": unusable, "force": force, "jobs": jobs, "steps": steps}
+    for run, problem in write_site(done.checkout, done.runs, folder, **how):  # type: ignore[arg-type]
+        if run not in done.failed:  # the others are known
+            done.failed.append(run)
+            done.problems.append(problem)
     done.site = Path(folder, "index.html")
 
 
-def _write_tables(done: Report, force: bool) -> None:
-    folder, metadata_hash = done.checkout.folder, done.checkout.metadata_hash
+# The leaderboard: in the main `README.md`, and as `leaderboard.parquet`, `.csv` and `.json` next to it.
+
+
+def _write_leaderboard(checkout: Checkout, runs: Sequence[Published]) -> list[Path]:
+    path = checkout.readme
     try:
-        done.written += write_tables(folder, done.runs, metadata_hash, force=force)
-    except PfgenError as error:
-        done.problems.append(error)
-
-
-# The leaderboard as data: `leaderboard.parquet`, `.csv` and `.json` next to the main `README.md`.
+        old = path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(f"no such file: {readme.WHERE}", path=path) from None
+    except OSError as error:
+        raise InputError(unreadable(error), path=path) from error
+    new = readme.readme_with_leaderboard(old, readme.leaderboard_table(runs), path)
+    return [path] if write_changed(path, new) else []
 
 
 _PARQUET, _CSV = "leaderboard.parquet", "leaderboard.csv"
 
 
-def write_tables(
-    folder: Path, runs: Sequence[Published], metadata_hash: str, *, force: bool = False
-) -> list[Path]:
+def write_tables(checkout: Checkout, runs: Sequence[Published], *, force: bool) -> list[Path]:
     """Write the three files unless they were made from these results. Returns those that changed.
 
     The JSON object has `signature` and `metadata_hash` of the questions, `results` (a digest of the results
     that it was made from), and `runs` (the rows of `entries_frame`).
     """
+    folder = checkout.folder
     results = results_digest((run.digest, run.run) for run in runs)
-    head = {"metadata_hash": metadata_hash, "results": results}
+    head = {"metadata_hash": checkout.metadata_hash, "results": results}
     if not force and _are_tables_current(folder, head):
         return []
     # Slow to import, and rarely needed.
     from pfgen_rs.benchmark import load_for_scores
     from pfgen_rs.checkout.entries import entries, entries_frame
 
-    head = {"signature": load_for_scores(folder / DATA).signature, **head}
+    head = {"signature": load_for_scores(checkout.data).signature, **head}
     table = entries_frame(entries(runs))
     parquet = io.BytesIO()
     table.write_parquet(parquet)
@@ -339,7 +306,7 @@ def write_tables(
 
 def _are_tables_current(folder: Path, head: dict[str, str]) -> bool:
     try:
-        found = load_standings_object(folder / JSON)
+        found = load_leaderboard(folder / JSON)
     except InputError:
         return False
     there = all((folder / name).is_file() for name in (_PARQUET, _CSV))

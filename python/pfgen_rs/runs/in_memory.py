@@ -20,7 +20,7 @@ from pfgen_rs.runs.score_store import ResponseScores, chunk_matrix
 from pfgen_rs.runs.streaming import Numbers, new_store
 from pfgen_rs.scoring import batch
 from pfgen_rs.scoring.batch import ScoreArrays
-from pfgen_rs.scoring.columns import FIELDS, text_columns
+from pfgen_rs.scoring.inputs import FIELDS, text_columns
 
 if TYPE_CHECKING:
     import numpy as np
@@ -79,14 +79,6 @@ class MemoryResponses:
     def __init__(self, questions: pl.Series, answers: pl.Series) -> None:
         self._questions, self._answers = questions, answers
 
-    def __eq__(self, other: object) -> bool:
-        """Whether the texts are the same."""
-        if not isinstance(other, MemoryResponses):
-            return NotImplemented
-        return self._questions.equals(other._questions) and self._answers.equals(other._answers)
-
-    __hash__ = None  # type: ignore[assignment]
-
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the texts, compressed."""
         content = BytesIO()
@@ -129,12 +121,6 @@ def _nulls(scores: ResponseScores) -> pl.Series:
 
 class NoTexts:
     """Stands for the texts of a run of which only the scores are known."""
-
-    def __eq__(self, other: object) -> bool:
-        """Whether the other has no texts, either."""
-        return isinstance(other, NoTexts)
-
-    __hash__ = None  # type: ignore[assignment]
 
     def frames(self, scores: ResponseScores) -> Iterator[pl.DataFrame]:
         """Raise `InputError`."""

@@ -52,14 +52,6 @@ class FileResponses:
         self._source, self._kept, self._clean = source, kept, clean
         self._options = replace(options, check=False, clean=clean or False)
 
-    def __eq__(self, other: object) -> bool:
-        """Whether they are those of the same file, read in the same way."""
-        if not isinstance(other, FileResponses):
-            return NotImplemented
-        return (self._source.path, self._options) == (other._source.path, other._options)
-
-    __hash__ = None  # type: ignore[assignment]
-
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle where the texts are, but those of a pipe."""
         return FileResponses, (self._source, self._options, None, self._clean)

@@ -42,9 +42,6 @@ class Moments(NamedTuple):
     counts: list[int]
 
 
-_COMPARED_APART = {"benchmark", "response_scores", "responses", "problems", "cut_short"}
-
-
 class Responses(Protocol):
     """The texts of a run: in memory, or read again when needed."""
 
@@ -74,8 +71,7 @@ class Result:
     have; its `score` is the mean over questions of all their answers. `cut_short`: says so if the file may
     have been cut short, since only its last record has no newline.
 
-    Results are equal if they have the same scores of the same answers, read and scored in the same way, and
-    their hashes are then, too. A pickle has scores, but neither the benchmark nor texts of files: whoever
+    A pickle has scores, but neither the benchmark nor texts of files: whoever
     reads it needs the same benchmark (by name or folder, else `BenchmarkError`), and the file where texts are
     asked for.
     """
@@ -219,34 +215,6 @@ class Result:
     def _whole(self, shares: Mapping[str, float]) -> float:
         return float(left_sum(shares.values(), compensated=self.benchmark.settings.compensated))
 
-    def __eq__(self, other: object) -> bool:
-        """Whether it has the same scores of the same answers, read and scored in the same way."""
-        if not isinstance(other, Result):
-            return NotImplemented
-        return (
-            self._identity == other._identity
-            and self.responses == other.responses
-            and self.response_scores == other.response_scores
-        )
-
-    def __hash__(self) -> int:
-        """Hash what names the result and its scores."""
-        return hash((self.place, self.input_hash, self.height, self.signature))
-
-    @property
-    def _identity(self) -> tuple[Any, ...]:
-        """What equal results have alike, apart from scores and texts."""
-        own = [each.name for each in fields(self) if each.name not in _COMPARED_APART]
-        values = [getattr(self, name) for name in own]
-        told = [str(problem) for problem in self.problems]
-        return (
-            self.benchmark.metadata_hash,
-            self.benchmark.settings,
-            told,
-            str(self.cut_short),
-            values,
-        )
-
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the fields, and of the benchmark where it is."""
         _, *rest = (getattr(self, each.name) for each in fields(self))
@@ -385,9 +353,9 @@ class Result:
         `path` may be a URL of object storage, opened with `storage_options` (see `score_file`).
         """
         if is_url(path):
-            from pfgen_rs.io.remote.storage import RemoteTarget, Storage
+            from pfgen_rs.io.remote.storage import RemoteTarget
 
-            target = RemoteTarget(path, Storage.of(storage_options))
+            target = RemoteTarget(path, storage_options)
             target.put(self.to_bytes(allow_partial=allow_partial))
         else:
             write_atomic(path, self.to_bytes(allow_partial=allow_partial))

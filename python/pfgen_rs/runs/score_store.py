@@ -175,24 +175,6 @@ class ResponseScores:
         )
         return found
 
-    def __eq__(self, other: object) -> bool:
-        """Whether each question's responses have the same places and scores, in the same order."""
-        if not isinstance(other, ResponseScores):
-            return NotImplemented
-        names, counts = self.names, self.counts()
-        if names != other.names or counts != other.counts():
-            return False
-        return all(
-            np.array_equal(mine[name], theirs[name], equal_nan=True)
-            for question in counts
-            for mine, theirs in [
-                (self.of_question(question, names), other.of_question(question, names))
-            ]
-            for name in names
-        )
-
-    __hash__ = None  # type: ignore[assignment]
-
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle all scores, compressed."""
         parts = [

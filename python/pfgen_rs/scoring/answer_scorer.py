@@ -11,7 +11,7 @@ from pfgen_rs.metrics.units import Column, texts_of
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.scoring import batch
-from pfgen_rs.scoring.columns import AnswerColumn, QuestionColumn, asked_texts
+from pfgen_rs.scoring.inputs import AnswerColumn, QuestionColumn, asked_texts
 
 if TYPE_CHECKING:
     import numpy as np

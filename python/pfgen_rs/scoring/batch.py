@@ -14,7 +14,7 @@ from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.metrics.units import Answer, Column
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.scoring.columns import FIELDS, AnswerColumn, QuestionColumn, Table, text_columns
+from pfgen_rs.scoring.inputs import FIELDS, AnswerColumn, QuestionColumn, Table, text_columns
 
 if TYPE_CHECKING:
     import numpy as np

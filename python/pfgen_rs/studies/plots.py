@@ -160,9 +160,10 @@ def correlation_map(
         room = figures.room_for_labels(labels)
         size = 1.1 + (0.62 if digits == 4 else 0.5) * len(names)
         figure = look.figure(look.title, usual, 2.0 + size + room, 1.3 + size + 0.7 * room)
-        figures.draw_matrix(
+        figures.heat_map(
             figure.subplots(),
             cells,
+            labels,
             labels,
             lambda i, j: "1" if i == j else _drawn(correlation_text(float(cells[i, j]), digits)),
             lowest=lowest if digits == 4 else min(0.0, lowest),

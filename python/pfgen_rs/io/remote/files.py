@@ -9,6 +9,7 @@ import tempfile
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from fnmatch import fnmatchcase
 from functools import partial
 from threading import Lock
@@ -17,9 +18,8 @@ from typing import IO, Any, cast
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.ahead import Ahead, begun, interruptibly
 from pfgen_rs.io.atomic import temporary_copy
-from pfgen_rs.io.remote import web
-from pfgen_rs.io.remote.storage import Object, Storage, StorageError, Version, storage_errors
-from pfgen_rs.io.remote.urls import MAGIC, WEB, Place, shown_url, split_url, url_text
+from pfgen_rs.io.remote.storage import Object, Storage, StorageError, storage_errors
+from pfgen_rs.io.remote.urls import BUCKETS, MAGIC, shown_url, split_url, url_text
 from pfgen_rs.io.run_files import CONFIG, RESPONSES
 from pfgen_rs.io.source import TABLE_SUFFIXES, Raw, Source, parsed_config
 
@@ -27,10 +27,16 @@ _FIRST, _LARGEST = 1 << 20, 4 << 20  # bytes of a request
 _LARGEST_COPIES = 4 << 30  # bytes of copies that are kept in case that they are read again
 _AT_ONCE = 2  # requests that run ahead
 _LARGEST_CONFIG = 16 << 20
+_Version = tuple[int, str | datetime | None]  # size, and ETag or else time
 _CHANGED = "the file changed while it was in use: score it again"
 
 
-def _remote_source_again(url: str, version: Version | None) -> RemoteSource:
+_FREE = weakref.WeakValueDictionary[int, "RemoteSource"]()
+"""Sources whose copies are not being read now: the latest stay, up to a size altogether."""
+_FREE_GUARD = Lock()
+
+
+def _remote_source_again(url: str, version: _Version | None) -> RemoteSource:
     source = RemoteSource(url, Storage())
     source._version = version  # which whatever is read again must have
     return source
@@ -48,7 +54,7 @@ class RemoteSource(Source):
         self._url, self._storage = url_text(url), storage
         split_url(self._url)
         self._begin_source(shown_url(self._url))
-        self._version: Version | None = None
+        self._version: _Version | None = None
         self._sketch: IO[bytes] | None = None
         self._guard = Lock()
 
@@ -60,7 +66,7 @@ class RemoteSource(Source):
     def size(self) -> int | None:
         """Size in bytes, if it was listed or the file was opened."""
         if self._version is not None:
-            return self._version.size
+            return self._version[0]
         return self._storage.sizes.get(self._url)
 
     def open(self) -> Raw:
@@ -89,7 +95,8 @@ class RemoteSource(Source):
         """Returns the name of a local file with the content of a table; of others, the URL."""
         if not self._is_copied:
             return self.path
-        _COPIES.take(self)
+        with _FREE_GUARD:
+            _FREE.pop(id(self), None)
         try:
             with self.open() as raw:
                 if raw.copied:
@@ -111,8 +118,17 @@ class RemoteSource(Source):
 
     def release(self) -> None:
         """Let the copy go, now or later."""
-        if self._copy is not None:
-            _COPIES.give(self)
+        if self._copy is None:
+            return
+        with _FREE_GUARD:
+            _FREE.pop(id(self), None)
+            _FREE[id(self)] = self
+            room = _LARGEST_COPIES
+            for each in reversed(list(_FREE.values())):
+                room -= each.size or 0
+                if room < 0:
+                    each.drop()
+                    del _FREE[id(each)]
 
     def drop(self) -> None:
         """Remove the copy, which is made again when the file is read again."""
@@ -138,51 +154,21 @@ class RemoteSource(Source):
 
     def _is_whole(self, copy: IO[bytes]) -> bool:
         copy.flush()
-        return self._version is not None and os.stat(copy.name).st_size == self._version.size  # noqa: PTH116
+        return self._version is not None and os.stat(copy.name).st_size == self._version[0]  # noqa: PTH116
 
     def _check_version(self, meta: Mapping[str, Any]) -> int:
         """Returns the size of the file. Raises `InputError` if it is not the one that was first opened."""
-        version = Version(meta["size"], meta["e_tag"] or meta["last_modified"])
+        version = meta["size"], meta["e_tag"] or meta["last_modified"]
         with self._guard:
             if self._version is not None and self._version != version:
                 raise InputError(_CHANGED, path=self.path)
             self._version = version
-        return version.size
-
-
-class _Copies:
-    """Copies of tables that are not being read now: the latest stay, up to a size altogether."""
-
-    def __init__(self) -> None:
-        self._free: weakref.WeakValueDictionary[int, RemoteSource] = weakref.WeakValueDictionary()
-        self._guard = Lock()
-
-    def take(self, source: RemoteSource) -> None:
-        """Keep the source's copy in any case."""
-        with self._guard:
-            self._free.pop(id(source), None)
-
-    def give(self, source: RemoteSource) -> None:
-        """Remove the source's copy when room is needed."""
-        with self._guard:
-            self._free.pop(id(source), None)
-            self._free[id(source)] = source
-            room = _LARGEST_COPIES
-            for each in reversed(list(self._free.values())):
-                room -= each.size or 0
-                if room < 0:
-                    each.drop()
-                    self._free.pop(id(each), None)
-
-
-_COPIES = _Copies()
+        return int(meta["size"])
 
 
 def _ends_of_table(file: _Ranged, suffix: str) -> IO[bytes]:
     """Returns a file as long as the table, with a hole where the rows are."""
-    length = (
-        8 if suffix == ".parquet" else 10
-    )  # of what comes last: the footer's length and the magic bytes
+    length = 8 if suffix == ".parquet" else 10  # of the footer's length and the magic bytes
     sketch = temporary_copy(suffix)
     reader = io.BufferedReader(file)
     sketch.write(reader.read(_FIRST))
@@ -305,27 +291,25 @@ class _Ranged(_Received):
 
 
 _ANY_DEPTH = "**"
-Found = Iterator[tuple[str, int]]
 
 
 def expanded_url(url: str, storage: Storage) -> list[str]:
     """Returns the URLs that a URL or glob stands for, sorted; their sizes go into `storage.sizes`.
 
-    Raises `InputError` if a glob matches nothing, and for globs on web servers, which list no files.
+    Raises `InputError` if a glob matches nothing, and for globs where no files are listed.
     """
     place = split_url(url)
-    if place.scheme in WEB:
+    if place.scheme not in BUCKETS:
         if "*" in place.path:
-            problem = "web servers list no files, so globs are not read there: name the files"
+            problem = "globs are read in object storage alone: name the files"
             raise InputError(problem, path=shown_url(url))
         return [url]
-    if not MAGIC.intersection(url) or interruptibly(lambda: _is_object(url, place, storage)):
+    if not MAGIC.intersection(url):
         return [url]
-    found = interruptibly(lambda: sorted(_matches(url, place, storage)))
+    found = _listed(url, storage)
     if not found:
         raise InputError("no file matches this pattern", path=shown_url(url))
-    storage.sizes.update(found)
-    return [name for name, _ in found]
+    return found
 
 
 def runs_below_url(folder: str, storage: Storage) -> list[str]:
@@ -334,96 +318,45 @@ def runs_below_url(folder: str, storage: Storage) -> list[str]:
     Skips runs within runs and hidden folders, as for local folders. Raises `InputError` if there are none.
     """
     place_of_folder = split_url(folder)
-    if place_of_folder.scheme in WEB:
+    if place_of_folder.scheme not in BUCKETS:
         if place_of_folder.path.endswith("/") or not place_of_folder.path:
-            problem = "web servers list no files, so folders are not read there: name the files"
+            problem = "folders are read in object storage alone: name the files"
             raise InputError(problem, path=shown_url(folder))
         return [folder]  # whose query ends in "/"
-    found = interruptibly(
-        lambda: sorted(_matches(f"{folder}**", split_url(f"{folder}**"), storage))
-    )
     files: dict[str, set[str]] = {}
-    for url, _ in found:
+    for url in _listed(f"{folder}**", storage):
         place, _, name = url.rpartition("/")
         files.setdefault(place, set()).add(name)
     runs: dict[str, str] = {}
     for place, names in sorted(files.items()):
-        name = next((name for name in RESPONSES if name in names), None)
-        if name is not None and not any(place.startswith(f"{run}/") for run in runs):
-            runs[place] = f"{place}/{name}"
+        here = next((name for name in RESPONSES if name in names), None)
+        if here is not None and not any(place.startswith(f"{run}/") for run in runs):
+            runs[place] = f"{place}/{here}"
     if not runs:
         problem = f"neither the folder nor those below it have any of {', '.join(RESPONSES)}"
         raise InputError(problem, path=shown_url(folder))
-    storage.sizes.update(found)
     return list(runs.values())
 
 
-def _is_object(url: str, place: Place, storage: Storage) -> bool:
-    """Whether an object has exactly this name, such as "a[1].jsonl"; those of the hub are in its list."""
-    if place.scheme == "hf":
-        return False
-    found = storage.object(url)
-    try:
-        with storage_errors(found.shown):
-            storage.sizes[url] = found.store.head(found.key)["size"]
-    except StorageError as error:
-        if error.kind == "missing" and error.code != "NoSuchBucket":
-            return False
-        if error.kind == "denied":  # what is not there is denied to those who may not list
-            return False
-        raise
-    return True
-
-
-def _matches(url: str, place: Place, storage: Storage) -> Found:
-    """Yield matching URLs and sizes."""
-    if place.scheme == "hf":
-        yield from _in_hub(url, storage)
-        return
-    with storage_errors(shown_url(url)):
-        for key, size in _below(storage.bucket(place, url), "", place.path.split("/")):
-            yield f"{place.scheme}://{place.host}/{key}", size
-
-
-def _in_hub(url: str, storage: Storage) -> Found:
-    repository, pattern = web.hub_repository(url)
-    segments = pattern.split("/")
+def _listed(url: str, storage: Storage) -> list[str]:
+    """Returns the URLs that match a pattern, or the one of an object that is called like it, sorted."""
+    place = split_url(url)
+    segments = place.path.split("/")
     fixed = next(at for at, segment in enumerate(segments) if MAGIC.intersection(segment))
-    folder = "/".join(segments[:fixed])
-    files = list(web.hub_files(repository.begin + folder, storage.client))
-    exact = [(key, size) for key, size in files if key == pattern]
-    for key, size in exact or files:
-        if exact or _fits(key.split("/"), segments):
-            yield repository.begin + key, size
 
+    def found() -> dict[str, int]:
+        sizes = {}
+        with storage_errors(shown_url(url)):
+            for page in storage.bucket(place, url).list("/".join(segments[:fixed]) or None):
+                for entry in page:
+                    key = entry["path"]
+                    if key == place.path or _fits(key.split("/"), segments):
+                        sizes[f"{place.scheme}://{place.host}/{key}"] = entry["size"]
+        return sizes
 
-def _below(store: Any, folder: str, segments: Sequence[str]) -> Found:
-    """Yield keys and sizes below a folder; lists no folder that cannot match."""
-    head, *rest = segments
-    if head == _ANY_DEPTH:
-        yield from _at_any_depth(store, folder, segments)
-    elif not rest:
-        for entry in store.list_with_delimiter(folder or None)["objects"]:
-            if _is_match(_name(entry["path"]), head):
-                yield entry["path"], entry["size"]
-    elif not MAGIC.intersection(head):
-        yield from _below(store, f"{folder}{head}/", rest)
-    else:
-        for name in store.list_with_delimiter(folder or None)["common_prefixes"]:
-            if _name(name) and _is_match(_name(name), head):  # no name: of keys that begin with "/"
-                yield from _below(store, f"{name.rstrip('/')}/", rest)
-
-
-def _at_any_depth(store: Any, folder: str, segments: Sequence[str]) -> Found:
-    depth = folder.count("/")
-    for page in store.list(folder or None):
-        for entry in page:
-            if _fits(entry["path"].split("/")[depth:], segments):
-                yield entry["path"], entry["size"]
-
-
-def _name(key: str) -> str:
-    return key.rstrip("/").rpartition("/")[2]
+    sizes = interruptibly(found)
+    storage.sizes.update(sizes)
+    return [url] if url in sizes else sorted(sizes)
 
 
 def _fits(names: Sequence[str], segments: Sequence[str]) -> bool:
@@ -435,12 +368,9 @@ def _fits(names: Sequence[str], segments: Sequence[str]) -> bool:
         return bool(names) and _is_match(names[0], head) and _fits(names[1:], rest)
     if not rest:
         return not any(name.startswith(".") for name in names)
-    for at in range(len(names) + 1):
-        if _fits(names[at:], rest):
-            return True
-        if at < len(names) and names[at].startswith("."):
-            return False
-    return False
+    if _fits(names, rest):
+        return True
+    return bool(names) and not names[0].startswith(".") and _fits(names[1:], segments)
 
 
 def _is_match(name: str, pattern: str) -> bool:

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple
@@ -25,7 +25,6 @@ from pfgen_rs.io.remote.urls import (
     shown_url,
     split_url,
     url_text,
-    without_web_addresses,
 )
 
 _PREFIXES = ("aws_", "azure_", "google_")
@@ -50,6 +49,7 @@ _TIMEOUTS = {"connect_timeout": "10s", "timeout": "120s"}
 _RETRIES = {"max_retries": 4, "retry_timeout": timedelta(seconds=60)}
 _CODE = re.compile(r"<Code>(\w+)</Code>")
 _STATUS = re.compile(r"status code: (\d{3}[A-Za-z ]*)")
+_ANYWHERE = re.compile(r"\bhttps?://[^\s\"'<>]+")
 _FAILED = re.compile(r" [A-Z]+ (https?://)(?:[^/?\s]*@)?([^/?\s]+)\S* in .* HTTP error: (.*)$")
 _CREDENTIALS = {"ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
 _OF_MACHINES = ("//169.254.169.254", "//metadata.google.internal", "//metadata/")
@@ -62,13 +62,6 @@ _LONGEST = 300
 _GLANCE = "10s"  # for a look at an endpoint, before it is used
 _FRESH = 300.0  # seconds for which a redirect is not followed anew
 _ENDPOINTS = ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT", "AZURE_ENDPOINT")
-
-
-class Version(NamedTuple):
-    """What tells whether an object is still the same: its size, and its ETag or else its time."""
-
-    size: int
-    mark: str | datetime | None
 
 
 class StorageError(InputError):
@@ -115,27 +108,21 @@ class Storage:
         self._contents: dict[str, bytes | None] = {}
         self.sizes: dict[str, int] = {}  # of what was listed
 
-    @classmethod
-    def of(cls, options: Mapping[str, Any] | Storage | None) -> Storage:
-        """Returns storage with these options, or the one that is given."""
-        return options if isinstance(options, Storage) else cls(options)
-
     def object(self, url: str) -> Object:
         """Returns the object of this URL, which need not exist. Raises `InputError` for invalid URLs."""
         place = split_url(url)
         if not place.path:
             raise InputError("the URL names no object", path=shown_url(url))
-        key = place.path
+        shown = shown_url(url)
         if place.scheme in WEB:
-            return Object(self._web_file(url, {}, shown_url(url)), "", shown_url(url))
+            return Object(self._web_file(url, {}, shown), "", shown)
         if place.scheme == "hf":
-            file = self._web_file(web.hub_address(url), web.hub_headers(), shown_url(url))
-            return Object(file, "", shown_url(url))
-        if not all(key.split("/")):  # which obstore drops in part, and so names another object
+            return Object(self._web_file(web.hub_address(url), web.hub_headers(), shown), "", shown)
+        if not all(place.path.split("/")):  # which obstore drops, and so names another object
             problem = "not the name of an object: it begins or ends with '/', or contains '//'"
-            raise InputError(problem, path=shown_url(url))
+            raise InputError(problem, path=shown)
         bucket = self.bucket(place, url)
-        return Object(lambda: bucket, key, shown_url(url))
+        return Object(lambda: bucket, place.path, shown)
 
     def bucket(self, place: Place, url: str) -> Any:
         """Returns the store of a bucket."""
@@ -145,11 +132,6 @@ class Storage:
             _check_endpoints(self.options, place.host, shown)
             self._stores[key] = opened
         return self._stores[key]
-
-    @property
-    def client(self) -> dict[str, Any]:
-        """The options of connections."""
-        return _sorted_options(self.options)[1]
 
     def _opened(self, kind: str, url: str, headers: Mapping[str, str], shown: str) -> Any:
         extras.needed("obstore", "remote")
@@ -170,7 +152,8 @@ class Storage:
             nonlocal store, until
             if time.monotonic() > until:
                 extras.needed("obstore", "remote")
-                final, is_own = _final_address(address, self.client, shown, secret)
+                client = _sorted_options(self.options)[1]
+                final, is_own = _final_address(address, client, shown, secret)
                 store = self._opened("http", final, secret if is_own else {}, shown)
                 until = time.monotonic() + _FRESH
             return store
@@ -180,21 +163,18 @@ class Storage:
     def content(self, url: str, largest: int) -> bytes | None:
         """Returns a small object; `None` if there is none, or if it may not be asked for."""
         if url not in self._contents:
-            self._contents[url] = self._read_content(url, largest)
+            try:
+                found = self.object(url)
+                result = found.get()
+                with storage_errors(found.shown):
+                    if result.meta["size"] > largest:
+                        raise InputError("is too large", path=found.shown)
+                    self._contents[url] = bytes(result.bytes())
+            except StorageError as error:
+                if error.kind not in ("missing", "denied"):
+                    raise
+                self._contents[url] = None
         return self._contents[url]
-
-    def _read_content(self, url: str, largest: int) -> bytes | None:
-        try:
-            found = self.object(url)
-            result = found.get()
-            with storage_errors(found.shown):
-                if result.meta["size"] > largest:
-                    raise InputError("is too large", path=found.shown)
-                return bytes(result.bytes())
-        except StorageError as error:
-            if error.kind in ("missing", "denied"):
-                return None
-            raise
 
 
 def _opened_store(
@@ -288,9 +268,9 @@ def storage_errors(shown: str) -> Iterator[None]:
         raise StorageError(problem, path=shown, kind="missing", code=code) from None
     except BaseError as error:
         raise _storage_error(error, shown) from None
-    except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
+    except InputError:
+        raise
+    except (OSError, TypeError, ValueError) as error:
         raise StorageError(f"cannot be used: {_first_line(error)}", path=shown) from None
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # of PyO3, which may quote settings
@@ -300,35 +280,31 @@ def storage_errors(shown: str) -> Iterator[None]:
 
 
 def _storage_error(error: Exception, shown: str) -> StorageError | SettingsError:
-    kind, code, status = type(error).__name__, _code(error), _status(error)
-    if kind == "UnknownConfigurationKeyError":
-        return SettingsError(f"invalid storage option: {_first_line(error)}")
-    if str(error).startswith("Generic Config error: "):
+    kind, code, status = type(error).__name__, _code(error), _STATUS.search(str(error))
+    answered = ", ".join(filter(None, [status and status[1].strip(), code]))
+    line = str(error).partition("\n")[0]
+    if kind == "UnknownConfigurationKeyError" or line.startswith("Generic Config error: "):
         return SettingsError(f"invalid storage option: {_first_line(error)}")
     if kind == "InvalidPathError":
         problem = "an object there has a name that cannot be read; rename it, or list other folders"
         return StorageError(f"{problem}: {_first_line(error)}", path=shown)
-    if any(place in str(error).partition("\n")[0] for place in _OF_MACHINES):
+    if any(place in line for place in _OF_MACHINES):
         return StorageError(f"no credentials were found: {_HOW_TO_BE_KNOWN}", path=shown)
     may_not = kind in ("PermissionDeniedError", "UnauthenticatedError")
-    if may_not or code in _CREDENTIALS or status.startswith(("401", "403")):
-        reason = ", ".join(filter(None, [status, code]))
-        problem = f"access was denied ({reason or 'no reason given'}): check the credentials"
+    if may_not or code in _CREDENTIALS or answered.startswith(("401", "403")):
+        problem = f"access was denied ({answered or 'no reason given'}): check the credentials"
         denied = may_not and code not in _CREDENTIALS  # to this object, or whatever there is
         return StorageError(problem, path=shown, kind="denied" if denied else "", code=code)
-    reason = _reason(error)
-    found = "unranged" if _is_unranged(error) else ""
-    return StorageError(f"cannot be reached: {reason}", path=shown, kind=found, code=code)
-
-
-def _is_unranged(error: Exception) -> bool:
-    """Whether this part cannot be had; texts with addresses, which may be called anything, do not tell."""
-    if type(error).__name__ == "NotSupportedError" or _code(error) == "InvalidRange":
-        return True
-    if _status(error):
-        return _status(error).startswith("416")
-    line = _first_line_with_addresses(error)
-    return "://" not in line and re.search(r"\brange\b", line, re.IGNORECASE) is not None
+    # Texts with addresses, which may be called anything, do not tell whether this part cannot be had.
+    is_unranged = (
+        kind == "NotSupportedError" or code == "InvalidRange" or answered.startswith("416")
+    )
+    if not (answered or "://" in line):
+        is_unranged |= re.search(r"\brange\b", line, re.IGNORECASE) is not None
+    failed = _FAILED.search(line)
+    reason = f"{failed[1]}{failed[2]}: {failed[3]}" if failed else _first_line(error)
+    problem = f"cannot be reached: {f'the answer was {answered}' if answered else reason}"
+    return StorageError(problem, path=shown, kind="unranged" if is_unranged else "", code=code)
 
 
 def _code(error: Exception) -> str:
@@ -336,28 +312,10 @@ def _code(error: Exception) -> str:
     return found[1] if found else ""
 
 
-def _status(error: Exception) -> str:
-    found = _STATUS.search(str(error))
-    return found[1].strip() if found else ""
-
-
-def _reason(error: Exception) -> str:
-    """Returns what the storage answered, or why it could not be asked."""
-    answered = ", ".join(filter(None, [_status(error), _code(error)]))
-    if answered:
-        return f"the answer was {answered}"
-    failed = _FAILED.search(_first_line_with_addresses(error))
-    return f"{failed[1]}{failed[2]}: {failed[3]}" if failed else _first_line(error)
-
-
 def _first_line(error: Exception) -> str:
-    """Returns the first line of obstore's message, which continues with its own internals."""
-    line = without_web_addresses(_first_line_with_addresses(error))
-    return re.sub(r"^Generic \w+ error: ", "", line)[:_LONGEST]
-
-
-def _first_line_with_addresses(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]
+    """Returns the first line of obstore's message without addresses, which may be signed."""
+    line = (str(error).splitlines() or [type(error).__name__])[0]
+    return re.sub(r"^Generic \w+ error: ", "", _ANYWHERE.sub("…", line))[:_LONGEST]
 
 
 # Files written to object storage: uploaded in parts, and there only when all parts are.
@@ -372,9 +330,13 @@ _PATIENCE = 10  # seconds for aborting an upload
 class RemoteTarget:
     """An object to write. Raises `OutputError` for URLs that cannot be written to."""
 
-    def __init__(self, url: str | os.PathLike[str], storage: Storage | None = None) -> None:
+    def __init__(
+        self,
+        url: str | os.PathLike[str],
+        storage: Storage | Mapping[str, Any] | None = None,
+    ) -> None:
         self._url = url_text(url)
-        self._storage = storage or Storage()
+        self._storage = storage if isinstance(storage, Storage) else Storage(storage)
         self.shown = shown_url(self._url)
         try:
             place = split_url(self._url)
@@ -424,18 +386,14 @@ class _Upload:
 
     def __call__(self) -> None:
         """Upload everything, or raise `StorageError`."""
-        size = (
-            len(self._content) if isinstance(self._content, bytes) else self._content.stat().st_size
-        )
-        part = max(_PART, -(-size // _PARTS))
-        how: dict[str, Any] = {"chunk_size": part, "max_concurrency": _AT_ONCE}
-        if isinstance(self._content, bytes):
-            content: bytes | Iterator[bytes] = self._content
-        else:
-            content = (
-                self._content.read_bytes() if size <= part else self._parts(self._content, part)
-            )
+        content: bytes | Path | Iterator[bytes] = self._content
+        part = _PART
         try:
+            if isinstance(content, Path):
+                size = content.stat().st_size
+                part = max(_PART, -(-size // _PARTS))
+                content = content.read_bytes() if size <= part else self._parts(content, part)
+            how: dict[str, Any] = {"chunk_size": part, "max_concurrency": _AT_ONCE}
             with storage_errors(self._found.shown):
                 self._found.store.put(self._found.key, content, **how)
         finally:

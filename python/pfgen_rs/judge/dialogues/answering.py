@@ -193,35 +193,20 @@ def poor_answers(folder: str | os.PathLike[str]) -> tuple[int, int]:
     return blank, sum(record.get("finish_reason") == "length" for record in records)
 
 
-def read_model_answers(
-    path: str | os.PathLike[str], items: Iterable[Item] | None = None
-) -> list[ModelAnswers]:
-    """Read a folder of answers, or a file in FastChat's format. Raises `InputError`.
+def read_model_answers(path: str | os.PathLike[str], items: Iterable[Item]) -> list[ModelAnswers]:
+    """Read a folder made by `answer`, or a file in FastChat's format. Raises `InputError`.
 
-    `items`: of a folder, only the answers to these texts; files do not say which texts were answered.
+    Of a folder, only the answers to the texts of `items`; files do not say which texts were answered.
     """
-    return [answers_of_folder(path, items)] if Path(path).is_dir() else list(read_answers(path))
-
-
-def answers_of_folder(
-    folder: str | os.PathLike[str], items: Iterable[Item] | None = None
-) -> ModelAnswers:
-    """Returns the answers of a folder made by `answer`: those to the texts of `items`, or all exported ones.
-
-    Raises `InputError`.
-    """
-    path = Path(folder)
-    config = folder_config(path)
+    folder = Path(path)
+    if not folder.is_dir():
+        return list(read_answers(path))
+    config = folder_config(folder)
     if config.get("kind") != "answers":
-        raise InputError("is not a folder of answers", path=path)
-    if not (path / EXPORT).is_file():
-        raise InputError("has no dialogue that is answered to its end", path=path)
-    [exported] = read_answers(path / EXPORT)
-    if items is None:
-        return exported
+        raise InputError("is not a folder of answers", path=folder)
     model = judge_of_config({"judge": config.get("model")})
-    chats = _Chats(model, path, exported.model, config.get("system"))
-    return ModelAnswers(exported.model, chats.complete(items))
+    chats = _Chats(model, folder, str(config.get("name")), config.get("system"))
+    return [ModelAnswers(chats.name, chats.complete(items))]
 
 
 @dataclass(frozen=True, slots=True)

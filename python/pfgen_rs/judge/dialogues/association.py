@@ -37,7 +37,6 @@ def human_judge_correlation(
     dialogues: Iterable[Dialogue],
     *,
     turn: Turn = 2,
-    level: float = 0.95,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> pl.DataFrame:
@@ -57,7 +56,7 @@ def human_judge_correlation(
     def row(x: Floats, y: Floats, groups: Any, counts: Any) -> dict[str, float | None]:
         drawn = correlation.resampled_moments(x, y, groups, counts).pearson
         ranked = correlation.resampled_spearman(x, y, groups, counts)
-        return _correlations(x, y, drawn, ranked, level)
+        return _correlations(x, y, drawn, ranked)
 
     rows = _rows_by_author(dialogues, turn, both, row, resamples, seed)
     names = [f"{name}{bound}" for name in _CORRELATIONS for bound in (*_BOUNDS, *_FISHER)]
@@ -68,7 +67,6 @@ def length_bias(
     dialogues: Iterable[Dialogue],
     *,
     turn: Turn = 2,
-    level: float = 0.95,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> pl.DataFrame:
@@ -90,8 +88,8 @@ def length_bias(
         slopes = correlation.resampled_moments(x, y, groups, counts).slope
         ranked = correlation.resampled_spearman(x, y, groups, counts)
         return {
-            **_bounded("slope", slope, slopes, level),
-            **_bounded("spearman", correlation.spearman(x, y), ranked, level),
+            **_bounded("slope", slope, slopes),
+            **_bounded("spearman", correlation.spearman(x, y), ranked),
         }
 
     rows = _rows_by_author(dialogues, turn, both, row, resamples, seed)
@@ -184,9 +182,7 @@ def mean_rating(ratings: Iterable[float | None]) -> float | None:
     return math.fsum(valid) / len(valid) if valid else None
 
 
-def judge_agreement(
-    ratings: Ratings, *, level: float = 0.95, resamples: int = 1000, seed: int = 0
-) -> pl.DataFrame:
+def judge_agreement(ratings: Ratings, *, resamples: int = RESAMPLES, seed: int = 0) -> pl.DataFrame:
     """Returns the agreement of every two judges, over models and over items.
 
     An item is a model's answer to one turn of a question. Items that one of the two judges did not rate, or
@@ -209,12 +205,12 @@ def judge_agreement(
             suffix="_b",
             maintain_order="left",
         )
-        rows += _agreement_rows(a, b, both, level, resamples, seed)
+        rows += _agreement_rows(a, b, both, resamples, seed)
     return pl.DataFrame(rows, schema=_AGREEMENT, orient="row")
 
 
 def _agreement_rows(
-    a: str, b: str, both: pl.DataFrame, level: float, resamples: int, seed: int
+    a: str, b: str, both: pl.DataFrame, resamples: int, seed: int
 ) -> list[dict[str, Any]]:
     if both.is_empty():
         return []
@@ -236,14 +232,14 @@ def _agreement_rows(
             **about,
             "over": "models",
             "items": means.shape[1],
-            **_correlations(means[0], means[1], resampled[0], resampled[1], level),
+            **_correlations(means[0], means[1], resampled[0], resampled[1]),
         },
         {
             **about,
             "over": "items",
             "items": len(both),
-            **_correlations(x, y, items.pearson, ranked, level),
-            **_bounded("kappa", None if math.isnan(kappa) else kappa, items.quadratic_kappa, level),
+            **_correlations(x, y, items.pearson, ranked),
+            **_bounded("kappa", None if math.isnan(kappa) else kappa, items.quadratic_kappa),
         },
     ]
 
@@ -277,25 +273,21 @@ def _correlation(measure: Any, one: Floats, other: Floats) -> float:
     return math.nan if value is None else value
 
 
-def _correlations(
-    x: Floats, y: Floats, drawn: Floats, ranked: Floats, level: float
-) -> dict[str, float | None]:
+def _correlations(x: Floats, y: Floats, drawn: Floats, ranked: Floats) -> dict[str, float | None]:
     """Returns both correlations with bounds of their resamples, `drawn` and `ranked`, and Fisher's."""
     r, rho = correlation.pearson(x, y), correlation.spearman(x, y)
-    low, high = correlation.fisher_interval(r, len(x), level)
-    low_rank, high_rank = correlation.fisher_interval(rho, len(x), level, ranks=True)
+    low, high = correlation.fisher_interval(r, len(x))
+    low_rank, high_rank = correlation.fisher_interval(rho, len(x), ranks=True)
     return {
-        **_bounded("pearson", r, drawn, level),
+        **_bounded("pearson", r, drawn),
         "pearson_fisher_low": low,
         "pearson_fisher_high": high,
-        **_bounded("spearman", rho, ranked, level),
+        **_bounded("spearman", rho, ranked),
         "spearman_fisher_low": low_rank,
         "spearman_fisher_high": high_rank,
     }
 
 
-def _bounded(
-    name: str, value: float | None, drawn: Floats, level: float
-) -> dict[str, float | None]:
-    low, high = (None, None) if value is None else correlation.percentile_interval(drawn, level)
+def _bounded(name: str, value: float | None, drawn: Floats) -> dict[str, float | None]:
+    low, high = (None, None) if value is None else correlation.percentile_interval(drawn)
     return {name: value, f"{name}_low": low, f"{name}_high": high}

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -117,25 +115,23 @@ def grade_requests(
     items: Iterable[Item],
     answers: Iterable[ModelAnswers],
     prompts: GradingPrompts,
-    samples: int = 1,
 ) -> Iterator[Request]:
     """Yield the requests for ratings of each model's answers to the items.
 
     Raises `InputError` if a model has not answered an item, or an item lacks the reference answer that its
     prompt needs, and `SettingsError` for prompts that need something else.
     """
-    if samples < 1:
-        raise SettingsError(f"samples must be at least 1, not {samples}")
-    known, models = list(items), list(answers)
-    names = Counter(model.model for model in models)
-    for name, count in names.items():
-        if count > 1:
-            raise InputError(f"answers of {name!r:.80} occur twice: each model needs its own name")
-    for model in models:
+    known, names = list(items), set[str]()
+    for model in answers:
+        if model.model in names:
+            raise InputError(
+                f"answers of {model.model!r:.80} occur twice: each model needs its own name"
+            )
+        names.add(model.model)
         for item in known:
             turns = _answered_turns(item, model)
             for turn in prompts.turns_of(item):
-                yield from _grade_request(item, turn, turns, model.model, prompts, samples)
+                yield _grade_request(item, turn, turns, model.model, prompts)
 
 
 def grade_answers(
@@ -147,7 +143,6 @@ def grade_answers(
     prompts: GradingPrompts,
     out: str | os.PathLike[str],
     *,
-    samples: int = 1,
     budget: Budget | None = None,
     keep_going: bool = False,
     progress: AskingProgress | None = None,
@@ -159,16 +154,13 @@ def grade_answers(
     reason. Afterwards `judgments.jsonl` has all ratings in FastChat's format. Raises `InputError`,
     `SettingsError`, and what `ask` raises.
     """
-    if samples > 1 and judge.temperature == 0:
-        raise SettingsError("several samples need a temperature above 0: all would be the same")
-    requests = list(grade_requests(items, answers, prompts, samples))
+    requests = list(grade_requests(items, answers, prompts))
     folder = Path(out)
     config = {"engine": judge.engine, **judge.identity()}
     write_folder_config(
         folder, {"kind": "dialogue grades", "judge": config, "prompts": prompts.config()}
     )
-    _add_version(folder, version, items)
-    _add_digests(folder, version, requests, judge)
+    _record_version(folder, version, items, requests, judge)
     with grade_journal(folder) as journal:
         asked = ask(
             journal,
@@ -180,7 +172,9 @@ def grade_answers(
             keep_going=keep_going,
             progress=progress,
         )
-    _export(folder)
+    if any(True for _ in journal_records(folder / _GRADES)):
+        records = map(mt_bench.judgment_record, _present_grades(folder)[0])
+        write_objects(folder / EXPORT, records)
     return asked
 
 
@@ -204,13 +198,8 @@ def _answered_turns(item: Item, model: ModelAnswers) -> tuple[str, ...]:
 
 
 def _grade_request(
-    item: Item,
-    turn: int,
-    answers: Sequence[str],
-    model: str,
-    prompts: GradingPrompts,
-    samples: int,
-) -> Iterator[Request]:
+    item: Item, turn: int, answers: Sequence[str], model: str, prompts: GradingPrompts
+) -> Request:
     prompt = prompts.prompt(item, turn)
     values = _grade_values(item, turn, answers)
     if "reference" in prompt.placeholders and "reference" not in values:
@@ -227,8 +216,7 @@ def _grade_request(
         "prompt": prompt.name,
         "user_prompt": messages[-1][1],
     }
-    for sample in range(samples):
-        yield Request(f"{item.id} ({model})", messages, about, sample)
+    return Request(f"{item.id} ({model})", messages, about)
 
 
 def _grade_values(item: Item, turn: int, answers: Sequence[str]) -> dict[str, str]:
@@ -263,30 +251,22 @@ def is_grade_folder(path: str | os.PathLike[str]) -> bool:
 
 def graded_categories(folder: str | os.PathLike[str]) -> dict[str, str]:
     """Returns the categories of all dialogues of a folder, by id. Raises `InputError`."""
-    return {
-        dialogue: category
-        for version in _read_versions(Path(folder)).values()
-        for dialogue, category in version.items()
-    }
+    return {d: c for version in _read(folder, _VERSIONS).values() for d, c in version.items()}
 
 
 def ratings_of_folder(folder: str | os.PathLike[str]) -> Ratings:
     """Returns the ratings of a folder as those of FastChat's files. Raises `InputError`."""
-    config = folder_config(Path(folder))
-    judge = str(config.get("judge", {}).get("model"))
-    return mt_bench.ratings_of(
-        [
-            (
-                str(record["item"]),
-                str(record["model"]),
-                judge,
-                str(record["prompt"]),
-                int(record["turn"]),
-                record["rating"],
-            )
-            for record in _grade_records(Path(folder))
-        ]
-    )
+    judge = str(folder_config(Path(folder)).get("judge", {}).get("model"))
+    rows = [
+        (each["item"], each["model"], judge, each["prompt"], each["turn"], each["rating"])
+        for each in _present_grades(folder)[0]
+    ]
+    return mt_bench.ratings_of(pl.DataFrame(rows, schema=mt_bench.RATINGS, orient="row"))
+
+
+def stale_grades(folder: str | os.PathLike[str]) -> int:
+    """Returns how many ratings of a folder are of earlier answers. Raises `InputError`."""
+    return _present_grades(folder)[1]
 
 
 def model_scores(folder: str | os.PathLike[str]) -> pl.DataFrame:
@@ -294,39 +274,34 @@ def model_scores(folder: str | os.PathLike[str]) -> pl.DataFrame:
 
     One row per version, model and category, and one for the mean over all dialogues (category "mean"):
     `version`, `model`, `category`, `dialogues` (rated), `invalid` and `missing` (dialogues without a valid
-    rating, or without any), `rating`. Ratings of a dialogue (samples, turns) are averaged first. Raises
-    `InputError`.
+    rating, or without any), `rating`. Ratings of a dialogue's turns are averaged first. Raises `InputError`.
     """
-    stored = _stored_grades(Path(folder))
-    rows = []
-    for version, members in _read_versions(Path(folder)).items():
-        for model, present in _present_grades(Path(folder), version, stored).items():
-            mine: dict[str, list[float | None]] = {}
-            for record in present:
-                if record["item"] in members:
-                    mine.setdefault(record["item"], []).append(record["rating"])
+    by_model: dict[str, list[dict[str, Any]]] = {}
+    for record in _stored_grades(folder):
+        by_model.setdefault(record["model"], []).append(record)
+    asked, rows = _read(folder, _REQUESTS), []
+    for version, members in _read(folder, _VERSIONS).items():
+        for model, places in asked.get(version, {}).items():
+            ratings: dict[str, list[float | None]] = {}
+            for record in by_model.get(model, []):
+                if _is_present(record, places) and record["item"] in members:
+                    ratings.setdefault(record["item"], []).append(record["rating"])
             for category in [*dict.fromkeys(members.values()), MEAN]:
                 chosen = [d for d, c in members.items() if category in (c, MEAN)]
-                rows.append((version, model, category, *_score_cells(chosen, mine)))
+                rated = [mean_rating(ratings[each]) for each in chosen if each in ratings]
+                missing, invalid = len(chosen) - len(rated), rated.count(None)
+                counts = len(rated) - invalid, invalid, missing
+                rows.append((version, model, category, *counts, mean_rating(rated)))
     return pl.DataFrame(rows, schema=_SCORES, orient="row")
 
 
-def _score_cells(
-    dialogues: Sequence[str], ratings: Mapping[str, Sequence[float | None]]
-) -> tuple[int, int, int, float | None]:
-    rated = [dialogue for dialogue in dialogues if dialogue in ratings]
-    means = [mean for each in rated if (mean := mean_rating(ratings[each])) is not None]
-    invalid, missing = len(rated) - len(means), len(dialogues) - len(rated)
-    return len(means), invalid, missing, mean_rating(means)
-
-
-def _read_versions(folder: Path) -> dict[str, dict[str, str]]:
-    return _read_objects(folder / _VERSIONS)
-
-
-def _read_objects(path: Path) -> dict[str, dict[str, Any]]:
+def _read(folder: str | os.PathLike[str], name: str) -> dict[str, dict[str, Any]]:
+    """Returns what a file of the folder says; nothing of one that is not there."""
+    path = Path(folder) / name
     try:
         found = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return {}
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
     except (ValueError, RecursionError) as error:
@@ -336,54 +311,36 @@ def _read_objects(path: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def _write_objects(path: Path, objects: Mapping[str, Any], indent: int | None = None) -> None:
+def _write(path: Path, objects: Mapping[str, Any], indent: int | None = None) -> None:
     text = json.dumps(objects, ensure_ascii=False, indent=indent)
     write_atomic(path, f"{text}\n".encode("utf-8", "surrogatepass"))
 
 
-Grades = Mapping[tuple[Any, ...], dict[str, Any]]
-
-
-def _stored_grades(folder: Path) -> Grades:
+def _stored_grades(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
     """Returns all ratings, the last one of each request. Raises `InputError`."""
     found = {
         (record.get("model"), record.get("item"), record.get("turn"), record.get("digest")): record
-        for record in journal_records(folder / _GRADES)
+        for record in journal_records(Path(folder) / _GRADES)
     }
     if not found:
-        raise InputError("contains no ratings", path=folder)
-    return found
+        raise InputError("contains no ratings", path=Path(folder))
+    return list(found.values())
 
 
-def _present_grades(folder: Path, version: str, stored: Grades) -> dict[str, list[dict[str, Any]]]:
-    """Returns the ratings of a version's present answers by model, all models that were asked about."""
-    models = _read_requests(folder).get(version, {})
-    present: dict[str, list[dict[str, Any]]] = {model: [] for model in models}
-    for (model, item, turn, digest), record in stored.items():
-        if digest in models.get(model, {}).get(f"{item}/{turn}", ()):
-            present[model].append(record)
-    return present
+def _is_present(record: Mapping[str, Any], places: Mapping[str, list[str]]) -> bool:
+    """Whether a rating is of a model's present answer; `places`: its digests by item and turn."""
+    return record["digest"] in places.get(f"{record['item']}/{record['turn']}", ())
 
 
-def _read_requests(folder: Path) -> dict[str, dict[str, Any]]:
-    return _read_objects(folder / _REQUESTS) if (folder / _REQUESTS).exists() else {}
-
-
-def _grade_records(folder: Path) -> list[dict[str, Any]]:
-    """Returns the ratings of the present answers of all versions, each once. Raises `InputError`."""
-    stored = _stored_grades(folder)
-    kept = {
-        id(record): record
-        for version in _read_versions(folder)
-        for records in _present_grades(folder, version, stored).values()
-        for record in records
-    }
-    return [record for record in stored.values() if id(record) in kept]
-
-
-def stale_grades(folder: str | os.PathLike[str]) -> int:
-    """Returns how many ratings of a folder are of earlier answers. Raises `InputError`."""
-    return len(_stored_grades(Path(folder))) - len(_grade_records(Path(folder)))
+def _present_grades(folder: str | os.PathLike[str]) -> tuple[list[dict[str, Any]], int]:
+    """Returns the ratings of the present answers of all versions, and the number of others."""
+    stored, asked = _stored_grades(folder), _read(folder, _REQUESTS)
+    present = [
+        record
+        for record in stored
+        if any(_is_present(record, each.get(record["model"], {})) for each in asked.values())
+    ]
+    return present, len(stored) - len(present)
 
 
 def grade_journal(folder: str | os.PathLike[str]) -> Journal:
@@ -391,59 +348,26 @@ def grade_journal(folder: str | os.PathLike[str]) -> Journal:
     return Journal(Path(folder) / _GRADES, _KEY)
 
 
-def _add_version(folder: Path, version: str, items: Iterable[Item]) -> None:
-    """Record which dialogues a version has. Raises `SettingsError` if it had others."""
-    members = {item.id: item.category for item in items}
-    with locked(folder):
-        known = _read_versions(folder) if is_grade_folder(folder) else {}
-        if known.get(version, members) != members:
-            raise SettingsError(
-                f"{folder}: has version {version!r:.80} with other dialogues: choose another name with "
-                "--version"
-            )
-        if version not in known:
-            known[version] = members
-            _write_objects(folder / _VERSIONS, known, indent=1)
+def _record_version(
+    folder: Path, version: str, items: Iterable[Item], requests: Iterable[Request], judge: Judge
+) -> None:
+    """Record which dialogues a version has, and the digests of what is asked about its present answers.
 
-
-def _add_digests(folder: Path, version: str, requests: Iterable[Request], judge: Judge) -> None:
-    """Record the digests of what is asked about a version's present answers, by model.
-
-    Those of further samples of the same answers stay.
+    Raises `SettingsError` if the version had other dialogues.
     """
+    members = {item.id: item.category for item in items}
     present: dict[str, dict[str, list[str]]] = {}
     for request in requests:
         about = request.about
         place = f"{about['item']}/{about['turn']}"
         present.setdefault(about["model"], {}).setdefault(place, []).append(request.digest(judge))
     with locked(folder):
-        known = _read_requests(folder)
-        models = known.setdefault(version, {})
-        for model, places in present.items():
-            old = models.get(model, {})
-            models[model] = {
-                place: old[place] if old.get(place, [])[: len(digests)] == digests else digests
-                for place, digests in places.items()
-            }
-        _write_objects(folder / _REQUESTS, known)
-
-
-def _export(folder: Path) -> None:
-    """Export all ratings in FastChat's format, if there are any."""
-    if not any(True for _ in journal_records(folder / _GRADES)):
-        return
-    records = (
-        mt_bench.judgment_record(
-            question_id=str(record["item"]),
-            model=str(record["model"]),
-            judge=str(record["judge"]["model"]),
-            prompt=str(record["prompt"]),
-            user_prompt=str(record["user_prompt"]),
-            judgment=str(record["output"]),
-            score=record["rating"],
-            turn=int(record["turn"]),
-            timestamp=datetime.fromisoformat(str(record["timestamp"])).timestamp(),
-        )
-        for record in _grade_records(folder)
-    )
-    write_objects(folder / EXPORT, records)
+        known, asked = _read(folder, _VERSIONS), _read(folder, _REQUESTS)
+        if known.setdefault(version, members) != members:
+            raise SettingsError(
+                f"{folder}: has version {version!r:.80} with other dialogues: choose another name with "
+                "--version"
+            )
+        _write(folder / _VERSIONS, known, indent=1)
+        asked.setdefault(version, {}).update(present)
+        _write(folder / _REQUESTS, asked)

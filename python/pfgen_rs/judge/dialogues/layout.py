@@ -43,7 +43,7 @@ class Table:
     title: str
     frame: pl.DataFrame = field(repr=False)
     grid: Grid = field(repr=False)
-    draw: Callable[..., Figure] | None = field(repr=False)
+    draw: Callable[..., Figure] | None = field(default=None, repr=False)
     notes: Sequence[str] = ()
     drawn: pl.DataFrame | None = field(default=None, repr=False)
 
@@ -61,18 +61,14 @@ class Table:
     def _rows_drawn(self) -> pl.DataFrame:
         return self.frame if self.drawn is None else self.drawn
 
-    def figure(
-        self, *, title: str | None = None, language: Language = "en", font: str | None = None
-    ) -> Figure:
+    def figure(self, *, title: str | None = None, language: Language = "en") -> Figure:
         """Draw the table.
 
         Raises `PlotError` if there is nothing to draw, and `OutputError` without matplotlib.
         """
-        if self.draw is None:
-            raise PlotError(f"table {self.name} has nothing to draw by category: pass questions")
-        if not self.can_be_drawn:
-            raise PlotError("nothing to draw: the table is empty")
-        with style.drawing(language, font) as look:
+        if self.draw is None or self._rows_drawn.is_empty():
+            raise PlotError(f"table {self.name} has nothing to draw by category")
+        with style.drawing(language) as look:
             return self.draw(self._rows_drawn, look, title)
 
 
@@ -82,7 +78,6 @@ def write_tables(
     *,
     plot: str | None = None,
     language: Language = "en",
-    font: str | None = None,
 ) -> list[Path]:
     """Write each table as `table-NAME.parquet`, `.csv` and `.md`, and drawn as `.svg` or `.png`.
 
@@ -97,7 +92,7 @@ def write_tables(
         write_atomic(place.with_suffix(".md"), table.markdown().encode())
         written += [place.with_suffix(suffix) for suffix in (".parquet", ".csv", ".md")]
         if plot is not None and table.can_be_drawn:
-            figures.save(table.figure(language=language, font=font), place.with_suffix(f".{plot}"))
+            figures.save(table.figure(language=language), place.with_suffix(f".{plot}"))
             written.append(place.with_suffix(f".{plot}"))
     return written
 
@@ -128,21 +123,14 @@ def by_category(
     return Grid(len(labels), [*labels, *headings], rows)
 
 
-def plain(frame: pl.DataFrame, labels: int, digits: int) -> Grid:
-    """Returns the frame's own columns; floats with `digits` decimals, whole numbers with separators."""
-    rows = [
-        [*map(str, row[:labels]), *(_number(value, digits) for value in row[labels:])]
-        for row in frame.rows()
-    ]
-    return Grid(labels, [column.replace("_", " ") for column in frame.columns], rows)
-
-
-def with_intervals(frame: pl.DataFrame, labels: int, values: Sequence[str], digits: int) -> Grid:
+def with_intervals(
+    frame: pl.DataFrame, labels: int, values: Sequence[str] = (), digits: int = 0
+) -> Grid:
     """Returns the columns before `values`, and each value with its interval: 0.48 [0.41, 0.55].
 
     The bounds are in `VALUE_low` and `VALUE_high`.
     """
-    before = frame.columns[: frame.columns.index(values[0])]
+    before = frame.columns[: frame.columns.index(values[0])] if values else frame.columns
     rows = []
     for row in frame.to_dicts():
         names = [str(row[name]) for name in before[:labels]]

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import math
 import os
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from pfgen_rs.equality import EqualByFields
-from pfgen_rs.errors import InputError, unreadable
+from pfgen_rs.errors import InputError
 from pfgen_rs.io.json_lines import Line, id_field, parsed_lines
 from pfgen_rs.io.lines import text_field
 from pfgen_rs.io.text import counted, shortened
+from pfgen_rs.judge.dialogues.records import read_unique
 
 INVALID = -1
 """The score of a judgment without a rating that FastChat could read."""
@@ -27,8 +27,7 @@ REFERENCE_CATEGORIES = ("math", "reasoning", "coding")
 
 Row = tuple[str, str, str, str | None, int, float | None]
 """Question, model, judge, prompt, turn and score (`None`: invalid) of a rating."""
-
-_RATINGS = {
+RATINGS = {
     "question_id": pl.String,
     "model": pl.String,
     "judge": pl.String,
@@ -36,7 +35,6 @@ _RATINGS = {
     "turn": pl.Int64,
     "score": pl.Float64,
 }
-_KEYS = ("question_id", "model", "turn")  # columns of a table of judges, beside theirs
 _SHOWN = 3  # duplicates in a warning
 
 
@@ -75,26 +73,17 @@ def read_questions(path: str | os.PathLike[str]) -> tuple[Question, ...]:
 
     Raises `InputError` with file and line, also for a duplicate id, and for a file without questions.
     """
-    lines: dict[str, int] = {}
 
     def parse(line: Line) -> Question:
         record = line.record
-        question = Question(
+        return Question(
             id_field(record, "question_id"),
             text_field(record, "category"),
             _text_list(record, "turns"),
             _text_list(record, "reference") if record.get("reference") else (),
         )
-        if question.id in lines:
-            first = lines[question.id]
-            raise InputError(f"duplicate question_id {question.id!r}: already on line {first}")
-        lines[question.id] = line.number
-        return question
 
-    found = tuple(parsed_lines(Path(path), parse))
-    if not found:
-        raise InputError("contains no questions", path=os.fspath(path))
-    return found
+    return read_unique(path, parse, "questions")
 
 
 def read_answers(path: str | os.PathLike[str]) -> tuple[ModelAnswers, ...]:
@@ -133,7 +122,7 @@ def read_ratings(paths: Sequence[str | os.PathLike[str]]) -> Ratings:
     and line.
     """
     rows = [row for path in paths for row in parsed_lines(Path(path), _parsed_judgment)]
-    return ratings_of(rows)
+    return ratings_of(pl.DataFrame(rows, schema=RATINGS, orient="row"))
 
 
 def read_judge_table(path: str | os.PathLike[str]) -> Ratings:
@@ -141,45 +130,60 @@ def read_judge_table(path: str | os.PathLike[str]) -> Ratings:
 
     An empty cell is no rating, and -1 an invalid one. Raises `InputError` with file and row.
     """
-    rows: list[Row] = []
     try:
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            names = reader.fieldnames or ()
-            judges = [name for name in names if name not in _KEYS]
-            if not judges or not {*_KEYS} <= {*names}:
-                expected = f"expected {', '.join(_KEYS)} and a column per judge"
-                raise InputError(f"missing columns: {expected}")
-            for number, row in enumerate(reader, start=1):
-                rows += _judge_table_row(row, judges, number)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise InputError(unreadable(error), path=os.fspath(path)) from error
-    except InputError as error:
-        raise InputError(error.problem, path=os.fspath(path), line=error.line, item="row") from None
-    return ratings_of(rows)
+        table = pl.read_csv(Path(path), infer_schema=False).with_row_index("row", 1)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"cannot be read as CSV: {error}", path=os.fspath(path)) from error
+    keys = ["question_id", "model", "turn"]
+    judges = [name for name in table.columns if name not in ("row", *keys)]
+    if not judges or not {*keys} <= {*table.columns}:
+        expected = f"expected {', '.join(keys)} and a column per judge"
+        raise InputError(f"missing columns: {expected}", path=os.fspath(path))
+    text, number = pl.col("score").str.strip_chars(), pl.col("number")
+    found = (
+        table.unpivot(judges, index=["row", *keys], variable_name="judge", value_name="score")
+        .sort("row", maintain_order=True)
+        .with_columns(turn=pl.col("turn").cast(pl.Int64, strict=False), score=text)
+        .filter(text.fill_null("") != "")
+        .with_columns(number=pl.col("score").cast(pl.Float64, strict=False))
+    )
+    valid = number.is_finite() & ((number >= 0) | (number == INVALID))
+    complete = pl.all_horizontal(pl.col(keys).is_not_null())
+    wrong = found.filter(~(valid.fill_null(value=False) & complete))
+    for row in wrong.head(1).to_dicts():
+        raise InputError(
+            f"{row['judge']!r:.60} rates turn {row['turn']} of question {row['question_id']!r:.60} by "
+            f"{row['model']!r:.60} as {row['score']!r:.60}: expected a question, a model, a whole number as "
+            "turn, and a number of at least 0, or -1",
+            path=os.fspath(path),
+            line=row["row"],
+            item="row",
+        )
+    score = pl.when(number >= 0).then(number)
+    return ratings_of(found.with_columns(prompt=pl.lit(None, pl.String), score=score))
 
 
-def ratings_of(rows: Sequence[Row]) -> Ratings:
+def ratings_of(ratings: pl.DataFrame) -> Ratings:
     """Returns ratings with notes on duplicates and invalid ones; raises `InputError` for none."""
-    if not rows:
+    if ratings.is_empty():
         raise InputError("no judgments found")
-    counts = Counter((question, model, judge, turn) for question, model, judge, _, turn, _ in rows)
-    twice = [key for key, count in counts.items() if count > 1]
+    frame = ratings.select(*RATINGS)
+    rated = frame.group_by("question_id", "turn", "model", "judge", maintain_order=True).len()
+    twice = rated.filter(pl.col("len") > 1)
     notes = []
-    if twice:
+    if len(twice):
         named = ", ".join(
             f"question {question}, turn {turn} of {shortened(model)}"
-            for question, model, _, turn in twice[:_SHOWN]
+            for question, turn, model, *_ in twice.head(_SHOWN).rows()
         )
         more = ", …" if len(twice) > _SHOWN else ""
-        rated = "is rated" if len(twice) == 1 else "are rated"
+        are = "is rated" if len(twice) == 1 else "are rated"
         notes.append(
-            f"{counted(len(twice), 'answer')} {rated} more than once, and all ratings are kept: {named}{more}"
+            f"{counted(len(twice), 'answer')} {are} more than once, and all ratings are kept: {named}{more}"
         )
-    invalid = sum(row[-1] is None for row in rows)
-    if invalid:
+    if invalid := frame["score"].null_count():
         notes.append(f"{counted(invalid, 'invalid rating')} left out of means")
-    return Ratings(pl.DataFrame(rows, schema=_RATINGS, orient="row"), tuple(notes))
+    return Ratings(frame, tuple(notes))
 
 
 def answer_record(
@@ -196,29 +200,19 @@ def answer_record(
     }
 
 
-def judgment_record(
-    *,
-    question_id: str,
-    model: str,
-    judge: str,
-    prompt: str,
-    user_prompt: str,
-    judgment: str,
-    score: float | None,
-    turn: int,
-    timestamp: float,
-) -> dict[str, Any]:
-    """Returns a line of judgments; an invalid score is -1."""
+def judgment_record(grade: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a stored rating as a line of judgments; an invalid score is -1."""
+    score = grade["rating"]
     whole = score is not None and score == int(score)
     return {
-        "question_id": written_id(question_id),
-        "model": model,
-        "judge": [judge, prompt],
-        "user_prompt": user_prompt,
-        "judgment": judgment,
+        "question_id": written_id(grade["item"]),
+        "model": grade["model"],
+        "judge": [grade["judge"]["model"], grade["prompt"]],
+        "user_prompt": grade["user_prompt"],
+        "judgment": grade["output"],
         "score": INVALID if score is None else int(score) if whole else score,
-        "turn": turn,
-        "tstamp": timestamp,
+        "turn": grade["turn"],
+        "tstamp": datetime.fromisoformat(grade["timestamp"]).timestamp(),
     }
 
 
@@ -230,31 +224,21 @@ def written_id(question_id: str) -> str | int:
 
 def _parsed_judgment(line: Line) -> Row:
     record = line.record
-    judge, prompt = _judge_and_prompt(record)
-    return (
-        id_field(record, "question_id"),
-        text_field(record, "model"),
-        judge,
-        prompt,
-        _turn_number(record),
-        _rating(record),
-    )
-
-
-def _judge_and_prompt(record: Mapping[str, Any]) -> tuple[str, str | None]:
     judge = record.get("judge")
-    if isinstance(judge, str):
-        return judge, None
-    if isinstance(judge, list) and judge and all(isinstance(each, str) for each in judge):
-        return judge[0], judge[1] if len(judge) > 1 else None
-    raise InputError("'judge' must be a name, or a list of the judge's name and the prompt's")
-
-
-def _turn_number(record: Mapping[str, Any]) -> int:
+    named = [judge] if isinstance(judge, str) else judge
+    if not isinstance(named, list) or not named or not all(isinstance(n, str) for n in named):
+        raise InputError("'judge' must be a name, or a list of the judge's name and the prompt's")
     turn = record.get("turn")
     if type(turn) is not int or turn < 1:
         raise InputError(f"'turn' must be a whole number of at least 1, not {turn!r:.60}")
-    return turn
+    return (
+        id_field(record, "question_id"),
+        text_field(record, "model"),
+        named[0],
+        named[1] if len(named) > 1 else None,
+        turn,
+        _rating(record),
+    )
 
 
 def _rating(record: Mapping[str, Any]) -> float | None:
@@ -276,34 +260,3 @@ def _text_list(record: Mapping[str, Any], key: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value) or not value:
         raise InputError(f"{key!r} must be a list of texts")
     return tuple(value)
-
-
-def _judge_table_row(row: Mapping[str, str | None], judges: list[str], number: int) -> list[Row]:
-    turn = row["turn"] or ""
-    if None in row or not all(row[key] for key in _KEYS) or not turn.isdecimal():
-        raise InputError(
-            "expected a question_id, a model, a whole number as turn, and a rating per judge",
-            line=number,
-        )
-    cells = {judge: (row[judge] or "").strip() for judge in judges}
-    question, model = str(row["question_id"]), str(row["model"])
-    return [
-        (question, model, judge, None, int(turn), _table_rating(text, number, judge))
-        for judge, text in cells.items()
-        if text
-    ]
-
-
-def _table_rating(text: str, number: int, judge: str) -> float | None:
-    try:
-        score = float(text)
-    except ValueError:
-        score = math.nan
-    if score == INVALID:
-        return None
-    if not math.isfinite(score) or score < 0:
-        raise InputError(
-            f"column {judge!r} must be a number of at least 0, or -1, not {text!r:.60}",
-            line=number,
-        )
-    return score

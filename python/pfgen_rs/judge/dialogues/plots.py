@@ -1,4 +1,4 @@
-"""Figures of dialogues' tables: radar charts by category, counts, intervals, and agreement of judges."""
+"""Figures of dialogues' tables: radar charts by category, intervals, and agreement of judges."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from pfgen_rs.drawing.figures import finish, fixed
-from pfgen_rs.drawing.style import COLOURS, GREY, INK, MARKERS, Look
+from pfgen_rs.drawing.figures import finish, heat_map
+from pfgen_rs.drawing.style import COLOURS, GREY, MARKERS, Look
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,35 +59,6 @@ def radar(
     names = [look.name(name, 30) for name in labels]
     columns = min(len(names), 2 * across, 4)
     figure.legend(handles, names, loc="outside lower center", ncols=columns)
-    return finish(figure, "; ".join(said))
-
-
-def counts(
-    table: pl.DataFrame,
-    look: Look,
-    title: str | None,
-    *,
-    label: str,
-    columns: Sequence[str],
-    usual: str,
-) -> Figure:
-    """Draw bars of counts: a group per column, a bar per row."""
-    figure = look.figure(title, usual, 7.6, 3.8)
-    axes = figure.subplots()
-    width = 0.8 / len(table)
-    said = []
-    for place, row in enumerate(table.to_dicts()):
-        left = np.arange(len(columns)) - 0.4 + (place + 0.5) * width
-        heights = [row[column] for column in columns]
-        bars = axes.bar(
-            left, heights, width * 0.94, label=row[label], color=COLOURS[place % len(COLOURS)]
-        )
-        axes.bar_label(bars, [f"{height:,}" for height in heights], fontsize=8, padding=2)
-        said.append(f"{row[label]}: {', '.join(map(str, heights))}")
-    axes.set_xticks(range(len(columns)), [look.name(column) for column in columns])
-    axes.set_ylabel(look.say("Dialogues"))
-    axes.grid(visible=False, axis="x")
-    axes.legend()
     return finish(figure, "; ".join(said))
 
 
@@ -142,10 +113,8 @@ def agreement_matrix(
             if row[value] is not None:
                 cells[i, j] = cells[j, i] = row[value]
                 said.append(f"{heading}, {names[i]} – {names[j]}: {row[value]:.3f}")
-        _draw_agreement(axes, cells)
         axes.set_title(look.say(heading))
-        axes.set_xticks(range(len(judges)), names, rotation=40, ha="right")
-    panels[0].set_yticks(range(len(judges)), names)
+        heat_map(axes, cells, names, names, size=8)
     return finish(figure, "; ".join(said))
 
 
@@ -210,13 +179,3 @@ def _radar_numbers(numbers: Sequence[float], categories: Sequence[str]) -> str:
         for category, number in zip(categories, numbers, strict=True)
         if math.isfinite(number)
     )
-
-
-def _draw_agreement(axes: Any, cells: Any) -> None:
-    axes.imshow(cells, cmap="cividis", vmin=0, vmax=1)
-    for i, j in zip(*np.nonzero(np.isfinite(cells)), strict=True):
-        colour = "white" if cells[i, j] < 0.5 else INK
-        axes.text(j, i, fixed(cells[i, j], 2), ha="center", va="center", fontsize=8, color=colour)
-    axes.grid(visible=False)
-    axes.tick_params(length=0)
-    axes.spines[:].set_visible(False)

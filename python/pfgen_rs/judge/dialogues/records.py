@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, TypeVar
 
 from pfgen_rs.errors import ConfigError, InputError, unreadable
-from pfgen_rs.io.json_lines import Line, id_field, parsed_lines
+from pfgen_rs.io.json_lines import Line, id_field, parsed_lines, texts_field
 from pfgen_rs.io.lines import text_field
 from pfgen_rs.io.text import shortened
 
@@ -25,7 +25,6 @@ HUMAN = "human"
 Turn = Literal[1, 2]
 
 _LOW, _HIGH = 1, 5
-_TURNS = 3
 _ADVICE = "a [fields] table can give it another name"
 
 
@@ -84,21 +83,37 @@ def read_dialogues(
     invalid field and for a duplicate id, and for a file without records.
     """
     names = fields or Fields()
+    return read_unique(
+        path, lambda line: _parsed_dialogue(line.record, names, line.text), "dialogues"
+    )
+
+
+class _WithId(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+T = TypeVar("T", bound=_WithId)
+
+
+def read_unique(
+    path: str | os.PathLike[str], parse: Callable[[Line], T], what: str
+) -> tuple[T, ...]:
+    """Read JSON lines with ids. Raises `InputError`, also for a duplicate id and without any record."""
     lines: dict[str, int] = {}
 
-    def parse(line: Line) -> Dialogue:
-        dialogue = _parsed_dialogue(line.record, names, line.text)
-        if dialogue.id in lines:
-            first = lines[dialogue.id]
+    def unique(line: Line) -> T:
+        found = parse(line)
+        first = lines.setdefault(found.id, line.number)
+        if first != line.number:
             raise InputError(
-                f"duplicate id {shortened(dialogue.id)!r}: already on {line.item} {first}"
+                f"duplicate id {shortened(found.id)!r}: already on {line.item} {first}"
             )
-        lines[dialogue.id] = line.number
-        return dialogue
+        return found
 
-    found = tuple(parsed_lines(Path(path), parse))
+    found = tuple(parsed_lines(Path(path), unique))
     if not found:
-        raise InputError("contains no dialogues", path=os.fspath(path))
+        raise InputError(f"contains no {what}", path=os.fspath(path))
     return found
 
 
@@ -124,25 +139,12 @@ def _parsed_dialogue(record: dict[str, Any], names: Fields, source: bytes) -> Di
     )
 
 
-def _turns(record: Mapping[str, Any], key: str | tuple[str, ...]) -> list[str]:
+def _turns(record: Mapping[str, Any], key: str | tuple[str, ...]) -> Sequence[str]:
     if not isinstance(key, str):
         return [text_field(record, each, _ADVICE) for each in key]
     if key not in record:
         text_field(record, key, _ADVICE)
-    turns: list[str] = record[key]
-    if not _are_texts(turns, _TURNS):
-        raise InputError(
-            f"{key!r} must be a list of three texts (user, assistant, user), not {_shown(turns)}"
-        )
-    return turns
-
-
-def _are_texts(value: object, count: int) -> bool:
-    return (
-        isinstance(value, list)
-        and len(value) == count
-        and all(isinstance(each, str) for each in value)
-    )
+    return texts_field(record, key, 3)
 
 
 def _choice(record: Mapping[str, Any], key: str, choices: tuple[str, ...]) -> str:
@@ -234,33 +236,19 @@ def read_fields(path: str | os.PathLike[str]) -> Fields:
         raise ConfigError(unreadable(error), path=path) from error
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ConfigError(f"invalid TOML: {error}", path=path) from None
-    unknown = next((key for key in data if key != "fields"), None)
-    if unknown is not None:
-        raise ConfigError(f"unknown key {unknown!r}: expected a table [fields]", path=path)
-    table = data.get("fields")
-    if not isinstance(table, dict):
-        raise ConfigError("missing table [fields]", path=path)
-    return Fields(**_checked_fields(table, path))
-
-
-def _checked_fields(table: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    table = data.pop("fields", None)
+    if not isinstance(table, dict) or data:
+        raise ConfigError("expected a table [fields], and nothing else", path=path)
     known = [each.name for each in fields(Fields)]
-    found: dict[str, Any] = {}
     for key, value in table.items():
         if key not in known:
-            raise ConfigError(
-                f"[fields]: unknown key {key!r}: expected one of {', '.join(known)}",
-                path=path,
-            )
-        if key == "turns" and isinstance(value, list):
-            if not _are_texts(value, _TURNS):
-                raise ConfigError(
-                    f"[fields]: turns must be one key or a list of three keys, not {value!r}",
-                    path=path,
-                )
-            found[key] = tuple(value)
-        elif isinstance(value, str):
-            found[key] = value
+            expected = f"expected one of {', '.join(known)}"
+            raise ConfigError(f"[fields]: unknown key {key!r}: {expected}", path=path)
+        if key == "turns" and isinstance(value, list) and len(value) == 3:
+            table[key] = names = tuple(value)
         else:
-            raise ConfigError(f"[fields]: {key} must be a key, not {value!r}", path=path)
-    return found
+            names = (value,)
+        if not all(isinstance(name, str) for name in names):
+            expected = "one key or a list of three keys" if key == "turns" else "a key"
+            raise ConfigError(f"[fields]: {key} must be {expected}, not {value!r}", path=path)
+    return Fields(**table)

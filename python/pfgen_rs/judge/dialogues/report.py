@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
@@ -18,11 +18,8 @@ from pfgen_rs.io.text import counted
 from pfgen_rs.judge.dialogues import association, grading, layout, mt_bench, plots, tables
 from pfgen_rs.judge.dialogues.layout import Table
 from pfgen_rs.judge.dialogues.mt_bench import Ratings
-from pfgen_rs.judge.dialogues.records import CATEGORIES, Dialogue, Fields, Turn, read_dialogues
+from pfgen_rs.judge.dialogues.records import Dialogue, Fields, Turn, read_dialogues
 from pfgen_rs.judge.dialogues.tables import PER_CATEGORY, VERSIONS, light_version
-
-if TYPE_CHECKING:
-    pass
 
 DIALOGUE_TABLES = ("1", "2", "3", "4", "5", "12", "13", "length-bias")
 """Tables of dialogue records; numbers are those of the paper."""
@@ -30,22 +27,7 @@ TABLES = (*DIALOGUE_TABLES, "6", "means", "judges")
 """Names of all tables; the last two are of ratings in FastChat's format."""
 
 _TOP_RATING = 10.0
-
-
-@dataclass(frozen=True)
-class Options:
-    """How tables are computed: light versions, the turn of table 5, intervals."""
-
-    per_category: int = PER_CATEGORY
-    seed: int = 0
-    turn: Turn = 2
-    level: float = 0.95
-    resamples: int = association.RESAMPLES
-
-    @property
-    def intervals(self) -> dict[str, Any]:
-        """The arguments of functions with bootstrap intervals."""
-        return {"level": self.level, "resamples": self.resamples, "seed": self.seed}
+_INTERVALS = f"95% intervals: bootstrap over {{}}, {association.RESAMPLES:,} resamples, seed {{}}"
 
 
 @dataclass(frozen=True)
@@ -59,17 +41,18 @@ class Made:
 def tables_of(
     paths: Sequence[str | os.PathLike[str]],
     names: Sequence[str] | None = None,
-    options: Options | None = None,
     *,
+    per_category: int = PER_CATEGORY,
+    seed: int = 0,
     fields: Fields | None = None,
     questions: str | os.PathLike[str] | None = None,
 ) -> Made:
     """Returns tables by name (`TABLES`), by default all that the data allows.
 
     `paths`: one file of dialogue records, or ratings: files of FastChat's judgments, CSV files with a
-    column per judge, and folders of ratings. `questions`: MT-bench's questions, for the categories of
-    ratings. Raises `SettingsError` for unknown names, and `InputError`, also for tables that the data does
-    not allow.
+    column per judge, and folders of ratings. `per_category`: size of light versions; `seed`: of the random
+    one, and of bootstraps. `questions`: MT-bench's questions, for the categories of ratings. Raises
+    `SettingsError` for unknown names, and `InputError`, also for tables that the data does not allow.
     """
     unknown = next((name for name in names or () if name not in TABLES), None)
     if unknown is not None:
@@ -77,10 +60,10 @@ def tables_of(
     kinds = {_is_file(Path(path)) for path in paths}
     if len(kinds) > 1:
         raise InputError("cannot mix dialogue records and ratings: pass one of them")
-    chosen = options or Options()
     if kinds == {True}:
-        return _made(names, "dialogue records", _dialogue_makers(paths, fields, chosen), [])
-    return _made(names, "these ratings", *_rating_makers(paths, questions, chosen, names))
+        makers = _dialogue_makers(paths, fields, per_category, seed)
+        return _made(names, "dialogue records", makers, [])
+    return _made(names, "these ratings", *_rating_makers(paths, questions, seed, names))
 
 
 Makers = dict[str, Callable[[], Table]]
@@ -110,16 +93,16 @@ def _is_file(path: Path) -> bool:
 
 
 def _dialogue_makers(
-    paths: Sequence[str | os.PathLike[str]], fields: Fields | None, options: Options
+    paths: Sequence[str | os.PathLike[str]], fields: Fields | None, per_category: int, seed: int
 ) -> Makers:
     if len(paths) > 1:
         raise InputError(f"expected one file of dialogue records, found {len(paths)}")
     dialogues = read_dialogues(paths[0], fields)
     makers: Makers = {
-        "1": partial(_light_table, dialogues, options),
+        "1": partial(_light_table, dialogues, per_category, seed),
         "2": partial(_size_table, dialogues),
         **{name: partial(_author_table, name, dialogues) for name in _BY_AUTHOR},
-        **{name: partial(_interval_table, name, dialogues, options) for name in _WITH_INTERVALS},
+        **{name: partial(_interval_table, name, dialogues, seed) for name in _WITH_INTERVALS},
     }
     return {name: makers[name] for name in DIALOGUE_TABLES}
 
@@ -127,21 +110,22 @@ def _dialogue_makers(
 def _rating_makers(
     paths: Sequence[str | os.PathLike[str]],
     questions: str | os.PathLike[str] | None,
-    options: Options,
+    seed: int,
     names: Sequence[str] | None,
 ) -> tuple[Makers, list[str]]:
     """Returns how tables of ratings are made, and remarks on the ratings."""
     folders = [Path(path) for path in paths if Path(path).is_dir()]
+    categories: dict[str, str] = {}
+    remarks = []
     for folder in folders:
         if not grading.is_grade_folder(folder):
             raise InputError("is not a folder of graded dialogues", path=folder)
-    frames = [_read_ratings(path).frame for path in paths]
-    ratings = mt_bench.ratings_of(
-        pl.concat(frames).rows()
-    )  # an answer may be rated in several files
-    categories: dict[str, str] = {}
-    for folder in folders:
         categories |= grading.graded_categories(folder)
+        if stale := grading.stale_grades(folder):
+            earlier = f"{counted(stale, 'rating')} of earlier answers: kept, but not used"
+            remarks.append(f"{folder}: {earlier}")
+    # An answer may be rated in several files.
+    ratings = mt_bench.ratings_of(pl.concat(_read_ratings(path).frame for path in paths))
     if questions is not None:
         categories = {each.id: each.category for each in mt_bench.read_questions(questions)}
     makers: Makers = {}
@@ -149,13 +133,7 @@ def _rating_makers(
         makers["6"] = lambda: model_table(_scores_of_folders(folders))
     makers["means"] = partial(_means_table, ratings, categories)
     if names is not None or ratings.frame["judge"].n_unique() > 1:
-        makers["judges"] = partial(_judges_table, ratings, options)
-    stale = [(folder, grading.stale_grades(folder)) for folder in folders]
-    remarks = [
-        f"{folder}: {counted(count, 'rating')} of earlier answers: kept, but not used"
-        for folder, count in stale
-        if count
-    ]
+        makers["judges"] = partial(_judges_table, ratings, seed)
     return makers, [*ratings.notes, *remarks]
 
 
@@ -204,99 +182,74 @@ def model_table(frame: pl.DataFrame) -> Table:
 # Tables of dialogue records
 
 
-class _Shown(NamedTuple):
-    """The means of a table: their headings in print and in figures, decimals, and the end of the axis."""
+class _Means(NamedTuple):
+    """Means by author: what of, their frame, headings in print and in figures, decimals, end of the axis."""
 
+    what: str
+    frame: Callable[[Sequence[Dialogue], Turn], pl.DataFrame]
     headings: Mapping[str, str]
     drawn: Mapping[str, str]
     digits: int
     top: float | None = None
 
+    def table(self, name: str, frame: pl.DataFrame, which: str, usual: str, *notes: str) -> Table:
+        label, unit = frame.columns[0], " (characters)" if self.what == "Length" else ""
+        return Table(
+            name,
+            f"Table {name}: mean {self.what.lower()} of {which}{unit}",
+            frame,
+            layout.by_category(frame, [label], self.headings, self.digits),
+            partial(plots.radar, label=label, values=self.drawn, top=self.top, usual=usual),
+            notes,
+        )
 
-_SCORES = _Shown(
+
+_SCORES = _Means(
+    "Scores",
+    tables.answer_scores,
     {"human": "people", "judge": "judge"},
     {"human": "Scores by people", "judge": "Scores by the judge"},
     2,
     5.0,
 )
-_LENGTHS = _Shown({"length": "length"}, {"length": "Mean length (characters)"}, 1)
-
-
-def _table_of_means(
-    name: str, frame: pl.DataFrame, label: str, what: str, usual: str, shown: _Shown, *notes: str
-) -> Table:
-    return Table(
-        name,
-        f"Table {name}: {what}",
-        frame,
-        layout.by_category(frame, [label], shown.headings, shown.digits),
-        partial(plots.radar, label=label, values=shown.drawn, top=shown.top, usual=usual),
-        notes,
-    )
-
-
-def _light_table(dialogues: Sequence[Dialogue], options: Options) -> Table:
-    versions = [
-        light_version(dialogues, version, per_category=options.per_category, seed=options.seed)
-        for version in VERSIONS
-    ]
-    notes = [f"{options.per_category} dialogues per category, seed {options.seed}"]
-    if unscored := versions[0].unscored:
-        notes.append(f"Dialogues without human scores, left out: {unscored}")
-    what = "cores of second answers in the light versions"
-    frame = tables.light_scores(versions)
-    return _table_of_means("1", frame, "version", f"mean s{what}", f"S{what}", _SCORES, *notes)
-
-
-_BY_AUTHOR: Mapping[str, tuple[Callable[..., pl.DataFrame], Turn, str, str, _Shown]] = {
-    "3": (
-        tables.answer_scores,
-        1,
-        "mean scores of first answers",
-        "Scores of first answers by category",
-        _SCORES,
-    ),
-    "4": (
-        tables.answer_scores,
-        2,
-        "mean scores of second answers",
-        "Scores of second answers by category",
-        _SCORES,
-    ),
-    "12": (
-        tables.answer_lengths,
-        1,
-        "mean length of first answers (characters)",
-        "Length of first answers by category",
-        _LENGTHS,
-    ),
-    "13": (
-        tables.answer_lengths,
-        2,
-        "mean length of second answers (characters)",
-        "Length of second answers by category",
-        _LENGTHS,
-    ),
+_LENGTHS = _Means(
+    "Length",
+    tables.answer_lengths,
+    {"length": "length"},
+    {"length": "Mean length (characters)"},
+    1,
+)
+_BY_AUTHOR: Mapping[str, tuple[_Means, Turn]] = {
+    "3": (_SCORES, 1),
+    "4": (_SCORES, 2),
+    "12": (_LENGTHS, 1),
+    "13": (_LENGTHS, 2),
 }
-"""Of each table by author: its frame, the turn, what it shows, the title of its figure, its means."""
 
 
 def _author_table(name: str, dialogues: Sequence[Dialogue]) -> Table:
-    make, turn, what, usual, shown = _BY_AUTHOR[name]
+    means, turn = _BY_AUTHOR[name]
+    which = "first answers" if turn == 1 else "second answers"
     notes = ["Each first answer is counted once"] if turn == 1 else []
-    return _table_of_means(name, make(dialogues, turn), "author", what, usual, shown, *notes)
+    usual = f"{means.what} of {which} by category"
+    return means.table(name, means.frame(dialogues, turn), which, usual, *notes)
+
+
+def _light_table(dialogues: Sequence[Dialogue], per_category: int, seed: int) -> Table:
+    versions = [
+        light_version(dialogues, version, per_category=per_category, seed=seed)
+        for version in VERSIONS
+    ]
+    notes = [f"{per_category} dialogues per category, seed {seed}"]
+    if unscored := versions[0].unscored:
+        notes.append(f"Dialogues without human scores, left out: {unscored}")
+    which = "second answers in the light versions"
+    return _SCORES.table("1", tables.light_scores(versions), which, f"Scores of {which}", *notes)
 
 
 def _size_table(dialogues: Sequence[Dialogue]) -> Table:
     frame = tables.sizes(dialogues)
-    return Table(
-        "2",
-        "Table 2: number of dialogues",
-        frame,
-        layout.plain(frame, 1, 0),
-        partial(plots.counts, label="turn2_type", columns=CATEGORIES, usual="Number of dialogues"),
-        drawn=frame.filter(pl.col("turn2_type") != tables.TOTAL),
-    )
+    return Table("2", "Table 2: number of dialogues", frame, layout.with_intervals(frame, 1))
 
 
 _WITH_INTERVALS: Mapping[
@@ -319,16 +272,16 @@ _WITH_INTERVALS: Mapping[
 """Of each table of intervals: its frame, its title, that of its figure, its values, and notes."""
 
 
-def _interval_table(name: str, dialogues: Sequence[Dialogue], options: Options) -> Table:
+def _interval_table(name: str, dialogues: Sequence[Dialogue], seed: int) -> Table:
     make, title, usual, values, *notes = _WITH_INTERVALS[name]
-    frame = make(dialogues, turn=options.turn, **options.intervals)
+    frame = make(dialogues, seed=seed)
     return Table(
         name,
-        f"{title}, turn {options.turn}",
+        f"{title}, turn 2",
         frame,
         layout.with_intervals(frame, 1, list(values), 3),
         partial(plots.interval_points, label="author", values=values, usual=usual),
-        (_interval_note(options, "first user turns"), *notes),
+        (_INTERVALS.format("first user turns", seed), *notes),
     )
 
 
@@ -359,8 +312,8 @@ def _means_table(ratings: Ratings, categories: Mapping[str, str]) -> Table:
     )
 
 
-def _judges_table(ratings: Ratings, options: Options) -> Table:
-    frame = association.judge_agreement(ratings, **options.intervals)
+def _judges_table(ratings: Ratings, seed: int) -> Table:
+    frame = association.judge_agreement(ratings, seed=seed)
     if frame.is_empty():
         raise InputError(
             "cannot compare judges: expected ratings of the same answers by two judges"
@@ -373,16 +326,9 @@ def _judges_table(ratings: Ratings, options: Options) -> Table:
         layout.with_intervals(frame, 3, list(values), 3),
         partial(plots.agreement_matrix, values=values, usual="Agreement of judges over answers"),
         (
-            _interval_note(options, "questions"),
+            _INTERVALS.format("questions", seed),
             "κ: Cohen's, with quadratic weights",
             *ratings.notes,
         ),
         frame.filter(pl.col("over") == "items"),
-    )
-
-
-def _interval_note(options: Options, units: str) -> str:
-    return (
-        f"{options.level:.0%} intervals: bootstrap over {units}, {options.resamples:,} resamples, "
-        f"seed {options.seed}"
     )

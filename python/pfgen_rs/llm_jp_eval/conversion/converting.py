@@ -4,33 +4,34 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.errors import InputError
 from pfgen_rs.llm_jp_eval.catalog import SPLITS, TaskInfo, chosen_tasks
 from pfgen_rs.llm_jp_eval.conversion import datasets
 from pfgen_rs.llm_jp_eval.conversion.finding import find_raw
-from pfgen_rs.llm_jp_eval.conversion.installing import MissingFiles, missing_files, staged_folder
+from pfgen_rs.llm_jp_eval.conversion.installing import (
+    MissingFiles,
+    missing_files,
+    shown_names,
+    staged_folder,
+)
 from pfgen_rs.llm_jp_eval.conversion.published import RawFiles, Status
 from pfgen_rs.llm_jp_eval.data import installed_data, installed_raw
 
 ConvertProgress = Callable[[str], None]
 """Called with the name of each task before it is converted."""
 
-_VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
 
 @dataclass(frozen=True, slots=True)
 class ConvertedFile:
     """A file that was written: `path` is relative to the folder that contains `evaluation`.
 
-    `split`: train, dev, test, or dev_first100. `stand_in`: whether the raw file only stands in for the
-    published one.
+    `split`: train, dev, test, or dev_first100.
     """
 
     path: str
@@ -39,7 +40,6 @@ class ConvertedFile:
     samples: int
     sha256: str
     size: int
-    stand_in: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,6 @@ def convert(
     *,
     tasks: Iterable[str] | None = None,
     tuning: bool = True,
-    version: str | None = None,
     progress: ConvertProgress | None = None,
 ) -> Conversion:
     """Convert raw files to the evaluation and tuning files of llm-jp-eval, byte for byte.
@@ -75,8 +74,7 @@ def convert(
     `raw`: a folder or archive of raw files: checkouts of the repositories side by side, archives of them, or
     the reference's raw_files/ (default: the installed raw files). `out`: where to write `evaluation/` and
     `tuning/` (default: the folder in which `run` looks for data). `tasks`: names or categories (default:
-    all). `tuning`: whether to write tuning files. `version`: name of a folder in `out` to write to, such as
-    "1.3.0", as the reference does.
+    all). `tuning`: whether to write tuning files.
 
     Tasks whose raw files are missing are left out and reported in `Conversion.missing`. Files appear only
     when everything is converted; in an existing folder, they replace files of the same name.
@@ -87,7 +85,7 @@ def convert(
     """
     names = None if tasks is None else list(tasks)
     chosen = chosen_tasks(names)
-    folder = _target_folder(out, version)
+    folder = installed_data() if out is None else Path(out)
     source = _installed_source() if raw is None else Path(raw)
     found = find_raw(source, [info.name for info in chosen])
     missing = tuple(filter(None, (missing_files(info.name, found) for info in chosen)))
@@ -99,11 +97,14 @@ def convert(
     with staged_folder(folder, "converting") as content, ThreadPoolExecutor(1) as writer:
         writing: list[Future[ConvertedFile]] = []
         for info, splits in _splits_by_task(chosen, absent, found, progress):
-            status = found.status(info.name)
             counts = {split: len(splits[split]) for split in SPLITS}
-            converted.append(Converted(info.name, counts, status))
-            _check_splits(source, info, splits)
-            jobs = _jobs(info, splits, tuning, found.stand_ins(info.name))
+            if empty := [split for split in SPLITS if not counts[split]]:
+                problem = (
+                    f"{info.name}: no samples for {empty[0]}: too few samples in its raw files"
+                )
+                raise InputError(problem, path=source)
+            converted.append(Converted(info.name, counts, found.status(info.name)))
+            jobs = _task_files(info, splits, tuning)
             started = [writer.submit(_write, content, *job) for job in jobs]
             files += [each.result() for each in writing]  # bounds what waits for the writer
             writing = started
@@ -119,25 +120,13 @@ def _installed_source() -> Path:
     return source
 
 
-def _target_folder(out: str | Path | None, version: str | None) -> Path:
-    folder = installed_data() if out is None else Path(out)
-    if version is None:
-        return folder
-    if out is None:
-        problem = "installed data have no folders of versions: name a folder with `out` (--out)"
-        raise SettingsError(problem)
-    if not _VERSION.fullmatch(version):
-        raise SettingsError(f"invalid version {version!r}: expected a plain name such as 1.3.0")
-    return folder / version
-
-
 def _check_missing(
     source: Path, chosen: Sequence[TaskInfo], missing: Sequence[MissingFiles], names: Sequence[str]
 ) -> None:
     advice = "`pfgen-rs llm-jp-eval install` lists what is published where"
     for each in missing:
         if each.task in names:
-            problem = f"missing raw files of {each.task}: {each.summary}: {advice}"
+            problem = f"missing raw files of {each.task}: {shown_names(each.names)}: {advice}"
             raise InputError(problem, path=source)
     if len(missing) == len(chosen):
         raise InputError(f"found no task with all its raw files: {advice}", path=source)
@@ -159,22 +148,6 @@ def _splits_by_task(
             yield info, corpus[info.name]
 
 
-def _check_splits(source: Path, info: TaskInfo, splits: datasets.Splits) -> None:
-    for split in SPLITS:
-        if not splits[split]:
-            problem = f"{info.name}: no samples for {split}: too few samples in its raw files"
-            raise InputError(problem, path=source)
-
-
-def _jobs(
-    info: TaskInfo, splits: datasets.Splits, tuning: bool, stand_ins: Sequence[str]
-) -> Iterator[tuple[ConvertedFile, Iterator[bytes]]]:
-    """Yield files, without digests and sizes, and contents in blocks."""
-    for path, split, count, content in _task_files(info, splits, tuning):
-        stand_in = any(_contributes(name, split) for name in stand_ins)
-        yield ConvertedFile(path, info.name, split, count, "", 0, stand_in), content
-
-
 def _write(folder: Path, file: ConvertedFile, content: Iterator[bytes]) -> ConvertedFile:
     """Write a file and return it with its digest and size."""
     target = folder / file.path
@@ -187,31 +160,22 @@ def _write(folder: Path, file: ConvertedFile, content: Iterator[bytes]) -> Conve
     return replace(file, sha256=digest.hexdigest(), size=size)
 
 
-def _contributes(name: str, split: str) -> bool:
-    """Whether samples of a split come from a raw file, by its name."""
-    return ("_test." in name) == (split == "test") or (
-        "_test." not in name and "_train." not in name
-    )
-
-
 def _task_files(
     info: TaskInfo, splits: datasets.Splits, tuning: bool
-) -> Iterator[tuple[str, str, int, Iterator[bytes]]]:
-    """Yield path, split, number of samples and content, in blocks, of each file."""
+) -> Iterator[tuple[ConvertedFile, Iterator[bytes]]]:
+    """Yield files, without digests and sizes, and contents in blocks."""
+
+    def file(folder: str, split: str, count: int) -> ConvertedFile:
+        return ConvertedFile(f"{folder}/{split}/{info.name}.json", info.name, split, count, "", 0)
+
     for split in SPLITS:
         samples = encoded(splits[split])
-        name = f"{info.name}.json"
-        yield f"evaluation/{split}/{name}", split, len(samples), evaluation_file(info, samples)
+        yield file("evaluation", split, len(samples)), evaluation_file(info, samples)
         if tuning and split != "test":
-            yield f"tuning/{split}/{name}", split, len(samples), tuning_file(info, samples)
+            yield file("tuning", split, len(samples)), tuning_file(info, samples)
         if tuning and split == "dev":
             first = samples[:FIRST]
-            yield (
-                f"tuning/dev_first{FIRST}/{name}",
-                f"dev_first{FIRST}",
-                len(first),
-                tuning_file(info, first),
-            )
+            yield file("tuning", f"dev_first{FIRST}", len(first)), tuning_file(info, first)
 
 
 # Evaluation and tuning files, byte for byte as the reference writes them.

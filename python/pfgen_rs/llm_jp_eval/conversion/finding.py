@@ -3,40 +3,35 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from pfgen_rs.errors import InputError, InstallError, unreadable
 from pfgen_rs.install.archive import matching_members
 from pfgen_rs.io.compression import SUFFIXES, UNPACKED_LIMIT, UnpackingError, read_whole
 from pfgen_rs.io.text import shortened
-from pfgen_rs.llm_jp_eval.conversion import published as naming
 from pfgen_rs.llm_jp_eval.conversion.datasets import has_documented_count
 from pfgen_rs.llm_jp_eval.conversion.published import (
-    DOCUMENTED,
     RawFile,
     RawFiles,
     Status,
+    document_of,
     folder_of,
-    is_folder,
+    id_list_of,
+    name_of,
     needs,
     published,
-    sources,
 )
 from pfgen_rs.llm_jp_eval.conversion.reading import raw_text
 
-MANIFEST = "manifest.json"
-"""A file at the top of a folder that says which of its files stand in for which raw files."""
-
 _ID = re.compile(r"[A-Za-z0-9_.-]+")
-_MANIFESTED, _NAMED, _OTHER_VERSION, _STAND_IN = range(4)
+_READ_PATHS = (name_of, id_list_of, document_of)
 
 
 def find_raw(source: str | Path, tasks: Iterable[str]) -> RawFiles:
@@ -44,117 +39,79 @@ def find_raw(source: str | Path, tasks: Iterable[str]) -> RawFiles:
 
     Found are files with the digest of a published file, whatever their names, and files whose paths end as in
     the published repositories or in the reference's raw_files/, plain, compressed or in archives. A published
-    file is preferred to others of the same name. The files that a `manifest.json` maps to raw files are used
-    as those.
+    file is preferred to others of the same name.
 
     Raises `InputError` for sources that cannot be read, and if several different files could be a raw file.
     """
-    source = Path(source)
-    search = _Search(source, frozenset(need for task in tasks for need in needs(task)))
-    for entry in entries(source, search.wants):
+    search = _Search(frozenset(need for task in tasks for need in needs(task)))
+    for entry in entries(Path(source), search.wants):
         search.add(entry)
     return search.resolved()
 
 
-@dataclass(frozen=True, slots=True)
-class _Candidate:
-    entry: Entry
-    rank: int
-
-
 class _Search:
-    def __init__(self, source: Path, wanted: Collection[str]) -> None:
+    def __init__(self, wanted: frozenset[str]) -> None:
         self._wanted = wanted
-        self._stated = _read_manifest(source)
-        self._named: dict[str, list[_Candidate]] = defaultdict(list)
+        self._named: dict[str, list[Entry]] = defaultdict(list)
         self._unnamed: list[Entry] = []
         self._id_lists: dict[str, list[Entry]] = defaultdict(list)
         self._documents: dict[str, list[Entry]] = defaultdict(list)
-        self._sizes = {each.size for name, each in published().items() if self._is_wanted(name)}
-        self._names = {
-            each.sha256: name for name, each in published().items() if self._is_wanted(name)
-        }
+        own = {name: each for name, each in published().items() if self._is_wanted(name)}
+        self._sizes = {each.size for each in own.values()}
+        self._names = {each.sha256: name for name, each in own.items()}
 
     def _is_wanted(self, name: str) -> bool:
         return name in self._wanted or folder_of(name) in self._wanted
 
     def wants(self, path: str, size: int | None) -> bool:
-        return (
-            size is None
-            or size in self._sizes
-            or naming.name_of(path) is not None
-            or naming.other_version_of(path) is not None
-            or naming.id_list_of(path) is not None
-            or naming.document_of(path) is not None
-            or naming.is_jglue_train(path)
-            or any(path.endswith(f"/{stated}") for stated in self._stated)
-        )
+        return size is None or size in self._sizes or any(read(path) for read in _READ_PATHS)
 
     def add(self, entry: Entry) -> None:
-        if entry.origin in self._stated:
-            name, stands_in = self._stated[entry.origin]
-            self._add_named(name, entry, _STAND_IN if stands_in else _MANIFESTED)
-        elif (split := naming.id_list_of(entry.path)) is not None:
+        if split := id_list_of(entry.path):
             self._id_lists[split].append(entry)
-        elif (document := naming.document_of(entry.path)) is not None:
+        elif document := document_of(entry.path):
             self._documents[document].append(entry)
-        elif (name_or_none := naming.name_of(entry.path)) is not None:
-            self._add_named(name_or_none, entry, _NAMED)
+        elif name := name_of(entry.path):
+            self._add_named(name, entry)
         else:
-            other = naming.other_version_of(entry.path)
-            if other is not None:
-                self._add_named(other, entry, _OTHER_VERSION)
             self._unnamed.append(entry)
 
-    def _add_named(self, name: str, entry: Entry, rank: int) -> None:
+    def _add_named(self, name: str, entry: Entry) -> None:
         if self._is_wanted(name):
-            self._named[name].append(_Candidate(entry, rank))
+            self._named[name].append(entry)
 
     def resolved(self) -> RawFiles:
         """Choose a file for each name."""
         self._name_documents()
-        files, refused = {}, {}
-        for name, candidates in self._named.items():
-            found = _chosen(name, candidates)
-            if isinstance(found, RawFile):
-                files[name] = found
-            else:
-                refused[name] = found
-        return RawFiles(files | self._by_digest(files), refused)
+        files = {name: _chosen(name, candidates) for name, candidates in self._named.items()}
+        return RawFiles(files | self._by_digest(files))
 
     def _name_documents(self) -> None:
         """Give the documents of the Wikipedia corpus the names of their splits, by the lists of ids."""
+        with_folder = {folder_of(name) for name in self._named}
         for split, lists in self._id_lists.items():
-            if f"{split}/" in self._wanted and self._documents and not self._has_folder(split):
+            if f"{split}/" in self._wanted and self._documents and f"{split}/" not in with_folder:
                 for entry in lists:
                     for document, line in _listed_documents(entry):
                         self._add_document(split, document, entry.label, line)
-
-    def _has_folder(self, split: str) -> bool:
-        return any(folder_of(name) == f"{split}/" for name in self._named)
 
     def _add_document(self, split: str, document: str, path: str, line: int) -> None:
         if document not in self._documents:
             problem = f"knp/{document[:8]}/{document}.knp, which is listed here, was not found"
             raise InputError(problem, path=path, line=line)
         for entry in self._documents[document]:
-            self._add_named(f"{split}/{document}.knp", entry, _NAMED)
+            self._add_named(f"{split}/{document}.knp", entry)
 
     def _by_digest(self, files: Mapping[str, RawFile]) -> dict[str, RawFile]:
         """Returns published files with other names, for the names and folders of which nothing was found."""
-        present = {*files, *map(folder_of, files)}
-        absent = {need for need in self._wanted if need not in present}
-        if not absent:
-            return {}
+        absent = self._wanted - {*files, *map(folder_of, files)}
         found: dict[str, RawFile] = {}
         documents = (each for some in self._documents.values() for each in some)
-        for entry in [*self._unnamed, *documents]:
+        for entry in [*self._unnamed, *documents] if absent else []:
             content = _read_if_possible(entry)
             name = self._names.get(_digest(content))
             if name is not None and (name in absent or folder_of(name) in absent):
                 found[name] = RawFile(name, entry.label, content, Status.PUBLISHED)
-            elif name is None and naming.is_jglue_train(entry.path):
-                found |= _counted(absent & DOCUMENTED.keys(), entry.label, content)
         return found
 
 
@@ -168,12 +125,6 @@ def _listed_documents(entry: Entry) -> Iterator[tuple[str, int]]:
             yield document, number
 
 
-def _counted(names: Iterable[str], label: str, content: bytes) -> dict[str, RawFile]:
-    """Returns the file under the name for which it has the documented number of samples."""
-    files = (RawFile(name, label, content, Status.UNVERIFIED) for name in names)
-    return {file.name: file for file in files if has_documented_count(file)}
-
-
 def _read_if_possible(entry: Entry) -> bytes:
     try:
         return entry.read()
@@ -181,70 +132,26 @@ def _read_if_possible(entry: Entry) -> bytes:
         return b""
 
 
-def _chosen(name: str, candidates: Iterable[_Candidate]) -> RawFile | str:
-    """Returns the file to use for a name, or why no candidate can be used."""
-    ranked = sorted(candidates, key=lambda each: each.rank)
-    contents = [(each, content := each.entry.read(), _digest(content)) for each in ranked]
-    for each, content, digest in contents:
-        if name in published() and digest == published()[name].sha256:
-            return RawFile(name, each.entry.label, content, Status.PUBLISHED)
-    refusal = ""
-    for rank in sorted({each.rank for each in ranked}):
-        same_rank = [(each, content) for each, content, _ in contents if each.rank == rank]
-        first, content = same_rank[0]
-        file = RawFile(name, first.entry.label, content, Status.CHANGED)
-        if rank == _STAND_IN:
-            return replace(file, status=Status.STAND_IN)
+def _chosen(name: str, candidates: Iterable[Entry]) -> RawFile:
+    """Returns the file to use for a name: the published one if it is there."""
+    by_content = {each.read(): each.label for each in candidates}
+    digest = published()[name].sha256 if name in published() else None
+    files = [RawFile(name, label, content, Status.CHANGED) for content, label in by_content.items()]
+    for file in files:
+        if file.sha256 == digest:
+            return replace(file, status=Status.PUBLISHED)
         if has_documented_count(file):
             return replace(file, status=Status.UNVERIFIED)
-        if rank == _OTHER_VERSION:
-            refusal = f"{file.label} is another version of it"
-            continue
-        _check_unambiguous(name, same_rank)
-        return file
-    return refusal
-
-
-def _check_unambiguous(name: str, candidates: Iterable[tuple[_Candidate, bytes]]) -> None:
-    by_content = {content: each.entry.label for each, content in candidates}
-    if len(by_content) > 1:
-        first, second = list(by_content.values())[:2]
+    if len(files) > 1:
         raise InputError(
-            f"{first} and {second} differ, and neither is the published file: keep the one to use as {name}"
+            f"{files[0].label} and {files[1].label} differ, and neither is the published file: keep the "
+            f"one to use as {name}"
         )
+    return files[0]
 
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _read_manifest(source: Path) -> dict[str, tuple[str, bool]]:
-    """Returns name and whether it is a stand-in by path, for the files that a folder's manifest names.
-
-    Files called manifest.json that contain something else are ignored.
-    """
-    path = source / MANIFEST
-    try:
-        records = json.loads(file_bytes(path)) if path.is_file() else []
-    except (InputError, ValueError, RecursionError):
-        return {}
-    found = {}
-    for record in records if isinstance(records, list) else []:
-        if isinstance(record, dict) and _is_stated(record):
-            stands_in = str(record.get("note", "")).startswith("SURROGATE")
-            found[record["file"]] = (record["reference_name"], stands_in)
-    return found
-
-
-def _is_stated(record: dict[str, Any]) -> bool:
-    name = record.get("reference_name")
-    return isinstance(record.get("file"), str) and isinstance(name, str) and name in _fixed_names()
-
-
-@cache
-def _fixed_names() -> frozenset[str]:
-    names = (name for source in sources().values() for name in source.files)
-    return frozenset(name for name in names if not is_folder(name))
 
 
 # The files of a folder, and of the archives in it, that may be raw files.
@@ -269,11 +176,10 @@ class Entry:
     """A file.
 
     `path`: with "/", without the suffix of a compressed file; begins with the names of the folders that the
-    source lies in. `origin`: the path of the file or its archive within the source. `label`: name in errors.
+    source lies in. `label`: name in errors.
     """
 
     path: str
-    origin: str
     label: str
     read: Callable[[], bytes]
 
@@ -291,18 +197,16 @@ def entries(source: Path, wanted: Wanted) -> Iterator[Entry]:
 
 
 def _of_source(source: Path, wanted: Wanted) -> Iterator[Entry]:
-    above = "/".join(source.absolute().parts[1:])
     if source.is_dir():
-        yield from _of_folder(source, above, wanted)
+        yield from _of_folder(source, wanted)
     elif source.is_file():
-        parent = above.rpartition("/")[0]
-        yield from _of_file(source, source.name, parent, wanted, _Kept())
+        yield from _of_file(source, wanted, _Kept())
     else:
         problem = "not a regular file or folder" if source.exists() else "no such file or folder"
         raise InputError(problem, path=source)
 
 
-def _of_folder(source: Path, above: str, wanted: Wanted) -> Iterator[Entry]:
+def _of_folder(source: Path, wanted: Wanted) -> Iterator[Entry]:
     kept, count = _Kept(), 0
     for folder, subfolders, names in os.walk(source, onerror=_raise_unlisted):
         subfolders[:] = sorted(name for name in subfolders if not _is_hidden(name))
@@ -313,32 +217,26 @@ def _of_folder(source: Path, above: str, wanted: Wanted) -> Iterator[Entry]:
                 raise InputError(problem, path=source)
             path = Path(folder, name)
             if path.is_file():
-                inner = path.relative_to(source).as_posix()
-                parent = f"{above}/{inner}".rpartition("/")[0]
-                yield from _of_file(path, inner, parent, wanted, kept)
+                yield from _of_file(path, wanted, kept)
 
 
 def _raise_unlisted(error: OSError) -> NoReturn:
     raise error
 
 
-def _of_file(path: Path, origin: str, parent: str, wanted: Wanted, kept: _Kept) -> Iterator[Entry]:
+def _of_file(path: Path, wanted: Wanted, kept: _Kept) -> Iterator[Entry]:
+    parent = "/".join(path.absolute().parts[1:-1])
     if path.name.lower().endswith(_ARCHIVES):
-        yield from _of_archive(path, origin, parent, wanted, kept)
+        yield from _of_archive(path, parent, wanted, kept)
         return
     compressed = path.suffix in SUFFIXES
-    name = path.stem if compressed else path.name
-    size: int | None = path.stat().st_size
-    if compressed and (size or 0) <= _COMPRESSED_LIMIT:
-        size = None
-    logical = f"{parent}/{name}"
-    if wanted(logical, size):
-        yield Entry(logical, origin, str(path), partial(file_bytes, path))
+    logical = f"{parent}/{path.stem if compressed else path.name}"
+    size = path.stat().st_size
+    if wanted(logical, None if compressed and size <= _COMPRESSED_LIMIT else size):
+        yield Entry(logical, str(path), partial(file_bytes, path))
 
 
-def _of_archive(
-    path: Path, origin: str, parent: str, wanted: Wanted, kept: _Kept
-) -> Iterator[Entry]:
+def _of_archive(path: Path, parent: str, wanted: Wanted, kept: _Kept) -> Iterator[Entry]:
     def match(name: str, size: int) -> str | None:
         parts = PurePosixPath(name).parts
         if any(map(_is_hidden, parts)) or not parts:
@@ -349,7 +247,7 @@ def _of_archive(
         for name, content in matching_members(path, match, limit=FILE_LIMIT):
             kept.add(len(content), path)
             logical = f"{parent}/{PurePosixPath(name)}"
-            yield Entry(logical, origin, f"{path}: {name}", partial(bytes, content))
+            yield Entry(logical, f"{path}: {name}", partial(bytes, content))
     except InstallError as error:
         raise InputError(str(error).removeprefix(f"{path}: "), path=path) from error
 

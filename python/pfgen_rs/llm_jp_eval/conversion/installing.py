@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
-from typing import Any
+from pathlib import Path
 
 from pfgen_rs.errors import InputError, OutputError
 from pfgen_rs.io.atomic import put_in_place, writing_failed
 from pfgen_rs.io.text import counted
 from pfgen_rs.llm_jp_eval.catalog import tasks
-from pfgen_rs.llm_jp_eval.conversion.finding import MANIFEST, find_raw
+from pfgen_rs.llm_jp_eval.conversion.finding import find_raw
 from pfgen_rs.llm_jp_eval.conversion.published import (
     DOCUMENTED,
     RawFile,
@@ -30,15 +28,9 @@ from pfgen_rs.llm_jp_eval.conversion.published import (
     published_names,
     source_of,
     sources,
+    worst,
 )
 from pfgen_rs.llm_jp_eval.data import installed_raw
-
-_NOTES = {
-    Status.PUBLISHED: "",
-    Status.UNVERIFIED: "digest of the published file unknown; as many samples as documented",
-    Status.CHANGED: "not the published file",
-    Status.STAND_IN: "SURROGATE for the published file",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,25 +74,23 @@ class Installation:
     missing: tuple[MissingFiles, ...]
 
 
-def install_raw(source: str | Path, *, accept_unknown: bool = False) -> Installation:
+def install_raw(source: str | Path) -> Installation:
     """Install the raw files that a folder or an archive contains, for `convert`.
 
     Files are found by their digests, and by their paths in the published repositories and in the reference's
     raw_files/. Installed are files with the published digests, and those whose published digests are unknown
-    (`jnli_train.json`, `jsquad_train.json`) if they have as many samples as documented. `accept_unknown`
-    installs others as well; their statuses say so. Files that are already installed stay, so several sources
-    can be installed one after another.
+    (`jnli_train.json`, `jsquad_train.json`) if they have as many samples as documented. Files that are
+    already installed stay, so several sources can be installed one after another.
 
     Raises `InputError` if the source cannot be read or contains nothing to install, `OutputError` if the
     cache folder cannot be written.
     """
     found = find_raw(source, tasks())
-    refused = dict(found.refused)
+    refused: dict[str, str] = {}
     chosen: dict[str, list[RawFile]] = {}
     for need in dict.fromkeys(need for task in tasks() for need in needs(task)):
         files = found.of(need)
-        reason = None if accept_unknown else _refusal(need, files)
-        if reason is not None:
+        if reason := _refusal(need, files):
             refused[need] = reason
         elif files:
             chosen[need] = files
@@ -109,8 +99,10 @@ def install_raw(source: str | Path, *, accept_unknown: bool = False) -> Installa
     taken = tuple(_taken(need, files) for need, files in chosen.items())
     folder = installed_raw()
     with staged_folder(folder, "installing") as content:
-        _write_raw(content, chosen, _records(folder, taken))
-    _remove_others(folder, chosen)
+        for file in (file for files in chosen.values() for file in files):
+            target = content / file.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(file.content)
     return _installation(taken, refused)
 
 
@@ -121,7 +113,7 @@ def raw_installation() -> Installation:
 
 def _installation(taken: tuple[Taken, ...], refused: dict[str, str]) -> Installation:
     folder = installed_raw()
-    found = find_raw(folder, tasks()) if folder.is_dir() else RawFiles({}, {})
+    found = find_raw(folder, tasks()) if folder.is_dir() else RawFiles({})
     missing = tuple(filter(None, (missing_files(task, found) for task in tasks())))
     absent = {name for each in missing for name in each.names}
     still_refused = {name: reason for name, reason in refused.items() if name in absent}
@@ -131,14 +123,13 @@ def _installation(taken: tuple[Taken, ...], refused: dict[str, str]) -> Installa
 
 def _dataset(source: Source, found: RawFiles) -> DataSet:
     count = sum(len(found.of(need)) for need in source.files)
-    statuses = [found.status(task) for task in source.tasks]
-    worst = max(statuses, key=list(Status).index) if count else None
+    status = worst(map(found.status, source.tasks)) if count else None
     missing = sum(1 for need in source.files if not found.of(need))
-    return DataSet(source.name, source.tasks, source.licence, count, missing, worst)
+    return DataSet(source.name, source.tasks, source.licence, count, missing, status)
 
 
 def _refusal(need: str, files: list[RawFile]) -> str | None:
-    """Returns why files are not installed unless unknown ones are accepted."""
+    """Returns why files are not installed."""
     if not files:
         return None
     if is_folder(need):
@@ -146,14 +137,11 @@ def _refusal(need: str, files: list[RawFile]) -> str | None:
         expected = published_names(need)
         if right == expected and len(files) == len(expected):
             return None
-        others = len(files) - len(right)
         found = f"found {len(right):,} of {counted(len(expected), 'published file')}"
-        return f"{found} and {counted(others, 'other')}" if others else found
+        return f"{found}, {len(files) - len(right):,} others"
     [file] = files
-    if file.status in (Status.PUBLISHED, Status.UNVERIFIED):
+    if file.status is not Status.CHANGED:
         return None
-    if file.status is Status.STAND_IN:
-        return f"{file.label} only stands in for the published file"
     if need in DOCUMENTED:
         return f"{file.label} does not have the {DOCUMENTED[need]:,} samples of the published file"
     digest = published()[need].sha256
@@ -167,90 +155,35 @@ def _nothing(refused: dict[str, str]) -> str:
             "is published where"
         )
     reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
-    return f"contains none of the published raw files ({reasons}); --accept-unknown installs others"
+    return (
+        f"contains none of the published raw files ({reasons}); `pfgen-rs llm-jp-eval convert --raw` takes "
+        "others"
+    )
 
 
 def _taken(need: str, files: list[RawFile]) -> Taken:
-    complete = not is_folder(need) or _refusal(need, files) is None
-    status = max((file.status for file in files), key=list(Status).index)
-    if not complete and status is Status.PUBLISHED:
-        status = Status.CHANGED
-    size = sum(len(file.content) for file in files)
-    return Taken(need, len(files), size, status, files[0].label)
-
-
-def _write_raw(
-    folder: Path, chosen: dict[str, list[RawFile]], records: Iterable[dict[str, Any]]
-) -> None:
-    for files in chosen.values():
-        for file in files:
-            target = folder / file.name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(file.content)
-    manifest = json.dumps(list(records), ensure_ascii=False, indent=1) + "\n"
-    (folder / MANIFEST).write_bytes(manifest.encode())
-
-
-def _records(folder: Path, taken: Iterable[Taken]) -> Iterator[dict[str, Any]]:
-    """Yield the records of the manifest, those of files that stay included."""
-    now = {each.name: each for each in taken}
-    yield from (record for record in _installed_records(folder) if record.get("file") not in now)
-    for each in now.values():
-        yield {
-            "file": each.name,
-            "reference_name": each.name,
-            "files": each.files,
-            "bytes": each.size,
-            "status": each.status.value,
-            "note": _NOTES[each.status],
-        }
-
-
-def _installed_records(folder: Path) -> list[dict[str, Any]]:
-    try:
-        records = json.loads((folder / MANIFEST).read_bytes())
-    except (OSError, ValueError):
-        return []
-    return [each for each in records if isinstance(each, dict)] if isinstance(records, list) else []
-
-
-def _remove_others(folder: Path, chosen: dict[str, list[RawFile]]) -> None:
-    """Remove the files of replaced folders that the new ones do not have."""
-    for need, files in chosen.items():
-        if is_folder(need):
-            names = {Path(file.name).name for file in files}
-            for path in (folder / need).iterdir():
-                if path.name not in names:
-                    with suppress(OSError):
-                        path.unlink()
+    status = worst(file.status for file in files)
+    return Taken(need, len(files), sum(len(f.content) for f in files), status, files[0].label)
 
 
 # What is missing of a task's raw files, and where it is published.
 
 
 _LISTED = 3  # most names that are listed one by one
-_LINKED = 2  # most files whose addresses are listed rather than that of an archive
 
 
 @dataclass(frozen=True, slots=True)
 class MissingFiles:
-    """Missing raw files of a task: the reference's names, the reason, where they are published, the licence.
+    """Missing raw files of a task: the reference's names, where they are published, and the licence.
 
-    Names that end with "/" stand for folders. `urls`: the files, or an archive or a page with all of them.
+    Names that end with "/" stand for folders. `urls`: an archive, or a page that links to it.
     """
 
     task: str
     names: tuple[str, ...]
-    reasons: tuple[str, ...]
     dataset: str
     urls: tuple[str, ...]
     licence: str
-
-    @property
-    def summary(self) -> str:
-        """The names, or their number if there are many, and reasons."""
-        names = shown_names(self.names)
-        return f"{names} ({'; '.join(self.reasons)})" if self.reasons else names
 
 
 def missing_files(task: str, raw: RawFiles) -> MissingFiles | None:
@@ -259,13 +192,7 @@ def missing_files(task: str, raw: RawFiles) -> MissingFiles | None:
     if not names:
         return None
     source = source_of(task)
-    urls = [source.url(name) for name in names]
-    if len(set(urls)) > _LINKED:
-        urls = [source.archive]
-    reasons = tuple(raw.refused[name] for name in names if name in raw.refused)
-    return MissingFiles(
-        task, names, reasons, source.name, tuple(dict.fromkeys(urls)), source.licence
-    )
+    return MissingFiles(task, names, source.name, (source.url,), source.licence)
 
 
 def shown_names(names: Sequence[str]) -> str:
@@ -273,15 +200,6 @@ def shown_names(names: Sequence[str]) -> str:
     if len(names) > _LISTED:
         return counted(len(names), "file")
     return ", ".join(map(_shown_need, names))
-
-
-def links(missing: Sequence[MissingFiles]) -> list[str]:
-    """Returns where to download the missing files of a data set: few files, or an archive with all."""
-    urls = list(dict.fromkeys(url for each in missing for url in each.urls))
-    # Files with one name would replace each other when they are downloaded.
-    if len(urls) <= _LINKED and len({PurePosixPath(url).name for url in urls}) == len(urls):
-        return urls
-    return [source_of(missing[0].task).archive]
 
 
 def _shown_need(name: str) -> str:

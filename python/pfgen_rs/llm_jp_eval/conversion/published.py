@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -46,15 +46,9 @@ class Source:
     page: str | None = None
 
     @property
-    def archive(self) -> str:
+    def url(self) -> str:
         """The address of an archive that contains all files, or of the page that links to it."""
         return self.page or f"https://github.com/{self.repository}/archive/{self.revision}.tar.gz"
-
-    def url(self, name: str) -> str:
-        """Returns the address of one file, by the reference's name, or of the archive with it."""
-        if self.page is not None or is_folder(name) or name not in self.files:
-            return self.archive
-        return f"https://raw.githubusercontent.com/{self.repository}/{self.revision}/{self.files[name]}"
 
 
 @cache
@@ -120,8 +114,6 @@ class Status(StrEnum):
     """The digest of the published file is unknown; this one has as many samples."""
     CHANGED = "changed"
     """It is not the published file."""
-    STAND_IN = "stand-in"
-    """A manifest says that it stands in for a file that could not be had."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,10 +133,9 @@ class RawFile:
 
 @dataclass(frozen=True, slots=True)
 class RawFiles:
-    """Raw files by name. `refused`: for files that were found but cannot be used, the reasons by name."""
+    """Raw files by name."""
 
     files: Mapping[str, RawFile]
-    refused: Mapping[str, str]
 
     def of(self, need: str) -> list[RawFile]:
         """Returns the file of this name, or the files of this folder in the order of their names."""
@@ -156,23 +147,18 @@ class RawFiles:
         """Returns the names of files and folders that a task needs and that were not found."""
         return tuple(need for need in needs(task) if not self.of(need))
 
-    def stand_ins(self, task: str) -> tuple[str, ...]:
-        """Returns the names of files that only stand in for the published ones."""
-        found = (file for need in needs(task) for file in self.of(need))
-        return tuple(file.name for file in found if file.status is Status.STAND_IN)
-
     def status(self, task: str) -> Status:
         """Returns the worst status of a task's files; `CHANGED` if a folder lacks published files."""
-        worst = Status.PUBLISHED
-        for need in needs(task):
-            found = self.of(need)
-            worst = max([worst, *(file.status for file in found)], key=_BADNESS.__getitem__)
-            if is_folder(need) and {file.name for file in found} != published_names(need):
-                worst = max(worst, Status.CHANGED, key=_BADNESS.__getitem__)
-        return worst
+        found = {Status.PUBLISHED, *(file.status for need in needs(task) for file in self.of(need))}
+        for need in filter(is_folder, needs(task)):
+            if {file.name for file in self.of(need)} != published_names(need):
+                found.add(Status.CHANGED)
+        return worst(found)
 
 
-_BADNESS = {status: rank for rank, status in enumerate(Status)}
+def worst(statuses: Iterable[Status]) -> Status:
+    """Returns the worst of these statuses."""
+    return max(statuses, key=list(Status).index)
 
 
 # Which raw file a path stands for: in checkouts, in the reference's raw_files/ and in the cache folder.
@@ -186,9 +172,6 @@ _REFERENCE = re.compile(
 )
 _DOCUMENT = re.compile(r"(?:^|/)knp/([^/]{1,8})/([^/]+)\.knp$")
 _ID_LIST = re.compile(rf"(?:^|/)id/({'|'.join(SPLITS)})\.id$")
-_JGLUE = re.compile(r"(?:^|/)(jnli|jsquad|jcommonsenseqa|jsts)-v(1\.\d+)/(train|valid)-v\2\.json$")
-
-_JGLUE_TRAIN = re.compile(r"(?:^|/)train-v1\.\d+[^/]*\.json$")
 
 
 def name_of(path: str) -> str | None:
@@ -203,19 +186,6 @@ def name_of(path: str) -> str | None:
     parts = path.split("/")
     tails = ("/".join(parts[-count:]) for count in range(min(_TAIL, len(parts)), 0, -1))
     return next((_names_by_tail()[tail] for tail in tails if tail in _names_by_tail()), None)
-
-
-def other_version_of(path: str) -> str | None:
-    """Returns the name of the file whose version 1.1 may have the same content as this file of JGLUE."""
-    found = _JGLUE.search(path)
-    if not found:
-        return None
-    return f"{found[1]}_{'train' if found[3] == 'train' else 'test'}.json"
-
-
-def is_jglue_train(path: str) -> bool:
-    """Whether a file of any folder has the name of a train file of JGLUE."""
-    return _JGLUE_TRAIN.search(path) is not None
 
 
 def id_list_of(path: str) -> str | None:

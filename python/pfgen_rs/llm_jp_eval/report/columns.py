@@ -8,9 +8,6 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.llm_jp_eval import catalog
 from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS
@@ -199,7 +196,6 @@ def _correlation_columns(label: str, task: str, kind: Kind) -> list[Column]:
 # The value of each column in each run, with its standard error and interval.
 
 
-Floats = NDArray[np.float64]
 Bounds = tuple[float | None, float | None]
 
 
@@ -234,24 +230,7 @@ class ColumnEstimate:
         return {**asdict(self), "missing": list(self.missing), "lacking": list(self.lacking)}
 
 
-class RunValues:
-    """The values of a run's samples by task and metric, computed once."""
-
-    def __init__(self, run: ReportRun) -> None:
-        self.run = run
-        self.sampled, self.known = run.sampled, run.known
-        self.counts = run.counts
-        self._known: dict[tuple[str, str], Floats] = {}
-
-    def __getitem__(self, part: Part) -> Floats:
-        """Returns the values of a part's samples."""
-        key = part.task, part.metric
-        if key not in self._known:
-            self._known[key] = self.run.values(*key)
-        return self._known[key]
-
-
-def estimated(values: RunValues, column: Column, level: float) -> ColumnEstimate:
+def estimated(run: ReportRun, column: Column, level: float) -> ColumnEstimate:
     """Returns the value of a column in a run.
 
     The interval of a single task is Wilson's for exact_match, Student's t for char_f1 and set_f1 (cut at 0
@@ -259,22 +238,21 @@ def estimated(values: RunValues, column: Column, level: float) -> ColumnEstimate
     correlations. Sums over tasks have Student's t with their standard error (`stats.strata`). What a run's
     file states otherwise than its samples and scores give it is the file's value, without an interval.
     """
-    run = values.run
-    parts = column.present(values.known)
-    missing = column.missing(values.known)
-    samples = sum(values.counts.get(task, 0) for task in {part.task for part in parts})
-    lacking = column.lacking(values.known) if column.kind == "average" else ()
-    value = _value(run, column, parts) if column.has_value(values.known) else None
+    parts = column.present(run.known)
+    missing = column.missing(run.known)
+    samples = sum(run.counts.get(task, 0) for task in {part.task for part in parts})
+    lacking = column.lacking(run.known) if column.kind == "average" else ()
+    value = _value(run, column, parts) if column.has_value(run.known) else None
     stated = run.stated.get(column.name) if _is_in_files(column) else None
     if stated == 0 and not parts and column.parts:
         stated = None  # a category that was not run
-    sampled = all(part.score in values.sampled for part in parts)
+    sampled = all(part.score in run.sampled for part in parts)
     if stated is not None and (value is None or not catalog.same_score(value, stated)):
         value, missing, sampled = stated, (), False
         lacking = tuple(each for each in lacking if run.stated.get(each) == 0)
     se, low, high = None, None, None
     if value is not None and sampled:
-        se, (low, high) = _error(values, column, parts, value, level)
+        se, (low, high) = _error(run, column, parts, value, level)
     return ColumnEstimate(
         run.name, column.name, value, se, low, high, samples, missing, lacking, sampled
     )
@@ -292,9 +270,9 @@ def _value(run: ReportRun, column: Column, parts: Sequence[Part]) -> float:
 
 
 def _error(
-    values: RunValues, column: Column, parts: Sequence[Part], value: float, level: float
+    run: ReportRun, column: Column, parts: Sequence[Part], value: float, level: float
 ) -> tuple[float | None, Bounds]:
-    samples = [values[part] for part in parts]
+    samples = [run.values(part.task, part.metric) for part in parts]
     found = weighted_mean(samples, [part.weight for part in parts])
     se = found.se if found.se is not None and math.isfinite(found.se) else None
     if column.is_correlation:

@@ -2,39 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.llm_jp_eval.catalog import split_score
+from pfgen_rs.io.text import counted
+from pfgen_rs.llm_jp_eval.catalog import AVERAGED, AVERAGES, split_score
 from pfgen_rs.llm_jp_eval.catalog import tasks as catalog
 from pfgen_rs.llm_jp_eval.report.columns import (
     Column,
     ColumnEstimate,
-    RunValues,
     average_column,
     category_columns,
     estimated,
     task_columns,
 )
-from pfgen_rs.llm_jp_eval.report.pairs import (
-    ColumnPair,
-    compared_columns,
-    pair_order,
-    report_notes,
-    stated_notes,
-)
-from pfgen_rs.llm_jp_eval.report.runs import Aligned, ReportRun, aligned
+from pfgen_rs.llm_jp_eval.report.pairs import ColumnPair, compared_columns, pair_order
+from pfgen_rs.llm_jp_eval.report.runs import ReportRun, aligned, told_of
 from pfgen_rs.stats.permutation import ranges
 from pfgen_rs.stats.student import check_level
 
 _MOST_RUNS = 100
 _ALL_PAIRS = 6  # maximum number of runs of which all pairs are shown
-_TEXT, _COUNT, _NUMBER = pl.String, pl.Int64, pl.Float64
 
 
 @dataclass(frozen=True)
@@ -86,9 +80,16 @@ class Report:
         counts = self.own_samples(column)
         return " to ".join(f"{count:,}" for count in dict.fromkeys((*counts[:1], *counts[-1:])))
 
-    def tables(self) -> dict[str, pl.DataFrame]:
-        """Returns the tables `scores` (a row a run and column) and `pairs` (a row a pair and column)."""
-        return {"scores": self._score_table(), "pairs": self._pair_table()}
+    def score_rows(self) -> list[dict[str, Any]]:
+        """Returns a row a run and column."""
+        kinds = {column.name: column.kind for column in self.columns}
+        rows = []
+        for run in self.runs:
+            for name, found in self.estimates[run].items():
+                row = {"run": run, "column": name, "kind": kinds[name], **asdict(found)}
+                del row["sampled"]
+                rows.append(row | {k: ",".join(row[k]) for k in ("missing", "lacking")})
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON types."""
@@ -105,40 +106,9 @@ class Report:
                 run: {name: found.to_dict() for name, found in columns.items()}
                 for run, columns in self.estimates.items()
             },
-            "pairs": [pair.to_dict() for pair in self.pairs],
+            "pairs": [asdict(pair) for pair in self.pairs],
             "notes": list(self.notes),
         }
-
-    def _score_table(self) -> pl.DataFrame:
-        kinds = {column.name: column.kind for column in self.columns}
-        rows = [
-            estimate.to_dict()
-            | {"kind": kinds[name]}
-            | {"missing": ",".join(estimate.missing), "lacking": ",".join(estimate.lacking)}
-            for run in self.runs
-            for name, estimate in self.estimates[run].items()
-        ]
-        schema = {
-            "run": _TEXT,
-            "column": _TEXT,
-            "kind": _TEXT,
-            **dict.fromkeys(("value", "se", "low", "high"), _NUMBER),
-            "samples": _COUNT,
-            **dict.fromkeys(("missing", "lacking"), _TEXT),
-        }
-        return pl.DataFrame(rows, schema=schema)
-
-    def _pair_table(self) -> pl.DataFrame:
-        schema = {
-            **dict.fromkeys(("a", "b", "column"), _TEXT),
-            **dict.fromkeys(("difference", "se", "low", "high"), _NUMBER),
-            "test": _TEXT,
-            **dict.fromkeys(("p", "p_holm", "smallest_p"), _NUMBER),
-            "family": _COUNT,
-            "minimum_detectable": _NUMBER,
-            "samples": _COUNT,
-        }
-        return pl.DataFrame([pair.to_dict() for pair in self.pairs], schema=schema)
 
 
 def report_of(
@@ -147,14 +117,12 @@ def report_of(
     average: str = "AVR",
     tasks: Sequence[str] | None = None,
     level: float = 0.95,
-    seed: int = 0,
 ) -> Report:
     """Report on 1 to 100 runs: values of columns, and every two runs compared over the same samples.
 
     `average`: `AVR` (the paper's, which needs all of its seven categories) or `AVG` (version 1.3.0's over
     nine categories, which counts those that were not run as 0). Categories are means of the tasks that were
     run. `tasks`: report on these tasks alone.
-    `seed`: of the random signs.
 
     Raises `InputError` for runs that cannot be compared (`runs.aligned`), and `SettingsError`.
     """
@@ -169,15 +137,17 @@ def report_of(
     categories = category_columns(scores, (name for run in runs for name in run.stated))
     taken = {average, *(column.name for column in categories)}
     columns = (mean, *categories, *task_columns(sorted(known), scores, taken))
-    shared = aligned(runs)
-    values = [RunValues(run) for run in runs]
-    found = [{c.name: estimated(each, c, level) for c in columns} for each in values]
+    shared, notes = aligned(runs)
+    found = [{c.name: estimated(run, c, level) for c in columns} for run in runs]
     order = sorted(
         range(len(runs)),
         key=lambda i: (found[i][average].value is None, -(found[i][average].value or 0)),
     )
     tested = [c for c in columns if all(each[c.name].sampled for each in found)]
-    pairs = _compared(shared, values, order, tested, level, seed)
+    pairs = []
+    for kind in ("average", "category", "task") if len(runs) > 1 else ():
+        own = [column for column in tested if column.kind == kind]
+        pairs += compared_columns([shared[i] for i in order], own, level)
     return Report(
         runs=tuple(runs[i].name for i in order),
         average=average,
@@ -186,11 +156,12 @@ def report_of(
         estimates={runs[i].name: found[i] for i in order},
         pairs=tuple(pairs),
         ranks=_ranks([runs[i].name for i in order], pairs, average, level),
-        samples=shared.runs[0].counts,
+        samples=shared[0].counts,
         notes=(
-            *shared.notes,
-            *stated_notes(runs, found, columns),
-            *report_notes(found, pairs, columns, shared.runs[0].counts, level),
+            *notes,
+            *_stated_notes(runs, found, columns),
+            *_missing_notes(found, columns),
+            *_not_told_apart(pairs, average, shared[0].counts, level),
         ),
         signatures={runs[i].name: runs[i].signature for i in order},
     )
@@ -205,28 +176,6 @@ def _only_tasks(run: ReportRun, tasks: Sequence[str]) -> ReportRun:
     return replace(run, frame=own, scores=scores, stated={})
 
 
-def _compared(
-    shared: Aligned,
-    values: Sequence[RunValues],
-    order: Sequence[int],
-    columns: Sequence[Column],
-    level: float,
-    seed: int,
-) -> list[ColumnPair]:
-    """Compare the runs in each kind of columns; the better run of a pair comes first."""
-    if len(order) < 2:
-        return []
-    same = [
-        own if own.run is run else RunValues(run)
-        for own, run in zip(values, shared.runs, strict=True)
-    ]
-    placed = [same[i] for i in order]
-    found: list[ColumnPair] = []
-    for kind in ("average", "category", "task"):
-        found += compared_columns(placed, [c for c in columns if c.kind == kind], level, seed)
-    return found
-
-
 def _ranks(
     names: Sequence[str], pairs: Sequence[ColumnPair], average: str, level: float
 ) -> dict[str, tuple[int, int] | None]:
@@ -238,3 +187,98 @@ def _ranks(
         if pair.p_holm <= 1 - level:
             better[(i, j) if pair.difference > 0 else (j, i)] = True
     return dict(zip(names, ranges(better), strict=True))
+
+
+# Remarks on a report: what is missing, and what this number of samples cannot tell apart.
+
+
+Estimates = Sequence[Mapping[str, ColumnEstimate]]
+
+
+def per_task(counts: Collection[int]) -> str:
+    """Describes how many samples the tasks have."""
+    least, most = min(counts), max(counts)
+    if least == most:
+        return f"{counted(least, 'sample')} per task"
+    return f"{least:,} to {most:,} samples per task"
+
+
+def _stated_notes(
+    runs: Sequence[ReportRun], estimates: Estimates, columns: Sequence[Column]
+) -> Iterator[str]:
+    """Yield remarks on what is shown as the files of runs state it."""
+    average = columns[0].name
+    for run, found in zip(runs, estimates, strict=True):
+        if names := [column.name for column in columns if not found[column.name].sampled]:
+            yield (
+                f"{run.name}: as its file states, since they do not follow from its predictions here, and so "
+                f"without intervals and tests: {', '.join(names)}"
+            )
+    means = [_averaged_categories(run, average) for run in runs]
+    if len(set(means)) > 1:
+        told = (f"{run.name}: {', '.join(own)}" for run, own in zip(runs, means, strict=True))
+        yield (
+            f"{average} is the mean of other categories from run to run, so its values cannot be compared: "
+            f"{'; '.join(told)}"
+        )
+
+
+def _averaged_categories(run: ReportRun, average: str) -> tuple[str, ...]:
+    """Returns the categories of which a run's average is the mean."""
+    if average not in run.stated:
+        return tuple(AVERAGES[average])
+    own = set(run.stated) - set(AVERAGES)
+    known = [name for name in AVERAGED if name in own]
+    return (*known, *sorted(own - set(known)))
+
+
+def _missing_notes(estimates: Estimates, columns: Sequence[Column]) -> list[str]:
+    average = columns[0].name
+    needs = (
+        "AVR needs tasks of all seven categories; not run"
+        if average == "AVR"
+        else f"{average} counts categories that were not run as 0"
+    )
+    lacking, lost = {}, {}
+    for found in estimates:
+        run = found[average].run
+        if own := found[average].lacking:
+            lacking[run] = f"{needs}: {', '.join(own)}"
+        partial = [column for column in columns if found[column.name].partial]
+        tasks = [t for c in partial if c.kind == "category" for t in found[c.name].missing]
+        if tasks:
+            names = f"{', '.join(c.name for c in partial)} ({', '.join(dict.fromkeys(tasks))})"
+            lost[run] = f"marked with *, since some of their tasks were not run: {names}"
+    return [*told_of(lacking, len(estimates)), *told_of(lost, len(estimates))]
+
+
+def _not_told_apart(
+    pairs: Sequence[ColumnPair], average: str, counts: Mapping[str, int], level: float
+) -> Iterator[str]:
+    own = [pair for pair in pairs if pair.column == average]
+    same = [pair for pair in own if pair.p_holm > 1 - level]
+    if not same:
+        return
+    least = [pair.minimum_detectable for pair in same if pair.minimum_detectable is not None]
+    with_samples = f"cannot be told apart in {average} with {per_task(counts.values())}"
+    if len(own) == 1:
+        [pair] = own
+        yield f"{pair.a} and {pair.b} {with_samples}{_samples_needed(pair)}"
+        return
+    told = f"{len(same):,} of {len(own):,} pairs {with_samples}"
+    if least:
+        span = " to ".join(dict.fromkeys((f"{min(least):.4f}", f"{max(least):.4f}")))
+        told += f": a test of one pair alone detects differences of {span} with 80 % power"
+    yield told
+
+
+def _samples_needed(pair: ColumnPair) -> str:
+    """Describes what the test misses, and how many times the samples would find this difference."""
+    if not pair.minimum_detectable:
+        return ""
+    told = f": a difference below {pair.minimum_detectable:.4f} is likely to be missed"
+    times = (pair.minimum_detectable / pair.difference) ** 2 if pair.difference else 1.0
+    if times < 1.05:  # significant, but for the correction
+        return told
+    many = f"about {math.ceil(times * 10) / 10:,.1f} times as many samples"
+    return f"{told}; a true difference of {abs(pair.difference):.4f} needs {many}"

@@ -1,25 +1,20 @@
-"""Runs for a report: reading them, their samples, and what they must share to be compared."""
+"""Runs for a report: their samples, and what they must share to be compared."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pfgen_rs.errors import InputError, unreadable
-from pfgen_rs.io.run_files import RESULT
+from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
 from pfgen_rs.llm_jp_eval.catalog import tasks as catalog
-from pfgen_rs.llm_jp_eval.data import read_json
 from pfgen_rs.llm_jp_eval.metrics.samples import CORRELATIONS
 from pfgen_rs.llm_jp_eval.metrics.totals import correlation, correlation_values, mean
-from pfgen_rs.llm_jp_eval.results import SAMPLES, SAMPLING, SCORES, read_result
 
 Floats = NDArray[np.float64]
 _COLUMNS = ("task", "index", "pred", "gold", "value")
@@ -33,7 +28,7 @@ _MAY_DIFFER = (
 _UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ReportRun:
     """An evaluated run.
 
@@ -52,6 +47,7 @@ class ReportRun:
     signature: str | None = None
     metrics: Mapping[str, tuple[str, ...]] | None = field(default=None, repr=False)
     stated: Mapping[str, float] = field(default_factory=dict, repr=False)
+    _values: dict[tuple[str, str], Floats] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         missing = [name for name in _COLUMNS if name not in self.frame.columns]
@@ -62,17 +58,17 @@ class ReportRun:
         if self.frame.is_empty():
             raise InputError(f"{self.name}: no samples")
 
-    @property
+    @cached_property
     def tasks(self) -> list[str]:
         """The tasks that were run, in order."""
         return self.frame["task"].unique(maintain_order=True).to_list()
 
-    @property
+    @cached_property
     def counts(self) -> dict[str, int]:
         """Number of samples by task."""
         return dict(self.frame.group_by("task", maintain_order=True).len().rows())
 
-    @property
+    @cached_property
     def sampled(self) -> frozenset[str]:
         """The scores that follow from the samples, by `{task}_{metric}`."""
         metrics = self.metrics
@@ -80,7 +76,7 @@ class ReportRun:
             metrics = {name: task.metrics for name, task in catalog().items()}
         return frozenset(f"{task}_{each}" for task in self.tasks for each in metrics.get(task, ()))
 
-    @property
+    @cached_property
     def known(self) -> frozenset[str]:
         """All scores, by `{task}_{metric}`."""
         return self.sampled | self.scores.keys()
@@ -97,11 +93,15 @@ class ReportRun:
         For correlations, the jackknife's pseudo-values (`stats.jackknife`), whose mean is the correlation;
         NaN where a number is too large or none, or there is a single sample.
         """
-        rows = self.frame.filter(pl.col("task") == task).sort("index")
-        if metric not in CORRELATIONS:
-            return rows["value"].to_numpy()
-        gold = [_gold(self.name, text) for text in rows["gold"]]
-        return correlation_values(metric, rows["pred"], gold)
+        key = task, metric
+        if key not in self._values:
+            rows = self.frame.filter(pl.col("task") == task).sort("index")
+            if metric in CORRELATIONS:
+                gold = [_gold(self.name, text) for text in rows["gold"]]
+                self._values[key] = correlation_values(metric, rows["pred"], gold)
+            else:
+                self._values[key] = rows["value"].to_numpy()
+        return self._values[key]
 
     def score(self, task: str, metric: str) -> float:
         """Returns the score of a task: the given one or else the one that its samples have."""
@@ -114,16 +114,8 @@ class ReportRun:
         return mean(rows["value"].to_numpy())
 
 
-@dataclass(frozen=True)
-class Aligned:
-    """Runs reduced to the samples that all of them have, and notes about what was left out."""
-
-    runs: tuple[ReportRun, ...]
-    notes: tuple[str, ...]
-
-
-def aligned(runs: Sequence[ReportRun]) -> Aligned:
-    """Reduce runs to the samples that all of them have: the same task, index and gold.
+def aligned(runs: Sequence[ReportRun]) -> tuple[list[ReportRun], list[str]]:
+    """Returns runs reduced to the samples that all have (the same task, index and gold), and remarks.
 
     Raises `InputError` for runs with the same name, with different variants or splits, with other golds or
     inputs for the same samples, and if they share no sample.
@@ -136,21 +128,8 @@ def aligned(runs: Sequence[ReportRun]) -> Aligned:
         keys = keys.join(run.frame.select("task", "index"), on=["task", "index"], how="semi")
     if keys.is_empty():
         raise InputError("the runs share no sample: expected runs over the same tasks and samples")
-    reduced = tuple(_reduced_to(keys, run) for run in runs)
-    return Aligned(reduced, tuple(_alignment_notes(runs, reduced[0])))
-
-
-def distinctly_named(runs: Sequence[ReportRun]) -> list[ReportRun]:
-    """Returns the runs with unique names: repeated ones get a number."""
-    found: list[ReportRun] = []
-    taken: set[str] = set()
-    for run in runs:
-        name, number = run.name, 2
-        while name in taken:
-            name, number = f"{run.name} ({number})", number + 1
-        taken.add(name)
-        found.append(replace(run, name=name))
-    return found
+    reduced = [_reduced_to(keys, run) for run in runs]
+    return reduced, _alignment_notes(runs, reduced[0].counts)
 
 
 def _gold(run: str, text: str) -> float:
@@ -164,7 +143,9 @@ def _check_settings(runs: Sequence[ReportRun]) -> None:
     names = [run.name for run in runs]
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"duplicate run name {name!r}: give the runs different names")
+            raise InputError(
+                f"duplicate run name {name!r}: give each run once, under a name of its own"
+            )
     first = runs[0]
     for run in runs[1:]:
         for name in _MUST_AGREE:
@@ -202,13 +183,12 @@ def _reduced_to(keys: pl.DataFrame, run: ReportRun) -> ReportRun:
     return replace(run, frame=own, scores={}, stated={})
 
 
-def _alignment_notes(runs: Sequence[ReportRun], shared: ReportRun) -> list[str]:
+def _alignment_notes(runs: Sequence[ReportRun], counts: Mapping[str, int]) -> list[str]:
     notes = []
     every = dict.fromkeys(task for run in runs for task in run.tasks)
-    lost = [task for task in every if task not in shared.counts]
+    lost = [task for task in every if task not in counts]
     if lost:
         notes.append(f"not compared, since some runs lack them: {', '.join(lost)}")
-    counts = shared.counts
     fewer = [task for task in counts if any(run.counts[task] > counts[task] for run in runs)]
     if fewer:
         told = ", ".join(f"{task} ({counts[task]:,})" for task in fewer)
@@ -216,147 +196,23 @@ def _alignment_notes(runs: Sequence[ReportRun], shared: ReportRun) -> list[str]:
             f"values are over all samples of a run, differences over those that all have: {told}"
         )
     for name in _MAY_DIFFER:
-        found = {run.settings[name] for run in runs if name in run.settings} - {_UNKNOWN}
-        if len(found) > 1:
-            notes.append(f"the runs differ in {name}: {', '.join(sorted(found))}")
-    notes += _unknown_notes(runs)
-    unknown = [run.name for run in runs if not run.settings]
-    if unknown and len(unknown) < len(runs):
-        notes.append(
-            f"the settings of {counted(len(unknown), 'run')} are unknown: {', '.join(unknown)}"
-        )
-    return notes
-
-
-def _unknown_notes(runs: Sequence[ReportRun]) -> list[str]:
-    """Returns what is not known of several runs, which may therefore differ in it."""
-    names: dict[tuple[str, ...], list[str]] = {}
-    for run in runs:
-        every = (*_MUST_AGREE, *_MAY_DIFFER)
-        own = tuple(name for name in every if run.settings.get(name) == _UNKNOWN)
-        if own:
-            names.setdefault(own, []).append(run.name)
-    if len(runs) < 2 or not names:
-        return []
-    told = (f"{', '.join(own)} ({', '.join(found)})" for own, found in names.items())
-    return [f"not known, so that the runs may differ in it: {'; '.join(told)}"]
-
-
-# Reading runs for a report: folders of runs and scores, and result files, also of the published tool.
-
-
-_INPUTS = ("task", "index", "input")
-_USUAL = {"prompt": "default", "mode": "completion", "max_tokens": "default"}
-"""What signatures leave out."""
-
-
-def read_report_runs(paths: Sequence[str | os.PathLike[str]]) -> list[ReportRun]:
-    """Read runs: folders with `scores.json` and `samples.parquet`, or with `result.json`, and result files.
-
-    A run is named after its folder or file, with as many parents as necessary. Raises `InputError`.
-    """
-    files = [Path(path) for path in paths]
-    names = _names(files)
-    runs = [_read_run(file, name) for file, name in zip(files, names, strict=True)]
-    return distinctly_named(runs)
-
-
-def _read_run(path: Path, name: str) -> ReportRun:
-    if not path.exists():
-        raise InputError("no such file or folder", path=path)
-    if not path.is_dir():
-        return _of_result_file(path, name)
-    if (path / SCORES).is_file() and (path / SAMPLES).is_file():
-        return _of_folder(path, name)
-    if (path / RESULT).is_file():
-        return _of_result_file(path / RESULT, name)
-    expected = f"expected {SCORES} and {SAMPLES}, or {RESULT}"
-    raise InputError(f"not a run of llm-jp-eval: {expected} (is the run complete?)", path=path)
-
-
-def _of_result_file(path: Path, name: str) -> ReportRun:
-    found = read_result(path)
-    signature = found.config.get("signature")
-    known = signature if isinstance(signature, str) else None
-    # What the file states decides: other versions have other metrics of the same name.
-    stated = {name: float(found.recorded[name]) for name in found.differing}
-    metrics = {
-        task: tuple(each for each in own if f"{task}_{each}" not in stated)
-        for task, own in found.metrics.items()
+        values = {run.settings[name] for run in runs if name in run.settings} - {_UNKNOWN}
+        if len(values) > 1:
+            notes.append(f"the runs differ in {name}: {', '.join(sorted(values))}")
+    settings = (*_MUST_AGREE, *_MAY_DIFFER)
+    unknown = {
+        run.name: ", ".join(name for name in settings if run.settings.get(name) == _UNKNOWN)
+        for run in runs
     }
-    return ReportRun(
-        name,
-        found.frame,
-        {**found.scores, **stated},
-        _settings(known),
-        known,
-        metrics,
-        found.stated,
-    )
+    texts = {run: f"not known: {names}" for run, names in unknown.items() if names}
+    return [*notes, *(told_of(texts, len(runs)) if len(runs) > 1 else ())]
 
 
-def _of_folder(path: Path, name: str) -> ReportRun:
-    record = _scores(path / SCORES)
-    frame = _samples(path / SAMPLES)
-    if (path / RESULT).is_file():
-        inputs = read_result(path / RESULT).frame.select(_INPUTS)
-        frame = frame.join(inputs, on=["task", "index"], how="left", maintain_order="left")
-    signature = record["signature"]
-    scores = record["variants"][record["variant"]]["scores"]
-    return ReportRun(name, frame, scores, _settings(signature), signature)
-
-
-def _scores(path: Path) -> dict[str, Any]:
-    record, _ = read_json(path)
-    try:
-        scores = record["variants"][record["variant"]]["scores"].values()
-        if isinstance(record["signature"], str) and all(isinstance(v, float | int) for v in scores):
-            return dict(record)
-    except (KeyError, TypeError, AttributeError):
-        pass
-    problem = "is not a file of scores: expected 'signature', 'variant' and 'variants' with scores"
-    raise InputError(problem, path=path)
-
-
-def _samples(path: Path) -> pl.DataFrame:
-    types: dict[Any, Any] = {
-        **dict.fromkeys(("task", "pred", "gold"), pl.String),
-        "index": pl.Int64,
-        "value": pl.Float64,
-    }
-    try:
-        frame = pl.read_parquet(path).cast(types)
-    except OSError as error:
-        raise InputError(unreadable(error), path=path) from error
-    except pl.exceptions.PolarsError as error:
-        raise InputError(f"is not a table of samples: {error}", path=path) from None
-    outside = frame.filter(~pl.col("value").is_between(0, 1))
-    if not outside.is_empty():
-        task, index, value = outside.select("task", "index", "value").row(0)
-        problem = f"the value of sample {index} of {task} is {value}: expected 0 to 1"
-        raise InputError(problem, path=path)
-    return frame
-
-
-def _settings(signature: str | None) -> dict[str, str]:
-    """Returns the parts of a signature by name, the defaults that it leaves out, and what is not known."""
-    if signature is None:
-        return dict.fromkeys(("variant", "shots", *_USUAL, *SAMPLING), "unknown")
-    parts = dict(part.partition(":")[::2] for part in signature.split("|") if ":" in part)
-    return {**_USUAL, **dict.fromkeys(SAMPLING, "unknown"), **parts}
-
-
-def _names(paths: Sequence[Path]) -> list[str]:
-    parts = [_naming_parts(path) for path in paths]
-    for depth in range(1, max(map(len, parts), default=0) + 1):
-        names = ["/".join(part[-depth:]) for part in parts]
-        if len(set(names)) == len(set(parts)):
-            return names
-    return ["/".join(part) for part in parts]
-
-
-def _naming_parts(path: Path) -> tuple[str, ...]:
-    whole = path.absolute()
-    if path.is_dir():
-        return Path(os.path.normpath(whole)).parts
-    return whole.parent.parts if path.name == RESULT else whole.with_suffix("").parts
+def told_of(texts: Mapping[str, str], runs: int) -> list[str]:
+    """Returns texts by run once each, with the names of their runs unless all `runs` have them."""
+    names: dict[str, list[str]] = {}
+    for run, text in texts.items():
+        names.setdefault(text, []).append(run)
+    return [
+        text if len(own) == runs else f"{text} ({', '.join(own)})" for text, own in names.items()
+    ]

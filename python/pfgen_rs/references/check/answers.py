@@ -43,14 +43,17 @@ def means(frame: pl.DataFrame, keys: Sequence[str], columns: Sequence[str]) -> p
     """
     groups = frame.group_by(keys, maintain_order=True).agg(columns)
     return groups.with_columns(
-        pl.Series(name, [_mean(values) for values in groups.get_column(name)], dtype=pl.Float64)
+        pl.Series(
+            name, [mean_of_known(values) for values in groups.get_column(name)], dtype=pl.Float64
+        )
         for name in columns
     )
 
 
-def _mean(values: pl.Series) -> float | None:
-    known = values.drop_nulls()
-    return math.fsum(known) / len(known) if len(known) else None
+def mean_of_known(values: Iterable[float | None]) -> float | None:
+    """Returns the mean of all values that are not `None`; `None` without any."""
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
 
 
 def table(rows: Iterable[Sequence[Any]], **columns: type) -> pl.DataFrame:

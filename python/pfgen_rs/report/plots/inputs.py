@@ -7,15 +7,15 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import polars as pl
 
 from pfgen_rs.benchmark import score_runs
 from pfgen_rs.checkout import checkout, standings
-from pfgen_rs.checkout.entries import entries, entries_frame, read_results, run_labels
+from pfgen_rs.checkout.entries import entries, entries_frame, read_results
 from pfgen_rs.checkout.published import Published, published, read_published
-from pfgen_rs.drawing.words import Language
+from pfgen_rs.checkout.ranking import RunName, run_labels
 from pfgen_rs.errors import InputError, PfgenError, PlotError, unreadable
 from pfgen_rs.io.run_files import RESULT, expand
 from pfgen_rs.io.text import counted
@@ -53,7 +53,7 @@ CategoryScores = tuple[pl.DataFrame, dict[str, str | None], dict[str, float]]
 
 @dataclass(frozen=True)
 class PlotRequest:
-    """What to draw: runs, `score` and `again` as for `read_inputs`, and options.
+    """What to draw: runs and `score` as for `read_inputs`, options, and `look`, what every figure takes.
 
     A figure ignores options that it does not need. Runs are read, or scored, when a figure asks for them.
     """
@@ -61,25 +61,15 @@ class PlotRequest:
     paths: Sequence[str]
     benchmark: str | None = None
     metric: str = "average"
-    sources: Sequence[str] | None = None
-    step_pattern: str | None = None
     top: int | None = None
     x: Literal["step", "tokens"] = "step"
-    title: str | None = None
-    language: Language = "en"
-    font: str | None = None
+    look: Mapping[str, Any] = field(default_factory=dict)
     score: Score = score_runs
-    again: bool = False
-
-    @property
-    def look(self) -> dict[str, Any]:
-        """The arguments of every figure."""
-        return {"title": self.title, "language": self.language, "font": self.font}
 
     @cached_property
     def inputs(self) -> Inputs:
         """The runs with their published results."""
-        return read_inputs(self.paths, self.benchmark, self.score, again=self.again)
+        return read_inputs(self.paths, self.benchmark, self.score)
 
     @cached_property
     def by_question(self) -> Inputs:
@@ -107,8 +97,16 @@ class PlotRequest:
 
     @cached_property
     def responses(self) -> list[Result]:
-        """The runs, scored again, with every response."""
-        return score_inputs(self.paths, self.benchmark, self.score)
+        """The runs (of a checkout: all that have responses), scored again, with every response."""
+        paths = expand(self.paths)
+        chosen: list[str] = []
+        for path in paths:
+            if checkout.is_checkout(Path(path)):
+                runs = checkout.find_runs(path)
+                chosen += [str(run.folder) for run in runs if run.responses and run.name != "data"]
+            else:
+                chosen.append(path)
+        return self.score(chosen, question_folder(paths, self.benchmark))
 
 
 RUN = ("name", "run", "model", "mode", "score")
@@ -122,71 +120,58 @@ def run_columns(runs: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
 
 
 def read_inputs(
-    patterns: Sequence[str],
-    benchmark: str | None = None,
-    score: Score = score_runs,
-    *,
-    again: bool = False,
+    patterns: Sequence[str], benchmark: str | None = None, score: Score = score_runs
 ) -> Inputs:
     """Read runs from paths.
 
     A path may be a checkout, a leaderboard (`.json`, `.parquet`), a run's folder, a `result.json`, a file of
-    responses, or a glob. Runs without `result.json` (with `again`: all) are scored by `score` with
-    `benchmark` (default: the questions of the first checkout). Raises `InputError`, `PlotError` if no runs
-    are found, and the errors of scoring.
+    responses, or a glob. Runs without `result.json` are scored by `score` with `benchmark` (default: the
+    questions of the first checkout). Raises `InputError`, `PlotError` if no runs are found, and the errors of
+    scoring.
     """
     paths = expand(patterns)
-    found = _Found()
-    unscored = [
-        path
-        for path in paths
-        if again or not found.add(Path(path), "" if len(paths) == 1 else path)
-    ]
-    if unscored:
-        results = score_inputs(unscored, question_folder(paths, benchmark), score)
-        found.runs += map(_published, results)
-    table = named_runs(
-        pl.concat([entries_frame(entries(found.runs)), *found.tables], how="diagonal_relaxed")
-    )
-    if table.is_empty():
-        raise PlotError(
-            f"no run found in {', '.join(patterns)}" + "".join(f"; {p}" for p in found.problems)
-        )
-    by_run = {run.run: run.result for run in found.runs}
-    names = table.select("name", "run").rows()
-    results_by_name = {name: by_run[run] for name, run in names if run in by_run}
-    return Inputs(table, results_by_name, found.problems)
-
-
-def score_inputs(
-    patterns: Sequence[str], benchmark: str | None = None, score: Score = score_runs
-) -> list[Result]:
-    """Score the responses of runs (of all runs of a checkout); benchmark as for `read_inputs`."""
-    paths = expand(patterns)
-    chosen: list[str] = []
+    runs, tables, unscored = [], [], []
+    problems: list[PfgenError] = []
     for path in paths:
-        if checkout.is_checkout(Path(path)):
-            chosen += [
-                str(run.folder)
-                for run in checkout.find_runs(path)
-                if run.responses and run.name != "data"
-            ]
+        if (table := _leaderboard_rows(Path(path))) is not None:
+            tables.append(table)
+        elif (found := _results(Path(path), "" if len(paths) == 1 else path)) is not None:
+            runs += found[0]
+            problems += found[1]
         else:
-            chosen.append(path)
-    return score(chosen, question_folder(paths, benchmark))
+            unscored.append(path)
+    if unscored:
+        runs += map(_published, score(unscored, question_folder(paths, benchmark)))
+    every = pl.concat([entries_frame(entries(runs)), *tables], how="diagonal_relaxed")
+    if every.is_empty():
+        raise PlotError(
+            f"no run found in {', '.join(patterns)}" + "".join(f"; {p}" for p in problems)
+        )
+    named = named_runs(every)
+    results = {run.run: run.result for run in runs}
+    names = named.select("name", "run").rows()
+    return Inputs(named, {name: results[run] for name, run in names if run in results}, problems)
+
+
+def _results(place: Path, prefix: str) -> tuple[list[Published], Sequence[PfgenError]] | None:
+    """Returns the published results that a path names, and the errors of unusable ones; else `None`."""
+    if checkout.is_checkout(place):
+        return read_results(place, prefix)
+    if (place / RESULT).is_file():
+        return [read_published(place, place.as_posix())], ()
+    if place.suffix == ".json":
+        return [published(_bytes(place), place, place.parent.as_posix())], ()
+    return None
 
 
 def sample_names(results: Sequence[Result]) -> list[str]:
     """Returns the labels of scored runs (`checkout.labels`), in their order."""
-    runs = [
-        PlotRun(
-            run=_run(result) or str(place),
-            model=result.name,
-            organisation=result.name.rpartition("/")[0] or None,
-            mode=_mode(result.config),
-        )
-        for place, result in enumerate(results)
-    ]
+    runs = []
+    for place, result in enumerate(results):
+        mode = (result.config or {}).get("mode")
+        organisation = result.name.rpartition("/")[0] or None
+        mode = mode if isinstance(mode, str) else None
+        runs.append(RunName(_run(result) or str(place), result.name, organisation, mode))
     found = run_labels(runs)
     return [found[run.run] for run in runs]
 
@@ -196,47 +181,16 @@ def _run(result: Result) -> str:
     return result.place if result.run is not None else result.path or ""
 
 
-def _mode(config: dict[str, Any] | None) -> str | None:
-    mode = (config or {}).get("mode")
-    return mode if isinstance(mode, str) else None
-
-
 def question_folder(paths: Sequence[str], benchmark: str | None) -> str | None:
     """Returns the given benchmark or, without one, the questions of the first checkout."""
     checkouts = [path for path in paths if checkout.is_checkout(Path(path))]
     return benchmark or (str(Path(checkouts[0], "data")) if checkouts else None)
 
 
-@dataclass
-class _Found:
-    """Published results, tables of leaderboards, and the errors of unusable results."""
-
-    runs: list[Published] = field(default_factory=list)
-    tables: list[pl.DataFrame] = field(default_factory=list)
-    problems: list[PfgenError] = field(default_factory=list)
-
-    def add(self, place: Path, prefix: str) -> bool:
-        """Read published results, if that is what a path names; else, return false."""
-        table = _leaderboard_rows(place)
-        if table is not None:
-            self.tables.append(table)
-        elif checkout.is_checkout(place):
-            runs, problems = read_results(place, prefix)
-            self.runs += runs
-            self.problems += problems
-        elif (place / RESULT).is_file():
-            self.runs.append(read_published(place, place.as_posix()))
-        elif place.suffix == ".json":
-            self.runs.append(published(_bytes(place), place, place.parent.as_posix()))
-        else:
-            return False
-        return True
-
-
 def _leaderboard_rows(path: Path) -> pl.DataFrame | None:
     """Returns the rows of a leaderboard file; `None` for other files."""
     if path.suffix == ".json" and b'"runs"' in _bytes(path)[:1000]:
-        return pl.DataFrame(standings.read_standings_file(path), infer_schema_length=None)
+        return pl.DataFrame(standings.read_rows_file(path), infer_schema_length=None)
     if path.suffix == ".parquet":
         try:
             table = pl.read_parquet(path, glob=False, hive_partitioning=False)
@@ -264,18 +218,11 @@ def named_runs(runs: pl.DataFrame) -> pl.DataFrame:
     once = runs.unique("run", keep="first", maintain_order=True)
     if "organisation" not in once.columns:
         once = once.with_columns(organisation=pl.lit(None, pl.String))
-    found = run_labels([PlotRun(*row) for row in once.select(*PlotRun._fields).rows()])
+    found = run_labels(
+        [RunName(*row) for row in once.select("run", "model", "organisation", "mode").rows()]
+    )
     name = [found[run] for run in once["run"]]
     return once.with_columns(pl.Series("name", name, dtype=pl.String))
-
-
-class PlotRun(NamedTuple):
-    """What a label is made of."""
-
-    run: str
-    model: str
-    organisation: str | None = None
-    mode: str | None = None
 
 
 def read_curve_rows(paths: Sequence[str]) -> pl.DataFrame:

@@ -67,21 +67,16 @@ def _runs_as_points(
 
 
 @plot_kind(
-    "sources",
-    "scores with one source of reference answers against another",
-    options=["metric", "sources"],
+    "sources", "scores with one source of reference answers against another", options=["metric"]
 )
 def _sources(request: PlotRequest) -> Plot:
     inputs = request.by_question
     scores = source_scores(inputs.results)
-    chosen: dict[str, Any] = {
-        "metric": request.metric,
-        "sources": None if request.sources is None else tuple(request.sources),
-    }
-    means = source_means(scores, **chosen)
+    means = source_means(scores, metric=request.metric)
     table = run_columns(inputs.runs, ()).join(means, on="name", maintain_order="left_right")
     notes = [*inputs.notes, *numbered_note(table["name"].n_unique())]
-    return Plot(table, partial(source_pairs, scores, inputs.runs, **chosen), notes)
+    draw = partial(source_pairs, scores, inputs.runs, metric=request.metric)
+    return Plot(table, draw, notes)
 
 
 def metric_pairs(
@@ -222,7 +217,6 @@ def counted(look: Look, runs: pl.DataFrame) -> str:
 
 _METRICS = ("average", *BY_SOURCE)
 _SCORES = {"average": "Score", "fluency": "Fluency", "truthfulness": "Truthfulness"}
-_MOST = 4  # panels side by side
 
 
 def source_pairs(
@@ -230,21 +224,17 @@ def source_pairs(
     runs: pl.DataFrame,
     *,
     metric: str = "average",
-    sources: tuple[str, ...] | None = None,
     **options: Unpack[LookOptions],
 ) -> Figure:
     """Draw scores with the reference answers of one source alone against another (figures 4 to 6).
 
     `scores`: columns `name`, `question_id`, `source` and `metric`, as returned by `source_scores`. `runs`:
-    columns `name`, `model`, `mode`, `score`. Pairs of sources are compared by the mean over the questions
-    that have both. `sources`: names in order (default: the three with most questions). Raises `PlotError` if
-    there is no pair to compare.
+    columns `name`, `model`, `mode`, `score`. The three sources with most questions are compared in pairs, by
+    the mean over the questions that have both. Raises `PlotError` if there is no pair to compare.
     """
     usable = drawable(scores, ["name", "question_id", "source"], _checked_metric(metric))
-    means = source_means(usable, metric=metric, sources=sources)
+    means = source_means(usable, metric=metric)
     pairs = means.partition_by(["x_source", "y_source"], as_dict=True, maintain_order=True)
-    if len(pairs) > _MOST:
-        raise PlotError(f"too many pairs of sources: {len(pairs)}, at most {_MOST} fit")
     found = numbered_points(
         drawable(runs, ["name", "model", "mode"], ["score"]).join(means, on="name", how="semi")
     )
@@ -265,17 +255,14 @@ def source_pairs(
         return finish(figure, description)
 
 
-def source_means(
-    scores: pl.DataFrame, *, metric: str = "average", sources: tuple[str, ...] | None = None
-) -> pl.DataFrame:
+def source_means(scores: pl.DataFrame, *, metric: str = "average") -> pl.DataFrame:
     """Returns what `source_pairs` draws; arguments and errors as there.
 
     A row for each pair of sources and run: `name`, `x_source`, `y_source`, and the means `x` and `y` over the
     questions that have both.
     """
     usable = drawable(scores, ["name", "question_id", "source"], _checked_metric(metric))
-    chosen = _usual_sources(usable) if sources is None else sources
-    found = [_pair_means(usable, metric, *pair) for pair in combinations(chosen, 2)]
+    found = [_pair_means(usable, metric, *pair) for pair in combinations(_usual_sources(usable), 2)]
     if not any(map(len, found)):
         raise PlotError("no question has reference answers from two of these sources")
     return pl.concat(found)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from functools import partial
 from itertools import cycle
 from typing import TYPE_CHECKING, Literal, Unpack
@@ -40,14 +39,12 @@ def _are_lines(table: pl.DataFrame) -> bool:
     return table["series"].n_unique() < min(len(table), MOST + 1)
 
 
-@plot_kind("steps", "score against training step", options=["step_pattern"], page=_are_lines)
+@plot_kind("steps", "score against training step", page=_are_lines)
 def _steps(request: PlotRequest) -> Plot:
     inputs = request.inputs
-    pattern = STEP if request.step_pattern is None else request.step_pattern
-    steps = series(inputs.runs, pattern)
+    steps = series(inputs.runs)
     shown = [name for name in ("series", "step", *RUN, *BOUNDS) if name in steps.columns]
-    draw = partial(score_steps, inputs.runs, pattern=pattern)
-    return Plot(steps.select(shown), draw, inputs.notes)
+    return Plot(steps.select(shown), partial(score_steps, inputs.runs), inputs.notes)
 
 
 def learning_curve(
@@ -100,63 +97,49 @@ def _score_line(axes: Axes, rows: pl.DataFrame, x: str, look: Look) -> None:
         axes.axhline(rows["score"][0], color=GREY, linewidth=1, linestyle=":", zorder=1)
 
 
-STEP = r"(?i)(?<![a-z])(?:global[_-]?step|steps?|iter|iteration|checkpoint|ckpt)[-_=]?([0-9]{1,15})(?![0-9])"
+_STEP = re.compile(
+    r"(?i)(?<![a-z])(?:global[_-]?step|steps?|iter|iteration|checkpoint|ckpt)[-_=]?([0-9]{1,15})(?![0-9])"
+)
 MOST = 12  # series
 _HASH = re.compile(r"/[0-9a-f]{7}$")
 
 
-def series(runs: pl.DataFrame, pattern: str = STEP) -> pl.DataFrame:
+def series(runs: pl.DataFrame) -> pl.DataFrame:
     """Add the columns `series` and `step`, and drop runs without a step.
 
-    `runs`: columns `model` and `run`. The step is the number in the first group of the last match of
-    `pattern` (a regular expression) in `model` or, if there is none, in `run`, the folder. The rest of that
-    name is the series, without the pfgen-bench hash at the end of a folder. For example, `m/step_1000`,
-    `m/step-2000`, `m-iter_0002000` and `m/checkpoint-500` have steps. Raises `PlotError` for a pattern
-    without a group, and if no run has a step.
+    `runs`: columns `model` and `run`. The step is the last number after a word such as "step" in `model` or,
+    if there is none, in `run`, the folder. The rest of that name is the series, without the pfgen-bench hash
+    at the end of a folder. For example, `m/step_1000`, `m/step-2000`, `m-iter_0002000` and `m/checkpoint-500`
+    have steps. Raises `PlotError` if no run has a step.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)
-            compiled = re.compile(pattern)
-    except re.error as error:
-        raise PlotError(f"invalid step pattern {pattern!r}: {error}") from None
-    if compiled.groups < 1:
-        raise PlotError(f"invalid step pattern {pattern!r}: it needs a group around the number")
     names = drawable(runs, ["model", "run"], []).select("model", "run").rows()
-    found = [_training_step(compiled, *row) for row in names]
+    found = [_training_step(*row) for row in names]
     schema = {"series": pl.String, "step": pl.Int64}
     table = runs.hstack(pl.DataFrame(found, schema=schema, orient="row"))
     kept = table.filter(pl.col("step").is_not_null())
     if kept.is_empty():
         raise PlotError(
-            "no run has a step, such as step_1000 or checkpoint-500, in its model or folder name; "
-            "another pattern may be given (--step-pattern)"
+            "no run has a step, such as step_1000 or checkpoint-500, in its model or folder name"
         )
     return kept.sort(["series", "step"], maintain_order=True)
 
 
-def _training_step(pattern: re.Pattern[str], model: str, run: str) -> tuple[str | None, int | None]:
+def _training_step(model: str, run: str) -> tuple[str | None, int | None]:
     for name in (model, _HASH.sub("", run)):
-        places = [place for place in pattern.finditer(name) if place[1] and place[1].isdecimal()]
-        if places:
+        if places := list(_STEP.finditer(name)):
             last = places[-1]
             left = name[: last.start()] + name[last.end() :]
-            return re.sub(r"[/_.=-]+$", "", left.replace("//", "/")), int(last[1][:18])
+            return re.sub(r"[/_.=-]+$", "", left.replace("//", "/")), int(last[1])
     return None, None
 
 
-def score_steps(
-    runs: pl.DataFrame,
-    *,
-    pattern: str = STEP,
-    **options: Unpack[LookOptions],
-) -> Figure:
+def score_steps(runs: pl.DataFrame, **options: Unpack[LookOptions]) -> Figure:
     """Draw score by training step, one line per series with its interval as a band (or, for one step, a bar).
 
     `runs`: columns `model`, `run`, `score` and optionally `score_low`, `score_high`; steps and series are
     found by `series`. Raises `PlotError` if there are none, and for more than 12 series.
     """
-    found = series(drawable(runs, ["model", "run"], ["score"]), pattern)
+    found = series(drawable(runs, ["model", "run"], ["score"]))
     lines = found.partition_by("series", maintain_order=True)
     if len(lines) > MOST:
         raise PlotError(f"too many series for one figure: {len(lines)}, at most {MOST}")

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pfgen_rs.checkout.checkout import Checkout, Run
 from pfgen_rs.checkout.published import Published, RememberedQuestions
+from pfgen_rs.checkout.ranking import ranked
 from pfgen_rs.drawing import style
 from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.io.run_files import CONFIG, EXAMPLES
@@ -27,7 +28,6 @@ def write_site(
     folder: str | os.PathLike[str],
     *,
     unusable: Sequence[str] = (),
-    answers_per_question: int | None = None,
     force: bool = False,
     jobs: int | None = None,
     steps: Steps | None = None,
@@ -35,15 +35,14 @@ def write_site(
     """Write the site of these runs of a checkout into `folder`. Returns failed runs with their errors.
 
     Runs without usable answers have no page; those that have changed since the folder was written are scored
-    again. `unusable`: names of runs whose answers are known to be wrong.
-    `answers_per_question`: how many answers a page shows at most (default: by the number of runs,
-    `most_shown`). `force`: make everything again. `steps` is told about the progress of runs. Raises
-    `OutputError` and `InputError` for a wrong `models.toml`.
+    again. `unusable`: names of runs whose answers are known to be wrong. `force`: make everything again.
+    `steps` is told about the progress of runs. Raises `OutputError` and `InputError` for a wrong
+    `models.toml`.
     """
     # Refuses a folder with other files before anything is scored.
     place = SiteFolder(folder, anew=force)
     answered = _answered_runs(checkout, [run for run in runs if run.run not in unusable])
-    shown = answers_per_question or most_shown(len(answered))
+    shown = most_shown(len(answered))
     whole = digest_of(
         code_digest(),
         checkout.metadata_hash,
@@ -67,7 +66,7 @@ def _answered_runs(checkout: Checkout, runs: Iterable[Published]) -> dict[str, s
     ]
     return {
         run.run: digest_of(run.digest, files_digest([folders[run.run].folder / CONFIG]))
-        for run in sorted(usable, key=lambda run: (-run.result["score"], run.run))
+        for run in ranked(usable)
     }
 
 
