@@ -12,7 +12,7 @@ from typing import Any
 
 from pfgen_rs.errors import InputError, PfgenError, UnknownQuestionError
 from pfgen_rs.extras import missing
-from pfgen_rs.generate import Mode, Task
+from pfgen_rs.generate import Mode
 from pfgen_rs.integrations.common import asked, prepared
 from pfgen_rs.io.cleaning import Think, cleaned, default_stop
 
@@ -105,65 +105,28 @@ class PfgenMetric(Metric):
 class _Instances:
     """A data set that is a list."""
 
-    _instances: list[Any]
+    def __init__(self, instances: list[Any]) -> None:
+        self._instances = instances
 
     def __len__(self) -> int:
-        """Questions times trials."""
         return len(self._instances)
 
     def __getitem__(self, i: int) -> Any:
-        """The i-th."""
         return self._instances[i]
 
 
-class PfgenChats(_Instances, ChatDataset):
-    """All questions of each trial, trial by trial, as chats with the prompt of that trial.
-
-    The parameters are those of `Prompter`. `extra_info` has the question and the trial; the reference is the
-    question's example answer.
-    """
-
-    def __init__(
-        self,
-        benchmark: str | None = None,
-        mode: Mode = "chat",
-        trials: int = 10,
-        num_examples: int = 20,
-        seed: str = "",
-        prefix: str = "",
-    ) -> None:
-        self._instances = [
-            ChatInstance(messages=task.messages, references=[answer], extra_info=_task_info(task))
-            for task, answer in asked(benchmark, mode, trials, num_examples, seed, prefix)
-        ]
+class _Chats(_Instances, ChatDataset): ...
 
 
-class PfgenPrompts(_Instances, GenerationDataset):
-    """Like `PfgenChats`, for mode `completion`; the prompt is the input `prompt`."""
-
-    def __init__(
-        self,
-        benchmark: str | None = None,
-        trials: int = 10,
-        num_examples: int = 20,
-        seed: str = "",
-        prefix: str = "",
-    ) -> None:
-        self._instances = [
-            GenerationInstance(
-                inputs={"prompt": task.prompt, **_task_info(task)}, references=[answer]
-            )
-            for task, answer in asked(benchmark, "completion", trials, num_examples, seed, prefix)
-        ]
-
-
-def _task_info(task: Task) -> dict[str, Any]:
-    return {"question": task.question, "trial": task.trial}
+class _Prompts(_Instances, GenerationDataset): ...
 
 
 @dataclass
 class Pfgen(EvalSetup):
     """The complete benchmark: prompts, sampling as published, cleaning, and scores.
+
+    All questions of each trial are asked, trial by trial. `extra_info` has the question and the trial; the
+    reference is the question's example answer.
 
     `gen_kwargs` override the published sampling parameters (at most 300 new tokens, temperature 1.0, top-p
     0.98, the stop strings of the mode). flexeval seeds a model once per run, with `random_seed`, not once per
@@ -200,9 +163,18 @@ class Pfgen(EvalSetup):
             "max_instances": self.max_instances,
             "random_seed": self.random_seed,
         }
+        instances: list[Any] = []
+        for task, answer in asked(self.benchmark, self.mode, *prompts):
+            info = {"question": task.question, "trial": task.trial}
+            if self.mode == "completion":
+                inputs = {"prompt": task.prompt, **info}
+                instances.append(GenerationInstance(inputs=inputs, references=[answer]))
+            else:
+                chat = {"messages": task.messages, "references": [answer], "extra_info": info}
+                instances.append(ChatInstance(**chat))
         setup: EvalSetup
         if self.mode == "completion":
-            setup = Generation(PfgenPrompts(self.benchmark, *prompts), "{{ prompt }}", **common)
+            setup = Generation(_Prompts(instances), "{{ prompt }}", **common)
         else:
-            setup = ChatResponse(PfgenChats(self.benchmark, self.mode, *prompts), **common)
+            setup = ChatResponse(_Chats(instances), **common)
         return setup.evaluate_lm(language_model, **kwargs)  # type: ignore[no-any-return]
