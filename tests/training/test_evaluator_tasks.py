@@ -245,8 +245,8 @@ def test_other_curves_are_not_continued(folder: Path, tmp_path: Path) -> None:
     for split in ("train", "test"):
         (changed / split).mkdir(parents=True)
         text = (folder / split / "jcommonsenseqa.json").read_text("utf-8")
-        more = "\n" * (split == "train")
-        (changed / split / "jcommonsenseqa.json").write_text(text + more, "utf-8")
+        text += "\n" * (split == "train")
+        (changed / split / "jcommonsenseqa.json").write_text(text, "utf-8")
     settings = {"tasks": "MC", "tasks_folder": folder, "folder": tmp_path / "curve"}
     with evaluator(answering(folder), **settings) as ours:
         ours(0)
