@@ -164,9 +164,9 @@ def test_runs_that_are_alike_cannot_be_told_apart(benchmark: Path, runs: list[Pa
 
 
 def test_json_has_everything(benchmark: Path, runs: list[Path]) -> None:
-    found = compared(*runs, "-b", benchmark, "--seed", "3", "--resamples", "500", "--level", "0.9")
+    found = compared(*runs, "-b", benchmark, "--level", "0.9")
     results = score_runs([str(run) for run in runs], benchmark)
-    expected = compare_runs(results, metrics=["average"], seed=3, resamples=500, level=0.9)
+    expected = compare_runs(results, metrics=["average"], level=0.9)
     assert {key: found[key] for key in expected.statistics.to_dict()} == json.loads(
         json.dumps({**expected.statistics.to_dict(), "notes": list(expected.notes)})
     )
@@ -352,8 +352,8 @@ def test_what_a_glob_finds_again_counts_once(runs: list[Path]) -> None:
 
 def test_a_comparison_as_a_page(benchmark: Path, runs: list[Path], tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    settings = ("--level", "0.9", "--resamples", "500", "--seed", "3", "--metric", "fluency")
-    found = compared(*runs[:2], "-b", benchmark, *settings, "--html", page)
+    settings = ("--level", "0.9", "--metric", "fluency", "--html", page)
+    found = compared(*runs[:2], "-b", benchmark, *settings)
     assert list(found["estimates"]) == ["fluency"]
     written = page.read_bytes()
     assert "lab/able" in str(page_payloads(written)["compare/data"])
@@ -361,7 +361,6 @@ def test_a_comparison_as_a_page(benchmark: Path, runs: list[Path], tmp_path: Pat
         score_runs([str(run) for run in runs[:2]], benchmark),
         tmp_path / "expected.html",
         level=0.9,
-        seed=3,
     )
     assert written == (tmp_path / "expected.html").read_bytes()
 

@@ -216,10 +216,12 @@ def test_other_folders_are_explained(runs: Path, benchmark: Path, tmp_path: Path
 
 
 def test_a_list_of_paths_is_a_list_of_runs(runs: Path, benchmark: Path) -> None:
-    paths = [runs / "b", runs / "a" / "deep"]
-    found = score_file(paths, benchmark)
+    paths: Any = [runs / "b", runs / "a" / "deep"]
+    found = score_runs(paths, benchmark)
     assert [result.height for result in found] == [4, 2]
     assert [result.score for result in found] == [score_file(p, benchmark).score for p in paths]
+    with pytest.raises(InputError, match="several runs: score them with score_runs"):
+        score_file(paths, benchmark)
 
 
 def test_several_splits_are_refused(benchmark: Path) -> None:

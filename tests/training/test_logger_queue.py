@@ -65,18 +65,6 @@ def test_a_blocked_logger_blocks_nothing(
     blocked.free.set()
 
 
-def test_a_slow_logger_gets_what_fits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("pfgen_rs.training.loggers._DEPTH", 3)
-    blocked = Blocked()
-    evaluator, _ = train(blocked, tmp_path, 8)
-    blocked.free.set()
-    evaluator.close()
-    assert blocked.steps == [0, 1, 2]
-    assert caplog.messages[-1] == "the logger Blocked was too slow: 5 steps not logged"
-
-
 def test_a_logger_that_catches_up_misses_nothing(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

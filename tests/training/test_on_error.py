@@ -143,6 +143,11 @@ def test_scores_that_fail_end_nothing(
         assert ours.state_dict()["rows"] == []
     assert caplog.messages[0] == "step 0 is not evaluated: ZeroDivisionError: oh"
     assert caplog.messages[3] == "3 steps were not evaluated: 0, 1, 2"
+    ours = evaluator(generate, on_error="raise")
+    ours(0)
+    with pytest.raises(PfgenError, match="the answers of step 0: ZeroDivisionError: oh"):
+        ours.wait()
+    ours.close()
 
 
 def test_wrong_arguments_are_errors_nevertheless() -> None:

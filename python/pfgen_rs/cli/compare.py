@@ -69,15 +69,6 @@ def compare(
             min=0, metavar="N", help="Number of questions for which to show the runs' answers."
         ),
     ] = 3,
-    resamples: Annotated[
-        int,
-        typer.Option(
-            min=100, max=1_000_000, metavar="N", help="Number of resamples of the bootstrap."
-        ),
-    ] = 10_000,
-    seed: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Seed for resamples and permutations.")
-    ] = 0,
     html: Annotated[
         Path | None,
         typer.Option(
@@ -115,16 +106,15 @@ def compare(
     results = scoring.score_with(paths, benchmark, threads=threads)
     if metric is None:
         metric = ComparedMetric.ALL if len(results) == 2 else ComparedMetric.AVERAGE
-    settings: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     metrics = METRICS if metric is ComparedMetric.ALL else (metric.value,)
-    found = comparisons.compare_runs(results, metrics=metrics, **settings)
+    found = comparisons.compare_runs(results, metrics=metrics, level=level)
     for note in found.notes:
         streams.warn(note)
     if html is not None:
         from pfgen_rs.report.site import write_comparison
 
         with output.busy(f"writing {html}"):
-            write_comparison(results, html, level=level, seed=seed)
+            write_comparison(results, html, level=level)
     if output_format is options.JsonFormat.JSON:
         streams.emit_json(comparison_document(found, limit))
     else:
