@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -40,28 +39,6 @@ app = typer.Typer(
 )
 
 
-class SplitName(StrEnum):
-    """The split whose samples are used."""
-
-    TRAIN = "train"
-    DEV = "dev"
-    TEST = "test"
-
-
-class VariantName(StrEnum):
-    """How predictions are made: llm-jp-eval 1.3.0, or swallow-evaluation, which strips them."""
-
-    UPSTREAM = "upstream"
-    SWALLOW = "swallow"
-
-
-class AverageName(StrEnum):
-    """The paper's average over seven categories, or that of version 1.3.0 over nine."""
-
-    AVR = "AVR"
-    AVG = "AVG"
-
-
 TaskNames = Annotated[
     list[str] | None,
     typer.Option(
@@ -72,13 +49,8 @@ TaskNames = Annotated[
     ),
 ]
 Variant = Annotated[
-    VariantName, typer.Option("--variant", help="How predictions are made: swallow strips outputs.")
-]
-Average = Annotated[
-    AverageName,
-    typer.Option(
-        "--average", help="AVR: mean of the paper's seven categories; AVG: of version 1.3.0's nine."
-    ),
+    Literal["upstream", "swallow"],
+    typer.Option("--variant", help="How predictions are made: swallow strips outputs."),
 ]
 
 
@@ -96,7 +68,9 @@ class SampleOptions:
         ),
     ] = None
     tasks: TaskNames = None
-    split: Annotated[SplitName, typer.Option(help="Split whose samples are used.")] = SplitName.TEST
+    split: Annotated[
+        Literal["train", "dev", "test"], typer.Option(help="Split whose samples are used.")
+    ] = "test"
     limit: Annotated[
         int | None,
         typer.Option(
@@ -152,23 +126,14 @@ class SampleOptions:
 
         wanted = listed_names(self.tasks)
         chosen = [task.name for task in chosen_tasks(wanted)]
-        place, lacking = find_data(self.data), []
-
-        def skip(task: str) -> None:
+        place, lacking = find_data(self.data), list[str]()
+        datas = read_tasks(place, chosen, self.split, skipped=lacking.append)
+        for task in lacking:
             if task in wanted:
-                read_task(place, task, self.split.value)
-            lacking.append(task)
-
-        datas = read_tasks(place, chosen, self.split.value, skipped=skip)
+                read_task(place, task, self.split)  # which says what is missing
         if lacking:
             streams.remark(f"skipped, because there is no data: {', '.join(lacking)}")
         return datas
-
-    def asks_for_all(self) -> bool:
-        """Whether `--tasks` names all tasks as such, with `all`."""
-        from pfgen_rs.llm_jp_eval.catalog import ALL
-
-        return ALL in listed_names(self.tasks)
 
 
 def _template_text(path: Path | None, option: str) -> str | None:
@@ -179,14 +144,6 @@ def _template_text(path: Path | None, option: str) -> str | None:
     except (OSError, ValueError) as error:
         problem = f"{path}: {unreadable(error)}"
     raise typer.BadParameter(problem, param_hint=option)
-
-
-def task_names(names: Sequence[str] | None) -> list[str] | None:
-    """Returns the chosen tasks, `None` for all. Raises `SettingsError` for unknown names."""
-    from pfgen_rs.llm_jp_eval.catalog import chosen_tasks
-
-    wanted = listed_names(names)
-    return [task.name for task in chosen_tasks(wanted)] if wanted else None
 
 
 def listed_names(names: Sequence[str] | None) -> list[str]:

@@ -7,9 +7,8 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import chdir
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from typer.main import get_group
@@ -172,14 +171,6 @@ def tasks(output_format: options.Format = options.JsonFormat.TABLE) -> None:
     output.show(table)
 
 
-class PromptFormat(StrEnum):
-    """Format of prompts."""
-
-    JSONL = "jsonl"
-    OPENAI_COMPLETIONS = "openai-completions"
-    OPENAI_CHAT = "openai-chat"
-
-
 @options.with_options(SampleOptions, "samples", without=("chat",))
 def prompts(
     out: Annotated[
@@ -187,14 +178,14 @@ def prompts(
     ],
     samples: SampleOptions,
     prompt_format: Annotated[
-        PromptFormat,
+        Literal["jsonl", "openai-completions", "openai-chat"],
         typer.Option(
             "--format",
             "-f",
             help="jsonl: id, task, split, index, prompt, max_tokens and digest; others: requests for "
             "OpenAI's batch API and vLLM's run-batch.",
         ),
-    ] = PromptFormat.JSONL,
+    ] = "jsonl",
     model: Annotated[
         str | None,
         typer.Option("--model", "-m", metavar="NAME", help="Model named in openai formats."),
@@ -212,10 +203,10 @@ def prompts(
     from pfgen_rs.io.json_lines import as_line
     from pfgen_rs.llm_jp_eval.prompts import items
 
-    ours, chat = prompt_format is PromptFormat.JSONL, prompt_format is PromptFormat.OPENAI_CHAT
+    ours, chat = prompt_format == "jsonl", prompt_format == "openai-chat"
     if not ours and not model:
         raise typer.BadParameter(
-            f"the format {prompt_format.value} requires the name of a model", param_hint="--model"
+            f"the format {prompt_format} requires the name of a model", param_hint="--model"
         )
     prompts, datas = samples.prompts(), samples.datas()
     lines = [

@@ -45,7 +45,7 @@ def run(
             help="Folder of the run, new or to be continued (default: runs/llm-jp-eval/MODEL).",
         ),
     ] = None,
-    variant: shared.Variant = shared.VariantName.UPSTREAM,
+    variant: shared.Variant = "upstream",
     allow_missing: Annotated[
         bool,
         typer.Option(
@@ -80,8 +80,8 @@ def run(
             param_hint="--engine",
         )
     prompts = samples.prompts()
-    every = not shared.listed_names(samples.tasks) or samples.asks_for_all()
-    settings = ScoreSettings(variant.value, samples.limit, prompts, every)
+    every = not shared.listed_names(samples.tasks) or "all" in shared.listed_names(samples.tasks)
+    settings = ScoreSettings(variant, samples.limit, prompts, every)
     datas = samples.datas()
     respondent = Respondent(
         recorded_name(asking.engine),
@@ -144,7 +144,7 @@ def score(
         ),
     ],
     samples: SampleOptions,
-    variant: shared.Variant = shared.VariantName.UPSTREAM,
+    variant: shared.Variant = "upstream",
     allow_missing: Annotated[
         bool, typer.Option("--allow-missing", help="Missing outputs count as empty.")
     ] = False,
@@ -188,11 +188,11 @@ def score(
     from pfgen_rs.llm_jp_eval.running import settings_of_outputs
     from pfgen_rs.llm_jp_eval.scoring import MissingOutputsError, evaluate_variants
 
-    n, every = samples.limit, samples.asks_for_all()
+    n, every = samples.limit, "all" in shared.listed_names(samples.tasks)
     prompts = replace(samples, shots=shots).prompts()
-    found = read_outputs(outputs, samples.split.value)
+    found = read_outputs(outputs, samples.split)
     datas = replace(samples, tasks=samples.tasks or list(found.texts)).datas()
-    chosen = ScoreSettings(variant.value, n, prompts, every)
+    chosen = ScoreSettings(variant, n, prompts, every)
     settings = settings_of_outputs(found, datas, chosen)
     by_task = outputs_by_task(datas, found, n)
     try:
@@ -204,7 +204,7 @@ def score(
         record = scores_record(datas, evaluations, settings)
     else:
         record = write_results(out, datas, evaluations, score_config(datas, settings), settings)
-    show_evaluation(record, evaluations[variant.value], output_format)
+    show_evaluation(record, evaluations[variant], output_format)
 
 
 def show_evaluation(
