@@ -46,18 +46,10 @@ def test_golden_samples_bit_for_bit(jpeval_dir: Path, variant: str) -> None:
         pred = prediction(row["output"], variant)
         assert pred == row[f"pred{VARIANTS[variant]}"], row
         assert normalized_gold(row["gold"]) == row["gold_normalized"], row
-        value = metric(row["metric"], [pred], [row["gold"]])
-        assert value == [row[f"value{VARIANTS[variant]}"]], row
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_golden_samples_as_columns(jpeval_dir: Path, variant: str) -> None:
-    rows = list(golden(jpeval_dir, "metrics.jsonl"))
-    for name in sample_metrics():
-        some = [row for row in rows if row["metric"] == name] * 200
-        preds = [row[f"pred{VARIANTS[variant]}"] for row in some]
-        values = metric(name, preds, [row["gold"] for row in some])
-        assert values == [row[f"value{VARIANTS[variant]}"] for row in some]
+        expected = row[f"value{VARIANTS[variant]}"]
+        for times in (1, 300):  # one by one, and as columns
+            value = metric(row["metric"], [pred] * times, [row["gold"]] * times)
+            assert value == [expected] * times, row
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -124,9 +116,7 @@ def test_lone_surrogates_are_characters_like_others() -> None:
 
 
 def test_unknown_names_are_answered_with_the_known_ones() -> None:
-    with pytest.raises(
-        SettingsError, match=r"unknown metric 'f1': expected one of exact_match, ch"
-    ):
+    with pytest.raises(SettingsError, match="unknown metric 'f1': expected one of exact_match, "):
         metric("f1", [], [])
     with pytest.raises(SettingsError, match=r"pearson is a figure of all samples.*correlation\(\)"):
         metric("pearson", ["1"], ["1"])

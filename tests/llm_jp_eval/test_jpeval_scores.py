@@ -30,6 +30,7 @@ from pfgen_rs.llm_jp_eval.results import (
 )
 from pfgen_rs.llm_jp_eval.scoring import (
     LENIENT,
+    Evaluation,
     evaluate,
     evaluate_variants,
     leniently,
@@ -159,7 +160,8 @@ def test_a_published_result_file_is_read_and_written_again_byte_for_byte(jpeval_
     assert found.sampled == found.scores.keys() == json.loads(path.read_bytes())["scores"].keys()
     outputs = json.loads(path.read_bytes())["outputs"]
     templates = {task: samples[0]["prompt"] for task, samples in outputs.items()}
-    assert result_content(found, templates, {}) == path.read_bytes()
+    evaluation = Evaluation(found.frame, dict(found.scores), {})
+    assert result_content(evaluation, templates, {}) == path.read_bytes()
 
 
 def test_results_are_written_and_read_back(datas: list[TaskData], tmp_path: Path) -> None:

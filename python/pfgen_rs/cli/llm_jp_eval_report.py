@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -58,7 +57,12 @@ def report(
     by_task: Annotated[
         bool, typer.Option("--by-task", help="Show tasks instead of categories.")
     ] = False,
-    average: shared.Average = shared.AverageName.AVR,
+    average: Annotated[
+        Literal["AVR", "AVG"],
+        typer.Option(
+            help="AVR: mean of the paper's seven categories; AVG: of version 1.3.0's nine."
+        ),
+    ] = "AVR",
     html: Annotated[
         Path | None,
         typer.Option(
@@ -88,12 +92,14 @@ def report(
 
     - `pfgen-rs llm-jp-eval report runs/a other/result.json --html report.html`
     """
+    from pfgen_rs.llm_jp_eval.catalog import chosen_tasks
     from pfgen_rs.llm_jp_eval.report.reading import read_report_runs
 
-    chosen = shared.task_names(tasks)
+    wanted = shared.listed_names(tasks)
+    chosen = [task.name for task in chosen_tasks(wanted)] if wanted else None
     with output.busy("comparing runs"):
         read = read_report_runs(runs)
-        found = reports.report_of(read, average=average.value, tasks=chosen)
+        found = reports.report_of(read, average=average, tasks=chosen)
     if html is not None:
         with output.busy(f"writing {html}"):
             pages.write_report_page(found, read, html)
@@ -252,15 +258,11 @@ def _pair_table(
     return table
 
 
-class TaskFigure(StrEnum):
-    """The type of figure."""
-
-    RADAR = "radar"
-    BARS = "bars"
-
-
 def plot(
-    kind: Annotated[TaskFigure, typer.Argument(metavar="KIND", help="One of the figures below.")],
+    kind: Annotated[
+        Literal["radar", "bars"],
+        typer.Argument(metavar="KIND", help="One of the figures below."),
+    ],
     runs: ReportRuns,
     out: Annotated[
         Path,
@@ -301,7 +303,7 @@ def plot(
     from pfgen_rs.llm_jp_eval.report import plots
 
     found = reports.report_of(read_report_runs(runs))
-    figure = plots.draw(kind.value, found, title=title, language=language.value, font=font)
+    figure = plots.draw(kind, found, title=title, language=language.value, font=font)
     save(figure, out)
     if len(found.runs) > plots.MOST_BARS:
         streams.warn(f"only the {plots.MOST_BARS} best of {len(found.runs)} runs are shown")

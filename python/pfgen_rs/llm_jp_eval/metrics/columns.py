@@ -17,7 +17,6 @@ from pfgen_rs import _native
 from pfgen_rs.errors import InputError
 from pfgen_rs.llm_jp_eval.metrics.samples import (
     Floats,
-    SampleMetric,
     check_texts,
     check_types,
     check_variant,
@@ -112,53 +111,36 @@ def metric_column(name: str, found: Any, golds: Any, *, threads: int | None = No
     columns as `prediction_column` takes them. Raises `SettingsError` for unknown names and `InputError` for
     columns of different lengths and rows that are not text.
     """
-    chosen = find_metric(name)
-    if not chosen.native:
-        return _contributed_values(chosen, found, golds, threads)
-
-    def in_context(text: str, gold: str) -> float:
-        return chosen.value(text, normalized_gold(gold))
-
-    return _native_values(name, found, golds, in_context, None, threads)
+    return _values(name, found, golds, None, threads)
 
 
 def output_metric_column(
     name: str, outputs: Any, golds: Any, variant: str = "upstream", *, threads: int | None = None
 ) -> Floats:
     """Returns `metric` of the predictions in raw outputs: `metric_column` of `prediction_column` at once."""
-    chosen = find_metric(name)
     check_variant(variant)
-    if not chosen.native:
-        found = prediction_column(outputs, variant, threads=threads)
-        return _contributed_values(chosen, found, golds, threads)
-
-    def in_context(output: str, gold: str) -> float:
-        return chosen.value(prediction(output, variant), normalized_gold(gold))
-
-    return _native_values(name, outputs, golds, in_context, variant == "swallow", threads)
+    return _values(name, outputs, golds, variant, threads)
 
 
-def _contributed_values(
-    chosen: SampleMetric, found: Any, golds: Any, threads: int | None
-) -> Floats:
-    _check_lengths(found, golds)
-    texts = [text for chunk in _texts(found) for text in chunk]
-    check_types(texts, "")
-    expected = gold_column(golds, threads=threads).to_list()
-    if chosen.column is not None:
-        return np.asarray(chosen.column(texts, expected), dtype=np.float64)
-    return np.array(list(map(chosen.value, texts, expected)), dtype=np.float64)
-
-
-def _native_values(
-    name: str,
-    texts: Any,
-    golds: Any,
-    in_context: Callable[[str, str], float],
-    strip: bool | None,
-    threads: int | None,
-) -> Floats:
+def _values(name: str, texts: Any, golds: Any, variant: str | None, threads: int | None) -> Floats:
+    """Returns values of predictions, or with a variant, of the predictions in outputs."""
+    chosen = find_metric(name)
     _check_lengths(texts, golds)
+    if not chosen.native:
+        if variant is not None:
+            texts = prediction_column(texts, variant, threads=threads)
+        found = [text for chunk in _texts(texts) for text in chunk]
+        check_types(found, "")
+        expected = gold_column(golds, threads=threads).to_list()
+        if chosen.column is not None:
+            return np.asarray(chosen.column(found, expected), dtype=np.float64)
+        return np.array(list(map(chosen.value, found, expected)), dtype=np.float64)
+
+    def in_context(text: str, gold: str) -> float:
+        found = text if variant is None else prediction(text, variant)
+        return chosen.value(found, normalized_gold(gold))
+
+    strip = None if variant is None else variant == "swallow"
     pairs = zip(_native_chunks(texts), _native_chunks(golds), strict=True)
     points = code_points()
     parts = [points.values(name, *pair, in_context, strip=strip, threads=threads) for pair in pairs]
