@@ -18,9 +18,9 @@ from statsmodels.stats.multitest import multipletests  # type: ignore[import-unt
 from made_samples import made, sample
 from pfgen_rs import stats
 from pfgen_rs.stats import student
-from pfgen_rs.stats.bootstrap import Resampler, interval, normal_quantile
+from pfgen_rs.stats.estimates import Resampler, interval
 from pfgen_rs.stats.permutation import RankTests, holm_by_row
-from pfgen_rs.stats.student import two_sided_p, two_sided_quantile
+from pfgen_rs.stats.student import normal_quantile, two_sided_p, two_sided_quantile
 
 Floats = NDArray[np.float64]
 LEVELS = st.floats(0.5, 0.999)

@@ -15,12 +15,11 @@ from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.metrics.settings import METRICS, check_metric, with_answered
-from pfgen_rs.stats.bootstrap import Resampler, interval, normal_quantile
 from pfgen_rs.stats.checks import check_seed, whole_number
-from pfgen_rs.stats.estimates import RESAMPLES, Estimate, estimate, resampled_estimate
+from pfgen_rs.stats.estimates import RESAMPLES, Estimate, Resampler, interval, resampled_estimate
 from pfgen_rs.stats.permutation import holm, ranges, resolution, sign_flip_pairs
 from pfgen_rs.stats.sample import Sample, check_alike, checked_samples, common_questions
-from pfgen_rs.stats.student import MOST_FREEDOM, check_level, two_sided_quantile
+from pfgen_rs.stats.student import MOST_FREEDOM, check_level, normal_quantile, two_sided_quantile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,9 +87,13 @@ def compare(
     pairs = list(combinations(range(len(samples)), 2))
     permutations = max(permutations, math.ceil(_PERMUTATIONS_A_PAIR * len(pairs) / (1 - level)))
     draws = Resampler(len(common), resamples, seed) if interval == "bootstrap" else None
-    work = _Comparing(samples, pairs, level, permutations, seed, draws)
-    found = {metric: work.compared(metric) for metric in metrics}
     models = [not sample.system for sample in samples]
+    found = {}
+    for metric in metrics:
+        means = np.stack([sample.means(metric) for sample in samples])
+        p = sign_flip_pairs(means, pairs, permutations=permutations, seed=seed)
+        tests = _corrected(p, [models[i] and models[j] for i, j in pairs])
+        found[metric] = _compared(samples, pairs, metric, level, draws, tests)
     return Comparison(
         runs=tuple(sample.name for sample in samples),
         metrics=tuple(metrics),
@@ -108,70 +111,45 @@ def compare(
     )
 
 
-@dataclass(frozen=True)
-class _Comparing:
-    """What all metrics of a comparison share: questions are resampled once, if there is a bootstrap."""
+def _corrected(p: Floats, are_models: Sequence[bool]) -> list[tuple[float, float, int]]:
+    """Returns p-values of pairs, also corrected within each family, and the size of the family."""
+    corrected, sizes = np.empty(len(p)), np.empty(len(p), dtype=np.int64)
+    models = np.array(are_models)
+    for mine in (models, ~models):
+        corrected[mine], sizes[mine] = holm(p[mine]), mine.sum()
+    return list(zip(p.tolist(), corrected.tolist(), sizes.tolist(), strict=True))
 
-    samples: Sequence[Sample]
-    pairs: list[tuple[int, int]]
-    level: float
-    permutations: int
-    seed: int
-    resampler: Resampler | None
 
-    def compared(self, metric: str) -> tuple[list[Estimate], list[Pair]]:
-        """Every run, and every two of them, in one metric."""
-        samples = self.samples
-        means = np.stack([sample.means(metric) for sample in samples])
-        p = sign_flip_pairs(means, self.pairs, permutations=self.permutations, seed=self.seed)
-        estimates, intervals = self._intervals(metric, means)
-        pairs = []
-        for (i, j), bounds, tests in zip(self.pairs, intervals, self._tests(p), strict=True):
-            found = {**self._statistics(means[i] - means[j], bounds), **tests}
-            pairs.append(Pair(samples[i].name, samples[j].name, metric, **found))
-        return estimates, pairs
-
-    def _intervals(self, metric: str, means: Floats) -> tuple[list[Estimate], list[Bounds | None]]:
-        """Every run's estimate, and by pair the bootstrap interval of the difference, if there is one."""
-        samples, draws, level = self.samples, self.resampler, self.level
-        if draws is None:
-            found = [estimate(sample, metric, level=level, resamples=0) for sample in samples]
-            return found, [None] * len(self.pairs)
-        noise = [np.nan_to_num(sample.variances(metric)) / sample.counts for sample in samples]
-        errors = [draws.within(sample.values[metric], sample.name) for sample in samples]
-        bounds: list[Bounds | None] = []
-        for i, j in self.pairs:
-            differences = means[i] - means[j]
-            resampled = draws.means(differences, noise[i] + noise[j], errors[i] - errors[j])
-            bounds.append(interval(float(differences.mean()), resampled, len(differences), level))
-        estimates = [
-            resampled_estimate(sample, metric, level, draws, error)
-            for sample, error in zip(samples, errors, strict=True)
-        ]
-        return estimates, bounds
-
-    def _tests(self, p: Floats) -> list[dict[str, Any]]:
-        """Returns p-values of pairs, also corrected within each family, and the size of the family."""
-        corrected, sizes = np.empty(len(p)), np.empty(len(p), dtype=np.int64)
-        with_system = np.array([any(self.samples[i].system for i in pair) for pair in self.pairs])
-        for mine in (with_system, ~with_system):
-            corrected[mine], sizes[mine] = holm(p[mine]), mine.sum()
-        tests = zip(*(each.tolist() for each in (p, corrected, sizes)), strict=True)
-        return [{"p": own, "p_holm": holm_, "family": size} for own, holm_, size in tests]
-
-    def _statistics(self, differences: Floats, bounds: Bounds | None) -> dict[str, Any]:
-        """Returns the fields of `Pair` other than the tests; without `bounds`, those of Student's t."""
+def _compared(
+    samples: Sequence[Sample],
+    pairs: Sequence[tuple[int, int]],
+    metric: str,
+    level: float,
+    draws: Resampler | None,
+    tests: Sequence[tuple[float, float, int]],
+) -> tuple[list[Estimate], list[Pair]]:
+    """Returns the estimate of every run, and every two of them, in one metric."""
+    means = [sample.means(metric) for sample in samples]
+    noise = [np.nan_to_num(sample.variances(metric)) / sample.counts for sample in samples]
+    errors = [draws.within(each.values[metric], each.name) for each in samples] if draws else []
+    estimates = [
+        resampled_estimate(sample, metric, level, draws, errors[i] if errors else None)
+        for i, sample in enumerate(samples)
+    ]
+    found = []
+    for (i, j), (p, p_holm, family) in zip(pairs, tests, strict=True):
+        differences = means[i] - means[j]
         mean, number = float(differences.mean()), len(differences)
         se = float(differences.std(ddof=1) / np.sqrt(number))
-        t = two_sided_quantile(self.level, number - 1)
-        low, high = bounds or (mean - t * se, mean + t * se)
-        return {
-            "difference": mean,
-            "se": se,
-            "low": low,
-            "high": high,
-            "minimum_detectable": (t + normal_quantile(2 * POWER - 1)) * se,
-        }
+        t = two_sided_quantile(level, number - 1)
+        low, high = mean - t * se, mean + t * se
+        if draws is not None:
+            resampled = draws.means(differences, noise[i] + noise[j], errors[i] - errors[j])
+            low, high = interval(mean, resampled, number, level)
+        detectable = (t + normal_quantile(2 * POWER - 1)) * se
+        a, b = samples[i].name, samples[j].name
+        found.append(Pair(a, b, metric, mean, se, low, high, p, p_holm, family, detectable))
+    return estimates, found
 
 
 def check_settings(level: float, seed: int) -> None:

@@ -7,7 +7,6 @@ one question, which are not independent.
 import math
 import sys
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +20,7 @@ from pfgen_rs.stats.checks import (
     paired_numbers,
     whole_numbers,
 )
-from pfgen_rs.stats.student import MOST_FREEDOM, check_level, two_sided_quantile
+from pfgen_rs.stats.student import MOST_FREEDOM, check_level, normal_quantile, two_sided_quantile
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -131,7 +130,7 @@ def fisher_interval(
     if abs(r) == 1.0:
         return (None, None) if ranks else (r, r)
     variance = (1 + r * r / 2 if ranks else 1) / (items - 3)
-    reach = NormalDist().inv_cdf((1 + level) / 2) * math.sqrt(variance)
+    reach = normal_quantile(level) * math.sqrt(variance)
     centre = math.atanh(r)
     return math.tanh(centre - reach), math.tanh(centre + reach)
 

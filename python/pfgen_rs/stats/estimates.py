@@ -1,28 +1,28 @@
-"""The uncertainty of one run's score."""
+"""The uncertainty of one run's score, and the bootstrap over questions and trials."""
 
 from __future__ import annotations
 
 import math
+import zlib
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pfgen_rs import lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.metrics.settings import check_metric
-from pfgen_rs.stats.checks import numbers, whole_numbers
-from pfgen_rs.stats.student import check_level, two_sided_quantile
+from pfgen_rs.stats.checks import check_resampling, numbers, whole_numbers
+from pfgen_rs.stats.student import check_level, normal_quantile, two_sided_quantile
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-    from pfgen_rs.stats.bootstrap import Resampler
     from pfgen_rs.stats.sample import Sample
-
-    Floats = NDArray[np.float64]
 else:
     np = lazy.module("numpy")
 
+Floats: TypeAlias = "NDArray[np.float64]"
 RESAMPLES = 10_000
 _ROUNDING = 1e-4  # published scores have four decimals, question means five
 
@@ -46,7 +46,7 @@ class Estimate:
     Student's t with Q - 1 degrees of freedom. Scores are shown with this interval everywhere, since it needs
     only what is in `result.json`.
     `bootstrap_low`, `bootstrap_high`: the same interval from a bootstrap over questions and trials
-    (`pfgen_rs.stats.bootstrap`), which may be skewed; `None` if not computed (`from_summary`).
+    (`Resampler`), which may be skewed; `None` if not computed (`from_summary`).
     `regrouped_sd`: standard deviation (with n - 1) of the scores of trials grouped by time stamps, an
     estimate of `trial_sd` that does not assume answers to different questions to be independent.
 
@@ -103,35 +103,32 @@ def estimate(
     from pfgen_rs.stats.sample import checked_samples
 
     [sample] = checked_samples([sample], [metric])
-    if not resamples:
-        return _estimate_from_sample(sample, metric, level)
-    from pfgen_rs.stats.bootstrap import Resampler
-
-    resampler = Resampler(len(sample.questions), resamples, seed)
-    errors = resampler.within(sample.values[metric], sample.name)
-    return resampled_estimate(sample, metric, level, resampler, errors)
+    draws = Resampler(len(sample.questions), resamples, seed) if resamples else None
+    return resampled_estimate(sample, metric, level, draws)
 
 
 def resampled_estimate(
-    sample: Sample, metric: str, level: float, resampler: Resampler, errors: Floats
+    sample: Sample,
+    metric: str,
+    level: float,
+    draws: Resampler | None,
+    errors: Floats | None = None,
 ) -> Estimate:
-    """`estimate` with existing resamples; `errors` as returned by `Resampler.within`."""
-    found = _estimate_from_sample(sample, metric, level)
-    means = sample.means(metric)
-    if len(means) < 2:
+    """`estimate` with existing resamples, if any; `errors` as returned by `Resampler.within`."""
+    means, variances, counts = sample.means(metric), sample.variances(metric), sample.counts
+    by_trial = sample.by_trial(metric)
+    known = by_trial is not None and len(by_trial) > 1
+    found = replace(
+        _from_moments(means, variances, counts, level),
+        regrouped_sd=float(by_trial.std(ddof=1)) if by_trial is not None and known else None,
+    )
+    if draws is None or len(means) < 2:
         return found
-    from pfgen_rs.stats.bootstrap import interval
-
-    noise = np.nan_to_num(sample.variances(metric)) / sample.counts
-    resampled = resampler.means(means, noise, errors)
+    if errors is None:
+        errors = draws.within(sample.values[metric], sample.name)
+    resampled = draws.means(means, np.nan_to_num(variances) / counts, errors)
     low, high = interval(float(means.mean()), resampled, len(means), level)
     return replace(found, bootstrap_low=low, bootstrap_high=high)
-
-
-def _estimate_from_sample(sample: Sample, metric: str, level: float) -> Estimate:
-    """Estimate everything but the bootstrap."""
-    found = _from_moments(sample.means(metric), sample.variances(metric), sample.counts, level)
-    return replace(found, regrouped_sd=_estimated_regrouped_sd(sample, metric))
 
 
 def from_summary(
@@ -168,11 +165,6 @@ def from_summary(
     return _from_moments(means, sds * sds * counts / known, counts, level)
 
 
-def _estimated_regrouped_sd(sample: Sample, metric: str) -> float | None:
-    by_trial = sample.by_trial(metric)
-    return None if by_trial is None or len(by_trial) < 2 else float(by_trial.std(ddof=1))
-
-
 def _from_moments(
     means: Floats, variances: Floats, counts: NDArray[np.int64], level: float
 ) -> Estimate:
@@ -194,3 +186,99 @@ def _from_moments(
         questions=number,
         responses=int(counts.sum()),
     )
+
+
+# Two-stage bootstrap: resamples the questions of a run, and the responses to each of them.
+#
+# Questions are drawn with replacement, the same ones for all runs under comparison, and then responses within
+# each question. Done naively, the two stages together vary too much, since question means already contain
+# trial noise, and intervals from few questions are too short. Both have standard remedies:
+#
+# - question means are shrunk towards their mean, and residuals stretched, so that the resampled mean has the
+#   variance s²/Q of the clustered standard error (A. C. Davison & D. V. Hinkley, *Bootstrap Methods and
+#   their Application* (1997), section 3.8; C. A. Field & A. H. Welsh, "Bootstrapping clustered data", Journal
+#   of the Royal Statistical Society B 69 (2007), on why plain two-stage resampling does not);
+# - the percentile interval is stretched about the mean by t/z, the quantile of Student's t with Q - 1 degrees
+#   of freedom over the normal one (as the expanded percentile interval of T. C. Hesterberg, "What teachers
+#   should know about the bootstrap", The American Statistician 69 (2015)).
+
+
+_DRAWS = 512  # resampled means per question, drawn once and reused
+_MANY = 2048  # number of responses from which their resampled mean is normal to all visible digits
+
+
+class Resampler:
+    """Resamples of the questions, shared by all runs under comparison.
+
+    Random numbers depend on the seed and, for a run's responses, on its name, so they do not depend on the
+    other runs or their order. Memory O(resamples · questions). Raises `SettingsError` for a negative
+    seed and for fewer than 100 resamples.
+    """
+
+    def __init__(self, questions: int, resamples: int, seed: int) -> None:
+        check_resampling(resamples, seed)
+        self._seed = seed
+        random = np.random.default_rng(seed)
+        self._picks = random.integers(0, questions, (resamples, questions), dtype=np.int32)
+        rows = np.arange(resamples)[:, None] * questions
+        counts = np.bincount((self._picks + rows).ravel(), minlength=resamples * questions)
+        self._weights = counts.reshape(resamples, questions) / questions
+
+    def means(self, means: Floats, noise_variances: Floats, errors: Floats) -> Floats:
+        """Returns resampled means over questions and trials: float64, shape (resamples,).
+
+        `means`: one per question (or differences of them). `noise_variances`: the part of each variance that
+        is due to trial noise. `errors`: from `within`, for the same means. With s² = Σ(m - m̄)²/(Q - 1)
+        and v the mean noise variance, questions contribute (s² - v)/Q to the variance and trials v/Q. If
+        s² < v, which would mean a negative variance between questions, only trials contribute, with s²/Q.
+        """
+        centre, variance = means.mean(), float(means.var(ddof=1))
+        noise = float(noise_variances.mean())
+        if variance == 0.0:
+            return np.full(len(errors), centre)
+        between = math.sqrt(max(variance - noise, 0.0) / float(means.var()))
+        within = math.sqrt(min(variance / noise, 1.0)) if noise else 0.0
+        # Not a matrix product: its last digits depend on the number of threads.
+        drawn = np.einsum("rq,q->r", self._weights, means - centre)
+        return np.asarray(centre + drawn * between + errors * within)
+
+    def within(self, values: Sequence[Floats], name: str) -> Floats:
+        """Returns mean errors over the drawn questions: float64, shape (resamples,).
+
+        `values`: one array per question, with the values of its responses; `name`: the name of the run.
+        """
+        random = np.random.default_rng(
+            [self._seed, zlib.crc32(name.encode(errors="backslashreplace"))]
+        )
+        noise = _trial_noise(values, random)
+        draws = noise.shape[1]
+        places = random.integers(0, draws, self._picks.shape, dtype=np.int32)
+        places += self._picks * np.int32(draws)
+        return np.asarray(noise.ravel()[places].mean(axis=1))
+
+
+def interval(mean: float, resampled: Floats, questions: int, level: float) -> tuple[float, float]:
+    """Returns the percentile interval of resampled means, stretched about the mean by t/z."""
+    tail = (1 - level) / 2
+    stretch = two_sided_quantile(level, questions - 1) / normal_quantile(level)
+    low, high = np.quantile(resampled, [tail, 1 - tail]).tolist()
+    return mean + (low - mean) * stretch, mean + (high - mean) * stretch
+
+
+def _trial_noise(values: Sequence[Floats], random: np.random.Generator) -> Floats:
+    """Returns errors of question means due to the finite number of trials: shape (questions, draws).
+
+    Each is the mean of n residuals drawn with replacement, stretched by √(n/(n-1)); 0 for a single response.
+    """
+    return np.stack([_errors_of_mean(each, random) for each in values])
+
+
+def _errors_of_mean(values: Floats, random: np.random.Generator) -> Floats:
+    n = len(values)
+    if n == 1:
+        return np.zeros(_DRAWS)
+    residuals = (values - values.mean()) * np.sqrt(n / (n - 1))
+    if n > _MANY:
+        return np.asarray(random.standard_normal(_DRAWS) * (residuals.std() / np.sqrt(n)))
+    picks = random.integers(0, n, (_DRAWS, n), dtype=np.uint16)
+    return np.asarray(residuals[picks].mean(axis=1))

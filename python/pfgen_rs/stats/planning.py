@@ -12,10 +12,9 @@ import numpy as np
 
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.metrics.settings import check_metric
-from pfgen_rs.stats.bootstrap import normal_quantile
 from pfgen_rs.stats.checks import shown_value
 from pfgen_rs.stats.sample import Sample, check_alike, checked_samples, common_questions
-from pfgen_rs.stats.student import check_level, two_sided_quantile
+from pfgen_rs.stats.student import check_level, normal_quantile, two_sided_quantile
 
 _POWER = 0.8
 _TRIALS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)

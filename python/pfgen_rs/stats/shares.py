@@ -9,9 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.stats.bootstrap import normal_quantile
 from pfgen_rs.stats.checks import count_number, shown_value
-from pfgen_rs.stats.student import MOST_FREEDOM, check_level, two_sided_p, two_sided_quantile
+from pfgen_rs.stats.student import (
+    MOST_FREEDOM,
+    check_level,
+    normal_quantile,
+    two_sided_p,
+    two_sided_quantile,
+)
 
 Floats = NDArray[np.float64]
 

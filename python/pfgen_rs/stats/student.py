@@ -1,4 +1,4 @@
-"""Student's t distribution for whole degrees of freedom, in closed form.
+"""Student's t distribution for whole degrees of freedom, in closed form; normal quantiles.
 
 Abramowitz & Stegun, *Handbook of Mathematical Functions* (1964), 26.7.3 and 26.7.4.
 """
@@ -41,6 +41,13 @@ def two_sided_p(t: Floats, freedom: int) -> Floats:
         term = term * cosine**2 * (k / (k + 1))
     inside = (angle + sine * total) * (2 / np.pi) if odd else sine * total
     return np.asarray(np.clip(1 - inside, 0.0, 1.0))
+
+
+def normal_quantile(level: float) -> float:
+    """Returns z such that a standard normal variable lies in -z…z with probability `level`."""
+    from statistics import NormalDist  # which takes a while
+
+    return NormalDist().inv_cdf((1 + level) / 2)
 
 
 @lru_cache(maxsize=1024)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from pfgen_rs.metrics.settings import METRICS, signature
 from pfgen_rs.questions import question_set, unknown
 from pfgen_rs.report.site import pages, run_page
-from pfgen_rs.stats import Sample, bootstrap, comparing
+from pfgen_rs.stats import Sample, comparing, student
 
 Floats = NDArray[np.float64]
 MOST_COMPARED = 10
@@ -93,7 +93,7 @@ def comparison_data(
         "level": level,
         "permutations": permutations,
         "seed": _seed_words(seed),
-        "power": bootstrap.normal_quantile(2 * comparing.POWER - 1),
+        "power": student.normal_quantile(2 * comparing.POWER - 1),
         "most": most,
         "first": first,
         "errorDecimals": _ERROR_DECIMALS,
