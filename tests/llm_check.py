@@ -105,17 +105,7 @@ class _Check:
     def _killed_half_way(self, command: list[str], mode: Mode) -> tuple[int, dict[Key, str]]:
         """Returns the number of requests, and what is still open."""
         recorder = self._recorder
-        recorder.forget()
-        with subprocess.Popen(command, env=client_environment(self._recorder)) as process:
-            try:
-                self._server.wait(
-                    lambda: recorder.answered >= TOTAL // 2 or process.poll() is not None,
-                    SECONDS,
-                    "too few requests were answered",
-                )
-                expect(process.poll() is None, "it ended before it was killed")
-            finally:
-                process.kill()
+        kill_half_way(command, self._server, recorder, TOTAL)
         still_open = self._open(command)
         kept = TOTAL - len(still_open)
         said = sum(cleaned(text, mode, default_stop(mode)) != "" for text in recorder.said)
@@ -168,10 +158,8 @@ def expect(holds: bool, otherwise: str) -> None:
         raise SystemExit(f"failed: {otherwise}")
 
 
-def killed_half_way(
-    command: list[str], server: Server, recorder: Recorder, journal: Path, total: int
-) -> int:
-    """Kill a command when half of its requests are answered; returns the number of records in its journal."""
+def kill_half_way(command: list[str], server: Server, recorder: Recorder, total: int) -> None:
+    """Kill a command when half of its requests are answered."""
     recorder.forget()
     with subprocess.Popen(command, env=client_environment(recorder)) as process:
         try:
@@ -183,6 +171,13 @@ def killed_half_way(
             expect(process.poll() is None, "it ended before it was killed")
         finally:
             process.kill()
+
+
+def killed_half_way(
+    command: list[str], server: Server, recorder: Recorder, journal: Path, total: int
+) -> int:
+    """Kill a command like that; returns the number of records in its journal."""
+    kill_half_way(command, server, recorder, total)
     # A torn last line is not stored.
     kept = journal.read_bytes().count(b"\n")
     said = recorder.answered
