@@ -18,7 +18,7 @@ import pytest
 from builds import COMMAND, CONFIG, ROWS, STEPS, files, prepare, write_lines
 from helpers import TIMEOUT, environment, pfgen
 from pfgen_rs import Settings, load_benchmark
-from pfgen_rs.errors import BuildError, ConfigError, OutputError, UnknownQuestionError
+from pfgen_rs.errors import BuildError, ConfigError, OutputError
 from pfgen_rs.references.built import Built
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.filters import Duplicates, Singletons
@@ -268,17 +268,6 @@ def test_the_preset_of_the_papers_keeps_its_sets(prepared: BuildConfig) -> None:
     assert settings["duplicates"] == {"keep": "all"}
 
 
-def test_questions_without_a_file_are_numbered(prepared: BuildConfig) -> None:
-    config = replace(prepared, questions="", steps=("length",), allow_fewer=True)
-    built = build(config)
-    texts = list(dict.fromkeys(row["question"] for row in ROWS))
-    outlines = [question.outline for question in built.questions]
-    assert [(each.question_id, each.question) for each in outlines] == [
-        ("Q01", texts[0]),
-        ("Q02", texts[1]),
-    ]
-
-
 def test_tokens(prepared: BuildConfig) -> None:
     rows = [row for row in ROWS if row["source"] == "B"]
     steps = ("duplicates", "singletons", "select")
@@ -442,12 +431,6 @@ def test_bad_lines_are_counted(prepared: BuildConfig) -> None:
     done = pfgen("build", prepared.folder / "lax.toml")
     assert done.returncode == 0
     assert "warning: candidates.jsonl: skipped 1 line\n" in done.stderr
-
-
-def test_an_unknown_question(prepared: BuildConfig) -> None:
-    write_lines(prepared.folder / "candidates.jsonl", [*ROWS[:3], {**ROWS[0], "question": "?"}])
-    with pytest.raises(UnknownQuestionError, match=r"candidates\.jsonl, line 4, question '\?'"):
-        build(prepared)
 
 
 def test_the_command(prepared: BuildConfig) -> None:
