@@ -1,7 +1,7 @@
 """The configuration of a build: what it says, and what is wrong with it."""
 
 import re
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -72,18 +72,6 @@ def test_the_configuration_of_the_page(tmp_path: Path) -> None:
         normalise=Normalise(("my-style.toml",), ("wave-dash",)),
         rules=Rules("rules.toml"),
     )
-
-
-def test_the_page_has_every_step_and_option() -> None:
-    page = DOCS / "how-to" / "build-configuration.md"
-    [text] = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    sections = re.split(r"^\[(\w+)\]$", text, flags=re.MULTILINE)
-    described = dict(zip(sections[1::2], sections[2::2], strict=True))
-    assert list(described) == list(STEPS)
-    elsewhere = {"min_n", "max_n"}
-    for name, step in STEPS.items():
-        options = {each.name for each in fields(step)} - elsewhere
-        assert options == {option for option in options if option in described[name]}
 
 
 def test_what_a_file_leaves_out(tmp_path: Path) -> None:

@@ -157,12 +157,9 @@ def _question_provenance(question: BuiltQuestion, models: Sequence[str]) -> dict
 def _lengths(unit: Unit, questions: Sequence[BuiltQuestion]) -> dict[str, Any]:
     """Returns the means over all questions and sources, beside the spread of the published sets."""
     spreads = [each for question in questions for each in question.lengths.values()]
+    columns = zip(*spreads, strict=True) if spreads else (None, None)
     means: dict[str, Any] = {
-        name: fmean(values) if spreads else None
-        for name, values in (
-            ("mean", (each.mean for each in spreads)),
-            ("std", (each.std for each in spreads)),
-        )
+        name: values and fmean(values) for name, values in zip(Spread._fields, columns, strict=True)
     }
     if unit == "character":
         names = ("smallest", "median", "largest")

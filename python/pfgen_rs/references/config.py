@@ -181,8 +181,12 @@ class BuildConfig:
         >>> BuildConfig.from_dict(given).length
         Length(target=80, count=30000, share=1.0, deviation=None)
         """
-        preset = _preset(data.get("preset", ""))
-        return _table(cls, data, "", preset, folder=folder)
+        completed: dict[str, Any] = dict(data)
+        for name, section in _preset(data.get("preset", "")).items():
+            if isinstance(data.get(name), dict):
+                known = {key: value for key, value in vars(section).items() if value is not None}
+                completed[name] = {**known, **completed[name]}
+        return _table(cls, completed, "", folder=folder)
 
     def path(self, name: str) -> Path:
         """Returns a configured path, resolved against `folder`."""
@@ -219,13 +223,8 @@ def _preset(name: object) -> Mapping[str, Any]:
     return PRESETS[name]
 
 
-def _table(
-    kind: type[T], data: Mapping[str, object], where: str, others: Mapping[str, Any], **more: Any
-) -> T:
-    """Convert a table to the dataclass `kind`, checking values against its annotations.
-
-    `others`: values that replace the defaults.
-    """
+def _table(kind: type[T], data: Mapping[str, object], where: str, **more: Any) -> T:
+    """Convert a table to the dataclass `kind`, checking values against its annotations."""
     known = {each.name: each for each in fields(kind) if each.name not in more}  # type: ignore[arg-type]
     types = get_type_hints(kind)
     values = {}
@@ -235,22 +234,21 @@ def _table(
             similar = f" (did you mean {close[0]!r}?)" if close else ""
             names = f"{similar}: expected one of {', '.join(known)}"
             raise ConfigError(f"{_place(where)}unknown key {key!r}{names}")
-        values[key] = _value(types[key], value, f"{where}.{key}" if where else key, others.get(key))
+        values[key] = _value(types[key], value, f"{where}.{key}" if where else key)
     for key, each in known.items():
         if key not in values and each.default is MISSING and each.default_factory is MISSING:
             raise ConfigError(f"{_place(where)}missing key {key!r}")
     try:
-        return kind(**{**others, **values}, **more)
+        return kind(**values, **more)
     except ConfigError as error:
         raise ConfigError(f"{_place(where)}{error.problem}") from None
 
 
-def _value(kind: Any, value: object, where: str, other: object = None) -> Any:
-    """Convert a value to `kind`; `other`: the section that replaces the default one, if any."""
+def _value(kind: Any, value: object, where: str) -> Any:
     if isinstance(kind, type) and hasattr(kind, "__dataclass_fields__"):
         if not isinstance(value, dict):
             raise ConfigError(f"{where}: expected a table, not {value!r}")
-        return _table(kind, value, where, vars(other) if other is not None else {})
+        return _table(kind, value, where)
     if kind == Names:
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
             raise ConfigError(f"{where}: expected a list of strings, not {value!r}")

@@ -15,8 +15,8 @@ from pfgen_rs.errors import ConfigError, InputError, SettingsError
 from pfgen_rs.references.pool import Mask, State
 from pfgen_rs.references.step import Context, Step, StepReport, by_source, joined
 
-SelectionProgress = Callable[[int, float], bool | None]
-"""Called with the number of proposals so far and the current error; returning `False` ends the search."""
+SelectionProgress = Callable[[int, float], None]
+"""Called with the number of proposals so far and the current error; an exception ends the search."""
 
 PASSES = 28
 """Default budget, in comparisons of each chosen answer with all others: three cycles of the search."""
@@ -145,7 +145,9 @@ def _climb(
 
     step = native.largest_step
     pace = _Pace(_FIRST_ROUND * step, step)
-    while progress is None or progress(native.proposals, _quotient(native.error)) is not False:
+    while True:
+        if progress is not None:
+            progress(native.proposals, _quotient(native.error))
         before, left = native.proposals, deadline - time.perf_counter()
         if left <= 0:
             return

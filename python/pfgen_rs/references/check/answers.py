@@ -205,62 +205,52 @@ def coverage(benchmark: Benchmark, *, progress: CheckProgress | None = None) -> 
     share of its distinct Truthfulness windows that are common enough in the source to count fully. Values
     are null if there is no example answer or it is too short.
     """
+    settings = benchmark.settings
+    lengths = range(settings.min_n, settings.max_n + 1)
     rows = [
         row
         for question in tracked(list(benchmark), "example answers", progress)
-        for row in _covered(benchmark, question)
+        for row in _covered(benchmark, question, lengths)
     ]
-    settings = benchmark.settings
-    known = [f"known_{n}" for n in range(settings.min_n, settings.max_n + 1)]
+    known = [f"known_{n}" for n in lengths]
     numbers = [*COLUMNS, "own_fluency", "own_truthfulness", "known", *known, "common"]
     places = {"question_id": pl.String, "source": pl.String, "length": pl.Int64}
     return pl.DataFrame(rows, schema={**places, **dict.fromkeys(numbers, pl.Float64)})
 
 
-def _covered(benchmark: Benchmark, question: Question) -> list[dict[str, Any]]:
-    note = benchmark.coder.one(question.note)
+def _covered(benchmark: Benchmark, question: Question, lengths: range) -> Iterator[dict[str, Any]]:
+    note, settings = benchmark.coder.one(question.note), benchmark.settings
     rows: list[dict[str, Any]] = [
         {"question_id": question.id, "source": source, "length": len(note)}
         for source in question.sources
     ]
     if not question.note:
-        return rows
+        yield from rows
+        return
     [scores] = benchmark.score_batch([question.id], [question.note]).to_dicts()
     index = NgramIndex(coded_answers(benchmark, question))
-    for place, row in enumerate(rows):
-        row |= {metric: scores[metric] for metric in COLUMNS}
-        row |= {f"own_{metric}": scores[share_name(metric, row["source"])] for metric in BY_SOURCE}
-        row |= _covered_shares(benchmark, index, note, place)
-    return rows
+    frequencies = {n: _frequencies(index, note, n) for n in {*lengths, settings.truthfulness_n}}
+    for place, (row, size) in enumerate(zip(rows, index.answer_counts.values(), strict=True)):
+        own = {n: found[:, place] for n, found in frequencies.items()}
+        common = own[settings.truthfulness_n] / size * (1.0 / settings.threshold) >= 1.0
+        yield {
+            **row,
+            **{metric: scores[metric] for metric in COLUMNS},
+            **{f"own_{metric}": scores[share_name(metric, row["source"])] for metric in BY_SOURCE},
+            "known": _share(np.concatenate([own[n] for n in lengths]) > 0),
+            **{f"known_{n}": _share(own[n] > 0) for n in lengths},
+            "common": _share(common),
+        }
 
 
-def _covered_shares(
-    benchmark: Benchmark, index: NgramIndex, note: str, place: int
-) -> dict[str, float | None]:
-    """Returns the shares of a coded example answer's n-grams that the source at index `place` knows."""
-    settings = benchmark.settings
-    lengths = range(settings.min_n, settings.max_n + 1)
-    frequencies = {
-        n: _frequencies(index, note, n, place) for n in {*lengths, settings.truthfulness_n}
-    }
-    every = [df for n in lengths for df in frequencies[n]]
-    size, scale = list(index.answer_counts.values())[place], 1.0 / settings.threshold
-    common = [df / size * scale >= 1.0 for df in frequencies[settings.truthfulness_n]]
-    return {
-        "known": _share([df > 0 for df in every]),
-        **{f"known_{n}": _share([df > 0 for df in frequencies[n]]) for n in lengths},
-        "common": _share(common),
-    }
-
-
-def _frequencies(index: NgramIndex, text: str, n: int, place: int) -> list[int]:
-    """Returns the document frequencies of a text's distinct n-grams within one source."""
+def _frequencies(index: NgramIndex, text: str, n: int) -> NDArray[np.uint32]:
+    """Returns the document frequencies of a text's distinct n-grams; shape (n-grams, sources)."""
     grams = list(dict.fromkeys(text[i : i + n] for i in range(len(text) - n + 1)))
-    return list(index.document_frequency_batch(grams)[:, place].tolist()) if grams else []
+    return index.document_frequency_batch(grams)
 
 
-def _share(values: list[bool]) -> float | None:
-    return sum(values) / len(values) if values else None
+def _share(values: NDArray[np.bool_]) -> float | None:
+    return int(values.sum()) / len(values) if len(values) else None
 
 
 # Keyword rules.
@@ -276,31 +266,21 @@ def rules(benchmark: Benchmark, *, progress: CheckProgress | None = None) -> pl.
     all), `answers`, `met`, `share`, and, for rows over all sources, `remark`: `hardly any` if less than half
     of the answers satisfy the rule, `all` if every answer does.
     """
-    rows = [
-        row
-        for question in tracked(list(benchmark), "rules", progress)
-        for row in _rule_rows(
-            question.id, question.rules, benchmark.helpfulness(question), question.answers
-        )
-    ]
-    about = {"question_id": str, "rule": int, "label": str, "importance": float, "source": str}
-    return table(rows, **about, answers=int, met=int, share=float, remark=str)
-
-
-def _rule_rows(
-    question_id: str, parsed: Sequence[Rule], helpfulness: Helpfulness, answers: Any
-) -> list[tuple[Any, ...]]:
-    met = {source: _rules_met(helpfulness, texts, len(parsed)) for source, texts in answers.items()}
-    parts: list[tuple[str | None, NDArray[np.bool_]]] = list(met.items())
-    parts.append((None, np.concatenate(list(met.values()))))
     rows: list[tuple[Any, ...]] = []
-    for source, matrix in parts:
-        for number, (rule, column) in enumerate(zip(parsed, matrix.T, strict=True)):
-            about = (number, _label(rule), rule.importance)
-            rows.append((question_id, *about, source, *_counts(column, source)))
-        every = _counts(matrix.all(axis=1), source)
-        rows.append((question_id, None, "all rules", None, source, *every))
-    return rows
+    for question in tracked(list(benchmark), "rules", progress):
+        helpfulness = benchmark.helpfulness(question)
+        met = {
+            source: _rules_met(helpfulness, texts, len(question.rules))
+            for source, texts in question.answers.items()
+        }
+        for source, matrix in [*met.items(), (None, np.concatenate(list(met.values())))]:
+            for number, (rule, column) in enumerate(zip(question.rules, matrix.T, strict=True)):
+                about = (question.id, number, _label(rule), rule.importance, source)
+                rows.append((*about, *_counts(column, source)))
+            every = _counts(matrix.all(axis=1), source)
+            rows.append((question.id, None, "all rules", None, source, *every))
+    about_rule = {"question_id": str, "rule": int, "label": str, "importance": float, "source": str}
+    return table(rows, **about_rule, answers=int, met=int, share=float, remark=str)
 
 
 def _rules_met(helpfulness: Helpfulness, answers: Sequence[str], count: int) -> NDArray[np.bool_]:
