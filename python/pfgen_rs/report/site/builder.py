@@ -118,32 +118,28 @@ class Site:
         Returns failed runs with their errors; they have no pages. Memory: the answers of one run per thread.
         Raises `OutputError`, also while another process writes the site.
         """
+        jobs = jobs or os.cpu_count() or 1
         with self.folder.writing():
-            return self._write_alone(runs, jobs or os.cpu_count() or 1, steps, whole)
-
-    def _write_alone(
-        self, runs: ScoredRuns, jobs: int, steps: Steps | None, whole: str | None
-    ) -> Failed:
-        nav = self._nav(runs.keys)
-        paths = {run: run_page.page_path(run) for run in runs.keys}
-        needed = (*paths.values(), *(path for _, path in nav))
-        is_complete = all(map(self.folder.has, needed))
-        self._plan(paths, nav)
-        self._write_front(paths, nav, is_complete=is_complete)
-        # The signature has a part of the hash alone.
-        questions = (self.benchmark.metadata_hash, self.benchmark.signature)
-        key = digest_of(code_digest(), *questions, self.answers_per_question, nav)
-        self._write_benchmark(key, nav)
-        script = self._write_shared(key, jobs) if runs.keys else ""
-        found, failed = RunPages(self, nav, key, script).write(runs, jobs, steps)
-        # Even if runs failed: pages lead to it, and it says that there are too few.
-        if COMPARE in nav:
-            self._write_comparison(found, nav)
-        if PLOTS in nav:
-            self._write_plots(key, nav)
-        if failed or not is_complete:
-            self._write_front({run: paths[run] for run in found}, nav, is_complete=True)
-        self.folder.finish(None if failed else whole)
+            nav = self._nav(runs.keys)
+            paths = {run: run_page.page_path(run) for run in runs.keys}
+            needed = (*paths.values(), *(path for _, path in nav))
+            is_complete = all(map(self.folder.has, needed))
+            self._plan(paths, nav)
+            self._write_front(paths, nav, is_complete=is_complete)
+            # The signature has a part of the hash alone.
+            questions = (self.benchmark.metadata_hash, self.benchmark.signature)
+            key = digest_of(code_digest(), *questions, self.answers_per_question, nav)
+            self._write_benchmark(key, nav)
+            script = self._write_shared(key, jobs) if runs.keys else ""
+            found, failed = RunPages(self, nav, key, script).write(runs, jobs, steps)
+            # Even if runs failed: pages lead to it, and it says that there are too few.
+            if COMPARE in nav:
+                self._write_comparison(found, nav)
+            if PLOTS in nav:
+                self._write_plots(key, nav)
+            if failed or not is_complete:
+                self._write_front({run: paths[run] for run in found}, nav, is_complete=True)
+            self.folder.finish(None if failed else whole)
         return failed
 
     def _plan(self, pages: Mapping[str, str], nav: Nav) -> None:
