@@ -9,7 +9,6 @@ from typing import Any
 import polars as pl
 import pytest
 import tensorboardX
-from tensorboardX.proto.event_pb2 import Event
 
 from helpers import events
 from pfgen_rs import InputError, OutputError, PfgenError
@@ -75,51 +74,6 @@ def test_tensorboard_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_
     assert "torch" not in str(caught.value)
 
 
-# Answers beside the metrics.
-
-ANSWERS = ["猫です。\n# 題\n- <b>a</b> | `b`", "\u202eabc\x1b[31m", "犬です。"]
-
-
-def run_with_answers(logger: Any) -> None:
-    """One step with three answers, of which two are wanted."""
-    with StepEvaluator(
-        "mini", lambda _: ANSWERS, every=1, questions=3, mode="chat", loggers=logger
-    ) as evaluator:
-        evaluator(4)
-
-
-def test_tensorboard_with_answers(tmp_path: Path) -> None:
-    with tensorboardX.SummaryWriter(str(tmp_path)) as writer:
-        run_with_answers(TensorBoard(writer, answers=2))
-    [path] = tmp_path.iterdir()
-    data, texts = path.read_bytes(), []
-    while data:
-        length = int.from_bytes(data[:8], "little")
-        event = Event.FromString(data[12 : 12 + length])
-        data = data[16 + length :]
-        texts += [
-            (v.tag, event.step, v.tensor.string_val[0].decode())
-            for v in event.summary.value
-            if v.tensor.string_val
-        ]
-    [(tag, step, text)] = texts
-    assert step == 4
-    assert tag.startswith("pfgen/answers")
-    heads = [line for line in text.split("\n") if line and not line.startswith("    ")]
-    assert len(heads) == 2  # all else is indented, so that no markup has an effect
-    assert heads[0].startswith("**Q")
-    for line in (
-        "    A: 猫です。",
-        "    # 題",
-        "    - <b>a</b> | `b`",
-        r"    A: \u202eabc\x1b[31m",
-    ):
-        assert line in text.split("\n")
-    assert "犬" not in text
-    with pytest.raises(InputError, match="the number of answers must be an integer of at least 0"):
-        TensorBoard(tmp_path, answers=-1)
-
-
 class Run:
     """A run of W&B as far as it is called: what is for an earlier step is dropped, as W&B does it."""
 
@@ -155,10 +109,15 @@ def test_wandb_with_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     module.Table = lambda columns, data: (columns, data)
     monkeypatch.setitem(sys.modules, "wandb", module)
     ours = Run()
-    run_with_answers(WandB(ours, answers=2))
+    answers = ["猫です。", "\u202eabc\x1b[31m", "犬です。"]
+    logger: Any = WandB(ours, answers=2)
+    with StepEvaluator(
+        "mini", lambda _: answers, every=1, questions=3, loggers=logger
+    ) as evaluator:
+        evaluator(4)
     metrics, logged = ours.history
     columns, data = logged["pfgen/answers"]
-    assert [row[columns.index("answer")] for row in data] == ANSWERS[:2]
+    assert [row[columns.index("answer")] for row in data] == answers[:2]
     assert {"question_id", "question", "trial", "average", "fluency"} < set(columns)
     assert logged["pfgen/step"] == metrics["pfgen/step"] == 4
     assert ours.axes["pfgen/answers"] == "pfgen/step"
@@ -182,6 +141,8 @@ def test_wandb_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
         WandB()
     with pytest.raises(InputError, match=r"a run of wandb\.init, not str"):
         WandB("project")
+    with pytest.raises(InputError, match="the number of answers must be an integer of at least 0"):
+        WandB(module.run, answers=-1)
 
 
 # The curve drawn.
