@@ -318,7 +318,7 @@ def test_comparisons_of_equals_err_as_often_as_they_say() -> None:
     times = 400
     for seed in range(times):
         runs = [made_run(f"{name}{seed}", seed=seed, samples=20) for name in ("a", "b")]
-        for pair in compared_columns(runs, columns, 0.95, seed):
+        for pair in compared_columns(runs, columns):
             wrong[pair.column] += pair.p <= 0.05
     print({name: count / times for name, count in wrong.items()})
     assert all(0.02 < count / times < 0.085 for count in wrong.values())

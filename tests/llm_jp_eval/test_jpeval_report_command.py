@@ -220,15 +220,16 @@ def test_plots_say_how_many_runs_they_show(folder: Path, tmp_path: Path) -> None
         paths.append(tmp_path / f"run-{number}")
         shutil.copytree(folder / "some", paths[-1])
     out = tmp_path / "figure.svg"
-    all_shown = jp_eval("plot", "bars", *paths[1:], "--tasks", "mawps", "--out", out)
+    all_shown = jp_eval("plot", "bars", *paths[1:], "--out", out)
     assert (all_shown.exit_code, all_shown.stderr) == (0, "")
-    done = jp_eval("plot", "bars", *paths, "--tasks", "mawps", "--out", out)
+    done = jp_eval("plot", "bars", *paths, "--out", out)
     assert "only the 40 best of 41 runs are shown" in done.stderr
 
 
-def test_plots_say_what_they_cannot_draw(folder: Path, tmp_path: Path) -> None:
+def test_plots_say_what_they_cannot_draw(folder: Path, tmp_path: Path, data: Path) -> None:
     out = tmp_path / "figure.png"
-    done = jp_eval("plot", "radar", folder / "some", "--tasks", "jamp,mawps", "--out", out)
+    few = made_scores(tmp_path / "few", data, right=0.4, chosen=("jamp", "mawps"))
+    done = jp_eval("plot", "radar", few, "--out", out)
     assert "needs at least 3 categories, found 2: draw bars instead" in done.stderr
     assert not out.exists()
     many = []

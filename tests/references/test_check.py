@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import math
 import re
 import statistics
 from itertools import combinations
@@ -205,12 +204,6 @@ def test_similar_pairs_are_those_of_all_pairs(texts: list[str], n: int, threshol
     assert [tuple(pair) for pair in similar_pairs(texts, n=n, threshold=threshold)] == expected
 
 
-@pytest.mark.parametrize(("n", "threshold"), [(0, 0.9), (5, 0.0), (5, 1.1), (5, math.nan)])
-def test_similarity_has_bounds(n: int, threshold: float) -> None:
-    with pytest.raises(SettingsError, match="must be"):
-        similar_pairs(["赤"], n=n, threshold=threshold)
-
-
 def test_copies_are_counted_over_sources() -> None:
     base = "水は赤い光を吸い取るので青く見えます"
     answers = {"A": [base, base, "別の答えです。"], "B": [base, f"{base}。"]}
@@ -226,7 +219,6 @@ def test_copies_are_counted_over_sources() -> None:
         "largest": similarity,
     }
     assert pairs.rows() == [("Q1", similarity, "A", 0, base, "B", 1, f"{base}。")]
-    assert near_duplicates(small.benchmark({"answers": answers}), shown=0)[1].is_empty()
 
 
 # Lengths, example answers, rules.
@@ -399,7 +391,7 @@ def test_runs_of_one_name_are_told_apart(part: Benchmark, tmp_path: Path) -> Non
 def test_contamination(references: list[str], answers: list[str], stretch: int) -> None:
     bench = small.benchmark({"answers": {"A": references}})
     rows = {"run": ["r"] * len(answers), "question_id": ["Q1"] * len(answers), "answer": answers}
-    counts, examples = contamination(bench, pl.DataFrame(rows), stretch=stretch, shown=2)
+    counts, examples = contamination(bench, pl.DataFrame(rows), stretch=stretch)
     stripped = [text.strip() for text in answers]
     known = {text.strip() for text in references} - {""}
     verbatim = [text for text in stripped if text in known]
@@ -420,15 +412,10 @@ def test_contamination(references: list[str], answers: list[str], stretch: int) 
     )
     assert row["share_verbatim"] == len(verbatim) / len(answers)
     assert row["share_stretch"] == len(longest) / len(answers)
-    assert examples["text"].to_list() == list(dict.fromkeys(verbatim))[:2]
+    assert examples["text"].to_list() == list(dict.fromkeys(verbatim))[:3]
     for text, source, number in examples.select("text", "source", "answer").rows():
         assert source == "A"
         assert references[number].strip() == text
-
-
-def test_a_stretch_has_a_length(part: Benchmark, responses: pl.DataFrame) -> None:
-    with pytest.raises(SettingsError, match="0"):
-        contamination(part, responses, stretch=0)
 
 
 # All of it.

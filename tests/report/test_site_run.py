@@ -9,7 +9,6 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -314,15 +313,6 @@ def test_a_score_that_is_no_mean_has_no_interval(results: list[Result]) -> None:
     other = {**view.metrics, "average": replace(average, mean=average.mean + 0.001)}
     apart = replace(view, metrics=other)
     assert run_page(apart, folder="x").decode().count(low) == 1
-
-
-def test_the_published_spread_is_by_the_order_of_the_file(results: list[Result]) -> None:
-    faithful = results[RUNS.index("faithful")]
-    answers = faithful.frame.sort("line").partition_by("question_id")
-    by_file = np.array([rows["average"].to_numpy() for rows in answers])
-    by_rank = np.sort(by_file, axis=1)
-    assert faithful.score_std == round(by_file.mean(axis=0).std(), 4)
-    assert faithful.score_std != round(by_rank.mean(axis=0).std(), 4)
 
 
 def test_one_file_holds_what_a_folder_holds(results: list[Result], tmp_path: Path) -> None:

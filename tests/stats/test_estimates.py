@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped]
 
 from made_samples import made, sample
-from pfgen_rs import InputError, SettingsError, stats
+from pfgen_rs import stats
 from pfgen_rs.stats import student
 from pfgen_rs.stats.bootstrap import Resampler, interval, normal_quantile
+from pfgen_rs.stats.permutation import RankTests, holm_by_row
 from pfgen_rs.stats.student import two_sided_p, two_sided_quantile
 
 Floats = NDArray[np.float64]
@@ -183,13 +184,6 @@ def test_intervals_are_narrower_for_lower_levels_and_hold_the_mean() -> None:
         assert lows[0] < bounds[0].mean < highs[0]
 
 
-def test_an_interval_of_what_never_varies_is_a_point() -> None:
-    found = stats.estimate(sample("flat", [np.full(4, 0.25)] * 6))
-    assert (found.low, found.mean, found.high) == (0.25, 0.25, 0.25)
-    assert (found.bootstrap_low, found.bootstrap_high) == (0.25, 0.25)
-    assert (found.trial_se, found.question_se) == (0.0, 0.0)
-
-
 def test_the_seed_decides_and_the_metric_does_not() -> None:
     run = made()
     assert stats.estimate(run, seed=4) == stats.estimate(run, "fluency", seed=4)
@@ -254,15 +248,6 @@ def test_random_signs_come_near_the_exact_p(shift: float) -> None:
     assert drawn == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 4_000) + 1e-3)
 
 
-def test_p_is_never_0() -> None:
-    assert stats.sign_flip(np.ones(40), permutations=999) == 1 / 1000
-
-
-def test_runs_without_a_difference_have_p_1() -> None:
-    assert stats.sign_flip(np.zeros(40), permutations=999) == 1.0
-    assert stats.sign_flip(np.zeros(4)) == 1.0
-
-
 # Ranks.
 
 
@@ -290,46 +275,7 @@ def test_the_same_run_twice_shares_its_ranks() -> None:
     assert stats.rank_ranges(np.stack([one, one, one - 0.5])) == [(1, 2), (1, 2), (3, 3)]
 
 
-def test_ranks_without_anything_to_go_by() -> None:
-    assert stats.rank_ranges(np.ones((3, 1))) == [(1, 3)] * 3
-    assert stats.rank_ranges(np.ones((1, 5))) == [(1, 1)]
-    assert stats.rank_ranges(np.ones((0, 5))) == []
-    with pytest.raises(InputError, match=r"means\[0, 1\] is nan: expected finite numbers"):
-        stats.rank_ranges(np.array([[1.0, np.nan]]))
-
-
 # Settings that cannot be.
-
-
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"level": 1.0}, "level"),
-        ({"level": 0.1}, "level"),
-        ({"level": math.nan}, "level"),
-        ({"resamples": 5}, "resamples"),
-        ({"seed": -1}, "seed"),
-    ],
-)
-def test_settings_are_checked(changes: dict[str, float], words: str) -> None:
-    with pytest.raises(SettingsError, match=words):
-        stats.estimate(made(), **changes)  # type: ignore[arg-type]
-    with pytest.raises(SettingsError, match=words):
-        stats.compare([made("a"), made("b")], **changes)  # type: ignore[arg-type]
-
-
-def test_an_unknown_metric_is_named() -> None:
-    with pytest.raises(
-        SettingsError, match="unknown metric 'beauty': expected one of average, fluency"
-    ):
-        stats.estimate(made(), "beauty")
-
-
-def test_summaries_must_fit_together() -> None:
-    with pytest.raises(InputError, match="one mean and one standard deviation"):
-        stats.from_summary([0.1, 0.2], [0.1], 3)
-    with pytest.raises(InputError, match="one number of trials, or one for each of"):
-        stats.from_summary([0.1, 0.2], [0.1, 0.1], [3, 4, 5])
 
 
 # Speed: an order of magnitude to spare on an idle machine.
@@ -349,3 +295,102 @@ def _seconds(action: object) -> float:
     begun = time.perf_counter()
     action()  # type: ignore[operator]
     return time.perf_counter() - begun
+
+
+# A run's own rank range: what its own tests leave open, and for whom it holds.
+
+
+SOME_LEVELS = st.sampled_from([0.6, 0.9, 0.95, 0.99])
+SHAPES = {"runs": st.integers(2, 9), "questions": st.integers(2, 12), "seed": st.integers(0, 9999)}
+
+
+def graded(runs: int, questions: int, seed: int) -> Floats:
+    """Runs from bad to good, over the same questions."""
+    random = np.random.default_rng(seed)
+    return random.random((runs, questions)) + np.linspace(0, 1, runs)[:, None]
+
+
+def range_of(means: Floats, i: int, level: float) -> tuple[int, int]:
+    """The range of one run, by tests from elsewhere and Holm's steps one by one."""
+    tests = []
+    for j in range(len(means)):
+        if j != i:
+            t, p = scipy.stats.ttest_rel(means[i], means[j])
+            tests.append((float(p), t > 0))
+    best, worst, left = 1, len(means), len(tests)
+    for p, wins in sorted(tests):
+        if p * left > 1 - level:
+            break
+        best, worst, left = best + (not wins), worst - wins, left - 1
+    return best, worst
+
+
+@given(**SHAPES, level=SOME_LEVELS)
+@settings(max_examples=60)
+def test_own_ranges_are_what_own_tests_leave_open(
+    runs: int, questions: int, seed: int, level: float
+) -> None:
+    means = graded(runs, questions, seed)
+    expected = [range_of(means, i, level) for i in range(runs)]
+    assert stats.own_rank_ranges(means, level=level) == expected
+
+
+@given(**SHAPES, level=SOME_LEVELS)
+@settings(max_examples=60)
+def test_own_ranges_lie_within_those_of_all_runs(
+    runs: int, questions: int, seed: int, level: float
+) -> None:
+    tests = RankTests(graded(runs, questions, seed), level)
+    for (low, high), (own_low, own_high) in zip(tests.joint(), tests.own(), strict=True):
+        assert low <= own_low <= own_high <= high
+
+
+@given(**SHAPES)
+@settings(max_examples=20)
+def test_the_order_of_runs_does_not_matter(runs: int, questions: int, seed: int) -> None:
+    means = graded(runs, questions, seed)
+    order = np.random.default_rng(seed + 1).permutation(runs)
+    found = stats.own_rank_ranges(means)
+    assert stats.own_rank_ranges(means[order]) == [found[i] for i in order]
+
+
+def test_of_two_runs_both_ranges_are_the_same() -> None:
+    for seed in range(20):
+        means = graded(2, 5, seed)
+        assert stats.own_rank_ranges(means) == stats.rank_ranges(means)
+
+
+def test_a_range_holds_for_a_run_named_beforehand_and_not_for_all_at_once() -> None:
+    """Twelve runs alike: any rank may be theirs, so a range that leaves one out errs."""
+    random = np.random.default_rng(8)
+    one, every = [], []
+    for _ in range(1500):
+        shared = 0.7 + 0.13 * random.standard_normal(30)
+        own = stats.own_rank_ranges(shared + 0.1 * random.standard_normal((12, 30)))
+        one.append(own[0] != (1, 12))
+        every.append(any(each != (1, 12) for each in own))
+    assert 0.02 <= np.mean(one) <= 0.062  # 5 % and two standard errors
+    assert np.mean(every) > 0.15
+
+
+@pytest.mark.parametrize("gap", [0.002, 0.01])
+def test_differences_in_the_wrong_direction_are_rare(gap: float) -> None:
+    """Twelve runs with gaps too small to be found: each range holds its run's true rank."""
+    random = np.random.default_rng(8)
+    missed = np.zeros(12)
+    for _ in range(500):
+        shared = 0.7 + 0.13 * random.standard_normal(30)
+        means = shared - gap * np.arange(12)[:, None] + 0.1 * random.standard_normal((12, 30))
+        found = np.array(stats.own_rank_ranges(means))
+        true = np.arange(1, 13)
+        missed += (true < found[:, 0]) | (true > found[:, 1])
+    assert missed.max() / 500 <= 0.05
+
+
+@given(st.integers(0, 4), st.integers(0, 6), st.integers(0, 999))
+@settings(max_examples=30)
+def test_each_row_of_tests_is_a_family(families: int, tests: int, seed: int) -> None:
+    p = np.random.default_rng(seed).random((families, tests)).round(1)
+    found = holm_by_row(p)
+    assert found.shape == p.shape
+    assert [row.tolist() for row in found] == [stats.holm(row).tolist() for row in p]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import math
-import re
 from pathlib import Path
 from typing import Any
 
@@ -146,18 +145,13 @@ def test_made_up_tables(ours: Path, theirs: Path) -> None:
     assert study.frame()["column"].to_list() == ["b", "a"]
 
 
-def test_all_modes(ours: Path, theirs: Path) -> None:
-    study = study_against(theirs, ours, ["a"], name="name", modes="all")
-    assert study.columns[0].correlation.n == 2 * len(SCORES)
-    assert any("not independent" in note for note in study.notes)
-    told = study.columns[0].told_outliers(2)
-    assert re.fullmatch(r"\S+ \((qa|completion)\) [+-]\d\.\d\d, \S+ \((qa|completion)\) \S+", told)
-    assert "(" not in study_against(theirs, ours, ["a"], name="name").columns[0].told_outliers()
-    assert study.matrix.pairs == (study.columns[0].correlation,)
-    both = study_against(theirs, ours, ["a", "b"], name="name", modes="all")
-    assert both.matrix.pairs[:2] == tuple(one.correlation for one in both.columns)
-    assert both.to_dict()["correlations"]["pairs"][0]["n"] == 2 * len(SCORES)
-    assert (both.matrix.pairs[2].one, both.matrix.pairs[2].n) == ("b", len(SCORES))
+def test_several_columns(ours: Path, theirs: Path) -> None:
+    study = study_against(theirs, ours, ["a", "b"], name="name")
+    assert study.matrix.pairs[:2] == tuple(one.correlation for one in study.columns)
+    assert study.to_dict()["correlations"]["pairs"][0]["n"] == len(SCORES)
+    assert (study.matrix.pairs[2].one, study.matrix.pairs[2].n) == ("b", len(SCORES))
+    alone = study_against(theirs, ours, ["a"], name="name")
+    assert alone.matrix.pairs == (alone.columns[0].correlation,)
 
 
 def test_columns_called_like_the_score(ours: Path) -> None:
@@ -257,9 +251,7 @@ def test_patterns_leave_out_what_cannot_be_correlated(ours: Path, tmp_path: Path
 @pytest.mark.parametrize(
     ("choices", "problem"),
     [
-        ({"modes": "worst"}, "unknown choice of modes 'worst'"),
         ({"metric": "speed"}, "unknown metric 'speed'"),
-        ({"level": 2}, "invalid confidence level 2"),
         ({"columns": []}, "no column to correlate with"),
         ({"name": "nobody"}, "no column 'nobody'"),
         ({"columns": ["aa"]}, "no column 'aa': the table has 'name', 'a', 'b'"),

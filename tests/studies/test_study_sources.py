@@ -110,8 +110,15 @@ def test_scores_are_those_of_plain_python(benchmark: Benchmark, runs: list[str])
 
 
 def test_correlations(benchmark: Benchmark, runs: list[str]) -> None:
-    study = study_sources(runs, benchmark)
+    told: list[str] = []
+
+    def track(names: Any) -> Any:
+        told.extend(names)
+        return names
+
+    study = study_sources(runs, benchmark, track=track)
     matrix = study.matrix()
+    assert told == ["A", "B", "A+B"]
     assert matrix.names == ("A", "B", "A+B")
     values = {
         sources: [means(name, sources, ["Q01", "Q02"])["average"] for name in RUNS]
@@ -127,25 +134,12 @@ def test_correlations(benchmark: Benchmark, runs: list[str]) -> None:
     assert study.to_dict()["common_questions"] == ["Q01", "Q02"]
 
 
-def test_all_combinations_and_the_order_of_names(benchmark: Benchmark, runs: list[str]) -> None:
-    told: list[str] = []
-
-    def track(names: Any) -> Any:
-        told.extend(names)
-        return names
-
-    study = study_sources(runs, benchmark, combinations=True, track=track)
-    assert told == ["A", "B", "A+B"]
-    assert study.matrix().names == ("A", "B", "A+B")
-
-
 @pytest.mark.parametrize(
     ("choices", "problem"),
     [
         ({"sources": ["A", "Z"]}, "no source 'Z': expected one of A, B, C"),
         ({"sources": ["A"]}, "1 source to compare: expected at least 2"),
         ({"sources": ["A", "C"]}, "no question has reference answers of all of A, C"),
-        ({"level": 0.1}, "invalid confidence level"),
     ],
 )
 def test_wrong_choices(
@@ -171,13 +165,6 @@ def test_wrong_names_of_matrices(benchmark: Benchmark, runs: list[str]) -> None:
         study.matrix("helpfulness")
     with pytest.raises(SettingsError, match="unknown choice of questions 'most'"):
         study.matrix("average", "most")  # type: ignore[arg-type]
-
-
-def test_too_many_sources(tmp_path: Path, runs: list[str]) -> None:
-    answers = {name: [f"{name}です。"] for name in "ABCDEF"}
-    folder = write_benchmark(tmp_path / "six", {"Q01": {"answers": answers}})
-    with pytest.raises(InputError, match="6 sources to combine, at most 5: choose some of A, B"):
-        study_sources(runs, load_benchmark(folder))
 
 
 def test_a_set_of_all_sources_is_the_set(benchmark: Benchmark) -> None:

@@ -42,8 +42,8 @@ def test_nested_rows(tmp_path: Path) -> None:
     assert figures.missing == 1
     with pytest.raises(InputError, match="column 'avg' is ambiguous: it may be any of"):
         table.find("avg")
-    with pytest.raises(InputError, match=r"no column 'ja\.agv': did you mean 'ja\.avg'\?"):
-        table.find("ja.agv")
+    with pytest.raises(InputError, match=r"no column 'nmae': did you mean 'name'\?$"):
+        table.find("nmae")
 
 
 def test_csv_with_blank_lines_and_spaces_before(tmp_path: Path) -> None:
@@ -51,12 +51,6 @@ def test_csv_with_blank_lines_and_spaces_before(tmp_path: Path) -> None:
     table = read_benchmark_table(write(tmp_path, "t.csv", text))
     assert table.columns == ("name", "x")
     assert table.figures("name", "x", {}).values == {"a": 1.0}
-
-
-def test_a_near_name_is_told_once(tmp_path: Path) -> None:
-    table = read_benchmark_table(write(tmp_path, "t.json", {"a": 1}))
-    with pytest.raises(InputError, match=r"did you mean 'value'\?$"):
-        table.find("valeu")
 
 
 def test_mappings_of_names(tmp_path: Path) -> None:
@@ -91,11 +85,11 @@ def test_missing_cells(tmp_path: Path) -> None:
     ("value", "shown"),
     [
         (True, "True"),
-        ([1], "list"),
+        ([1], "[1]"),
         ("1,5", "'1,5'"),
         ("１", None),
         (10**400, "1000"),
-        pytest.param(10**5000, "a whole number that is too long to show: expected", id="huge"),
+        pytest.param(10**5000, "of type int, too long to show: expected", id="huge"),
         (-1e300, "-1e+300: expected a number from -1e+70 to 1e+70"),
         (float("inf"), "inf"),
         ("=SUM(A1)", "'=SUM(A1)'"),
@@ -196,26 +190,8 @@ def test_files_that_are_not_there(name: str, tmp_path: Path) -> None:
 def test_large_files_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     with path.open("wb") as file:
-        file.truncate((16 << 20) + 1)  # without taking room on the disk
-    with pytest.raises(InputError, match="is larger than 16 MiB"):
-        read_benchmark_table(path)
-
-
-@pytest.mark.parametrize("name", ["t.csv", "t.json"])
-@pytest.mark.parametrize("shape", [(100_001, 1), (2_100, 1_000)])
-def test_tables_with_too_many_cells(name: str, shape: tuple[int, int], tmp_path: Path) -> None:
-    rows, columns = shape
-    path = tmp_path / name
-    if name == "t.csv":
-        line = ",".join(["1"] * columns)
-        header = ",".join(f"c{i}" for i in range(columns))
-        path.write_text(f"{header}\n" + f"{line}\n" * rows, encoding="utf-8")
-    else:
-        row = json.dumps({f"{i:x}": 1 for i in range(columns)}, separators=(",", ":"))
-        path.write_text(f"[{','.join([row] * rows)}]", encoding="utf-8")
-    with pytest.raises(
-        InputError, match=r"more than 100,000 rows or 2,000,000 cells|larger than 16 MiB"
-    ):
+        file.truncate((4 << 20) + 1)  # without taking room on the disk
+    with pytest.raises(InputError, match="is larger than 4 MiB"):
         read_benchmark_table(path)
 
 
@@ -232,11 +208,14 @@ def test_names_of_columns(tmp_path: Path) -> None:
     table = read_benchmark_table(write(tmp_path, "t.json", rows))
     assert table.find("x") == "x"
     assert table.find("ja.x") == "r.ja.x"
-    assert table.find_all("ja.*") == ["r.ja.x", "r.ja.xy"]
-    assert table.find_all("*x") == ["r.ja.x", "r.en.x", "x"]
-    assert [table.short_name(name, "*.x") for name in ("r.ja.x", "r.en.x")] == ["ja.x", "en.x"]
-    assert table.short_name("r.ja.xy", "x*") == "xy"
-    assert table.short_name("r.ja.x", "x*") == "r.ja.x"  # x alone is another
+    assert table.matching("ja.*") == {"ja.x": "r.ja.x", "ja.xy": "r.ja.xy"}
+    assert table.matching("*.x") == {"ja.x": "r.ja.x", "en.x": "r.en.x"}
+    assert table.matching("x*") == {
+        "r.ja.x": "r.ja.x",
+        "xy": "r.ja.xy",
+        "r.en.x": "r.en.x",
+        "x": "x",
+    }
     many = BenchmarkTable("t", tuple(f"c{i}" for i in range(99)), ())
     with pytest.raises(InputError, match=r"'c11' and 87 more$"):
         many.find("nothing like it")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -25,22 +23,28 @@ from pfgen_rs.cli.plot import Language, LanguageName
 from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
-    from pfgen_rs.judge.dialogues import Dialogue, Fields
-    from pfgen_rs.judge.dialogues.answering import Item
     from pfgen_rs.judge.dialogues.layout import Table
-    from pfgen_rs.judge.dialogues.mt_bench import ModelAnswers
 
 app = loading.group("Count, select, tabulate, answer and grade dialogues of two turns.")
+
+
+def _read_fields(path: Path | None) -> Any:
+    from pfgen_rs.judge.dialogues import read_fields
+
+    return None if path is None else read_fields(path)
+
 
 Data = Annotated[
     Path,
     typer.Argument(metavar="DATA", help="Dialogue records (JSON lines).", show_default=False),
 ]
-FieldsFile = Annotated[
-    Path | None,
+FieldNames = Annotated[
+    Any,
     typer.Option(
         "--fields",
         metavar="FILE",
+        parser=Path,
+        callback=_read_fields,
         help="TOML file whose table [fields] gives the keys of dialogue records other names.",
     ),
 ]
@@ -74,7 +78,7 @@ Turns = Annotated[
 
 @app.command()
 def sizes(
-    data: Data, fields: FieldsFile = None, output_format: options.Rows = options.RowsFormat.TABLE
+    data: Data, fields: FieldNames = None, output_format: options.Rows = options.RowsFormat.TABLE
 ) -> None:
     """Count the dialogues of each category and type of second turn.
 
@@ -82,13 +86,13 @@ def sizes(
     """
     from pfgen_rs.judge.dialogues.report import tables_of
 
-    [table] = tables_of([data], ["2"], fields=_fields(fields)).tables
-    if output_format is options.RowsFormat.JSON:
-        streams.emit_json(table.frame.to_dicts())
-    elif output_format is options.RowsFormat.CSV:
-        streams.emit_csv(table.frame.to_dicts())
-    else:
+    [table] = tables_of([data], ["2"], fields=fields).tables
+    if output_format is options.RowsFormat.TABLE:
         _show(table, with_title=False)
+    elif output_format is options.RowsFormat.JSON:
+        streams.emit_json(table.frame.to_dicts())
+    else:
+        streams.emit_csv(table.frame.to_dicts())
 
 
 @app.command()
@@ -103,7 +107,7 @@ def light(
     ],
     per_category: PerCategory = 60,
     seed: Seed = 0,
-    fields: FieldsFile = None,
+    fields: FieldNames = None,
 ) -> None:
     """Select a light version: as many dialogues of each category, half of each type of second turn.
 
@@ -118,7 +122,7 @@ def light(
     from pfgen_rs.judge.dialogues import light_version, read_dialogues
 
     refuse_overwriting(out, [str(data)])
-    dialogues = read_dialogues(data, _fields(fields))
+    dialogues = read_dialogues(data, fields)
     chosen = light_version(dialogues, version, per_category=per_category, seed=seed)
     if chosen.unscored:
         streams.warn(f"left out {counted(chosen.unscored, 'dialogue')} without human scores")
@@ -153,7 +157,7 @@ def tables(
         Path | None,
         typer.Option(metavar="FILE", help="MT-bench's questions, for the categories of ratings."),
     ] = None,
-    fields: FieldsFile = None,
+    fields: FieldNames = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -186,9 +190,8 @@ def tables(
     from pfgen_rs.judge.dialogues.layout import write_tables
     from pfgen_rs.judge.dialogues.report import tables_of
 
-    names = _fields(fields)
     made = tables_of(
-        data, table, per_category=per_category, seed=seed, fields=names, questions=questions
+        data, table, per_category=per_category, seed=seed, fields=fields, questions=questions
     )
     warn_all(made.notes)
     if output_format is options.JsonFormat.JSON:
@@ -201,15 +204,12 @@ def tables(
                     streams.emit(f"{note}\n")
     if out is not None:
         plot = "svg" if available() else None
-        with warnings.catch_warnings(record=True) as remarks:
-            warnings.simplefilter("always")
-            written = write_tables(out, made.tables, plot=plot, language=language.value)
-        warn_all(str(remark.message) for remark in remarks)
+        written = write_tables(out, made.tables, plot=plot, language=language.value)
         streams.remark(f"wrote {counted(len(written), 'file')} to {out}")
 
 
 @app.command()
-@retrying_options
+@options.with_options(RetryOptions, "asking", without=("logprobs", "prompts"))
 def answer(
     data: Answered,
     out: Annotated[
@@ -225,7 +225,7 @@ def answer(
     system: Annotated[
         str | None, typer.Option(metavar="TEXT", help="System message (default: none).")
     ] = None,
-    fields: FieldsFile = None,
+    fields: FieldNames = None,
 ) -> None:
     """Let a model answer dialogues, as a chat of two turns.
 
@@ -237,7 +237,7 @@ def answer(
     from pfgen_rs.judge.dialogues import answering
     from pfgen_rs.judge.prompts import Prompt
 
-    items, _ = answering.read_items(data, _fields(fields), turns)
+    items, _ = answering.read_items(data, fields, turns)
     model = asking.retrying(asking.judge(Prompt("answer", "grade", ""), brief=False), out)
     with resumable_asking(out, "answered"):
         asked = asking.ask(
@@ -299,7 +299,7 @@ def grade(
             metavar="NAME", help="Name of these dialogues in table 6 (default: DATA's name)."
         ),
     ] = None,
-    fields: FieldsFile = None,
+    fields: FieldNames = None,
 ) -> None:
     """Let a judge rate models' answers in dialogues, and print mean ratings by category (table 6).
 
@@ -317,10 +317,13 @@ def grade(
     from pfgen_rs.judge.dialogues.mt_bench import read_answers
     from pfgen_rs.judge.dialogues.report import model_table
 
-    items, dialogues = answering.read_items(data, _fields(fields), turns)
+    items, dialogues = answering.read_items(data, fields, turns)
     if references is not None:
         items = answering.with_references(items, read_answers(references)[0].answers)
-    graded = _answers_to_grade(answers, items, dialogues)
+    graded = [one for path in answers or () for one in answering.read_model_answers(path, items)]
+    graded = graded or answering.record_answers(dialogues)
+    if not graded:
+        raise typer.BadParameter("DATA contains no answers to grade", param_hint="--answers")
     prompts = grading.find_grading_prompts(prompt, asking.prompts)
     first = replace(prompts.prompts[prompts.name], max_tokens=prompts.max_tokens)
     judge = asking.retrying(asking.judge(first, brief=prompts.brief), out)
@@ -350,26 +353,6 @@ def grade(
             if stale := grading.stale_grades(out):
                 streams.warn(f"{counted(stale, 'rating')} of earlier answers: kept, but not used")
     finish_asking(asked)
-
-
-def _answers_to_grade(
-    paths: Sequence[Path] | None, items: Sequence[Item], dialogues: Sequence[Dialogue]
-) -> list[ModelAnswers]:
-    from pfgen_rs.judge.dialogues.answering import read_model_answers, record_answers
-
-    if paths:
-        return [found for path in paths for found in read_model_answers(path, items)]
-    found = record_answers(dialogues)
-    if not found:
-        raise typer.BadParameter("DATA contains no answers to grade", param_hint="--answers")
-    return found
-
-
-def _fields(path: Path | None) -> Fields | None:
-    """Returns the names of fields in a file, if there is one."""
-    from pfgen_rs.judge.dialogues import read_fields
-
-    return None if path is None else read_fields(path)
 
 
 def _show(table: Table, *, with_title: bool = True) -> None:

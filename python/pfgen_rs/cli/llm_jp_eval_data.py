@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import chdir
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 from typer.main import get_group
 
 from pfgen_rs.cli import llm_jp_eval, options, output, streams
@@ -19,8 +20,12 @@ from pfgen_rs.cli.llm_jp_eval import SampleOptions, TaskNames, listed_names
 from pfgen_rs.io.text import counted, visible
 
 if TYPE_CHECKING:
-    from pfgen_rs.llm_jp_eval.conversion.converting import Conversion
-    from pfgen_rs.llm_jp_eval.conversion.installing import DataSet, Installation, MissingFiles
+    from pfgen_rs.llm_jp_eval.conversion.installing import MissingFiles
+
+_MEANINGS = {
+    "changed": "not comparable: some raw files are not the published ones",
+    "unverified": "the digests of the published files are unknown; numbers of samples agree",
+}
 
 
 def install(
@@ -51,40 +56,30 @@ def install(
     if output_format is options.JsonFormat.JSON:
         streams.emit_json(asdict(found) | {"folder": str(found.folder)})
         return
-    _show_datasets(found.datasets)
-    for name, reason in found.refused.items():
-        streams.warn(f"{name} is not installed: {reason}")
-    streams.emit("".join(f"{visible(line)}\n" for line in _installed_lines(found, source)))
-
-
-def _installed_lines(found: Installation, source: Path | None) -> Iterator[str]:
-    if found.missing:
-        yield from missing_lines(found.missing)
-        advice = "download what is missing and run `pfgen-rs llm-jp-eval install --from FOLDER`"
-        yield advice
-    if source is None:
-        count = counted(sum(each.files for each in found.datasets), "raw file")
-        yield f"{count} in {found.folder}"
-    else:
-        count = counted(sum(each.files for each in found.taken), "raw file")
-        yield f"installed {count} in {found.folder}; next: `pfgen-rs llm-jp-eval convert`"
-
-
-def _show_datasets(datasets: Iterable[DataSet]) -> None:
     rows = []
-    for each in datasets:
+    for each in found.datasets:
         tasks = "wiki_*" if each.tasks[0].startswith("wiki_") else ", ".join(each.tasks)
-        rows.append([each.name, each.licence, tasks, f"{each.files:,}", _state(each)])
+        lacking = each.missing and each.status is not None
+        state = f"{each.missing:,} missing" if lacking else each.status or "missing"
+        rows.append([each.name, each.licence, tasks, f"{each.files:,}", state])
     headings = ["data set", "licence", "tasks", "files", "state"]
     table = output.new_table(*headings, numbers=["files"], rows=rows)
     table.columns[0].no_wrap = table.columns[1].no_wrap = True
     output.show(table)
-
-
-def _state(dataset: DataSet) -> str:
-    if dataset.status is None:
-        return "missing"
-    return f"{dataset.missing:,} missing" if dataset.missing else dataset.status
+    for name, reason in found.refused.items():
+        streams.warn(f"{name} is not installed: {reason}")
+    lines = list(missing_lines(found.missing))
+    if lines:
+        lines.append(
+            "download what is missing and run `pfgen-rs llm-jp-eval install --from FOLDER`"
+        )
+    if source is None:
+        count = counted(sum(each.files for each in found.datasets), "raw file")
+        lines.append(f"{count} in {found.folder}")
+    else:
+        count = counted(sum(each.files for each in found.taken), "raw file")
+        lines.append(f"installed {count} in {found.folder}; next: `pfgen-rs llm-jp-eval convert`")
+    streams.emit("".join(f"{visible(line)}\n" for line in lines))
 
 
 def missing_lines(missing: Sequence[MissingFiles]) -> Iterator[str]:
@@ -135,15 +130,8 @@ def convert(
     """
     from pfgen_rs.llm_jp_eval.conversion.converting import convert
 
-    with output.progress(*_convert_columns()) as bar:
-        shown = bar.add_task("reading raw files", total=None)
-        found = convert(
-            raw,
-            out,
-            tasks=listed_names(tasks),
-            tuning=tuning,
-            progress=lambda name: bar.update(shown, description=f"converting {name}"),
-        )
+    with output.busy("converting raw files"):
+        found = convert(raw, out, tasks=listed_names(tasks), tuning=tuning)
     if output_format is options.JsonFormat.JSON:
         streams.emit_json(asdict(found) | {"folder": str(found.folder)})
         return
@@ -155,31 +143,15 @@ def convert(
     table = output.new_table("task", *splits, "raw files", numbers=splits, rows=rows)
     table.columns[0].no_wrap = True
     output.show(table)
-    for note in _conversion_notes(found):
-        streams.warn(note)
+    for status, meaning in _MEANINGS.items():
+        if names := [each.task for each in found.tasks if each.status == status]:
+            everything = len(names) == len(found.tasks) > 1
+            streams.warn(f"{'all tasks' if everything else ', '.join(names)}: {meaning}")
     if found.missing:
         streams.warn(f"left out: {', '.join(each.task for each in found.missing)}")
     for line in missing_lines(found.missing):
         streams.remark(line)
     streams.emit(f"wrote {counted(len(found.files), 'file')} to {found.folder}\n")
-
-
-def _convert_columns() -> Sequence[Any]:
-    from rich.progress import SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    return SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
-
-
-def _conversion_notes(found: Conversion) -> Iterable[str]:
-    meanings = {
-        "changed": "not comparable: some raw files are not the published ones",
-        "unverified": "the digests of the published files are unknown; numbers of samples agree",
-    }
-    for status, meaning in meanings.items():
-        names = [each.task for each in found.tasks if each.status == status]
-        if names:
-            everything = len(names) == len(found.tasks) > 1
-            yield f"{'all tasks' if everything else ', '.join(names)}: {meaning}"
 
 
 def tasks(output_format: options.Format = options.JsonFormat.TABLE) -> None:
@@ -266,9 +238,6 @@ _MODEL_STEPS = (
 )
 """What would make the outputs of the sample; not run."""
 
-_MADE = ("data", "prompts.jsonl", "3-shot", "0-shot")
-"""What the commands make."""
-
 _DEMO_STEPS = (
     DemoStep("Raw files become the files of llm-jp-eval:", "convert --raw raw_files --out data"),
     DemoStep(
@@ -301,21 +270,13 @@ def demo() -> None:
     streams.emit(f"\n$ cd {folder}\n")
     tell("\nThese commands need a model; what it said is recorded in the sample:")
     streams.emit("\n" + "".join(f"# {_PROGRAM} {each}\n" for each in _MODEL_STEPS))
-    command = get_group(llm_jp_eval.app)
-    places = {path.name: folder for path in folder.iterdir()}
-    with tempfile.TemporaryDirectory(prefix="pfgen-rs-demo-") as made:
-        places |= dict.fromkeys(_MADE, Path(made))
-        succeeded = [_demo_step(command, step, places) for step in _DEMO_STEPS]
-    if not all(succeeded):
+    command, succeeded = get_group(llm_jp_eval.app), True
+    with tempfile.TemporaryDirectory(prefix="pfgen-rs-demo-") as place:
+        shutil.copytree(folder, place, dirs_exist_ok=True)
+        with chdir(place):
+            for step in _DEMO_STEPS:
+                tell(f"\n{step.text}")
+                streams.emit(f"\n$ {_PROGRAM} {step.arguments}\n")
+                succeeded &= demo_succeeds(command, _PROGRAM, step.arguments.split())
+    if not succeeded:
         streams.fail(streams.BAD_INPUT)
-
-
-def _demo_step(command: TyperGroup, step: DemoStep, places: Mapping[str, Path]) -> bool:
-    """Run a command on files of the sample and on what the commands before it have made."""
-    tell(f"\n{step.text}")
-    streams.emit(f"\n$ {_PROGRAM} {step.arguments}\n")
-    words = []
-    for word in step.arguments.split():
-        place = places.get(word.partition("/")[0])
-        words.append(word if place is None else str(place / word))
-    return demo_succeeds(command, _PROGRAM, words)

@@ -59,7 +59,6 @@ def report(
         bool, typer.Option("--by-task", help="Show tasks instead of categories.")
     ] = False,
     average: shared.Average = shared.AverageName.AVR,
-    level: options.Level = 0.95,
     html: Annotated[
         Path | None,
         typer.Option(
@@ -94,7 +93,7 @@ def report(
     chosen = shared.task_names(tasks)
     with output.busy("comparing runs"):
         read = read_report_runs(runs)
-        found = reports.report_of(read, average=average.value, tasks=chosen, level=level)
+        found = reports.report_of(read, average=average.value, tasks=chosen)
     if html is not None:
         with output.busy(f"writing {html}"):
             pages.write_report_page(found, read, html)
@@ -132,7 +131,7 @@ def _report_parts(report: reports.Report, *, by_task: bool, room: int) -> list[R
 
 
 def _value_headings(report: reports.Report) -> list[str]:
-    return [report.average, f"{report.level * 100:g} % interval", "SE"]
+    return [report.average, "95 % interval", "SE"]
 
 
 def _value_cells(found: ColumnEstimate) -> list[str]:
@@ -210,7 +209,7 @@ def _pair_parts(report: reports.Report, columns: Sequence[Column]) -> Iterator[R
         found = [pair for name in names for pair in report.pairs_in(name)]
     if not found:
         return
-    everything = ["difference", f"{report.level * 100:g} % interval", "p", "p (Holm)", "detectable"]
+    everything = ["difference", "95 % interval", "p", "p (Holm)", "detectable"]
     choices = [everything, everything[:-1], [*everything[:2], "p (Holm)"]]
     tables = [_pair_table(report, found, headings, two=two) for headings in choices]
     shown = output.first_that_fits(*tables)
@@ -247,7 +246,7 @@ def _pair_table(
             "detectable": "" if least is None else f"{least:.4f}",
         }
         shown = {heading: output.cell(cells[heading]) for heading in (first, *headings)}
-        if pair.p_holm <= 1 - report.level:
+        if pair.is_sure:
             shown["difference"].style = "bold"
         table.add_row(*shown.values())
     return table
@@ -274,8 +273,6 @@ def plot(
             show_default=False,
         ),
     ],
-    tasks: shared.TaskNames = None,
-    average: shared.Average = shared.AverageName.AVR,
     title: Title = None,
     language: Language = LanguageName.ENGLISH,
     font: Font = None,
@@ -303,8 +300,7 @@ def plot(
         raise OutputError(NEEDED)
     from pfgen_rs.llm_jp_eval.report import plots
 
-    chosen = shared.task_names(tasks)
-    found = reports.report_of(read_report_runs(runs), average=average.value, tasks=chosen)
+    found = reports.report_of(read_report_runs(runs))
     figure = plots.draw(kind.value, found, title=title, language=language.value, font=font)
     save(figure, out)
     if len(found.runs) > plots.MOST_BARS:

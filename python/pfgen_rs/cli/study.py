@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
@@ -13,7 +12,7 @@ import typer
 from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.app import group
 from pfgen_rs.cli.options import ReadingOptions
-from pfgen_rs.cli.plot import Font, Language, LanguageName, Title, plot_file_path
+from pfgen_rs.cli.plot import Language, LanguageName, plot_file_path
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.text import counted
 
@@ -23,7 +22,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from pfgen_rs.studies.against import AgainstStudy
-    from pfgen_rs.studies.correlations import Correlation, CorrelationMatrix, MetricStudy
+    from pfgen_rs.studies.correlations import Correlation, CorrelationMatrix
+    from pfgen_rs.studies.leaderboard import MetricStudy
     from pfgen_rs.studies.sources import SourceStudy
 
 
@@ -33,13 +33,6 @@ LEADERBOARD = (
     "A checkout of pfgen-bench, a leaderboard.json or .parquet, "
     "or a .csv with the columns model and score."
 )
-
-
-class ModesName(StrEnum):
-    """Which runs of a model count."""
-
-    BEST = "best"
-    ALL = "all"
 
 
 def _plot_path(path: Path | None) -> Path | None:
@@ -63,17 +56,11 @@ PlotFile = Annotated[
 ]
 
 
-def _write_plot(
-    draw: Callable[..., Figure],
-    path: Path,
-    title: str | None,
-    language: LanguageName,
-    font: str | None,
-) -> None:
+def _write_plot(draw: Callable[..., Figure], path: Path, language: LanguageName) -> None:
     """Draw a figure and write it."""
     from pfgen_rs.drawing.figures import save
 
-    save(draw(title=title, language=language.value, font=font), path)
+    save(draw(language=language.value), path)
 
 
 @app.command()
@@ -96,18 +83,12 @@ def sources(
             help="Source to compare; repeatable (default: those that share a question with another).",
         ),
     ] = None,
-    combinations: Annotated[
-        bool, typer.Option("--combinations", help="Score with all combinations of sources, too.")
-    ] = False,
     metric: Annotated[
         options.MetricName,
         typer.Option(help="Metric of the table and the figure, one that depends on sources."),
     ] = options.MetricName.AVERAGE,
-    level: options.Level = 0.95,
     plot: PlotFile = None,
-    title: Title = None,
     language: Language = LanguageName.ENGLISH,
-    font: Font = None,
     output_format: options.Rows = options.RowsFormat.TABLE,
 ) -> None:
     """Correlate scores with the reference answers of one source and of another.
@@ -123,7 +104,7 @@ def sources(
 
     - `pfgen-rs study sources pfgen-bench`
 
-    - `pfgen-rs study sources 'runs/*' -b pfgen-bench --metric fluency --combinations --plot sources.svg`
+    - `pfgen-rs study sources 'runs/*' -b pfgen-bench --metric fluency --plot sources.svg`
     """
     if metric is options.MetricName.HELPFULNESS:
         raise typer.BadParameter("helpfulness does not depend on sources", param_hint="--metric")
@@ -134,8 +115,6 @@ def sources(
         runs,
         reading.load(question_folder(runs, benchmark)),
         sources=chosen,
-        combinations=combinations,
-        level=level,
         options=reading.options(),
         run_field=reading.run_field,
         track=lambda names: output.track(names, "scoring with"),
@@ -145,7 +124,7 @@ def sources(
 
         matrix = found.matrix(metric.value)
         draw = partial(correlation_map, matrix, usual="Scores by source of reference answers")
-        _write_plot(draw, plot, title, language, font)
+        _write_plot(draw, plot, language)
     _print(output_format, found, lambda: _source_parts(found, metric.value))
 
 
@@ -155,11 +134,8 @@ def metrics(
         Path,
         typer.Argument(metavar="CHECKOUT|FILE", help=LEADERBOARD),
     ],
-    level: options.Level = 0.95,
     plot: PlotFile = None,
-    title: Title = None,
     language: Language = LanguageName.ENGLISH,
-    font: Font = None,
     output_format: options.Rows = options.RowsFormat.TABLE,
 ) -> None:
     """Correlate Fluency, Truthfulness, Helpfulness and the score.
@@ -171,17 +147,15 @@ def metrics(
 
     - `pfgen-rs study metrics pfgen-bench --plot metrics.svg`
     """
-    from pfgen_rs.studies.correlations import study_metrics
+    from pfgen_rs.studies.leaderboard import study_metrics
 
     with output.busy("reading results"):
-        found = study_metrics(leaderboard, level=level)
+        found = study_metrics(leaderboard)
     if plot is not None:
         from pfgen_rs.studies.plots import correlation_map
 
         usual = "Metrics against each other"
-        _write_plot(
-            partial(correlation_map, found.matrix, usual=usual), plot, title, language, font
-        )
+        _write_plot(partial(correlation_map, found.matrix, usual=usual), plot, language)
     _print(output_format, found, lambda: _metric_parts(found))
 
 
@@ -216,9 +190,6 @@ def against(
     metric: Annotated[
         options.MetricName, typer.Option(help="Metric of the leaderboard; average is the score.")
     ] = options.MetricName.AVERAGE,
-    modes: Annotated[
-        ModesName, typer.Option(help="The best run of each model, as in the papers, or all runs.")
-    ] = ModesName.BEST,
     aliases: Annotated[
         Path | None,
         typer.Option(
@@ -229,14 +200,8 @@ def against(
         list[str] | None,
         typer.Option(metavar="MODEL", help="Leave out a model, such as an outlier; repeatable."),
     ] = None,
-    level: options.Level = 0.95,
-    unmatched: Annotated[
-        bool, typer.Option("--unmatched", help="List the models that only one of the two has.")
-    ] = False,
     plot: PlotFile = None,
-    title: Title = None,
     language: Language = LanguageName.ENGLISH,
-    font: Font = None,
     output_format: options.Rows = options.RowsFormat.TABLE,
 ) -> None:
     """Correlate the leaderboard with another benchmark.
@@ -244,8 +209,7 @@ def against(
     Models are the same if their names are, but for upper case, what is before a slash, and characters that
     are neither letters nor digits. Intervals are Fisher's, over models. Outliers are the models furthest
     from the regression line of the other benchmark on the leaderboard, in units of the residual standard
-    deviation. The figure is a scatter plot, or of several columns a map of all correlations;
-    those of two columns of the table are over the models that the leaderboard has, whatever `--modes` says.
+    deviation. The figure is a scatter plot, or of several columns a map of all correlations.
 
     For example:
 
@@ -263,19 +227,15 @@ def against(
             columns,
             name=name,
             metric=metric.value,
-            modes=modes.value,
             aliases=None if aliases is None else read_aliases(aliases),
             exclude=exclude or (),
-            level=level,
         )
     if plot is not None:
         from pfgen_rs.studies.plots import against_figure
 
         draw = partial(against_figure, found)
-        _write_plot(draw, plot, title, language, font)
-    _print(
-        output_format, found, lambda: [*_against_parts(found), *_unmatched(found, listed=unmatched)]
-    )
+        _write_plot(draw, plot, language)
+    _print(output_format, found, lambda: _against_parts(found))
 
 
 def _print(
@@ -301,36 +261,19 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _against_parts(found: AgainstStudy) -> list[RenderableType]:
-    """Returns the table of columns, and a line about the outliers of each."""
+    """Returns the table of columns, and lines about outliers and about models without counterpart."""
     title = f"{found.ours} and {counted(len(found.columns), 'column')}"
     rows = [((one.column,), one.correlation) for one in found.columns]
-    lines = [f"  {one.column}: {one.told_outliers()}" for one in found.columns]
-    heading = "furthest from the line, in residual standard deviations:"
-    return [_fitting_table(("column",), rows, title), *map(output.cell, (heading, *lines))]
-
-
-def _unmatched(found: AgainstStudy, *, listed: bool) -> list[RenderableType]:
-    """Returns how many models only one of the two has, or all of them, and names that are similar."""
     ours, theirs = found.unmatched_ours, found.unmatched_theirs
-    advice = "" if listed or not (ours or theirs) else " (--unmatched lists them)"
-    parts: list[RenderableType] = [
-        output.cell(
-            f"unmatched: {counted(len(ours), 'model')} of the leaderboard, "
-            f"{len(theirs):,} of the table{advice}"
-        )
+    advice = " (--format json lists them)" if ours or theirs else ""
+    lines = [
+        "furthest from the line, in residual standard deviations:",
+        *(f"  {one.column}: {one.told_outliers()}" for one in found.columns),
+        f"unmatched: {counted(len(ours), 'model')} of the leaderboard, {len(theirs):,} of the table{advice}",
+        *(["similar names; --aliases says which are the same model:"] if found.near else []),
+        *(f"  {theirs[key]} ~ {ours[other]}" for key, other in found.near.items()),
     ]
-    if not listed:
-        return parts
-    for title, named in (("leaderboard", ours), ("table", theirs)):
-        if named:
-            parts.append(output.cell(f"only in the {title}:"))
-            parts += [output.cell(f"  {name}") for name in named.values()]
-    if found.near:
-        parts.append(output.cell("similar names; --aliases says which are the same model:"))
-        parts += [
-            output.cell(f"  {theirs[key]} ~ {ours[other]}") for key, other in found.near.items()
-        ]
-    return parts
+    return [_fitting_table(("column",), rows, title), *map(output.cell, lines)]
 
 
 def _metric_parts(found: MetricStudy) -> list[RenderableType]:
@@ -365,8 +308,7 @@ def _fitting_table(
     names: Sequence[str], rows: Sequence[tuple[Sequence[str], Correlation]], title: str
 ) -> Table:
     """Returns a table with the interval of Spearman's ρ, or without it where the window is narrow."""
-    level = f"{100 * rows[0][1].level:g} %" if rows else "interval"
-    headings = ("n", "r", f"r, {level}", "ρ", f"ρ, {level}")
+    headings = ("n", "r", "r, 95 %", "ρ", "ρ, 95 %")
     tables = []
     for count in (len(headings), len(headings) - 1):
         table = output.new_table(*names, *headings[:count], numbers=headings, title=title)

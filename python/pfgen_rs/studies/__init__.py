@@ -7,8 +7,8 @@ from pfgen_rs.studies.benchmark_table import (
     read_aliases,
     read_benchmark_table,
 )
-from pfgen_rs.studies.correlations import Correlation, CorrelationMatrix, MetricStudy, study_metrics
-from pfgen_rs.studies.leaderboard import Leaderboard, read_leaderboard
+from pfgen_rs.studies.correlations import Correlation, CorrelationMatrix
+from pfgen_rs.studies.leaderboard import Leaderboard, MetricStudy, read_leaderboard, study_metrics
 from pfgen_rs.studies.sources import SourceStudy, study_sources
 
 __all__ = [

@@ -15,7 +15,6 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.text import shortened
 from pfgen_rs.metrics.settings import METRICS, Metric
 from pfgen_rs.stats.correlation import regression_line
-from pfgen_rs.stats.student import check_level
 from pfgen_rs.studies.benchmark_table import (
     KEYS,
     BenchmarkTable,
@@ -31,9 +30,7 @@ from pfgen_rs.studies.correlations import (
     correlate,
     correlations,
 )
-from pfgen_rs.studies.leaderboard import Leaderboard, Modes, read_leaderboard
-
-_DEPENDENT = "runs of one model are not independent: intervals are narrower than they should be"
+from pfgen_rs.studies.leaderboard import Leaderboard, read_leaderboard
 
 
 def study_against(
@@ -43,26 +40,23 @@ def study_against(
     *,
     name: str | None = None,
     metric: Metric = "average",
-    modes: Modes = "best",
     aliases: Mapping[str, str] | None = None,
     exclude: Sequence[str] = (),
-    level: float = 0.95,
 ) -> AgainstStudy:
     """Correlate the leaderboard with columns of another benchmark's table.
 
     `table`: as for `read_benchmark_table`, or its path; `leaderboard`: as for `read_leaderboard`. `columns`:
     names or patterns such as `ja_pre.*`; of those that a pattern matches, what cannot be correlated is left
     out with a note. `name`: the column of the models' names (default: the names of a mapping). Models are
-    the same if their `model_key` is; `aliases` has other names of theirs with ours. Of several rows of theirs
-    for a model the highest counts, of ours as `modes` says. `exclude`: models to leave out, by any spelling.
+    the same if their `model_key` is; `aliases` has other names of theirs with ours. Of several rows of a
+    model the highest counts. `exclude`: models to leave out, by any spelling.
 
     Raises `InputError` for tables that cannot be read, cells that are no numbers, fewer than three common
-    models and figures that are all equal, and `SettingsError` for unknown choices.
+    models and figures that are all equal, and `SettingsError` for an unknown metric and for no columns.
     """
-    check_level(level)
     theirs = table if isinstance(table, BenchmarkTable) else read_benchmark_table(table)
     board = leaderboard if isinstance(leaderboard, Leaderboard) else read_leaderboard(leaderboard)
-    ours = _without(board.by_model(metric, modes), exclude)
+    ours = _without(board.by_model(metric), exclude)
     names = theirs.find(name or KEYS) if name or KEYS in theirs.columns else None
     if names is None:
         raise InputError(
@@ -74,9 +68,9 @@ def study_against(
     labels = _labelled_columns(theirs, columns, names)
     while heading in labels:
         heading += " (ours)"
-    found, notes = _correlated_columns(theirs, labels, names, ours, alias_keys, heading, level)
+    found, notes = _correlated_columns(theirs, labels, names, ours, alias_keys, heading)
     known = theirs.keys(names, alias_keys)
-    own = dict(zip(reversed(ours["key"]), reversed(ours["model"]), strict=True))
+    own = dict(ours.select("key", "model").iter_rows())
     excluded = {model_key(one) for one in exclude}
     only_theirs = {key: known[key] for key in known if key not in own and key not in excluded}
     only_ours = {key: own[key] for key in sorted(own) if key not in known}
@@ -86,12 +80,7 @@ def study_against(
         only_ours,
         only_theirs,
         near_misses(only_theirs, only_ours),
-        (
-            *board.notes,
-            *notes,
-            *_idle_aliases(theirs, names, own, aliases or {}),
-            *([] if modes == "best" else [_DEPENDENT]),
-        ),
+        (*board.notes, *notes, *_idle_aliases(theirs, names, own, aliases or {})),
     )
 
 
@@ -110,13 +99,13 @@ def _labelled_columns(
     if not wanted:
         raise SettingsError("no column to correlate with: name at least one (--column)")
     found: dict[str, tuple[str, bool]] = {}
-    for pattern in wanted:
-        by_pattern = theirs.is_pattern(pattern)
-        for column in theirs.find_all(pattern):
-            if not by_pattern:
-                found[pattern] = column, False
-            elif column != names:
-                found.setdefault(theirs.short_name(column, pattern), (column, True))
+    for name in wanted:
+        if theirs.is_pattern(name):
+            for label, column in theirs.matching(name).items():
+                if column != names:
+                    found.setdefault(label, (column, True))
+        else:
+            found[name] = theirs.find(name), False
     return found
 
 
@@ -127,14 +116,13 @@ def _correlated_columns(
     ours: pl.DataFrame,
     aliases: Mapping[str, str],
     heading: str,
-    level: float,
 ) -> tuple[list[BenchmarkCorrelation], list[str]]:
     found: list[BenchmarkCorrelation] = []
     notes: list[str] = []
     for label, (column, by_pattern) in labels.items():
         try:
             figures = replace(theirs.figures(names, column, aliases), column=label)
-            found.append(_correlated(figures, ours, heading, level))
+            found.append(_correlated(figures, ours, heading))
         except InputError as error:
             if not by_pattern:
                 if error.path is not None:
@@ -146,9 +134,7 @@ def _correlated_columns(
     return sorted(found, key=lambda one: -one.correlation.pearson), notes
 
 
-def _correlated(
-    figures: Figures, ours: pl.DataFrame, heading: str, level: float
-) -> BenchmarkCorrelation:
+def _correlated(figures: Figures, ours: pl.DataFrame, heading: str) -> BenchmarkCorrelation:
     theirs = pl.DataFrame(
         {
             "key": list(figures.values),
@@ -158,11 +144,10 @@ def _correlated(
         schema={"key": pl.String, "name": pl.String, "value": pl.Float64},
     )
     # By key, so that sums, and with them the last digits, do not depend on the order of either file.
-    points = ours.join(theirs, on="key", how="inner").sort("key", "mode", "figure")
-    correlation = correlate(
-        heading, points["figure"].to_numpy(), figures.column, points["value"].to_numpy(), level
-    )
-    line = regression_line(points["figure"].to_numpy(), points["value"].to_numpy())
+    points = ours.join(theirs, on="key", how="inner").sort("key")
+    x, y = points["figure"].to_numpy(), points["value"].to_numpy()
+    correlation = correlate(heading, x, figures.column, y)
+    line = regression_line(x, y)
     drawn = points.with_columns(residual=pl.Series(line.residuals, dtype=pl.Float64))
     ordered = drawn.sort("figure", descending=True, maintain_order=True)
     return BenchmarkCorrelation(
@@ -198,7 +183,7 @@ OUTLIERS = 3
 class BenchmarkCorrelation(EqualByFields):
     """The leaderboard against one column of another benchmark.
 
-    `points`: one row a model (or run), by descending figure: `key`, `model`, `mode`, `figure` (ours), `name`
+    `points`: one row a model, by descending figure: `key`, `model`, `mode`, `figure` (ours), `name`
     and `value` (theirs), `residual` of the regression of theirs on ours, in units of its standard deviation
     sqrt(SSE / (n - 2)). `slope`, `intercept`: the regression line. `missing`: number of rows of theirs
     without a figure.
@@ -218,15 +203,11 @@ class BenchmarkCorrelation(EqualByFields):
         )
         return by_size.head(count)
 
-    def told_outliers(self, count: int = OUTLIERS) -> str:
-        """Returns our names of the outliers and residuals, with the mode where a model has several points."""
-        several = set(self.points["key"].filter(self.points["key"].is_duplicated()))
-        told = []
-        for row in self.outliers(count).iter_rows(named=True):
-            name = row["model"].rpartition("/")[2] or row["key"]
-            mode = f" ({row['mode']})" if row["key"] in several and row["mode"] else ""
-            told.append(f"{name}{mode} {row['residual']:+.2f}")
-        return ", ".join(told)
+    def told_outliers(self) -> str:
+        """Returns our names of the outliers, and residuals."""
+        rows = self.outliers().select("model", "key", "residual").iter_rows()
+        named = ((model.rpartition("/")[2] or key, residual) for model, key, residual in rows)
+        return ", ".join(f"{name} {residual:+.2f}" for name, residual in named)
 
 
 @dataclass(frozen=True)
@@ -245,29 +226,30 @@ class AgainstStudy:
     near: Mapping[str, str]
     notes: tuple[str, ...]
 
+    @property
+    def is_small(self) -> bool:
+        """Whether there are so few columns that all are correlated with each other, too."""
+        return len(self.columns) < MOST_NAMES
+
     @cached_property
     def matrix(self) -> CorrelationMatrix:
-        """The correlations of the leaderboard and all columns with each other, O(columns²).
+        """The correlations of the leaderboard with all columns, and of less than 40 columns with each other.
 
-        With the leaderboard those of `columns`, over its models or all runs; of two columns over the models
-        that the leaderboard has, each once.
+        With the leaderboard those of `columns`; of two columns over the models that the leaderboard has.
         """
+        names = (self.ours, *(found.column for found in self.columns))
+        own = tuple(found.correlation for found in self.columns)
+        if not self.is_small:
+            return CorrelationMatrix(names, own)
         values = {
             one.column: dict(one.points.select("key", "value").rows()) for one in self.columns
         }
         keys = sorted({key for found in values.values() for key in found})
         nan = float("nan")
         theirs = correlations(
-            {name: [found.get(key, nan) for key in keys] for name, found in values.items()},
-            self.columns[0].correlation.level,
+            {name: [found.get(key, nan) for key in keys] for name, found in values.items()}
         )
-        own = self._own_correlations
-        return CorrelationMatrix(own.names, own.pairs + theirs.pairs)
-
-    @property
-    def _own_correlations(self) -> CorrelationMatrix:
-        names = (self.ours, *(found.column for found in self.columns))
-        return CorrelationMatrix(names, tuple(found.correlation for found in self.columns))
+        return CorrelationMatrix(names, own + theirs.pairs)
 
     def frame(self) -> pl.DataFrame:
         """Returns one row a column: `column`, `n`, both correlations with bounds, and `outliers` (keys)."""
@@ -288,7 +270,6 @@ class AgainstStudy:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON; of 40 columns and more without their correlations with each other."""
-        few = len(self.columns) < MOST_NAMES
         columns = [
             {
                 "column": found.column,
@@ -301,18 +282,12 @@ class AgainstStudy:
             }
             for found in self.columns
         ]
+        lacking = f"left out: correlations of {len(self.columns)} columns with each other"
         return {
             "columns": columns,
-            "correlations": (self.matrix if few else self._own_correlations).to_dict(),
+            "correlations": self.matrix.to_dict(),
             "unmatched_ours": dict(self.unmatched_ours),
             "unmatched_theirs": dict(self.unmatched_theirs),
             "near": dict(self.near),
-            "notes": [
-                *self.notes,
-                *(
-                    []
-                    if few
-                    else [f"left out: correlations of {len(self.columns)} columns with each other"]
-                ),
-            ],
+            "notes": [*self.notes, *([] if self.is_small else [lacking])],
         }

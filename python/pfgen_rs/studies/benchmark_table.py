@@ -15,6 +15,7 @@ import tomllib
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
@@ -25,7 +26,7 @@ from typing import Any
 from pfgen_rs.errors import ConfigError, InputError, unreadable
 from pfgen_rs.io.formats import HEAD, other_encoding, refuse_other_format
 from pfgen_rs.io.text import counted, shortened
-from pfgen_rs.stats.checks import LARGEST
+from pfgen_rs.stats.checks import LARGEST, shown_value
 
 KEYS = "(names)"
 """The column that holds the keys of a mapping of names to values."""
@@ -34,8 +35,7 @@ _MISSING = frozenset({"", "~", "-", "–", "—", "n/a", "na", "nan", "none", "n
 _SHOWN = 12  # columns in an error
 _DEEPEST = 20
 _LONGEST_NAME = 1_000  # characters of a column's name, joined with dots
-_LARGEST = 16 << 20  # bytes of a file: leaderboards have a fiftieth
-_MOST_ROWS, _MOST_CELLS = 100_000, 2_000_000
+_LARGEST = 4 << 20  # bytes of a file: leaderboards have a tenth
 
 Row = Mapping[str, Any]
 
@@ -76,46 +76,45 @@ class BenchmarkTable:
         """
         if wanted in self.columns:
             return wanted
-        ending = [name for name in self.columns if name.endswith(f".{wanted}")]
+        ending = self._ending_in(wanted)
         if len(ending) == 1:
             return ending[0]
         if ending:
             raise self._error(f"column {wanted!r} is ambiguous: it may be any of {_listed(ending)}")
-        count = wanted.count(".") + 1
-        endings = dict.fromkeys(".".join(name.split(".")[-count:]) for name in self.columns)
-        near = get_close_matches(wanted, dict.fromkeys([*self.columns, *endings]), n=3, cutoff=0.7)
+        near = get_close_matches(wanted, self.columns, n=3, cutoff=0.7)
         advice = f"did you mean {' or '.join(map(repr, near))}?" if near else self.known
         raise self._error(f"no column {wanted!r}: {advice}")
 
-    def find_all(self, pattern: str) -> list[str]:
-        """Returns the column of a name, or all columns that match a pattern with `*` or `?`.
+    def _ending_in(self, name: str) -> list[str]:
+        return [column for column in self.columns if column.endswith(f".{name}")]
 
-        A pattern may leave out what is before a dot, as a name may. Raises `InputError` for none.
+    def matching(self, pattern: str) -> dict[str, str]:
+        """Returns the columns that match a pattern with `*` or `?`, by the names to show them with.
+
+        A pattern may leave out what is before a dot, as a name may; so does the name to show, if it still
+        finds the column. Raises `InputError` for none.
         """
-        if not self.is_pattern(pattern):
-            return [self.find(pattern)]
-        found = [
-            name
+        found = {
+            self._short_name(name, pattern): name
             for name in self.columns
             if fnmatchcase(name, pattern) or fnmatchcase(name, f"*.{pattern}")
-        ]
+        }
         if not found:
             raise self._error(f"no column matches {pattern!r}: {self.known}")
         return found
 
-    def is_pattern(self, text: str) -> bool:
-        """Whether a text stands for all columns that match it."""
-        return text not in self.columns and bool(set("*?") & set(text))
-
-    def short_name(self, column: str, pattern: str) -> str:
-        """Returns a column without what the pattern that matches it left out, if that still finds it."""
+    def _short_name(self, column: str, pattern: str) -> str:
         parts = column.split(".")
         for start in range(len(parts) - 1, 0, -1):
             name = ".".join(parts[start:])
-            ending = [other for other in self.columns if other.endswith(f".{name}")]
-            if fnmatchcase(name, pattern) and ending == [column] and name not in self.columns:
+            is_clear = self._ending_in(name) == [column] and name not in self.columns
+            if is_clear and fnmatchcase(name, pattern):
                 return name
         return column
+
+    def is_pattern(self, text: str) -> bool:
+        """Whether a text stands for all columns that match it."""
+        return text not in self.columns and bool(set("*?") & set(text))
 
     def figures(self, name_column: str, column: str, aliases: Mapping[str, str]) -> Figures:
         """Returns the figures of a column by model; of several rows of one model the highest.
@@ -150,7 +149,7 @@ class BenchmarkTable:
         if value is None or isinstance(value, str):
             return value or ""
         raise self._error(
-            f"{column!r} is {_shown_value(value)}: expected a model's name as text", number
+            f"{column!r} is {shown_value(value)}: expected a model's name as text", number
         )
 
     def number_in(self, number: int, column: str) -> float | None:
@@ -160,17 +159,14 @@ class BenchmarkTable:
             return None
         found = math.inf
         if isinstance(value, int | float | str) and not isinstance(value, bool):
-            try:
+            with suppress(ValueError, OverflowError):
                 found = float(value)
-            except (ValueError, OverflowError):
-                found = math.inf
         if math.isnan(found):
             return None
-        is_number = math.isfinite(found) and not (isinstance(value, str) and "_" in value)
-        if is_number and abs(found) <= LARGEST:
+        if abs(found) <= LARGEST and not (isinstance(value, str) and "_" in value):
             return found
-        expected = f"a number from {-LARGEST:g} to {LARGEST:g}" if is_number else "a number"
-        raise self._error(f"{column!r} is {_shown_value(value)}: expected {expected}", number)
+        expected = f"a number from {-LARGEST:g} to {LARGEST:g}"
+        raise self._error(f"{column!r} is {shown_value(value)}: expected {expected}", number)
 
     def _error(self, problem: str, row: int | None = None) -> InputError:
         return InputError(problem, path=self.path, line=row, item="row")
@@ -180,15 +176,6 @@ def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(repr(shortened(name)) for name in names[:_SHOWN])
     left = len(names) - _SHOWN
     return f"{shown} and {left:,} more" if left > 0 else shown
-
-
-def _shown_value(value: object) -> str:
-    if not isinstance(value, str | int | float):
-        return type(value).__name__
-    try:
-        return shortened(repr(value))
-    except ValueError:  # Python writes out no whole number of more than 4,300 digits
-        return "a whole number that is too long to show"
 
 
 def read_benchmark_table(path: str | os.PathLike[str]) -> BenchmarkTable:
@@ -202,11 +189,13 @@ def read_benchmark_table(path: str | os.PathLike[str]) -> BenchmarkTable:
     if read is None:
         raise InputError("unknown format: expected a name ending in .csv or .json", path=place)
     try:
-        rows = _bounded(read(_text(place)))
+        rows = list(read(_text(place)))
     except OSError as error:
         raise InputError(unreadable(error), path=place) from error
     except InputError as error:
         raise InputError(error.problem, path=place, line=error.line, item=error.item) from None
+    if not rows:
+        raise InputError("the table has no rows", path=place)
     columns = tuple(dict.fromkeys(name for row in rows for name in row))
     return BenchmarkTable(str(place), columns, tuple(rows))
 
@@ -222,28 +211,11 @@ def _text(path: Path) -> str:
         raise InputError(f"is not UTF-8: {error}{other_encoding(content)}") from None
 
 
-def _bounded(rows: Iterable[Row]) -> list[Row]:
-    """Returns the rows; raises `InputError` for none, and as soon as they are too many."""
-    found: list[Row] = []
-    cells = 0
-    for row in rows:
-        found.append(row)
-        cells += len(row)
-        if len(found) > _MOST_ROWS or cells > _MOST_CELLS:
-            raise InputError(
-                f"has more than {_MOST_ROWS:,} rows or {_MOST_CELLS:,} cells: remove what is no table"
-            )
-    if not found:
-        raise InputError("the table has no rows")
-    return found
-
-
 def _csv_rows(text: str) -> Iterator[Row]:
     lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        header = next((cells for cells in map(_stripped, lines) if any(cells)), None)
-        if header is None:
-            return
+        rows = ([cell.strip() for cell in cells] for cells in lines)
+        header = next(filter(any, rows), [])
         _check_header(header)
         for number, cells in enumerate(filter(None, lines), 1):
             if len(cells) != len(header):
@@ -252,10 +224,6 @@ def _csv_rows(text: str) -> Iterator[Row]:
             yield {name: cell for name, cell in zip(header, cells, strict=True) if name}
     except csv.Error as error:
         raise InputError(f"invalid CSV: {error}", line=lines.line_num) from None
-
-
-def _stripped(cells: Sequence[str]) -> list[str]:
-    return [cell.strip() for cell in cells]
 
 
 def _check_header(header: Sequence[str]) -> None:

@@ -1,21 +1,22 @@
-"""The runs of a leaderboard that studies are about: one row a run, without system runs."""
+"""The runs of a leaderboard that studies are about, without system runs, and their metrics correlated."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any
 
 import polars as pl
 
 from pfgen_rs.equality import EqualByFields
-from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.errors import InputError
+from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import METRICS, PARTS, check_metric
 from pfgen_rs.report.plots.inputs import read_inputs
 from pfgen_rs.studies.benchmark_table import BenchmarkTable, model_key, read_benchmark_table
+from pfgen_rs.studies.correlations import FEWEST, CorrelationMatrix, correlations
 
-Modes = Literal["best", "all"]
 _SYSTEM = "system"
 _SCHEMA: dict[str, type[pl.DataType]] = {
     "model": pl.String,
@@ -36,18 +37,13 @@ class Leaderboard(EqualByFields):
     runs: pl.DataFrame
     notes: tuple[str, ...] = ()
 
-    def by_model(self, metric: str = "average", modes: Modes = "best") -> pl.DataFrame:
-        """Returns the runs with a `figure` in a metric, and the `key` of their models.
+    def by_model(self, metric: str = "average") -> pl.DataFrame:
+        """Returns the best run of each model in a metric, as the papers do, the first of equal ones.
 
-        `modes`: `best` keeps the run with the highest figure of each model, as the papers do, the first of
-        equal ones; `all` keeps every run. Raises `SettingsError` for an unknown metric or choice of modes,
-        and `InputError` if no run has a figure.
+        Columns `key`, `model`, `mode` and `figure`. Raises `SettingsError` for an unknown metric, and
+        `InputError` if no run has a figure.
         """
         check_metric(metric)
-        if modes not in get_args(Modes):
-            raise SettingsError(
-                f"unknown choice of modes {modes!r}: expected one of {', '.join(get_args(Modes))}"
-            )
         column = "score" if metric == METRICS[0] else metric
         keys = [model_key(name) for name in self.runs["model"]]
         found = self.runs.select(
@@ -55,8 +51,6 @@ class Leaderboard(EqualByFields):
         ).filter(pl.col("figure").is_finite() & (pl.col("key") != ""))
         if found.is_empty():
             raise InputError(f"the leaderboard has no run with {metric!r}")
-        if modes == "all":
-            return found
         ordered = found.sort("figure", descending=True, maintain_order=True)
         return ordered.unique("key", keep="first", maintain_order=True)
 
@@ -84,34 +78,95 @@ def read_leaderboard(place: str | os.PathLike[str]) -> Leaderboard:
 
 
 def _leaderboard_of_table(table: BenchmarkTable) -> Leaderboard:
-    numbers = range(1, len(table.rows) + 1)
-    model, score = table.find("model"), table.find("score")
-    columns: dict[str, list[Any]] = {
-        "model": [table.name_in(number, model) for number in numbers],
-        "score": [table.number_in(number, score) for number in numbers],
-    }
-    if mode := _optional_column(table, "mode"):
-        columns["mode"] = [table.name_in(number, mode) or None for number in numbers]
-    notes = []
-    for name in PARTS:
-        if column := _optional_column(table, name):
-            # Of cells that are no numbers, only those of the score matter to every study.
-            try:
-                columns[name] = [table.number_in(number, column) for number in numbers]
-            except InputError as error:
+    numbers, notes = range(1, len(table.rows) + 1), []
+    columns: dict[str, list[Any]] = {}
+    for name in _SCHEMA:
+        read = table.name_in if name in ("model", "mode") else table.number_in
+        try:
+            column = table.find(name)
+            columns[name] = [read(number, column) for number in numbers]
+        except InputError as error:
+            if name in ("model", "score"):
+                raise
+            if error.line is not None:  # of a column that there is, and that not every study needs
                 notes.append(f"without {name}: {table.path}, row {error.line}: {error.problem}")
     empty = [None] * len(table.rows)
     runs = pl.DataFrame({name: columns.get(name, empty) for name in _SCHEMA}, schema=_SCHEMA)
+    runs = runs.with_columns(pl.col("mode").replace("", None))
     return Leaderboard(_without_system_runs(runs), tuple(notes))
-
-
-def _optional_column(table: BenchmarkTable, name: str) -> str | None:
-    try:
-        return table.find(name)
-    except InputError:
-        return None
 
 
 def _without_system_runs(runs: pl.DataFrame) -> pl.DataFrame:
     """Leave out what is no model: reference answers scored against themselves are far from all models."""
     return runs.filter(pl.col("mode").fill_null("") != _SYSTEM)
+
+
+# The metrics against each other (experiment 1 of the papers): published figures alone.
+
+
+_COLUMNS = (*PARTS, "score")
+
+
+@dataclass(frozen=True, eq=False)
+class MetricStudy(EqualByFields):
+    """The three metrics and their mean, the score, against each other.
+
+    `runs`: columns `model`, `mode`, `fluency`, `truthfulness`, `helpfulness`, `score`, one row a run.
+    """
+
+    runs: pl.DataFrame
+    matrix: CorrelationMatrix
+    notes: tuple[str, ...] = ()
+
+    def frame(self) -> pl.DataFrame:
+        """Returns a row for each pair, as `CorrelationMatrix.frame`."""
+        return self.matrix.frame()
+
+    def spread(self) -> pl.DataFrame:
+        """Returns for each metric its `least`, `median` and `largest` value over the runs."""
+        return pl.DataFrame(
+            [
+                {
+                    "metric": name,
+                    "least": self.runs[name].min(),
+                    "median": self.runs[name].median(),
+                    "largest": self.runs[name].max(),
+                }
+                for name in _COLUMNS
+            ]
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns everything as JSON."""
+        return {
+            "correlations": self.matrix.to_dict(),
+            "spread": self.spread().to_dicts(),
+            "runs": self.runs.to_dicts(),
+            "notes": list(self.notes),
+        }
+
+
+def study_metrics(leaderboard: str | os.PathLike[str] | Leaderboard) -> MetricStudy:
+    """Correlate Fluency, Truthfulness, Helpfulness and the score over the runs of a leaderboard.
+
+    `leaderboard`: as for `read_leaderboard`. Runs without one of the metrics are left out with a note. Raises
+    `InputError` for fewer than three runs and for metrics that are all equal.
+    """
+    board = leaderboard if isinstance(leaderboard, Leaderboard) else read_leaderboard(leaderboard)
+    complete = pl.all_horizontal(pl.col(name).is_finite() for name in _COLUMNS)
+    runs = board.runs.filter(complete).select("model", "mode", *_COLUMNS)
+    lacking = len(board.runs) - len(runs)
+    for name in _COLUMNS:
+        if not board.runs[name].is_finite().any():
+            reasons = [note for note in board.notes if note.startswith(f"without {name}: ")]
+            raise InputError("; ".join([f"the leaderboard has no run with {name!r}", *reasons]))
+    if len(runs) < FEWEST:
+        raise InputError(
+            f"{len(runs)} of {counted(len(board.runs), 'run')} with all of {', '.join(PARTS)}: expected at "
+            f"least {FEWEST}"
+        )
+    matrix = correlations({name: runs[name].to_numpy() for name in _COLUMNS})
+    if not matrix.pairs:
+        raise InputError(f"the metrics of all {len(runs)} runs are equal")
+    told = [f"left out: {counted(lacking, 'run')} without a metric"] if lacking else []
+    return MetricStudy(runs, matrix, (*board.notes, *told))

@@ -1,4 +1,4 @@
-"""Figures of studies (requires the extra `plots`): scatter plots with names, and maps of correlations.
+"""Figures of studies (requires the extra `plots`): scatter plots, and maps of correlations.
 
 Every function takes the result of a study and returns a `matplotlib.figure.Figure`. All take `title`,
 `language` (`en` or `ja`) and `font`.
@@ -6,64 +6,52 @@ Every function takes the result of a study and returns a `matplotlib.figure.Figu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from pfgen_rs.drawing import figures
 from pfgen_rs.drawing.figures import png, save, svg
-from pfgen_rs.drawing.style import GREY, Look, LookOptions, drawing
+from pfgen_rs.drawing.style import GREY, LookOptions, drawing
 from pfgen_rs.errors import PlotError
 from pfgen_rs.report.plots import points
-from pfgen_rs.studies.against import OURS, OUTLIERS, AgainstStudy, BenchmarkCorrelation
+from pfgen_rs.studies.against import OURS, AgainstStudy, BenchmarkCorrelation
 from pfgen_rs.studies.correlations import (
     MOST_NAMES,
     CorrelationMatrix,
-    Statistic,
     correlation_text,
     interval_text,
 )
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
 __all__ = ["against_figure", "against_scatter", "correlation_map", "png", "save", "svg"]
 
-_NAME = 36  # characters of a label
-_STEPS = 200  # of the line, which labels should not cover
 
-
-def against_figure(
-    study: AgainstStudy, *, outliers: int = OUTLIERS, **options: Unpack[LookOptions]
-) -> Figure:
+def against_figure(study: AgainstStudy, **options: Unpack[LookOptions]) -> Figure:
     """Draw the scatter plot of a study of one column, or the map of correlations of several."""
     _check_names(1 + len(study.columns))  # before all of them are correlated
     if len(study.columns) > 1:
         return correlation_map(study.matrix, **options)
-    return against_scatter(study.columns[0], study.ours, outliers=outliers, **options)
+    return against_scatter(study.columns[0], study.ours, **options)
 
 
 def against_scatter(
-    found: BenchmarkCorrelation,
-    ours: str = OURS,
-    *,
-    outliers: int = OUTLIERS,
-    **options: Unpack[LookOptions],
+    found: BenchmarkCorrelation, ours: str = OURS, **options: Unpack[LookOptions]
 ) -> Figure:
     """Draw a column of another benchmark against the leaderboard, with the regression line.
 
-    Named are the `outliers` furthest from the line, and the models with the highest and lowest figures.
+    Numbered are the models furthest from the line, and those with the highest and lowest figures.
     """
-    runs = points.with_kinds(found.points)
+    runs = _numbered(found)
     with drawing(**options) as look:
-        figure = look.figure(look.title, "Two benchmarks of the same models", 8.2, 6.2)
+        figure = look.figure(look.title, "Two benchmarks of the same models", 9.6, 6.2)
         axes = figure.subplots()
-        axes.plot(*_line_ends(found).T, color=GREY, linewidth=1.2, zorder=2)
+        ends = np.array([runs["figure"].min(), runs["figure"].max()])
+        axes.plot(ends, found.intercept + found.slope * ends, color=GREY, linewidth=1.2, zorder=2)
         points.scatter(axes, runs, "figure", "value", size=6, say=look.say)
         own = look.say(ours) if ours == OURS else look.name(ours, 60)
         axes.set(xlabel=own, ylabel=look.name(found.column, 60))
@@ -71,18 +59,31 @@ def against_scatter(
         said = _told(found)
         axes.set_title(said, loc="right", fontsize=9)
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=5, handletextpad=0.2)
-        figures.fix_layout(figure)
-        _name_points(axes, found, runs, outliers, look)
-        named = ", ".join(found.outliers(outliers)["key"])
+        names = {
+            int(mark): f"{mark}  {look.name(model.rpartition('/')[2] or key, 30)}"
+            for mark, model, key in runs.filter("named").select("mark", "model", "key").rows()
+        }
+        blank = [axes.plot([], [], linestyle="none")[0] for _ in names]
+        listed = [names[mark] for mark in sorted(names)]
+        figure.legend(blank, listed, loc="outside right upper", handlelength=0, handletextpad=0)
+        points.number_points(figure, [(axes, "figure", "value", runs)])
+        named = ", ".join(found.outliers()["key"])
         description = f"{look.name(found.column, 60)}; {said}; {look.name(named, 200)}"
         return figures.finish(figure, description)
 
 
-def _line_ends(found: BenchmarkCorrelation) -> NDArray[np.float64]:
-    """Returns where the regression line begins and ends, shape (2, 2)."""
-    values = found.points["figure"].to_numpy()
-    ends = np.array([values.min(), values.max()])
-    return np.stack([ends, found.intercept + found.slope * ends], axis=1)
+def _numbered(found: BenchmarkCorrelation) -> pl.DataFrame:
+    """Returns the points with the `kind` of each and its `mark`, whether it is `named`, outliers first."""
+    runs, keys = points.with_kinds(found.points), found.outliers()["key"].to_list()
+    for column in ("figure", "value"):
+        keys += [
+            runs["key"][int(place or 0)]
+            for place in (runs[column].arg_max(), runs[column].arg_min())
+        ]
+    marks = {key: str(place) for place, key in enumerate(dict.fromkeys(keys), 1)}
+    return runs.with_columns(
+        mark=pl.col("key").replace_strict(marks, default=None), named=pl.col("key").is_in([*marks])
+    )
 
 
 def _told(found: BenchmarkCorrelation) -> str:
@@ -98,35 +99,10 @@ def _drawn(number: str) -> str:
     return number.replace("-", "−")
 
 
-def _name_points(
-    axes: Axes, found: BenchmarkCorrelation, runs: pl.DataFrame, outliers: int, look: Look
-) -> None:
-    labels = {
-        row: look.name(runs["model"][row].rpartition("/")[2] or runs["key"][row], _NAME)
-        for row in _named_rows(runs, outliers)
-    }
-    line = _line_ends(found)
-    along = np.linspace(line[0], line[1], _STEPS)
-    _place_labels(axes, runs.select("figure", "value").to_numpy(), labels, along)
-
-
-def _named_rows(runs: pl.DataFrame, outliers: int) -> list[int]:
-    """Returns the rows to name, outliers first."""
-    rows = runs.with_row_index("row")
-    keyed = rows.sort(pl.col("residual").abs(), descending=True, maintain_order=True)
-    chosen = dict.fromkeys(keyed["row"].head(outliers).to_list())
-    for column in ("figure", "value"):
-        values = rows[column]
-        for place in (values.arg_max(), values.arg_min()):
-            if place is not None:
-                chosen.setdefault(int(place))
-    return list(chosen)
-
-
 # The correlations of several lists of figures as a map.
 
 
-_HEADINGS = {"pearson": "Pearson's r", "spearman": "Spearman's ρ"}
+_HEADING = "Pearson's r"
 _CLOSE = 0.99  # from here on, two decimals say nothing
 
 
@@ -139,7 +115,6 @@ def _check_names(names: int) -> None:
 def correlation_map(
     matrix: CorrelationMatrix,
     *,
-    statistic: Statistic = "pearson",
     usual: str = "Correlations",
     **options: Unpack[LookOptions],
 ) -> Figure:
@@ -152,7 +127,7 @@ def correlation_map(
     if not matrix.pairs:
         raise PlotError("nothing to draw: no two of these have a correlation")
     _check_names(len(names))
-    cells = matrix.values(statistic)
+    cells = matrix.values()
     lowest = float(np.nanmin(cells[~np.eye(len(names), dtype=bool)]))
     digits = 4 if lowest > _CLOSE else 2
     with drawing(**options) as look:
@@ -167,94 +142,12 @@ def correlation_map(
             labels,
             lambda i, j: "1" if i == j else _drawn(correlation_text(float(cells[i, j]), digits)),
             lowest=lowest if digits == 4 else min(0.0, lowest),
-            bar=look.say(_HEADINGS[statistic]),
+            bar=look.say(_HEADING),
             size=7.5,
         )
         said = "; ".join(
             f"{labels[names.index(pair.one)]} – {labels[names.index(pair.other)]}: "
-            f"{correlation_text(getattr(pair, statistic))} (n = {pair.n})"
+            f"{correlation_text(pair.pearson)} (n = {pair.n})"
             for pair in matrix.pairs
         )
-        return figures.finish(figure, f"{look.say(_HEADINGS[statistic])}: {said}")
-
-
-# Names beside points that cover neither points nor each other; one without room is left out.
-
-
-_SIZE = 8.0  # points
-_LEADER = 9.0  # from so far away on, a line leads to the name
-_RADII = (7.0, 11.0, 16.0, 22.0, 30.0, 40.0, 52.0)
-_ANGLES = 16
-_OFFSET: dict[str, Any] = {"xycoords": "data", "textcoords": "offset points"}
-_ARROW = {"arrowstyle": "-", "color": GREY, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
-
-
-def _place_labels(
-    axes: Axes,
-    places: NDArray[np.float64],
-    labels: Mapping[int, str],
-    avoided: NDArray[np.float64],
-) -> None:
-    """Write labels beside some of the points, whose layout must be final.
-
-    `places`: all points in data units, shape (points, 2). `labels`: names by row of `places`, the important
-    ones first. `avoided`: more places that labels should not cover, such as those of a line. A label goes to
-    the nearest place where it covers nothing and stays within the axes; without one it is left out.
-    """
-    scale = 72 / axes.figure.dpi
-    drawn = axes.transData.transform(places) * scale
-    taken = [points.box(x, y, points.HALF_MARKER, points.HALF_MARKER) for x, y in drawn]
-    taken += [points.box(x, y, 1.0, 1.0) for x, y in axes.transData.transform(avoided) * scale]
-    frame = np.asarray(axes.get_window_extent().extents) * scale
-    for row, label in labels.items():
-        text = axes.annotate(
-            label,
-            places[row],
-            (0, 0),
-            **_OFFSET,
-            ha="center",
-            va="center",
-            fontsize=_SIZE,
-            zorder=4,
-        )
-        text.set_in_layout(False)
-        extent = text.get_window_extent()
-        half = extent.width * scale / 2 + 1, extent.height * scale / 2 + 0.5
-        offset = _free_offset(drawn[row], half, taken, frame)
-        if offset is None:
-            text.remove()
-            continue
-        text.set_position(offset)
-        (x, y), (dx, dy), (width, height) = drawn[row], offset, half
-        taken.append(points.box(x + dx, y + dy, width, height))
-        # A line leads from the point to the nearest spot of its label, if that is far away.
-        near = (
-            float(np.clip(0.0, dx - width, dx + width)),
-            float(np.clip(0.0, dy - height, dy + height)),
-        )
-        if np.hypot(*near) > _LEADER:
-            line = axes.annotate("", places[row], near, **_OFFSET, arrowprops=_ARROW, zorder=2)
-            line.set_in_layout(False)
-
-
-def _free_offset(
-    point: Any, half: tuple[float, float], taken: Sequence[points.Box], frame: Any
-) -> tuple[float, float] | None:
-    others = np.array(taken)
-    for dx, dy in _offsets(half):
-        place = points.box(point[0] + dx, point[1] + dy, *half)
-        if not points.is_outside(place, frame) and not points.shared_area(place, others):
-            return dx, dy
-    return None
-
-
-def _offsets(half: tuple[float, float]) -> Iterator[tuple[float, float]]:
-    """Yield offsets of a label's centre, beginning near its point, at its right."""
-    for radius in _RADII:
-        for turn in range(_ANGLES):
-            # Right, left, and then alternately further up and down.
-            angle = (turn // 2) * (1 if turn % 2 else -1) * 2 * np.pi / _ANGLES
-            yield (
-                round(float((radius + half[0]) * np.cos(angle)), 3),
-                round(float((radius + half[1]) * np.sin(angle)), 3),
-            )
+        return figures.finish(figure, f"{look.say(_HEADING)}: {said}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations as combinations_of
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -24,14 +23,12 @@ from pfgen_rs.metrics.settings import BY_SOURCE, METRICS
 from pfgen_rs.questions.unknown import order
 from pfgen_rs.runs import streaming
 from pfgen_rs.runs.result import Result
-from pfgen_rs.stats.student import check_level
 from pfgen_rs.studies.correlations import FEWEST, CorrelationMatrix, correlations
 
 Questions = Literal["common", "all"]
 Track = Callable[[Sequence[str]], Iterable[str]]
 SOURCE_METRICS = (METRICS[0], *BY_SOURCE)
 """The metrics that depend on the sources."""
-_MOST = 5  # sources, with 31 combinations
 _AT_ONCE = 16  # runs in memory
 _SCHEMA = {
     **dict.fromkeys(("run", "model", "mode", "sources"), pl.String),
@@ -42,7 +39,7 @@ _SCHEMA = {
 
 @dataclass(frozen=True, eq=False)
 class SourceStudy(EqualByFields):
-    """Runs scored with the reference answers of each source, and of each combination of sources.
+    """Runs scored with the reference answers of each source, and of all of them.
 
     `scores`: columns `run`, `model`, `mode`, `sources` (such as `P` or `P+T`), `questions` and the metrics
     `average`, `fluency`, `truthfulness`: means over questions. `questions` is `common` for the questions that
@@ -53,7 +50,6 @@ class SourceStudy(EqualByFields):
     scores: pl.DataFrame
     sources: tuple[str, ...]
     common: tuple[str, ...]
-    level: float
     notes: tuple[str, ...] = ()
 
     def matrix(
@@ -74,8 +70,7 @@ class SourceStudy(EqualByFields):
             {
                 name: found.filter(pl.col("sources") == name)[metric].to_numpy()
                 for name in found["sources"].unique(maintain_order=True)
-            },
-            self.level,
+            }
         )
 
     def frame(self) -> pl.DataFrame:
@@ -110,8 +105,6 @@ def study_sources(
     benchmark: Benchmark,
     *,
     sources: Sequence[str] | None = None,
-    combinations: bool = False,
-    level: float = 0.95,
     options: Options | None = None,
     run_field: str | None = None,
     track: Track = iter,
@@ -120,21 +113,19 @@ def study_sources(
 
     `runs`: checkouts of pfgen-bench, all of whose runs with answers are scored, or runs as for `score_runs`;
     system runs are left out. `sources`: names (default: those that share a question with another).
-    `combinations`: score with all combinations of sources. `options`, `run_field`: how the runs are read, if
-    not as usual. `track`: wraps the names of the combinations while
-    they are scored, such as `tqdm.tqdm`.
+    `options`, `run_field`: how the runs are read, if not as usual. `track`: wraps the names of the sources
+    while they are scored, such as `tqdm.tqdm`.
 
-    Raises `InputError` for fewer than three runs, for sources that share no question, for more than five, and
-    what `score_runs` raises.
+    Raises `InputError` for fewer than three runs, for sources that share no question, and what `score_runs`
+    raises.
     """
-    check_level(level)
     chosen = _chosen_sources(benchmark, sources)
     common = tuple(q.id for q in benchmark if set(chosen) <= set(q.sources))
     if not common:
         raise InputError(f"no question has reference answers of all of {', '.join(chosen)}")
     paths, notes = _run_paths([runs] if isinstance(runs, str) else runs)
     reading = with_runs(options or Options(), run_field)
-    combined = {"+".join(names): names for names in _combinations(chosen, every=combinations)}
+    combined = {"+".join(names): names for names in (*zip(chosen, strict=True), chosen)}
     rows: list[dict[str, Any]] = []
     unclean: dict[str, None] = {}
     cut_short: dict[str, None] = {}
@@ -147,9 +138,7 @@ def study_sources(
             if not run_files.is_system(result.config or {}):
                 rows += _rows_of_result(result, name, common)
     notes += _notes_about_answers(list(unclean), list(cut_short))
-    return _checked(
-        SourceStudy(pl.DataFrame(rows, schema=_SCHEMA), chosen, common, level, tuple(notes))
-    )
+    return _checked(SourceStudy(pl.DataFrame(rows, schema=_SCHEMA), chosen, common, tuple(notes)))
 
 
 def _notes_about_answers(unclean: Sequence[str], cut_short: Sequence[str]) -> Iterator[str]:
@@ -231,20 +220,7 @@ def _chosen_sources(benchmark: Benchmark, wanted: Sequence[str] | None) -> tuple
         found = [found[place] for place in order(found)]
     if len(found) < 2:
         raise InputError(f"{text.counted(len(found), 'source')} to compare: expected at least 2")
-    if len(found) > _MOST:
-        raise InputError(
-            f"{len(found)} sources to combine, at most {_MOST}: choose some of {', '.join(found)} (--source)"
-        )
     return tuple(found)
-
-
-def _combinations(sources: Sequence[str], *, every: bool) -> list[tuple[str, ...]]:
-    """Returns each source and all of them, or every source, every two, and so on."""
-    if not every:
-        return [*((name,) for name in sources), tuple(sources)]
-    return [
-        combined for n in range(1, len(sources) + 1) for combined in combinations_of(sources, n)
-    ]
 
 
 def _run_paths(patterns: Sequence[str]) -> tuple[list[str], list[str]]:

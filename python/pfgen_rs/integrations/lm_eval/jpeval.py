@@ -24,8 +24,8 @@ from pfgen_rs.integrations.lm_eval.pfgen import (
 from pfgen_rs.io.cleaning import unicode_text
 from pfgen_rs.llm_jp_eval.catalog import find_task
 from pfgen_rs.llm_jp_eval.data import Sample, TaskData, item_id
-from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS, mean, metric, parse_float
-from pfgen_rs.llm_jp_eval.metrics.samples import prediction
+from pfgen_rs.llm_jp_eval.metrics.columns import metric
+from pfgen_rs.llm_jp_eval.metrics.samples import CORRELATIONS, mean, parse_float, prediction
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, filled, template
 from pfgen_rs.llm_jp_eval.results import ScoreSettings, signature
 from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate, standard_errors

@@ -12,19 +12,20 @@ from unicodedata import category, normalize
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError
 from pfgen_rs.llm_jp_eval.metrics.samples import (
+    Floats,
     SampleMetric,
+    check_texts,
+    check_types,
     check_variant,
     find_metric,
     normalized_gold,
     prediction,
 )
 
-Floats = NDArray[np.float64]
 Column = str | pl.Expr
 Page = tuple[bytes, list[tuple[int, str]], list[tuple[int, str]]]
 
@@ -62,25 +63,6 @@ def metric(name: str, predictions: Sequence[str], golds: Sequence[str]) -> list[
     for row in wild:
         values[row] = chosen.value(predictions[row], normalized_gold(golds[row]))
     return list(values.tolist())
-
-
-def check_texts(predictions: Sequence[str], golds: Sequence[str]) -> None:
-    """Raises `InputError` unless both are lists of texts of the same length."""
-    for name, texts in (("predictions", predictions), ("golds", golds)):
-        if isinstance(texts, str):
-            raise InputError(f"invalid {name}: expected a list of texts, found a single text")
-        _check_types(texts, f"invalid {name}: ")
-    if len(predictions) != len(golds):
-        raise InputError(f"{len(predictions)} predictions but {len(golds)} golds")
-
-
-def _check_types(texts: Sequence[str], place: str) -> None:
-    if not set(map(type, texts)) - {str}:
-        return
-    for row, text in enumerate(texts):
-        if not isinstance(text, str):
-            kind = type(text).__name__
-            raise InputError(f"{place}expected text in row {row}, found {kind}")
 
 
 def _wild_rows(*columns: Sequence[str]) -> list[int]:
@@ -161,7 +143,7 @@ def _contributed_values(
 ) -> Floats:
     _check_lengths(found, golds)
     texts = [text for chunk in _texts(found) for text in chunk]
-    _check_types(texts, "")
+    check_types(texts, "")
     expected = gold_column(golds, threads=threads).to_list()
     if chosen.column is not None:
         return np.asarray(chosen.column(texts, expected), dtype=np.float64)
@@ -213,7 +195,7 @@ def _texts(column: Any) -> Iterator[Any]:
     if isinstance(column, str):
         raise InputError("expected a column of texts, found a single text")
     if isinstance(column, list | tuple):
-        _check_types(column, "")
+        check_types(column, "")
         for row in _wild_rows(column):
             raise InputError(
                 f"row {row} contains a lone surrogate, which is not valid Unicode text"

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
 from pfgen_rs.llm_jp_eval.catalog import tasks as catalog
-from pfgen_rs.llm_jp_eval.metrics.samples import CORRELATIONS
-from pfgen_rs.llm_jp_eval.metrics.totals import correlation, correlation_values, mean
+from pfgen_rs.llm_jp_eval.metrics.samples import CORRELATIONS, correlation, correlation_values, mean
 
 Floats = NDArray[np.float64]
 _COLUMNS = ("task", "index", "pred", "gold", "value")

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from pfgen_rs._native import NOT_FOUND
 from pfgen_rs.benchmark import Benchmark
-from pfgen_rs.errors import SettingsError
 from pfgen_rs.metrics.helpfulness import Helpfulness, Rule
 from pfgen_rs.metrics.ngram_index import NgramIndex
 from pfgen_rs.metrics.settings import BY_SOURCE, COLUMNS, share_name
@@ -96,6 +95,7 @@ def lengths(benchmark: Benchmark) -> pl.DataFrame:
 
 
 _ROUNDING = 1e-9
+_PAIRS = 5  # shown of each question
 
 
 class SimilarPair(NamedTuple):
@@ -107,32 +107,27 @@ class SimilarPair(NamedTuple):
 
 
 def near_duplicates(
-    benchmark: Benchmark,
-    *,
-    n: int = 5,
-    threshold: float = 0.9,
-    shown: int = 5,
-    progress: CheckProgress | None = None,
+    benchmark: Benchmark, *, progress: CheckProgress | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Count equal and similar answers across all sources, and collect the most similar pairs.
 
     The first table has one row per question: `question_id`, `answers`, `distinct` (texts), `near_pairs` (of
     distinct texts, as found by `similar_pairs`), `in_near_pairs` (distinct texts in any such pair), `largest`
-    similarity (null if no pair reaches the threshold). The second has up to `shown` pairs per question:
+    similarity (null if no pair reaches the threshold). The second has up to 5 pairs per question:
     `question_id`, `similarity`, `source`, `answer` (from 0 within its source) and `text`, and the same for
     the other answer (`other_…`).
     """
     counts, pairs = [], []
     for question in tracked(list(benchmark), "near-duplicates", progress):
-        places = _first_places(question)
+        places = first_places(question)
         texts = list(places)
         coded = benchmark.coder.encode(texts).to_list()
-        similar = similar_pairs(coded, n=n, threshold=threshold)
+        similar = similar_pairs(coded)
         concerned = {number for pair in similar for number in pair[1:]}
         total = sum(map(len, question.answers.values()))
         largest = similar[0].similarity if similar else None
         counts.append((question.id, total, len(texts), len(similar), len(concerned), largest))
-        for pair in similar[:shown]:
+        for pair in similar[:_PAIRS]:
             one, other = texts[pair.one], texts[pair.other]
             pairs.append((question.id, pair.similarity, *places[one], one, *places[other], other))
     numbers = dict.fromkeys(["answers", "distinct", "near_pairs", "in_near_pairs"], int)
@@ -144,12 +139,14 @@ def near_duplicates(
     )
 
 
-def _first_places(question: Question) -> dict[str, tuple[str, int]]:
-    """Map each distinct text to the source and number of its first occurrence."""
+def first_places(
+    question: Question, read: Callable[[str], str] = str
+) -> dict[str, tuple[str, int]]:
+    """Map each distinct text, as read, to the source and number of its first occurrence."""
     places: dict[str, tuple[str, int]] = {}
     for source, answers in question.answers.items():
         for number, answer in enumerate(answers):
-            places.setdefault(answer, (source, number))
+            places.setdefault(read(answer), (source, number))
     return places
 
 
@@ -159,13 +156,8 @@ def similar_pairs(texts: Sequence[str], *, n: int = 5, threshold: float = 0.9) -
     Pairs are sorted by descending similarity, then by index. A text without n-grams is similar to no other.
     Two sets that reach the threshold share at least one of their rarest n-grams (one more than the number
     they need not share; Bayardo et al. 2007, "Scaling up all pairs similarity search", section 3.2), so only
-    texts that meet in an index of these are compared. Raises `SettingsError` if `n` is below 1 or `threshold`
-    is not above 0 and at most 1.
+    texts that meet in an index of these are compared.
     """
-    if n < 1:
-        raise SettingsError(f"n must be at least 1, not {n}")
-    if not 0 < threshold <= 1:
-        raise SettingsError(f"threshold must be above 0 and at most 1, not {threshold}")
     sets = [frozenset(text[i : i + n] for i in range(len(text) - n + 1)) for text in texts]
     pairs = [
         SimilarPair(similarity, *sorted(pair))
