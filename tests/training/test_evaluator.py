@@ -470,25 +470,6 @@ def test_training_waits_only_for_room(monkeypatch: pytest.MonkeyPatch) -> None:
     assert told == list(range(9))  # and none was left out
 
 
-def test_other_ranks_only_generate(tmp_path: Path) -> None:
-    counts = []
-    for is_main in (True, False):
-        asked: list[int] = []
-
-        def generate(tasks: Sequence[Task], asked: list[int] = asked) -> list[str]:
-            asked.append(1)
-            return ["猫"] * len(tasks)
-
-        folder = tmp_path / str(is_main)
-        with StepEvaluator("mini", generate, every=2, folder=folder, is_main=is_main) as evaluator:
-            decided = [evaluator(step) for step in (0, 1, 2, 2, 3, 1, 2, 4)]
-            state = evaluator.state_dict()
-            evaluator.load_state_dict(state)
-        counts.append((len(asked), decided))
-        assert folder.exists() == is_main
-    assert counts[0] == counts[1]
-
-
 # Other processes.
 
 
