@@ -189,6 +189,7 @@ def test_all_ranks_decide_alike_whoever_fails(tmp_path: Path) -> None:
             ours.load_state_dict(ours.state_dict())  # as each rank has it
             for step in (6, 8):
                 ours(step)
+        assert folder.exists() == (rank == 0)  # the others only generate
         asked.append(calls)
     assert asked[0] == asked[1] == asked[2] == [0, 2, 4, 4, 6, 8]
 
