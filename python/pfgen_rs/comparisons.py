@@ -17,7 +17,7 @@ from pfgen_rs.io.source import Source
 from pfgen_rs.metrics.settings import signature
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.runs.result import Result
-from pfgen_rs.runs.sample import cleaned_together, sample_of, timestamps
+from pfgen_rs.runs.sample import cleaned_together, sample_of
 
 
 @dataclass(frozen=True)
@@ -87,9 +87,8 @@ def compare_runs(results: Sequence[Result], **settings: Any) -> RunComparison:
     Runs scored with different `summation` are compared in that of the first.
     """
     results = _comparable_results(results)
-    found, notes = comparison_samples(results)
-    statistics = stats.compare(found, **settings)
-    return RunComparison(results, statistics, (*notes, *statistics.notes))
+    statistics = stats.compare(comparison_samples(results), **settings)
+    return RunComparison(results, statistics, statistics.notes)
 
 
 def _comparable_results(results: Sequence[Result]) -> Sequence[Result]:
@@ -100,18 +99,15 @@ def _comparable_results(results: Sequence[Result]) -> Sequence[Result]:
     ]
 
 
-def comparison_samples(results: Sequence[Result]) -> tuple[list[stats.Sample], list[str]]:
-    """Returns the values of the runs, with usable times, and notes about unusable ones."""
-    found, notes, clean = [], [], cleaned_together(results)
+def comparison_samples(results: Sequence[Result]) -> list[stats.Sample]:
+    """Returns the values of the runs, named so that they can be told apart."""
+    found, clean = [], cleaned_together(results)
     for result, name in zip(results, _compared_names(results), strict=True):
-        times = timestamps(result)
-        if times.problem is not None:
-            notes.append(f"{name}: {times.problem}; trials are not regrouped by time")
-        sample = sample_of(result, name, times.values)
+        sample = sample_of(result, name)
         bench = result.benchmark
         told = signature(bench.metadata_hash, bench.settings, clean=clean)
         found.append(replace(sample, signature=told))
-    return found, notes
+    return found
 
 
 def _compared_names(results: Sequence[Result]) -> list[str]:

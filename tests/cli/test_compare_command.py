@@ -30,7 +30,6 @@ from helpers import (
     CATS,
     GOOD,
     SEAS,
-    lines,
     on_terminal,
     pfgen,
     write_benchmark,
@@ -46,7 +45,7 @@ from pfgen_rs.cli.verdicts import verdict
 from pfgen_rs.comparisons import compare_runs, distinct
 from pfgen_rs.questions.locate import Available, bundled_path
 from pfgen_rs.report.site import write_comparison
-from pfgen_rs.runs.sample import sample_of, timestamps
+from pfgen_rs.runs.sample import sample_of
 from pfgen_rs.stats.permutation import shown_p
 
 QUESTIONS = 8
@@ -308,14 +307,6 @@ def test_questions_of_some_runs_alone_are_left_out(
     assert "left out 1 question not answered by all runs: Q01" in done.stderr
 
 
-def test_times_of_no_use_are_told_of(benchmark: Path, runs: list[Path]) -> None:
-    text = lines(answers(1, 9)).decode().replace("}", ', "timestamp": "later"}', 1)
-    (runs[1] / "trials.jsonl").write_text(text, encoding="utf-8")
-    done = pfgen("compare", *runs[:2], "-b", benchmark)
-    assert done.returncode == 0
-    assert "lab/weak: 31 of its 32 responses have no timestamp" in done.stderr
-
-
 @pytest.mark.parametrize(
     ("count", "arguments", "words"),
     [
@@ -434,7 +425,7 @@ def test_scores_come_with_their_errors(benchmark: Path, runs: list[Path]) -> Non
     as_csv = pfgen("score", runs[0], "-b", benchmark, "-f", "csv").stdout
     [row] = csv.DictReader(io.StringIO(as_csv))
     result = score_file(runs[0], benchmark)
-    found = stats.estimate(sample_of(result, timestamps=timestamps(result).values))
+    found = stats.estimate(sample_of(result))
     assert run["trial_se"] == pytest.approx(found.trial_se, abs=1e-4)
     assert run["question_se"] == pytest.approx(found.question_se, abs=1e-4)
     assert run["score_low"] < run["score"] < run["score_high"]

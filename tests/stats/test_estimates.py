@@ -72,7 +72,7 @@ def test_errors_worked_by_hand() -> None:
     assert found.trial_sd == pytest.approx(math.sqrt(0.02 + 0.01) / 2)
     assert found.trial_se == pytest.approx(math.sqrt(0.02 / 2 + 0.01 / 3) / 2)
     assert found.question_se == pytest.approx(0.15)
-    assert (found.questions, found.responses, found.regrouped_sd) == (2, 5, None)
+    assert (found.questions, found.responses) == (2, 5)
 
 
 def test_the_error_over_questions_is_the_clustered_one_of_statsmodels() -> None:
@@ -115,36 +115,6 @@ def test_a_summary_gives_the_errors_of_the_responses(
             level, len(means) - 1, loc=np.mean(means), scale=scipy.stats.sem(means)
         )
         assert (brief.low, brief.high) == pytest.approx(bounds)
-
-
-def test_trials_are_regrouped_by_time() -> None:
-    values = [np.array([0.1, 0.5, 0.9]), np.array([0.2, 0.4, 0.6])]
-    run = stats.Sample(
-        "timed",
-        ("Q1", "Q2"),
-        {"Q1": None, "Q2": None},
-        dict.fromkeys(stats.METRICS, values),
-        [np.array([2, 0, 1]), np.array([1, 2, 0])],
-    )
-    by_trial = run.by_trial()
-    assert by_trial is not None
-    assert by_trial.tolist() == pytest.approx([(0.5 + 0.6) / 2, (0.9 + 0.2) / 2, (0.1 + 0.4) / 2])
-    found = stats.estimate(run, resamples=100)
-    assert found.regrouped_sd == pytest.approx(np.std(by_trial, ddof=1))
-
-
-def test_regrouped_trials_of_unequal_numbers_end_with_the_shortest() -> None:
-    values = [np.array([1.0, 2.0]), np.array([3.0, 5.0, 4.0])]
-    run = stats.Sample(
-        "timed",
-        ("Q1", "Q2"),
-        {"Q1": None, "Q2": None},
-        dict.fromkeys(stats.METRICS, values),
-        [np.array([0, 1]), np.array([0, 2, 1])],
-    )
-    by_trial = run.by_trial()
-    assert by_trial is not None
-    assert by_trial.tolist() == [2.0, 3.0]
 
 
 # The bootstrap.

@@ -273,10 +273,6 @@ ROWS: Rows = {
             Refused("different numbers of values of 'fluency' and other metrics"),
         ),
         (
-            of(sampled, {"average": [[1], [2]]}, order=[np.array([0]), np.array([0, 1])]),
-            Refused("`order` has other numbers of responses"),
-        ),
-        (
             of(sampled, {"average": [[1], [2]]}, questions=("q", "q")),
             Refused("a question twice"),
         ),

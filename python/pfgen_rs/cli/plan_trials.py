@@ -63,7 +63,7 @@ def plan_trials(
         raise typer.BadParameter("--difference needs a second run", param_hint="'--difference'")
     paths = comparisons.distinct([run] if other is None else [run, other])
     results = reading.score_with(paths, benchmark)
-    samples, _ = comparisons.comparison_samples(results)
+    samples = comparisons.comparison_samples(results)
     plan = stats.plan_trials(samples, precision=precision, difference=difference)
     if output_format is options.JsonFormat.JSON:
         streams.emit_json({**plan.to_dict(), "signature": samples[0].signature})

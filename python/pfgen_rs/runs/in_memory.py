@@ -95,11 +95,6 @@ class MemoryResponses:
             yield with_texts(frame, self._questions[at:end], self._answers[at:end])
             at = end
 
-    def column(self, scores: ResponseScores, key: str) -> Iterator[pl.Series]:
-        """Yield nulls: responses in memory have no additional texts."""
-        del key
-        yield _nulls(scores)
-
     def records(
         self, samples: Sequence[tuple[int, int]]
     ) -> Iterator[tuple[Answer, dict[str, Any]]]:
@@ -115,10 +110,6 @@ def _memory_responses_again(content: bytes) -> MemoryResponses:
     return MemoryResponses(table["question"], table["answer"])
 
 
-def _nulls(scores: ResponseScores) -> pl.Series:
-    return pl.Series([None], dtype=pl.String).new_from_index(0, scores.height)
-
-
 class NoTexts:
     """Stands for the texts of a run of which only the scores are known."""
 
@@ -126,11 +117,6 @@ class NoTexts:
         """Raise `InputError`."""
         del scores
         raise self._error()
-
-    def column(self, scores: ResponseScores, key: str) -> Iterator[pl.Series]:
-        """Yield nulls."""
-        del key
-        yield _nulls(scores)
 
     def records(
         self, samples: Sequence[tuple[int, int]]

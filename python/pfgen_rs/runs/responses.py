@@ -90,13 +90,6 @@ class FileResponses:
             raise InputError("the file changed while it was in use", path=self._source.path)
         return chunk
 
-    def column(self, scores: ResponseScores, key: str) -> Iterator[pl.Series]:
-        """Yield an additional text of each response, in order; null if it has none."""
-        options = replace(self._options, more_fields=(key,))
-        with read_ahead([self._source], options) as readings:
-            for chunk, part in zip_longest(next(readings), scores.parts):
-                yield self._of_part(chunk, part, scores).more[0]
-
     def records(
         self, samples: Sequence[tuple[int, int]]
     ) -> Iterator[tuple[Answer, dict[str, Any]]]:

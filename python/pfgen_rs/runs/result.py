@@ -48,9 +48,6 @@ class Responses(Protocol):
     def frames(self, scores: ResponseScores) -> Iterator[pl.DataFrame]:
         """Yields rows with texts and scores, in order, as in `Result.frame`."""
 
-    def column(self, scores: ResponseScores, key: str) -> Iterator[pl.Series]:
-        """Yields the text of each response at another key than question and answer; null if missing."""
-
     def records(
         self, samples: Sequence[tuple[int, int]]
     ) -> Iterator[tuple[Answer, dict[str, Any]]]:

@@ -47,8 +47,6 @@ class Estimate:
     only what is in `result.json`.
     `bootstrap_low`, `bootstrap_high`: the same interval from a bootstrap over questions and trials
     (`Resampler`), which may be skewed; `None` if not computed (`from_summary`).
-    `regrouped_sd`: standard deviation (with n - 1) of the scores of trials grouped by time stamps, an
-    estimate of `trial_sd` that does not assume answers to different questions to be independent.
 
     `questions`, `responses`: how many there are.
     """
@@ -62,7 +60,6 @@ class Estimate:
     level: float
     questions: int
     responses: int
-    regrouped_sd: float | None = None
     bootstrap_low: float | None = None
     bootstrap_high: float | None = None
 
@@ -116,12 +113,7 @@ def resampled_estimate(
 ) -> Estimate:
     """`estimate` with existing resamples, if any; `errors` as returned by `Resampler.within`."""
     means, variances, counts = sample.means(metric), sample.variances(metric), sample.counts
-    by_trial = sample.by_trial(metric)
-    known = by_trial is not None and len(by_trial) > 1
-    found = replace(
-        _from_moments(means, variances, counts, level),
-        regrouped_sd=float(by_trial.std(ddof=1)) if by_trial is not None and known else None,
-    )
+    found = _from_moments(means, variances, counts, level)
     if draws is None or len(means) < 2:
         return found
     if errors is None:

@@ -22,10 +22,9 @@ class Sample(EqualByFields):
     """One run: the values of each metric for each response.
 
     `questions`: sorted ids. `categories`: of each question, or `None`. `values`: by metric, one array per
-    question with its responses in file order. `order`: if times are known, one array per question with the
-    position of each response by time, from 0; the responses at position j form trial j. `signature`: what
-    runs must share to be comparable. `system`: whether this is a system run, for reference, without a rank.
-    `asked`: number of questions in the set, for the signature of a comparison of some of them.
+    question with its responses in file order. `signature`: what runs must share to be comparable. `system`:
+    whether this is a system run, for reference, without a rank. `asked`: number of questions in the set, for
+    the signature of a comparison of some of them.
 
     Takes 32 bytes per response. Raises `InputError` unless every question has a category and, of each metric,
     the same number of values, at least one, all finite numbers (of at most 1e70).
@@ -35,7 +34,6 @@ class Sample(EqualByFields):
     questions: tuple[str, ...]
     categories: dict[str, str | None]
     values: dict[str, list[Floats]] = field(repr=False)
-    order: list[Ints] | None = field(default=None, repr=False)
     signature: str | None = None
     system: bool = False
     asked: int | None = None
@@ -78,8 +76,6 @@ class Sample(EqualByFields):
                 raise InputError(
                     f"{self.name!r} has different numbers of values of {metric!r} and other metrics"
                 )
-        if self.order is not None and [len(each) for each in self.order] != counts:
-            raise InputError(f"{self.name!r}: `order` has other numbers of responses than `values`")
 
     def responses(self, metric: str = "average") -> list[Floats]:
         """Returns the values of one metric. Raises `InputError` if there are none."""
@@ -108,20 +104,6 @@ class Sample(EqualByFields):
             [values.var(ddof=1) if len(values) > 1 else np.nan for values in self.responses(metric)]
         )
 
-    def by_trial(self, metric: str = "average") -> Floats | None:
-        """Returns the scores of trials grouped by time: float64, shape (`trials`,); `None` without times.
-
-        Trial j is the mean over questions of the j-th earliest response to each.
-        """
-        if self.order is None:
-            return None
-        rows = []
-        for values, order in zip(self.responses(metric), self.order, strict=True):
-            sorted_values = np.empty_like(values)
-            sorted_values[order] = values
-            rows.append(sorted_values[: self.trials])
-        return np.asarray(np.mean(rows, axis=0))
-
     def only(self, questions: Sequence[str]) -> Sample:
         """Returns the same run with these questions only, in the given order."""
         at = [self.questions.index(question) for question in questions]
@@ -130,7 +112,6 @@ class Sample(EqualByFields):
             questions=tuple(questions),
             categories={question: self.categories[question] for question in questions},
             values={metric: [arrays[i] for i in at] for metric, arrays in self.values.items()},
-            order=None if self.order is None else [self.order[i] for i in at],
         )
 
 

@@ -36,7 +36,7 @@ MOST = 120  # questions
 @plot_kind("convergence", "score against number of trials (from responses)", options=["metric"])
 def _convergence(request: PlotRequest) -> Plot:
     results = request.responses
-    samples, notes = comparison_samples(results)
+    samples = comparison_samples(results)
     named = [
         replace(sample, name=name)
         for sample, name in zip(samples, sample_names(results), strict=True)
@@ -45,7 +45,7 @@ def _convergence(request: PlotRequest) -> Plot:
         running(sample, request.metric).select(pl.lit(sample.name).alias("name"), pl.all())
         for sample in named
     ]
-    return Plot(pl.concat(rows), partial(convergence, named, metric=request.metric), notes)
+    return Plot(pl.concat(rows), partial(convergence, named, metric=request.metric))
 
 
 @plot_kind("spread", "distribution of one run's scores and lengths (from responses)")
@@ -163,7 +163,7 @@ _NORMAL = 200  # degrees of freedom from which Student's t is close to normal
 
 
 def running(sample: Sample, metric: str = "average", *, level: float = 0.95) -> pl.DataFrame:
-    """Returns the mean over the first 1, 2, … trials: by time if known, otherwise in a fixed random order.
+    """Returns the mean over the first 1, 2, … trials, in a fixed random order.
 
     The order of the file is not used, since published files are sorted by line.
 
@@ -225,10 +225,10 @@ def _values_by_trial(sample: Sample, metric: str) -> np.ndarray:
     """Returns values of shape (questions, trials)."""
     rows = []
     random = np.random.default_rng(0)
-    for i, values in enumerate(sample.values[metric]):
+    for values in sample.values[metric]:
         shuffled = random.permutation(len(values))
         ordered = np.empty_like(values)
-        ordered[shuffled if sample.order is None else sample.order[i]] = values
+        ordered[shuffled] = values
         rows.append(ordered[: sample.trials])
     return np.array(rows)
 
@@ -249,11 +249,9 @@ def _panel(axes: Axes, table: pl.DataFrame, sample: Sample, look: Look) -> None:
     axes.plot(
         trials, mean, color=COLOURS[0], marker="o" if len(trials) < 25 else None, markersize=3.5
     )
-    width = 40 if sample.order is not None else 28  # the rest is for the remark
-    axes.set_title(look.name(sample.name, width), loc="left", fontsize=9)
+    axes.set_title(look.name(sample.name, 28), loc="left", fontsize=9)
     axes.set_xlim(0.5, len(trials) + 0.5)
     axes.locator_params(axis="x", integer=True, nbins=6, min_n_ticks=1)
     axes.locator_params(axis="y", nbins=5)
     not_below_zero(axes, y=True)
-    if sample.order is None:
-        axes.set_title(look.say("random order"), loc="right", fontsize=8, color=GREY)
+    axes.set_title(look.say("random order"), loc="right", fontsize=8, color=GREY)
