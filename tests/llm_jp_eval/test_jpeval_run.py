@@ -236,21 +236,6 @@ def test_chats_and_templates_of_ones_own(folder: Path, tmp_path: Path) -> None:
     assert "|mode:chat|max_tokens:9" in done.stdout
 
 
-def test_dry_runs_estimate_and_write_nothing(folder: Path, tmp_path: Path) -> None:
-    out, prices = tmp_path / "run", tmp_path / "prices.toml"
-    prices.write_text('currency = "USD"\n[models."org/m"]\nprompt = 0\ncompletion = 1000\n')
-    more = ["--dry-run", "--tokenizer", "characters", "--prices", prices]
-    done = run(folder, out, "http://127.0.0.1:9/v1", *more)
-    assert done.exit_code == 0, done.output
-    most = 2 * 3 + 2 * 25 + 3 * 3 + 2 * 191
-    assert "9 requests to send, 0 already answered" in done.stdout
-    assert f"completion tokens: at most {most}" in done.stdout
-    assert f"cost: at most {most / 1000:.4f} USD" in done.stdout
-    assert not out.exists()
-    done = run(folder, out, "http://127.0.0.1:9/v1", "--budget", 1)
-    assert "--budget requires --prices" in done.output
-
-
 def test_the_budget_counts_over_all_groups(datas: list[TaskData], tmp_path: Path) -> None:
     prices, counter = Prices(0.0, 1_000_000.0), token_counter("judge", "characters")
     spent: list[float] = []

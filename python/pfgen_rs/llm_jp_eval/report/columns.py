@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Literal
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.llm_jp_eval import catalog
@@ -226,10 +226,6 @@ class ColumnEstimate:
     def partial(self) -> bool:
         """Whether the value lacks tasks that it should have."""
         return self.value is not None and bool(self.missing or self.lacking)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns all fields by name, as JSON types."""
-        return {**asdict(self), "missing": list(self.missing), "lacking": list(self.lacking)}
 
 
 def estimated(run: ReportRun, column: Column) -> ColumnEstimate:

@@ -98,11 +98,9 @@ class Report:
             "level": LEVEL,
             "signatures": dict(self.signatures),
             "samples": dict(self.samples),
-            "ranks": {
-                name: None if found is None else list(found) for name, found in self.ranks.items()
-            },
+            "ranks": dict(self.ranks),
             "scores": {
-                run: {name: found.to_dict() for name, found in columns.items()}
+                run: {name: asdict(found) for name, found in columns.items()}
                 for run, columns in self.estimates.items()
             },
             "pairs": [asdict(pair) for pair in self.pairs],

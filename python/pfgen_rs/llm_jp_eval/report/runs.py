@@ -16,7 +16,6 @@ from pfgen_rs.llm_jp_eval.catalog import tasks as catalog
 from pfgen_rs.llm_jp_eval.metrics.samples import CORRELATIONS, correlation, correlation_values, mean
 
 Floats = NDArray[np.float64]
-_COLUMNS = ("task", "index", "pred", "gold", "value")
 _MUST_AGREE = ("variant", "split")
 """Settings that decide what the figures mean."""
 _MAY_DIFFER = (
@@ -49,11 +48,6 @@ class ReportRun:
     _values: dict[tuple[str, str], Floats] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        missing = [name for name in _COLUMNS if name not in self.frame.columns]
-        if missing:
-            raise InputError(
-                f"{self.name}: missing columns in the samples: {', '.join(map(repr, missing))}"
-            )
         if self.frame.is_empty():
             raise InputError(f"{self.name}: no samples")
 
