@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -331,18 +330,14 @@ def test_damaged_journals_are_told_with_their_line(datas: list[TaskData], tmp_pa
         run_tasks(out, datas, engine_for("http://127.0.0.1:9/v1"), MODEL)
 
 
-def test_people_are_no_engine(folder: Path) -> None:
-    done = jp_eval("run", "m", "-e", "manual", "-d", folder)
-    assert done.exit_code == 2
-    assert "the engine manual is not supported" in done.output
-
-
-def test_folders_are_named_after_models() -> None:
+def test_folders_are_named_after_models_which_people_are_not() -> None:
     assert default_folder("org/model") == Path("runs/llm-jp-eval/org--model")
     assert default_folder("/models/x/") == Path("runs/llm-jp-eval/models--x")
     odd = {default_folder(name).parent for name in ("", ".", "..", "/")}
     assert odd == {Path("runs/llm-jp-eval")}
     assert default_folder("..").resolve().parent == Path("runs/llm-jp-eval").resolve()
+    done = jp_eval("run", "m", "-e", "manual")
+    assert "the engine manual is not supported" in done.output
 
 
 def test_results_have_averages_if_all_tasks_were_asked_for(folder: Path, tmp_path: Path) -> None:
@@ -364,14 +359,12 @@ def test_results_have_averages_if_all_tasks_were_asked_for(folder: Path, tmp_pat
 
 
 @pytest.fixture
-def large(tmp_path: Path) -> Iterator[Path]:
+def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     samples = {"jamp": [(f"前提：{n}\n仮説：{n}", "neutral") for n in range(60)]}
     samples["jsquad"] = [(f"文章：{n}\n質問：{n}", "答え") for n in range(20)]
-    GOLD.update(dict(pair for pairs in samples.values() for pair in pairs))
-    yield write_data(tmp_path / "large", samples)
-    for pairs in samples.values():
-        for text, _ in pairs:
-            del GOLD[text]
+    for text, output in (pair for pairs in samples.values() for pair in pairs):
+        monkeypatch.setitem(GOLD, text, output)
+    return write_data(tmp_path / "large", samples)
 
 
 def start(folder: Path, out: Path, url: str) -> subprocess.Popen[str]:
@@ -419,10 +412,8 @@ def test_processes_share_a_run(large: Path, tmp_path: Path) -> None:
         assert [process.returncode for process in processes] == [0, 0], ends
         assert len(server.asked) == 80
     assert len({r["id"] for r in records(out)}) == len(records(out)) == 80
-    assert json.loads((out / "scores.json").read_text())["variants"]["swallow"]["scores"] == {
-        "jamp_exact_match": 1.0,
-        "jsquad_char_f1": 1.0,
-    }
+    found = json.loads((out / "scores.json").read_text())["variants"]["swallow"]["scores"]
+    assert found == {"jamp_exact_match": 1.0, "jsquad_char_f1": 1.0}
 
 
 # Outputs are those of the samples, and the signature says how they were made

@@ -303,7 +303,7 @@ def plot(
     from pfgen_rs.llm_jp_eval.report import plots
 
     found = reports.report_of(read_report_runs(runs))
-    figure = plots.draw(kind, found, title=title, language=language.value, font=font)
+    figure = plots.KINDS[kind](found, title=title, language=language.value, font=font)
     save(figure, out)
     if len(found.runs) > plots.MOST_BARS:
         streams.warn(f"only the {plots.MOST_BARS} best of {len(found.runs)} runs are shown")
