@@ -16,7 +16,7 @@ from jpeval_data import RUNNER, jp_eval
 from jpeval_run_folders import made_data, made_scores
 from pfgen_rs.cli.app import app
 from pfgen_rs.errors import InputError
-from pfgen_rs.llm_jp_eval.report.reading import read_report_runs
+from pfgen_rs.llm_jp_eval.report.runs import read_report_runs
 
 
 @pytest.fixture(scope="module")

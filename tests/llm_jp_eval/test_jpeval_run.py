@@ -25,7 +25,7 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval.catalog import AVERAGED
 from pfgen_rs.llm_jp_eval.data import TaskData, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, filled
-from pfgen_rs.llm_jp_eval.report.reading import read_result
+from pfgen_rs.llm_jp_eval.report.runs import read_result
 from pfgen_rs.llm_jp_eval.results import ScoreSettings
 from pfgen_rs.llm_jp_eval.running import (
     default_folder,

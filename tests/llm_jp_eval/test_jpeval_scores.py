@@ -20,7 +20,7 @@ from pfgen_rs.io.cleaning import without_thoughts
 from pfgen_rs.llm_jp_eval.catalog import tasks
 from pfgen_rs.llm_jp_eval.data import TaskData, raw_digest, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings
-from pfgen_rs.llm_jp_eval.report.reading import read_result
+from pfgen_rs.llm_jp_eval.report.runs import read_result
 from pfgen_rs.llm_jp_eval.results import (
     ScoreSettings,
     result_content,

@@ -18,12 +18,14 @@ from pfgen_rs.llm_jp_eval.report.columns import (
     LEVEL,
     Column,
     ColumnEstimate,
+    ColumnPair,
     average_column,
     category_columns,
+    compared_columns,
     estimated,
+    pair_order,
     task_columns,
 )
-from pfgen_rs.llm_jp_eval.report.pairs import ColumnPair, compared_columns, pair_order
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun, aligned, told_of
 from pfgen_rs.stats.permutation import ranges
 
