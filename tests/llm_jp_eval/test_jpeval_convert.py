@@ -67,17 +67,6 @@ def test_as_many_samples_as_the_contract_says(jpeval_conversion: Conversion) -> 
     assert len(jpeval_conversion.files) == 17 * 6
 
 
-def test_published_samples(jpeval_dir: Path, jpeval_converted: Path) -> None:
-    compared = 0
-    for path in sorted((jpeval_dir / "golden" / "samples").glob("*.json")):
-        published = json.loads(path.read_text("utf-8"))
-        ours = json.loads((jpeval_converted / "evaluation" / "test" / path.name).read_bytes())
-        assert ours["samples"][:5] == published["first5"], path.name
-        assert ours["samples"][-2:] == published["last2"], path.name
-        compared += 1
-    assert compared == 14
-
-
 def test_made_up_files_byte_for_byte(jpeval_mini: Path, tmp_path: Path) -> None:
     found = convert(jpeval_mini / "raw_files", tmp_path / "out")
     ours = files_below(tmp_path / "out")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
-import threading
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -175,16 +173,6 @@ def test_tables_name_categories_that_were_not_run(folder: Path, tmp_path: Path) 
     assert "AVR is the mean of seven categories; not run: QA, MC, FA, MR" in done.stderr
 
 
-def test_hostile_outputs_are_scored(folder: Path, tmp_path: Path) -> None:
-    hostile = ["{input}\0\x1b[31m", "青" * 100_000]
-    lines = [{"id": f"jsquad/test/{n}", "output": text} for n, text in enumerate(hostile)]
-    outputs = write_lines(tmp_path / "o.jsonl", lines)
-    done = jp_eval("score", outputs, "-d", folder, "-o", tmp_path / "s")
-    assert done.exit_code == 0
-    record = json.loads((tmp_path / "s/result.json").read_text("utf-8"))
-    assert [each["pred"] for each in record["outputs"]["jsquad"]] == hostile
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -224,14 +212,3 @@ def test_any_object_is_read_or_refused(tmp_path: Path, found: list[dict[str, Any
     except InputError as error:
         place = Path(str(error.path))
     assert (texts.keys() <= {"jamp"}, place) == (True, path)
-
-
-def test_outputs_are_read_from_a_pipe(tmp_path: Path) -> None:
-    pipe = tmp_path / "pipe.jsonl"
-    os.mkfifo(pipe)
-    content = "".join(json.dumps(record) + "\n" for record in GOLD).encode()
-    writer = threading.Thread(target=pipe.write_bytes, args=(content,), daemon=True)
-    writer.start()
-    texts = read_outputs(pipe).texts
-    assert texts == read_outputs(write_lines(tmp_path / "gold.jsonl", GOLD)).texts
-    writer.join(20)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from jpeval_data import evaluation_file
 from pfgen_rs.errors import InputError
 from pfgen_rs.llm_jp_eval import convert
 from pfgen_rs.llm_jp_eval.catalog import find_task, tasks
@@ -230,13 +231,7 @@ pairs = st.lists(st.tuples(texts, texts), min_size=1)
 @given(pairs)
 def test_files_are_those_of_json_dump(samples: list[tuple[str, str]]) -> None:
     info = find_task("jamp")
-    expected: Any = {
-        "instruction": info.instruction,
-        "output_length": info.output_length,
-        "metrics": list(info.metrics),
-        "few_shots": [],
-        "samples": [{"input": given, "output": output} for given, output in samples],
-    }
+    expected: Any = evaluation_file("jamp", samples)
     encoded = converting.encoded(samples)
     assert b"".join(converting.evaluation_file(info, encoded)) == dumped(expected)
     head = (
@@ -244,18 +239,12 @@ def test_files_are_those_of_json_dump(samples: list[tuple[str, str]]) -> None:
         "要求を適切に満たす応答を書きなさい。"
         f"\n\n### 指示:\n{info.instruction}"
     )
-    expected = [
-        {
-            "ID": f"jamp-{index}",
-            "instruction": info.instruction,
-            "input": given,
-            "output": output,
-            "text": head
-            + (f"\n\n### 入力:\n{given}" if given else "")
-            + f"\n\n### 応答:\n{output}",
-        }
-        for index, (given, output) in enumerate(samples)
-    ]
+    expected = []
+    for index, (text, output) in enumerate(samples):
+        asked = f"\n\n### 入力:\n{text}" if text else ""
+        about = {"ID": f"jamp-{index}", "instruction": info.instruction}
+        whole = f"{head}{asked}\n\n### 応答:\n{output}"
+        expected.append({**about, "input": text, "output": output, "text": whole})
     assert b"".join(converting.tuning_file(info, encoded)) == dumped(expected)
 
 
@@ -282,11 +271,8 @@ def test_splits(count: int) -> None:
     a, b, half = int(count * 0.8), int(count * 0.9), int(count / 2)
     assert with_test(samples, samples) == {"train": order[:b], "dev": order[b:], "test": samples}
     assert without_test(samples) == {"train": order[:a], "dev": order[a:b], "test": order[b:]}
-    assert halved(samples[:3], samples) == {
-        "train": samples[:3],
-        "dev": order[:half],
-        "test": order[half:],
-    }
+    found = halved(samples[:3], samples)
+    assert found == {"train": samples[:3], "dev": order[:half], "test": order[half:]}
 
 
 _BITS = (

@@ -54,14 +54,6 @@ def made(tmp_path_factory: pytest.TempPathFactory, runs: list[ReportRun]) -> Pat
     return folder / "page" / "index.html"
 
 
-def test_a_page_does_not_replace_a_file(runs: list[ReportRun], tmp_path: Path) -> None:
-    file = tmp_path / "page"
-    file.write_text("mine", "utf-8")
-    with pytest.raises(OutputError, match="not a directory: choose a new or empty folder"):
-        write_report_page(report_of(runs), runs, file)
-    assert file.read_text("utf-8") == "mine"
-
-
 def test_the_page_says_how_many_samples_values_are_over(made: Path) -> None:
     page = made.read_text("utf-8")
     cells = re.findall(r'<th scope="row">(\w+)</th><td>\w+</td><td class="number">(.*?)</td>', page)

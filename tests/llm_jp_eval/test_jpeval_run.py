@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval.catalog import AVERAGED
 from pfgen_rs.llm_jp_eval.data import TaskData, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, filled
-from pfgen_rs.llm_jp_eval.report.reading import read_result
+from pfgen_rs.llm_jp_eval.report.runs import read_result
 from pfgen_rs.llm_jp_eval.results import ScoreSettings
 from pfgen_rs.llm_jp_eval.running import (
     default_folder,
@@ -236,21 +235,6 @@ def test_chats_and_templates_of_ones_own(folder: Path, tmp_path: Path) -> None:
     assert "|mode:chat|max_tokens:9" in done.stdout
 
 
-def test_dry_runs_estimate_and_write_nothing(folder: Path, tmp_path: Path) -> None:
-    out, prices = tmp_path / "run", tmp_path / "prices.toml"
-    prices.write_text('currency = "USD"\n[models."org/m"]\nprompt = 0\ncompletion = 1000\n')
-    more = ["--dry-run", "--tokenizer", "characters", "--prices", prices]
-    done = run(folder, out, "http://127.0.0.1:9/v1", *more)
-    assert done.exit_code == 0, done.output
-    most = 2 * 3 + 2 * 25 + 3 * 3 + 2 * 191
-    assert "9 requests to send, 0 already answered" in done.stdout
-    assert f"completion tokens: at most {most}" in done.stdout
-    assert f"cost: at most {most / 1000:.4f} USD" in done.stdout
-    assert not out.exists()
-    done = run(folder, out, "http://127.0.0.1:9/v1", "--budget", 1)
-    assert "--budget requires --prices" in done.output
-
-
 def test_the_budget_counts_over_all_groups(datas: list[TaskData], tmp_path: Path) -> None:
     prices, counter = Prices(0.0, 1_000_000.0), token_counter("judge", "characters")
     spent: list[float] = []
@@ -346,18 +330,14 @@ def test_damaged_journals_are_told_with_their_line(datas: list[TaskData], tmp_pa
         run_tasks(out, datas, engine_for("http://127.0.0.1:9/v1"), MODEL)
 
 
-def test_people_are_no_engine(folder: Path) -> None:
-    done = jp_eval("run", "m", "-e", "manual", "-d", folder)
-    assert done.exit_code == 2
-    assert "the engine manual is not supported" in done.output
-
-
-def test_folders_are_named_after_models() -> None:
+def test_folders_are_named_after_models_which_people_are_not() -> None:
     assert default_folder("org/model") == Path("runs/llm-jp-eval/org--model")
     assert default_folder("/models/x/") == Path("runs/llm-jp-eval/models--x")
     odd = {default_folder(name).parent for name in ("", ".", "..", "/")}
     assert odd == {Path("runs/llm-jp-eval")}
     assert default_folder("..").resolve().parent == Path("runs/llm-jp-eval").resolve()
+    done = jp_eval("run", "m", "-e", "manual")
+    assert "the engine manual is not supported" in done.output
 
 
 def test_results_have_averages_if_all_tasks_were_asked_for(folder: Path, tmp_path: Path) -> None:
@@ -379,14 +359,12 @@ def test_results_have_averages_if_all_tasks_were_asked_for(folder: Path, tmp_pat
 
 
 @pytest.fixture
-def large(tmp_path: Path) -> Iterator[Path]:
+def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     samples = {"jamp": [(f"前提：{n}\n仮説：{n}", "neutral") for n in range(60)]}
     samples["jsquad"] = [(f"文章：{n}\n質問：{n}", "答え") for n in range(20)]
-    GOLD.update(dict(pair for pairs in samples.values() for pair in pairs))
-    yield write_data(tmp_path / "large", samples)
-    for pairs in samples.values():
-        for text, _ in pairs:
-            del GOLD[text]
+    for text, output in (pair for pairs in samples.values() for pair in pairs):
+        monkeypatch.setitem(GOLD, text, output)
+    return write_data(tmp_path / "large", samples)
 
 
 def start(folder: Path, out: Path, url: str) -> subprocess.Popen[str]:
@@ -434,10 +412,8 @@ def test_processes_share_a_run(large: Path, tmp_path: Path) -> None:
         assert [process.returncode for process in processes] == [0, 0], ends
         assert len(server.asked) == 80
     assert len({r["id"] for r in records(out)}) == len(records(out)) == 80
-    assert json.loads((out / "scores.json").read_text())["variants"]["swallow"]["scores"] == {
-        "jamp_exact_match": 1.0,
-        "jsquad_char_f1": 1.0,
-    }
+    found = json.loads((out / "scores.json").read_text())["variants"]["swallow"]["scores"]
+    assert found == {"jamp_exact_match": 1.0, "jsquad_char_f1": 1.0}
 
 
 # Outputs are those of the samples, and the signature says how they were made

@@ -20,7 +20,7 @@ from pfgen_rs.io.cleaning import without_thoughts
 from pfgen_rs.llm_jp_eval.catalog import tasks
 from pfgen_rs.llm_jp_eval.data import TaskData, raw_digest, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings
-from pfgen_rs.llm_jp_eval.report.reading import read_result
+from pfgen_rs.llm_jp_eval.report.runs import read_result
 from pfgen_rs.llm_jp_eval.results import (
     ScoreSettings,
     result_content,
@@ -345,8 +345,8 @@ def test_answers_that_are_expected_in_quotation_marks_keep_them(tmp_path: Path) 
     pairs = [("質問：題は？", "『雪国』"), ("質問：人は？", "川端")]
     few = read_tasks(write_data(tmp_path / "data", {"jamp": pairs}, {"jamp": pairs}), ["jamp"])
     found = leniently(evaluate(few, {"jamp": ["『雪国』", "『川端』"]}))
-    assert found["unquoted"].right == {"jamp": 1}
-    assert found["unquoted"].averages["NLI"] == 1.0
+    assert found["unquoted"]["right"] == {"jamp": 1}
+    assert found["unquoted"]["averages"]["NLI"] == 1.0
 
 
 def test_an_average_that_lacks_categories_is_not_promised(tmp_path: Path) -> None:
@@ -387,13 +387,13 @@ def test_averages_are_those_of_outputs_that_are_stripped_beforehand(
     for way, clean in (("stripped", str.strip), ("without_thoughts", stripped_of_thoughts)):
         changed = {task: [clean(text) for text in own] for task, own in outputs.items()}
         expected = evaluate(few, changed, "swallow")
-        assert found[way].averages == expected.averages
+        assert found[way]["averages"] == expected.averages
         more = {
             task: int(((after["value"] == 1) & (before["value"] != 1)).sum())
             for (task, before), (_, after) in zip(by_task(plain), by_task(expected), strict=True)
             if task != "jsts"
         }
-        less = {task: count for task, count in found[way].right.items() if task != "jsts"}
+        less = {task: count for task, count in found[way]["right"].items() if task != "jsts"}
         assert less == {task: count for task, count in more.items() if count}
 
 

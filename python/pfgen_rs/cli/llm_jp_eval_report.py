@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from pfgen_rs.llm_jp_eval.report import pages
     from pfgen_rs.llm_jp_eval.report import report as reports
-    from pfgen_rs.llm_jp_eval.report.columns import Column, ColumnEstimate
-    from pfgen_rs.llm_jp_eval.report.pairs import ColumnPair
+    from pfgen_rs.llm_jp_eval.report.columns import Column, ColumnEstimate, ColumnPair
 else:
     pages = lazy.module("pfgen_rs.llm_jp_eval.report.pages")
     reports = lazy.module("pfgen_rs.llm_jp_eval.report.report")
@@ -93,7 +92,7 @@ def report(
     - `pfgen-rs llm-jp-eval report runs/a other/result.json --html report.html`
     """
     from pfgen_rs.llm_jp_eval.catalog import chosen_tasks
-    from pfgen_rs.llm_jp_eval.report.reading import read_report_runs
+    from pfgen_rs.llm_jp_eval.report.runs import read_report_runs
 
     wanted = shared.listed_names(tasks)
     chosen = [task.name for task in chosen_tasks(wanted)] if wanted else None
@@ -296,14 +295,14 @@ def plot(
     from pfgen_rs.drawing.figures import save
     from pfgen_rs.drawing.style import NEEDED, available
     from pfgen_rs.errors import OutputError
-    from pfgen_rs.llm_jp_eval.report.reading import read_report_runs
+    from pfgen_rs.llm_jp_eval.report.runs import read_report_runs
 
     if not available():  # before anything is read
         raise OutputError(NEEDED)
     from pfgen_rs.llm_jp_eval.report import plots
 
     found = reports.report_of(read_report_runs(runs))
-    figure = plots.draw(kind, found, title=title, language=language.value, font=font)
+    figure = plots.KINDS[kind](found, title=title, language=language.value, font=font)
     save(figure, out)
     if len(found.runs) > plots.MOST_BARS:
         streams.warn(f"only the {plots.MOST_BARS} best of {len(found.runs)} runs are shown")

@@ -11,6 +11,7 @@ import typer
 
 from pfgen_rs.cli import llm_jp_eval as shared
 from pfgen_rs.cli import options, output, streams
+from pfgen_rs.cli.demo_steps import tell
 from pfgen_rs.cli.engine_options import EngineOptions, finish_asking, resumable_asking
 from pfgen_rs.cli.llm_jp_eval import SampleOptions
 from pfgen_rs.cli.options import JsonFormat
@@ -110,7 +111,7 @@ def run(
     if asked is None:
         return
     told = f"{folder}: {asked.stored:,} of {counted(asked.total, 'output')}, {asked.new:,} new"
-    (streams.remark if output_format is options.JsonFormat.JSON else _emit_line)(told)
+    (streams.remark if output_format is options.JsonFormat.JSON else tell)(told)
     if asked.complete or allow_missing:
         scored = score_run(folder, datas, respondent, settings, allow_missing=allow_missing)
         show_evaluation(*scored, output_format)
@@ -121,10 +122,6 @@ def run(
             "not scored, because outputs are missing: --allow-missing counts them as empty"
         )
     finish_asking(asked)
-
-
-def _emit_line(line: str) -> None:
-    streams.emit(f"{line}\n")
 
 
 @options.with_options(SampleOptions, "samples", without=("chat",))

@@ -109,7 +109,7 @@ def scores_record(
             }
             for name, found in evaluations.items()
         },
-        "lenient": {way: found.to_dict() for way, found in scoring.leniently(chosen).items()},
+        "lenient": scoring.leniently(chosen),
     }
 
 

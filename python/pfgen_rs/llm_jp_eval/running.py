@@ -94,7 +94,7 @@ def run_tasks(
     keep_going: bool = False,
     progress: AskingProgress | None = None,
 ) -> Asked:
-    """Ask a model for the outputs of tasks and keep them in a folder (see `run_folder`).
+    """Ask a model for the outputs of tasks and keep them in the run's folder.
 
     `respondent`: its `max_tokens` is replaced by that of each task. `n`: number of samples a task, `None` for
     all. `budget_of` returns the budget that is left when a group of requests begins. Nothing is asked twice,

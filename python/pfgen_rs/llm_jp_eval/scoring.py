@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -230,25 +230,11 @@ _QUOTES = ('""', "''", "``", "「」", "『』", "“”", "‘’", "«»")
 Pair = tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Lenient:
-    """Outputs read in another way: by task, how many more are right, and the averages that would follow.
-
-    An output is right if its value is 1, or where a task has correlations, if it is the number expected.
-    """
-
-    right: dict[str, int]
-    averages: dict[str, float]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns the fields by name."""
-        return asdict(self)
-
-
-def leniently(evaluation: Evaluation) -> dict[str, Lenient]:
+def leniently(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
     """Returns what would be if outputs were read leniently, by the names of `LENIENT`.
 
-    `evaluation`: one that knows its outputs.
+    Of each, by task, how many more outputs are `right` (their value is 1, or where a task has correlations,
+    they are the number expected), and the `averages` that would follow. `evaluation`: with outputs.
     """
     scores = {way: dict(evaluation.scores) for way in LENIENT}
     right: dict[str, dict[str, int]] = {way: {} for way in LENIENT}
@@ -272,7 +258,7 @@ def leniently(evaluation: Evaluation) -> dict[str, Lenient]:
                 right[way][task] = more
             if name not in CORRELATIONS:
                 scores[way][f"{task}_{name}"] = mean(values)
-    return {way: Lenient(right[way], averages(scores[way])) for way in LENIENT}
+    return {way: {"right": right[way], "averages": averages(scores[way])} for way in LENIENT}
 
 
 def _values(name: str, pairs: Sequence[Pair]) -> list[float]:

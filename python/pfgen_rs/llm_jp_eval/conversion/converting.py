@@ -82,7 +82,10 @@ def convert(
     names = None if tasks is None else list(tasks)
     chosen = chosen_tasks(names)
     folder = installed_data() if out is None else Path(out)
-    source = _installed_source() if raw is None else Path(raw)
+    source = installed_raw() if raw is None else Path(raw)
+    if raw is None and not source.is_dir():
+        advice = "install them with `pfgen-rs llm-jp-eval install --from DIR`, or name a folder with --raw"
+        raise InputError(f"no raw files are installed: {advice}", path=source)
     found = find_raw(source, [info.name for info in chosen])
     missing = tuple(filter(None, (missing_files(info.name, found) for info in chosen)))
     _check_missing(source, chosen, missing, names or ())
@@ -106,14 +109,6 @@ def convert(
             writing = started
         files += [each.result() for each in writing]
     return Conversion(folder, tuple(converted), tuple(files), missing)
-
-
-def _installed_source() -> Path:
-    source = installed_raw()
-    if not source.is_dir():
-        advice = "install them with `pfgen-rs llm-jp-eval install --from DIR`, or name a folder with --raw"
-        raise InputError(f"no raw files are installed: {advice}", path=source)
-    return source
 
 
 def _check_missing(

@@ -6,7 +6,7 @@ Code points are those of the running Python, of which native code is told page b
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from unicodedata import category, normalize
 
@@ -209,20 +209,13 @@ def prediction_expression(
     `output`: name of a column of text, or an expression. Raises `SettingsError` for unknown variants.
     """
     check_variant(variant)
-
-    def of(columns: Sequence[pl.Series]) -> pl.Series:
-        return prediction_column(columns[0], variant, threads=threads)
-
-    return _expression(of, [output], pl.String())
+    made = partial(prediction_column, variant=variant, threads=threads)
+    return _expression(made, [output], pl.String())
 
 
 def gold_expression(gold: Column, *, threads: int | None = None) -> pl.Expr:
     """Returns `normalized_gold` of a column. Missing ones stay missing."""
-
-    def of(columns: Sequence[pl.Series]) -> pl.Series:
-        return gold_column(columns[0], threads=threads)
-
-    return _expression(of, [gold], pl.String())
+    return _expression(partial(gold_column, threads=threads), [gold], pl.String())
 
 
 def metric_expression(
@@ -240,23 +233,21 @@ def metric_expression(
     """
     find_metric(name)
 
-    def of(columns: Sequence[pl.Series]) -> pl.Series:
-        return pl.Series(metric_column(name, *columns, threads=threads))
+    def of(found: pl.Series, golds: pl.Series) -> pl.Series:
+        return pl.Series(metric_column(name, found, golds, threads=threads))
 
     return _expression(of, [prediction, gold], pl.Float64())
 
 
-def _expression(
-    of: Callable[[Sequence[pl.Series]], pl.Series], inputs: list[Column], dtype: pl.DataType
-) -> pl.Expr:
+def _expression(of: Callable[..., pl.Series], inputs: list[Column], dtype: pl.DataType) -> pl.Expr:
     def propagating_nulls(columns: Sequence[pl.Series]) -> pl.Series:
         name = columns[0].name
         columns = [column.cast(pl.String) for column in columns]
         if not any(column.null_count() for column in columns):
-            return of(columns).alias(name)
+            return of(*columns).alias(name)
         frame = pl.DataFrame([column.alias(str(i)) for i, column in enumerate(columns)])
         complete = frame.select(pl.all_horizontal(pl.all().is_not_null())).to_series()
-        found = of([column.fill_null("") for column in frame]).to_frame(name)
+        found = of(*(column.fill_null("") for column in frame)).to_frame(name)
         return found.select(pl.when(complete).then(pl.col(name))).to_series()
 
     return pl.map_batches(inputs, propagating_nulls, return_dtype=dtype, is_elementwise=True)

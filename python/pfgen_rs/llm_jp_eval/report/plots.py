@@ -1,4 +1,4 @@
-"""Figures of runs (requires the extra `plots`): a radar chart, bars, and a heat map of tasks."""
+"""Figures of runs (requires the extra `plots`): a radar chart, and bars with intervals."""
 
 from __future__ import annotations
 
@@ -234,10 +234,3 @@ def _radar_line(axes: Any, place: int, values: Sequence[float], label: str, runs
 
 KINDS: Mapping[str, Callable[..., Figure]] = MappingProxyType({"radar": radar, "bars": bars})
 """Figures by name."""
-
-
-def draw(kind: str, report: Report, **look: Any) -> Figure:
-    """Draw a figure of `KINDS`; `look`: `title`, `language` and `font`. Raises `PlotError`."""
-    if kind not in KINDS:
-        raise PlotError(f"unknown figure {kind!r}: expected one of {', '.join(KINDS)}")
-    return KINDS[kind](report, **look)

@@ -18,12 +18,14 @@ from pfgen_rs.llm_jp_eval.report.columns import (
     LEVEL,
     Column,
     ColumnEstimate,
+    ColumnPair,
     average_column,
     category_columns,
+    compared_columns,
     estimated,
+    pair_order,
     task_columns,
 )
-from pfgen_rs.llm_jp_eval.report.pairs import ColumnPair, compared_columns, pair_order
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun, aligned, told_of
 from pfgen_rs.stats.permutation import ranges
 
@@ -98,11 +100,9 @@ class Report:
             "level": LEVEL,
             "signatures": dict(self.signatures),
             "samples": dict(self.samples),
-            "ranks": {
-                name: None if found is None else list(found) for name, found in self.ranks.items()
-            },
+            "ranks": dict(self.ranks),
             "scores": {
-                run: {name: found.to_dict() for name, found in columns.items()}
+                run: {name: asdict(found) for name, found in columns.items()}
                 for run, columns in self.estimates.items()
             },
             "pairs": [asdict(pair) for pair in self.pairs],
