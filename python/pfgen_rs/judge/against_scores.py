@@ -14,9 +14,9 @@ from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError
 from pfgen_rs.judge.agreement.intervals import clopper_pearson
-from pfgen_rs.judge.decisions import Rule
 from pfgen_rs.judge.grading import RunRatings, mean_ratings, ratings_of_runs
 from pfgen_rs.judge.pairs import Pair, read_humans, references_of
+from pfgen_rs.judge.verdicts import Rule
 from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.correlation import fisher_interval, pearson, spearman
 
