@@ -20,10 +20,10 @@ from pfgen_rs.judge import (
     position_bias,
     robustness,
 )
-from pfgen_rs.judge.decisions import RULES, swapped_back
 from pfgen_rs.judge.dialogues.association import model_means
 from pfgen_rs.judge.dialogues.mt_bench import read_questions, read_ratings
 from pfgen_rs.judge.tokens import Letter
+from pfgen_rs.judge.verdicts import RULES, swapped_back
 
 EXACT = 1e-12
 MEANS = (2.6, 3.1, 3.975, 4.0875, 4.209877, 4.402439, 4.753086)  # Japanese MT-bench, gpt-4

@@ -73,6 +73,7 @@ def test_the_second_order_shows_the_answers_swapped() -> None:
 
 
 THINKING = [token(t) for t in ("<think>", "A", "? A!</think>")]
+SURE = {"thoughts": {"A": 0.3, "B": 0, "C": 0.6}, "reasoning": {"A": 0, "B": 0.5, "C": 0}}
 FAULTS: dict[str, tuple[Behaviour, str | None, str | None]] = {
     "429": (status(429, "slow down", {"retry-after": "0"}), None, None),
     "500": (status(500), None, None),
@@ -112,20 +113,10 @@ def test_no_verdict_is_lost_doubled_or_invented(name: str, tmp_path: Path) -> No
         assert record["probabilities"] == pytest.approx(probabilities_for(victim))
     else:
         assert (record["shown"], record["problem"]) == (shown, problem)
+        if name in SURE:
+            assert record["probabilities"] == pytest.approx(SURE[name])
     others = [r for r in found if r is not record]
     assert all(r["problem"] is None and r["shown"] for r in others)
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("thoughts", {"A": 0.3, "B": 0, "C": 0.6}), ("reasoning", {"A": 0, "B": 0.5, "C": 0})],
-)
-def test_thoughts_give_no_probabilities(
-    name: str, expected: dict[str, float], tmp_path: Path
-) -> None:
-    judged(tmp_path, 1, FAULTS[name][0])
-    for record in records(tmp_path):
-        assert record["probabilities"] == pytest.approx(expected)
 
 
 def test_failures_are_reported_and_asked_again_by_the_next_call(tmp_path: Path) -> None:

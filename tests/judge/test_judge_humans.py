@@ -65,10 +65,10 @@ def test_bad_verdicts_are_errors_with_file_and_line(
 
 
 def test_no_verdicts_are_an_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="contains no verdicts"):
-        read_humans(write(tmp_path / "h.jsonl"), {"a"})
-    with pytest.raises(InputError, match="cannot be read"):
-        read_humans(tmp_path / "missing.jsonl", {"a"})
+    write(tmp_path / "h.jsonl")
+    for name, problem in (("h", "contains no verdicts"), ("missing", "cannot be read")):
+        with pytest.raises(InputError, match=problem):
+            read_humans(tmp_path / f"{name}.jsonl", {"a"})
 
 
 def bare(count: int) -> list[Pair]:

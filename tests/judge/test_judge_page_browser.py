@@ -239,7 +239,7 @@ def test_a_pair_says_everything(page: Page, made: Path) -> None:
     expect_pairs(page, list(range(COUNT)))
 
 
-def test_invalid_verdicts_have_their_reason(page: Page, made: Path) -> None:
+def test_links_to_invalid_verdicts_and_to_no_pair(page: Page, made: Path) -> None:
     opened(page, made, "#pair=p005")  # B, then invalid
     card = page.locator("#list .pair")
     expect(card.locator("h3")).to_contain_text("invalid verdict")
@@ -248,9 +248,6 @@ def test_invalid_verdicts_have_their_reason(page: Page, made: Path) -> None:
     assert "no probabilities" in rows[1]
     page.goto((made / "page" / "index.html").as_uri() + "#pair=p007")  # A, then none
     expect(card.locator(".probabilities tbody tr").nth(1)).to_contain_text("none")
-
-
-def test_a_link_to_no_pair_is_said(page: Page, made: Path) -> None:
     opened(page, made, f"#pair={quote('<b>nope</b>')}")
     expect(page.locator("#only")).to_contain_text(
         "The linked pair (<b>nope</b>) is not on this page."

@@ -154,13 +154,9 @@ NOTHING = "nothing to draw"
 @pytest.mark.parametrize(
     ("drawn", "problem"),
     [
-        (lambda: plots.reliability({}), NOTHING),
+        *((lambda draw=draw: draw([]), NOTHING) for draw in FIGURES.values()),
         (lambda: plots.reliability({"judge": EMPTY}), NOTHING),
-        (lambda: plots.position_bars({"judge": share_of(0, 0)}), NOTHING),
-        (lambda: plots.agreement_matrix(agreements({"one": NOBODY})), NOTHING),
         (lambda: plots.agreement_matrix(agreements({"one": NOBODY, "other": NOBODY})), NOTHING),
-        (lambda: plots.ranks(ranking([])), NOTHING),
-        (lambda: plots.rating_scores(rated([]), None), NOTHING),
         (lambda: plots.reliability(dict.fromkeys("0123456789", EMPTY)), "judges .*: 10, at most 9"),
         (lambda: drawn_sample("reliability", humans=None), "needs verdicts of people"),
         (lambda: drawn_sample("pie"), "unknown figure 'pie': expected one of agreement"),

@@ -16,8 +16,11 @@ from numpy.typing import NDArray
 from pfgen_rs.errors import InputError, PfgenError, SettingsError
 from pfgen_rs.judge import rank
 from pfgen_rs.judge.agreement import resampling
-from pfgen_rs.judge.agreement.bradley_terry import bradley_terry, resampled_strengths
-from pfgen_rs.judge.agreement.ranking import rank_ranges_of_resamples
+from pfgen_rs.judge.agreement.ranking import (
+    bradley_terry,
+    rank_ranges_of_resamples,
+    resampled_strengths,
+)
 from pfgen_rs.judge.agreement.resampling import Questions
 
 MODELS = ("alpha", "beta", "gamma", "delta", "epsilon")

@@ -201,7 +201,7 @@ def test_the_last_error_is_that_of_the_estimate() -> None:
 
 
 def test_without_times_the_order_is_random_but_fixed() -> None:
-    one = sample(2, 30, timed=False)
+    one = sample(2, 30)
     ordered = [np.sort(values) for values in one.values["average"]]
     rising = stats.Sample("m", one.questions, one.categories, {"average": ordered})
     table = plots.running(rising)

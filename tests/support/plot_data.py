@@ -35,12 +35,11 @@ def runs(count: int = 5, **changes: Any) -> pl.DataFrame:
     return pl.DataFrame(columns).with_columns(pl.col("model").alias("name"))
 
 
-def sample(questions: int = 3, trials: int = 6, *, timed: bool = True) -> stats.Sample:
+def sample(questions: int = 3, trials: int = 6) -> stats.Sample:
     random = np.random.default_rng(questions)
     ids = tuple(f"Q{i}" for i in range(questions))
     values = {name: list(random.uniform(0, 1, (questions, trials))) for name in stats.METRICS}
-    order = [random.permutation(trials) for _ in ids] if timed else None
-    return stats.Sample("m", ids, dict.fromkeys(ids), values, order)
+    return stats.Sample("m", ids, dict.fromkeys(ids), values)
 
 
 def question_table(table: pl.DataFrame) -> pl.DataFrame:

@@ -13,7 +13,7 @@ from pfgen_rs.cli import output, streams
 from pfgen_rs.cli.engine_options import BudgetOf, EngineOptions, tokens_or_none
 from pfgen_rs.cli.options import with_options
 from pfgen_rs.io.text import counted
-from pfgen_rs.judge.decisions import Rule
+from pfgen_rs.judge.verdicts import Rule
 
 if TYPE_CHECKING:
     import polars as pl

@@ -32,10 +32,16 @@ if TYPE_CHECKING:
     from pfgen_rs.judge.agreement.intervals import position_bias
     from pfgen_rs.judge.agreement.kappa import cohen_kappa, concordance, fleiss_kappa, robustness
     from pfgen_rs.judge.agreement.ranking import Ranking, rank
-    from pfgen_rs.judge.decisions import Decision, decide
     from pfgen_rs.judge.pairs import Pair, read_humans, read_pairs, write_pairs
     from pfgen_rs.judge.verdict_folder import VerdictFolder
-    from pfgen_rs.judge.verdicts import Verdict, read_rating, read_verdict, read_verdict_text
+    from pfgen_rs.judge.verdicts import (
+        Decision,
+        Verdict,
+        decide,
+        read_rating,
+        read_verdict,
+        read_verdict_text,
+    )
 else:
     from pfgen_rs import lazy
 
@@ -46,9 +52,11 @@ else:
             "agreement.intervals": ("position_bias",),
             "agreement.kappa": ("cohen_kappa", "concordance", "fleiss_kappa", "robustness"),
             "agreement.ranking": ("Ranking", "rank"),
-            "decisions": ("Decision", "decide"),
             "pairs": ("Pair", "read_humans", "read_pairs", "write_pairs"),
             "verdict_folder": ("VerdictFolder",),
-            "verdicts": ("Verdict", "read_rating", "read_verdict", "read_verdict_text"),
+            "verdicts": (
+                *("Decision", "Verdict", "decide"),
+                *("read_rating", "read_verdict", "read_verdict_text"),
+            ),
         },
     )

@@ -14,9 +14,9 @@ from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError
 from pfgen_rs.judge.agreement.intervals import clopper_pearson
-from pfgen_rs.judge.decisions import Rule
 from pfgen_rs.judge.grading import RunRatings, mean_ratings, ratings_of_runs
 from pfgen_rs.judge.pairs import Pair, read_humans, references_of
+from pfgen_rs.judge.verdicts import Rule
 from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.correlation import fisher_interval, pearson, spearman
 
@@ -85,30 +85,24 @@ def agreement_by_margin(
     higher = np.where(margins > 0, "A", np.where(margins < 0, "B", "="))
     size = np.abs(margins)
     places = [("all", np.ones(len(size), dtype=bool)), *_margin_bins(size, bins)]
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     for who, letters in verdicts.items():
         given = np.array([letters.get(pair) or "" for pair in scores["pair"]])
         counted = np.isin(given, ("A", "B")) & (higher != "=")
         tied = (given == "C") | (higher == "=")
         for margin, inside in places:
-            pairs = int((inside & counted).sum())
-            agree = int((inside & counted & (higher == given)).sum())
+            among = (counted, counted & (higher == given), tied, given == "")
+            pairs, agree, ties, missing = (int((inside & each).sum()) for each in among)
             interval = clopper_pearson(agree, pairs) if pairs else None
-            rows.append(
-                {
-                    "who": who,
-                    "margin": margin,
-                    "pairs": pairs,
-                    "agree": agree,
-                    "share": agree / pairs if pairs else None,
-                    "low": interval and interval.low,
-                    "high": interval and interval.high,
-                    "ties": int((inside & tied).sum()),
-                    "missing": int((inside & (given == "")).sum()),
-                }
-            )
-    kinds = dict.fromkeys(("share", "low", "high"), pl.Float64)
-    return pl.DataFrame(rows, schema_overrides=kinds)
+            bounds = (agree / pairs, interval.low, interval.high) if interval else (None,) * 3
+            rows.append((who, margin, pairs, agree, *bounds, ties, missing))
+    columns: dict[str, Any] = {
+        **dict.fromkeys(("who", "margin"), pl.String),
+        **dict.fromkeys(("pairs", "agree"), pl.Int64),
+        **dict.fromkeys(("share", "low", "high"), pl.Float64),
+        **dict.fromkeys(("ties", "missing"), pl.Int64),
+    }
+    return pl.DataFrame(rows, schema=columns, orient="row")
 
 
 def _margin_bins(size: NDArray[np.float64], bins: int) -> Iterator[tuple[str, NDArray[np.bool_]]]:
@@ -148,21 +142,15 @@ def run_correlation(means: pl.DataFrame, scores: Mapping[str, float]) -> RunCorr
     )
     if found.is_empty():
         raise InputError("no run has both ratings and a score")
-    x, y = found["score"].to_numpy(), found["rating"].to_numpy()
-    r, rho = _known(pearson(x, y)), _known(spearman(x, y))
-    unknown = (None, None)
-    n = len(found)
-    return RunCorrelation(
-        found,
-        r,
-        unknown if r is None else fisher_interval(r, n, 0.95),
-        rho,
-        unknown if rho is None else fisher_interval(rho, n, 0.95, ranks=True),
-    )
-
-
-def _known(value: float | None) -> float | None:
-    return None if value is None or np.isnan(value) else float(value)
+    x, y, n = found["score"].to_numpy(), found["rating"].to_numpy(), len(found)
+    values: list[Any] = []
+    for correlate, ranks in ((pearson, False), (spearman, True)):
+        value = correlate(x, y)
+        if value is None or np.isnan(value):
+            values += [None, (None, None)]
+        else:
+            values += [float(value), fisher_interval(float(value), n, 0.95, ranks=ranks)]
+    return RunCorrelation(found, *values)
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,10 @@ from pfgen_rs.judge import verdict_folder
 from pfgen_rs.judge.agreement.agree import agree
 from pfgen_rs.judge.agreement.kappa import majority
 from pfgen_rs.judge.decision_columns import NONE, ORDERS, Codes, column_codes
-from pfgen_rs.judge.decisions import Rule
 from pfgen_rs.judge.pairs import Pair, read_humans
 from pfgen_rs.judge.tokens import LETTERS
 from pfgen_rs.judge.verdict_folder import Coverage, VerdictFolder
+from pfgen_rs.judge.verdicts import Rule
 from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.pages import render

@@ -184,11 +184,8 @@ def pairs_of_runs(
 
 
 def _answers_by_question(frame: pl.DataFrame) -> dict[str, list[tuple[str, str]]]:
-    answers: dict[str, list[tuple[str, str]]] = {}
-    rows = frame.select("question_id", "question", "answer").iter_rows()
-    for question_id, question, answer in rows:
-        answers.setdefault(question_id, []).append((question, answer))
-    return dict(sorted(answers.items()))
+    rows = frame.select("question_id", "question", "answer").rows_by_key("question_id")
+    return dict(sorted(rows.items()))
 
 
 def _balanced_sample(

@@ -14,41 +14,23 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 import polars as pl
 
-from pfgen_rs.drawing.figures import (
-    finish,
-    fixed,
-    heat_map,
-    png,
-    room_for_labels,
-    save,
-    svg,
-)
+from pfgen_rs.drawing import figures
+from pfgen_rs.drawing.figures import finish, fixed, png, save, svg
 from pfgen_rs.drawing.style import COLOURS, GREY, INK, NEEDED, Look, available, drawing
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import OutputError, PlotError
 from pfgen_rs.judge.against_scores import rated_runs
-from pfgen_rs.judge.agreement.intervals import (
-    Calibration,
-    Share,
-    calibration,
-    position_bias_of_codes,
-)
-from pfgen_rs.judge.agreement.judged import judged, winner_probabilities
+from pfgen_rs.judge.agreement import intervals
+from pfgen_rs.judge.agreement.intervals import Calibration, Share
 from pfgen_rs.judge.agreement.kappa import UNDECIDED, agreements
 from pfgen_rs.judge.agreement.ranking import rank
-from pfgen_rs.judge.decision_columns import NONE, Codes, column_codes
-from pfgen_rs.judge.decisions import Rule, check_rule
+from pfgen_rs.judge.decision_columns import NONE, Codes, column_codes, judged, winner_probabilities
 from pfgen_rs.judge.pairs import read_humans
 from pfgen_rs.judge.verdict_folder import VerdictFolder, check_same_pairs, distinct_judge_names
+from pfgen_rs.judge.verdicts import Rule, check_rule
 from pfgen_rs.report.plot_kinds import Drawn
+from pfgen_rs.report.plots import points
 from pfgen_rs.report.plots.inputs import drawable
-from pfgen_rs.report.plots.points import (
-    list_height,
-    list_runs,
-    number_points,
-    numbered_points,
-    scatter,
-)
 from pfgen_rs.runs.result import Result
 
 if TYPE_CHECKING:
@@ -103,7 +85,9 @@ def figure_of_verdicts(
         return Drawn(agreement_matrix(_agreements(judges, people, rule), **look), notes)
     if kind == "position":
         shares = {
-            name: position_bias_of_codes(column_codes(t["v1"]), column_codes(t["v2"]), _LEVEL)
+            name: intervals.position_bias_of_codes(
+                column_codes(t["v1"]), column_codes(t["v2"]), _LEVEL
+            )
             for name, t in judges.items()
         }
         return Drawn(position_bars(shares, **look), notes)
@@ -191,11 +175,11 @@ def agreement_matrix(
         raise PlotError("nothing to draw: no two of them judged the same pairs")
     with drawing(language, font) as look:
         labels = [look.name(name, 40) for name in names]
-        cell, room = 0.9 + 0.62 * len(names), room_for_labels(labels)
+        cell, room = 0.9 + 0.62 * len(names), figures.room_for_labels(labels)
         size = (1.8 + cell + room, 1.2 + cell + 0.7 * room)
         figure = look.figure(title, "Agreement of judges and raters", *size)
         bar = look.say("Cohen's κ")
-        heat_map(
+        figures.heat_map(
             figure.subplots(),
             cells,
             labels,
@@ -424,7 +408,7 @@ def _calibration_of(decisions: pl.DataFrame, humans: pl.DataFrame) -> Calibratio
     own = humans.join(decisions.select("pair"), on="pair", how="semi", maintain_order="left")
     data = judged(decisions, own)
     probabilities = winner_probabilities(decisions)
-    return calibration(data.decided["probability"], probabilities, data.verdicts, _LEVEL)
+    return intervals.calibration(data.decided["probability"], probabilities, data.verdicts, _LEVEL)
 
 
 # Ratings against scores: figure 4 of the Japanese paper
@@ -451,20 +435,20 @@ def rating_scores(
     """
     if "mode" not in runs.columns:
         runs = runs.with_columns(mode=pl.lit(None, pl.String))
-    found = numbered_points(drawable(runs, ["model", "mode"], ["score", "rating"]))
+    found = points.numbered_points(drawable(runs, ["model", "mode"], ["score", "rating"]))
     with drawing(language, font) as look:
-        listed = _LINE * list_height(len(found), _COLUMNS)
+        listed = _LINE * points.list_height(len(found), _COLUMNS)
         figure = look.figure(title, "Ratings by the judge and scores", 7.6, _PANEL + 0.4 + listed)
         grid = figure.add_gridspec(2, 1, height_ratios=(_PANEL, listed))
-        list_runs(figure.add_subplot(grid[1]), found, look, _COLUMNS)
+        points.list_runs(figure.add_subplot(grid[1]), found, look, _COLUMNS)
         axes = figure.add_subplot(grid[0])
         _rating_errors(axes, found)
-        scatter(axes, found, "score", "rating")
+        points.scatter(axes, found, "score", "rating")
         said = _told_correlation(correlation, interval, len(found))
         axes.set_title(said, loc="right", fontsize=9)
         axes.set(xlabel=look.say("Score"), ylabel=look.say("Mean rating"))
         axes.margins(0.08)
-        number_points(figure, [(axes, "score", "rating", found)])
+        points.number_points(figure, [(axes, "score", "rating", found)])
         return finish(figure, f"{look.say('Runs')}: {len(found)}; {said}")
 
 

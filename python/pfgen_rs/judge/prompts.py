@@ -87,11 +87,11 @@ class Prompt:
         for name in sorted(self.placeholders - values.keys()):
             raise SettingsError(f"prompt {self.name!r} needs {{{name}}}, which is missing")
         turns = (("system", self.system), ("user", self.text))
-
-        def value(match: re.Match[str]) -> str:
-            return values[match.group(1)]
-
-        return tuple((role, _PLACE.sub(value, text)) for role, text in turns if text is not None)
+        return tuple(
+            (role, _PLACE.sub(lambda match: values[match[1]], text))
+            for role, text in turns
+            if text is not None
+        )
 
     def without_reference(self) -> Prompt:
         """Returns the prompt for questions without a reference answer; its name says so.
@@ -143,7 +143,7 @@ def read_prompts(path: str | os.PathLike[str]) -> Mapping[str, Prompt]:
     file = Path(path)
     try:
         if file.suffix == ".jsonl":
-            return _fastchat_prompts(file)
+            return {prompt.name: prompt for _, prompt in parsed(file, _fastchat_prompt) if prompt}
         return _prompts_of_table(tomllib.loads(file.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(unreadable(error), path=file) from error
@@ -180,23 +180,17 @@ def _prompt_of_entry(name: str, kind: Kind, entry: Any) -> Prompt:
             raise SettingsError(
                 f"prompt {name!r}: {key!r} must be of type {expected.__name__}, not {value!r:.60}"
             )
-    given = dict(entry)
-    given["scale"] = _scale_of_entry(given.get("scale", [1, 10]), name)
-    verdict = given.get("verdict", "first")
+    given = {"verdict": "first", "scale": [1, 10], **entry}
+    scale, verdict = given["scale"], given["verdict"]
+    if [*map(type, scale)] != [int, int] or not scale[0] < scale[1]:
+        raise SettingsError(f"prompt {name!r}: invalid scale {scale!r:.60}: expected [LOW, HIGH]")
     if verdict not in ("first", "last", "brackets"):
         raise SettingsError(
             f"prompt {name!r}: invalid verdict {verdict!r:.60}: expected first, last or brackets"
         )
     if given.pop("fastchat", False):
         given["verdict"] = "fastchat"
-    return _checked_prompt(Prompt(name, kind, **given))
-
-
-def _scale_of_entry(scale: list[Any], name: str) -> tuple[int, int]:
-    whole = len(scale) == 2 and all(type(n) is int for n in scale)
-    if not whole or not scale[0] < scale[1]:
-        raise SettingsError(f"prompt {name!r}: invalid scale {scale!r:.60}: expected [LOW, HIGH]")
-    return scale[0], scale[1]
+    return _checked_prompt(Prompt(name, kind, **{**given, "scale": tuple(scale)}))
 
 
 def _checked_prompt(prompt: Prompt) -> Prompt:
@@ -211,11 +205,6 @@ def _checked_prompt(prompt: Prompt) -> Prompt:
             needed = " or ".join(f"{{{name}}}" for name in group)
             raise SettingsError(f"prompt {prompt.name!r}: missing placeholder {needed}")
     return prompt
-
-
-def _fastchat_prompts(path: Path) -> dict[str, Prompt]:
-    found = (prompt for _, prompt in parsed(path, _fastchat_prompt))
-    return {prompt.name: prompt for prompt in found if prompt is not None}
 
 
 def _fastchat_prompt(record: Mapping[str, Any]) -> Prompt | None:

@@ -1,4 +1,4 @@
-"""Reading a judge's verdict from its tokens or its text (judging 3)."""
+"""Reading a judge's verdict from its tokens or its text, and deciding pairs (judging 3 and 4)."""
 
 import re
 import unicodedata
@@ -9,7 +9,7 @@ from typing import Literal, get_args
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.judge import tokens as parts
-from pfgen_rs.judge.tokens import LETTERS, Letter, Token, TokenText, spelling, without_thoughts
+from pfgen_rs.judge.tokens import LETTERS, SWAPPED, Letter, Token, TokenText
 
 Which = Literal["first", "last", "brackets", "fastchat"]
 WHICH: tuple[Which, ...] = get_args(Which)
@@ -61,7 +61,7 @@ def read_verdict(tokens: Sequence[Token], which: Which = "first") -> Verdict:
     _check_which(which)
     joined = TokenText(tokens)
     if parts.THOUGHT_END in joined.text:
-        content = without_thoughts(joined.text)
+        content = parts.without_thoughts(joined.text)
         rest = joined.slice(len(joined.text) - len(content), len(joined.text))
         if rest is None:  # the tag and the verdict share a token
             return Verdict(read_verdict_text(content, which).shown)
@@ -81,7 +81,7 @@ def read_verdict_text(text: str, which: Which = "first") -> Verdict:
     `which` as for `read_verdict`. There are no probabilities.
     """
     _check_which(which)
-    normal = unicodedata.normalize("NFKC", without_thoughts(text))
+    normal = unicodedata.normalize("NFKC", parts.without_thoughts(text))
     if which in ("brackets", "fastchat"):
         return Verdict(_bracketed_letter(normal, which))
     alone = (letter for _, letter in parts.letters_alone(normal))
@@ -94,7 +94,7 @@ def read_output(text: str, tokens: Sequence[Token] | None, which: Which = "first
 
     The text decides which tokens are the answer's; if they do not spell it, there are no probabilities.
     """
-    content = without_thoughts(text)
+    content = parts.without_thoughts(text)
     aligned = parts.answer_tokens(tokens, content) if tokens else None
     if not aligned:
         return read_verdict_text(content, which)
@@ -110,7 +110,7 @@ def doubt_of(output: str, which: Which) -> str | None:
     care. Thoughts do not count.
     """
     _check_which(which)
-    content = without_thoughts(output).strip()
+    content = parts.without_thoughts(output).strip()
     beginning = unicodedata.normalize("NFKC", content[:_BEGINNING])
     if _REFUSAL.match(beginning.lstrip("\"'「『*#> ")):
         return "refusal"
@@ -136,7 +136,7 @@ def _letter_token(joined: TokenText, which: Which) -> tuple[int, Letter] | None:
     """Returns index and letter of the first or last token that is a letter and stands alone."""
     count = len(joined.tokens)
     for index in range(count) if which == "first" else range(count - 1, -1, -1):
-        letter = parts.letter_of(spelling(joined.tokens[index]))
+        letter = parts.letter_of(parts.spelling(joined.tokens[index]))
         if letter is not None and _stands_alone(joined, index):
             return index, letter
     return None
@@ -159,7 +159,7 @@ def _letter_probabilities(token: Token) -> Probabilities | None:
         return None
     sums: dict[Letter, float] = dict.fromkeys(LETTERS, 0.0)
     for entry in entries:
-        letter = parts.letter_of(spelling(entry))
+        letter = parts.letter_of(parts.spelling(entry))
         if letter is not None:
             sums[letter] += parts.probability_of(entry.get("logprob"))
     return {letter: min(total, 1.0) for letter, total in sums.items()}
@@ -183,9 +183,106 @@ def _bracketed_verdict(joined: TokenText, which: Which) -> Verdict:
     if not places:  # it is spelled with other characters
         return Verdict(shown)
     token = joined.tokens[joined.holder(places[-1])]
-    if parts.letter_of(spelling(token)) != shown:
+    if parts.letter_of(parts.spelling(token)) != shown:
         return Verdict(shown)
     return Verdict(shown, _letter_probabilities(token))
+
+
+# Decisions about a pair from its verdicts in both orders
+
+
+Rule = Literal["probability", "strict", "tie", "first"]
+RULES: tuple[Rule, ...] = ("probability", "strict", "tie", "first")
+"""How pairs are decided, see `Decision`."""
+
+State = Literal["decided", "undecided", "invalid"]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Decisions about a pair by all rules. Letters speak of the pair: A is its first answer, B the second.
+
+    `probability`: the letter with the largest `mean` probability of both orders (as Morita et al.
+    propose); equal ones decide C. `mean`: mean probabilities of A, B and C; of one judgment alone (`single`)
+    if the other one has none; `None` without any.
+    `strict`: the verdict of both orders if they agree (BS1), else `None`; `tie`: the same, but C if they
+    differ (BS2). An invalid judgment leaves both without a decision; `strict_state` tells `undecided` from
+    `invalid`. `first`: the verdict of the first order alone.
+    `consistent`: whether both orders have the same verdict. `margin`: difference of the two largest mean
+    probabilities. `outside`: 1 minus the sum of the mean probabilities, at least 0.
+    `verdicts`: the letters of both orders.
+    """
+
+    probability: Letter | None
+    mean: Probabilities | None
+    single: bool
+    strict: Letter | None
+    strict_state: State
+    tie: Letter | None
+    first: Letter | None
+    consistent: bool
+    margin: float | None
+    outside: float | None
+    verdicts: tuple[Letter | None, Letter | None]
+
+
+def decide(first: Verdict | None, second: Verdict | None) -> Decision:
+    """Decide a pair by all rules from its verdicts in order 1 and order 2, as they were shown.
+
+    In order 2 the answers are swapped, and this function swaps letters back. `None` is a judgment that is
+    missing, which counts as invalid.
+
+    Source: judging 4.1 and 4.2 (Morita et al.; `strict`: BS1, `tie`: BS2).
+
+    >>> first = Verdict("A", {"A": 0.7, "B": 0.1, "C": 0.06})
+    >>> decide(first, Verdict("A", {"A": 0.6, "B": 0.4, "C": 0.1})).probability
+    'A'
+    """
+    one, two = first or Verdict(None), swapped_back(second or Verdict(None))
+    p1, p2 = one.probabilities, two.probabilities
+    mean, single = p2 if p1 is None else p1, (p1 is None) != (p2 is None)
+    if p1 is not None and p2 is not None:
+        mean = {letter: (p1[letter] + p2[letter]) / 2 for letter in LETTERS}
+    v1, v2 = one.shown, two.shown
+    valid, same = v1 is not None and v2 is not None, v1 == v2
+    state: State = "invalid" if not valid else "decided" if same else "undecided"
+    ranked = sorted(mean.values(), reverse=True) if mean else None
+    return Decision(
+        probability=_most_probable(mean),
+        mean=mean,
+        single=single,
+        strict=v1 if valid and same else None,
+        strict_state=state,
+        tie=(v1 if same else "C") if valid else None,
+        first=v1,
+        consistent=valid and same,
+        margin=ranked[0] - ranked[1] if ranked else None,
+        outside=max(0.0, 1.0 - sum(mean.values())) if mean else None,
+        verdicts=(v1, v2),
+    )
+
+
+def check_rule(rule: str) -> None:
+    """Raise `SettingsError` for an unknown rule."""
+    if rule not in RULES:
+        raise SettingsError(f"unknown rule {rule!r}: expected one of {', '.join(RULES)}")
+
+
+def swapped_back(verdict: Verdict) -> Verdict:
+    """Returns a verdict of order 2 in letters of the pair."""
+    shown, p = verdict.shown, verdict.probabilities
+    return Verdict(
+        None if shown is None else SWAPPED[shown],
+        None if p is None else {letter: p[SWAPPED[letter]] for letter in LETTERS},
+    )
+
+
+def _most_probable(mean: Probabilities | None) -> Letter | None:
+    if mean is None:
+        return None
+    largest = max(mean.values())
+    winners = [letter for letter in LETTERS if mean[letter] == largest]
+    return winners[0] if len(winners) == 1 else "C"
 
 
 # Ratings
@@ -209,7 +306,7 @@ def read_rating(text: str, low: float, high: float, brackets: bool = False) -> f
     >>> read_rating("評価: ８", 1, 10)
     8.0
     """
-    normal = unicodedata.normalize("NFKC", without_thoughts(text))
+    normal = unicodedata.normalize("NFKC", parts.without_thoughts(text))
     found = _rating_match(normal, low, high, brackets)
     return None if found is None else float(found.group(found.re.groups))
 
@@ -219,7 +316,7 @@ def read_result(text: str, low: float = 1, high: float = 5) -> float | None:
 
     After NFKC, without thoughts; brackets around the number do not matter.
     """
-    normal = unicodedata.normalize("NFKC", without_thoughts(text))
+    normal = unicodedata.normalize("NFKC", parts.without_thoughts(text))
     last = next(reversed(_RESULT.findall(normal)), "")
     return float(last) if last and low <= float(last) <= high else None
 
@@ -232,14 +329,14 @@ def expected_rating(
     `None` if the probabilities are unknown, if the rating is not a token of its own or, on scales with
     numbers of two digits, if the largest number is not among the listed tokens: it may then be two tokens.
     """
-    content = without_thoughts(text)
+    content = parts.without_thoughts(text)
     answer = parts.answer_tokens(tokens, content) if tokens else None
     entries = _rating_entries(TokenText(answer), low, high, brackets) if answer else None
     if entries is None:
         return None
     sums: dict[int, float] = {}
     for entry in entries:
-        number = _rating_number(spelling(entry))
+        number = _rating_number(parts.spelling(entry))
         if number is not None and low <= number <= high:
             sums[number] = sums.get(number, 0.0) + parts.probability_of(entry.get("logprob"))
     total = sum(sums.values())
@@ -266,7 +363,7 @@ def _rating_entries(joined: TokenText, low: int, high: int, brackets: bool) -> l
     if match is None:
         return None
     token = joined.tokens[joined.holder(match.start(match.re.groups))]
-    rating = _rating_number(spelling(token))
+    rating = _rating_number(parts.spelling(token))
     return parts.listed(token) if rating == float(match.group(match.re.groups)) else None
 
 

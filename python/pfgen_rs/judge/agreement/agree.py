@@ -13,21 +13,15 @@ from numpy.typing import NDArray
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
+from pfgen_rs.judge import decision_columns as columns
 from pfgen_rs.judge.agreement import intervals
-from pfgen_rs.judge.agreement.judged import Judged, judged, needed_columns, winner_probabilities
+from pfgen_rs.judge.agreement import tables as tabled
 from pfgen_rs.judge.agreement.kappa import same
 from pfgen_rs.judge.agreement.resampling import RESAMPLES, classes_of, summed
-from pfgen_rs.judge.agreement.tables import (
-    PERMUTATIONS,
-    AgreementTables,
-    RaterAgreement,
-    concordance_rates,
-    frame,
-    question_differences,
-)
-from pfgen_rs.judge.decision_columns import NONE, Codes
-from pfgen_rs.judge.decisions import Rule, check_rule
+from pfgen_rs.judge.agreement.tables import PERMUTATIONS, RaterAgreement
+from pfgen_rs.judge.decision_columns import NONE, Codes, Judged, judged
 from pfgen_rs.judge.tokens import LETTERS
+from pfgen_rs.judge.verdicts import Rule, check_rule
 from pfgen_rs.stats.checks import check_resampling
 from pfgen_rs.stats.permutation import resolution, sign_flip_by_size
 from pfgen_rs.stats.student import check_level
@@ -133,7 +127,7 @@ def agree(
             "no pair has a decision by probability: choose the rule strict, tie or first, or a judge that "
             "reports log-probabilities"
         )
-    work = AgreementTables(data, rule, allow_missing, level, resamples, seed)
+    work = tabled.AgreementTables(data, rule, allow_missing, level, resamples, seed)
     chosen = data.decided[rule]
     return Agreement(
         rule=rule,
@@ -172,7 +166,7 @@ def _decision_table(decisions: pl.DataFrame, data: Judged) -> pl.DataFrame:
         letters = np.bincount(codes[~none], minlength=len(LETTERS)).tolist()
         invalid = int(np.count_nonzero(none)) - undecided - missing
         rows.append((rule, *letters, undecided, invalid, missing))
-    return frame(rows, texts=("rule",), counts=(*LETTERS, "undecided", "invalid", "missing"))
+    return tabled.frame(rows, texts=("rule",), counts=(*LETTERS, "undecided", "invalid", "missing"))
 
 
 def _judged_orders(decisions: pl.DataFrame) -> list[NDArray[np.bool_]]:
@@ -197,7 +191,7 @@ def _biases(decisions: pl.DataFrame, data: Judged, chosen: Codes, level: float) 
         share = intervals.share_of(number[0], number[1], level)
         bounds = share.interval.low, share.interval.high
         rows.append(("longer answer", rater, *number, share.value, *bounds))
-    found = frame(
+    found = tabled.frame(
         rows,
         texts=("bias", "rater"),
         counts=("wins", "n", "ties"),
@@ -212,7 +206,9 @@ def _calibration(
     chosen = data.decided["probability"]
     if not data.raters or (chosen == NONE).all() or "p_a" not in decisions.columns:
         return None
-    return intervals.calibration(chosen, winner_probabilities(decisions), data.verdicts, level)
+    return intervals.calibration(
+        chosen, columns.winner_probabilities(decisions), data.verdicts, level
+    )
 
 
 def _missing_notes(decisions: pl.DataFrame, data: Judged, allow_missing: bool) -> Iterator[str]:
@@ -287,7 +283,7 @@ def compare_judges(
     for rule in rules:
         check_rule(rule)
     for each in (first, second):
-        needed_columns(each, ("pair",), "decisions")
+        columns.needed_columns(each, ("pair",), "decisions")
     _check_pairs_of_humans(first, second, humans)
     common = first.join(second.select("pair"), on="pair", how="semi")
     aligned = common.select("pair").join(second, on="pair", how="left", maintain_order="left")
@@ -307,11 +303,13 @@ def compare_judges(
         "judged": known[:, places].T[..., None],
     }
     sums = summed(counted, classes, one.questions, resamples, seed)
-    means, resampled = (concordance_rates(each)[..., -1, 0] for each in sums)
+    means, resampled = (tabled.concordance_rates(each)[..., -1, 0] for each in sums)
     low, high = intervals.share_bounds(
         means[0] - means[1], resampled[:, 0] - resampled[:, 1], level, one.questions.max() + 1, -1.0
     )
-    differences = question_differences(right[0] - right[1], sums[0]["judged"][:, 0], one.questions)
+    differences = tabled.question_differences(
+        right[0] - right[1], sums[0]["judged"][:, 0], one.questions
+    )
     return JudgeComparison(
         first=float(means[0]),
         second=float(means[1]),
@@ -327,7 +325,7 @@ def compare_judges(
 
 
 def _check_pairs_of_humans(first: pl.DataFrame, second: pl.DataFrame, humans: pl.DataFrame) -> None:
-    needed_columns(humans, ("pair", "rater", "verdict"), "human verdicts")
+    columns.needed_columns(humans, ("pair", "rater", "verdict"), "human verdicts")
     known = pl.concat([first.select("pair"), second.select("pair")])
     unknown = humans.join(known, on="pair", how="anti")
     if len(unknown):

@@ -11,7 +11,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs.judge.agreement.intervals import Interval, share_bounds
-from pfgen_rs.judge.agreement.judged import Judged
 from pfgen_rs.judge.agreement.kappa import (
     alpha_from_counts,
     alpha_of_sums,
@@ -22,9 +21,9 @@ from pfgen_rs.judge.agreement.kappa import (
     same,
 )
 from pfgen_rs.judge.agreement.resampling import Sums, classes_of, summed
-from pfgen_rs.judge.decision_columns import NONE, Codes, Floats, Indices
-from pfgen_rs.judge.decisions import RULES, Rule
+from pfgen_rs.judge.decision_columns import NONE, Codes, Floats, Indices, Judged
 from pfgen_rs.judge.tokens import LETTERS
+from pfgen_rs.judge.verdicts import RULES, Rule
 from pfgen_rs.stats.permutation import holm, resolution, sign_flip_by_size
 
 PERMUTATIONS = 10_000
