@@ -23,7 +23,7 @@ import polars as pl
 import measures
 import timing
 from measures import Measure
-from pfgen_rs.references.singletons import singletons
+from pfgen_rs.references.filters import singletons
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "data"))
 import grammar

@@ -17,10 +17,10 @@ from pfgen_rs.report.site.compare_page import (
     COMPARISON,
     COMPARISON_PAGE,
     MOST_COMPARED,
-    Compared,
     compared_run,
     comparison_data,
     comparison_page,
+    listed_run,
 )
 from pfgen_rs.runs.sample import sample_of
 from pfgen_rs.stats import METRICS, Sample
@@ -62,7 +62,7 @@ def _write(site: Path, benchmark: Benchmark, samples: list[Sample]) -> int:
     runs = []
     for i in range(RUNS):
         moved = _moved(samples[i % len(samples)], chance)
-        runs.append((Compared(f"run {i}", f"runs/run-{i}"), compared_run(benchmark, moved)))
+        runs.append(listed_run(f"run {i}", f"runs/run-{i}", compared_run(benchmark, moved)))
     content = payload.payload_file(COMPARISON, comparison_data(benchmark, runs))
     (site / COMPARISON_PAGE).parent.mkdir()
     (site / f"{COMPARISON}.js").write_bytes(content)

@@ -37,10 +37,10 @@ from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.references.built import Built
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.consensus import Consensus
+from pfgen_rs.references.filters import Singletons
 from pfgen_rs.references.lengths import Length
 from pfgen_rs.references.pipeline import build
 from pfgen_rs.references.selection import Select
-from pfgen_rs.references.singletons import Singletons
 
 DATA = Path(os.environ["PFGEN_DATA_DIR"])
 SPLITS = {"dev": (1, 2, 3, 4), "kept": (101, 102, 103, 104, 105, 106), "published": (0,)}

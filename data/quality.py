@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
-
-from pfgen_rs.references.built import model_counts
+from typing import Any, NamedTuple
 
 __all__ = ["Quality", "qualities", "table"]
 
@@ -35,11 +33,11 @@ class Quality(NamedTuple):
 def qualities(provenance: bytes) -> list[Quality]:
     """The steps that are there to find something."""
     data = json.loads(provenance)
-    questions, counts = list(data["questions"].values()), list(model_counts(data).values())
-    before = _sum(models[0] for models in counts)
+    questions = list(data["questions"].values())
+    before = _counts(data, questions)
     found = []
-    for number, step in enumerate(questions[0]["steps"], 1):
-        after = _sum(models[number] for models in counts)
+    for number, step in enumerate(questions[0]["steps"]):
+        after = _counts(data, (question["steps"][number] for question in questions))
         kinds = _AIMS.get(step["step"], ())
         removed = {kind: before[kind] - after[kind] for kind in before}
         if kinds:
@@ -57,10 +55,11 @@ def _quality(
     return Quality(step, kinds, sum(before.values()), total, recall, spoilt / total)
 
 
-def _sum(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
+def _counts(provenance: Mapping[str, Any], steps: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    """The answers by model, over the questions of which these are parts."""
     total: Counter[str] = Counter()
-    for each in counts:
-        total.update(each)
+    for each in steps:
+        total.update(dict(zip(provenance["models"], each["models"], strict=True)))
     return total
 
 
@@ -75,8 +74,8 @@ def table(provenance: bytes) -> str:
         f"{each.recall:.1%} | {each.precision:.1%} |"
         for each in qualities(provenance)
     ]
-    counts = model_counts(json.loads(provenance)).values()
-    chosen = _sum(models[-1] for models in counts)
+    data = json.loads(provenance)
+    chosen = _counts(data, (each["steps"][-1] for each in data["questions"].values()))
     right = sum(chosen[kind] for kind in _RIGHT)
     total = sum(chosen.values())
     return "\n".join(

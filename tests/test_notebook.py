@@ -95,27 +95,6 @@ def test_a_result_says_what_is_missing(tmp_path: Path) -> None:
     assert "questions:1/2" in page.text
 
 
-def test_a_comparison_shows_runs_and_pairs(results: list[Result]) -> None:
-    found = compare_runs(results)
-    page = Page(found._repr_html_())
-    pair = found.statistics.pair("mini/babbling", "mini/faithful").turned()
-    bounds = f"[{pair.low:.4f}, {pair.high:.4f}]"
-    for part in ("average, 14 questions", f"{pair.difference:.4f}{bounds}", "95 % interval"):
-        assert part in page.text
-    assert page.text.index("mini/faithful") < page.text.index("mini/babbling")
-
-
-def test_notes_of_a_comparison_are_shown(tmp_path: Path) -> None:
-    bench = load_benchmark(helpers.write_benchmark(tmp_path / "questions"))
-    runs = [helpers.write_run(tmp_path / name, model=HOSTILE + name) for name in "ab"]
-    found = compare_runs([score_file(run, bench) for run in runs])
-    page = Page(found._repr_html_())
-    assert found.notes
-    for note in found.notes:
-        assert note.split(" ")[0] in page.text
-    assert "<script>" in page.text
-
-
 def test_an_explanation_marks_the_answer(mini: Benchmark) -> None:
     found = mini.explain("Q02", "光合成は鯨です。")
     average = mini.score("Q02", "光合成は鯨です。").average

@@ -57,6 +57,8 @@ def test_the_sample_answers_are_byte_identical(
 # The published run of the reference answers has further responses to these questions (samples of it
 # stand in no question file), so their figures and the sums over them need more than the files.
 MORE_RESPONSES = {"Q01", "Q10", "Q16", "Q20", "Q21", "Q33"}
+
+
 SUMS = {"length", "length_std", "scores", "questions"}
 
 
@@ -99,3 +101,85 @@ def test_samples_of_the_reference_answers(
         if not any(sample["answer"] in a for a in published_benchmark[key].answers.values())
     }
     assert strangers == MORE_RESPONSES - {"Q16"}
+
+
+Scores = tuple[float, float, float, float]
+
+
+NAMES = ("Score", "Fluency", "Truthfulness", "Helpfulness")
+
+
+HALF_A_DIGIT = (0.00005, 0.0005, 0.0005, 0.0005)
+
+
+# Printed figures, in the order of NAMES, of the models whose answers are published.
+TABLE: dict[str, Scores] = {
+    "data": (1.0501, 1.155, 0.996, 1.000),
+    "result/anthropic/claude-3-5-sonnet-20240620/2938dda": (0.9303, 0.949, 0.959, 0.883),
+    "result/openai/gpt-4o/5e1e9f4": (0.8615, 0.919, 0.980, 0.686),
+    "data/final": (0.8494, 0.936, 0.978, 0.505),
+    "result/openai/gpt-4/8cad1b9": (0.7916, 0.888, 0.951, 0.536),
+    "result/tokyotech-llm/Swallow-70b-NVE-instruct-hf/d1609a4": (0.7766, 0.884, 0.938, 0.507),
+    "result/pfnet/plamo-100b/b181032": (0.7469, 0.861, 0.920, 0.460),
+    "result/CohereForAI/c4ai-command-r-plus/d596b40": (0.7365, 0.818, 0.913, 0.478),
+    "result/nvidia/nemotron-4-340b-instruct/e99a1d3": (0.7175, 0.816, 0.908, 0.429),
+    "result/meta-llama/Meta-Llama-3.1-405B/d0c2319": (0.6759, 0.767, 0.892, 0.368),
+    "result/tokyotech-llm/Swallow-MX-8x7b-NVE-v0.1/8d07e4a": (0.6368, 0.753, 0.870, 0.287),
+    "result/stabilityai/japanese-stablelm-base-beta-70b/d3e5361": (0.6202, 0.733, 0.848, 0.280),
+    "result/openai/gpt-35-turbo/eaeade4": (0.6136, 0.658, 0.944, 0.239),
+    "result/stockmark/stockmark-100b/4909c43": (0.5971, 0.709, 0.842, 0.240),
+    "result/meta-llama/Meta-Llama-3.1-70B/19cc458": (0.5659, 0.665, 0.822, 0.211),
+    "result/Qwen/Qwen-72B-Chat/98f2f26": (0.5002, 0.614, 0.716, 0.171),
+    "result/mistralai/Mixtral-8x22B-v0.1/40ef626": (0.4050, 0.517, 0.615, 0.084),
+    "result/mistralai/Mixtral-8x7B-Instruct-v0.1/024664d": (0.3914, 0.488, 0.636, 0.050),
+}
+
+
+# The published run of this model is not the one the paper printed; only these figures differ.
+KNOWN_DIFFERENCES: dict[tuple[str, str], float] = {
+    ("result/tokyotech-llm/Swallow-70b-NVE-instruct-hf/d1609a4", "Score"): 0.7756,
+    ("result/tokyotech-llm/Swallow-70b-NVE-instruct-hf/d1609a4", "Fluency"): 0.878,
+    ("result/tokyotech-llm/Swallow-70b-NVE-instruct-hf/d1609a4", "Helpfulness"): 0.510,
+}
+
+
+# The published run of the reference answers has more responses than the question files hold.
+NOT_REPRODUCIBLE = {("data/final", name) for name in ("Fluency", "Truthfulness", "Helpfulness")}
+
+
+def published_scores(folder: Path) -> Scores:
+    result = json.loads((folder / "result.json").read_bytes())
+    scores = result["scores"]
+    fluency, truthfulness = (sum(scores[key].values()) for key in ("fluency", "truthfulness"))
+    return result["score"], fluency, truthfulness, scores["helpfulness"]
+
+
+@pytest.fixture(scope="module")
+def ours(
+    published_dir: Path, published_benchmark: Benchmark, reference_run: Result
+) -> dict[str, Scores]:
+    """Every row of the table, scored now."""
+    found = {}
+    for row in TABLE:
+        responses = published_dir / row / ("questions.jsonl" if row == "data" else "")
+        scored = row == "data/final"
+        result = reference_run if scored else score_file(responses, published_benchmark)
+        found[row] = (result.score, result.fluency, result.truthfulness, result.helpfulness)
+    return found
+
+
+def test_table_1(published_dir: Path, ours: dict[str, Scores]) -> None:
+    print(f"\n{'figure':12} {'paper':>7} {'published':>9} {'ours':>9}  run")
+    unlike_paper, unlike_ours = {}, set()
+    for row, paper in TABLE.items():
+        published = published_scores(published_dir / row)
+        for name, printed, kept, got, half in zip(
+            NAMES, paper, published, ours[row], HALF_A_DIGIT, strict=True
+        ):
+            print(f"{name:12} {printed:7} {kept:9.5f} {got:9.5f}  {row}")
+            if abs(printed - kept) > half + 1e-12:
+                unlike_paper[row, name] = round(kept, 4 if name == "Score" else 3)
+            if abs(kept - got) > 1e-12:  # both are sums of figures with five digits
+                unlike_ours.add((row, name))
+    assert unlike_paper == KNOWN_DIFFERENCES
+    assert unlike_ours == NOT_REPRODUCIBLE

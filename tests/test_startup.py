@@ -9,6 +9,7 @@ import os
 import pickle
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import assert_type
@@ -16,13 +17,20 @@ from typing import assert_type
 import polars as pl
 import pytest
 
+import oracle
 import pfgen_rs
 from helpers import environment
-from pfgen_rs import errors
-from pfgen_rs.benchmark import Benchmark
+from pfgen_rs import Benchmark, Question, errors
+from pfgen_rs.io.chunk import Options
+from pfgen_rs.io.reading import Reading
+from pfgen_rs.io.source import Source
+from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.scoring.batch import Score
+from public_data import published_runs
 
 DATA = {"numpy", "polars"}
+
+
 HEAVY = {*DATA, "importlib.metadata", "jinja2", "matplotlib", "platformdirs", "rich", "typer"}
 
 
@@ -133,6 +141,8 @@ def test_a_package_exports_what_type_checkers_see(name: str) -> None:
 
 
 BARE = {f"pfgen_rs.cli.{name}" for name in ("app", "process", "streams")}
+
+
 COMMANDS = [
     command.split()
     for command in (
@@ -215,3 +225,63 @@ def test_a_forked_process_may_be_the_first_to_use_a_name() -> None:
         "assert 'load_benchmark' not in vars(pfgen_rs)\n"
     )
     assert out == "0.34292\n"
+
+
+TIMES = 100
+
+
+ROUNDS = 5
+
+
+SAMPLE, MANY = 40, 10_000
+
+
+def responses(run: Path, question: Question) -> pl.DataFrame:
+    """What a run answers to a question."""
+    chunks = Reading(Source(str(run)), Options()).chunks()
+    frame = pl.concat(
+        pl.DataFrame({"question": chunk.questions, "answer": chunk.answers}) for chunk in chunks
+    )
+    return frame.filter(pl.col("question") == question.text)
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def times_the_oracle(benchmark: Benchmark, question: Question, answers: pl.DataFrame) -> float:
+    """How many times as many responses a second; the best of several rounds for both, turn by turn."""
+    data = {"keywords": question.keywords, "answers": question.answers}
+    slow = oracle.Question(data)
+    sample = answers.get_column("answer").head(SAMPLE).to_list()
+    many = answers.sample(MANY, with_replacement=True, seed=0)
+    expected = [slow.score(answer)["average"] for answer in sample]
+    assert benchmark.score_batch(answers)["average"].head(SAMPLE).to_list() == expected
+    rounds = [
+        (
+            seconds(lambda: [slow.score(answer) for answer in sample]) / len(sample),
+            seconds(lambda: benchmark.score_batch(many, threads=1)) / MANY,
+        )
+        for _ in range(ROUNDS)
+    ]
+    return min(theirs for theirs, _ in rounds) / min(ours for _, ours in rounds)
+
+
+def most_sources(benchmark: Benchmark) -> Question:
+    return max(benchmark, key=lambda question: len(question.sources))
+
+
+def test_bundled_responses(mini: Benchmark) -> None:
+    question = most_sources(mini)
+    runs = sorted(path for path in (bundled_path() / "runs").iterdir() if path.is_dir())
+    answers = pl.concat(responses(run, question) for run in runs)
+    assert times_the_oracle(mini, question, answers) >= TIMES
+
+
+@pytest.mark.published
+def test_published_responses(published_benchmark: Benchmark, published_dir: Path) -> None:
+    question = most_sources(published_benchmark)
+    answers = pl.concat(responses(published_dir / run, question) for run in published_runs()[:3])
+    assert times_the_oracle(published_benchmark, question, answers) >= TIMES

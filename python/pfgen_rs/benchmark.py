@@ -6,10 +6,10 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, cast
 
 from pfgen_rs import lazy
+from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.cleaning import Clean
 from pfgen_rs.io.reading import with_runs
@@ -141,7 +141,6 @@ class Benchmark(QuestionSet):
         return explain.explain(self, question, answer)
 
 
-@overload
 def score_file(
     path: str | os.PathLike[str] | Table,
     benchmark: Benchmark | str | os.PathLike[str] | None = None,
@@ -155,44 +154,13 @@ def score_file(
     clean: Clean = False,
     threads: int | None = None,
     storage_options: Mapping[str, Any] | None = None,
-) -> Result: ...
-@overload
-def score_file(
-    path: list[str] | list[Path],
-    benchmark: Benchmark | str | os.PathLike[str] | None = None,
-    *,
-    settings: Chosen = None,
-    question_field: str = "question",
-    answer_field: str = "answer",
-    skip_bad_lines: bool = False,
-    strict: bool = False,
-    replace_invalid: bool = False,
-    clean: Clean = False,
-    threads: int | None = None,
-    storage_options: Mapping[str, Any] | None = None,
-) -> list[Result]: ...
-
-
-def score_file(
-    path: str | os.PathLike[str] | Table | list[str] | list[Path],
-    benchmark: Benchmark | str | os.PathLike[str] | None = None,
-    *,
-    settings: Chosen = None,
-    question_field: str = "question",
-    answer_field: str = "answer",
-    skip_bad_lines: bool = False,
-    strict: bool = False,
-    replace_invalid: bool = False,
-    clean: Clean = False,
-    threads: int | None = None,
-    storage_options: Mapping[str, Any] | None = None,
-) -> Result | list[Result]:
+) -> Result:
     """Score a file of responses as a run.
 
     `path`: JSON lines, a JSON array of objects, CSV or TSV (all of them plain or `.gz`, `.xz`, `.zst`),
-    Parquet or Arrow IPC; a run's folder (its `trials.jsonl[.xz]`); or `-` for standard input. Of a list of
-    paths each is a run: the results are a list, as from `score_runs`. What `score_batch` takes (a DataFrame,
-    a list of dicts) is scored as by `Benchmark.evaluate`.
+    Parquet or Arrow IPC; a run's folder (its `trials.jsonl[.xz]`); or `-` for standard input. What
+    `score_batch` takes (a DataFrame, a list of dicts) is scored as by `Benchmark.evaluate`. `score_runs`
+    takes several paths.
 
     `path` may also be a URL: of object storage (`s3://`, `gs://`, `az://`), of a dataset on the Hugging Face
     hub (`hf://datasets/USER/NAME/PATH`), or of a web server (`https://`). Credentials are those of the
@@ -233,18 +201,11 @@ def score_file(
         strict=strict,
         replace_invalid=replace_invalid,
     )
-    storage = storage_for(paths, storage_options)
     if isinstance(path, list | tuple):
-        return _score_runs(benchmark, paths, options, storage, threads=threads)
-    [result] = streaming.score_sources(
-        benchmark,
-        opened_sources(paths, storage),
-        options,
-        streaming.new_store(benchmark),
-        threads=threads,
-        keep=streaming.KEPT,
-    )
-    log_notes(result)
+        raise InputError("several paths are several runs: score them with score_runs")
+    storage = storage_for(paths, storage_options)
+    how: dict[str, Any] = {"threads": threads, "keep": streaming.KEPT}
+    [result] = _score_runs(benchmark, paths, options, storage, **how)
     return result
 
 

@@ -12,15 +12,12 @@ import polars as pl
 
 from pfgen_rs import stats
 from pfgen_rs.errors import InputError
-from pfgen_rs.io import notebook
 from pfgen_rs.io.run_files import expand
 from pfgen_rs.io.source import Source
-from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import signature
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.sample import cleaned_together, sample_of, timestamps
-from pfgen_rs.stats.permutation import shown_p
 
 
 @dataclass(frozen=True)
@@ -46,10 +43,6 @@ class RunComparison:
     def __repr__(self) -> str:
         """Show the statistics in short."""
         return f"{type(self).__name__}({self.statistics!r})"
-
-    def _repr_html_(self) -> str:
-        """For notebooks: runs and pairs in the first metric."""
-        return _html(self.statistics, self.notes)
 
     def most_different(self, metric: str = "average", count: int = 3) -> list[str]:
         """Returns the ids of the questions in which the runs' means differ most, largest difference first."""
@@ -150,36 +143,3 @@ def _typical_answers(
         question: TypicalAnswer(name, question, *found[question], answers[question])
         for question in questions
     }
-
-
-def _html(found: stats.Comparison, notes: Sequence[str]) -> str:
-    """HTML for notebooks: runs with intervals and pairs with tests in the first metric, and notes."""
-    metric, interval = found.metrics[0], f"{found.level * 100:g} % interval"
-    each = zip(found.runs, found.ranks[metric], found.estimates[metric], strict=True)
-    runs = [
-        (name, _rank_range(ranks), estimate.mean, _bounds(estimate.low, estimate.high))
-        for name, ranks, estimate in sorted(each, key=lambda row: -row[2].mean)
-    ]
-    pairs = []
-    for pair in found.pairs:
-        if pair.metric == metric:
-            p = pair.better_first()
-            shown = shown_p(p.p_holm, found.smallest_p * p.family)
-            pairs.append((p.a, p.b, p.difference, _bounds(p.low, p.high), shown))
-    return notebook.document(
-        [
-            notebook.heading(f"{metric}, {counted(len(found.compared), 'question')}"),
-            notebook.table(("run", "rank", "mean", interval), runs),
-            notebook.table(("run", "minus", "difference", interval, "p (Holm)"), pairs),
-            *map(notebook.paragraph, notes),
-            notebook.paragraph(found.signature or ""),
-        ]
-    )
-
-
-def _rank_range(ranks: tuple[int, int] | None) -> str | None:
-    return None if ranks is None else "–".join(dict.fromkeys(map(str, ranks)))
-
-
-def _bounds(low: float | None, high: float | None) -> str | None:
-    return None if low is None or high is None else f"[{low:.4f}, {high:.4f}]"

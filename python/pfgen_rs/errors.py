@@ -47,16 +47,20 @@ class UnknownQuestionError(InputError, LookupError):
     """A response to a question that the benchmark does not have."""
 
 
-class BenchmarkError(PfgenError, ValueError):
-    """A question file that cannot be used.
-
-    `path`: the file, if there is one.
-    """
+class _FileError(PfgenError):
+    """Of a file, which may be unknown."""
 
     def __init__(self, problem: str, *, path: str | Path | None = None) -> None:
         self.problem = problem
         self.path = path
         super().__init__(_located_error_message(problem, path, None, None))
+
+
+class BenchmarkError(_FileError, ValueError):
+    """A question file that cannot be used.
+
+    `path`: the file, if there is one.
+    """
 
 
 class BenchmarkNotFoundError(BenchmarkError, LookupError):
@@ -67,13 +71,8 @@ class SettingsError(PfgenError, ValueError):
     """Settings that contradict each other or are out of range, or an unknown choice such as a metric."""
 
 
-class ConfigError(SettingsError):
+class ConfigError(_FileError, SettingsError):
     """An invalid configuration for building a set. `path`: its file, if there is one."""
-
-    def __init__(self, problem: str, *, path: str | Path | None = None) -> None:
-        self.problem = problem
-        self.path = path
-        super().__init__(_located_error_message(problem, path, None, None))
 
 
 class BuildError(PfgenError):

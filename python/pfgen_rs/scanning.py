@@ -12,11 +12,11 @@ from polars.io.plugins import register_io_source
 
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.chunk import Chunk, Options
+from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.cleaning import Clean, Mode, clean_column, cleaning_mode
 from pfgen_rs.io.reading import read_ahead
 from pfgen_rs.io.run_files import expand_runs
-from pfgen_rs.io.source import Source, opened_sources, storage_for
+from pfgen_rs.io.source import opened_sources, storage_for
 from pfgen_rs.io.tables import check_columns
 from pfgen_rs.metrics.settings import signature
 from pfgen_rs.runs import outputs
@@ -97,19 +97,16 @@ def scan(
                 for chunk in reading:
                     if chunk.cut_short is not None:
                         _LOG.warning("%s", chunk.cut_short)
-                    frame = _scanned_texts(reading.source, known.of(chunk)[0])
+                    found = known.of(chunk)[0]
+                    texts = [found.questions.alias("question"), found.answers.alias("answer")]
+                    frame = pl.DataFrame([pl.Series("line", found.lines), *texts])
+                    frame = outputs.with_place(frame, reading.source.path, "").drop("signature")
                     frame = frame if rows is None else frame.head(rows)
                     yield query.answer(frame, reading.clean)
                     if rows is not None and not (rows := rows - frame.height):
                         return
 
     return register_io_source(batches, schema=schema)
-
-
-def _scanned_texts(source: Source, chunk: Chunk) -> pl.DataFrame:
-    columns = [chunk.questions.alias("question"), chunk.answers.alias("answer")]
-    frame = pl.DataFrame([pl.Series("line", chunk.lines), *columns])
-    return outputs.with_place(frame, source.path, "").drop("signature")
 
 
 class _ScanScorer:
@@ -151,7 +148,9 @@ class _ScanScorer:
     def _scores(
         self, frame: pl.DataFrame, fields: tuple[str, str], raw: Mode | None
     ) -> pl.DataFrame:
-        questions, answers = (_scanned_column_as_text(frame.get_column(field)) for field in fields)
+        columns = [frame.get_column(field) for field in fields]
+        # Categories become text; lists of token ids stay.
+        questions, answers = (c if c.dtype.is_nested() else c.cast(pl.String) for c in columns)
         if raw is not None:
             answers = clean_column(answers, raw)
         return batch.score_batch_columns(self.benchmark, questions, answers, threads=self._threads)
@@ -184,7 +183,7 @@ def _frame_for_scanning(frame: pl.LazyFrame, scorer: _ScanScorer, options: Optio
     taken = [name for name in scorer.schema if name in schema]
     if taken:
         raise InputError(f"the table has columns of its own called {', '.join(taken)}: rename them")
-    known = _questions_known_to_scan(scorer.benchmark)
+    known = [name for question in scorer.benchmark for name in (question.text, question.id)]
     mode = cleaning_mode(options.clean)
 
     def scored(batch: pl.DataFrame) -> pl.DataFrame:
@@ -195,13 +194,3 @@ def _frame_for_scanning(frame: pl.LazyFrame, scorer: _ScanScorer, options: Optio
         return scorer.append(batch, options.fields, mode, is_raw=True)
 
     return frame.map_batches(scored, schema={**schema, **scorer.schema}, streamable=True)
-
-
-def _questions_known_to_scan(benchmark: Benchmark) -> list[str]:
-    return [text for question in benchmark for text in (question.text, question.id)]
-
-
-def _scanned_column_as_text(column: pl.Series) -> pl.Series:
-    """Categories as text; lists of token ids stay."""
-    is_plain = column.dtype == pl.String or column.dtype.is_nested()
-    return column if is_plain else column.cast(pl.String)

@@ -33,6 +33,7 @@ from pfgen_rs.scoring.inputs import Table, as_paths, split_table, table
 _LOG = logging.getLogger(__name__)
 _LONGEST = 2**32 - 1
 _LARGEST = 1e9  # far more than any score
+_NO_TEXTS = (pl.Binary, pl.Object)
 
 
 def results_from_scores(
@@ -88,21 +89,15 @@ class _Reader:
         order_field: str | None,
         texts: tuple[str, str],
     ) -> None:
-        self._benchmark, self._run, self._order, self._texts = (
-            benchmark,
-            run_field,
-            order_field,
-            texts,
-        )
+        self._benchmark, self._texts = benchmark, texts
+        self._run, self._order = run_field, order_field
         self._scores = ["length", *score_names(benchmark.sources)]
         self._places = [name for name in (run_field, order_field) if name is not None]
         self._frames: list[pl.DataFrame] = []
         self._problems: list[InputError] = []
         self._modes: dict[str, Mode | None] = {}
-
-    @property
-    def _needed(self) -> list[str]:
-        return list(dict.fromkeys([*self._places, "question_id", "signature", *self._scores]))
+        needed = [*self._places, "question_id", "signature", *self._scores]
+        self._needed = list(dict.fromkeys(needed))
 
     def tables(
         self, scores: Any, storage_options: Mapping[str, Any] | None
@@ -118,11 +113,9 @@ class _Reader:
         storage = storage_for(paths, storage_options)
         for source in opened_sources(expand(paths, storage), storage):
             if not is_table(source):
-                known = ", ".join(TABLE_SUFFIXES)
-                advice = (
-                    f"scores are read from {known}: pass the rows of other files as a DataFrame"
-                )
-                raise InputError(advice, path=source.path)
+                known = f"scores are read from {', '.join(TABLE_SUFFIXES)}"
+                advice = "pass the rows of other files as a DataFrame"
+                raise InputError(f"{known}: {advice}", path=source.path)
             yield table_columns(source, used), source.path
 
     def add(self, frame: pl.DataFrame, path: str | None) -> None:
@@ -130,13 +123,10 @@ class _Reader:
         for name in self._needed:
             if name not in frame.columns:
                 raise missing("column", name, frame.columns, None)
+        texts = ("question_id", "signature", "problem", self._run, self._texts[0])
+        kinds: dict[str | None, Any] = {**dict.fromkeys(texts, pl.String), self._order: pl.Int64}
         frame = frame.with_columns(
-            *(
-                _of_texts(frame, name)
-                for name in {"question_id", "signature", "problem", self._run, self._texts[0]}
-                if name in frame.columns
-            ),
-            *(_of_integers(frame, name) for name in self._places if name == self._order),
+            _cast(frame, name, kinds[name]) for name in frame.columns if name in kinds
         )
         reasons = self._reasons(frame)
         rows = (reasons.is_not_null().arg_true() + 1).to_list()
@@ -159,17 +149,18 @@ class _Reader:
 
     def _check_signatures(self, signatures: Sequence[str | None]) -> None:
         """Raise `InputError` unless rows were scored as here; keep the modes of cleaning that they state."""
-        expected = {self._signature(mode): mode for mode in (None, *MODES)}
+        ours = (self._benchmark.metadata_hash, self._benchmark.settings)
+        expected = {signature(*ours, clean=mode): mode for mode in (None, *MODES)}
         for whole in signatures:
-            name = _without_answered(whole or "")
+            parts = (whole or "").split(
+                "|"
+            )  # of which one is how many questions the run has answered
+            name = "|".join(part for part in parts if not part.startswith("questions:"))
             if name not in expected:
-                raise InputError(f"rows were scored as {whole}, not as {self._signature(None)}")
+                raise InputError(f"rows were scored as {whole}, not as {next(iter(expected))}")
             self._modes[name] = expected[name]
         if len(self._modes) > 1:
             raise InputError(f"rows were scored in several ways: {' and '.join(self._modes)}")
-
-    def _signature(self, mode: Mode | None) -> str:
-        return signature(self._benchmark.metadata_hash, self._benchmark.settings, clean=mode)
 
     def _numbers(self, frame: pl.DataFrame) -> NDArray[np.uint32]:
         """Returns the numbers of the rows' questions."""
@@ -248,26 +239,18 @@ class _Reader:
         return MemoryResponses(questions, answers), count_unclean(_native.Texts(answers), None)
 
 
-def _of_texts(frame: pl.DataFrame, name: str) -> pl.Series:
+def _cast(frame: pl.DataFrame, name: str, kind: type[pl.String | pl.Int64]) -> pl.Series:
     column = frame.get_column(name)
-    if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
-        raise InputError(f"the column {name!r} must have texts, not {column.dtype}")
-    return column.cast(pl.String)
-
-
-def _of_integers(frame: pl.DataFrame, name: str) -> pl.Series:
-    column = frame.get_column(name)
-    if not column.dtype.is_integer() and column.dtype != pl.Null:
-        raise InputError(f"the column {name!r} must have integers, not {column.dtype}")
+    if kind == pl.String:
+        what, fits = "texts", not column.dtype.is_nested() and column.dtype not in _NO_TEXTS
+    else:
+        what, fits = "integers", column.dtype.is_integer() or column.dtype == pl.Null
+    if not fits:
+        raise InputError(f"the column {name!r} must have {what}, not {column.dtype}")
     try:
-        return column.cast(pl.Int64)
+        return column.cast(kind)
     except pl.exceptions.InvalidOperationError:
         raise InputError(f"the column {name!r} has integers of more than 63 bits") from None
-
-
-def _without_answered(name: str) -> str:
-    """Returns a signature without the number of questions that the run has answered."""
-    return "|".join(part for part in name.split("|") if not part.startswith("questions:"))
 
 
 def _impossible(name: str, values: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -193,25 +193,18 @@ def _parse_result(content: bytes, path: Path) -> dict[str, Any]:
 
 def _walk_both_results(theirs: Any, ours: Any, path: _Path) -> Iterator[_Leaf]:
     """All pairs of values other than containers, with a note where one side lacks the value."""
-    if isinstance(theirs, dict) and isinstance(ours, dict):
-        for key in dict.fromkeys([*theirs, *ours]):
-            yield from _member_of_both(theirs, ours, key, key in theirs, key in ours, path)
-    elif isinstance(theirs, list) and isinstance(ours, list):
-        for i in range(max(len(theirs), len(ours))):
-            yield from _member_of_both(theirs, ours, i, i < len(theirs), i < len(ours), path)
-    else:
+    if isinstance(theirs, list) and isinstance(ours, list):
+        theirs, ours = dict(enumerate(theirs)), dict(enumerate(ours))
+    if not (isinstance(theirs, dict) and isinstance(ours, dict)):
         yield path, theirs, ours, ""
-
-
-def _member_of_both(
-    theirs: Any, ours: Any, key: Any, in_theirs: bool, in_ours: bool, path: _Path
-) -> Iterator[_Leaf]:
-    if in_theirs and in_ours:
-        yield from _walk_both_results(theirs[key], ours[key], (*path, key))
-    elif in_theirs:
-        yield (*path, key), theirs[key], None, "only in the file"
-    else:
-        yield (*path, key), None, ours[key], "missing in the file"
+        return
+    for key in dict.fromkeys([*theirs, *ours]):
+        if key in theirs and key in ours:
+            yield from _walk_both_results(theirs[key], ours[key], (*path, key))
+        elif key in theirs:
+            yield (*path, key), theirs[key], None, "only in the file"
+        else:
+            yield (*path, key), None, ours[key], "missing in the file"
 
 
 def _difference_at(path: _Path, theirs: Any, ours: Any, note: str) -> Difference | None:

@@ -1,4 +1,4 @@
-"""Runs that are scored are named with the reason; hashes alone decide where that is asked for."""
+"""Stale runs: they are named with the reason, and their new results keep how the old ones were added."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
-from checkouts import FIRST, SECOND, add_run, contents, make_checkout
+import readings
+from checkouts import FIRST, MARKS, SECOND, add_run, contents, make_checkout
 from helpers import GOOD, pfgen
 from pfgen_rs.checkout.inspection import inspect_run, reason_lines
 from pfgen_rs.errors import SettingsError
+from pfgen_rs.metrics.settings import Summation
 from pfgen_rs.report import update
 from pfgen_rs.report.update import report
 
@@ -174,6 +176,67 @@ def test_each_way_of_judging_has_its_own_memory(
     assert inspected == []  # remembered
     assert told(reported) == {FIRST: ["config"]}  # and not by the other way of judging
     assert inspected == [SECOND, FIRST]
+
+
+# Stale results are rewritten with their sums as Python added them when they were first written.
+
+
+@pytest.fixture(params=["plain", "compensated"])
+def published(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Summation, bytes]:
+    """A checkout with a run whose result is of this reading, and that result."""
+    summation: Summation = request.param
+    benchmark = readings.write_benchmark(tmp_path / "data")
+    (tmp_path / "README.md").write_text(MARKS, encoding="utf-8")
+    readings.write_run(tmp_path / FIRST, benchmark, "plain")
+    assert report(tmp_path).problems == []  # packs the answers
+    other = readings.write_result(tmp_path / FIRST, benchmark, readings.OTHER[summation])
+    content = readings.write_result(tmp_path / FIRST, benchmark, summation)
+    assert content != other
+    return tmp_path, summation, content
+
+
+def test_force_and_a_new_config_keep_the_reading(published: tuple[Path, Summation, bytes]) -> None:
+    checkout, summation, content = published
+    run = checkout / FIRST
+    assert report(checkout, force=True).problems == []
+    assert (run / "result.json").read_bytes() == content
+    edit(run / "config.json", model="new/name")
+    report(checkout)
+    rewritten = (run / "result.json").read_bytes()
+    assert rewritten == content.replace(b"some/model", b"new/name")
+    assert rewritten == readings.write_result(run, checkout / "data", summation)
+
+
+@pytest.mark.parametrize("kind", ["questions", "answers"])
+def test_samples_tell_the_reading(published: tuple[Path, Summation, bytes], kind: str) -> None:
+    """Whatever has changed since the result was written, its own samples still tell it."""
+    checkout, summation, _ = published
+    if kind == "questions":
+        edit(checkout / "data" / "Q02.json", keywords=[])
+    else:
+        edit(checkout / FIRST / "result.json", input_hash="0" * 40)
+    assert report(checkout).scored == [FIRST]
+    rewritten = (checkout / FIRST / "result.json").read_bytes()
+    assert rewritten == readings.write_result(checkout / FIRST, checkout / "data", summation)
+
+
+def test_without_anything_that_tells_sums_are_plain(
+    published: tuple[Path, Summation, bytes],
+) -> None:
+    checkout, _, _ = published
+    path = checkout / FIRST / "result.json"
+    questions = json.loads(path.read_bytes())["questions"]
+    bare = {key: {**entry, "samples": []} for key, entry in questions.items()}
+    for damage in (
+        lambda: edit(path, input_hash="0" * 40, questions=bare),
+        lambda: edit(path, score=10**400),  # too large for a float
+        lambda: path.write_bytes(b"{"),
+        path.unlink,
+    ):
+        damage()
+        assert report(checkout).problems == []
+        found = path.read_bytes()
+        assert found == readings.write_result(checkout / FIRST, checkout / "data", "plain")
 
 
 # The published runs.

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,11 +15,27 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from helpers import CATS, GOOD, SCRIPT, SEAS, environment, lines, pfgen, write_benchmark, write_run
+import pfgen_rs
+from helpers import (
+    CATS,
+    GOOD,
+    QUESTIONS,
+    SCRIPT,
+    SEAS,
+    TIMEOUT,
+    environment,
+    lines,
+    on_terminal,
+    pfgen,
+    write_benchmark,
+    write_run,
+)
 from pfgen_rs import load_benchmark, score_file
 from pfgen_rs.cli import streams
 from pfgen_rs.cli.app import COMMANDS, SECTIONS
+from pfgen_rs.install import known
 from pfgen_rs.metrics.settings import fixed_part
+from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.runs.outputs import summary_row
 
 PLAIN = {"NO_COLOR": "1"}
@@ -152,22 +169,6 @@ def test_several_runs_make_a_leaderboard(benchmark: Path, tmp_path: Path) -> Non
         f"{result.helpfulness:.4f}",
     ]
     assert done.stdout.splitlines()[-1] == result.signature
-
-
-def test_narrow_windows_keep_the_metrics(benchmark: Path, tmp_path: Path) -> None:
-    """What is left out first is what can be done without; names are folded before the interval goes."""
-    names = [f"organisation/model-of-a-long-name-{i}" for i in range(2)]
-    paths = [write_run(tmp_path / name, model=name) for name in names]
-    optional = ("[low, high]", "published ±", "length")
-    for columns, kept in ((60, 0), (80, 1), (112, 2), (140, 3)):
-        done = pfgen("score", *paths, "-b", benchmark, env={"COLUMNS": str(columns)})
-        table, captions = done.stdout.split("0.5", 1)[0], done.stdout.splitlines()[-3:]
-        assert [name for name in optional if name in table] == list(optional[:kept])
-        assert "flu" in table
-        missing = ", ".join(optional[kept:])
-        assert any(line.startswith(f"not shown: {missing} (use ") for line in captions) == (
-            kept < 3
-        )
 
 
 def test_one_trial_has_no_published_spread(benchmark: Path, tmp_path: Path) -> None:
@@ -368,18 +369,19 @@ def test_index_counts(benchmark: Path) -> None:
 
 
 def test_index_locates(benchmark: Path) -> None:
-    arguments = ("index", "locate", CATS, "ために", "-b", benchmark, "--width", "3")
+    arguments = ("index", "locate", CATS, "ために", "-b", benchmark)
     found = json.loads(pfgen(*arguments, "-f", "json", "--limit", "1").stdout)
     place = {"source": "A", "answer": 0, "offset": 5}
-    text = {"left": "狩りの", "match": "ために", "right": "体力を"}
+    answer = QUESTIONS["Q01"]["answers"]["A"][0]
+    text = {"left": answer[:5], "match": "ために", "right": answer[8:18]}
     assert found == {"total": 2, "places": [{**place, **text}]}
     assert "ために体力を" in pfgen(*arguments).stdout
 
 
 def test_index_tops(benchmark: Path) -> None:
-    arguments = ("index", "top", "Q01", "-n", "2", "-b", benchmark, "--min-df", "3")
+    arguments = ("index", "top", "Q01", "-n", "2", "-b", benchmark)
     found = json.loads(pfgen(*arguments, "--limit", "2", "--format", "json").stdout)
-    ngrams = load_benchmark(benchmark)["Q01"].index.ngrams(2, 3, 2)
+    ngrams = load_benchmark(benchmark)["Q01"].index.ngrams(2, 1, 2)
     assert [(g["text"], g["count"]) for g in found] == [(g.text, g.occurrences) for g in ngrams]
     assert ngrams[0].text in pfgen(*arguments).stdout
 
@@ -412,52 +414,12 @@ def test_a_terminal_gets_its_width_and_colours(
     assert ("\x1b[1;32m" in answer) == (not env)
 
 
-def on_terminal(arguments: list[str], columns: int, env: dict[str, str]) -> str:
-    """Standard output of a command whose standard output is a terminal of this width."""
-    import fcntl
-    import pty
-    import struct
-    import termios
-
-    leader, follower = pty.openpty()
-    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    process = subprocess.Popen(
-        [SCRIPT, *arguments],
-        stdout=follower,
-        stderr=subprocess.PIPE,
-        stdin=subprocess.DEVNULL,
-        env=environment(TERM="xterm-256color", **env),
-    )
-    os.close(follower)
-    content = b""
-    try:
-        while chunk := os.read(leader, 1 << 16):
-            content += chunk
-    except OSError:  # how Linux says that the other end is closed
-        pass
-    os.close(leader)
-    _, err = process.communicate(timeout=60)
-    assert (process.returncode, err) == (0, b"")
-    return content.decode()
-
-
 @pytest.mark.skipif(os.name != "posix", reason="needs a shell")
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     command = f"'{SCRIPT}' index top Q01 -b mini -n 3 --limit 100000 2>'{tmp_path}/err' | head -n 1"
     done = subprocess.run(command, shell=True, capture_output=True, env=environment(), check=False)
     assert done.returncode == 0
     assert (tmp_path / "err").read_bytes() == b""
-
-
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
-def test_a_full_standard_output_is_an_error() -> None:
-    with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [SCRIPT, "--version"], stdout=full, stderr=subprocess.PIPE, check=False
-        )
-    assert done.returncode == 2
-    assert done.stderr.startswith(b"error: standard output")
-    assert done.stderr.count(b"\n") == 1
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
@@ -501,3 +463,102 @@ def test_csv_of_no_rows_is_empty(capsys: pytest.CaptureFixture[str]) -> None:
     streams.emit_csv([])
     streams.emit_csv([{"a": 1}])
     assert capsys.readouterr().out == "a\n1\n"
+
+
+def test_list_names_bundled_and_known_benchmarks() -> None:
+    done = pfgen("data", "list")
+    assert done.returncode == 0
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert ["mini", "bundled", "14", str(bundled_path())] in rows
+    assert ["pfgen-bench", "not", "installed", "50"] in [row[:4] for row in rows]
+    mini, published = json.loads(pfgen("data", "list", "--format", "json").stdout)
+    assert (mini["name"], mini["path"]) == ("mini", str(bundled_path()))
+    assert published["revision"] == known()["pfgen-bench"].revision
+
+
+def test_where_prints_a_folder_alone(tmp_path: Path) -> None:
+    assert pfgen("data", "where", "mini").stdout == f"{bundled_path()}\n"
+    chosen = {"PFGEN_RS_BENCHMARK": str(tmp_path)}
+    assert pfgen("data", "where", env=chosen).stdout == f"{tmp_path}\n"
+    done = pfgen("data", "where", "pfgen-bench")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "pfgen-rs data install pfgen-bench" in done.stderr
+
+
+def test_a_wrong_source_installs_nothing(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "Q01.json").write_text("{}")
+    for source in (tmp_path, tmp_path / "none.tar.gz"):
+        done = pfgen("data", "install", "pfgen-bench", "--from", source)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert done.stderr.startswith(f"error: {source}: ")
+    assert pfgen("data", "where", "pfgen-bench").returncode == 2
+
+
+@pytest.mark.published
+def test_install_from_a_checkout(published_dir: Path, tmp_path: Path) -> None:
+    done = pfgen("data", "install", "--from", published_dir)
+    folder = Path(os.environ["PFGEN_RS_CACHE"]) / "benchmarks" / "pfgen-bench"
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"pfgen-bench is installed in {folder}\n"
+    assert pfgen("data", "where", "pfgen-bench").stdout == f"{folder}\n"
+    listed = pfgen("data", "list").stdout
+    assert "not installed" not in listed
+    run = published_dir / "result/openai/chatgpt-o1/9a61e92"
+    assert pfgen("verify", run, "-b", "pfgen-bench").returncode == 0
+
+
+def in_terminal(*arguments: str, cwd: Path) -> tuple[int, str]:
+    """Exit code and standard error of `pfgen-rs`, its standard input being a terminal."""
+    pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
+    ours, theirs = pty.openpty()
+    try:
+        done = subprocess.run(
+            [SCRIPT, *arguments],
+            stdin=theirs,
+            capture_output=True,
+            timeout=TIMEOUT,
+            env=environment(),
+            cwd=cwd,
+            check=False,
+        )
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.stdout == b""
+    return done.returncode, done.stderr.decode()
+
+
+def test_the_command_that_it_names_works_from_anywhere(tmp_path: Path) -> None:
+    code, err = in_terminal("score", cwd=tmp_path)
+    assert code == 2
+    problem, hint, command = err.splitlines()
+    assert problem.startswith("error: no runs given: ")
+    assert "bundled sample runs" in hint
+    script, *arguments = shlex.split(command)
+    assert script == "pfgen-rs"
+    done = subprocess.run(
+        [sys.executable, "-m", "pfgen_rs", *arguments, "--format", "csv"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=environment(PFGEN_RS_BENCHMARK="elsewhere"),
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for name in pfgen_rs.sample_runs():
+        assert name in done.stdout
+
+
+def test_other_errors_of_use_stay(tmp_path: Path) -> None:
+    code, err = in_terminal("score", "--threads", "x", cwd=tmp_path)
+    assert code == 2
+    assert "--threads" in err
+    assert "sample runs" not in err
+
+
+def test_without_a_terminal_it_is_a_usage_error() -> None:
+    done = pfgen("score")
+    assert done.returncode == 2
+    assert "Missing argument" in done.stderr
+    assert "sample runs" not in done.stderr

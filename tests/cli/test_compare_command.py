@@ -5,19 +5,46 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import random
+import re
+import subprocess
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.cells import cell_len
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    ProgressColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
-from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark, write_run
+from helpers import (
+    CATS,
+    GOOD,
+    SEAS,
+    lines,
+    on_terminal,
+    pfgen,
+    write_benchmark,
+    write_run,
+)
 from payload_texts import file_payloads, page_payloads
-from pfgen_rs import load_benchmark, score_file, score_runs, stats
+from pfgen_rs import Benchmark, Result, load_benchmark, score_file, score_runs, stats
+from pfgen_rs.cli import data
+from pfgen_rs.cli.options import RowsFormat
+from pfgen_rs.cli.progress import OneLineProgress, shortened
+from pfgen_rs.cli.score_table import show_results
 from pfgen_rs.cli.verdicts import verdict
 from pfgen_rs.comparisons import compare_runs, distinct
+from pfgen_rs.questions.locate import Available, bundled_path
 from pfgen_rs.report.site import write_comparison
 from pfgen_rs.runs.sample import sample_of, timestamps
 from pfgen_rs.stats.permutation import shown_p
@@ -137,9 +164,9 @@ def test_runs_that_are_alike_cannot_be_told_apart(benchmark: Path, runs: list[Pa
 
 
 def test_json_has_everything(benchmark: Path, runs: list[Path]) -> None:
-    found = compared(*runs, "-b", benchmark, "--seed", "3", "--resamples", "500", "--level", "0.9")
+    found = compared(*runs, "-b", benchmark, "--level", "0.9")
     results = score_runs([str(run) for run in runs], benchmark)
-    expected = compare_runs(results, metrics=["average"], seed=3, resamples=500, level=0.9)
+    expected = compare_runs(results, metrics=["average"], level=0.9)
     assert {key: found[key] for key in expected.statistics.to_dict()} == json.loads(
         json.dumps({**expected.statistics.to_dict(), "notes": list(expected.notes)})
     )
@@ -290,31 +317,21 @@ def test_times_of_no_use_are_told_of(benchmark: Path, runs: list[Path]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("count", "arguments", "words"),
     [
-        (["--level", "2"], "invalid confidence level 2.0"),
-        (["--metric", "beauty"], "beauty"),
-        (["no-such-file"], "no-such-file"),
+        (2, ["--level", "2"], "invalid confidence level 2.0"),
+        (2, ["--metric", "beauty"], "beauty"),
+        (2, ["no-such-file"], "no-such-file"),
+        (2, ["--format", "josn"], "'--format' / '-f': 'josn' is not one of"),
+        (1, [], "expected 2 to 100 runs to compare, found 1"),
     ],
 )
 def test_bad_usage_of_compare(
-    benchmark: Path, runs: list[Path], arguments: list[str], words: str
+    benchmark: Path, runs: list[Path], count: int, arguments: list[str], words: str
 ) -> None:
-    done = pfgen("compare", *runs[:2], "-b", benchmark, *arguments)
+    done = pfgen("compare", *runs[:count], "-b", benchmark, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert words in done.stderr
-
-
-def test_one_run_has_nothing_to_be_compared_with(benchmark: Path, runs: list[Path]) -> None:
-    done = pfgen("compare", runs[0], "-b", benchmark)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert "expected 2 to 100 runs to compare, found 1" in done.stderr
-
-
-def test_a_wrong_choice_is_told_of_without_a_library_s_words() -> None:
-    done = pfgen("compare", "a", "b", "--format", "josn")
-    assert done.returncode == 2
-    assert "'--format' / '-f': 'josn' is not one of" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["compare", "plan-trials"])
@@ -335,8 +352,8 @@ def test_what_a_glob_finds_again_counts_once(runs: list[Path]) -> None:
 
 def test_a_comparison_as_a_page(benchmark: Path, runs: list[Path], tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    settings = ("--level", "0.9", "--resamples", "500", "--seed", "3", "--metric", "fluency")
-    found = compared(*runs[:2], "-b", benchmark, *settings, "--html", page)
+    settings = ("--level", "0.9", "--metric", "fluency", "--html", page)
+    found = compared(*runs[:2], "-b", benchmark, *settings)
     assert list(found["estimates"]) == ["fluency"]
     written = page.read_bytes()
     assert "lab/able" in str(page_payloads(written)["compare/data"])
@@ -344,7 +361,6 @@ def test_a_comparison_as_a_page(benchmark: Path, runs: list[Path], tmp_path: Pat
         score_runs([str(run) for run in runs[:2]], benchmark),
         tmp_path / "expected.html",
         level=0.9,
-        seed=3,
     )
     assert written == (tmp_path / "expected.html").read_bytes()
 
@@ -431,3 +447,228 @@ def test_a_single_trial_has_no_noise_to_tell(benchmark: Path, tmp_path: Path) ->
     [run] = json.loads(pfgen("score", once, "-b", benchmark, "-f", "json").stdout)
     assert run["trial_se"] is None
     assert run["question_se"] > 0
+
+
+WIDTHS = (40, 60, 80, 100, 120, 200)
+
+
+METRICS = ("fluency", "truthfulness", "helpfulness")
+
+
+LEGEND = "95 % interval over questions (Student's t)"
+
+
+MISSING = re.compile(r"not shown: (.*) \(use a wider window or --format json\)")
+
+
+OPTIONAL = ("[low, high]", "published ±", "length")
+
+
+MODELS = (
+    "an-organisation/a-model-with-quite-a-long-name-70b-instruct-v0.3",
+    "ある研究所の組織/とても長い名前の日本語大規模言語モデル七十億",
+    "m",
+)
+
+
+@pytest.fixture(scope="module")
+def bundled() -> list[Result]:
+    return [score_file(run) for run in sorted((bundled_path() / "runs").iterdir())]
+
+
+def check(shown: str, results: Sequence[Result], width: int) -> None:
+    """Metrics are there, and what is absent is named."""
+    lines = shown.splitlines()
+    end = max(i for i, line in enumerate(lines) if not line.strip()) + 1
+    table, captions = "\n".join(lines[:end]), lines[end:]
+    assert max(map(cell_len, lines[:end])) <= width
+    for result in results:
+        values = [result.score, *(getattr(result, metric) for metric in METRICS)]
+        assert all(f"{value:.4f}" in table for value in values)
+    assert any(LEGEND in line for line in captions) == ("[low, high]" in table)
+    [missing] = [m[1] for line in captions if (m := MISSING.fullmatch(line))] or [""]
+    assert missing == ", ".join(name for name in OPTIONAL if name not in table)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_bundled_runs_show_their_metrics(
+    width: int,
+    bundled: list[Result],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    show_results(bundled, RowsFormat.TABLE)
+    shown = capsys.readouterr().out
+    check(shown, bundled, width)
+    assert ("published ±" in shown.split("not shown")[0]) == (width in {40, 100, 120, 200})
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_long_and_japanese_names_show_their_metrics(
+    width: int,
+    bundled: list[Result],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    named = [
+        replace(result, config={"model": model})
+        for result, model in zip(bundled, MODELS, strict=True)
+    ]
+    show_results(named, RowsFormat.TABLE)
+    shown = capsys.readouterr().out
+    check(shown, named, width)
+    letters = re.sub(r"\W|[a-z0-9]", "", shown)
+    assert all(letter in letters for letter in re.sub(r"\W", "", MODELS[1]))
+
+
+@pytest.mark.published
+def test_published_runs_show_their_metrics(
+    published_dir: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = (
+        "tokyotech-llm/Swallow-MX-8x7b-NVE-v0.1/8d07e4a",
+        "stabilityai/japanese-stablelm-base-beta-70b/d3e5361",
+    )
+    benchmark = load_benchmark(published_dir / "data")
+    results = [score_file(published_dir / "result" / name, benchmark) for name in names]
+    for width in (80, 100):
+        monkeypatch.setenv("COLUMNS", str(width))
+        show_results(results, RowsFormat.TABLE)
+        check(capsys.readouterr().out, results, width)
+
+
+def test_a_narrow_comparison_names_what_it_leaves_out() -> None:
+    runs = sorted((bundled_path() / "runs").iterdir())[:2]
+    for width, missing in ((60, "SE (questions), SE (trials), detectable"), (120, None)):
+        done = pfgen("compare", *runs, "--limit", "0", env={"COLUMNS": str(width)})
+        lines = done.stdout.splitlines()
+        told = [found[1] for line in lines if (found := MISSING.fullmatch(line))]
+        assert told == ([] if missing is None else [missing])
+
+
+# Folders
+
+
+@pytest.mark.parametrize("width", [40, 80, 300])
+def test_folders_of_benchmarks_stay_whole(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path("/", *["a-folder-of-a-long-name"] * 5)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr(
+        data, "inventory", lambda: [Available("mine", "installed", 50, folder, "0123456789ab")]
+    )
+    data.list_benchmarks()
+    shown = capsys.readouterr().out
+    assert str(folder) in shown
+    tabular = [line for line in shown.splitlines() if str(folder) not in line]
+    assert max(map(cell_len, tabular)) <= width
+
+
+# Progress
+
+NAMES = ("scoring", f"scoring /home/someone/{'a-folder/' * 9}trials.jsonl", f"採点 {'長' * 60}.gz")
+
+
+def rows(width: int, names: tuple[str, ...], *columns: ProgressColumn) -> list[str]:
+    """The lines of progress with these tasks in a window of this width."""
+    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
+    bar = OneLineProgress(*columns, console=console)
+    for name in names:
+        bar.add_task(name, total=123_456_789, completed=123_456_789, rate="12,345 responses/s")
+    with console.capture() as captured:
+        console.print(bar.make_tasks_table(bar.tasks))
+    return captured.get().splitlines()
+
+
+def columns() -> Iterator[ProgressColumn]:
+    yield SpinnerColumn()
+    yield TextColumn("{task.description}", markup=False)
+    yield BarColumn()
+    yield DownloadColumn()
+    yield TextColumn("{task.fields[rate]}", markup=False)
+    yield TimeRemainingColumn()
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120, 200])
+def test_progress_takes_a_line_for_each_task(width: int) -> None:
+    for names in [*((name,) for name in NAMES), NAMES]:
+        lines = rows(width, names, *columns())
+        assert len(lines) == len(names)
+        assert max(map(cell_len, lines)) <= width
+    assert all(("━" in line) == (width >= 80) for line in rows(width, NAMES, *columns()))
+
+
+def test_progress_gives_a_long_name_what_the_bar_can_spare() -> None:
+    [short] = rows(100, NAMES[:1], *columns())
+    [long] = rows(100, NAMES[1:2], *columns())
+    assert "⠋ scoring ━" in short
+    assert short.count("━") == 40
+    assert "/trials.jsonl ━" in long
+    assert long.startswith("⠋ …")
+
+
+def test_names_are_cut_at_their_beginning() -> None:
+    assert shortened("abc", 3) == "abc"
+    assert shortened("abcd", 3) == "…cd"
+    assert shortened("長い名前", 6) == "…名前"
+    assert shortened("長い名前", 7) == "…い名前"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs pseudo-terminals")
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_terminal_sees_one_line_of_progress(width: int, tmp_path: Path) -> None:
+    run = write_run(tmp_path / ("とても長い名前のフォルダー" * 3) / "実行")
+    benchmark = write_benchmark(tmp_path / "tiny")
+    command = ["score", str(run), "-b", str(benchmark)]
+    shown = on_terminal(command, width, stdout=subprocess.DEVNULL)
+    frames = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "\n", shown).split("\n")
+    assert max(map(cell_len, (frame.strip() for frame in frames))) <= width
+    assert "\x1b[1A\x1b[2K\x1b[1A" not in shown  # which goes up two lines
+
+
+NAMED = "over questions (Student's t)"
+
+
+@pytest.fixture(scope="module")
+def two_runs() -> list[Path]:
+    return [bundled_path() / "runs" / name for name in ("faithful", "careless")]
+
+
+def test_score_compare_and_page_show_the_same_interval(
+    two_runs: list[Path], mini: Benchmark, tmp_path: Path
+) -> None:
+    result = score_file(two_runs[0], mini)
+    found = stats.estimate(sample_of(result))
+    assert found.low is not None
+    assert found.high is not None
+    low, high = f"{found.low:.3f}", f"{found.high:.3f}"
+    table = pfgen("score", two_runs[0])
+    assert f"[{low}, {high}]" in table.stdout
+    assert NAMED in table.stdout
+    [row] = json.loads(pfgen("score", two_runs[0], "--format", "json").stdout)
+    # Published figures have five decimals.
+    assert (row["score_low"], row["score_high"]) == pytest.approx((found.low, found.high), abs=1e-5)
+    compared = pfgen("compare", *two_runs, "--metric", "average", "--limit", "0").stdout
+    [line] = [line for line in compared.splitlines() if "mini/faithful  0." in line]
+    assert f" {low} to {high} " in line
+    [caption] = [line for line in compared.splitlines() if line.startswith("intervals: ")]
+    assert NAMED in caption
+    result.to_html(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.count(f"{low}–{high}") == 2  # of the score, and in the table of metrics
+    assert "over questions (Student's t" in page.replace("&#39;", "'")
+    assert "bootstrap" not in page
+
+
+def test_the_other_interval_is_named(two_runs: list[Path]) -> None:
+    found = json.loads(pfgen("compare", *two_runs, "--format", "json").stdout)
+    each = found["estimates"]["average"]["mini/faithful"]
+    assert each["bootstrap_low"] == pytest.approx(each["low"], abs=0.01)
+    assert each["bootstrap_low"] != each["low"]
+    shown = pfgen("compare", *two_runs, "--limit", "0").stdout
+    [verdict] = [line for line in shown.splitlines() if " more than " in line]
+    assert re.search(r"\(95 % bootstrap interval [+-]0\.", verdict)
+    assert "of differences, from a bootstrap over questions and trials" in shown

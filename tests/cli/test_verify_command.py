@@ -72,8 +72,9 @@ def test_a_unit_passes_and_more_fails(benchmark: Path, tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "0.0001 (score)" in done.stdout
     assert "0 files have the same bytes" in done.stdout
-    verified_run(tmp_path / "run", benchmark, score=0.1, num_trials=7, length=1.0)
-    done = pfgen("verify", tmp_path / "run", "-b", benchmark, "--limit", "1")
+    more = {f"extra {number}": number for number in range(4)}
+    verified_run(tmp_path / "run", benchmark, score=0.1, num_trials=7, length=1.0, **more)
+    done = pfgen("verify", tmp_path / "run", "-b", benchmark)
     assert done.returncode == 1
     assert "FAILED" in done.stdout
     assert f"num_trials: theirs 7, ours {result.num_trials}" in done.stdout

@@ -10,9 +10,9 @@ import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
-from many_answers import ROWS, Answers, check_results, check_scored
+from many_answers import Answers, check_results, check_scored
 from pfgen_rs.integrations.arrow import scorer
-from processes import one_killed, watched
+from processes import one_killed
 
 frames = pytest.importorskip("dask.dataframe")
 dask = pytest.importorskip("dask.distributed")
@@ -33,7 +33,7 @@ def client() -> Iterator[Any]:
 
 @pytest.mark.parametrize("killed", [False, True])
 def test_values_are_those_of_scan_when_a_worker_is_killed(
-    killed: bool, client: Any, answers: Answers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    killed: bool, client: Any, answers: Answers, tmp_path: Path
 ) -> None:
     score = scorer(answers.benchmark)
 
@@ -47,15 +47,13 @@ def test_values_are_those_of_scan_when_a_worker_is_killed(
         return killed and process.pid in workers
 
     data = frames.read_parquet(str(answers.folder), split_row_groups=True)
-    with one_killed(is_worker, lambda: any(out.rglob("*.parquet"))) as dead, watched() as usage:
+    with one_killed(is_worker, lambda: any(out.rglob("*.parquet"))) as dead:
         data.map_partitions(scored, meta=scored(data.head(1))).to_parquet(
             str(out), write_index=False
         )
     assert len(dead) == killed
     check_scored(pl.read_parquet(out / "*.parquet"), answers)
     check_results(out / "*.parquet", answers)
-    with capsys.disabled():
-        print(f"\nDask, {ROWS:,} rows{', a worker killed' * killed}: {usage}")
 
 
 def _own_id() -> dict[str, int]:

@@ -24,7 +24,6 @@ import pytest
 
 from helpers import GOOD, SCRIPT, environment, lines, pfgen, write_benchmark
 from pfgen_rs import scan, score_file, score_runs
-from s3_server import SERVER
 
 boto3 = pytest.importorskip("boto3")
 pytest.importorskip("obstore")
@@ -32,6 +31,15 @@ if find_spec("moto") is None or find_spec("flask") is None:
     # It is only imported by the server: it needs a package called like one of our modules.
     pytest.skip("moto[server] is not installed", allow_module_level=True)
 BUCKET = "bucket"
+SERVER = """
+import sys
+from moto.moto_server.threaded_moto_server import ThreadedMotoServer
+server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+server.start()
+print(server.get_host_and_port()[1], flush=True)
+sys.stdin.read()
+server.stop()
+"""
 MANY = GOOD * 25_000  # 100,000 responses: a table of three parts, and a journal
 _BEGIN = 20_000  # bytes of a connection that are never cut: heads, and what is no upload
 

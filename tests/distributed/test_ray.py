@@ -12,10 +12,9 @@ import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
-import pfgen_rs
-from many_answers import ROWS, Answers, check_results, check_scored
+from many_answers import Answers, check_results, check_scored
 from pfgen_rs import SettingsError
-from processes import one_killed, watched
+from processes import one_killed
 
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -36,23 +35,8 @@ def adapter(cluster: None) -> Any:
     return adapter
 
 
-def test_values_are_those_of_scan(
-    adapter: Any, answers: Answers, capsys: pytest.CaptureFixture[str]
-) -> None:
-    dataset = ray.data.read_parquet(str(answers.folder))
-    adapter.score(dataset.limit(10), answers.benchmark).materialize()  # starts workers
-    with watched() as usage:
-        scored = adapter.score(dataset, answers.benchmark).materialize()
-    tables = [ray.get(ref) for ref in scored.to_arrow_refs()]
-    check_scored(pl.DataFrame(pa.concat_tables(tables)), answers)
-    with watched() as alone:
-        pfgen_rs.scan(answers.good, answers.benchmark).collect()
-    with capsys.disabled():
-        print(f"\nRay, {ROWS:,} rows: {usage}; scan: {alone}")
-
-
 @pytest.mark.parametrize("killed", [False, True])
-def test_rows_are_whole_when_a_worker_is_killed(
+def test_values_are_those_of_scan_when_a_worker_is_killed(
     killed: bool, adapter: Any, answers: Answers, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -89,12 +73,8 @@ def test_workers_have_one_thread_of_polars(adapter: Any) -> None:
 
 def test_errors_of_workers_say_what_is_wrong(adapter: Any) -> None:
     dataset = ray.data.from_items([{"question": "Q99", "answer": "葉"}])
-    for how, message in (
-        ({"on_problem": "raise"}, "Q99"),
-        ({"answer_field": "text"}, "missing column 'text'"),
-    ):
-        with pytest.raises(Exception, match=message):
-            adapter.score(dataset, "mini", **how).take_all()
+    with pytest.raises(Exception, match="missing column 'text'"):
+        adapter.score(dataset, "mini", answer_field="text").take_all()
 
 
 def test_pools_of_actors_are_refused(adapter: Any) -> None:

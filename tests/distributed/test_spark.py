@@ -12,9 +12,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from many_answers import ROWS, Answers, check_results, check_scored
+from many_answers import Answers, check_results, check_scored
 from pfgen_rs.integrations.arrow import scorer
-from processes import one_killed, watched
+from processes import one_killed
 
 sql = pytest.importorskip("pyspark.sql")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -35,28 +35,21 @@ def spark() -> Iterator[Any]:
         session.stop()
 
 
-def scored(spark: Any, answers: Answers) -> Any:
-    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
-
-    score = scorer(answers.benchmark)
-    data = spark.read.parquet(str(answers.folder))
-    schema = from_arrow_schema(score.schema(to_arrow_schema(data.schema)))
-    return data.mapInArrow(score, schema)
-
-
 @pytest.mark.parametrize("killed", [False, True])
 def test_values_are_those_of_scan_when_a_worker_is_killed(
-    killed: bool, spark: Any, answers: Answers, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    killed: bool, spark: Any, answers: Answers, tmp_path: Path
 ) -> None:
-    out = tmp_path / "out"
+    from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
+
+    score, out = scorer(answers.benchmark), tmp_path / "out"
+    data = spark.read.parquet(str(answers.folder))
+    schema = from_arrow_schema(score.schema(to_arrow_schema(data.schema)))
 
     def is_worker(process: Any) -> bool:
         return killed and "pyspark.daemon" in " ".join(process.cmdline()) and not process.children()
 
-    with one_killed(is_worker, lambda: any(out.rglob("*.parquet"))) as dead, watched() as usage:
-        scored(spark, answers).write.parquet(str(out))
+    with one_killed(is_worker, lambda: any(out.rglob("*.parquet"))) as dead:
+        data.mapInArrow(score, schema).write.parquet(str(out))
     assert len(dead) == killed
     check_scored(pl.read_parquet(out / "*.parquet"), answers)
     check_results(out / "*.parquet", answers)
-    with capsys.disabled():
-        print(f"\nSpark, {ROWS:,} rows{', a worker killed' * killed}: {usage}")

@@ -1,17 +1,13 @@
-"""The documentation site in a browser, from the disk: its search, its languages, and screens of two sizes."""
+"""The documentation site in a browser: its search and its languages."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from browser import NewPage, settled
+from browser import NewPage, served, settled
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -63,21 +59,11 @@ def test_what_is_found_is_marked_and_harmless(new_page: NewPage, built_docs: Pat
     assert set(marks) == {"<pfgen-bench"}
 
 
-@pytest.fixture
-def served(built_docs: Path) -> Iterator[str]:
-    """The address of a server of the site."""
-    handler = partial(SimpleHTTPRequestHandler, directory=str(built_docs))
-    handler.log_message = lambda *_: None  # type: ignore[attr-defined]
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}"
-        server.shutdown()
-
-
-def test_a_search_finds_over_http(new_page: NewPage, served: str) -> None:
-    page = new_page(home=served)
-    page.goto(f"{served}/ja/index.html")
-    assert f"{served}/ja/reference/glossary.html" in searched(page, "信頼区間")
+def test_a_search_finds_over_http(new_page: NewPage, built_docs: Path) -> None:
+    with served(built_docs) as home:
+        page = new_page(home=home)
+        page.goto(f"{home}ja/index.html")
+        assert f"{home}ja/reference/glossary.html" in searched(page, "信頼区間")
 
 
 @pytest.mark.parametrize("name", ["how-to/python", "reference/api/index", "index"])
@@ -91,22 +77,3 @@ def test_the_other_language_of_the_same_page(
         page.locator(f".md-select__link[hreflang={language}]").click()
         assert page.url == (folder / f"{name}.html").as_uri()
         assert page.locator("html").get_attribute("lang") == language
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
-def test_pages_fit_their_screens(
-    width: int, scheme: str, new_page: NewPage, built_docs: Path
-) -> None:
-    page = new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
-    for name in (
-        "index",
-        "how-to/judge",
-        "reference/api/index",
-        "reference/commands/daily",
-    ):
-        for language in ("", "ja"):
-            page.goto((built_docs / language / f"{name}.html").as_uri())
-            assert page.evaluate("document.documentElement.scrollWidth") <= width, (language, name)
-            shown = page.locator("body").get_attribute("data-md-color-scheme")
-            assert shown == {"light": "default", "dark": "slate"}[scheme]

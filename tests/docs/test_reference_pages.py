@@ -161,32 +161,6 @@ def test_the_signature_names_a_changed_setting(name: str) -> None:
     assert ("always" in settings_rows("settings.md")[name][4]) == (stated in usual)
 
 
-@pytest.mark.parametrize(
-    ("allowed", "refused"),
-    [
-        ({"min_n": 1}, {"min_n": 0}),
-        ({"min_n": 10}, {"min_n": 11}),
-        ({"max_n": 200}, {"max_n": 201}),
-        ({"truthfulness_n": 1}, {"truthfulness_n": 0}),
-        ({"truthfulness_n": 200}, {"truthfulness_n": 201}),
-        ({"threshold": 1e-9}, {"threshold": 9e-10}),
-        ({"threshold": 1}, {"threshold": 1.01}),
-        ({"target_length": 0}, {"target_length": -1}),
-        ({"target_length": 149}, {"target_length": 150}),
-        ({"zero_length": 101}, {"zero_length": 100}),
-        ({"zero_length": 200}, {"zero_length": 201}),
-        ({"max_length": 150}, {"max_length": 149}),
-        ({"max_length": 9_998}, {"max_length": 9_999}),
-        ({"unit": "token"}, {"unit": "byte"}),
-        ({"variant": "paper"}, {"variant": "paper", "summation": "compensated"}),
-    ],
-)
-def test_ranges_of_settings(allowed: dict[str, Any], refused: dict[str, Any]) -> None:
-    pfgen_rs.Settings(**allowed)
-    with pytest.raises(pfgen_rs.PfgenError):
-        pfgen_rs.Settings(**refused)
-
-
 def test_parts_of_signatures_are_described_in_order() -> None:
     page = REFERENCE / "settings.md"
     everything = signature(

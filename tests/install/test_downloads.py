@@ -19,7 +19,6 @@ from install_sources import (
 )
 from pfgen_rs.errors import InstallError
 from pfgen_rs.install import installer, store
-from pfgen_rs.install import installer as download
 
 
 @pytest.mark.parametrize(
@@ -68,7 +67,7 @@ def test_publisher_is_the_default(server: Server, monkeypatch: pytest.MonkeyPatc
 def test_failed_download_leaves_nothing(
     path: str, words: str, server: Server, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(download, "TIMEOUT", 0.3)
+    monkeypatch.setattr(installer, "TIMEOUT", 0.3)
     with pytest.raises(InstallError, match=words) as caught:
         installer.install("tiny", server.url + path)
     assert server.url in str(caught.value)
@@ -102,10 +101,13 @@ def test_unknown_certificates_are_refused(
         installer.install("tiny", f"{https_server.url}/good")
 
 
-def test_unannounced_size_is_limited(server: Server, tmp_path: Path) -> None:
+def test_unannounced_size_is_limited(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(installer, "DOWNLOAD_LIMIT", 10)
     target = tmp_path / "out"
     with pytest.raises(InstallError, match="larger than 10 bytes"):
-        download.download(f"{server.url}/chunked", target, limit=10)
+        installer.download(f"{server.url}/chunked", target)
     assert not target.exists()
 
 

@@ -1,7 +1,13 @@
 """The store: repair, replacement, lost races and leftovers."""
 
+import contextlib
+import json
 import os
+import re
 import shutil
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,8 +15,11 @@ from pathlib import Path
 
 import pytest
 
+import install_sources
 from install_sources import (
     FILES,
+    PUBLISHED,
+    Server,
     assert_installed,
     entry_of,
     in_tree,
@@ -21,6 +30,7 @@ from install_sources import (
 )
 from pfgen_rs.errors import InstallError
 from pfgen_rs.install import installer, store
+from pfgen_rs.install.store import CatalogEntry
 
 NEWER = {**FILES, "data/Q03.json": b'{"question_id": "Q03"}\n'}
 
@@ -50,15 +60,6 @@ def test_second_install_does_nothing(good: Path, tmp_path: Path) -> None:
     before = path.stat()
     assert installer.install("tiny", tmp_path / "absent") == path
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
-
-
-def test_force_reads_the_source_again(good: Path, tmp_path: Path) -> None:
-    path = installer.install("tiny", good)
-    with pytest.raises(InstallError, match="no such file"):
-        installer.install("tiny", tmp_path / "absent", force=True)
-    assert_installed(path)
-    assert installer.install("tiny", good, force=True) == path
-    assert_installed(path)
 
 
 def spoil(path: Path) -> None:
@@ -171,7 +172,7 @@ def test_concurrent_installs(good: Path, cache: Path, monkeypatch: pytest.Monkey
     installer.install("tiny", saved(good.parent, tar_gz([("data/Q09.json", b"{}")])))
     use(monkeypatch, entry_of(FILES))
     with ThreadPoolExecutor(8) as pool:
-        paths = list(pool.map(lambda _: installer.install("tiny", good, force=True), range(40)))
+        paths = list(pool.map(lambda _: installer.install("tiny", good), range(40)))
     assert len(set(paths)) == 1
     assert_installed(paths[0])
     assert leftovers(cache) == []
@@ -197,3 +198,141 @@ def test_default_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PFGEN_RS_CACHE")
     assert store.place("tiny").parts[-2:] == ("benchmarks", "tiny")
     assert "pfgen_rs" in store.place("tiny").parts
+
+
+CHILD = """
+import json, resource, sys
+from pfgen_rs.errors import InstallError
+from pfgen_rs.install import installer, store
+
+given = json.loads(sys.argv[1])
+entry = store.CatalogEntry("tiny", "http://127.0.0.1:9/", given["revision"], given["digests"])
+store.known = lambda: {"tiny": entry}
+if given["file_limit"]:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (given["file_limit"], given["file_limit"]))
+report = (lambda done, total: print(done, flush=True)) if given["report"] else None
+try:
+    installer.install("tiny", given["source"], report)
+except InstallError as error:
+    print(error)
+    sys.exit(3)
+"""
+
+
+def child(
+    entry: CatalogEntry, source: str, *, file_limit: int = 0, report: bool = False
+) -> subprocess.Popen[str]:
+    given = {
+        "revision": entry.revision,
+        "digests": dict(entry.digests),
+        "source": source,
+        "file_limit": file_limit,
+        "report": report,
+    }
+    path = os.pathsep.join(entry for entry in sys.path if entry)
+    return subprocess.Popen(
+        [sys.executable, "-c", CHILD, json.dumps(given)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": path},
+    )
+
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals and limits")
+
+
+@posix
+@pytest.mark.parametrize("by_download", [False, True], ids=["file", "download"])
+def test_full_disk(by_download: bool, good: Path, server: Server, cache: Path) -> None:
+    path = installer.install("tiny", good)
+    source = f"{server.url}/good" if by_download else str(good)
+    with child(entry_of(FILES, "4567"), source, file_limit=40) as process:
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, err) == (3, "")
+    assert out.startswith(f"{path}: cannot store tiny: File too large; free some space or set")
+    assert leftovers(cache) == []
+    assert_installed(path)
+    assert [found.revision for found in store.installed()] == ["0123abcd"]
+
+
+@posix
+def test_interrupt_keeps_what_was_installed(good: Path, server: Server, cache: Path) -> None:
+    path = installer.install("tiny", good)
+    newer = entry_of(FILES, "4567")
+    with child(newer, f"{server.url}/stalls", report=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "100\n"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "KeyboardInterrupt" in err
+    assert leftovers(cache) == []
+    assert_installed(path)
+
+
+@posix
+def test_killed_install_harms_nothing(good: Path, server: Server, cache: Path) -> None:
+    with child(entry_of(FILES), f"{server.url}/stalls", report=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "100\n"
+        process.kill()
+        process.communicate(timeout=60)
+    assert len(leftovers(cache)) == 1
+    assert store.installed() == []
+    assert_installed(installer.install("tiny", good))
+
+
+@posix
+def test_concurrent_processes(good: Path, cache: Path) -> None:
+    with contextlib.ExitStack() as stack:
+        started = [stack.enter_context(child(entry_of(FILES), str(good))) for _ in range(4)]
+        for process in started:
+            assert process.communicate(timeout=60) == ("", "")
+            assert process.returncode == 0
+    assert_installed(cache / "benchmarks" / "tiny")
+    assert leftovers(cache) == []
+
+
+@pytest.mark.published
+def test_published_archive(
+    published_archive: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = PUBLISHED
+    use(monkeypatch, entry)
+    path = installer.install(source=published_archive)
+    assert path == cache / "benchmarks" / "pfgen-bench"
+    assert [(i.revision, i.questions) for i in store.installed()] == [(entry.revision, 50)]
+    assert installer.install() == path
+
+
+@pytest.mark.published
+@pytest.mark.parametrize("inner", ["", "data"])
+def test_published_checkout(inner: str, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = PUBLISHED
+    use(monkeypatch, entry)
+    path = installer.install(source=checkout / inner)
+    for name in entry.files:
+        assert (path / name).read_bytes() == (checkout / "data" / name).read_bytes()
+
+
+@pytest.mark.published
+def test_published_archive_from_a_server(
+    published_archive: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = published_archive.read_bytes()
+    monkeypatch.setattr(install_sources, "GOOD", content)
+    entry = PUBLISHED
+    use(monkeypatch, entry)
+    seen: list[int] = []
+    path = installer.install(source=f"{server.url}/chunked", progress=lambda n, _: seen.append(n))
+    assert seen[-1] == len(content)
+    assert len(list(path.glob("Q*.json"))) == 50
+
+
+def test_every_published_file_has_a_digest_and_a_name_of_its_own() -> None:
+    questions = [f"data/Q{number:02}.json" for number in range(1, 51)]
+    assert list(PUBLISHED.digests) == [*questions, "data/questions.jsonl"]
+    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in PUBLISHED.digests.values())
+    assert len(PUBLISHED.files) == len(PUBLISHED.digests)
+    assert PUBLISHED.revision in PUBLISHED.url

@@ -17,8 +17,6 @@ from places import ROOT
 BIN = str(Path(sys.executable).parent)
 FOLDER = ROOT / ".github" / "workflows"
 WORKFLOWS = sorted(FOLDER.glob("*.yml"))
-MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
-EXPRESSION = re.compile(r"\$\{\{.*?\}\}")
 COMMIT = re.compile(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}")
 ALLOWED = {
     "actions/attest-build-provenance",
@@ -55,51 +53,10 @@ def jobs() -> Iterator[tuple[str, str, dict[str, Any]]]:
 STEPS = [
     Step(workflow, name, step) for workflow, name, job in jobs() for step in job.get("steps", ())
 ]
-SCRIPTS = [
-    pytest.param(step.content["run"], id=f"{step.workflow}-{step.job}-{number}")
-    for number, step in enumerate(STEPS)
-    if "run" in step.content
-]
 
 
 def project() -> dict[str, Any]:
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-
-
-def unknown_names(script: str) -> list[str]:
-    """Targets of make and files of the project that a script names and that do not exist."""
-    targets = re.findall(r"\bmake ([a-z-]+)", script)
-    unknown = [f"make {name}" for name in targets if f"\n{name}:" not in MAKEFILE]
-    files = re.findall(
-        r"(?<![\w/.$-])((?:\.ci|tests|docs|rust|benches)/[\w./-]+|[\w-]+\.lock)", script
-    )
-    return unknown + [name for name in files if not (ROOT / name).exists()]
-
-
-@pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_scripts_of_workflows_parse(script: str) -> None:
-    plain = EXPRESSION.sub("value", script)
-    done = subprocess.run(
-        ["bash", "-n"], input=plain, capture_output=True, text=True, check=False, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize("script", SCRIPTS)
-def test_scripts_of_workflows_name_what_exists(script: str) -> None:
-    assert unknown_names(script) == []
-
-
-@pytest.mark.skipif(not shutil.which("make"), reason="make is not installed")
-def test_harnesses_torch_and_ray_are_tested_weekly() -> None:
-    [job] = loaded(FOLDER / "weekly.yml")["jobs"].values()
-    targets = job["strategy"]["matrix"]["target"]
-    assert {"test-distributed", "test-flexeval", "test-torch"} <= set(targets)
-    done = subprocess.run(
-        ["make", "--dry-run", *targets], cwd=ROOT, capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0, done.stderr
 
 
 def test_actions_are_pinned_to_commits_that_were_looked_up() -> None:
@@ -193,24 +150,6 @@ def test_what_is_published_is_what_was_tested() -> None:
             assert ".ci/check-wheel" in scored
             assert runs[-1] < uploads[0]
     assert published == ["sdist", "manylinux", "musllinux", "others"]
-
-
-def pins(name: str) -> dict[str, set[str]]:
-    text = (ROOT / name).read_text(encoding="utf-8")
-    found: dict[str, set[str]] = {}
-    for package, version in re.findall(r"^([\w.-]+)==([^ ;\\]+)", text, re.M):
-        found.setdefault(package, set()).add(version)
-    return found
-
-
-def test_the_demo_installs_versions_of_the_development_tools() -> None:
-    few, many = pins("requirements.lock"), pins("requirements-dev.lock")
-    needed = {
-        re.split(r"[^\w.-]", each)[0].replace(".", "-")
-        for each in project()["project"]["dependencies"]
-    }
-    assert needed | {"maturin"} <= few.keys()
-    assert {name: many.get(name) for name in few} == few
 
 
 @pytest.mark.skipif(not shutil.which("bash"), reason="bash is not installed")

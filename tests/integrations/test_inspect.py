@@ -2,7 +2,11 @@
 
 import json
 import math
+import os
 import re
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +14,83 @@ import numpy as np
 import polars as pl
 import pytest
 
-import helpers
-from helpers import lines
-from inspect_harness import Harness
-from pfgen_rs import Benchmark, score_file
+from helpers import environment, lines
+from pfgen_rs import Benchmark, PfgenError, score_file
 from pfgen_rs.generate import Prompter, read_examples
 from pfgen_rs.questions.locate import bundled_path
+from places import ROOT
 from told import section
 
 pytest.importorskip("inspect_ai")
 
 METRICS = ["average", "fluency", "truthfulness", "helpfulness"]
 PAGE = section("harnesses.md", "inspect_ai")
+
+
+class Harness:
+    """The command `inspect eval`, with this package installed as pyproject.toml declares it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.calls = folder / "calls.jsonl"
+        project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        installed = self._install(project["entry-points"]["inspect_ai"])
+        self.env = environment(
+            PYTHONPATH=os.pathsep.join(
+                map(str, [installed, ROOT / "python", ROOT / "tests" / "support"])
+            ),
+            XDG_DATA_HOME=str(folder),
+            NO_COLOR="1",
+        )
+
+    def eval(self, task: str, answers: dict[str, list[str]], *options: str) -> dict[str, Any]:
+        """The log of a run."""
+        told = self.folder / "answers.json"
+        told.write_text(json.dumps(answers), encoding="utf-8")
+        model = ["--model", "told/model", "-M", f"answers={told}", "-M", f"calls={self.calls}"]
+        done = self.command(task, *model, "--log-format", "json", *options)
+        assert done.returncode == 0, done.stdout + done.stderr
+        [path] = (self.folder / "logs").glob("*.json")
+        log: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        assert log["status"] == "success", log["error"]
+        return log
+
+    def score(self) -> dict[str, Any]:
+        """The log of the run, scored again by `inspect score`."""
+        [path] = (self.folder / "logs").glob("*.json")
+        scorer = ["--scorer", "pfgen_rs/pfgen_scorer", "-S", "benchmark=mini", "-S", "mode=qa"]
+        done = self.command(
+            str(path), *scorer, "--action", "overwrite", "--overwrite", verb="score"
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        log: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return log
+
+    def command(self, *args: str, verb: str = "eval") -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "inspect_ai", verb, *args, "--display", "plain"]
+        return subprocess.run(
+            command,
+            capture_output=True,
+            timeout=120,
+            env=self.env,
+            cwd=self.folder,
+            check=False,
+            encoding="utf-8",
+        )
+
+    def asked(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in self.calls.read_text(encoding="utf-8").splitlines()]
+
+    def _install(self, entries: dict[str, str]) -> Path:
+        folder = self.folder / "installed" / "pfgen_rs-0.dist-info"
+        folder.mkdir(parents=True)
+        (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: pfgen_rs\nVersion: 0\n")
+        lines = [f"{name} = {place}" for name, place in entries.items()]
+        lines = ["[inspect_ai]", *lines, "told = inspect_model"]
+        (folder / "entry_points.txt").write_text("\n".join(lines))
+        place = {"url": ROOT.as_uri(), "dir_info": {"editable": True}}
+        (folder / "direct_url.json").write_text(json.dumps(place))
+        return folder.parent
 
 
 @pytest.fixture
@@ -165,31 +234,19 @@ def test_a_mode_that_chats_do_not_have(harness: Harness) -> None:
     assert done.stdout.strip() == "unknown mode 'completion': expected chat or qa"
 
 
-WRONG = """
-import json, sys
-from inspect_ai._util.error import PrerequisiteError
-from pfgen_rs import PfgenError
-from pfgen_rs.integrations import inspect_ai as ours
-def told(make, **wrong):
-    try:
-        make("mini", **wrong)
-    except (PfgenError, PrerequisiteError) as error:
-        return str(error)
-wrong = [{"trials": "x"}, {"trials": 0}, {"num_examples": "x"}, {"think": "foo"}, {"mode": "poem"}]
-found = [told(ours.pfgen, **one) for one in wrong]
-found += [told(ours.pfgen_scorer, **one) for one in wrong[3:]]
-print(json.dumps(found))
-"""
-
-
 def test_settings_are_checked_before_anybody_is_asked() -> None:
-    done = helpers.python(WRONG)
-    assert done.returncode == 0, done.stderr
-    trials, none, examples, think, mode, *scorer = json.loads(done.stdout)
-    assert trials.endswith("`trials` must be an integer of at least 1, not 'x'")
-    assert none.endswith("at least 1, not 0")
-    assert examples.endswith("the number of examples must be an integer of at least 0, not 'x'")
-    assert think.endswith("think must be one of keep, strip, not 'foo'")
-    assert mode.endswith("unknown mode 'poem': expected chat or qa")
-    assert scorer[0] == "think must be one of keep, strip, not 'foo'"
-    assert scorer[1].startswith("unknown mode 'poem': expected one of")
+    from inspect_ai._util.error import PrerequisiteError
+
+    from pfgen_rs.integrations import inspect_ai as ours
+
+    both = (ours.pfgen, ours.pfgen_scorer)
+    for make, wrong, match in (
+        (ours.pfgen, {"trials": "x"}, "`trials` must be an integer of at least 1, not 'x'"),
+        (ours.pfgen, {"trials": 0}, "at least 1, not 0"),
+        (ours.pfgen, {"num_examples": "x"}, "the number of examples must be an integer"),
+        *((each, {"think": "foo"}, "think must be one of keep, strip, not 'foo'") for each in both),
+        *((each, {"mode": "poem"}, "unknown mode 'poem': expected") for each in both),
+    ):
+        how: Any = wrong
+        with pytest.raises((PfgenError, PrerequisiteError), match=match):
+            make("mini", **how)

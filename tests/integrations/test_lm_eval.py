@@ -21,7 +21,7 @@ from pfgen_rs import Benchmark, Result
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.generate import Mode, Prompter, Task, read_examples
 from pfgen_rs.integrations import HARNESSES, harness_path
-from pfgen_rs.integrations.lm_eval.choices import KEY, TRIALS, Choices, choices
+from pfgen_rs.integrations.lm_eval.choices import KEY, Choices, choices
 from pfgen_rs.io.cleaning import default_stop
 from pfgen_rs.questions.locate import bundled_path
 from told import TIMEOUT, lm_eval_arguments, run_lm_eval, section
@@ -254,14 +254,6 @@ def test_an_unknown_harness_is_refused_with_the_known_ones() -> None:
     assert "lm_eval" in done.stderr
 
 
-def test_the_environment_chooses_what_metadata_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert choices({}) == Choices("mini", 10)
-    monkeypatch.setenv("PFGEN_RS_BENCHMARK", "pfgen-bench")
-    monkeypatch.setenv(TRIALS, "100")
-    assert choices({"pretrained": "x", KEY: None}) == Choices("pfgen-bench", 100)
-    assert choices({KEY: {"trials": 3, "seed": "a"}}) == Choices("pfgen-bench", 3, seed="a")
-
-
 @pytest.mark.parametrize(
     "chosen",
     [
@@ -280,19 +272,13 @@ def test_wrong_choices_are_refused(chosen: Any) -> None:
         choices({KEY: chosen})
 
 
-def test_choices_in_the_wrong_place_are_refused() -> None:
+def test_choices_in_the_wrong_place_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """What would be left out otherwise; a model's own arguments stand beside them."""
     for name, value in (("trials", 2), ("benchmark", "mini"), ("think", "strip"), ("seed", "a")):
         told = re.escape(json.dumps({KEY: {name: value}}))
         with pytest.raises(SettingsError, match=f"'{name}' belongs under 'pfgen': .*'{told}'"):
             choices({"pretrained": "x", name: value, KEY: {"num_examples": 3}})
     assert choices({"seed": 1234, "version": 1, "signature": "x"}) == Choices("mini", 10)
-
-
-@pytest.mark.parametrize("trials", ["many", "-1", "1.5", "0"])
-def test_wrong_trials_of_the_environment_are_refused(
-    trials: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(TRIALS, trials)
-    with pytest.raises(SettingsError, match=r"trial|TRIALS"):
-        choices({})
+    monkeypatch.setenv("PFGEN_RS_BENCHMARK", "pfgen-bench")
+    assert choices({"pretrained": "x", KEY: None}) == Choices("pfgen-bench", 10)
+    assert choices({KEY: {"trials": 3, "seed": "a"}}) == Choices("pfgen-bench", 3, seed="a")

@@ -9,12 +9,7 @@ import pytest
 
 from pfgen_rs import SettingsError
 from pfgen_rs.integrations import harness_path
-from pfgen_rs.integrations.lm_eval.choices import (
-    DATA,
-    JPEVAL_KEY,
-    JpevalChoices,
-    jpeval_choices,
-)
+from pfgen_rs.integrations.lm_eval.choices import JPEVAL_KEY, JpevalChoices, jpeval_choices
 from pfgen_rs.llm_jp_eval import convert
 from pfgen_rs.llm_jp_eval.catalog import CATEGORIES, tasks
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, read_tasks
@@ -91,11 +86,12 @@ def test_the_command_line_gives_our_figures(folder: Path, tmp_path: Path) -> Non
     """The page's command, with all tasks: figures, categories and AVR."""
     datas = read_tasks(folder, tasks())
     answers, asked = recorded(tmp_path / "answers.jsonl", datas), tmp_path / "asked.json"
-    metadata = ["--metadata", json.dumps({JPEVAL_KEY: {"shots": SHOTS}})]
+    chosen = {JPEVAL_KEY: {"shots": SHOTS, "data": str(folder)}}
+    metadata = ["--metadata", json.dumps(chosen)]
     documented = lm_eval_arguments(
         PAGE.split("## llm-jp-eval")[1], f"answers={answers},asked={asked}"
     )
-    shown = run_lm_eval(tmp_path, [*documented, *metadata], **{DATA: str(folder)})
+    shown = run_lm_eval(tmp_path, [*documented, *metadata])
     [path] = tmp_path.glob("out/*/results_*.json")
     found = json.loads(path.read_text(encoding="utf-8"))
     expected = evaluated(datas)
@@ -159,16 +155,13 @@ def test_the_python_interface_gives_our_figures(folder: Path, tmp_path: Path) ->
     assert chat["signatures"]["llm_jp_eval_jsts"].endswith("|mode:chat")
     assert "|n:2|shots:0|" in chat["signatures"]["llm_jp_eval_jsts"]
     assert swallow["sent"]
-    assert all(len(one) == 5 for one in swallow["sent"])
+    assert all(one[-1] == "swallow" for one in swallow["sent"])
     assert "choose fewer" in refused[0]["error"]
     assert "nowhere" in refused[1]["error"]
 
 
-def test_the_environment_says_where_data_are(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(DATA, raising=False)
-    assert jpeval_choices({}) == JpevalChoices()
-    monkeypatch.setenv(DATA, "there")
-    assert jpeval_choices({"pretrained": "x"}) == JpevalChoices("there")
+def test_choices() -> None:
+    assert jpeval_choices({"pretrained": "x"}) == JpevalChoices()
     chosen = {"data": "here", "shots": 0, "variant": "swallow", "split": "dev"}
     assert jpeval_choices({JPEVAL_KEY: chosen}) == JpevalChoices(**chosen)  # type: ignore[arg-type]
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
-from helpers import GOOD, lines, pfgen, write_benchmark
+from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark
 from pfgen_rs import InputError, score_file
+from pfgen_rs.ask.engines.manual import AnswersFile
 from pfgen_rs.io.formats import other_encoding
+from pfgen_rs.llm_jp_eval.outputs import read_outputs
 
 CSV = "question,answer\n" + "".join(f"{question},{answer}\n" for question, answer in GOOD)
 
@@ -90,3 +94,91 @@ def test_a_byte_order_mark_is_no_part_of_the_header(suffix: str, tmp_path: Path)
     path = tmp_path / f"a{suffix}"
     path.write_bytes(text.encode("utf-8-sig"))
     assert score_file(path, bench).frame["answer"].to_list() == [answer for _, answer in GOOD]
+
+
+TEXTS = {CATS: "猫は狩りのために体力を残して眠ります。", SEAS: "海は空の色を映します。"}
+
+
+def response(name: str, text: Any, status: int = 200, *, chat: bool = True) -> dict[str, Any]:
+    choice = {"message": {"role": "assistant", "content": text}} if chat else {"text": text}
+    body = {"model": "m", "choices": [{"index": 0, **choice, "finish_reason": "stop"}]}
+    reply = {"status_code": status, "request_id": "r", "body": body}
+    return {"id": "batch_req_1", "custom_id": name, "response": reply, "error": None}
+
+
+def write(path: Path, *records: dict[str, Any]) -> Path:
+    lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("chat", [True, False])
+@pytest.mark.parametrize("names", [("1/{0}", "1/{1}"), ("{0}", "{1}"), ("1/Q01", "Q02")])
+def test_a_batch_output_scores_like_its_answers(
+    tmp_path: Path, names: tuple[str, str], chat: bool
+) -> None:
+    bench = write_benchmark(tmp_path / "bench")
+    plain = write(tmp_path / "a.jsonl", *({"question": q, "answer": a} for q, a in TEXTS.items()))
+    named = (name.format(CATS, SEAS) for name in names)
+    made = [response(n, a, chat=chat) for n, a in zip(named, TEXTS.values(), strict=True)]
+    batch = write(tmp_path / "b.jsonl", *made)
+    expected, found = score_file(plain, bench), score_file(batch, bench)
+    columns = ["question_id", "answer", "average", "fluency"]
+    assert found.frame.select(columns).equals(expected.frame.select(columns))
+
+
+def test_a_failed_request_is_no_empty_answer(tmp_path: Path) -> None:
+    bench = write_benchmark(tmp_path / "bench")
+    made = [response(q, a) for q, a in TEXTS.items()]
+    gone = {"custom_id": CATS, "response": None, "error": {"message": "expired"}}
+    path = write(tmp_path / "b.jsonl", *made, response("2/x", "", 500), gone)
+    with pytest.raises(InputError, match=r"line 3: the request '2/x' failed: --skip-bad-lines"):
+        score_file(path, bench)
+    done = pfgen("score", path, f"--benchmark={bench}", "--skip-bad-lines")
+    assert done.returncode == 0
+    assert "skipped 2 lines in total" in done.stderr
+
+
+def test_what_is_exported_is_answered_by_a_batch_and_imported(tmp_path: Path) -> None:
+    bench = write_benchmark(tmp_path / "bench")
+    samples = write(tmp_path / "s.jsonl", *({"question": q, "answer": a} for q, a in TEXTS.items()))
+    command = (
+        "generate",
+        "m/m",
+        "-e",
+        "manual",
+        "--mode=qa",
+        "--trials=2",
+        f"--out={tmp_path}",
+    )
+    more = (f"--benchmark={bench}", f"--questions={samples}")
+    tasks = tmp_path / "tasks.jsonl"
+    assert pfgen(*command, *more, f"--export={tasks}").returncode == 0
+    asked = [json.loads(line) for line in tasks.read_text(encoding="utf-8").splitlines()]
+    made = [response(task["custom_id"], f"{task['trial']}: 答え") for task in asked]
+    made[2] = response(asked[2]["custom_id"], None, 429)
+    path = write(tmp_path / "b.jsonl", *made)
+    engine = AnswersFile("m", path)
+    assert (engine.blank, len(engine.unused)) == (1, 3)
+    done = pfgen(*command, *more, f"--import={path}")
+    assert done.returncode == 1  # a trial is unfinished
+    assert "1 of 2 trials, 3 new answers" in done.stdout
+    assert "1 of the imported answers are empty or failed: their tasks stay open" in done.stderr
+    assert "the model that answers is 'm': 'm/m' was asked for" in done.stderr
+    [kept] = tmp_path.rglob("journal.jsonl")
+    told = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
+    assert [(each["served"], each["finish_reason"]) for each in told] == [("m", "stop")] * 3
+    other = write(tmp_path / "c.jsonl", response("mine", "x"))
+    refused = pfgen(*command, *more, f"--import={other}")
+    assert refused.returncode == 2
+    assert (
+        "line 1: 'trial' must be an integer, not None: expected the keys question" in refused.stderr
+    )
+
+
+def test_llm_jp_eval_reads_the_same(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "b.jsonl", response("jamp/test/0", "x"), response("jamp/test/1", "", 500)
+    )
+    found = read_outputs(path)
+    assert found.texts == {"jamp": {0: "x"}}

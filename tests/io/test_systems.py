@@ -7,7 +7,6 @@ import io
 import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 import threading
@@ -21,7 +20,7 @@ from typer.testing import CliRunner
 
 from builds import prepare
 from helpers import environment, pfgen
-from pfgen_rs import OutputError, SettingsError, sample_runs, score_file
+from pfgen_rs import OutputError, SettingsError
 from pfgen_rs.ask.journal import Journal, _offset
 from pfgen_rs.cli import app, output, streams
 from pfgen_rs.generate.config import RunConfig
@@ -442,25 +441,6 @@ def test_a_clock_that_stands_still_stops_no_progress(monkeypatch: pytest.MonkeyP
     with output.scoring([source]) as update:
         for done in (10, 20):
             update(source, done, 5)
-
-
-def test_the_simulation_refuses_what_windows_refuses(windows: Ranges, tmp_path: Path) -> None:
-    path = tmp_path / "folder" / "a"
-    path.parent.mkdir()
-    path.touch()
-    with path.open("rb"):
-        for refused in (path.unlink, path.parent.rmdir):
-            with pytest.raises(OSError, match=r"in use"):
-                refused()
-        with pytest.raises(PermissionError):
-            path.parent.rename(tmp_path / "other")
-        shutil.rmtree(path.parent, ignore_errors=True)
-        assert path.exists()
-
-
-def test_scores_are_the_same(windows: Ranges) -> None:
-    result = score_file(sample_runs()["faithful"])
-    assert result.score == score_file(RUN).score
 
 
 # Whole commands, which leave nothing hidden behind

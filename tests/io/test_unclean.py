@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark
 from pfgen_rs import Benchmark, SettingsError, _native, load_benchmark, scan, score_file, score_runs
-from pfgen_rs.io import cleaning
 from pfgen_rs.io.cleaning import (
     MODES,
     Mode,
@@ -142,20 +141,6 @@ def test_what_cannot_be_cleaned(bench: Benchmark, tmp_path: Path) -> None:
         unknown: Any = wrong
         with pytest.raises(SettingsError, match="unknown mode 'loud': expected one of completion"):
             call(path, bench, clean=unknown)
-
-
-def test_of_many_answers_some_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (cleaning, cleaning):
-        monkeypatch.setattr(module, "CHECKED", 10)
-    census = cleaning.Census()
-    one = ["猫"] * 9 + ["猫 "]
-    few = _native.Texts(["猫"] * 9 + [" 猫"])
-    assert census.count(few, None) == {"begin with white space": 1}
-    assert not census.count(_native.Texts(one), None)  # the tenth is not looked at
-    spoilt = [*one[:8], " 猫", one[9]]
-    found = census.count(_native.Texts(spoilt), None)
-    assert found == {"begin with white space": 1, "end with white space": 1}
-    assert described(found, 11).startswith("at least 1 of 11 answers")
 
 
 def test_verbs_agree_with_their_numbers() -> None:

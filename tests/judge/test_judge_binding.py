@@ -83,13 +83,6 @@ def test_a_verdict_on_earlier_texts_is_not_shown_for_later_ones(tmp_path: Path) 
     assert len(VerdictFolder(folder).judgments()) == 8
 
 
-def test_returning_to_the_first_texts_returns_to_their_verdicts(tmp_path: Path) -> None:
-    for pairs, letter in ((ONE, "A"), (OTHER, "B"), (ONE, "A")):
-        judge(pairs, tmp_path / "v")
-        frame = VerdictFolder(tmp_path / "v").decisions()
-        assert frame["probability"].to_list() == frame["tie"].to_list() == [letter] * 3
-
-
 def test_texts_changed_by_hand_have_no_verdicts(tmp_path: Path) -> None:
     folder = tmp_path / "v"
     judge(ONE, folder)
@@ -113,9 +106,6 @@ def test_imported_judgments_belong_to_the_texts_they_came_with(tmp_path: Path) -
     write_pairs(folder.path / "pairs.jsonl", [replace(first, answers=("別", "物")), *others])
     _, coverage = folder.read()
     assert (list(coverage.missing), coverage.stale) == ([first.id], 2)
-    # Judgments that were made here count in the folder that is written from them, too.
-    write_folder(tmp_path / "copy", given)
-    assert VerdictFolder(tmp_path / "copy").read()[1].notes() == []
 
 
 def test_two_judges_are_only_compared_on_the_same_texts(tmp_path: Path) -> None:

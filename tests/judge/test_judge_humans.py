@@ -16,7 +16,6 @@ from pfgen_rs.judge.compare import (
     criteria_requests,
     make_criteria,
     pairs_with_criteria,
-    with_criteria,
 )
 from pfgen_rs.judge.pairs import Pair, read_humans
 from pfgen_rs.judge.prompts import find_prompt
@@ -92,7 +91,7 @@ def test_criteria_are_made_once_a_question(tmp_path: Path) -> None:
         assert len(server.asked) == 3
     found = {row["question_id"]: row["criteria"] for row in records(tmp_path, out.name)}
     assert found == {f"q{n}": f"・質問{n}の条件" for n in range(3)}
-    assert with_criteria(made_pairs(1), found)[0].criteria == "・正確さ"
+    assert pairs_with_criteria(made_pairs(1), out)[0][0].criteria == "・正確さ"
     assert list(criteria_requests(made_pairs(4), CRITERIA)) == []
     complete, notes = pairs_with_criteria(pairs, out)
     wanted = [f"・質問{n // 2}の条件" for n in range(6)]

@@ -94,12 +94,6 @@ def test_a_reliability_diagram_has_ten_bins_with_counts() -> None:
     assert f"ECE = {found.error:.3f} (n = 200)" in above.get_title(loc="left")
 
 
-def test_each_judge_has_a_panel_of_its_own() -> None:
-    found = {f"judge {i}": made_calibration(50 + i) for i in range(5)}
-    titles = [axes.get_title(loc="left") for axes in plots.reliability(found).axes[::2]]
-    assert [title.split("\n")[0] for title in titles] == list(found)
-
-
 def test_position_bars_add_up() -> None:
     shares = {"a": share_of(3, 4), "b": share_of(0, 0), "c": share_of(1, 10)}
     [axes] = plots.position_bars(shares).axes

@@ -227,7 +227,6 @@ def test_rubrics_are_filled_and_results_read(tmp_path: Path) -> None:
         ("［RESULT］　４", 4.0),
         ("[RESULT] 4.5", 4.5),
         ("[RESULT] 6", None),
-        ("[RESULT] 0", None),
         ("[RESULT] 1.2.3", None),
         ("[RESULT] 3 [RESULT] A", None),
         ("4", None),

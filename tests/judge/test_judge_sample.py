@@ -20,18 +20,12 @@ from pfgen_rs.judge import read_verdict_text
 from pfgen_rs.judge.pairs import read_humans, read_pairs
 from pfgen_rs.judge.sample import JUDGES, sample_path
 from pfgen_rs.judge.verdict_folder import VerdictFolder
-from places import ROOT
 
 WHICH = {"careful": "last", "hasty": "first"}
 
 
 def records(name: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (sample_path() / name).read_text("utf-8").splitlines()]
-
-
-def test_the_package_has_the_folder_of_the_source_tree() -> None:
-    assert sample_path().resolve() == (ROOT / "data" / "judge-sample").resolve()
-    assert "Statistics on it are no findings" in (sample_path() / "README.md").read_text("utf-8")
 
 
 def test_the_script_makes_exactly_these_files() -> None:

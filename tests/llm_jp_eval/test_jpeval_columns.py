@@ -7,6 +7,7 @@ import sys
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -31,7 +32,6 @@ from pfgen_rs.llm_jp_eval.metrics import (
     prediction_column,
     prediction_expression,
 )
-from pfgen_rs.llm_jp_eval.metrics import columns as code_points
 from pfgen_rs.llm_jp_eval.metrics.samples import sample_metrics
 
 VARIANTS = ("upstream", "swallow")
@@ -90,7 +90,7 @@ def test_values_of_raw_outputs_equal_the_oracle(
 @given(st.lists(st.tuples(WILD_TEXTS, WILD_TEXTS), min_size=1, max_size=4))
 @example([("\ud800", "\ud800"), ("a\udfffb", "a b"), ("x", "x")])
 def test_long_lists_may_have_surrogates(pairs: list[tuple[str, str]]) -> None:
-    times = code_points._FEW
+    times = columns._FEW
     preds, golds = ([pair[side] for pair in pairs] * times for side in (0, 1))
     for name in sample_metrics():
         expected = [oracle.value(name, *pair) for pair in pairs]
@@ -110,17 +110,17 @@ def test_code_points_are_those_of_the_running_python() -> None:
 
 def checked_page(number: int) -> Iterator[str]:
     """Yields the code points of a page whose NFKC is marked as depending on neighbours."""
-    flags, nfkc, lower = code_points.page(number)
+    flags, nfkc, lower = columns.page(number)
     normal, small = dict(nfkc), dict(lower)
     for place, flag in enumerate(flags):
         c = chr(256 * number + place)
-        assert bool(flag & code_points.WORD) == (c.isalnum() or c == "_")
-        assert bool(flag & code_points.SPACE) == c.isspace()
-        if flag & code_points.NFKC_IN_CONTEXT:
+        assert bool(flag & columns.WORD) == (c.isalnum() or c == "_")
+        assert bool(flag & columns.SPACE) == c.isspace()
+        if flag & columns.NFKC_IN_CONTEXT:
             yield c
         else:
             assert normal.get(place, c) == unicodedata.normalize("NFKC", c)
-        if not flag & code_points.LOWER_IN_CONTEXT:
+        if not flag & columns.LOWER_IN_CONTEXT:
             assert small.get(place, c) == c.lower()
 
 
@@ -205,20 +205,21 @@ def test_expressions_stream_and_group(tmp_path: Path) -> None:
     assert query.select("value").head(0).collect()["value"].dtype == pl.Float64
 
 
+BAD: list[tuple[Any, str]] = [
+    (["a", "b", "c", "\ud800"], "row 3 contains a lone surrogate"),
+    (["a", "b", "c", "d", 1], "expected text in row 4, found int"),
+    (pl.Series(["a", "b", None]), "row 2 is null"),
+    (pl.Series([1, 2]), "expected a column of text"),
+    ("text", "expected a column of texts, found a single text"),
+    (object(), "expected a column of texts"),
+]
+
+
 def test_errors_of_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(columns, "CHUNK", 2)
-    with pytest.raises(InputError, match="row 3 contains a lone surrogate"):
-        prediction_column(["a", "b", "c", "\ud800"])
-    with pytest.raises(InputError, match="expected text in row 4, found int"):
-        gold_column(["a", "b", "c", "d", 1])
-    with pytest.raises(InputError, match="row 2 is null"):
-        gold_column(pl.Series(["a", "b", None]))
-    with pytest.raises(InputError, match="expected a column of text"):
-        gold_column(pl.Series([1, 2]))
-    with pytest.raises(InputError, match="expected a column of texts, found a single text"):
-        gold_column("text")
-    with pytest.raises(InputError, match="expected a column of texts"):
-        gold_column(object())
+    for column, message in BAD:
+        with pytest.raises(InputError, match=message):
+            gold_column(column)
     with pytest.raises(InputError, match="2 predictions but 1 golds"):
         metric_column("set_f1", ["a", "b"], pl.Series(["a"]))
     with pytest.raises(SettingsError, match="unknown variant"):
@@ -229,18 +230,18 @@ def test_errors_of_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_native_code_refuses_pages_that_do_not_fit() -> None:
     texts = _native.Texts(["あ"])
-    pages: list[code_points.Page] = [(b"", [], []), (bytes(256), [(0, "a")], [])]
+    pages: list[columns.Page] = [(b"", [], []), (bytes(256), [(0, "a")], [])]
     for page in pages:
         points = _native.CodePoints({0x30: page}.__getitem__)
         with pytest.raises(InputError, match="page 48: expected flags of 256 code points"):
             points.normalized(texts, str, cut=False, strip=False)
 
-    def interrupted(number: int) -> code_points.Page:
+    def interrupted(number: int) -> columns.Page:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         _native.CodePoints(interrupted).normalized(texts, str, cut=False, strip=False)
-    known = code_points.code_points()
+    known = columns.code_points()
     with pytest.raises(InputError, match="1 predictions but 2 golds"):
         known.values("set_f1", texts, _native.Texts(["a", "b"]), sample_metrics()["set_f1"].value)
     with pytest.raises(InputError, match="unknown metric"):

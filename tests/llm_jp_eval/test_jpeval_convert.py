@@ -15,7 +15,7 @@ from helpers import SCRIPT, pfgen, python
 from pfgen_rs.errors import InputError, OutputError
 from pfgen_rs.llm_jp_eval import Conversion, convert
 from pfgen_rs.llm_jp_eval.conversion.installing import shown_names
-from pfgen_rs.llm_jp_eval.data import find_data, installed_data, read_task
+from pfgen_rs.llm_jp_eval.data import find_data, installed_data
 
 COUNTS = {
     "jamp": (8955, 995, 348),
@@ -62,11 +62,8 @@ def test_as_many_samples_as_the_contract_says(jpeval_conversion: Conversion) -> 
     for task, counts in COUNTS.items():
         assert tuple(found[task].samples.values()) == counts, task
         assert found[task].status == "published"
-    assert {task for task in found if found[task].status == "changed"} == {"jnli", "jsquad"}
-    assert {task: found[task].samples["test"] for task in ("jnli", "jsquad")} == {
-        "jnli": 2434,
-        "jsquad": 4442,
-    }
+    for task, count in (("jnli", 2434), ("jsquad", 4442)):
+        assert (found[task].status, found[task].samples["test"]) == ("changed", count)
     assert len(jpeval_conversion.files) == 17 * 6
 
 
@@ -92,12 +89,6 @@ def test_made_up_files_byte_for_byte(jpeval_mini: Path, tmp_path: Path) -> None:
     assert compared == 84
     assert len(ours) == len(found.files) == 17 * 6
     assert {each.status for each in found.tasks} == {"changed"}
-
-
-def test_converted_tasks_can_be_read(jpeval_converted: Path) -> None:
-    data = read_task(find_data(jpeval_converted), "niilc")
-    assert (len(data.samples), len(data.shots)) == (198, 715)
-    assert all(sample.input.startswith("質問：") for sample in data.samples)
 
 
 def test_the_place_where_run_looks(jpeval_mini: Path) -> None:

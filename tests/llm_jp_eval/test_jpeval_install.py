@@ -15,6 +15,7 @@ import pytest
 from helpers import pfgen
 from pfgen_rs.errors import InputError
 from pfgen_rs.llm_jp_eval import catalog, convert
+from pfgen_rs.llm_jp_eval.conversion import finding
 from pfgen_rs.llm_jp_eval.conversion import published as sources
 from pfgen_rs.llm_jp_eval.conversion.finding import find_raw
 from pfgen_rs.llm_jp_eval.conversion.installing import install_raw, raw_installation
@@ -67,14 +68,9 @@ def test_published_digests(jpeval_dir: Path, published_raw: Mapping[str, bytes])
     for name, content in published_raw.items():
         assert published[name] == (hashlib.sha256(content).hexdigest(), len(content))
     manifest = json.loads((jpeval_dir / "raw" / "manifest.json").read_bytes())
-    single = [
-        each
-        for each in manifest
-        if "files" not in each and not each["note"].startswith("SURROGATE")
-    ]
-    assert {each["reference_name"]: each["sha256"] for each in single}.items() <= {
-        name: each.sha256 for name, each in published.items()
-    }.items()
+    for each in manifest:
+        if "files" not in each and not each["note"].startswith("SURROGATE"):
+            assert published[each["reference_name"]].sha256 == each["sha256"]
     repositories = {source.repository for source in sources.sources().values()}
     assert {each["repository"].split(" ")[0] for each in manifest} - repositories == {
         "odmishien/chABSA-dataset"
@@ -100,16 +96,15 @@ def test_the_real_raw_files(jpeval_raw: Path) -> None:
     assert convert(tasks=["jamp"]).folder == installed_data()
 
 
-def test_renamed_files_are_found_by_digest(
+def test_renamed_files_are_found_by_digest_from_one_source_after_another(
     published_raw: Mapping[str, bytes], tmp_path: Path
 ) -> None:
-    wanted = ["jcommonsenseqa_train.json", "niilc_test.xml", "jamp_train.tsv"]
-    put(tmp_path, {f"downloads/{i}.txt": published_raw[name] for i, name in enumerate(wanted)})
-    found = install_raw(tmp_path)
-    assert {each.name: str(each.status) for each in found.taken} == dict.fromkeys(
-        wanted, "published"
-    )
-    assert (installed_raw() / "niilc_test.xml").read_bytes() == published_raw["niilc_test.xml"]
+    wanted = ["jcommonsenseqa_train.json", "jamp_test.tsv", "jamp_train.tsv"]
+    for number, name in enumerate(wanted):
+        found = install_raw(put(tmp_path / str(number), {"downloads/x.txt": published_raw[name]}))
+        assert [(each.name, str(each.status)) for each in found.taken] == [(name, "published")]
+        assert (installed_raw() / name).read_bytes() == published_raw[name]
+    assert "jamp" not in {each.task for each in found.missing}
 
 
 def test_documents_are_found_by_digest_without_lists(
@@ -153,15 +148,9 @@ def test_checkouts_and_archives_side_by_side(
         },
     )
     found = install_raw(tmp_path)
-    assert {each.name for each in found.datasets if each.status == "published"} == {
-        "Jamp",
-        "JaNLI",
-        "JSICK",
-        "JEMHopQA",
-        "JSeM",
-        "chABSA",
-        "Wikipedia Annotated Corpus",
-    }
+    complete = {each.name for each in found.datasets if each.status == "published"}
+    others = {"Jamp", "JaNLI", "JSICK", "JEMHopQA", "JSeM", "chABSA"}
+    assert complete == {*others, "Wikipedia Annotated Corpus"}
 
 
 def test_a_real_checkout_of_jglue(published_raw: Mapping[str, bytes], tmp_path: Path) -> None:
@@ -213,33 +202,19 @@ def test_folders_are_installed_whole(published_raw: Mapping[str, bytes], tmp_pat
     assert set(found.files) == set(chabsa)
 
 
-def test_several_sources_one_after_another(
+def test_two_different_files_for_one_name(
     published_raw: Mapping[str, bytes], tmp_path: Path
 ) -> None:
-    for number, name in enumerate(("jamp_train.tsv", "jamp_test.tsv")):
-        found = install_raw(put(tmp_path / str(number), {name: published_raw[name]}))
-    assert [each.name for each in found.taken] == ["jamp_test.tsv"]
-    assert "jamp" not in {each.task for each in found.missing}
-
-
-def test_two_different_files_for_one_name(tmp_path: Path) -> None:
     put(tmp_path, {"a/janli.tsv": b"a", "b/janli.tsv": b"b", "c/janli.tsv": b"b"})
     with pytest.raises(InputError, match=r"a/janli\.tsv and .*janli\.tsv differ"):
         find_raw(tmp_path, ["janli"])
-
-
-def test_the_published_file_is_preferred(
-    published_raw: Mapping[str, bytes], tmp_path: Path
-) -> None:
-    put(tmp_path, {"a/janli.tsv": b"a", "b/janli.tsv": published_raw["janli.tsv"]})
+    put(tmp_path, {"d/janli.tsv": published_raw["janli.tsv"]})
     assert find_raw(tmp_path, ["janli"]).status("janli") == "published"
 
 
 def test_a_list_of_documents_that_are_missing(tmp_path: Path) -> None:
     put(tmp_path, {"id/train.id": b"wiki1\nwiki2\n", "knp/wiki1/wiki1.knp": b"x"})
-    with pytest.raises(
-        InputError, match=r"train\.id, line 2: knp/wiki2/wiki2\.knp, which is listed"
-    ):
+    with pytest.raises(InputError, match=r"train\.id, line 2: knp/wiki2/wiki2\.knp, which is"):
         find_raw(tmp_path, ["wiki_ner"])
     (tmp_path / "id" / "train.id").write_bytes(b"../../x\n")
     with pytest.raises(InputError, match=r"train\.id, line 1: invalid id '\.\./\.\./x'"):
@@ -272,32 +247,21 @@ def test_bad_archives(name: str, content: bytes, problem: str, tmp_path: Path) -
 
 
 def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from pfgen_rs.llm_jp_eval.conversion import finding as entries
-
     bomb = tar_of({"jsick/train.tsv": bytes(5000)}, "w:xz")
     put(tmp_path / "raw", {"a.tar.xz": bomb, "b/janli.tsv": bytes(5000)})
-    monkeypatch.setattr(entries, "FILE_LIMIT", 4000)
+    monkeypatch.setattr(finding, "FILE_LIMIT", 4000)
     with pytest.raises(InputError, match="larger than 4000 bytes"):
         find_raw(tmp_path / "raw", catalog.tasks())
     with pytest.raises(InputError, match="larger than 4,000 bytes"):
         find_raw(tmp_path / "raw" / "b", catalog.tasks())
-    monkeypatch.setattr(entries, "FILE_LIMIT", 6000)
-    monkeypatch.setattr(entries, "KEPT_LIMIT", 4000)
+    monkeypatch.setattr(finding, "FILE_LIMIT", 6000)
+    monkeypatch.setattr(finding, "KEPT_LIMIT", 4000)
     with pytest.raises(InputError, match="more than 4,000 bytes of raw files"):
         find_raw(tmp_path / "raw", catalog.tasks())
-    monkeypatch.setattr(entries, "KEPT_LIMIT", 6000)
-    monkeypatch.setattr(entries, "FILES_LIMIT", 1)
+    monkeypatch.setattr(finding, "KEPT_LIMIT", 6000)
+    monkeypatch.setattr(finding, "FILES_LIMIT", 1)
     with pytest.raises(InputError, match="more than 1 files"):
         find_raw(tmp_path / "raw", catalog.tasks())
-
-
-def test_sources_that_are_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such file or folder"):
-        install_raw(tmp_path / "nothing")
-    with pytest.raises(InputError, match="contains no raw files of llm-jp-eval"):
-        install_raw(tmp_path)
-    with pytest.raises(InputError, match="no raw files are installed"):
-        convert()
 
 
 def test_the_command(published_raw: Mapping[str, bytes], tmp_path: Path) -> None:
@@ -312,14 +276,10 @@ def test_the_command(published_raw: Mapping[str, bytes], tmp_path: Path) -> None
     assert "installed 1 raw file in" in done.stdout
     assert "jamp_test.tsv is not installed" in done.stderr
     found = json.loads(pfgen("llm-jp-eval", "install", "--format", "json", env=cache).stdout)
-    assert found["datasets"][1] == {
-        "name": "JaNLI",
-        "tasks": ["janli"],
-        "licence": "CC BY-SA 4.0",
-        "files": 1,
-        "missing": 0,
-        "status": "published",
-    }
+    expected = {"name": "JaNLI", "tasks": ["janli"], "licence": "CC BY-SA 4.0", "files": 1}
+    assert found["datasets"][1] == {**expected, "missing": 0, "status": "published"}
     failed = pfgen("llm-jp-eval", "install", "--from", tmp_path / "nothing", env=cache)
     assert (failed.returncode, failed.stdout) == (2, "")
     assert "no such file or folder" in failed.stderr
+    with pytest.raises(InputError, match="no raw files are installed"):
+        convert()

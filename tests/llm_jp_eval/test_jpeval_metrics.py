@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import lzma
 import math
 import random
 import statistics
@@ -21,13 +20,12 @@ from hypothesis import strategies as st
 
 import jpeval_oracle as oracle
 from jpeval_texts import TEXTS
-from pfgen_rs import llm_jp_eval
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval import correlation, mean, metric, prediction
-from pfgen_rs.llm_jp_eval.metrics import parse_float
 from pfgen_rs.llm_jp_eval.metrics.samples import (
     indel_distance,
     normalized_gold,
+    parse_float,
     sample_metric,
     sample_metrics,
 )
@@ -48,18 +46,10 @@ def test_golden_samples_bit_for_bit(jpeval_dir: Path, variant: str) -> None:
         pred = prediction(row["output"], variant)
         assert pred == row[f"pred{VARIANTS[variant]}"], row
         assert normalized_gold(row["gold"]) == row["gold_normalized"], row
-        value = metric(row["metric"], [pred], [row["gold"]])
-        assert value == [row[f"value{VARIANTS[variant]}"]], row
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_golden_samples_as_columns(jpeval_dir: Path, variant: str) -> None:
-    rows = list(golden(jpeval_dir, "metrics.jsonl"))
-    for name in sample_metrics():
-        some = [row for row in rows if row["metric"] == name] * 200
-        preds = [row[f"pred{VARIANTS[variant]}"] for row in some]
-        values = metric(name, preds, [row["gold"] for row in some])
-        assert values == [row[f"value{VARIANTS[variant]}"] for row in some]
+        expected = row[f"value{VARIANTS[variant]}"]
+        for times in (1, 300):  # one by one, and as columns
+            value = metric(row["metric"], [pred] * times, [row["gold"]] * times)
+            assert value == [expected] * times, row
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -74,49 +64,6 @@ def test_golden_correlations(jpeval_dir: Path, variant: str) -> None:
         for name in ("pearson", "spearman"):
             found = correlation(name, preds, row["gold"])
             assert found == pytest.approx(row[f"{name}{end}"], abs=1e-12), row["id"]
-
-
-def raw_golds(folder: Path) -> dict[str, list[str]]:
-    """Gold answers of test splits that stand in raw files in the order of the split."""
-
-    def text(path: str) -> str:
-        return lzma.decompress((folder / "raw" / f"{path}.xz").read_bytes()).decode("utf-8")
-
-    def jglue(task: str) -> list[Any]:
-        path = f"yahoojapan+JGLUE/datasets/{task}-v1.1/valid-v1.1.json"
-        return [json.loads(line) for line in text(path).split("\n") if line]
-
-    squad = jglue("jsquad")[0]["data"]
-    questions = [qa for data in squad for part in data["paragraphs"] for qa in part["qas"]]
-    hops = json.loads(text("aiishii+JEMHopQA/corpus/dev.json"))
-    mawps = json.loads(text("nlp-waseda+chain-of-thought-ja-dataset/dataset/mawps/test.json"))
-    random.Random(42).shuffle(mawps)
-    return {
-        "jcommonsenseqa_exact_match": [str(each["label"]) for each in jglue("jcommonsenseqa")],
-        "jemhopqa_char_f1": [each["answer"] for each in hops],
-        "jnli_exact_match": [each["label"] for each in jglue("jnli")],
-        "jsquad_char_f1": [each["answers"][0]["text"] for each in questions],
-        "jsts_pearson": [str(each["label"]) for each in jglue("jsts")],
-        "jsts_spearman": [str(each["label"]) for each in jglue("jsts")],
-        "mawps_exact_match": [each["answer"] for each in mawps[len(mawps) // 2 :]],
-    }
-
-
-def test_golden_replays(jpeval_dir: Path) -> None:
-    outputs: dict[str, list[str]] = {}
-    for row in golden(jpeval_dir, "replay_outputs.jsonl"):
-        outputs.setdefault(row["task"], []).append(row["output"])
-    scores = json.loads((jpeval_dir / "golden" / "replay_scores.json").read_text("utf-8"))
-    for key, golds in raw_golds(jpeval_dir).items():
-        task, name = key.split("_", 1)
-        for variant in VARIANTS:
-            preds = [prediction(output, variant) for output in outputs[task]]
-            used = golds[: len(preds)]
-            if task == "jsts":
-                found = correlation(name, preds, used)
-                assert found == pytest.approx(scores[variant][key], abs=1e-12)
-            else:
-                assert mean(metric(name, preds, used)) == scores[variant][key], (key, variant)
 
 
 @given(TEXTS, st.sampled_from(list(VARIANTS)))
@@ -169,9 +116,7 @@ def test_lone_surrogates_are_characters_like_others() -> None:
 
 
 def test_unknown_names_are_answered_with_the_known_ones() -> None:
-    with pytest.raises(
-        SettingsError, match=r"unknown metric 'f1': expected one of exact_match, ch"
-    ):
+    with pytest.raises(SettingsError, match="unknown metric 'f1': expected one of exact_match, "):
         metric("f1", [], [])
     with pytest.raises(SettingsError, match=r"pearson is a figure of all samples.*correlation\(\)"):
         metric("pearson", ["1"], ["1"])
@@ -248,24 +193,6 @@ def test_means_of_many_values() -> None:
         assert mean(values) == statistics.mean(values)
     assert math.isnan(mean([*others, math.nan]))
     assert mean([*others, math.inf]) == math.inf
-
-
-def test_names_are_exported() -> None:
-    for name in llm_jp_eval.__all__:
-        assert hasattr(llm_jp_eval, name)
-
-
-@pytest.mark.parametrize(
-    "first", ["pfgen_rs.llm_jp_eval.catalog", "pfgen_rs.llm_jp_eval.metrics.columns"]
-)
-def test_modules_do_not_hide_functions_of_their_names(first: str) -> None:
-    program = f"import {first}\nfrom pfgen_rs.llm_jp_eval import averages, metric\n"
-    done = subprocess.run(
-        [sys.executable, "-c", f"{program}assert callable(averages) and callable(metric)"],
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
 
 
 OWN = """

@@ -49,8 +49,7 @@ def test_prompts_are_answered_elsewhere_and_scored(folder: Path, tmp_path: Path)
     assert (done.exit_code, done.stdout) == (0, f"wrote 9 prompts of 4 tasks to {out}\n")
     assert "skipped, because there is no data: janli, jcommonsenseqa" in done.stderr
     asked = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
-    keys = ["id", "task", "split", "index", "prompt", "max_tokens", "digest"]
-    assert list(asked[0]) == keys
+    assert list(asked[0]) == ["id", "task", "split", "index", "prompt", "max_tokens", "digest"]
     assert [a["id"] for a in asked[:3]] == ["chabsa/test/0", "chabsa/test/1", "jamp/test/0"]
     assert [a["max_tokens"] for a in asked[:3]] == [191, 191, 3]
     assert asked[2]["prompt"].endswith("\n\n### 入力:\n前提：雨\n仮説：水\n\n### 応答:\n")
@@ -60,14 +59,10 @@ def test_prompts_are_answered_elsewhere_and_scored(folder: Path, tmp_path: Path)
     scored = jp_eval("score", outputs, "-d", folder, "-k", 1, "-f", "json", "-o", tmp_path / "s")
     found = json.loads(scored.stdout)
     assert found["scores"]["jsquad_char_f1"] == found["averages"]["NLI"] == 1.0
-    assert found["signature"].split("|")[2:7] == [
-        "variant:upstream",
-        "split:test",
-        "n:all",
-        "shots:1",
-        "avg:AVR",
-    ]
+    assert "|variant:upstream|split:test|n:all|shots:1|avg:AVR|" in found["signature"]
     assert found["notes"]["jamp"] == {"exact": 1.0, "char_f1": 1.0}
+    lacking = ["QA", "MC", "FA", "MR"]
+    assert found["lacking"] == {"AVR": lacking, "AVG": [*lacking, "HE", "MT"]}
     names = sorted(path.name for path in (tmp_path / "s").iterdir())
     assert names == ["result.json", "samples.parquet", "scores.json"]
 
@@ -85,48 +80,35 @@ def test_batches_are_written_and_read(folder: Path, tmp_path: Path, chat: bool) 
     prompt = line["body"]["messages"][0]["content"] if chat else line["body"]["prompt"]
     assert prompt.endswith("### 応答:\n")
     said: dict[str, Any] = {"message": {"content": "A"}} if chat else {"text": "A"}
-    for name in ("jamp/test/0", line["custom_id"]):
-        outputs = write_lines(tmp_path / "o.jsonl", [batch(name, [said])])
+    for given_id in ("jamp/test/0", line["custom_id"]):
+        outputs = write_lines(tmp_path / "o.jsonl", [batch(given_id, [said])])
         assert read_outputs(outputs).texts == {"jamp": {0: "A"}}
     given = ["-d", folder, "-t", "jamp", "-n", 1]
     assert jp_eval("score", outputs, *given).exit_code == 0
     done = jp_eval("score", outputs, *given, "--shots", 2)
     assert "1 output answers another prompt than the sample here, by the digest" in done.stderr
-
-
-def test_a_batch_needs_a_model(folder: Path) -> None:
-    done = jp_eval("prompts", "-d", folder, "-o", "-", "-f", "openai-chat")
-    assert done.exit_code == 2
-    assert "the format openai-chat requires the name of a model" in done.stderr
+    done = jp_eval("prompts", "-d", folder, "-o", "-", "-f", name)
+    assert f"the format {name} requires the name of a model" in done.stderr
 
 
 def test_failed_requests_are_missing(tmp_path: Path) -> None:
     failed = {"custom_id": "jamp/test/0", "response": None, "error": {"code": "x"}}
     refused = {"custom_id": "jamp/test/1", "response": {"status_code": 500}, "error": None}
     empty = batch("jsts/test/0", [{"message": {"content": None}}])
-    found = read_outputs(
-        write_lines(
-            tmp_path / "o.jsonl", [failed, refused, empty, {"id": "jsts/test/1", "output": None}]
-        )
-    )
+    lines = [failed, refused, empty, {"id": "jsts/test/1", "output": None}]
+    found = read_outputs(write_lines(tmp_path / "o.jsonl", lines))
     assert found.texts == {"jamp": {}, "jsts": {0: ""}}
 
 
 @pytest.mark.parametrize(
     ("record", "message"),
     [
-        (
-            {"output": "x"},
-            "no id: expected 'id', 'custom_id', or 'task' and 'index', found 'output'",
-        ),
+        ({"output": "x"}, "no id: expected 'id', 'custom_id', or 'task' and 'index', found 'outp"),
         ({"id": 3, "output": "x"}, "unknown id '3': expected TASK/SPLIT/INDEX"),
         ({"id": "jamp/test/01", "output": "x"}, "unknown id 'jamp/test/01'"),
         ({"id": "jamp/test/-1", "output": "x"}, "unknown id"),
         ({"task": "jamp", "index": -1, "output": "x"}, "invalid index -1"),
-        (
-            {"id": "jamp/dev/0", "output": "x"},
-            "jamp/dev/0 is not of the split test: choose --split dev",
-        ),
+        ({"id": "jamp/dev/0", "output": "x"}, "is not of the split test: choose --split dev"),
         ({"id": "jamp/test/0"}, "no output: expected one of output, text, response"),
         ({"id": "jamp/test/0", "output": ["a", "b"]}, "'output' is a list of 2: expected a single"),
         ({"id": "jamp/test/0", "output": 3}, "'output' must be text, not 3"),
@@ -151,9 +133,7 @@ def test_duplicates_are_named(tmp_path: Path) -> None:
 
 
 def test_folders_and_empty_files_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"is a directory: expected a file of outputs, such as outputs\.jsonl"
-    ):
+    with pytest.raises(InputError, match=r"is a directory: expected a file of outputs, such as"):
         read_outputs(tmp_path)
     (tmp_path / "o.jsonl").touch()
     with pytest.raises(InputError, match=r"o\.jsonl: has no outputs"):
@@ -164,9 +144,8 @@ def test_ids_of_no_sample_are_named(folder: Path, tmp_path: Path) -> None:
     outputs = write_lines(tmp_path / "o.jsonl", [*GOLD, {"id": "jamp/test/2", "output": "x"}])
     done = jp_eval("score", outputs, "-d", folder)
     assert done.exit_code == 2
-    assert done.stderr == (
-        f"error: {outputs}: unknown id 'jamp/test/2': jamp has 2 samples, counted from 0\n"
-    )
+    told = f"{outputs}: unknown id 'jamp/test/2': jamp has 2 samples, counted from 0"
+    assert done.stderr == f"error: {told}\n"
     outputs = write_lines(tmp_path / "o.jsonl", [{"id": "jumps/test/2", "output": "x"}])
     assert "unknown task 'jumps': expected one of" in jp_eval("score", outputs, "-d", folder).stderr
 
@@ -224,20 +203,13 @@ def test_wrong_options_are_named(folder: Path, options: list[object], message: s
     assert message in " ".join(done.stderr.replace("│", " ").split())
 
 
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda children: (
-        st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=5), children)
-    ),
-    max_leaves=5,
-)
+JSON_VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
+VALUES = JSON_VALUES | st.lists(JSON_VALUES, max_size=3) | st.dictionaries(st.text(), JSON_VALUES)
 KEYS = st.sampled_from(
     ["id", "custom_id", "task", "index", "split", "output", "text", "response", "error", "body"]
 )
-RECORDS = st.dictionaries(
-    KEYS,
-    st.sampled_from(["jamp", "jamp/test/0", "test", 0, {"body": {"choices": [{}]}}]) | JSON_VALUES,
-)
+LIKELY = st.sampled_from(["jamp", "jamp/test/0", "test", 0, {"body": {"choices": [{}]}}])
+RECORDS = st.dictionaries(KEYS, LIKELY | VALUES)
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -3,14 +3,30 @@
 import copy
 import hashlib
 import pickle
+from collections.abc import Callable
 from dataclasses import FrozenInstanceError, asdict, replace
 from typing import Any
 
+import polars as pl
 import pytest
 
 import small
-from pfgen_rs import Benchmark, PfgenError, Settings, SettingsError, __version__
+from made_samples import made
+from pfgen_rs import (
+    Benchmark,
+    PfgenError,
+    Settings,
+    SettingsError,
+    __version__,
+    load_benchmark,
+    stats,
+)
+from pfgen_rs.cli.compare import ComparedMetric
+from pfgen_rs.cli.options import MetricName
+from pfgen_rs.metrics import settings as names
 from pfgen_rs.metrics.settings import SKIPPED, fixed_part, signature
+from pfgen_rs.report import plots
+from pfgen_rs.training import rewards
 
 HASH = "13581cc9df3fb849ec9293bcec2b03de1a48ecc2"
 START = "pfgen|set:13581cc9"
@@ -98,49 +114,47 @@ def test_copies_are_equal_and_score_the_same() -> None:
         assert copied.score("Q1", "猫が眠る") == benchmark.score("Q1", "猫が眠る")
 
 
-def test_signature_of_the_published_settings() -> None:
-    assert signature(HASH, Settings()) == f"{START}|variant:pfgen-bench|n:1-10|t:3|{END}"
-    assert fixed_part() == f"pfgen|{END}"
+SKIPS = {
+    text: hashlib.sha256("".join(sorted(text)).encode()).hexdigest()[:8] for text in ("あ|", "")
+}
 
 
 @pytest.mark.parametrize(
-    ("values", "parts"),
+    ("values", "more", "parts"),
     [
-        ({"variant": "paper"}, "variant:paper|n:1-10|t:3"),
-        ({"min_n": 2, "max_n": 5}, "variant:pfgen-bench|n:2-5|t:3"),
-        ({"truthfulness_n": 4}, "variant:pfgen-bench|n:1-10|t:4"),
-        ({"threshold": 0.01}, "variant:pfgen-bench|n:1-10|t:3|threshold:0.01"),
-        ({"target_length": 90}, "variant:pfgen-bench|n:1-10|t:3|length:90-150-200"),
-        ({"zero_length": 140}, "variant:pfgen-bench|n:1-10|t:3|length:100-140-200"),
-        ({"max_length": 300}, "variant:pfgen-bench|n:1-10|t:3|length:100-150-300"),
-        ({"summation": "compensated"}, "variant:pfgen-bench|n:1-10|t:3|sum:compensated"),
-        ({"helpfulness": False}, "variant:pfgen-bench|n:1-10|t:3|helpfulness:none"),
+        ({}, {}, "variant:pfgen-bench|n:1-10|t:3"),
+        ({"variant": "paper"}, {}, "variant:paper|n:1-10|t:3"),
+        ({"min_n": 2, "max_n": 5}, {}, "variant:pfgen-bench|n:2-5|t:3"),
+        ({"truthfulness_n": 4}, {}, "variant:pfgen-bench|n:1-10|t:4"),
+        *(
+            (values, {}, f"variant:pfgen-bench|n:1-10|t:3|{part}")
+            for values, part in (
+                ({"threshold": 0.01}, "threshold:0.01"),
+                ({"target_length": 90}, "length:90-150-200"),
+                ({"zero_length": 140}, "length:100-140-200"),
+                ({"max_length": 300}, "length:100-150-300"),
+                ({"summation": "compensated"}, "sum:compensated"),
+                ({"helpfulness": False}, "helpfulness:none"),
+                ({"skipped": "あ|"}, f"skip:{SKIPS['あ|']}"),
+                ({"skipped": "|あ"}, f"skip:{SKIPS['あ|']}"),
+            )
+        ),
+        *(
+            ({"skipped": same}, {}, "variant:pfgen-bench|n:1-10|t:3")
+            for same in (SKIPPED[::-1], SKIPPED * 2)
+        ),
+        ({}, {"answered": (50, 50)}, "variant:pfgen-bench|n:1-10|t:3"),
+        ({}, {"answered": (49, 50)}, "variant:pfgen-bench|n:1-10|t:3|questions:49/50"),
+        (
+            asdict(Settings("paper", 2, 3, 4, 0.25, 10, 20, 30, "")),
+            {"answered": (3, 50)},
+            f"variant:paper|n:2-3|t:4|threshold:0.25|length:10-20-30|skip:{SKIPS['']}|questions:3/50",
+        ),
     ],
 )
-def test_signature_of_other_settings(values: dict[str, Any], parts: str) -> None:
-    assert signature(HASH, Settings(**values)) == f"{START}|{parts}|{END}"
-
-
-def test_signature_of_other_skipped_characters() -> None:
-    digest = hashlib.sha256("|あ".encode()).hexdigest()[:8]
-    expected = f"{START}|variant:pfgen-bench|n:1-10|t:3|skip:{digest}|{END}"
-    assert signature(HASH, Settings(skipped="あ|")) == expected
-    assert signature(HASH, Settings(skipped="|あ")) == expected
-    for same in (SKIPPED[::-1], SKIPPED * 2):
-        assert signature(HASH, Settings(skipped=same)) == signature(HASH, Settings())
-
-
-def test_signature_of_everything_at_once() -> None:
-    chosen = Settings("paper", 2, 3, 4, 0.25, 10, 20, 30, "")
-    digest = hashlib.sha256(b"").hexdigest()[:8]
-    parts = f"variant:paper|n:2-3|t:4|threshold:0.25|length:10-20-30|skip:{digest}"
-    assert signature(HASH, chosen, answered=(3, 50)) == f"{START}|{parts}|questions:3/50|{END}"
-
-
-def test_signature_of_a_partial_run() -> None:
-    usual = f"{START}|variant:pfgen-bench|n:1-10|t:3"
-    assert signature(HASH, Settings(), answered=(49, 50)) == f"{usual}|questions:49/50|{END}"
-    assert signature(HASH, Settings(), answered=(50, 50)) == f"{usual}|{END}"
+def test_the_signature(values: dict[str, Any], more: dict[str, Any], parts: str) -> None:
+    assert signature(HASH, Settings(**values), **more) == f"{START}|{parts}|{END}"
+    assert fixed_part() == f"pfgen|{END}"
 
 
 def test_scores_carry_the_signature() -> None:
@@ -167,3 +181,36 @@ def test_threads_have_a_limit(threads: int, mini: Benchmark) -> None:
         SettingsError, match=rf"threads must be between 1 and 1024 .*, not {threads}$"
     ):
         mini.score_batch(["Q01"], ["答え"], threads=threads)
+
+
+# Names of metrics: the same everywhere, and one error for an unknown one.
+
+ANY: Any = "beauty"
+USES: dict[str, Callable[[], object]] = {
+    "a scorer": lambda: load_benchmark("mini").scorer(ANY),
+    "a reward": lambda: rewards.Reward("mini", metric=ANY),
+    "an estimate": lambda: stats.estimate(made(), ANY),
+    "a comparison": lambda: stats.compare([made("a"), made("b")], metrics=[ANY]),
+    "a running mean": lambda: plots.running(made(), ANY),
+    "a plot of sources": lambda: plots.source_pairs(pl.DataFrame(), pl.DataFrame(), metric=ANY),
+}
+
+
+@pytest.mark.parametrize("use", USES)
+def test_an_unknown_metric_is_one_kind_of_error(use: str) -> None:
+    with pytest.raises(SettingsError, match=r"^unknown metric 'beauty': expected one of \w+, "):
+        USES[use]()
+
+
+@pytest.mark.parametrize("choices", [ComparedMetric, MetricName])
+def test_choices_of_options_are_the_metrics(choices: type[ComparedMetric]) -> None:
+    assert tuple(choice.value for choice in choices if choice.value != "all") == names.METRICS
+
+
+def test_columns_of_scores_are_named_so() -> None:
+    bench = load_benchmark("mini")
+    columns = bench.score_batch(["Q02"], ["光合成"]).columns
+    expected = [*names.COLUMNS, *names.share_names(bench.sources)]
+    assert columns[-len(expected) :] == expected
+    assert names.share_name("fluency", bench.sources[0]) in columns
+    assert set(names.COLUMNS) == set(names.METRICS)

@@ -281,9 +281,11 @@ def test_words_in_files_and_cached_indexes(tmp_path: Path) -> None:
 
 
 def test_commands_with_words(tmp_path: Path) -> None:
-    unit = ("-b", write_benchmark(tmp_path / "set"), "--unit", "word")
-    found = json.loads(pfgen("index", "df", "Q01", "猫は", *unit, "--format", "json").stdout)
+    scoring = {"scoring": {"unit": "word"}}
+    folder = write_benchmark(tmp_path / "set", {"Q01": scoring, "Q02": scoring})
+    found = json.loads(pfgen("index", "df", "Q01", "猫は", "-b", folder, "--format", "json").stdout)
     assert found[0]["document_frequency"] == 3
-    explained = json.loads(pfgen("explain", "Q01", "猫 は狩り", *unit, "--format", "json").stdout)
+    unit = ("-b", folder, "--unit", "word", "--format", "json")
+    explained = json.loads(pfgen("explain", "Q01", "猫 は狩り", *unit).stdout)
     assert explained["length"] == 4
     assert "unit:word" in explained["signature"]

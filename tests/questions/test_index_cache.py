@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import shutil
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,6 +18,7 @@ import pytest
 
 import helpers
 from pfgen_rs import Benchmark, Settings, load_benchmark
+from pfgen_rs.io.locks import lock
 from pfgen_rs.questions import index_cache
 
 LOGGER = "pfgen_rs.questions.index_cache"
@@ -221,3 +225,220 @@ def test_commands(folder: Path, tmp_path: Path) -> None:
     refused = helpers.pfgen("index", "build", "--benchmark", folder, env=place)
     assert refused.returncode == 2
     assert "PFGEN_RS_CACHE" in refused.stderr
+
+
+SECONDS = 60
+
+
+"""Until a process counts as hanging."""
+
+
+CHANGED = """
+import os, sys, pfgen_rs
+folder, kind = sys.argv[1:]
+QUESTIONS, ANSWERS = ["Q01", "Q02"], ["猫は眠ります。", "海は広いです。"]
+
+def scores(benchmark):
+    frame = benchmark.score_batch(QUESTIONS, ANSWERS)
+    return [*frame["average"], *frame["fluency_A"], *frame["truthfulness_B"]]
+
+expected = scores(pfgen_rs.load_benchmark(folder))
+used, prepared = pfgen_rs.load_benchmark(folder), pfgen_rs.load_benchmark(folder).prepare()
+one = pfgen_rs.load_benchmark(folder)
+one.score(QUESTIONS[0], ANSWERS[0])
+scorer = used.scorer()
+before = list(scorer(QUESTIONS, ANSWERS))
+size = os.path.getsize(used.index_path)
+content = {
+    "zeros": bytes(size),
+    "ones": b"\\xff" * size,
+    "random": os.urandom(size),
+    "cut short": b"",
+    "longer": os.urandom(2 * size),
+}[kind]
+with open(used.index_path, "r+b") as file:  # as `cp` and `rsync --inplace` do: the same file
+    file.truncate(len(content))
+    file.write(content)
+assert list(scorer(QUESTIONS, ANSWERS)) == before
+for benchmark in (used, prepared, one, pfgen_rs.load_benchmark(folder)):
+    assert scores(benchmark) == expected
+print("as before")
+"""
+
+
+def run(script: str, *arguments: object, cache: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", script, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=SECONDS,
+        env=helpers.environment(PFGEN_RS_CACHE=str(cache)),
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("kind", ["zeros", "ones", "random", "cut short", "longer"])
+def test_a_change_in_place_reaches_no_scorer(kind: str, folder: Path, tmp_path: Path) -> None:
+    done = run(CHANGED, folder, kind, cache=tmp_path / "changed")
+    assert (done.returncode, done.stdout) == (0, "as before\n"), done.stderr
+    told = [line for line in done.stderr.splitlines() if "rebuilding it" in line]
+    assert len(told) == 2  # by those that had not read everything
+
+
+READ = """
+import sys, pfgen_rs
+print(pfgen_rs.load_benchmark(sys.argv[1]).score("Q01", "猫は眠ります。").average)
+print(pfgen_rs.load_benchmark(sys.argv[1]).prepare().score("Q01", "猫は眠ります。").average)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="special files")
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device", "folder", "link to a pipe"])
+def test_special_files_are_told_and_do_not_block(kind: str, folder: Path, tmp_path: Path) -> None:
+    expected = load_benchmark(folder).prepare().score("Q01", "猫は眠ります。").average
+    (usual,) = index_cache.index_files()
+    cache = tmp_path / "special"
+    path = cache / "indexes" / usual.path.name
+    path.parent.mkdir(parents=True)
+    if kind == "pipe":
+        os.mkfifo(path)
+    elif kind == "socket":
+        here = Path.cwd()
+        os.chdir(path.parent)  # the names of sockets are short
+        try:
+            with socket.socket(socket.AF_UNIX) as bound:
+                bound.bind(path.name)
+        finally:
+            os.chdir(here)
+    elif kind == "device":
+        path.symlink_to("/dev/zero")
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        os.mkfifo(tmp_path / "pipe")
+        path.symlink_to(tmp_path / "pipe")
+    done = run(READ, folder, cache=cache)
+    assert (done.returncode, done.stdout) == (0, f"{expected}\n" * 2), done.stderr
+    told = [
+        line for line in done.stderr.splitlines() if "not a regular file; rebuilding it" in line
+    ]
+    assert len(told) == 2
+    assert all(str(path) in line for line in told)
+    if kind != "folder":  # replaced by the second benchmark, which built all questions
+        assert path.is_file()
+        assert not path.is_symlink()
+
+
+BUILD = """
+import logging, sys, time, pfgen_rs
+from pfgen_rs.questions.question_set import QuestionSet
+logging.basicConfig(level=logging.INFO, format="%(message)s")
+seconds, make = float(sys.argv[2]), QuestionSet._scorer
+
+def slowly(self, question):
+    if self._cache.load(self._numbers[question.id]) is None:
+        print("building", flush=True)
+        time.sleep(seconds)
+    return make(self, question)
+
+QuestionSet._scorer = slowly
+print(pfgen_rs.load_benchmark(sys.argv[1]).prepare(threads=1).score("Q01", "猫は眠ります。").average)
+"""
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Callable[[float], subprocess.Popen[str]]:
+    """Starts a process that needs the index, and takes these seconds a question to build it."""
+    folder = helpers.write_benchmark(tmp_path / "questions")
+    environment = helpers.environment(PFGEN_RS_CACHE=str(tmp_path / "shared"))
+
+    def started(seconds: float) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-c", BUILD, str(folder), str(seconds)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            text=True,
+        )
+
+    return started
+
+
+def files_of_cache(tmp_path: Path) -> list[str]:
+    return sorted(path.suffix for path in (tmp_path / "shared" / "indexes").iterdir())
+
+
+def test_processes_that_start_together_build_once(
+    start: Callable[[float], subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    running = [start(0.3) for _ in range(2)]
+    said = [process.communicate() for process in running]
+    assert not any(process.returncode for process in running)
+    assert sum(errors.count(": built") for _, errors in said) == 1
+    assert sum(out.count("building") for out, _ in said) == 2  # the two questions
+    assert len({out.splitlines()[-1] for out, _ in said}) == 1
+    assert files_of_cache(tmp_path) == [".pfgenidx"]
+
+
+def test_another_takes_over_from_one_that_is_killed(
+    start: Callable[[float], subprocess.Popen[str]], tmp_path: Path
+) -> None:
+    with start(60) as killed:
+        assert killed.stdout is not None
+        assert killed.stdout.readline() == "building\n"
+        with start(0) as other:
+            assert other.stderr is not None
+            assert "waiting for the process that builds it" in other.stderr.readline()
+            assert other.poll() is None
+            killed.kill()
+            out, errors = other.communicate()
+    assert other.returncode == 0
+    assert out.count("building") == 2
+    assert ": built" in errors
+    assert files_of_cache(tmp_path) == [".pfgenidx"]
+
+
+def test_without_locks_everyone_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fcntl = pytest.importorskip("fcntl")
+
+    def refuse(*_: object) -> None:
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    waits: list[None] = []
+    index = tmp_path / "a.pfgenidx"
+    with (
+        index_cache.alone(index, lambda: waits.append(None)),
+        index_cache.alone(index, lambda: waits.append(None)),
+    ):
+        pass
+    assert waits == []
+
+
+def test_nobody_waits_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_cache, "PATIENCE", 0.3)
+    waits: list[None] = []
+    index = tmp_path / "a.pfgenidx"
+    with (tmp_path / f".{index.name}.lock").open("w") as held:
+        assert lock(held.fileno())
+        with index_cache.alone(index, lambda: waits.append(None)):
+            assert len(waits) == 1
+
+
+def test_an_index_that_cannot_be_written_is_built_side_by_side(tmp_path: Path) -> None:
+    """Those that waited do not wait for each other as well."""
+    index = tmp_path / "a.pfgenidx"
+    waiting, inside = threading.Semaphore(0), threading.Barrier(3, timeout=5)
+
+    def build() -> None:
+        with index_cache.alone(index, waiting.release):
+            inside.wait()
+
+    with ThreadPoolExecutor(3) as pool:
+        with index_cache.alone(index, lambda: None):
+            running = [pool.submit(build) for _ in range(3)]
+            for _ in running:
+                assert waiting.acquire(timeout=60)
+        for process in running:
+            process.result()
+    assert list(tmp_path.iterdir()) == []

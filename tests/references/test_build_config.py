@@ -1,21 +1,24 @@
 """The configuration of a build: what it says, and what is wrong with it."""
 
 import re
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pfgen_rs.errors import ConfigError
-from pfgen_rs.references.config import BuildConfig, read_config
-from pfgen_rs.references.duplicates import Duplicates
+from pfgen_rs.references.config import (
+    STEPS,
+    BuildConfig,
+    Outline,
+    numbered_outlines,
+    read_config,
+    read_outlines,
+)
+from pfgen_rs.references.filters import Duplicates, Singletons
 from pfgen_rs.references.lengths import Length
-from pfgen_rs.references.normalise import Normalise
-from pfgen_rs.references.outlines import Outline, numbered_outlines, read_outlines
-from pfgen_rs.references.rules import Rules
+from pfgen_rs.references.rules import Normalise, Rules
 from pfgen_rs.references.selection import Select
-from pfgen_rs.references.singletons import Singletons
-from pfgen_rs.references.step import STEPS
 from places import DOCS
 
 WHOLE = """
@@ -69,18 +72,6 @@ def test_the_configuration_of_the_page(tmp_path: Path) -> None:
         normalise=Normalise(("my-style.toml",), ("wave-dash",)),
         rules=Rules("rules.toml"),
     )
-
-
-def test_the_page_has_every_step_and_option() -> None:
-    page = DOCS / "how-to" / "build-configuration.md"
-    [text] = re.findall(r"```toml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
-    sections = re.split(r"^\[(\w+)\]$", text, flags=re.MULTILINE)
-    described = dict(zip(sections[1::2], sections[2::2], strict=True))
-    assert list(described) == list(STEPS)
-    elsewhere = {"min_n", "max_n"}
-    for name, step in STEPS.items():
-        options = {each.name for each in fields(step.options)} - elsewhere
-        assert options == {option for option in options if option in described[name]}
 
 
 def test_what_a_file_leaves_out(tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ import pytest
 
 from pfgen_rs.errors import ConfigError, InputError, UnknownQuestionError
 from pfgen_rs.references.candidates import Gathered, gather, input_files
-from pfgen_rs.references.config import BuildConfig, Fields
-from pfgen_rs.references.outlines import Outline
+from pfgen_rs.references.config import BuildConfig, Fields, Outline
 from pfgen_rs.references.pool import PART, Pool, PoolWriter, State
 
 CATS, SEAS = "猫とは何ですか？", "海とは何ですか？"

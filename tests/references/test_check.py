@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import math
 import re
 import statistics
 from itertools import combinations
@@ -12,7 +11,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-import typer
 from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
@@ -205,28 +203,14 @@ def test_similar_pairs_are_those_of_all_pairs(texts: list[str], n: int, threshol
     assert [tuple(pair) for pair in similar_pairs(texts, n=n, threshold=threshold)] == expected
 
 
-@pytest.mark.parametrize(("n", "threshold"), [(0, 0.9), (5, 0.0), (5, 1.1), (5, math.nan)])
-def test_similarity_has_bounds(n: int, threshold: float) -> None:
-    with pytest.raises(SettingsError, match="must be"):
-        similar_pairs(["赤"], n=n, threshold=threshold)
-
-
 def test_copies_are_counted_over_sources() -> None:
     base = "水は赤い光を吸い取るので青く見えます"
     answers = {"A": [base, base, "別の答えです。"], "B": [base, f"{base}。"]}
     counts, pairs = near_duplicates(small.benchmark({"answers": answers}))
-    [row] = counts.to_dicts()
     similarity = 14 / 15
-    assert row == {
-        "question_id": "Q1",
-        "answers": 5,
-        "distinct": 3,
-        "near_pairs": 1,
-        "in_near_pairs": 2,
-        "largest": similarity,
-    }
+    names = ["question_id", "answers", "distinct", "near_pairs", "in_near_pairs", "largest"]
+    assert (counts.columns, counts.rows()) == (names, [("Q1", 5, 3, 1, 2, similarity)])
     assert pairs.rows() == [("Q1", similarity, "A", 0, base, "B", 1, f"{base}。")]
-    assert near_duplicates(small.benchmark({"answers": answers}), shown=0)[1].is_empty()
 
 
 # Lengths, example answers, rules.
@@ -237,12 +221,8 @@ def test_lengths(part: Benchmark) -> None:
         found = [len(text) for text in part[row["question_id"]].answers[row["source"]]]
         assert row["mean"] == statistics.fmean(found)
         assert row["std"] == pytest.approx(statistics.pstdev(found), rel=1e-12)
-        assert [row["min"], row["median"], row["max"], row["answers"]] == [
-            min(found),
-            statistics.median_low(found),
-            max(found),
-            len(found),
-        ]
+        expected = [min(found), statistics.median_low(found), max(found), len(found)]
+        assert [row[name] for name in ("min", "median", "max", "answers")] == expected
 
 
 def test_coverage(part: Benchmark) -> None:
@@ -339,23 +319,15 @@ def test_sources_are_scored_against_each_alone(part: Benchmark) -> None:
     mean = statistics.fmean(scores.filter(question_id="Q02")["fluency"])
     assert own["fluency"] == pytest.approx(mean)
     overall = sources_overall(table).to_dicts()
-    assert [(row["source"], row["against"], row["questions"]) for row in overall] == [
-        ("A", "A", 2),
-        ("A", "B", 1),
-        ("B", "A", 1),
-        ("B", "B", 1),
-    ]
+    pairs = [(f"{row['source']}{row['against']}", row["questions"]) for row in overall]
+    assert pairs == [("AA", 2), ("AB", 1), ("BA", 1), ("BB", 1)]
     assert overall[0]["both"] == statistics.fmean(table.filter(source="A", against="A")["both"])
 
 
 def test_sources_agree_about_runs(part: Benchmark, responses: pl.DataFrame) -> None:
     [a_b, a_all, b_all] = sources_by_runs(part, responses).to_dicts()
-    assert [(row["source"], row["other"]) for row in (a_b, a_all, b_all)] == [
-        ("A", "B"),
-        ("A", None),
-        ("B", None),
-    ]
-    assert [row["questions"] for row in (a_b, a_all, b_all)] == [1, 2, 1]
+    pairs = [(row["source"], row["other"], row["questions"]) for row in (a_b, a_all, b_all)]
+    assert pairs == [("A", "B", 1), ("A", None, 2), ("B", None, 1)]
     shared = responses.filter(question_id="Q03")
     values = {
         source: [
@@ -399,7 +371,7 @@ def test_runs_of_one_name_are_told_apart(part: Benchmark, tmp_path: Path) -> Non
 def test_contamination(references: list[str], answers: list[str], stretch: int) -> None:
     bench = small.benchmark({"answers": {"A": references}})
     rows = {"run": ["r"] * len(answers), "question_id": ["Q1"] * len(answers), "answer": answers}
-    counts, examples = contamination(bench, pl.DataFrame(rows), stretch=stretch, shown=2)
+    counts, examples = contamination(bench, pl.DataFrame(rows), stretch=stretch)
     stripped = [text.strip() for text in answers]
     known = {text.strip() for text in references} - {""}
     verbatim = [text for text in stripped if text in known]
@@ -412,23 +384,13 @@ def test_contamination(references: list[str], answers: list[str], stretch: int) 
             for i in range(len(text) - stretch + 1)
         )
     ]
-    [row] = counts.to_dicts()
-    assert (row["answers"], row["verbatim"], row["stretch"]) == (
-        len(answers),
-        len(verbatim),
-        len(longest),
-    )
-    assert row["share_verbatim"] == len(verbatim) / len(answers)
-    assert row["share_stretch"] == len(longest) / len(answers)
-    assert examples["text"].to_list() == list(dict.fromkeys(verbatim))[:2]
+    found = [len(answers), len(verbatim), len(longest)]
+    shares = [number / len(answers) for number in found[1:]]
+    assert counts.rows() == [("r", "Q1", *found, *shares)]
+    assert examples["text"].to_list() == list(dict.fromkeys(verbatim))[:3]
     for text, source, number in examples.select("text", "source", "answer").rows():
         assert source == "A"
         assert references[number].strip() == text
-
-
-def test_a_stretch_has_a_length(part: Benchmark, responses: pl.DataFrame) -> None:
-    with pytest.raises(SettingsError, match="0"):
-        contamination(part, responses, stretch=0)
 
 
 # All of it.
@@ -437,16 +399,8 @@ def test_a_stretch_has_a_length(part: Benchmark, responses: pl.DataFrame) -> Non
 def test_check_of_a_set_alone(part: Benchmark) -> None:
     told: list[tuple[str, int, int]] = []
     found = check(part, progress=lambda *step: told.append(step))
-    assert set(found.tables) == {
-        "self_scores",
-        "near_duplicates",
-        "near_duplicate_pairs",
-        "lengths",
-        "coverage",
-        "rules",
-        "sources",
-        "sources_overall",
-    }
+    names = "self_scores near_duplicates near_duplicate_pairs lengths coverage rules sources"
+    assert set(found.tables) == {*names.split(), "sources_overall"}
     assert found.signature == part.signature
     assert found.summary["question_id"].to_list() == ["Q02", "Q03"]
     assert found.summary["verbatim"].null_count() == 2
@@ -560,20 +514,12 @@ def test_files_of_a_check(part: Benchmark, tmp_path: Path) -> None:
 
 # The command.
 
-app = typer.Typer()
-app.command("check")(build.check)
 
-
-@app.command("other")
-def _other() -> None:
-    """Keep `check` a command beside another."""
-
-
-def test_the_command(part: Benchmark, tmp_path: Path) -> None:
+def test_the_command(tmp_path: Path) -> None:
     folder = write_benchmark(tmp_path / "set")
     run = write_run(tmp_path / "run", model="\x1b[31mm")
     arguments = ["check", str(folder), "--run", str(run), "--out", str(tmp_path / "out")]
-    done = CliRunner().invoke(app, arguments)
+    done = CliRunner().invoke(build.app, arguments)
     assert done.exit_code == 0, done.output
     assert "Q01" in done.stdout
     assert "no example answer" in " ".join(done.stdout.split())
@@ -582,12 +528,7 @@ def test_the_command(part: Benchmark, tmp_path: Path) -> None:
     assert re.search(r"[0-9]\.[0-9] ±[0-9]+\.[0-9]", done.stdout)
     assert "\x1b" not in done.stdout
     assert (tmp_path / "out" / "check.md").exists()
-
-
-def test_the_command_for_programs(tmp_path: Path) -> None:
-    folder = write_benchmark(tmp_path / "set")
-    done = CliRunner().invoke(app, ["check", str(folder), "--format", "json"])
-    assert done.exit_code == 0, done.output
+    done = CliRunner().invoke(build.app, ["check", str(folder), "--format", "json"])
     found = json.loads(done.stdout)
     assert found["signature"] == load_benchmark(folder).signature
     assert [row["question_id"] for row in found["questions"]] == ["Q01", "Q02"]

@@ -278,7 +278,7 @@ def test_the_command_lists_them_for_review(tmp_path: Path) -> None:
     done = pfgen("build", "suggest-rules", config, "--out", out)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout == f"wrote 1 place to {out}\n"
-    assert pfgen("build", "suggest-rules", config, "--question", "Q01").stdout == out.read_text()
+    assert pfgen("build", "suggest-rules", config).stdout == out.read_text()
     names = ["before", "text", "after", "contradicts", "answers", "share", "models", "stated"]
     assert pl.read_csv(out).select("question_id", *names).rows() == [
         ("Q01", "'=1日に", 22, "回、", False, 9, 0.75, 1, True),

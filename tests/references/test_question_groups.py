@@ -14,9 +14,8 @@ import pytest
 from builds import IDS, ROWS, prepare
 from pfgen_rs.errors import InputError
 from pfgen_rs.references.built import BuiltQuestion
-from pfgen_rs.references.config import BuildConfig
+from pfgen_rs.references.config import BuildConfig, read_outlines
 from pfgen_rs.references.on_ray import QuestionGroups
-from pfgen_rs.references.outlines import read_outlines
 from pfgen_rs.references.pipeline import build
 
 

@@ -3,13 +3,12 @@
 import random
 import statistics
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 from hypothesis import given
 from hypothesis import settings as examples
@@ -105,7 +104,9 @@ def test_no_exchange_is_better(answers: list[str]) -> None:
 
 
 def test_a_choice_is_better_than_chance(answers: list[str]) -> None:
-    chosen = select(answers, 40, seed=3)
+    chosen = select(pl.Series(answers), 40, seed=3)
+    assert chosen.rows.dtype == np.dtype(np.int64)
+    assert chosen.rows.tolist() == sorted(set(chosen.rows.tolist()))
     assert chosen.error == float(error(answers, chosen.rows.tolist()))
     assert chosen.error < chosen.greedy_error < 0.8 * chosen.random_error
     others = random.Random(0)
@@ -140,7 +141,7 @@ def test_results_do_not_depend_on_threads_or_rounds(
     assert not same(select(answers, 50, seed=10, proposals=MANY, restarts=3), expected)
 
 
-def test_errors_never_rise_and_progress_may_end_it(answers: list[str]) -> None:
+def test_errors_never_rise(answers: list[str]) -> None:
     told: list[tuple[int, float]] = []
     chosen = select(answers, 50, seconds=0.7, progress=lambda *now: told.append(now))
     errors = [each for _, each in told]
@@ -148,9 +149,6 @@ def test_errors_never_rise_and_progress_may_end_it(answers: list[str]) -> None:
     assert errors == sorted(errors, reverse=True)
     assert told[0] == (0, chosen.greedy_error)
     assert told[-1] == (chosen.proposals, chosen.error)
-
-    ended = select(answers, 50, proposals=2**60, progress=lambda done, _: done < MANY)
-    assert MANY <= ended.proposals < 2**60
 
 
 def test_a_run_by_time_is_repeated_by_its_proposals(answers: list[str]) -> None:
@@ -189,22 +187,6 @@ def test_weights_count_as_copies(answers: list[str]) -> None:
     assert chosen.error == float(error(copies, [starts[row] for row in chosen.rows]))
 
 
-FORMS: dict[str, Callable[[list[str]], Any]] = {
-    "tuple": tuple,
-    "arrow": lambda texts: pa.array(texts, pa.large_string()),
-    "chunked": lambda texts: pa.chunked_array([texts[:7], [], texts[7:]]),
-    "polars": pl.Series,
-}
-
-
-@pytest.mark.parametrize("form", FORMS)
-def test_forms_of_input(form: str, answers: list[str]) -> None:
-    expected = select(answers, 20, proposals=MANY)
-    assert same(select(FORMS[form](answers), 20, proposals=MANY), expected)
-    assert expected.rows.dtype == np.dtype(np.int64)
-    assert expected.rows.tolist() == sorted(set(expected.rows.tolist()))
-
-
 @pytest.mark.parametrize("count", [3, 4, 10**6])
 def test_all_are_chosen_where_there_are_few(count: int) -> None:
     chosen = select(["猫", "犬", "猫"], count)
@@ -227,13 +209,13 @@ def test_answers_without_text() -> None:
         ({"answers": "猫"}, InputError, "column of text"),
         ({"answers": ["猫", None]}, InputError, "row 1 is NoneType"),
         ({"weights": [1]}, InputError, "weights has 1 rows, but there are 2 answers"),
-        ({"weights": [1, 0]}, InputError, "row 1 has the weight 0"),
-        ({"weights": [-1, 1]}, InputError, "row 0 has the weight -1"),
-        ({"weights": [1.0, 2.0]}, InputError, "integers, not float64"),
-        ({"weights": [[1, 2]]}, InputError, "one dimension"),
+        *(
+            ({"weights": wrong}, InputError, "a column of integers of at least 1")
+            for wrong in ([1, 0], [-1, 1], [1.0, 2.0], [[1, 2]])
+        ),
         ({"weights": [2**62, 2**62]}, InputError, "too large"),
         ({"strata": ["a"]}, InputError, "strata has 1 rows"),
-        ({"strata": [1, None]}, InputError, "sortable"),
+        ({"strata": [1, None]}, InputError, "can be sorted"),
         ({"count": 0}, SettingsError, "count"),
         ({"count": -1}, SettingsError, "invalid setting"),
         ({"count": 2.5}, SettingsError, "invalid setting"),

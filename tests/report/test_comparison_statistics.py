@@ -17,12 +17,7 @@ import pytest
 import scipy.stats  # type: ignore[import-untyped]
 
 from pfgen_rs import Benchmark, load_benchmark, score_file, stats
-from pfgen_rs.report.site.compare_page import (
-    Compared,
-    ComparisonSettings,
-    compared_run,
-    comparison_data,
-)
+from pfgen_rs.report.site.compare_page import compared_run, comparison_data, listed_run
 from pfgen_rs.report.site.payload import payload_file
 from pfgen_rs.runs.sample import sample_of
 from pfgen_rs.stats.permutation import flips
@@ -89,10 +84,10 @@ def made_samples(benchmark: Benchmark) -> list[stats.Sample]:
 
 def data_of(benchmark: Benchmark, samples: Sequence[stats.Sample], **settings: Any) -> Data:
     runs = [
-        (Compared(each.name, f"runs/{i}", is_system=each.system), compared_run(benchmark, each))
+        listed_run(each.name, f"runs/{i}", compared_run(benchmark, each), is_system=each.system)
         for i, each in enumerate(samples)
     ]
-    return comparison_data(benchmark, runs, ComparisonSettings(**settings))
+    return comparison_data(benchmark, runs, **settings)
 
 
 COMPARE = """([data, chosen]) => {

@@ -26,24 +26,15 @@ from pfgen_rs.report.readme import run_readme
 from pfgen_rs.report.update import report
 
 TEXT = st.text(st.characters(codec="utf-8"))
-PRINTABLE = st.text(st.characters(codec="utf-8", min_codepoint=0x20))
-
-
-@given(PRINTABLE)
-def test_escaped_text_reads_as_it_was(text: str) -> None:
-    assert html.unescape(markup.escape(text)) == text
-    assert html.unescape(markup.cell_text(text)) == text
 
 
 @given(TEXT)
-def test_escaped_text_does_nothing(text: str) -> None:
-    plain = re.sub(r"&#?\w+;", "", markup.escape(text))
-    assert not set(plain) & set("_*`{}[]()#+-.!|<>&\"'\\\n\r\t\0")
-    plain = re.sub(r"&#?\w+;", "", markup.cell_text(text))
-    assert not set(plain) & set("*`[]|<>&\"'\\\n\r\t\0")
-
-
-def test_controls_are_shown_as_python_does() -> None:
+def test_escaped_text_reads_as_it_was_and_does_nothing(text: str) -> None:
+    for escape, active in ((markup.escape, "_{}()#+-.!"), (markup.cell_text, "")):
+        if min(text, default=" ") >= " ":
+            assert html.unescape(escape(text)) == text
+        plain = re.sub(r"&#?\w+;", "", escape(text))
+        assert not set(plain) & set("*`[]|<>&\"'\\\n\r\t\0" + active)
     assert markup.escape("\n\t\x00\x1b") == "&#92;n&#92;t&#92;x00&#92;x1b"
 
 
@@ -172,15 +163,6 @@ def test_shares_are_added_in_the_order_of_the_file(reported: Path, order: tuple[
         shares = {source: tie[source] for source in order}
         a, b, c = shares.values()
         assert printed_fluency(with_fluency(reported, shares)) == f"{a + b + c:.3f}"
-
-
-def test_every_order_is_told_from_the_others_by_a_tie() -> None:
-    """The first two commute, so there are three sums."""
-    last = {
-        order[2]: [f"{tie[order[0]] + tie[order[1]] + tie[order[2]]:.3f}" for tie in TIES]
-        for order in permutations("PTS")
-    }
-    assert len({tuple(sums) for sums in last.values()}) == len(last) == 3
 
 
 def test_a_readme_of_a_newer_python_stays(reported: Path) -> None:

@@ -104,13 +104,6 @@ def test_switches_and_links_keep_the_address_right(new_page: NewPage, folder: Pa
     assert looks(other) == looks(page) == ["ja", "dark"]
 
 
-def test_links_to_places_within_a_page_are_left_alone(new_page: NewPage, folder: Path) -> None:
-    page = new_page(locale="en-GB")
-    page.goto((folder / "benchmark" / "index.html").as_uri() + "?lang=ja")
-    page.locator("table a[href^='#question']").first.click()
-    expect(page).to_have_url(re.compile(r"index\.html\?lang=ja#question-1$"))
-
-
 def view(page: Page) -> tuple[object, ...]:
     """Everything that a reader has chosen on a leaderboard."""
     fields = page.locator("#filters :is(input, select)")
@@ -201,16 +194,7 @@ def test_addresses_that_mean_nothing_are_passed_over(page: Page, folder: Path) -
     opened(page, folder, nonsense)
     assert shown(page) == [entry.model for entry in ENTRIES[:50]]
     opened(page, folder, "?page=999&sort=model")
-    assert page.locator("#pages").inner_text().split() == [
-        "Previous",
-        "Page",
-        "11",
-        "of",
-        "11",
-        "Next",
-        "Show",
-        "all",
-    ]
+    assert page.locator("#pages").inner_text().split()[:5] == ["Previous", "Page", "11", "of", "11"]
     assert len(shown(page)) == 24
 
 
@@ -276,16 +260,6 @@ def several_runs(folder: Path) -> list[Entry]:
         replace(other, model="acme/other", organisation="acme", mode="qa"),
         replace(worse, **first, mode="chat"),  # type: ignore[arg-type]
     ]
-
-
-def test_systems_are_not_counted_as_models(page: Page, tmp_path: Path) -> None:
-    entries = several_runs(tmp_path)
-    system = replace(entries[1], run="result/system/a", model="system/a", mode="system", rank=None)
-    opened(page, with_leaderboard(tmp_path, [*entries, system]))
-    assert len(shown(page)) == 3
-    assert page.locator("#count").inner_text() == "Models: 2 of 2"
-    page.locator("select[name=runs]").select_option("all")
-    assert page.locator("#count").inner_text() == "Runs: 4 of 4"
 
 
 def test_each_model_is_shown_with_its_best_run_until_all_are_asked_for(

@@ -375,12 +375,6 @@ def test_answers_that_load_are_shown_beside_those_that_do_not(
     expect(page.locator("#answers .answer .average")).to_have_count(3)
 
 
-def test_older_links_name_two_runs(page: Page, folder: Path) -> None:
-    opened(page, folder, f"#{runs(3, 0)}")
-    assert pair(page) == [LABELS[3], LABELS[0]]
-    expect(note(page)).to_be_hidden()
-
-
 @pytest.mark.parametrize(
     "address", ["#nope+nope2", "#nope", "#%zz+a", "#<b>+c", "#runs=nope&q=%zz&which=9&rank=x"]
 )

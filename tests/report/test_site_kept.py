@@ -9,6 +9,7 @@ import subprocess
 import sys
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,6 @@ from pfgen_rs.io.run_files import EXAMPLES
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import most_shown
 from pfgen_rs.report.site import folder as folders
-from pfgen_rs.report.site import folder as marker
 from pfgen_rs.report.site import plots_page
 from pfgen_rs.report.site.builder import RunPages, ScoredRuns, Site, given_runs, worked_ahead
 from pfgen_rs.report.site.folder import MARKER, SiteFolder, slug
@@ -182,9 +182,9 @@ def test_the_version_is_that_of_code_and_assets(
     found = set()
     for name, content in [("a.py", "x"), ("a.py", "y"), ("assets/a.js", ""), ("assets/a.css", "")]:
         (tmp_path / name).write_text(content)
-        marker.code_digest.cache_clear()
-        found.add(marker.code_digest())
-    marker.code_digest.cache_clear()
+        folders.code_digest.cache_clear()
+        found.add(folders.code_digest())
+    folders.code_digest.cache_clear()
     assert len(found) == 4
 
 
@@ -403,41 +403,29 @@ def results(mini: Benchmark) -> dict[str, Result]:
     return {e.run: result for e, result in zip(made_entries(3), scored, strict=True)}
 
 
-def test_runs_that_cannot_be_scored_have_no_links(
-    mini: Benchmark, results: dict[str, Result], tmp_path: Path
+@pytest.mark.parametrize("count", [3, 2])
+def test_runs_that_cannot_be_scored_have_no_links_but_those_to_the_comparison_lead_somewhere(
+    mini: Benchmark, results: dict[str, Result], tmp_path: Path, count: int
 ) -> None:
-    broken = list(results)[1]
+    names = list(results)[:count]
+    broken = names[1]
 
     def scored(runs: Sequence[str]) -> Iterator[tuple[str, Result | PfgenError]]:
         for run in runs:
             yield run, InputError("damaged") if run == broken else results[run]
 
     site = Site(SiteFolder(tmp_path), mini, made_entries(3))
-    [(run, problem)] = site.write(ScoredRuns(dict.fromkeys(results), scored), whole="x")
+    [(run, problem)] = site.write(ScoredRuns(dict.fromkeys(names), scored), whole="x")
     assert (run, str(problem)) == (broken, "damaged")
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert [f"runs/{slug(run)}/" in page for run in results] == [True, False, True]
+    assert [f"runs/{slug(run)}/" in page for run in names] == [run != broken for run in names]
     assert NOTICE not in page
-    data = file_payloads((tmp_path / "compare" / "data.js").read_bytes())["compare/data"]
-    assert len(data["runs"]) == 2
-    assert not SiteFolder(tmp_path).is_whole("x")  # the error is to be told again
-
-
-def test_links_to_the_comparison_lead_somewhere_even_if_runs_fail(
-    mini: Benchmark, results: dict[str, Result], tmp_path: Path
-) -> None:
-    first, second, _ = results
-    scored: list[tuple[str, Result | PfgenError]] = [
-        (first, results[first]),
-        (second, InputError("damaged")),
-    ]
-    runs = ScoredRuns(dict.fromkeys([first, second]), lambda _: iter(scored))
-    Site(SiteFolder(tmp_path), mini, made_entries(3)).write(runs)
-    page = tmp_path / "runs" / slug(first) / "index.html"
-    assert "../../compare/index.html" in page.read_text(encoding="utf-8")
-    data = file_payloads((tmp_path / "compare" / "data.js").read_bytes())["compare/data"]
-    assert len(data["runs"]) == 1
+    first = tmp_path / "runs" / slug(names[0]) / "index.html"
+    assert "../../compare/index.html" in first.read_text(encoding="utf-8")
     assert (tmp_path / "compare" / "index.html").exists()
+    data = file_payloads((tmp_path / "compare" / "data.js").read_bytes())["compare/data"]
+    assert len(data["runs"]) == count - 1
+    assert not SiteFolder(tmp_path).is_whole("x")  # the error is to be told again
 
 
 def test_progress_is_told_run_by_run(
@@ -445,25 +433,15 @@ def test_progress_is_told_run_by_run(
 ) -> None:
     told: list[Any] = []
 
-    class Steps:
-        def __enter__(self) -> Callable[[str], None]:
-            return told.append
-
-        def __exit__(self, *_: object) -> None:
-            told.append(None)
-
     def steps(total: int) -> Any:
         told.append(total)
-        return Steps()
+        return nullcontext(told.append)
 
-    site = Site(SiteFolder(tmp_path), mini, made_entries(3))
-    runs = given_runs(results)
-    keyed = ScoredRuns(dict.fromkeys(results, "key"), runs.scored)
-    site.write(keyed, steps=steps)
-    assert told == [3, *results, None]
-    told.clear()
-    Site(SiteFolder(tmp_path), mini, made_entries(3)).write(keyed, steps=steps)
-    assert told == []
+    keyed = ScoredRuns(dict.fromkeys(results, "key"), given_runs(results).scored)
+    for wanted in ([3, *results], []):
+        told.clear()
+        Site(SiteFolder(tmp_path), mini, made_entries(3)).write(keyed, steps=steps)
+        assert told == wanted
 
 
 @pytest.mark.parametrize("jobs", [1, 3])

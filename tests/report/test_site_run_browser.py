@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from browser import NewPage, settled
+from browser import NewPage, served, settled
 from pfgen_rs import Benchmark, Result, load_benchmark, score_file
 from pfgen_rs.checkout.ranking import run_labels
 from pfgen_rs.questions.locate import bundled_path
@@ -291,25 +291,26 @@ def test_a_file_that_is_missing_is_told_and_can_be_tried_again(
     expect(page.locator("#list .answer").first).to_be_visible()
 
 
-@pytest.mark.parametrize("name", ["run", "compare"])
-def test_nothing_is_wider_than_a_small_screen(new_page: NewPage, folder: Path, name: str) -> None:
+@pytest.mark.parametrize("name", ["run", "compare", "index", "benchmark"])
+def test_pages_fit_small_screens_and_all_that_can_be_used_has_a_name(
+    new_page: NewPage, folder: Path, name: str
+) -> None:
     page = new_page(viewport=NARROW)
-    page.goto(run_page(folder, 3) if name == "run" else (folder / "compare/index.html").as_uri())
-    expect(page.locator(".answer").first).to_be_visible()
+    other = "index.html" if name == "index" else f"{name}/index.html"
+    page.goto(run_page(folder, 3) if name == "run" else (folder / other).as_uri())
+    expect(page.locator(".answer, .leaderboard tr, section").first).to_be_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
-
-
-@pytest.mark.parametrize("name", ["run", "compare"])
-def test_controls_and_drawings_have_names(page: Page, folder: Path, name: str) -> None:
-    page.goto(run_page(folder, 3) if name == "run" else (folder / "compare/index.html").as_uri())
-    expect(page.locator(".answer").first).to_be_visible()
-    nameless = page.locator("button, select, input, [role=slider], [role=region]").evaluate_all(
-        """all => all.filter(e => !(e.textContent.trim() || e.ariaLabel || e.labels?.length
-             || document.getElementById(e.getAttribute("aria-labelledby"))))
+    nameless = page.locator(
+        "button, select, input, a, summary, nav, [role=slider], [role=region]"
+    ).evaluate_all(
+        """all => all.filter(e => !e.ariaLabel && !e.labels?.length && !e.caption)
+           .filter(e => e.matches("select, [role=region]") || !e.textContent.trim())
+           .filter(e => !document.getElementById(e.getAttribute("aria-labelledby")?.split(" ")[0]))
            .map(e => e.outerHTML.slice(0, 80))"""
     )
     assert nameless == []
-    assert page.locator("svg:not([aria-hidden])").count() == 0
+    assert page.locator("thead th:not([scope=col])").count() == 0
+    assert name in ("index", "benchmark") or page.locator("svg:not([aria-hidden])").count() == 0
     ids = page.locator("[id]").evaluate_all("all => all.map(e => e.id)")
     assert len(set(ids)) == len(ids)
 
@@ -557,3 +558,84 @@ def test_readers_of_english_never_see_japanese_first(
     page = new_page(expected="ERR_FILE_NOT_FOUND")
     page.goto(lone.as_uri())
     expect(page.get_by_role("heading", level=1)).to_be_visible()
+
+
+# Payloads: pages that ask for several at once, and files that are damaged.
+
+
+def choose(page: Page, form: str, *numbers: int) -> None:
+    """Choose questions in a form one after the other, before anything else can happen."""
+    page.evaluate(
+        """([form, numbers]) => {
+          const { question } = document.querySelector(form).elements;
+          for (const number of numbers) {
+            question.value = number;
+            question.dispatchEvent(new Event("change", { bubbles: true }));
+          }
+        }""",
+        [form, numbers],
+    )
+
+
+def finish_loading(page: Page, *numbers: int) -> None:
+    """Wait until all that was asked for is there, and what waited for it has run."""
+    page.evaluate(
+        """async (numbers) => {
+          const { answers } = pfgen.data("run");
+          const windows = (number) => `windows/q${String(number).padStart(3, "0")}`;
+          await Promise.all(numbers.flatMap((n) => [`${answers}#${n}`, windows(n)].map(pfgen.load)));
+          await new Promise((done) => setTimeout(done));
+        }""",
+        numbers,
+    )
+
+
+@pytest.mark.parametrize("numbers", [(2, 2), (2, 3, 2), (2, 3, 4, 5)])
+def test_the_last_of_several_choices_is_shown(
+    page: Page, folder: Path, numbers: tuple[int, ...]
+) -> None:
+    """What was asked for first does not take away what was asked for last, while both are loading."""
+    texts = page.locator("#list .shaded")
+    page.goto(f"{run_page(folder, 0)}#Q{numbers[-1] + 1:02}")
+    expect(texts).to_have_count(5)
+    wanted = texts.all_inner_texts()
+    page.goto("about:blank")
+    page.goto(run_page(folder, 0))
+    expect(texts).to_have_count(5)
+    assert texts.all_inner_texts() != wanted
+    choose(page, "#choice", *numbers)
+    finish_loading(page, *numbers)
+    assert texts.all_inner_texts() == wanted
+    asked = page.locator("#asked").inner_text()
+    chosen = page.locator("#choice [name=question] option:checked").inner_text()
+    assert chosen.endswith(asked)
+
+
+def test_compared_answers_are_shown_while_choices_change(page: Page, folder: Path) -> None:
+    page.goto((folder / "compare" / "index.html").as_uri())
+    expect(page.locator("#answers .answer")).to_have_count(2)
+    choose(page, "#side-choice", 3, 3)
+    expect(page.locator("#answers .answer")).to_have_count(2)
+
+
+@pytest.mark.parametrize("left", [0, 40])
+def test_a_file_that_hands_over_nothing_is_told(new_page: NewPage, folder: Path, left: int) -> None:
+    page = new_page(expected="SyntaxError|Invalid or unexpected token|missing \\)")
+    damaged = folder / "runs" / slug(ENTRIES[1].run) / "data.js"
+    content = damaged.read_bytes()
+    damaged.write_bytes(content[:left])
+    try:
+        page.goto(f"{run_page(folder, 1)}#Q05")
+        expect(page.locator("#list [role=alert]")).to_contain_text("could not be loaded")
+    finally:
+        damaged.write_bytes(content)
+    choose(page, "#choice", 4)
+    expect(page.locator("#list .answer")).to_have_count(5)
+
+
+def test_answers_are_read_from_servers_too(new_page: NewPage, folder: Path) -> None:
+    """The mark of their encoding counts, whatever the server says."""
+    with served(folder) as home:
+        page = new_page(home=home)
+        page.goto(f"{home}runs/{slug(ENTRIES[0].run)}/index.html")
+        expect(page.locator("#list .answer")).to_have_count(5)

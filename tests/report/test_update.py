@@ -5,7 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import lzma
+import os
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,7 +27,8 @@ from checkouts import (
     text,
     times,
 )
-from helpers import CATS, GOOD, SEAS, pfgen, write_benchmark
+from disks import FULL_DISK, SLOW_DISK
+from helpers import CATS, GOOD, SEAS, TIMEOUT, environment, pfgen, write_benchmark
 from pfgen_rs import score_file
 from pfgen_rs.checkout.published import read_published
 from pfgen_rs.checkout.ranking import ranked, ranks
@@ -434,6 +439,80 @@ def test_hostile_names_and_answers(checkout: Path) -> None:
     assert row.count("|") == lines[2].count("|")
     assert f"[❔ {name_shown}](result/" in row
     assert "](result/a%20b/%28c%29%5Bd%5D%7C%3Ce%3E/%2541%2A_%60/README.md)</code>" in row
+
+
+# Reports that are killed, or find no room: every file is the old one or the new one.
+
+posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals and limits")
+FILES = 10  # of a report of the small checkout
+PACKED = 2  # of them are written first
+SCORED = [f"scoring {run}: its answers have changed since it was scored" for run in (SECOND, FIRST)]
+
+
+@pytest.fixture
+def stale(reported: Path) -> Path:
+    """A checkout in which everything was made, and is stale."""
+    for path in reported.glob("result/**/trials.jsonl"):
+        path.write_bytes(path.read_bytes() + text(GOOD))
+    return reported
+
+
+@posix
+@pytest.mark.parametrize(
+    ("number", "place"),
+    [(signal.SIGINT, 1), (signal.SIGTERM, 3), *((signal.SIGKILL, n) for n in (2, 4, 6, FILES))],
+)
+def test_a_signal_while_writing(stale: Path, number: signal.Signals, place: int) -> None:
+    old = contents(stale)
+    process = subprocess.Popen(
+        [sys.executable, "-c", SLOW_DISK, str(place), "report", str(stale), "--jobs=1"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    )
+    assert process.stdout is not None
+    assert process.stdout.read(7) == b"writing"
+    process.send_signal(number)
+    _, err = process.communicate(timeout=TIMEOUT)
+    killed = number == signal.SIGKILL
+    assert process.returncode == (-number if killed else 128 + number)
+    assert err.decode().splitlines() == (SCORED if place > PACKED else [])
+    left = contents(stale)
+    temporary = {path for path in left if path.endswith(".tmp")}
+    assert len(temporary) == (1 if killed else 0)
+    assert report(stale).problems == []
+    new = contents(stale)
+    assert left.keys() - old.keys() == temporary
+    assert new.keys() == old.keys()
+    changed = [path for path in old if old[path] != new[path]]
+    assert len(changed) == FILES
+    assert all(left[path] in (old[path], new[path]) for path in old)
+    assert sum(left[path] == new[path] for path in changed) == place - 1
+
+
+@posix
+def test_a_full_disk(stale: Path) -> None:
+    before = contents(stale)
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, "report", str(stale), "--force"],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=TIMEOUT,
+        check=False,
+    )
+    assert done.returncode == 1
+    errors = done.stderr.splitlines()
+    assert len(errors) >= 2
+    assert all(error.startswith("error: ") for error in errors)
+    assert all("cannot be written" in error for error in errors)
+    assert contents(stale) == before
+
+
+def test_the_command_tells_what_it_did(stale: Path) -> None:
+    done = pfgen("report", stale)
+    assert (done.returncode, done.stderr.splitlines()) == (0, SCORED)
+    assert done.stdout == f"2 runs: 2 scored; {FILES} files written in the checkout\n"
 
 
 # Pieces.

@@ -13,11 +13,10 @@ from pathlib import Path
 from grammar import load
 from helpers import TIMEOUT, environment
 from pfgen_rs.references.config import BuildConfig
-from pfgen_rs.references.duplicates import Duplicates
+from pfgen_rs.references.filters import Duplicates, Singletons
 from pfgen_rs.references.lengths import Length
 from pfgen_rs.references.rules import Rules
 from pfgen_rs.references.selection import Select
-from pfgen_rs.references.singletons import Singletons
 from places import ROOT
 
 __all__ = [
@@ -112,8 +111,7 @@ def files(folder: Path) -> dict[str, bytes]:
 COMMAND = """
 import os, signal, sys
 from pfgen_rs import cli
-from dataclasses import replace
-from pfgen_rs.references import built, candidates, checkpoints, step
+from pfgen_rs.references import built, candidates, checkpoints, config
 end = lambda: os.kill(os.getpid(), int(os.environ["SIGNAL"]))
 point = os.environ.get("POINT", "")
 
@@ -137,17 +135,17 @@ def written(path, content, real=built.write_atomic):
     real(path, content)
 
 def logged(name, real):
-    def run(state, settings, context):
+    def run(self, state, context):
         with open(os.environ["LOG"], "a") as log:
             log.write(name + "\\n")
-        return real(state, settings, context)
+        return real(self, state, context)
     return run
 
 checkpoints.Checkpoints.save = saved
 candidates.save_gathered = gathered
 built.write_atomic = written
-for name, real in list(step.STEPS.items()):
-    step.STEPS[name] = replace(real, run=logged(name, real.run))
+for name, step in config.STEPS.items():
+    step.run = logged(name, step.run)
 cli.main()
 """
 CONFIG = """

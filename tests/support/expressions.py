@@ -11,13 +11,13 @@ a \。 \\ \n \t \x41 \u3042 \U0001F600 \- . \d \D \w \W \s \S [ab] [^ab] [a-z] [
 [-a] [\w-] [^\d\s] [\b] [\]\\^] [a^] [a&&b] [[a] [a||b] [.$] (a) (?:a|b) (?P<name>a) a|b a| (|a)
 () a* a+ a? a{2} a{2,} a{,2} a{1,2} a*? a+? a?? a{1,2}? a{0} a{00,1} (ab)+ (?:a|bc)*?b ^a \Aa a^
 a\Z a$ a|b$ (?:a|(b$)) ^$ (a+)+$ (a|aa)+$ (?:\d+年)?\d+月 ] } [^\x00-\U0010FFFF] [^\w\W]a
-[^\ud7ff\ue000] [^\ue000-\uffff\x00-\ud7ff] [\s\S] (a*)(b*)$ (?:a?b)+
+[^\ud7ff\ue000] [^\ue000-\uffff\x00-\ud7ff] [\s\S] (a*)(b*)$ (?:a?b)+ \0 \012 [\0] [\012] \N{BULLET}
+(?#c)a a{,} a{ {a a{} a{b} a{1,2,} (?P<n>a|(?:ab))$ ab|ac|ad$ (?:a|a$) [a~~b]
 """
 OTHER_PATTERNS = r"""
 (?i)a (?i:a) (?s). (?m)^a (?a:\w) (?=a) (?!a) (?<=a)b (?<!a)b (a)\1 (?P<n>a)(?P=n) (a)?(?(1)b|c)
-(?>a) a++ a{2}+ \ba \Ba \0 \012 [\0] [\012] \N{BULLET} \ud800 [\ud800-\udfff] [a-\ud800] a$b
-(a$)? (?:a$)b $\n (?#c)a (a*)* (a?)+ (a|)*? (^)* (?:a*|b){2} (?:(a?))? a{,} a{ {a a{} a{b}
-a{1,2,} ((?:a{1000}){100}){100}
+(?>a) a++ a{2}+ \ba \Ba \ud800 [\ud800-\udfff] [a-\ud800] [^\ud800] a$b
+(a$)? (?:a$)b $\n (a*)* (a?)+ (a|)*? (^)* (?:a*|b){2} (?:(a?))? ((?:a{1000}){100}){100} (?s:.) (?-i:a)
 """
 SAME = SAME_PATTERNS.split()
 OTHER = [*OTHER_PATTERNS.split(), "(?x) a", "(" * 60 + "a" + ")" * 60]

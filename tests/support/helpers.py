@@ -125,3 +125,38 @@ def events(folder: Path) -> list[tuple[str, int, float]]:
             data = data[16 + length :]
             found += [(v.tag, event.step, v.simple_value) for v in event.summary.value]
     return found
+
+
+def on_terminal(
+    arguments: list[str],
+    columns: int,
+    env: Mapping[str, str] | None = None,
+    *,
+    stdout: int | None = None,
+) -> str:
+    """What a command shows on a terminal of this width: standard output, or errors if `stdout` is given."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    leader, follower = pty.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    with subprocess.Popen(
+        [SCRIPT, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=follower if stdout is None else stdout,
+        stderr=subprocess.PIPE if stdout is None else follower,
+        env=environment(TERM="xterm-256color", **(env or {})),
+    ) as process:
+        os.close(follower)
+        content = b""
+        try:
+            while chunk := os.read(leader, 1 << 16):
+                content += chunk
+        except OSError:  # how Linux says that the other end is closed
+            pass
+        os.close(leader)
+        _, err = process.communicate(timeout=60)
+    assert (process.returncode, err or b"") == (0, b"")
+    return content.decode()

@@ -1,13 +1,13 @@
-"""Documents of the Wikipedia Annotated Corpus, and evaluation files made of them."""
+"""Documents of the Wikipedia Annotated Corpus, and samples made of them."""
 
 from __future__ import annotations
 
-import json
 import tarfile
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
-from pfgen_rs.llm_jp_eval.catalog import find_task
+from pfgen_rs.llm_jp_eval.conversion.knp import read_document
+from pfgen_rs.llm_jp_eval.conversion.wikipedia import WIKI_TASKS, document_samples
 
 CORPUS = "raw/ku-nlp+WikipediaAnnotatedCorpus/wac-v1.1.2-id-knp.tar.xz"
 
@@ -28,20 +28,10 @@ def corpus(jpeval: Path) -> dict[str, list[tuple[str, bytes]]]:
     }
 
 
-def made_up(jpeval: Path, split: str) -> list[tuple[str, bytes]]:
-    """Names and contents of the made-up documents of a split."""
-    folder = jpeval / "golden" / "mini" / "raw_files" / split
-    return [(str(path), path.read_bytes()) for path in folder.glob("*.knp")]
-
-
-def evaluation_file(task: str, samples: Sequence[tuple[str, str]]) -> bytes:
-    """The published file of a task with these samples."""
-    info = find_task(task)
-    content = {
-        "instruction": info.instruction,
-        "output_length": info.output_length,
-        "metrics": list(info.metrics),
-        "few_shots": [],
-        "samples": [{"input": given, "output": expected} for given, expected in samples],
-    }
-    return json.dumps(content, ensure_ascii=False, indent=4).encode()
+def samples(documents: Iterable[tuple[str, bytes]]) -> dict[str, list[tuple[str, str]]]:
+    """Inputs and outputs of each of the five tasks, from names and contents of documents, by name."""
+    found: dict[str, list[tuple[str, str]]] = {task: [] for task in WIKI_TASKS}
+    for name, content in sorted(documents):
+        for task, sample in document_samples(read_document(name, content)).items():
+            found[task].append(sample)
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,15 +31,15 @@ SCORES = """async ([number, texts, expressions]) => {
 }"""
 
 
-def written(folder: Path, benchmark: Benchmark, **options: Any) -> str:
+def written(folder: Path, benchmark: Benchmark, samples: Mapping[str, str] | None = None) -> str:
     """Write the page of a benchmark with its payloads; returns its address."""
     place = folder / "benchmark"
     place.mkdir(parents=True)
-    (place / "index.html").write_bytes(benchmark_page(benchmark, **options))
+    (place / "index.html").write_bytes(benchmark_page(benchmark, samples=samples))
     for question in benchmark:
         name = references_payload_name(question)
-        value = references_payload(question, options.get("shown"))
-        (folder / f"{name}.js").write_bytes(payload.payload_file(name, value))
+        content = payload.payload_file(name, references_payload(question))
+        (folder / f"{name}.js").write_bytes(content)
     return (place / "index.html").as_uri()
 
 

@@ -14,8 +14,8 @@ from generating import FakeEngine
 from pfgen_rs import InputError, SettingsError
 from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.generate import Task
+from pfgen_rs.llm_jp_eval import correlation
 from pfgen_rs.llm_jp_eval.data import TaskData, read_task, read_tasks
-from pfgen_rs.llm_jp_eval.metrics import correlation
 from pfgen_rs.llm_jp_eval.prompts import filled, template
 from pfgen_rs.llm_jp_eval.scoring import evaluate
 from pfgen_rs.training import StepEvaluator, read_curve
@@ -239,40 +239,29 @@ def test_a_curve_with_tasks_is_continued(folder: Path, tmp_path: Path) -> None:
     assert (tmp_path / "old-1" / "task_answers" / names[4]).exists()
 
 
-@pytest.mark.parametrize(
-    ("more", "name"),
-    [
-        ({"tasks": ["jamp"]}, "tasks: "),
-        ({"n": 1}, "tasks_n"),
-        ({"shots": 1}, "tasks_shots"),
-        ({"split": "dev"}, "tasks_split"),
-        ({"variant": "swallow"}, "tasks_variant"),
-        ({"tasks": ()}, "tasks: "),
-    ],
-)
-def test_curves_of_other_tasks_are_not_continued(
-    folder: Path, tmp_path: Path, more: dict[str, Any], name: str
-) -> None:
-    settings = {"tasks_folder": folder, "folder": tmp_path}
-    with evaluator(answering(folder), **settings) as ours:
-        ours(0)
-    with pytest.raises(SettingsError, match=rf"another sample \({name}"):
-        evaluator(answering(folder), **{**settings, **more})
-
-
-def test_curves_of_other_data_are_not_continued(folder: Path, tmp_path: Path) -> None:
+def test_other_curves_are_not_continued(folder: Path, tmp_path: Path) -> None:
+    """Those of other tasks, samples, settings or data."""
     changed = tmp_path / "changed"
     for split in ("train", "test"):
         (changed / split).mkdir(parents=True)
         text = (folder / split / "jcommonsenseqa.json").read_text("utf-8")
-        (changed / split / "jcommonsenseqa.json").write_text(
-            text + "\n" * (split == "train"), "utf-8"
-        )
-    settings = {"tasks": ["MC"], "folder": tmp_path / "curve"}
-    with evaluator(answering(folder), tasks_folder=folder, **settings) as ours:
+        text += "\n" * (split == "train")
+        (changed / split / "jcommonsenseqa.json").write_text(text, "utf-8")
+    settings = {"tasks": "MC", "tasks_folder": folder, "folder": tmp_path / "curve"}
+    with evaluator(answering(folder), **settings) as ours:
         ours(0)
-    with pytest.raises(SettingsError, match=r"another sample \(tasks_data"):
-        evaluator(answering(folder), tasks_folder=changed, **settings)
+    for more, name in (
+        ({"tasks": ["jamp"]}, "tasks: "),
+        ({"tasks": ()}, "tasks: "),
+        ({"n": 1}, "tasks_n"),
+        ({"shots": 1}, "tasks_shots"),
+        ({"split": "dev"}, "tasks_split"),
+        ({"variant": "swallow"}, "tasks_variant"),
+        ({"tasks_folder": changed}, "tasks_data"),
+    ):
+        wrong: dict[str, Any] = more
+        with pytest.raises(SettingsError, match=rf"another sample \({name}"):
+            evaluator(answering(folder), **{**settings, **wrong})
 
 
 def test_an_engine_is_asked_by_parameters(folder: Path) -> None:
@@ -313,29 +302,27 @@ def test_outputs_that_are_missing_are_left_out(folder: Path) -> None:
     assert logged[0]["pfgen/llm_jp_eval/missing"] == pytest.approx(6 / 14)
 
 
-def test_there_may_be_no_outputs_in_time(folder: Path, tmp_path: Path) -> None:
-    engine = FakeEngine(lambda task: ValueError("late") if is_sample(task) else "猫は眠ります。")
+@pytest.mark.parametrize("late", ["outputs", "answers"])
+def test_there_may_be_none_in_time(folder: Path, tmp_path: Path, late: str) -> None:
+    texts = answering(folder)
+    engine = FakeEngine(
+        lambda task: (
+            ValueError("late") if is_sample(task) == (late == "outputs") else texts([task])[0]
+        )
+    )
     for step in (0, 1):
         with evaluator(engine=engine, tasks_folder=folder, folder=tmp_path) as ours:
             ours(step)
     row = read_curve(tmp_path / "curve.parquet")[0].row(1, named=True)
-    assert (row["llm_jp_eval/jsts"], row["llm_jp_eval/jsts_answers"]) == (None, 0)
-    assert row["score"] > 0
-    assert not (tmp_path / "task_answers").exists()
-
-
-def test_the_benchmark_may_have_no_answers_in_time(folder: Path, tmp_path: Path) -> None:
-    texts = answering(folder)
-    engine = FakeEngine(
-        lambda task: texts([task])[0] if is_sample(task) else ValueError("too long a prompt")
-    )
-    with evaluator(engine=engine, tasks_folder=folder, folder=tmp_path) as ours:
-        ours(0)
-        ours.wait()
-        ours(1)
-    row = read_curve(tmp_path / "curve.parquet")[0].row(1, named=True)
-    assert (row["score"], row["difference"], row["answers"]) == (None, None, 0)
-    assert row["llm_jp_eval/jcommonsenseqa"] == 0.75
+    assert [path.name for path in tmp_path.glob("*answers")] == [
+        "answers" if late == "outputs" else "task_answers"
+    ]
+    if late == "outputs":
+        assert (row["llm_jp_eval/jsts"], row["llm_jp_eval/jsts_answers"]) == (None, 0)
+        assert row["score"] > 0
+    else:
+        assert (row["score"], row["difference"], row["answers"]) == (None, None, 0)
+        assert row["llm_jp_eval/jcommonsenseqa"] == 0.75
 
 
 def test_what_cannot_be_is_told(folder: Path, tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
-"""Where metrics go, read back."""
+"""Where metrics go, read back; loggers that are slow; and the curve drawn."""
 
 import json
 import sys
+import threading
+import time
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -9,12 +11,12 @@ from typing import Any
 import polars as pl
 import pytest
 import tensorboardX
-from tensorboardX.proto.event_pb2 import Event
 
+import helpers
 from helpers import events
 from pfgen_rs import InputError, OutputError, PfgenError
 from pfgen_rs.report import plots
-from pfgen_rs.training import JsonLines, StepEvaluator, TensorBoard, WandB, plot_curve
+from pfgen_rs.training import JsonLines, StepEvaluator, TensorBoard, WandB, plot_curve, read_curve
 
 METRICS = {"pfgen/score": 0.5, "pfgen/fluency": 0.25}
 
@@ -75,51 +77,6 @@ def test_tensorboard_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_
     assert "torch" not in str(caught.value)
 
 
-# Answers beside the metrics.
-
-ANSWERS = ["猫です。\n# 題\n- <b>a</b> | `b`", "\u202eabc\x1b[31m", "犬です。"]
-
-
-def run_with_answers(logger: Any) -> None:
-    """One step with three answers, of which two are wanted."""
-    with StepEvaluator(
-        "mini", lambda _: ANSWERS, every=1, questions=3, mode="chat", loggers=logger
-    ) as evaluator:
-        evaluator(4)
-
-
-def test_tensorboard_with_answers(tmp_path: Path) -> None:
-    with tensorboardX.SummaryWriter(str(tmp_path)) as writer:
-        run_with_answers(TensorBoard(writer, answers=2))
-    [path] = tmp_path.iterdir()
-    data, texts = path.read_bytes(), []
-    while data:
-        length = int.from_bytes(data[:8], "little")
-        event = Event.FromString(data[12 : 12 + length])
-        data = data[16 + length :]
-        texts += [
-            (v.tag, event.step, v.tensor.string_val[0].decode())
-            for v in event.summary.value
-            if v.tensor.string_val
-        ]
-    [(tag, step, text)] = texts
-    assert step == 4
-    assert tag.startswith("pfgen/answers")
-    heads = [line for line in text.split("\n") if line and not line.startswith("    ")]
-    assert len(heads) == 2  # all else is indented, so that no markup has an effect
-    assert heads[0].startswith("**Q")
-    for line in (
-        "    A: 猫です。",
-        "    # 題",
-        "    - <b>a</b> | `b`",
-        r"    A: \u202eabc\x1b[31m",
-    ):
-        assert line in text.split("\n")
-    assert "犬" not in text
-    with pytest.raises(InputError, match="the number of answers must be an integer of at least 0"):
-        TensorBoard(tmp_path, answers=-1)
-
-
 class Run:
     """A run of W&B as far as it is called: what is for an earlier step is dropped, as W&B does it."""
 
@@ -155,10 +112,15 @@ def test_wandb_with_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     module.Table = lambda columns, data: (columns, data)
     monkeypatch.setitem(sys.modules, "wandb", module)
     ours = Run()
-    run_with_answers(WandB(ours, answers=2))
+    answers = ["猫です。", "\u202eabc\x1b[31m", "犬です。"]
+    logger: Any = WandB(ours, answers=2)
+    with StepEvaluator(
+        "mini", lambda _: answers, every=1, questions=3, loggers=logger
+    ) as evaluator:
+        evaluator(4)
     metrics, logged = ours.history
     columns, data = logged["pfgen/answers"]
-    assert [row[columns.index("answer")] for row in data] == ANSWERS[:2]
+    assert [row[columns.index("answer")] for row in data] == answers[:2]
     assert {"question_id", "question", "trial", "average", "fluency"} < set(columns)
     assert logged["pfgen/step"] == metrics["pfgen/step"] == 4
     assert ours.axes["pfgen/answers"] == "pfgen/step"
@@ -182,6 +144,113 @@ def test_wandb_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
         WandB()
     with pytest.raises(InputError, match=r"a run of wandb\.init, not str"):
         WandB("project")
+    with pytest.raises(InputError, match="the number of answers must be an integer of at least 0"):
+        WandB(module.run, answers=-1)
+
+
+# Loggers that are slow, blocked or broken: neither training nor the curve waits for them.
+
+PATIENCE = "pfgen_rs.training.loggers._PATIENCE"
+STEPS = 100  # more than a logger may lag behind
+
+
+class Blocked:
+    """A logger that returns when it is told to, and records what it was given."""
+
+    def __init__(self) -> None:
+        self.free = threading.Event()
+        self.steps: list[int] = []
+
+    def __call__(self, _: dict[str, float], step: int) -> None:
+        assert self.free.wait(30)
+        self.steps.append(step)
+
+
+def train(logger: Any, folder: Path, steps: int = STEPS) -> tuple[StepEvaluator, float]:
+    """Evaluate each step; the longest time that training was blocked, in seconds."""
+    evaluator = StepEvaluator(
+        "mini", lambda _: ["猫"], every=1, questions=1, folder=folder, loggers=logger
+    )
+    longest = 0.0
+    for step in range(steps):
+        begun = time.perf_counter()
+        evaluator(step)
+        evaluator.state_dict()
+        longest = max(longest, time.perf_counter() - begun)
+    return evaluator, longest
+
+
+def test_a_blocked_logger_blocks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(PATIENCE, 0.3)
+    blocked, lines = Blocked(), JsonLines(tmp_path / "lines.jsonl")
+    evaluator, longest = train([blocked, lines], tmp_path / "c")
+    assert longest < 5
+    begun = time.perf_counter()
+    evaluator.close()
+    assert 0.2 < time.perf_counter() - begun < 5
+    assert read_curve(tmp_path / "c" / "curve.parquet")[0]["step"].to_list() == list(range(STEPS))
+    written = [json.loads(line)["step"] for line in lines.path.read_text().splitlines()]
+    assert written == list(range(STEPS))
+    assert caplog.messages == [
+        "the logger Blocked lags behind by 64 steps: dropping step 64 and others until it has room",
+        f"the logger Blocked was too slow: {STEPS} steps not logged",
+    ]
+    blocked.free.set()
+
+
+def test_a_logger_that_catches_up_misses_nothing(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    blocked = Blocked()
+    evaluator, _ = train(blocked, tmp_path, 20)
+    threading.Timer(0.2, blocked.free.set).start()
+    evaluator.close()
+    assert blocked.steps == list(range(20))
+    assert not caplog.messages
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_warning_that_is_an_error_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    told: list[int] = []
+
+    def bad(_: dict[str, float], step: int) -> None:
+        told.append(step)
+        raise OSError("no network")
+
+    evaluator, _ = train(bad, tmp_path, 2)
+    evaluator.close()
+    assert told == [0, 1]
+    assert caplog.messages[1] == "the logger bad failed at step 1: OSError: no network"
+
+
+UNCLOSED = """
+import sys, time
+from pfgen_rs.training import StepEvaluator, loggers
+loggers._PATIENCE = float(sys.argv[2])
+def slow(metrics, step):
+    time.sleep(float(sys.argv[1]))
+    print(step, flush=True)
+evaluator = StepEvaluator("mini", lambda tasks: ["猫"] * len(tasks), every=1, questions=1, loggers=slow)
+for step in range(5):
+    evaluator(step)
+"""
+
+
+def test_what_waits_is_logged_at_exit() -> None:
+    done = helpers.python(UNCLOSED, 0.1, 30)
+    assert (done.returncode, done.stdout.split()) == (0, ["0", "1", "2", "3", "4"]), done.stderr
+
+
+def test_a_blocked_logger_does_not_keep_the_process() -> None:
+    begun = time.perf_counter()
+    done = helpers.python(UNCLOSED, 1000, 0.3)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert "the logger slow was too slow: 5 steps not logged" in done.stderr
+    assert time.perf_counter() - begun < 20
 
 
 # The curve drawn.

@@ -143,6 +143,11 @@ def test_scores_that_fail_end_nothing(
         assert ours.state_dict()["rows"] == []
     assert caplog.messages[0] == "step 0 is not evaluated: ZeroDivisionError: oh"
     assert caplog.messages[3] == "3 steps were not evaluated: 0, 1, 2"
+    ours = evaluator(generate, on_error="raise")
+    ours(0)
+    with pytest.raises(PfgenError, match="the answers of step 0: ZeroDivisionError: oh"):
+        ours.wait()
+    ours.close()
 
 
 def test_wrong_arguments_are_errors_nevertheless() -> None:
@@ -184,6 +189,7 @@ def test_all_ranks_decide_alike_whoever_fails(tmp_path: Path) -> None:
             ours.load_state_dict(ours.state_dict())  # as each rank has it
             for step in (6, 8):
                 ours(step)
+        assert folder.exists() == (rank == 0)  # the others only generate
         asked.append(calls)
     assert asked[0] == asked[1] == asked[2] == [0, 2, 4, 4, 6, 8]
 

@@ -175,22 +175,6 @@ def test_the_default_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert made == [1]
 
 
-def test_two_threads_share_it(scores: Reward) -> None:
-    """Each with prompts of its own, which push each other out of what is remembered."""
-    tasks, answers = asked("qa")
-    rendered = [f"{task.prompt}<{i}>" for i, task in enumerate(tasks)]
-    wanted = scores(rendered, answers)
-
-    def work(seed: int) -> None:
-        for i in range(150):
-            row = (i * 7 + seed) % len(tasks)
-            odd = [f"{text}{seed}{i}" for text in rendered[row:]]
-            assert scores(odd, answers[row:]) == wanted[row:]
-
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(work, range(2)))
-
-
 def test_it_can_be_pickled(mini: Benchmark) -> None:
     again = pickle.loads(pickle.dumps(Reward(mini, "fluency", clean=str.strip, unknown=0.5)))
     assert (again.metric, again.unknown, again.__name__) == ("fluency", 0.5, "pfgen_fluency")

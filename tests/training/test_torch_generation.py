@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,7 +11,6 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-import helpers  # noqa: E402
 import tiny_torch  # noqa: E402
 from pfgen_rs import SettingsError  # noqa: E402
 from pfgen_rs.ask.protocol import Parameters  # noqa: E402
@@ -163,28 +158,3 @@ def test_chat_templates_that_fail() -> None:
     ours.tokenizer = tiny_torch.tokenizer()
     with pytest.raises(SettingsError, match="has no chat template, which mode chat needs"):
         ours(tasks("chat"))
-
-
-RANK = """
-import json, sys, torch
-import test_torch_generation as here
-rank, ranks = int(sys.argv[2]), int(sys.argv[3])
-store = torch.distributed.FileStore(sys.argv[1], ranks)
-torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=ranks)
-print(json.dumps(here.generate()(here.tasks())))
-torch.distributed.destroy_process_group()
-"""
-
-
-def test_ranks_share_the_work_and_give_the_same(tmp_path: Path) -> None:
-    places = [str(Path(__file__).parent), *sys.path]
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, "-W", "ignore", "-c", RANK, str(tmp_path / "store"), str(rank), "2"],
-            stdout=subprocess.PIPE,
-            env=helpers.environment(PYTHONPATH=os.pathsep.join(places)),
-        )
-        for rank in range(2)
-    ]
-    texts = [json.loads(rank.communicate(timeout=120)[0].splitlines()[-1]) for rank in ranks]
-    assert texts == [generate()(tasks())] * 2

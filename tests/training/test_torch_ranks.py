@@ -18,9 +18,8 @@ from transformers import TrainerControl, TrainerState  # noqa: E402
 
 import helpers  # noqa: E402
 import tiny_torch  # noqa: E402
-from pfgen_rs.integrations import torch_ranks  # noqa: E402
-from pfgen_rs.integrations.torch_generation import ModelGenerate  # noqa: E402
-from pfgen_rs.integrations.torch_ranks import Ranks, unwrapped  # noqa: E402
+from pfgen_rs.integrations import torch_generation  # noqa: E402
+from pfgen_rs.integrations.torch_generation import ModelGenerate, Ranks, unwrapped  # noqa: E402
 from pfgen_rs.integrations.transformers import PfgenCallback  # noqa: E402
 from pfgen_rs.training import StepEvaluator, read_curve  # noqa: E402
 
@@ -148,7 +147,7 @@ def callback(kind: str, folder: Path, rank: int) -> dict[str, Any]:
 
 def crash(kind: str, _: Path, rank: int) -> dict[str, Any]:
     """One rank fails while the others are within a forward pass."""
-    torch_ranks._PATIENCE = 3.0
+    torch_generation._PATIENCE = 3.0
     ours = generate(wrapped(kind))
     if rank == 1:
         ours._batch = lambda *_, **__: 1 / 0  # type: ignore[method-assign, assignment]

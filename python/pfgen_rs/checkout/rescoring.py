@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pfgen_rs.checkout.checkout import Run
 from pfgen_rs.checkout.published import Published, published, published_now
@@ -85,15 +85,12 @@ def scored_again(
 # Results rewritten with their sums computed as in the files that they replace.
 
 
-class Rewritten(NamedTuple):
-    """The new content of a `result.json`, and the object that it holds."""
-
-    content: bytes
-    result: dict[str, Any]
+Rewritten = tuple[bytes, dict[str, Any]]
+"""The new content of a `result.json`, and the object that it holds."""
 
 
 def rewritten(path: Path, result: Result) -> Rewritten:
-    """The new content of the `result.json` at `path`, in the reading of Python's `sum` that the old one has.
+    """Returns the new `result.json` at `path`, in the reading of Python's `sum` that the old one has.
 
     With the same answers and questions, that is the reading closer to the old file. Otherwise the averages of
     its samples, sums of their own parts, decide; where they fit both readings, sums are plain.
@@ -101,12 +98,13 @@ def rewritten(path: Path, result: Result) -> Rewritten:
     new = _written(result)
     try:
         before = path.read_bytes()
-        if before == new.content:
+        if before == new[0]:
             return new
         old = published(before, path, "").result
     except (OSError, InputError):  # missing or damaged: there is nothing to keep
         return new
-    if (old.get("input_hash"), old["metadata_hash"]) == _hashes(result):
+    hashes = (result.input_hash, result.benchmark.metadata_hash)
+    if (old.get("input_hash"), old["metadata_hash"]) == hashes:
         return _written(best_reading(old, result).result)
     summation = _summation(old)
     return new if summation == "plain" else _written(result.with_summation(summation))
@@ -114,11 +112,7 @@ def rewritten(path: Path, result: Result) -> Rewritten:
 
 def _written(result: Result) -> Rewritten:
     found = result.to_dict()
-    return Rewritten(result_content(found), found)
-
-
-def _hashes(result: Result) -> tuple[str | None, str]:
-    return result.input_hash, result.benchmark.metadata_hash
+    return result_content(found), found
 
 
 def _summation(old: Mapping[str, Any]) -> Summation:
@@ -126,16 +120,12 @@ def _summation(old: Mapping[str, Any]) -> Summation:
     helpfulness = has_helpfulness(old)
     readings = [Settings(summation=each, helpfulness=helpfulness) for each in SUMMATIONS]
     right = dict.fromkeys(SUMMATIONS, 0)
-    for scores in _samples(old):
-        for settings in readings:
-            right[settings.summation] += scores["average"] == _average_of_sample(scores, settings)
-    return "compensated" if right["compensated"] > right["plain"] else "plain"
-
-
-def _samples(old: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for entry in old["questions"].values():
-        for sample in entry["samples"]:
-            yield sample["scores"]
+        for scores in (sample["scores"] for sample in entry["samples"]):
+            for settings in readings:
+                is_right = scores["average"] == _average_of_sample(scores, settings)
+                right[settings.summation] += is_right
+    return "compensated" if right["compensated"] > right["plain"] else "plain"
 
 
 def _average_of_sample(scores: Mapping[str, Any], settings: Settings) -> float:

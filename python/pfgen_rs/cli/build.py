@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pfgen_rs.cli import app as loading
-from pfgen_rs.cli import options, output, process, streams
+from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli import progress as progress_log
-from pfgen_rs.cli.options import ReadingOptions
 from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 
     from pfgen_rs.references.built import Built
     from pfgen_rs.references.check import Check
-    from pfgen_rs.references.check.answers import CheckProgress
 
 _UNITS = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "KI": 2**10, "MI": 2**20, "GI": 2**30}
 _LEAST = 64 << 20
@@ -62,9 +59,6 @@ def run(
         list[str] | None,
         typer.Option("--question", metavar="ID", help="Build only this question; repeatable."),
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option(metavar="N", help="Seed (default: `seed` in CONFIG).")
-    ] = None,
     allow_fewer: Annotated[
         bool, typer.Option("--allow-fewer", help="Also write questions with too few answers.")
     ] = False,
@@ -87,7 +81,6 @@ def run(
     changed = read_config(config).with_changes(
         out=None if out is None else str(out.absolute()),
         only=tuple(only) if only else None,
-        seed=seed,
         allow_fewer=allow_fewer or None,
     )
     size = _memory_size(memory)
@@ -113,10 +106,7 @@ def _json_rows(built: Built) -> list[dict[str, Any]]:
             "candidates": question.candidates,
             **{report.step: report.after for report in question.reports},
             "answers": {source: len(answers) for source, answers in question.answers.items()},
-            "lengths": {
-                source: {"mean": each.mean, "std": each.std}
-                for source, each in question.lengths.items()
-            },
+            "lengths": {source: each._asdict() for source, each in question.lengths.items()},
         }
         for question in [*built.questions, *built.left_out]
     ]
@@ -143,13 +133,6 @@ def suggest_rules(
         Path | None,
         typer.Option(metavar="FILE", help="List to write (CSV; default: standard output)."),
     ] = None,
-    top: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Number of places per question.")
-    ] = 20,
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--question", metavar="ID", help="Only this question; repeatable."),
-    ] = None,
 ) -> None:
     """List places where candidates contradict each other in numbers and names.
 
@@ -162,13 +145,8 @@ def suggest_rules(
     from pfgen_rs.references.config import read_config
     from pfgen_rs.references.contradictions import review_list
 
-    changed = read_config(config).with_changes(only=tuple(only) if only else None)
     with output.building() as progress:
-        listed = review_list(
-            changed,
-            top=top,
-            progress=lambda source, read: progress(source.path, "reading", read, source.size or 0),
-        )
+        listed = review_list(read_config(config), progress=progress)
     if out is None:
         streams.emit(csv_text(listed))
     else:
@@ -193,13 +171,11 @@ _HEADINGS = {
 
 
 @app.command("check")
-@options.with_options(ReadingOptions, "reading", without=("run_field", "skip_bad_lines"))
 def check(
     benchmark: Annotated[
         str,
         typer.Argument(metavar="SET", help="A folder of question files, or a benchmark's name."),
     ],
-    reading: ReadingOptions,
     run: Annotated[
         list[str] | None,
         typer.Option(
@@ -213,7 +189,6 @@ def check(
         Path | None,
         typer.Option(metavar="DIR", help="Folder for all tables (CSV) and a report (check.md)."),
     ] = None,
-    unit: options.UnitOption = None,
     output_format: options.Format = options.JsonFormat.TABLE,
     threads: options.Threads = None,
 ) -> None:
@@ -231,11 +206,9 @@ def check(
     """
     from pfgen_rs.references.check import check as check_set
 
-    loaded = options.load(benchmark, unit)
-    with _check_progress() as progress, progress_log.logged("pfgen_rs", streams.warn):
-        checked = check_set(
-            loaded, run or (), threads=threads, progress=progress, **reading.arguments()
-        )
+    with output.building() as progress, progress_log.logged("pfgen_rs", streams.warn):
+        tell = partial(progress, benchmark)
+        checked = check_set(benchmark, run or (), threads=threads, progress=tell)
     if out is not None:
         checked.to_dir(out)
     if output_format is options.JsonFormat.JSON:
@@ -244,21 +217,6 @@ def check(
         streams.emit_json({**about, "questions": questions})
     else:
         output.show(*_check_lines(checked))
-
-
-@contextmanager
-def _check_progress() -> Iterator[CheckProgress]:
-    from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn
-
-    name = TextColumn("{task.description}", markup=False)
-    process.interrupt_reads()
-    with output.progress(SpinnerColumn(), name, BarColumn(), MofNCompleteColumn()) as bar:
-        task = bar.add_task("preparing", total=None)
-
-        def told(doing: str, done: int, total: int) -> None:
-            bar.update(task, description=doing, completed=done, total=total)
-
-        yield told
 
 
 def _check_lines(checked: Check) -> list[RenderableType]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,13 +17,12 @@ from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import METRICS
 
 if TYPE_CHECKING:
-    import polars as pl
     from rich.console import RenderableType
     from rich.table import Table
     from rich.text import Text
 
     from pfgen_rs.comparisons import RunComparison
-    from pfgen_rs.stats import Comparison, Estimate, Pair
+    from pfgen_rs.stats import Comparison, Pair
 
 
 class ComparedMetric(StrEnum):
@@ -69,15 +68,6 @@ def compare(
             min=0, metavar="N", help="Number of questions for which to show the runs' answers."
         ),
     ] = 3,
-    resamples: Annotated[
-        int,
-        typer.Option(
-            min=100, max=1_000_000, metavar="N", help="Number of resamples of the bootstrap."
-        ),
-    ] = 10_000,
-    seed: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Seed for resamples and permutations.")
-    ] = 0,
     html: Annotated[
         Path | None,
         typer.Option(
@@ -115,16 +105,15 @@ def compare(
     results = scoring.score_with(paths, benchmark, threads=threads)
     if metric is None:
         metric = ComparedMetric.ALL if len(results) == 2 else ComparedMetric.AVERAGE
-    settings: dict[str, Any] = {"level": level, "resamples": resamples, "seed": seed}
     metrics = METRICS if metric is ComparedMetric.ALL else (metric.value,)
-    found = comparisons.compare_runs(results, metrics=metrics, **settings)
+    found = comparisons.compare_runs(results, metrics=metrics, level=level)
     for note in found.notes:
         streams.warn(note)
     if html is not None:
         from pfgen_rs.report.site import write_comparison
 
         with output.busy(f"writing {html}"):
-            write_comparison(results, html, level=level, seed=seed)
+            write_comparison(results, html, level=level)
     if output_format is options.JsonFormat.JSON:
         streams.emit_json(comparison_document(found, limit))
     else:
@@ -163,47 +152,6 @@ def comparison_document(found: RunComparison, count: int) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class _Ordered:
-    """A comparison with its runs numbered from 1 by descending mean of its first metric, in this order."""
-
-    statistics: Comparison
-    numbers: Mapping[str, int]
-
-    @classmethod
-    def of(cls, statistics: Comparison) -> _Ordered:
-        estimates = statistics.estimates[statistics.metrics[0]]
-        means = {name: each.mean for name, each in zip(statistics.runs, estimates, strict=True)}
-        order = sorted(statistics.runs, key=lambda name: -means[name])
-        return cls(statistics, {name: number for number, name in enumerate(order, 1)})
-
-    @property
-    def metric(self) -> str:
-        return self.statistics.metrics[0]
-
-    @property
-    def several(self) -> bool:
-        return len(self.numbers) > 2
-
-    @property
-    def interval(self) -> str:
-        return f"{self.statistics.level * 100:g} % interval"
-
-    def pair(self, pair: Pair) -> Pair:
-        """Returns the pair with the lower-numbered run first."""
-        return pair if self.numbers[pair.a] < self.numbers[pair.b] else pair.turned()
-
-    def pairs(self) -> list[Pair]:
-        """Returns all pairs or, for many runs, adjacent ones, ordered by metric and number."""
-        pairs = [self.pair(pair) for pair in self.statistics.pairs]
-        if len(self.numbers) > _ALL_PAIRS:
-            pairs = [p for p in pairs if self.numbers[p.b] - self.numbers[p.a] == 1]
-        metrics = self.statistics.metrics
-        return sorted(
-            pairs, key=lambda p: (metrics.index(p.metric), self.numbers[p.a], self.numbers[p.b])
-        )
-
-
 def comparison_report(found: RunComparison, count: int, room: int) -> list[RenderableType]:
     """Returns tables of runs, pairs and categories for a window of `room` columns, and example answers.
 
@@ -212,180 +160,187 @@ def comparison_report(found: RunComparison, count: int, room: int) -> list[Rende
     """
     from pfgen_rs.cli.verdicts import verdict
 
-    ordered = _Ordered.of(found.statistics)
-    shown = ordered.pairs()
-    runs, no_run_columns = _runs_that_fit(ordered, room)
-    pairs, no_pair_columns = _pairs_that_fit(ordered, shown)
+    shown = _Shown(found.statistics, room)
+    runs, no_run_columns = shown.runs()
+    pairs, no_pair_columns = shown.pairs()
     parts: list[RenderableType] = [runs, pairs]
-    parts += map(output.cell, _captions(ordered, shown, pairs))
+    parts += map(output.cell, shown.captions(pairs))
     if missing := no_run_columns + no_pair_columns:
         parts.append(output.cell(output.not_shown(missing)))
-    if not ordered.several:
-        parts += [output.cell(""), output.cell(verdict(shown[0], found.statistics))]
-    for table in _category_tables(ordered, room):
+    if not shown.several:
+        parts += [output.cell(""), output.cell(verdict(shown.listed[0], found.statistics))]
+    for table in shown.categories():
         parts += [output.cell(""), table]
-    parts += _answers(found, ordered, count)
+    parts += _answers(found, shown, count)
     return [*parts, output.cell(""), output.cell(found.statistics.signature or "")]
 
 
-def _captions(ordered: _Ordered, shown: Sequence[Pair], table: Table) -> Iterator[str]:
-    from pfgen_rs.stats.permutation import resolution_text
+class _Shown:
+    """A comparison in a window: runs are numbered from 1 by descending mean of its first metric.
 
-    yield _INTERVALS
-    if ordered.several:
-        sizes = " or ".join(str(size) for size in sorted({pair.family for pair in shown}))
-        yield "runs: by number, higher mean first; bold: significantly different"
-        yield f"p: for each pair alone, uncorrected; p (Holm): corrected for {sizes} pairs"
-    if ordered.statistics.smallest_p:
-        yield resolution_text(ordered.statistics.smallest_p)
-    if None in ordered.statistics.ranks[ordered.metric]:
-        yield "–: a system run, not ranked"
-    if "detectable" in {str(column.header) for column in table.columns}:
-        yield _DETECTABLE
-    if len(shown) < len(ordered.statistics.pairs):
-        yield _NEIGHBOURS
-
-
-def _runs_that_fit(ordered: _Ordered, room: int) -> tuple[Table, list[str]]:
-    """Returns a table, with standard errors if names then need not be wrapped, and the omitted headings."""
-    tables = [_run_table(ordered, count) for count in (4, 3, 2)]
-    shown = next((table for table in tables if output.table_width(table) <= room), tables[-1])
-    return shown, output.dropped(tables[0], shown)
-
-
-def _run_table(ordered: _Ordered, count: int) -> Table:
-    statistics, metric = ordered.statistics, ordered.metric
-    title = f"{metric}, {counted(len(statistics.compared), 'question')}"
-    table = output.new_table("no.", "ranks", "run", numbers=("no.", "ranks"), title=title)
-    for heading in ("mean", ordered.interval, "SE\n(questions)", "SE\n(trials)")[:count]:
-        table.add_column(heading, justify="right", no_wrap=True)
-    rows = zip(statistics.runs, statistics.ranks[metric], statistics.estimates[metric], strict=True)
-    for name, ranks, estimate in sorted(rows, key=lambda row: ordered.numbers[row[0]]):
-        cells = ordered.numbers[name], _rank(ranks), name, *_estimate(estimate)[:count]
-        table.add_row(*map(output.cell, cells))
-    return table
-
-
-def _rank(ranks: tuple[int, int] | None) -> str:
-    return "–" if ranks is None else "–".join(dict.fromkeys(map(str, ranks)))
-
-
-def _estimate(estimate: Estimate) -> tuple[str, ...]:
-    return (
-        f"{estimate.mean:.4f}",
-        _interval(estimate.low, estimate.high, ".3f"),  # as in `score` and leaderboards
-        *("" if se is None else f"{se:.4f}" for se in (estimate.question_se, estimate.trial_se)),
-    )
-
-
-def _pairs_that_fit(ordered: _Ordered, pairs: Sequence[Pair]) -> tuple[Table, list[str]]:
-    """Returns a table with as many columns as fit, and the omitted headings.
-
-    Omits the detectable difference first, then the uncorrected p.
+    `listed`: all pairs or, for many runs, adjacent ones, ordered by metric and number, the lower-numbered run
+    first.
     """
-    everything = ["difference", ordered.interval, "p", "p (Holm)", "detectable"]
-    if not ordered.several:
-        everything.remove("p (Holm)")
-    without = [*everything[:-1]], [*everything[:2], everything[-2]]
-    tables = [_pair_table(ordered, pairs, headings) for headings in (everything, *without)]
-    shown = output.first_that_fits(*tables)
-    return shown, output.dropped(tables[0], shown)
+
+    def __init__(self, statistics: Comparison, room: int) -> None:
+        self.statistics, self.room = statistics, room
+        self.metric = statistics.metrics[0]
+        means = [estimate.mean for estimate in statistics.estimates[self.metric]]
+        order = sorted(range(len(means)), key=lambda place: -means[place])
+        self.numbers = {statistics.runs[place]: n for n, place in enumerate(order, 1)}
+        self.several = len(self.numbers) > 2
+        self.interval = f"{statistics.level * 100:g} % interval"
+        numbers, metrics = self.numbers, statistics.metrics
+        pairs = [p if numbers[p.a] < numbers[p.b] else p.turned() for p in statistics.pairs]
+        if len(numbers) > _ALL_PAIRS:
+            pairs = [p for p in pairs if numbers[p.b] - numbers[p.a] == 1]
+        self.listed = sorted(
+            pairs, key=lambda p: (metrics.index(p.metric), numbers[p.a], numbers[p.b])
+        )
+
+    def captions(self, pairs: Table) -> Iterator[str]:
+        from pfgen_rs.stats.permutation import resolution_text
+
+        yield _INTERVALS
+        if self.several:
+            sizes = " or ".join(str(size) for size in sorted({pair.family for pair in self.listed}))
+            yield "runs: by number, higher mean first; bold: significantly different"
+            yield f"p: for each pair alone, uncorrected; p (Holm): corrected for {sizes} pairs"
+        if self.statistics.smallest_p:
+            yield resolution_text(self.statistics.smallest_p)
+        if None in self.statistics.ranks[self.metric]:
+            yield "–: a system run, not ranked"
+        if "detectable" in {str(column.header) for column in pairs.columns}:
+            yield _DETECTABLE
+        if len(self.listed) < len(self.statistics.pairs):
+            yield _NEIGHBOURS
+
+    def runs(self) -> tuple[Table, list[str]]:
+        """Returns a table, with standard errors if names then need not be wrapped; and omitted headings."""
+        tables = [self._runs(count) for count in (4, 3, 2)]
+        narrow = (table for table in tables if output.table_width(table) <= self.room)
+        shown = next(narrow, tables[-1])
+        return shown, output.dropped(tables[0], shown)
+
+    def _runs(self, count: int) -> Table:
+        found = self.statistics
+        title = f"{self.metric}, {counted(len(found.compared), 'question')}"
+        table = output.new_table("no.", "ranks", "run", numbers=("no.", "ranks"), title=title)
+        for heading in ("mean", self.interval, "SE\n(questions)", "SE\n(trials)")[:count]:
+            table.add_column(heading, justify="right", no_wrap=True)
+        rows = zip(found.runs, found.ranks[self.metric], found.estimates[self.metric], strict=True)
+        for name, ranks, estimate in sorted(rows, key=lambda row: self.numbers[row[0]]):
+            rank = "–" if ranks is None else "–".join(dict.fromkeys(map(str, ranks)))
+            errors = (estimate.question_se, estimate.trial_se)
+            numbers = (
+                f"{estimate.mean:.4f}",
+                _interval(estimate.low, estimate.high, ".3f"),  # as in `score` and leaderboards
+                *("" if se is None else f"{se:.4f}" for se in errors),
+            )
+            table.add_row(*map(output.cell, (self.numbers[name], rank, name, *numbers[:count])))
+        return table
+
+    def pairs(self) -> tuple[Table, list[str]]:
+        """Returns a table with as many columns as fit, and the omitted headings.
+
+        Omits the detectable difference first, then the uncorrected p.
+        """
+        holm = ["p (Holm)"] if self.several else []
+        whole = ["difference", self.interval, "p", *holm, "detectable"]
+        fewer = whole[:-1], [*whole[:2], whole[-2]]
+        tables = [self._pairs(headings) for headings in (whole, *fewer)]
+        shown = output.first_that_fits(*tables)
+        return shown, output.dropped(tables[0], shown)
+
+    def _pairs(self, headings: Sequence[str]) -> Table:
+        metrics = len(self.statistics.metrics) > 1
+        about = [*(["metric"] if metrics else []), *(["runs"] if self.several else [])]
+        title = None if self.several else "1 minus 2"
+        table = output.new_table(*about, *headings, numbers=["runs", *headings], title=title)
+        for pair in self.listed:
+            cells = self._cells(pair)
+            table.add_row(*(cells[heading] for heading in (*about, *headings)))
+        return table
+
+    def _cells(self, pair: Pair) -> dict[str, Text]:
+        """Returns the cells of a pair by heading; a significant difference is bold."""
+        from pfgen_rs.stats.permutation import shown_p
+
+        smallest = self.statistics.smallest_p
+        texts = {
+            "metric": pair.metric,
+            "runs": f"{self.numbers[pair.a]} – {self.numbers[pair.b]}",
+            "difference": f"{pair.difference:+.4f}",
+            self.interval: _interval(pair.low, pair.high, "+.4f"),
+            "p": shown_p(pair.p, smallest),
+            "p (Holm)": shown_p(pair.p_holm, smallest * pair.family),
+            "detectable": f"{pair.minimum_detectable:.4f}",
+        }
+        cells = {heading: output.cell(text) for heading, text in texts.items()}
+        if pair.p_holm <= 1 - self.statistics.level:
+            cells["difference"].stylize("bold")
+        return cells
+
+    def categories(self) -> Iterator[Table]:
+        """Yield, for two runs, a table with differences and intervals; for more, means in tables that fit."""
+        categories = self.statistics.categories
+        rows = categories.filter(categories["metric"] == self.metric).to_dicts()
+        if not rows:
+            return
+        if not self.several:
+            yield self._differences(rows)
+            return
+        means = {(row["a"], row["category"]): row["mean_a"] for row in rows}
+        means |= {(row["b"], row["category"]): row["mean_b"] for row in rows}
+        sizes = sorted({row["category"]: row["questions"] for row in rows}.items())
+        names = list(self.numbers)
+        left = self.room - output.table_width(self._means(sizes, means, []))
+        fitting = max(1, left // (_MEAN_WIDTH + output.GAP))
+        for start in range(0, len(names), fitting):
+            yield self._means(sizes, means, names[start : start + fitting])
+
+    def _differences(self, categories: Sequence[Mapping[str, Any]]) -> Table:
+        numbers = ["questions", "1", "2", "difference", self.interval]
+        rows = []
+        for row in categories:
+            sides, difference = [row["mean_a"], row["mean_b"]], row["difference"]
+            low, high = row["low"], row["high"]
+            if self.numbers[row["a"]] == 2:
+                sides, difference = sides[::-1], -difference
+                low, high = (None, None) if low is None else (-high, -low)
+            shown = (f"{difference:+.4f}", _interval(low, high, "+.4f"))
+            means = (f"{side:.4f}" for side in sides)
+            rows.append([row["category"], row["questions"], *means, *shown])
+        less = [[category, *shown] for category, _, _, _, *shown in rows]
+        tables = (
+            output.new_table("category", *n, numbers=n, title=_CATEGORIES, rows=r)
+            for n, r in ((numbers, rows), (numbers[3:], less))
+        )
+        return output.first_that_fits(*tables)
+
+    def _means(
+        self,
+        sizes: Sequence[tuple[str, int]],
+        means: Mapping[tuple[str, str], float],
+        names: Sequence[str],
+    ) -> Table:
+        numbers = ["questions", *(str(self.numbers[name]) for name in names)]
+        rows = [
+            (category, questions, *(f"{means[name, category]:.3f}" for name in names))
+            for category, questions in sizes
+        ]
+        return output.new_table("category", *numbers, numbers=numbers, title=_CATEGORIES, rows=rows)
 
 
-def _pair_table(ordered: _Ordered, pairs: Sequence[Pair], headings: Sequence[str]) -> Table:
-    metrics = len(ordered.statistics.metrics) > 1
-    about = [*(["metric"] if metrics else []), *(["runs"] if ordered.several else [])]
-    title = None if ordered.several else "1 minus 2"
-    table = output.new_table(*about, *headings, numbers=["runs", *headings], title=title)
-    for pair in pairs:
-        cells = _pair_cells(ordered, pair)
-        table.add_row(*(cells[heading] for heading in (*about, *headings)))
-    return table
-
-
-def _pair_cells(ordered: _Ordered, pair: Pair) -> dict[str, Text]:
-    """Returns the cells of a pair by heading; a significant difference is bold."""
-    from pfgen_rs.stats.permutation import shown_p
-
-    smallest = ordered.statistics.smallest_p
-    texts = {
-        "metric": pair.metric,
-        "runs": f"{ordered.numbers[pair.a]} – {ordered.numbers[pair.b]}",
-        "difference": f"{pair.difference:+.4f}",
-        ordered.interval: _interval(pair.low, pair.high, "+.4f"),
-        "p": shown_p(pair.p, smallest),
-        "p (Holm)": shown_p(pair.p_holm, smallest * pair.family),
-        "detectable": f"{pair.minimum_detectable:.4f}",
-    }
-    cells = {heading: output.cell(text) for heading, text in texts.items()}
-    if pair.p_holm <= 1 - ordered.statistics.level:
-        cells["difference"].stylize("bold")
-    return cells
-
-
-def _category_tables(ordered: _Ordered, room: int) -> Iterator[Table]:
-    """Yield, for two runs, a table with differences and intervals; for more, means in tables that fit."""
-    categories = ordered.statistics.categories
-    frame = categories.filter(categories["metric"] == ordered.metric)
-    if frame.is_empty():
-        return
-    if not ordered.several:
-        yield _category_differences(ordered, frame)
-        return
-    means = {(row["a"], row["category"]): row["mean_a"] for row in frame.iter_rows(named=True)}
-    means |= {(row["b"], row["category"]): row["mean_b"] for row in frame.iter_rows(named=True)}
-    sizes = frame.unique("category").sort("category").select("category", "questions").rows()
-    names = list(ordered.numbers)
-    left = room - output.table_width(_category_means(ordered, sizes, means, []))
-    fitting = max(1, left // (_MEAN_WIDTH + output.GAP))
-    for start in range(0, len(names), fitting):
-        yield _category_means(ordered, sizes, means, names[start : start + fitting])
-
-
-def _category_differences(ordered: _Ordered, frame: pl.DataFrame) -> Table:
-    numbers = ["questions", "1", "2", "difference", ordered.interval]
-    rows = []
-    for row in frame.iter_rows(named=True):
-        sides, difference = [row["mean_a"], row["mean_b"]], row["difference"]
-        low, high = row["low"], row["high"]
-        if ordered.numbers[row["a"]] == 2:
-            sides, difference = sides[::-1], -difference
-            low, high = (None, None) if low is None else (-high, -low)
-        shown = (f"{difference:+.4f}", _interval(low, high, "+.4f"))
-        rows.append([row["category"], row["questions"], *(f"{side:.4f}" for side in sides), *shown])
-    everything = output.new_table(
-        "category", *numbers, numbers=numbers, title=_CATEGORIES, rows=rows
-    )
-    less = [[category, *shown] for category, _, _, _, *shown in rows]
-    fewer = output.new_table(
-        "category", *numbers[3:], numbers=numbers[3:], title=_CATEGORIES, rows=less
-    )
-    return output.first_that_fits(everything, fewer)
-
-
-def _category_means(
-    ordered: _Ordered,
-    sizes: Sequence[tuple[str, int]],
-    means: Mapping[tuple[str, str], float],
-    names: Sequence[str],
-) -> Table:
-    numbers = ["questions", *(str(ordered.numbers[name]) for name in names)]
-    rows = [
-        (category, questions, *(f"{means[name, category]:.3f}" for name in names))
-        for category, questions in sizes
-    ]
-    return output.new_table("category", *numbers, numbers=numbers, title=_CATEGORIES, rows=rows)
-
-
-def _answers(found: RunComparison, ordered: _Ordered, count: int) -> Iterator[RenderableType]:
-    chosen = found.most_different(ordered.metric, count)
-    answers = found.side_by_side(chosen, ordered.metric)
+def _answers(found: RunComparison, shown: _Shown, count: int) -> Iterator[RenderableType]:
+    chosen = found.most_different(shown.metric, count)
+    answers = found.side_by_side(chosen, shown.metric)
     benchmark = found.results[0].benchmark
     for question in chosen:
         yield output.cell("")
         yield output.cell(f"{question} {benchmark[question].text}", "bold")
-        for each in sorted(answers[question], key=lambda each: ordered.numbers[each.run]):
-            number = ordered.numbers[each.run]
+        for each in sorted(answers[question], key=lambda each: shown.numbers[each.run]):
+            number = shown.numbers[each.run]
             yield output.cell(
                 f"{number}: {each.run}, mean {each.mean:.4f}, line {each.line} ({each.score:.4f}):"
             )

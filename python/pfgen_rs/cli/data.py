@@ -74,9 +74,6 @@ def install(
             "instead of downloading from the publisher.",
         ),
     ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Reinstall even if it is installed.")
-    ] = False,
 ) -> None:
     """Install a published benchmark for the current user.
 
@@ -98,7 +95,7 @@ def install(
         def received(done: int, total: int | None) -> None:
             bar.update(task, completed=done, total=total)
 
-        folder = installer.install(name, source, received, force)
+        folder = installer.install(name, source, received)
     streams.emit(f"{name} is installed in {folder}\n")
 
 

@@ -84,6 +84,10 @@ _LEGEND = {
 def explanation_object(benchmark: Benchmark, found: Explanation) -> dict[str, Any]:
     """Returns the whole explanation as one JSON object."""
     details = found.score.details
+
+    def by_source(values: dict[str, float], cuts: dict[str, int]) -> dict[str, Any]:
+        return {name: _value(benchmark, value, cuts[name]) for name, value in values.items()}
+
     return {
         "question_id": found.question_id,
         "question": found.question,
@@ -91,18 +95,14 @@ def explanation_object(benchmark: Benchmark, found: Explanation) -> dict[str, An
         "length": len(found.pieces),
         "scores": found.score.to_dict(),
         "details": {
-            "fluency": _values(benchmark, details.fluency, details.fluency_cut),
-            "truthfulness": _values(benchmark, details.truthfulness, details.truthfulness_cut),
+            "fluency": by_source(details.fluency, details.fluency_cut),
+            "truthfulness": by_source(details.truthfulness, details.truthfulness_cut),
             "helpfulness": _value(benchmark, details.helpfulness, details.helpfulness_cut),
         },
         "rules": [{**rule._asdict(), "factor": _factor(rule)} for rule in found.rules],
         "characters": found.characters.to_dicts(),
         "signature": found.score.signature,
     }
-
-
-def _values(benchmark: Benchmark, values: dict[str, float], cuts: dict[str, int]) -> dict[str, Any]:
-    return {source: _value(benchmark, value, cuts[source]) for source, value in values.items()}
 
 
 def _value(benchmark: Benchmark, value: float, cut: int) -> dict[str, Any]:
@@ -146,42 +146,28 @@ def _legend(levels: Sequence[str], unit: Unit) -> Text:
 
 def _metrics(benchmark: Benchmark, found: Explanation) -> Table:
     columns = ("before rounding", "best cut", "length discount", "rounded")
-    table = output.new_table("metric", "source", *columns, numbers=columns)
-    score, details = found.score, found.score.details
-    metrics = {
-        "fluency": (details.fluency, details.fluency_cut, score.fluency),
-        "truthfulness": (details.truthfulness, details.truthfulness_cut, score.truthfulness),
-    }
-    totals = []
-    for name, (values, cuts, shares) in metrics.items():
+    score, details, settings = found.score, found.score.details, benchmark.settings
+
+    def row(metric: str, source: str, value: float, cut: int | None, rounded: float) -> list[Any]:
+        shown = ["", ""] if cut is None else [cut, f"{settings.discount(cut):.2f}"]
+        return [metric, source, f"{value:.9f}", *shown, f"{rounded:.6f}".rstrip("0").ljust(3, "0")]
+
+    rows, totals = [], []
+    for name, values, cuts, shares in (
+        ("fluency", details.fluency, details.fluency_cut, score.fluency),
+        ("truthfulness", details.truthfulness, details.truthfulness_cut, score.truthfulness),
+    ):
         for source, value in values.items():
-            cut = cuts[source]
-            share = value / len(values)
-            _add_metric(table, name, source, share, cut, benchmark, shares[source])
+            rows.append(row(name, source, value / len(values), cuts[source], shares[source]))
         totals.append(left_sum(values.values()) / len(values))
-        _add_metric(table, name, "all", totals[-1], None, benchmark, left_sum(shares.values()))
-    value, cut = details.helpfulness, details.helpfulness_cut
-    _add_metric(table, "helpfulness", "", value, cut, benchmark, score.helpfulness)
-    average = benchmark.settings.average(totals[0], totals[1], value)
+        rows.append(row(name, "all", totals[-1], None, left_sum(shares.values())))
+    helpfulness = details.helpfulness
+    rows.append(row("helpfulness", "", helpfulness, details.helpfulness_cut, score.helpfulness))
+    table = output.new_table("metric", "source", *columns, numbers=columns, rows=rows)
     table.add_section()
-    _add_metric(table, "average", "", average, None, benchmark, score.average)
+    average = settings.average(totals[0], totals[1], helpfulness)
+    table.add_row(*map(output.cell, row("average", "", average, None, score.average)))
     return table
-
-
-def _add_metric(
-    table: Table,
-    metric: str,
-    source: str,
-    value: float,
-    cut: int | None,
-    benchmark: Benchmark,
-    score: float,
-) -> None:
-    discount = "" if cut is None else f"{benchmark.settings.discount(cut):.2f}"
-    table.add_row(
-        *map(output.cell, (metric, source, f"{value:.9f}", "" if cut is None else cut, discount)),
-        output.cell(f"{score:.6f}".rstrip("0").ljust(3, "0")),
-    )
 
 
 def _rules(found: Explanation) -> Table:

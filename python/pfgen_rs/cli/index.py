@@ -33,6 +33,7 @@ Patterns = Annotated[
     ),
 ]
 Pattern = Annotated[str, typer.Argument(metavar="PATTERN", help="Exact text to look for.")]
+_AROUND = 10  # units of context on each side of a place
 Limit = Annotated[int, typer.Option(min=0, metavar="N", help="Maximum number of rows.")]
 
 
@@ -41,16 +42,15 @@ def count(
     question: options.QuestionName,
     patterns: Patterns,
     benchmark: options.BenchmarkName = None,
-    unit: options.UnitOption = None,
     output_format: options.Format = options.JsonFormat.TABLE,
 ) -> None:
     """Count the occurrences of patterns, including overlapping ones.
 
-    With --unit token, patterns of all commands are ids separated by spaces.
+    In a set of tokens, patterns of all commands are ids separated by spaces.
 
     Example: `pfgen-rs index count Q01 です ます`
     """
-    index, parse = _question_index(benchmark, question, unit)
+    index, parse = _question_index(benchmark, question)
     counts = [(pattern, index.count(parse(pattern))) for pattern in patterns]
     if output_format is options.JsonFormat.JSON:
         streams.emit_json([{"pattern": pattern, "count": n} for pattern, n in counts])
@@ -66,14 +66,13 @@ def df(
     question: options.QuestionName,
     patterns: Patterns,
     benchmark: options.BenchmarkName = None,
-    unit: options.UnitOption = None,
     output_format: options.Format = options.JsonFormat.TABLE,
 ) -> None:
     """Count the answers that contain patterns (document frequency), by source.
 
     Example: `pfgen-rs index df Q01 です ます`
     """
-    index, parse = _question_index(benchmark, question, unit)
+    index, parse = _question_index(benchmark, question)
     frequencies = [(pattern, index.document_frequency(parse(pattern))) for pattern in patterns]
     if output_format is options.JsonFormat.JSON:
         streams.emit_json([{"pattern": pattern, **_frequency(f)} for pattern, f in frequencies])
@@ -95,10 +94,6 @@ def locate(
     question: options.QuestionName,
     pattern: Pattern,
     benchmark: options.BenchmarkName = None,
-    unit: options.UnitOption = None,
-    width: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Number of units of context on each side.")
-    ] = 10,
     limit: Limit = 20,
     output_format: options.Format = options.JsonFormat.TABLE,
 ) -> None:
@@ -106,11 +101,10 @@ def locate(
 
     Answers are numbered from 0 within their source; the offset is the number of units before the pattern.
 
-    Example: `pfgen-rs index locate Q01 です --width 15`
+    Example: `pfgen-rs index locate Q01 です`
     """
-    loaded = options.load(benchmark, unit)
-    index, parse = loaded.index(question), loaded.coder.parse
-    places = index.concordance(parse(pattern), width)
+    loaded = options.load(benchmark, None)
+    places = loaded.index(question).concordance(loaded.coder.parse(pattern), _AROUND)
     shown = places[:limit]
     if output_format is options.JsonFormat.JSON:
         found = [line._asdict() for line in shown]
@@ -131,23 +125,18 @@ def locate(
 def top(
     question: options.QuestionName,
     benchmark: options.BenchmarkName = None,
-    unit: options.UnitOption = None,
     n: Annotated[
         int, typer.Option("--n", "-n", min=1, metavar="N", help="Length of the n-grams, in units.")
     ] = 5,
-    min_df: Annotated[
-        int,
-        typer.Option(min=1, metavar="N", help="Minimum number of answers that contain an n-gram."),
-    ] = 1,
     limit: Limit = 20,
     output_format: options.Format = options.JsonFormat.TABLE,
 ) -> None:
     """List the n-grams that occur in the most answers.
 
-    Example: `pfgen-rs index top Q01 --n 8 --min-df 10`
+    Example: `pfgen-rs index top Q01 --n 8`
     """
-    index, _ = _question_index(benchmark, question, unit)
-    ngrams = index.ngrams(n, min_df, limit)
+    index, _ = _question_index(benchmark, question)
+    ngrams = index.ngrams(n, 1, limit)
     if output_format is options.JsonFormat.JSON:
         streams.emit_json(
             [
@@ -164,10 +153,10 @@ def top(
 
 
 def _question_index(
-    benchmark: str | None, question: str, unit: options.UnitName | None
+    benchmark: str | None, question: str
 ) -> tuple[NgramIndex, Callable[[str], Answer]]:
     """Returns a question's index and the parser of its patterns."""
-    loaded = options.load(benchmark, unit)
+    loaded = options.load(benchmark, None)
     return loaded.index(question), loaded.coder.parse
 
 
@@ -189,17 +178,15 @@ def _cells(frequency: DocumentFrequency) -> list[Text]:
 @app.command()
 def build(
     benchmark: options.BenchmarkName = None,
-    unit: options.UnitOption = None,
-    threads: options.Threads = None,
 ) -> None:
     """Build and cache the index of a benchmark, so that later processes start faster.
 
     Example: `pfgen-rs index build --benchmark pfgen-bench`
     """
-    loaded = options.load(benchmark, unit)
+    loaded = options.load(benchmark, None)
     start = time.perf_counter()
     # This checks all that is cached.
-    loaded.prepare(threads=threads).batches(list(loaded), threads=threads)
+    loaded.prepare().batches(list(loaded))
     seconds = time.perf_counter() - start
     path = loaded.index_path
     if path is None or not path.is_file():

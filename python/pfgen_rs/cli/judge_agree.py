@@ -11,11 +11,14 @@ import typer
 from pfgen_rs import lazy
 from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.judge_options import (
+    NONE,
     By,
     Humans,
+    number,
     percent,
     range_text,
     read_decisions,
+    rows_table,
     warn_all,
 )
 from pfgen_rs.io.text import counted
@@ -29,7 +32,6 @@ else:
     pl = lazy.module("polars")
 
 
-_NONE = "–"
 _STATISTICS = {"fleiss_kappa": "Fleiss' κ", "krippendorff_alpha": "Krippendorff's α"}
 
 
@@ -72,18 +74,11 @@ def agree(
     frames = [frame for frame, _ in read]
     known = {pair for frame in frames for pair in frame["pair"]}
     people = None if humans is None else read_humans(humans, known)
-    found = [
-        agreed(
-            frame,
-            None
-            if people is None
-            else people.filter(people["pair"].is_in(frame["pair"].to_list())),
-            rule=by,
-            judge=folder.judge_model,
-            allow_missing=allow_missing,
-        )
-        for frame, folder in zip(frames, folders, strict=True)
-    ]
+    found = []
+    for frame, folder in zip(frames, folders, strict=True):
+        own = people if people is None else people.join(frame, on="pair", how="semi")
+        judge = folder.judge_model
+        found.append(agreed(frame, own, rule=by, judge=judge, allow_missing=allow_missing))
     between = None
     if len(frames) == 2 and people is not None:
         between = compare_judges(frames[0], frames[1], people, rules=(by, by))
@@ -115,27 +110,39 @@ def _show(name: str, found: Agreement) -> None:
 
 
 def _parts_of_agreement(found: Agreement) -> list[Any]:
-    names = ("rule", "A", "B", "C", "undecided", "invalid", "missing")
-    parts = [_table("decisions", names, found.decisions.select(names).iter_rows())]
+    names: Sequence[str] = ("rule", "A", "B", "C", "undecided", "invalid", "missing")
+    decisions = found.decisions.select(names).iter_rows()
+    parts: list[Any] = [rows_table(names, decisions, title="decisions")]
     if found.raters:
         parts.append(_rules_table(found))
         if smallest := max(found.comparisons["smallest_p"].to_list(), default=0.0):
             parts.append(output.cell(resolution_text(smallest)))
-        parts += [*_task_tables(found), _raters_table(found)]
-    else:
-        parts += _task_tables(found)
-    if (found.biases["n"] > 0).any():
-        parts.append(_bias_table(found.biases))
+    parts += _task_tables(found)
+    if found.raters:
+        parts.append(_raters_table(found))
+    biases = found.biases.filter(pl.col("n") > 0)
+    if len(biases):
+        rows: Iterable[Iterable[object]] = (
+            (row["bias"], row["rater"] or "judge", *_with_bounds(row, "share"), row["n"])
+            for row in biases.iter_rows(named=True)
+        )
+        names = ("wins of the", "by", "share", "exact interval", "n")
+        title = "biases, % of decided pairs with a winner"
+        parts.append(rows_table(names, rows, words=2, title=title))
     if found.calibration is not None:
-        parts.append(_calibration_table(found.calibration.table))
+        rows = (
+            (
+                f"{100 * row['from']:.0f}–{100 * row['to']:.0f}",
+                percent(row["probability"]),
+                *_with_bounds(row, "share"),
+                row["pairs"],
+            )
+            for row in found.calibration.table.filter(pl.col("pairs") > 0).iter_rows(named=True)
+        )
+        names = ("probability", "mean", "right", "exact interval", "pairs")
+        title = "calibration against the raters' majority, %"
+        parts.append(rows_table(names, rows, words=0, title=title))
     return parts
-
-
-def _table(
-    title: str, names: Sequence[str], rows: Iterable[Iterable[object]], labels: int = 1
-) -> Any:
-    """Returns a table of numbers behind the columns of labels."""
-    return output.new_table(*names, numbers=names[labels:], title=title, rows=rows)
 
 
 def _has_both_orders(found: Agreement) -> bool:
@@ -147,10 +154,6 @@ def _has_both_orders(found: Agreement) -> bool:
 def _with_bounds(row: Mapping[str, Any], value: str) -> list[str]:
     """Returns a share and its interval in percent."""
     return [percent(row[value]), range_text(row["low"], row["high"])]
-
-
-def _points(difference: float | None) -> str:
-    return _NONE if difference is None else f"{100 * difference:+.1f}"
 
 
 def _rules_table(found: Agreement) -> Any:
@@ -165,13 +168,12 @@ def _rules_table(found: Agreement) -> Any:
         other = differences.get(str(rule))
         row = [rule, *(percent(shares[rater]["concordance"]) for rater in found.raters)]
         row += _with_bounds(shares[None], "concordance")
-        row += (
-            [_NONE, _NONE]
-            if other is None
-            else [_points(-other["difference"]), shown_p(other["p"], other["smallest_p"])]
-        )
+        if other is None:
+            row += [NONE, NONE]
+        else:
+            row += [f"{-100 * other['difference']:+.1f}", shown_p(other["p"], other["smallest_p"])]
         rows.append(row)
-    return _table("concordance with raters, %", names, rows)
+    return rows_table(names, rows, title="concordance with raters, %")
 
 
 def _task_tables(found: Agreement) -> list[Any]:
@@ -190,7 +192,7 @@ def _task_tables(found: Agreement) -> list[Any]:
         if row["task"] in concordance:
             cells += _with_bounds(concordance[row["task"]], "concordance")
         rows.append(cells)
-    return [_table(f"by task, % (decisions by {found.rule})", names, rows)]
+    return [rows_table(names, rows, title=f"by task, % (decisions by {found.rule})")]
 
 
 def _raters_table(found: Agreement) -> Any:
@@ -200,43 +202,21 @@ def _raters_table(found: Agreement) -> Any:
     rows = []
     for row in found.cohen.iter_rows(named=True):
         left = others.get(row["rater"], {})
+        apart = left.get("difference")
         rows.append(
             (
                 row["rater"],
-                _NONE if row["kappa"] is None else f"{row['kappa']:.3f}",
+                number(row["kappa"], 3),
                 range_text(row["low"], row["high"], 1, 3),
-                left.get("pairs", _NONE),
+                left.get("pairs", NONE),
                 percent(left.get("human")),
                 percent(left.get("judge")),
-                _points(left.get("difference")),
+                NONE if apart is None else f"{100 * apart:+.1f}",
                 range_text(left.get("difference_low"), left.get("difference_high")),
             )
         )
     title = "each rater: Cohen's κ; agreement with the others' majority, %"
-    return _table(title, names, rows)
-
-
-def _bias_table(biases: pl.DataFrame) -> Any:
-    names = ["wins of the", "by", "share", "exact interval", "n"]
-    rows = [
-        (row["bias"], row["rater"] or "judge", *_with_bounds(row, "share"), row["n"])
-        for row in biases.filter(pl.col("n") > 0).iter_rows(named=True)
-    ]
-    return _table("biases, % of decided pairs with a winner", names, rows, labels=2)
-
-
-def _calibration_table(bins: pl.DataFrame) -> Any:
-    names = ["probability", "mean", "right", "exact interval", "pairs"]
-    rows = [
-        (
-            f"{100 * row['from']:.0f}–{100 * row['to']:.0f}",
-            percent(row["probability"]),
-            *_with_bounds(row, "share"),
-            row["pairs"],
-        )
-        for row in bins.filter(pl.col("pairs") > 0).iter_rows(named=True)
-    ]
-    return _table("calibration against the raters' majority, %", names, rows, labels=0)
+    return rows_table(names, rows, title=title)
 
 
 def _lines_of_agreement(found: Agreement) -> Iterable[str]:
@@ -263,16 +243,12 @@ def _lines_of_agreement(found: Agreement) -> Iterable[str]:
 def show_comparison(names: Sequence[str], between: JudgeComparison) -> None:
     """Print the difference between two judges."""
     interval = range_text(between.interval.low, between.interval.high)
+    p = shown_p(between.p, between.smallest_p)
+    told = f"p {p}" if p[0] in "<≤" else f"p = {p}"
+    if between.smallest_p and "=" not in told:
+        told += f", {permutations_text(between.smallest_p)}"
     streams.emit(
         f"concordance of {names[0]} {percent(between.first)} %, of {names[1]} {percent(between.second)} %: "
-        f"difference {100 * between.difference:+.1f} ({interval}), {_p_between(between)}, "
-        f"{counted(between.pairs, 'pair')} of "
-        f"{counted(between.questions, 'question')}\n"
+        f"difference {100 * between.difference:+.1f} ({interval}), {told}, "
+        f"{counted(between.pairs, 'pair')} of {counted(between.questions, 'question')}\n"
     )
-
-
-def _p_between(between: JudgeComparison) -> str:
-    shown, smallest = shown_p(between.p, between.smallest_p), between.smallest_p
-    if shown[0] not in "<≤":
-        return f"p = {shown}"
-    return f"p {shown}, {permutations_text(smallest)}" if smallest else f"p {shown}"

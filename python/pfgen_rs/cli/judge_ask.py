@@ -236,19 +236,16 @@ def grade(
 
 
 def _show_ratings(means: pl.DataFrame, scores: dict[str, float]) -> None:
-    number = shared.number
     rows = (
         (
-            row["model"],
-            number(scores.get(row["model"]), 4),
-            number(row["mean"], 3),
-            number(row["se"], 3),
-            row["ratings"],
-            row["invalid"],
+            *(row["model"], shared.number(scores.get(row["model"]), 4)),
+            *(shared.number(row["mean"], 3), shared.number(row["se"], 3)),
+            *(row["ratings"], row["invalid"]),
         )
         for row in means.iter_rows(named=True)
     )
-    output.show(shared.rows_table("model", "score", "rating", "±", "ratings", "invalid", rows=rows))
+    names = ("model", "score", "rating", "±", "ratings", "invalid")
+    output.show(shared.rows_table(names, rows))
 
 
 def _show_correlation(found: RunCorrelation) -> None:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 _SHORT, _LONG = 64, 2048
 """Limits of a judge's output in tokens: for letters and numbers alone, and with reasons."""
-_NONE = "–"
+NONE = "–"
 
 
 def out_option(metavar: str, text: str, *, show_default: bool = False) -> Any:
@@ -69,7 +69,7 @@ Seed = Annotated[int, typer.Option(metavar="N", help="Seed of random choices.")]
 
 def number(value: float | None, digits: int, scale: float = 1) -> str:
     """Returns a number as text, – if it is unknown."""
-    return _NONE if value is None or value != value else f"{scale * value:.{digits}f}"
+    return NONE if value is None or value != value else f"{scale * value:.{digits}f}"
 
 
 def percent(value: float | None) -> str:
@@ -80,17 +80,18 @@ def percent(value: float | None) -> str:
 def range_text(low: float | None, high: float | None, scale: float = 100, digits: int = 1) -> str:
     """Returns an interval as text."""
     bounds = (number(low, digits, scale), number(high, digits, scale))
-    return _NONE if _NONE in bounds else " to ".join(bounds)
+    return NONE if NONE in bounds else " to ".join(bounds)
 
 
 def rows_table(
-    *names: str, rows: Iterable[Iterable[object]], words: int = 1, title: str | None = None
+    names: Sequence[str],
+    rows: Iterable[Iterable[object]],
+    *,
+    words: int = 1,
+    title: str | None = None,
 ) -> Table:
     """Returns a table of rows; the columns after the first `words` are numbers."""
-    table = output.new_table(*names, numbers=names[words:], title=title)
-    for row in rows:
-        table.add_row(*map(output.cell, row))
-    return table
+    return output.new_table(*names, numbers=names[words:], title=title, rows=rows)
 
 
 def read_decisions(folders: Sequence[VerdictFolder]) -> list[tuple[pl.DataFrame, Coverage]]:

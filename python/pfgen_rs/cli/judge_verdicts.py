@@ -52,7 +52,7 @@ def decide(
         counts = decision_counts(found, by)
         names = ["model a", "model b", *counts.columns[2:]]
         title = f"decisions by {by}"
-        output.show(rows_table(*names, rows=counts.iter_rows(), words=2, title=title))
+        output.show(rows_table(names, counts.iter_rows(), words=2, title=title))
         shared.warn_of_doubts(folder)
 
 
@@ -113,7 +113,7 @@ def _ranking_table(found: Ranking, known: Sequence[str]) -> Table:
     names = ["rank", "ranks", "model", "games", "W/T/L"]
     for place, name in enumerate(known):
         names += [_SCORES[name][0], "interval" + " " * place]
-    table = output.new_table(*names, numbers=[name for name in names if name != "model"])
+    rows = []
     for row in found.models.iter_rows(named=True):
         ranks = f"{row['best_rank']}–{row['worst_rank']}"
         results = f"{row['wins']}/{row['ties']}/{row['losses']}"
@@ -122,8 +122,8 @@ def _ranking_table(found: Ranking, known: Sequence[str]) -> Table:
             _, scale, digits = _SCORES[name]
             cells.append(number(row[name], digits, scale))
             cells.append(range_text(row[f"{name}_low"], row[f"{name}_high"], scale, digits))
-        table.add_row(*map(output.cell, cells))
-    return table
+        rows.append(cells)
+    return output.new_table(*names, numbers={*names} - {"model"}, rows=rows)
 
 
 def against_scores(
@@ -171,7 +171,7 @@ def _show_margins(table: pl.DataFrame) -> None:
         for row in table.iter_rows(named=True)
     )
     title = "the answer with the higher score is preferred, %"
-    output.show(rows_table(*names, rows=rows, title=title))
+    output.show(rows_table(names, rows, title=title))
 
 
 @options.reading_options
@@ -300,24 +300,18 @@ def import_verdicts(
         typer.Option(metavar="NAME", help="Judge to import, if the files have several."),
     ] = None,
 ) -> None:
-    """Import judgments of another tool as a folder of verdicts.
-
-    The format is recognised. Verdicts of people go to humans.jsonl in that folder.
+    """Import judgments of another tool as a folder of verdicts. Their format is recognised.
 
     Example: `pfgen-rs judge import gpt-4_pair.jsonl question.jsonl model_answer/ --out verdicts`
     """
     from pfgen_rs.judge.formats import read_format
-    from pfgen_rs.judge.imported import HUMANS, write_folder
+    from pfgen_rs.judge.imported import write_folder
 
     found = read_format(files).of_judge(judge)
     write_folder(out, found)
     shared.warn_all(found.notes)
     judgments = counted(len(found.judgments), "judgment")
     streams.emit(f"wrote {counted(len(found.pairs), 'pair')} and {judgments} to {out}\n")
-    if found.humans:
-        raters = len({rater for _, rater, _ in found.humans})
-        written = counted(len(found.humans), "verdict")
-        streams.emit(f"wrote {written} of {counted(raters, 'rater')} to {out / HUMANS}\n")
 
 
 def export_verdicts(

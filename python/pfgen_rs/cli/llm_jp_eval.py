@@ -1,44 +1,41 @@
-"""`pfgen-rs llm-jp-eval`: twelve Japanese data sets as generation tasks; its subcommands."""
+"""`pfgen-rs llm-jp-eval`: its subcommands, of which `install`, `convert`, `tasks` and `demo` are here."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import StrEnum
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import chdir
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer.main import get_group
 
-from pfgen_rs.cli import streams
+from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.app import Deferred, deferring
+from pfgen_rs.cli.demo_steps import DemoStep, demo_succeeds, tell
 from pfgen_rs.errors import unreadable
+from pfgen_rs.io.text import counted, visible
 
 if TYPE_CHECKING:
+    from pfgen_rs.llm_jp_eval.conversion.installing import MissingFiles
     from pfgen_rs.llm_jp_eval.data import TaskData
     from pfgen_rs.llm_jp_eval.prompts import PromptSettings
 
 
+_HERE, _RUN, _REPORT = "llm_jp_eval", "llm_jp_eval_run", "llm_jp_eval_report"
 COMMANDS = {
-    "install": Deferred(
-        "llm_jp_eval_data", "install_raw_files", "Install raw files of the data sets."
-    ),
-    "convert": Deferred(
-        "llm_jp_eval_data", "convert_raw", "Convert raw files to the files of llm-jp-eval."
-    ),
-    "prompts": Deferred(
-        "llm_jp_eval_data", "write_prompts", "Write prompts for inference made elsewhere."
-    ),
-    "run": Deferred("llm_jp_eval_run", "run", "Run a model on the tasks, and score it."),
-    "score": Deferred("llm_jp_eval_run", "score", "Score outputs made elsewhere."),
-    "report": Deferred(
-        "llm_jp_eval_report", "report", "Tabulate runs with intervals, and compare them."
-    ),
-    "plot": Deferred("llm_jp_eval_report", "plot", "Plot runs by category and by task."),
-    "demo": Deferred(
-        "llm_jp_eval_data", "demo", "Show these commands on the bundled sample, without a model."
-    ),
-    "tasks": Deferred("llm_jp_eval_data", "list_tasks", "List the tasks."),
+    "install": Deferred(_HERE, "install", "Install raw files of the data sets."),
+    "convert": Deferred(_HERE, "convert", "Convert raw files to the files of llm-jp-eval."),
+    "prompts": Deferred(_RUN, "prompts", "Write prompts for inference made elsewhere."),
+    "run": Deferred(_RUN, "run", "Run a model on the tasks, and score it."),
+    "score": Deferred(_RUN, "score", "Score outputs made elsewhere."),
+    "report": Deferred(_REPORT, "report", "Tabulate runs with intervals, and compare them."),
+    "plot": Deferred(_REPORT, "plot", "Plot runs by category and by task."),
+    "demo": Deferred(_HERE, "demo", "Show these commands on the bundled sample, without a model."),
+    "tasks": Deferred(_HERE, "tasks", "List the tasks."),
 }
 
 app = typer.Typer(
@@ -47,28 +44,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="Evaluate on the tasks of llm-jp-eval, with the published files and figures.",
 )
-
-
-class SplitName(StrEnum):
-    """The split whose samples are used."""
-
-    TRAIN = "train"
-    DEV = "dev"
-    TEST = "test"
-
-
-class VariantName(StrEnum):
-    """How predictions are made: llm-jp-eval 1.3.0, or swallow-evaluation, which strips them."""
-
-    UPSTREAM = "upstream"
-    SWALLOW = "swallow"
-
-
-class AverageName(StrEnum):
-    """The paper's average over seven categories, or that of version 1.3.0 over nine."""
-
-    AVR = "AVR"
-    AVG = "AVG"
 
 
 TaskNames = Annotated[
@@ -81,13 +56,12 @@ TaskNames = Annotated[
     ),
 ]
 Variant = Annotated[
-    VariantName, typer.Option("--variant", help="How predictions are made: swallow strips outputs.")
+    Literal["upstream", "swallow"],
+    typer.Option("--variant", help="How predictions are made: swallow strips outputs."),
 ]
-Average = Annotated[
-    AverageName,
-    typer.Option(
-        "--average", help="AVR: mean of the paper's seven categories; AVG: of version 1.3.0's nine."
-    ),
+AllowMissing = Annotated[
+    bool,
+    typer.Option("--allow-missing", help="Score if outputs are missing, which count as empty."),
 ]
 
 
@@ -105,7 +79,9 @@ class SampleOptions:
         ),
     ] = None
     tasks: TaskNames = None
-    split: Annotated[SplitName, typer.Option(help="Split whose samples are used.")] = SplitName.TEST
+    split: Annotated[
+        Literal["train", "dev", "test"], typer.Option(help="Split whose samples are used.")
+    ] = "test"
     limit: Annotated[
         int | None,
         typer.Option(
@@ -114,8 +90,14 @@ class SampleOptions:
     ] = None
     shots: Annotated[
         int | None,
-        typer.Option("--shots", "-k", min=0, metavar="K", help="Number of examples in prompts."),
-    ] = 4
+        typer.Option(
+            "--shots",
+            "-k",
+            min=0,
+            metavar="K",
+            help="Number of examples in prompts (default: 4; of outputs to score, that of their run).",
+        ),
+    ] = None
     template: Annotated[
         Path | None,
         typer.Option(
@@ -142,12 +124,12 @@ class SampleOptions:
         ),
     ] = None
 
-    def prompts(self) -> PromptSettings:
-        """Returns how prompts are made."""
+    def prompts(self, shots: int | None = 4) -> PromptSettings:
+        """Returns how prompts are made. `shots`: number of examples if none is chosen."""
         from pfgen_rs.llm_jp_eval.prompts import PromptSettings
 
         return PromptSettings(
-            self.shots,
+            shots if self.shots is None else self.shots,
             _template_text(self.template, "--template"),
             _template_text(self.fewshots_template, "--fewshots-template"),
             self.chat,
@@ -161,23 +143,14 @@ class SampleOptions:
 
         wanted = listed_names(self.tasks)
         chosen = [task.name for task in chosen_tasks(wanted)]
-        place, lacking = find_data(self.data), []
-
-        def skip(task: str) -> None:
+        place, lacking = find_data(self.data), list[str]()
+        datas = read_tasks(place, chosen, self.split, skipped=lacking.append)
+        for task in lacking:
             if task in wanted:
-                read_task(place, task, self.split.value)
-            lacking.append(task)
-
-        datas = read_tasks(place, chosen, self.split.value, skipped=skip)
+                read_task(place, task, self.split)  # which says what is missing
         if lacking:
             streams.remark(f"skipped, because there is no data: {', '.join(lacking)}")
         return datas
-
-    def asks_for_all(self) -> bool:
-        """Whether `--tasks` names all tasks as such, with `all`."""
-        from pfgen_rs.llm_jp_eval.catalog import ALL
-
-        return ALL in listed_names(self.tasks)
 
 
 def _template_text(path: Path | None, option: str) -> str | None:
@@ -190,14 +163,208 @@ def _template_text(path: Path | None, option: str) -> str | None:
     raise typer.BadParameter(problem, param_hint=option)
 
 
-def task_names(names: Sequence[str] | None) -> list[str] | None:
-    """Returns the chosen tasks, `None` for all. Raises `SettingsError` for unknown names."""
-    from pfgen_rs.llm_jp_eval.catalog import chosen_tasks
-
-    wanted = listed_names(names)
-    return [task.name for task in chosen_tasks(wanted)] if wanted else None
-
-
 def listed_names(names: Sequence[str] | None) -> list[str]:
     """Returns the names of tasks and categories in `--tasks`."""
     return [part.strip() for each in names or () for part in each.split(",") if part.strip()]
+
+
+_MEANINGS = {
+    "changed": "not comparable: some raw files are not the published ones",
+    "unverified": "the digests of the published files are unknown; numbers of samples agree",
+}
+
+
+def install(
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            metavar="DIR|ARCHIVE",
+            help="Folder or archive with raw files: checkouts or archives of the repositories, or the "
+            "reference's raw_files (default: only list what is missing and where it is published).",
+            show_default=False,
+        ),
+    ] = None,
+    output_format: options.Format = options.JsonFormat.TABLE,
+) -> None:
+    """Install raw files of the data sets for the current user, and list what is missing.
+
+    Files are recognised by their digests, whatever their names, and by their paths. Nothing is downloaded:
+    download the files that are listed as missing, and name their folder with --from. Several folders can be
+    installed one after another. Set PFGEN_RS_CACHE to install to another folder.
+
+    Example: `pfgen-rs llm-jp-eval install --from ~/Downloads/jglue`
+    """
+    from pfgen_rs.llm_jp_eval.conversion.installing import install_raw, raw_installation
+
+    with output.busy("reading raw files"):
+        found = raw_installation() if source is None else install_raw(source)
+    if output_format is options.JsonFormat.JSON:
+        streams.emit_json(asdict(found) | {"folder": str(found.folder)})
+        return
+    rows = []
+    for each in found.datasets:
+        tasks = "wiki_*" if each.tasks[0].startswith("wiki_") else ", ".join(each.tasks)
+        lacking = each.missing and each.status is not None
+        state = f"{each.missing:,} missing" if lacking else each.status or "missing"
+        rows.append([each.name, each.licence, tasks, f"{each.files:,}", state])
+    headings = ["data set", "licence", "tasks", "files", "state"]
+    table = output.new_table(*headings, numbers=["files"], rows=rows)
+    table.columns[0].no_wrap = table.columns[1].no_wrap = True
+    output.show(table)
+    for name, reason in found.refused.items():
+        streams.warn(f"{name} is not installed: {reason}")
+    lines = list(missing_lines(found.missing))
+    if lines:
+        lines.append(
+            "download what is missing and run `pfgen-rs llm-jp-eval install --from FOLDER`"
+        )
+    if source is None:
+        count = counted(sum(each.files for each in found.datasets), "raw file")
+        lines.append(f"{count} in {found.folder}")
+    else:
+        count = counted(sum(each.files for each in found.taken), "raw file")
+        lines.append(f"installed {count} in {found.folder}; next: `pfgen-rs llm-jp-eval convert`")
+    streams.emit("".join(f"{visible(line)}\n" for line in lines))
+
+
+def missing_lines(missing: Sequence[MissingFiles]) -> Iterator[str]:
+    """Yield which raw files are missing, by data set, and where they are published."""
+    from pfgen_rs.llm_jp_eval.conversion.installing import shown_names
+
+    for dataset in dict.fromkeys(each.dataset for each in missing):
+        of_dataset = [each for each in missing if each.dataset == dataset]
+        names = list(dict.fromkeys(name for each in of_dataset for name in each.names))
+        yield f"{dataset} ({of_dataset[0].licence}): missing {shown_names(names)}"
+        yield f"  {of_dataset[0].urls[0]}"
+
+
+def convert(
+    raw: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR|ARCHIVE",
+            help="Folder or archive of raw files: the repositories side by side, archives of them, or the "
+            "reference's raw_files (default: the installed raw files).",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="DIR",
+            help="Folder to write evaluation/ and tuning/ to (default: where `run` looks for data).",
+            show_default=False,
+        ),
+    ] = None,
+    tasks: TaskNames = None,
+    tuning: Annotated[bool, typer.Option(help="Write tuning files as well.")] = True,
+    output_format: options.Format = options.JsonFormat.TABLE,
+) -> None:
+    """Convert raw files to the files of llm-jp-eval, byte for byte.
+
+    Tasks whose raw files are missing are left out and listed with the addresses of the files. Files are
+    written, and replace files of the same name, only if everything else can be converted.
+
+    For example:
+
+    - `pfgen-rs llm-jp-eval convert`
+
+    - `pfgen-rs llm-jp-eval convert --raw ~/src/jglue --tasks jsquad --out data`
+    """
+    from pfgen_rs.llm_jp_eval.conversion.converting import convert
+
+    with output.busy("converting raw files"):
+        found = convert(raw, out, tasks=listed_names(tasks), tuning=tuning)
+    if output_format is options.JsonFormat.JSON:
+        streams.emit_json(asdict(found) | {"folder": str(found.folder)})
+        return
+    splits = ("train", "dev", "test")
+    rows = [
+        [each.task, *(f"{each.samples[split]:,}" for split in splits), each.status]
+        for each in found.tasks
+    ]
+    table = output.new_table("task", *splits, "raw files", numbers=splits, rows=rows)
+    table.columns[0].no_wrap = True
+    output.show(table)
+    for status, meaning in _MEANINGS.items():
+        if names := [each.task for each in found.tasks if each.status == status]:
+            everything = len(names) == len(found.tasks) > 1
+            streams.warn(f"{'all tasks' if everything else ', '.join(names)}: {meaning}")
+    if found.missing:
+        streams.warn(f"left out: {', '.join(each.task for each in found.missing)}")
+    for line in missing_lines(found.missing):
+        streams.remark(line)
+    streams.emit(f"wrote {counted(len(found.files), 'file')} to {found.folder}\n")
+
+
+def tasks(output_format: options.Format = options.JsonFormat.TABLE) -> None:
+    """List the tasks: data set, category, metrics, maximum number of new tokens, and licence of the data."""
+    from pfgen_rs.llm_jp_eval.catalog import tasks
+
+    found = tasks().values()
+    if output_format is options.JsonFormat.JSON:
+        streams.emit_json([asdict(each) for each in found])
+        return
+    headings = ["task", "category", "metrics", "tokens", "data set", "licence"]
+    rows = [
+        (t.name, t.category, ", ".join(t.metrics), t.output_length, t.dataset, t.licence)
+        for t in found
+    ]
+    table = output.new_table(*headings, numbers=("tokens",), rows=rows)
+    table.columns[0].no_wrap = True
+    output.show(table)
+
+
+_PROGRAM = "pfgen-rs llm-jp-eval"
+
+_MODEL_STEPS = (
+    "run smollm2 --engine openai --data data --shots 3",
+    "run smollm2 --engine openai --data data --shots 0",
+)
+"""What would make the outputs of the sample; not run."""
+
+_DEMO_STEPS = (
+    DemoStep("Raw files become the files of llm-jp-eval:", "convert --raw raw_files --out data"),
+    DemoStep(
+        "Prompts for inference elsewhere:", "prompts --data data --shots 3 --out prompts.jsonl"
+    ),
+    DemoStep(
+        "What a small model said to them, scored:",
+        "score outputs/3-shot.jsonl --data data --shots 3 --out 3-shot",
+    ),
+    DemoStep(
+        "Are three examples better than none?",
+        "score outputs/0-shot.jsonl --data data --shots 0 --out 0-shot",
+    ),
+    DemoStep("Both compared, sample by sample:", "report 3-shot 0-shot"),
+)
+
+
+def demo() -> None:
+    """Show the commands on the bundled sample, with recorded outputs instead of a model.
+
+    Each command is printed before its output, so that it can be tried with your own files. The texts are made
+    up to contain edge cases: the scores say nothing about models.
+
+    Example: `pfgen-rs llm-jp-eval demo`
+    """
+    from pfgen_rs.llm_jp_eval.data import sample_path
+
+    folder = sample_path()
+    tell("The sample is made up: scores on it say nothing about models.")
+    streams.emit(f"\n$ cd {folder}\n")
+    tell("\nThese commands need a model; what it said is recorded in the sample:")
+    streams.emit("\n" + "".join(f"# {_PROGRAM} {each}\n" for each in _MODEL_STEPS))
+    command, succeeded = get_group(app), True
+    with tempfile.TemporaryDirectory(prefix="pfgen-rs-demo-") as place:
+        shutil.copytree(folder, place, dirs_exist_ok=True)
+        with chdir(place):
+            for step in _DEMO_STEPS:
+                tell(f"\n{step.text}")
+                streams.emit(f"\n$ {_PROGRAM} {step.arguments}\n")
+                succeeded &= demo_succeeds(command, _PROGRAM, step.arguments.split())
+    if not succeeded:
+        streams.fail(streams.BAD_INPUT)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -58,8 +57,12 @@ def report(
     by_task: Annotated[
         bool, typer.Option("--by-task", help="Show tasks instead of categories.")
     ] = False,
-    average: shared.Average = shared.AverageName.AVR,
-    level: options.Level = 0.95,
+    average: Annotated[
+        Literal["AVR", "AVG"],
+        typer.Option(
+            help="AVR: mean of the paper's seven categories; AVG: of version 1.3.0's nine."
+        ),
+    ] = "AVR",
     html: Annotated[
         Path | None,
         typer.Option(
@@ -89,12 +92,14 @@ def report(
 
     - `pfgen-rs llm-jp-eval report runs/a other/result.json --html report.html`
     """
-    from pfgen_rs.llm_jp_eval.report.runs import read_report_runs
+    from pfgen_rs.llm_jp_eval.catalog import chosen_tasks
+    from pfgen_rs.llm_jp_eval.report.reading import read_report_runs
 
-    chosen = shared.task_names(tasks)
+    wanted = shared.listed_names(tasks)
+    chosen = [task.name for task in chosen_tasks(wanted)] if wanted else None
     with output.busy("comparing runs"):
         read = read_report_runs(runs)
-        found = reports.report_of(read, average=average.value, tasks=chosen, level=level)
+        found = reports.report_of(read, average=average, tasks=chosen)
     if html is not None:
         with output.busy(f"writing {html}"):
             pages.write_report_page(found, read, html)
@@ -132,7 +137,7 @@ def _report_parts(report: reports.Report, *, by_task: bool, room: int) -> list[R
 
 
 def _value_headings(report: reports.Report) -> list[str]:
-    return [report.average, f"{report.level * 100:g} % interval", "SE"]
+    return [report.average, "95 % interval", "SE"]
 
 
 def _value_cells(found: ColumnEstimate) -> list[str]:
@@ -210,7 +215,7 @@ def _pair_parts(report: reports.Report, columns: Sequence[Column]) -> Iterator[R
         found = [pair for name in names for pair in report.pairs_in(name)]
     if not found:
         return
-    everything = ["difference", f"{report.level * 100:g} % interval", "p", "p (Holm)", "detectable"]
+    everything = ["difference", "95 % interval", "p", "p (Holm)", "detectable"]
     choices = [everything, everything[:-1], [*everything[:2], "p (Holm)"]]
     tables = [_pair_table(report, found, headings, two=two) for headings in choices]
     shown = output.first_that_fits(*tables)
@@ -247,21 +252,17 @@ def _pair_table(
             "detectable": "" if least is None else f"{least:.4f}",
         }
         shown = {heading: output.cell(cells[heading]) for heading in (first, *headings)}
-        if pair.p_holm <= 1 - report.level:
+        if pair.is_sure:
             shown["difference"].style = "bold"
         table.add_row(*shown.values())
     return table
 
 
-class TaskFigure(StrEnum):
-    """The type of figure."""
-
-    RADAR = "radar"
-    BARS = "bars"
-
-
 def plot(
-    kind: Annotated[TaskFigure, typer.Argument(metavar="KIND", help="One of the figures below.")],
+    kind: Annotated[
+        Literal["radar", "bars"],
+        typer.Argument(metavar="KIND", help="One of the figures below."),
+    ],
     runs: ReportRuns,
     out: Annotated[
         Path,
@@ -274,8 +275,6 @@ def plot(
             show_default=False,
         ),
     ],
-    tasks: shared.TaskNames = None,
-    average: shared.Average = shared.AverageName.AVR,
     title: Title = None,
     language: Language = LanguageName.ENGLISH,
     font: Font = None,
@@ -297,15 +296,14 @@ def plot(
     from pfgen_rs.drawing.figures import save
     from pfgen_rs.drawing.style import NEEDED, available
     from pfgen_rs.errors import OutputError
-    from pfgen_rs.llm_jp_eval.report.runs import read_report_runs
+    from pfgen_rs.llm_jp_eval.report.reading import read_report_runs
 
     if not available():  # before anything is read
         raise OutputError(NEEDED)
     from pfgen_rs.llm_jp_eval.report import plots
 
-    chosen = shared.task_names(tasks)
-    found = reports.report_of(read_report_runs(runs), average=average.value, tasks=chosen)
-    figure = plots.draw(kind.value, found, title=title, language=language.value, font=font)
+    found = reports.report_of(read_report_runs(runs))
+    figure = plots.draw(kind, found, title=title, language=language.value, font=font)
     save(figure, out)
     if len(found.runs) > plots.MOST_BARS:
         streams.warn(f"only the {plots.MOST_BARS} best of {len(found.runs)} runs are shown")

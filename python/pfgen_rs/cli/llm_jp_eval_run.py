@@ -1,11 +1,11 @@
-"""`pfgen-rs llm-jp-eval run` and `score`: outputs of a model, asked here or elsewhere, and their scores."""
+"""`pfgen-rs llm-jp-eval run`, `prompts` and `score`: asking a model, here or elsewhere, and scoring it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -45,13 +45,8 @@ def run(
             help="Folder of the run, new or to be continued (default: runs/llm-jp-eval/MODEL).",
         ),
     ] = None,
-    variant: shared.Variant = shared.VariantName.UPSTREAM,
-    allow_missing: Annotated[
-        bool,
-        typer.Option(
-            "--allow-missing", help="Score even if outputs are missing, which count as empty."
-        ),
-    ] = False,
+    variant: shared.Variant = "upstream",
+    allow_missing: shared.AllowMissing = False,
     output_format: options.Format = options.JsonFormat.TABLE,
 ) -> None:
     """Run a model on the tasks and score it: one output a sample, with temperature 0.
@@ -80,8 +75,8 @@ def run(
             param_hint="--engine",
         )
     prompts = samples.prompts()
-    every = not shared.listed_names(samples.tasks) or samples.asks_for_all()
-    settings = ScoreSettings(variant.value, samples.limit, prompts, every)
+    every = not shared.listed_names(samples.tasks) or "all" in shared.listed_names(samples.tasks)
+    settings = ScoreSettings(variant, samples.limit, prompts, every)
     datas = samples.datas()
     respondent = Respondent(
         recorded_name(asking.engine),
@@ -132,7 +127,57 @@ def _emit_line(line: str) -> None:
     streams.emit(f"{line}\n")
 
 
-@options.with_options(SampleOptions, "samples", without=("shots",))
+@options.with_options(SampleOptions, "samples", without=("chat",))
+def prompts(
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="FILE|-", help="File to write, or - for stdout.")
+    ],
+    samples: SampleOptions,
+    prompt_format: Annotated[
+        Literal["jsonl", "openai-completions", "openai-chat"],
+        typer.Option(
+            "--format",
+            "-f",
+            help="jsonl: id, task, split, index, prompt, max_tokens and digest; others: requests for "
+            "OpenAI's batch API and vLLM's run-batch.",
+        ),
+    ] = "jsonl",
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", metavar="NAME", help="Model named in openai formats."),
+    ] = None,
+) -> None:
+    """Write the prompts of all samples, for inference made elsewhere; 'score' reads the outputs.
+
+    Generate greedily (temperature 0), at most max_tokens new tokens, without stop strings. Outputs are JSON
+    lines with the prompt's id and 'output', or what the batch APIs return. Keep the digest in them: 'score'
+    then tells outputs to other prompts.
+
+    Example: `pfgen-rs llm-jp-eval prompts --limit 100 --out prompts.jsonl`
+    """
+    from pfgen_rs.io.atomic import write_atomic
+    from pfgen_rs.io.json_lines import as_line
+    from pfgen_rs.llm_jp_eval.prompts import items
+
+    ours, chat = prompt_format == "jsonl", prompt_format == "openai-chat"
+    if not ours and not model:
+        raise typer.BadParameter(
+            f"the format {prompt_format} requires the name of a model", param_hint="--model"
+        )
+    prompts, datas = samples.prompts(), samples.datas()
+    lines = [
+        as_line(item.record() if ours else item.batch_line(model or "", chat=chat))
+        for item in items(datas, samples.limit, prompts)
+    ]
+    if out == "-":
+        streams.emit(b"".join(lines).decode())
+        return
+    write_atomic(Path(out), b"".join(lines))
+    written = f"{counted(len(lines), 'prompt')} of {counted(len(datas), 'task')}"
+    streams.emit(f"wrote {written} to {out}\n")
+
+
+@options.with_options(SampleOptions, "samples")
 def score(
     outputs: Annotated[
         Path,
@@ -144,10 +189,8 @@ def score(
         ),
     ],
     samples: SampleOptions,
-    variant: shared.Variant = shared.VariantName.UPSTREAM,
-    allow_missing: Annotated[
-        bool, typer.Option("--allow-missing", help="Missing outputs count as empty.")
-    ] = False,
+    variant: shared.Variant = "upstream",
+    allow_missing: shared.AllowMissing = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -155,16 +198,6 @@ def score(
             "-o",
             metavar="DIR",
             help="Folder for result.json (as llm-jp-eval writes it), scores.json and samples.parquet.",
-        ),
-    ] = None,
-    shots: Annotated[
-        int | None,
-        typer.Option(
-            "--shots",
-            "-k",
-            min=0,
-            metavar="K",
-            help="Number of examples in the prompts (default: that of the outputs' run, or not known).",
         ),
     ] = None,
     output_format: options.Format = options.JsonFormat.TABLE,
@@ -188,11 +221,11 @@ def score(
     from pfgen_rs.llm_jp_eval.running import settings_of_outputs
     from pfgen_rs.llm_jp_eval.scoring import MissingOutputsError, evaluate_variants
 
-    n, every = samples.limit, samples.asks_for_all()
-    prompts = replace(samples, shots=shots).prompts()
-    found = read_outputs(outputs, samples.split.value)
+    n, every = samples.limit, "all" in shared.listed_names(samples.tasks)
+    prompts = samples.prompts(None)
+    found = read_outputs(outputs, samples.split)
     datas = replace(samples, tasks=samples.tasks or list(found.texts)).datas()
-    chosen = ScoreSettings(variant.value, n, prompts, every)
+    chosen = ScoreSettings(variant, n, prompts, every)
     settings = settings_of_outputs(found, datas, chosen)
     by_task = outputs_by_task(datas, found, n)
     try:
@@ -204,7 +237,7 @@ def score(
         record = scores_record(datas, evaluations, settings)
     else:
         record = write_results(out, datas, evaluations, score_config(datas, settings), settings)
-    show_evaluation(record, evaluations[variant.value], output_format)
+    show_evaluation(record, evaluations[variant], output_format)
 
 
 def show_evaluation(

@@ -36,25 +36,15 @@ def plan_trials(
     precision: Annotated[
         float, typer.Option(metavar="X", help="Half-width of the interval.")
     ] = 0.005,
-    level: options.Level = 0.95,
     difference: Annotated[
         float | None,
         typer.Option(
             metavar="X",
-            help="With OTHER: the difference to detect (default: the observed one).",
+            help="With OTHER: the difference to detect with 80 % power (default: the observed one).",
             show_default=False,
         ),
     ] = None,
-    power: Annotated[
-        float,
-        typer.Option(metavar="SHARE", help="With OTHER: power to detect that difference."),
-    ] = 0.8,
-    metric: Annotated[
-        options.MetricName,
-        typer.Option(help="The average of the metrics, or one of them."),
-    ] = options.MetricName.AVERAGE,
     output_format: options.Format = options.JsonFormat.TABLE,
-    threads: options.Threads = None,
 ) -> None:
     """Plan how many trials are needed for a precision, or to detect a difference.
 
@@ -72,16 +62,9 @@ def plan_trials(
     if difference is not None and other is None and reading.run_field is None:
         raise typer.BadParameter("--difference needs a second run", param_hint="'--difference'")
     paths = comparisons.distinct([run] if other is None else [run, other])
-    results = reading.score_with(paths, benchmark, threads=threads)
+    results = reading.score_with(paths, benchmark)
     samples, _ = comparisons.comparison_samples(results)
-    plan = stats.plan_trials(
-        samples,
-        precision=precision,
-        difference=difference,
-        level=level,
-        power=power,
-        metric=metric.value,
-    )
+    plan = stats.plan_trials(samples, precision=precision, difference=difference)
     if output_format is options.JsonFormat.JSON:
         streams.emit_json({**plan.to_dict(), "signature": samples[0].signature})
     else:
@@ -100,43 +83,29 @@ def _table(plan: Plan) -> Table:
 
 
 def _sentences(plan: Plan) -> Iterator[str]:
-    what = plan.metric if plan.metric != "average" else "score"
-    if len(plan.runs) == 1:
-        yield f"{plan.runs[0]}: {what} {plan.mean:.4f}, SD of a trial {plan.trial_sd:.4f}"
-    else:
-        a, b = plan.runs
-        yield f"{a} minus {b}: {what} {plan.mean:+.4f}, SD of a trial {plan.trial_sd:.4f}"
-    level = f"{plan.level * 100:g} %"
-    yield (
-        f"±{plan.precision:g} ({level}) needs {_trials(plan.trials_needed)} for the same questions"
-    )
+    what = " minus ".join(plan.runs)
+    mean = f"{plan.mean:.4f}" if len(plan.runs) == 1 else f"{plan.mean:+.4f}"
+    yield f"{what}: score {mean}, SD of a trial {plan.trial_sd:.4f}"
+    needed = counted(plan.trials_needed, "trial")
+    yield f"±{plan.precision:g} ({plan.level * 100:g} %) needs {needed} for the same questions"
     if plan.trials_needed_with_questions is None:
         yield (
             "for other questions of the same kind, no number of trials is enough: "
             f"±{plan.remaining:.4f} is due to having only {counted(plan.questions, 'question')}"
         )
     else:
+        needed = counted(plan.trials_needed_with_questions, "trial")
         yield (
-            f"for other questions of the same kind, {_trials(plan.trials_needed_with_questions)}; "
+            f"for other questions of the same kind, {needed}; "
             f"±{plan.remaining:.4f} remains with any number of trials"
         )
-    if plan.difference is not None:
-        yield from _to_tell_apart(plan)
-
-
-def _to_tell_apart(plan: Plan) -> Iterator[str]:
-    finding = f"{plan.power * 100:g} % power to detect {plan.difference:.4f}"
+    if plan.difference is None:
+        return
     for trials, where in (
         (plan.trials_to_tell, "for the same questions"),
         (plan.trials_to_tell_with_questions, "for other questions of the same kind"),
     ):
-        needed = (
-            "cannot be reached with any number of trials"
-            if trials is None
-            else f"needs {_trials(trials)} per run"
-        )
-        yield f"{finding} {needed} {where}"
-
-
-def _trials(count: int) -> str:
-    return counted(count, "trial")
+        reached = "cannot be reached with any number of trials"
+        if trials is not None:
+            reached = f"needs {counted(trials, 'trial')} per run"
+        yield f"{plan.power * 100:g} % power to detect {plan.difference:.4f} {reached} {where}"

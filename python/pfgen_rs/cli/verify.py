@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.cells import cell_len
 
 from pfgen_rs.cli import options, output, progress, streams
 from pfgen_rs.cli.options import ScoringOptions, with_options
@@ -27,7 +26,8 @@ _CHECK_FAILED = 1
 _VALUE_WIDTH = 40
 _NUMBERS = ("numbers", "agree", "failures")
 _COLUMNS = ("run", *_NUMBERS, "largest difference", "sums", "file", "check")
-_OPTIONAL = ("file", "sums", "agree")  # omitted in this order
+_BRIEF = ("run", "numbers", "failures", "largest difference", "check")
+_LISTED = 5  # differences of a run
 _SHORTEST_RUN = 30
 
 
@@ -44,9 +44,6 @@ def verify(
     scoring: ScoringOptions,
     benchmark: options.BenchmarkName = None,
     output_format: options.Format = options.JsonFormat.TABLE,
-    limit: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Maximum number of differences to list per run.")
-    ] = 5,
     threads: options.Threads = None,
 ) -> None:
     """Score runs again and compare every number with their result.json.
@@ -81,16 +78,16 @@ def verify(
             checked.append(error)
     done = [found for found in checked if isinstance(found, Verification)]
     if output_format is options.JsonFormat.JSON:
-        streams.emit_json([_entry(run, c, limit) for run, c in zip(paths, checked, strict=True)])
+        streams.emit_json([_entry(run, c) for run, c in zip(paths, checked, strict=True)])
     elif done:
-        output.show(*_report(done, limit, output.width()))
+        output.show(*_report(done, output.width()))
     if len(done) < len(checked):
         streams.fail(streams.BAD_INPUT)
     if not all(found.passed for found in done):
         streams.fail(_CHECK_FAILED)
 
 
-def _entry(run: str, checked: Verification | PfgenError, limit: int) -> dict[str, Any]:
+def _entry(run: str, checked: Verification | PfgenError) -> dict[str, Any]:
     if isinstance(checked, PfgenError):
         return {"run": run, "error": str(checked)}
     largest = checked.largest
@@ -103,7 +100,7 @@ def _entry(run: str, checked: Verification | PfgenError, limit: int) -> dict[str
         "summation": checked.summation,
         "largest_difference": None if largest is None else _difference_entry(largest),
         "failures": len(checked.failures),
-        "listed_failures": [_difference_entry(found) for found in checked.failures[:limit]],
+        "listed_failures": [_difference_entry(found) for found in checked.failures[:_LISTED]],
         "signature": checked.signature,
     }
 
@@ -122,43 +119,25 @@ def _difference_entry(found: Difference) -> dict[str, Any]:
     }
 
 
-def _report(checked: Sequence[Verification], limit: int, room: int) -> list[RenderableType]:
-    """Returns a table that fits a window of `room` columns, differences, and a summary."""
-    table, omitted = _table(checked, room)
-    lines = [line for found in checked for line in _failure_lines(found, limit)]
-    if omitted:
-        lines = [output.not_shown(omitted), *lines]
+def _report(checked: Sequence[Verification], room: int) -> list[RenderableType]:
+    """Returns a table that fits a window of `room` columns, differences, and a summary.
+
+    Paths that are too long are shortened at the beginning, because their ends distinguish runs.
+    """
+    full = table = _rows(checked, _COLUMNS)
+    lines = [line for found in checked for line in _failure_lines(found)]
+    if output.table_width(full) > room:
+        others = output.table_width(_rows(checked, _BRIEF, run_width=0))
+        table = _rows(checked, _BRIEF, run_width=max(room - others + len("run"), _SHORTEST_RUN))
+        lines = [output.not_shown(output.dropped(full, table)), *lines]
     signatures = dict.fromkeys(found.signature for found in checked)
     return [table, *map(output.cell, [*lines, _summary(checked), *signatures])]
 
 
-def _table(checked: Sequence[Verification], room: int) -> tuple[Table, list[str]]:
-    """Returns a table with as many columns as fit beside legible paths, and the omitted headings.
-
-    Paths that are too long are shortened at the beginning, because their ends distinguish runs.
-    """
-    full = _rows(checked, _COLUMNS)
-    if output.table_width(full) <= room:
-        return full, []
-    longest = max(cell_len(visible(found.run)) for found in checked)
-    for count in range(len(_OPTIONAL) + 1):
-        columns = [name for name in _COLUMNS if name not in _OPTIONAL[:count]]
-        others = output.table_width(_rows(checked, columns, brief=True, run_width=0))
-        run_width = room - others + len("run")
-        if run_width >= min(longest, _SHORTEST_RUN):
-            brief = _rows(checked, columns, brief=True, run_width=run_width)
-            return brief, output.dropped(full, brief)
-    return full, []
-
-
 def _rows(
-    checked: Sequence[Verification],
-    columns: Sequence[str],
-    *,
-    brief: bool = False,
-    run_width: int | None = None,
+    checked: Sequence[Verification], columns: Sequence[str], run_width: int | None = None
 ) -> Table:
-    """Returns a table; `brief`: largest differences without their places; `run_width`: that of paths."""
+    """Returns a table; `run_width`: that of paths, beside largest differences without their places."""
     table = output.new_table(*columns, numbers=_NUMBERS)
     for found in checked:
         run = visible(found.run)
@@ -167,7 +146,7 @@ def _rows(
             "numbers": found.numbers,
             "agree": found.agreeing,
             "failures": len(found.failures),
-            "largest difference": _largest(found.largest, brief=brief),
+            "largest difference": _largest(found.largest, brief=run_width is not None),
             "sums": found.summation,
             "file": "same bytes" if found.identical else "other bytes",
         }
@@ -182,11 +161,11 @@ def _largest(found: Difference | None, *, brief: bool) -> str:
     return f"{found.size:.3g}" + ("" if brief else f" ({found.place})")
 
 
-def _failure_lines(found: Verification, limit: int) -> list[str]:
+def _failure_lines(found: Verification) -> list[str]:
     lines = [
         f"{found.run}: {d.place}: theirs {_value(d.theirs)}, ours {_value(d.ours)}"
         + (f" ({d.note})" if d.note else "")
-        for d in found.failures[:limit]
+        for d in found.failures[:_LISTED]
     ]
     hidden = len(found.failures) - len(lines)
     return [*lines, f"{found.run}: … and {hidden} more"] if hidden else lines

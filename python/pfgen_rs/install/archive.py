@@ -13,7 +13,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Generator, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import IO, cast
 
@@ -59,7 +59,18 @@ def read_members(
     label = str(path) if label is None else label
     seen: set[str] = set()
     with _errors_explained(label):
-        for member, content in _members(path, wanted, label):
+        if path.is_dir():
+            members = _from_folder(path, wanted, label)
+        elif path.is_file():
+            members = _from_file(path, lambda name, _: _matching(name, wanted), label, MEMBER_LIMIT)
+        else:
+            problem = (
+                "neither an archive file nor a folder"
+                if path.exists()
+                else "no such file or folder"
+            )
+            raise InstallError(f"{label}: {problem}")
+        for member, content in members:
             if member in seen:
                 raise InstallError(f"{label}: duplicate member {member}")
             seen.add(member)
@@ -76,51 +87,35 @@ def matching_members(
     """
     label = str(path) if label is None else label
     with _errors_explained(label):
-        yield from _from_file(path, match, label, limit)
-
-
-def _members(path: Path, wanted: Collection[str], label: str) -> Iterator[tuple[str, bytes]]:
-    if path.is_dir():
-        return _from_folder(path, wanted, label)
-    if path.is_file():
-        return _from_file(path, lambda name, _: _matching(name, wanted), label)
-    problem = "neither an archive file nor a folder" if path.exists() else "no such file or folder"
-    raise InstallError(f"{label}: {problem}")
+        yield from _from_file(path, match, label, MEMBER_LIMIT if limit is None else limit)
 
 
 def _from_folder(folder: Path, wanted: Collection[str], label: str) -> Iterator[tuple[str, bytes]]:
     # Links are followed here: the folder is the user's own, and digests decide.
     for member in wanted:
-        for place in (folder / member, folder / PurePosixPath(member).name):
-            if place.exists():
-                yield member, _read_regular(place, member, label)
-                break
+        places = (folder / member, folder / PurePosixPath(member).name)
+        place = next(filter(Path.exists, places), None)
+        if place is None:
+            continue
+        if not place.is_file():
+            raise InstallError(f"{label}: {member} is not a regular file")
+        with place.open("rb") as stream:
+            yield member, _read_whole(stream, member, label, MEMBER_LIMIT)
 
 
-def _read_regular(place: Path, member: str, label: str) -> bytes:
-    if not place.is_file():
-        raise InstallError(f"{label}: {member} is not a regular file")
-    with place.open("rb") as stream:
-        return _read_whole(stream, member, label, MEMBER_LIMIT)
-
-
-def _from_file(
-    path: Path, match: Match, label: str, limit: int | None = None
-) -> Iterator[tuple[str, bytes]]:
-    limit = MEMBER_LIMIT if limit is None else limit
-    with path.open("rb") as stream:
+def _from_file(path: Path, match: Match, label: str, limit: int) -> Iterator[tuple[str, bytes]]:
+    with ExitStack() as opened:
+        stream: IO[bytes] = opened.enter_context(path.open("rb"))
         start = stream.read(len(_XZ))
         stream.seek(0)
         if start.startswith(_ZIP):
             yield from _zip_members(stream, match, label, limit)
-        elif start.startswith(_GZIP):
-            with gzip.open(stream, "rb") as plain:
-                yield from _tar_members(cast("IO[bytes]", plain), match, label, limit)
+            return
+        if start.startswith(_GZIP):
+            stream = cast("IO[bytes]", opened.enter_context(gzip.open(stream, "rb")))
         elif start == _XZ:
-            with lzma.open(stream, "rb") as plain:
-                yield from _tar_members(plain, match, label, limit)
-        else:
-            yield from _tar_members(stream, match, label, limit)
+            stream = opened.enter_context(lzma.open(stream, "rb"))
+        yield from _tar_members(stream, match, label, limit)
 
 
 def _tar_members(

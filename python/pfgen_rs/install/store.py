@@ -28,7 +28,7 @@ from pfgen_rs.errors import InstallError, unreadable
 from pfgen_rs.io.atomic import put_in_place
 from pfgen_rs.io.known_files import cache_folder
 
-_RECORD = "installed.json"
+_RECORD, _FILES = "installed.json", "files"
 _STALE = 24 * 3600.0  # seconds after which another process's leftovers are removed
 _ATTEMPTS = 20
 # What renaming a folder gives where the other folder came or went in between.
@@ -43,32 +43,6 @@ class Installed:
     path: Path
     revision: str
     questions: int
-
-
-@dataclass(frozen=True, slots=True)
-class Staging:
-    """A private folder on the store's file system: `files` becomes the installation."""
-
-    root: Path
-    files: Path
-
-    @property
-    def download(self) -> Path:
-        """Where to put an archive; nothing is there yet."""
-        return self.root / "download"
-
-    def add(self, name: str, content: bytes) -> None:
-        """Write one file and flush it to disk; raises `OSError` on failure."""
-        with (self.files / name).open("xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-
-    def seal(self, entry: CatalogEntry) -> None:
-        """Add the record that makes the folder an installation of `entry`."""
-        record = {"name": entry.name, "revision": entry.revision, "files": entry.files}
-        self.add(_RECORD, (json.dumps(record, indent=2) + "\n").encode())
-        _sync(self.files)
 
 
 def benchmarks_folder() -> Path:
@@ -115,31 +89,44 @@ def is_intact(entry: CatalogEntry) -> bool:
 
 
 @contextmanager
-def staging(name: str) -> Iterator[Staging]:
-    """Make a fresh `Staging` for the benchmark `name`; remove what is left of it at the end."""
+def staging(name: str) -> Iterator[Path]:
+    """Make a private folder on the store's file system for the benchmark `name`; remove it at the end."""
     folder = benchmarks_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    _clear_stale(folder, name)
-    root = Path(tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=folder))
+    for left in folder.glob(f".{name}.*.tmp"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _STALE:
+                shutil.rmtree(left, ignore_errors=True)
+    staged = Path(tempfile.mkdtemp(prefix=f".{name}.", suffix=".tmp", dir=folder))
     try:
-        files = root / "files"
-        files.mkdir()
-        yield Staging(root, files)
+        (staged / _FILES).mkdir()
+        yield staged
     finally:
-        shutil.rmtree(root, ignore_errors=True)
+        shutil.rmtree(staged, ignore_errors=True)
 
 
-def publish(staged: Staging, entry: CatalogEntry) -> Path:
-    """Make the sealed `staged.files` the installation of `entry`; return its folder.
+def add(staged: Path, name: str, content: bytes) -> None:
+    """Write one file of an installation and flush it to disk; raises `OSError` on failure."""
+    with (staged / _FILES / name).open("xb") as stream:
+        stream.write(content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def publish(staged: Path, entry: CatalogEntry) -> Path:
+    """Make the files that were added the installation of `entry`; return its folder.
 
     An intact installation is left alone: it has the same content. Anything else in its place is
     moved aside first, and moved back on failure, which raises `InstallError`.
     """
+    record = {"name": entry.name, "revision": entry.revision, "files": entry.files}
+    add(staged, _RECORD, (json.dumps(record, indent=2) + "\n").encode())
+    _sync(staged / _FILES)
     final = place(entry.name)
     for attempt in range(_ATTEMPTS):
         if is_intact(entry):
             return final
-        if _swap(staged.files, final, staged.root / f"old-{attempt}"):
+        if _swap(staged / _FILES, final, staged / f"old-{attempt}"):
             _sync(final.parent)
             return final
     raise InstallError(f"{final}: other processes keep replacing this folder; try again later")
@@ -194,13 +181,6 @@ def _sync(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _clear_stale(folder: Path, name: str) -> None:
-    for left in folder.glob(f".{name}.*.tmp"):
-        with suppress(OSError):
-            if time.time() - left.stat().st_mtime > _STALE:
-                shutil.rmtree(left, ignore_errors=True)
 
 
 # The published benchmarks that can be installed, each fixed by the digests of its files.

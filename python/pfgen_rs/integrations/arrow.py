@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pfgen_rs import _native
-from pfgen_rs.benchmark import Benchmark, resolve
+from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.extras import needed
 from pfgen_rs.integrations.common import loaded
@@ -27,12 +27,6 @@ needed("pyarrow", "arrow")
 
 import pyarrow as pa  # type: ignore[import-untyped]  # noqa: E402 - the error names the extra
 
-OnProblem = Literal["report", "raise"]
-"""What to do about rows that cannot be scored."""
-
-_PROBLEM = "problem"
-_UNKNOWN = "unknown question"
-
 
 def scorer(
     benchmark: Benchmark | str | os.PathLike[str] | None = None,
@@ -41,36 +35,28 @@ def scorer(
     question_field: str = "question",
     answer_field: str = "answer",
     clean: Clean = False,
-    on_problem: OnProblem = "report",
     threads: int | None = 1,
 ) -> ArrowScorer:
     """Returns an object that adds scores to Arrow data in this process or in others.
 
     `benchmark`: what `load_benchmark` takes, or a `Benchmark` that was read from a folder. `clean`: score
-    answers as pfgen-bench stores them, as for `score_file`; the column stays as it is. `on_problem`:
-    `report` leaves the scores of a row that cannot be scored null and says why in the column `problem`;
-    `raise` raises `InputError` for the first. `threads`: of each call; `None` means all cores.
+    answers as pfgen-bench stores them, as for `score_file`; the column stays as it is. `threads`: of each
+    call; `None` means all cores. The scores of a row that cannot be scored are null, and the column `problem`
+    says why.
 
     Reads the questions now, and its scorers in the process in which they are first used: from the index
     cache if that has them. Raises `SettingsError` for a benchmark without a folder and an impossible number
     of threads, and the errors of `load_benchmark`.
     """
-    if on_problem not in get_args(OnProblem):
-        raise SettingsError(f"on_problem must be 'report' or 'raise', not {on_problem!r}")
-    found = (
-        resolve(benchmark, settings)
-        if isinstance(benchmark, Benchmark)
-        else loaded(benchmark, settings)
-    )
+    found = loaded(benchmark, settings)
     if found.folder is None:
         raise SettingsError(
             "the benchmark was not read from a folder, from which other processes could read it, too: write "
             "its question files and load them with load_benchmark"
         )
     found.numbers.find(_native.Texts([]), threads)  # refuses an impossible number of threads
-    mode = cleaning_mode(clean)
     place = Place.of(found, found.folder)
-    return ArrowScorer(place, question_field, answer_field, mode, on_problem, threads)
+    return ArrowScorer(place, question_field, answer_field, cleaning_mode(clean), threads)
 
 
 class ArrowScorer:
@@ -91,16 +77,16 @@ class ArrowScorer:
         question_field: str,
         answer_field: str,
         clean: Mode | None,
-        on_problem: OnProblem,
         threads: int | None,
     ) -> None:
         self._place = Place(*place)
-        self.question_field = question_field
-        self.answer_field = answer_field
-        self.clean = clean
-        self.on_problem = on_problem
-        self.threads = threads
-        self.fields = self._new_fields()
+        self.question_field, self.answer_field = question_field, answer_field
+        self.clean, self.threads = clean, threads
+        texts, numbers = pa.string(), pa.float64()
+        scores = [pa.field(name, numbers) for name in score_names(self.benchmark.sources)]
+        place_of_row = [pa.field("question_id", texts), pa.field("length", pa.int64())]
+        notes = [pa.field("signature", texts), pa.field("problem", texts)]
+        self.fields = pa.schema([*place_of_row, *scores, *notes])
 
     def __call__(self, data: Any) -> Any:
         """Returns the data with scores."""
@@ -138,7 +124,7 @@ class ArrowScorer:
 
         The signature is there for digests, such as those of `datasets`, since scores depend on the version.
         """
-        chosen = (self.question_field, self.answer_field, self.clean, self.on_problem, self.threads)
+        chosen = (self.question_field, self.answer_field, self.clean, self.threads)
         return _unpickled, (self.signature, tuple(self._place), *chosen)
 
     def __repr__(self) -> str:
@@ -155,13 +141,6 @@ class ArrowScorer:
         """The benchmark, which is loaded once in each process."""
         return self._place.found(Benchmark)
 
-    def _new_fields(self) -> pa.Schema:
-        scores = [pa.field(name, pa.float64()) for name in score_names(self.benchmark.sources)]
-        place = [pa.field("question_id", pa.string()), pa.field("length", pa.int64())]
-        return pa.schema(
-            [*place, *scores, pa.field("signature", pa.string()), pa.field(_PROBLEM, pa.string())]
-        )
-
     def _scored_one_by_one(self, batches: Iterable[Any]) -> Iterator[pa.RecordBatch]:
         for one in batches:
             if not isinstance(one, pa.RecordBatch):
@@ -174,8 +153,6 @@ class ArrowScorer:
         questions = rows.texts(data.column(self.question_field), "question")
         answers = rows.answers(data.column(self.answer_field))
         numbers = rows.numbers(questions)
-        if self.on_problem == "raise":
-            rows.refuse(questions)
         column = self.benchmark.coder.column(self._cleaned(rows.kept(answers)), self.threads)
         found = batch.score_arrays(self.benchmark, numbers, column, threads=self.threads)
         ids = pa.array(self.benchmark.ids, pa.string())
@@ -250,7 +227,7 @@ class _Rows:
         texts = _native.Texts(self.kept(questions))
         found: NDArray[np.uint32] = self._benchmark.numbers.find(texts, 1)
         is_unknown = found == _native.UNKNOWN
-        self._note(asked[is_unknown], _UNKNOWN)
+        self._note(asked[is_unknown], "unknown question")
         usable: NDArray[np.uint32] = found[~is_unknown]
         return usable
 
@@ -259,16 +236,6 @@ class _Rows:
         if not self.problems:
             return column
         return column.filter(pa.array(self.usable)) if self.usable.any() else []
-
-    def refuse(self, questions: pa.Array) -> None:
-        """Raise the error for the first row with a problem, if there is one."""
-        rows = np.flatnonzero(~self.usable)
-        if not len(rows):
-            return
-        row = int(rows[0])
-        if self.problems[row] == _UNKNOWN:
-            raise self._benchmark.unknown(questions[row].as_py(), row=row)
-        raise InputError(f"row {row}: {self.problems[row]}")
 
     def spread(self, values: NDArray[Any]) -> pa.Array:
         """Returns values of usable rows as a column of all rows: null elsewhere, and where they are NaN."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.placed import read_once
@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
 
 def loaded(
-    benchmark: str | os.PathLike[str] | None = None, settings: Settings | None = None
+    benchmark: Benchmark | str | os.PathLike[str] | None = None, settings: Settings | None = None
 ) -> Benchmark:
-    """Load a benchmark like `load_benchmark`.
+    """Load a benchmark like `load_benchmark`, unless it is one.
 
     Each folder is read once per process and settings, because harnesses create the same scorer repeatedly.
     """
+    if isinstance(benchmark, Benchmark):
+        return resolve(benchmark, settings)
     folder = Path(os.path.abspath(benchmark_path(benchmark)))  # noqa: PTH100 - resolve follows links
     return read_once(Benchmark, folder, settings)
 

@@ -12,10 +12,9 @@ from typing import Any
 
 from pfgen_rs.errors import InputError, PfgenError, UnknownQuestionError
 from pfgen_rs.extras import missing
-from pfgen_rs.generate import Mode, Task
+from pfgen_rs.generate import Mode
 from pfgen_rs.integrations.common import asked, prepared
 from pfgen_rs.io.cleaning import Think, cleaned, default_stop
-from pfgen_rs.runs.result import Result
 
 try:
     from flexeval import (
@@ -46,23 +45,17 @@ class PfgenMetric(Metric):
     """Scores outputs as `score_file` does.
 
     `benchmark`: any argument of `load_benchmark`. `mode`: how to clean outputs before scoring (see
-    `pfgen_rs.io.cleaning.cleaned`); without it, they are scored unchanged. `key`: key of the question
-    (text or id) in `extra_info`; if it is missing, the first reference is the question.
+    `pfgen_rs.io.cleaning.cleaned`); without it, they are scored unchanged. The question (text or id) is
+    `question` in `extra_info`; if that is missing, the first reference is the question.
 
     Empty outputs score 0, as in a file.
     """
 
     def __init__(
-        self,
-        benchmark: str | None = None,
-        mode: Mode | None = None,
-        think: Think = "keep",
-        key: str = "question",
+        self, benchmark: str | None = None, mode: Mode | None = None, think: Think = "keep"
     ) -> None:
         self.benchmark = prepared(benchmark)
-        self.mode = mode
-        self.think = think
-        self.key = key
+        self.mode, self.think = mode, think
 
     def evaluate(
         self,
@@ -83,15 +76,22 @@ class PfgenMetric(Metric):
         ]
         result = self.benchmark.evaluate(questions, [self._answer(output) for output in lm_outputs])
         details = result.frame.select(*_SCORES).rename(_SCORES)
-        return MetricResult(_summary(result), details.to_dicts())
+        summary = {
+            "pfgen": result.score,
+            **{f"pfgen_{name}": getattr(result, name) for name in [*_SCORES][1:]},
+            "pfgen_length": result.length,
+            "pfgen_trials": result.num_trials,
+            "pfgen_signature": result.signature,
+        }
+        return MetricResult(summary, details.to_dicts())
 
     def _question(self, row: int, info: Mapping[str, Any], references: Sequence[str]) -> str:
-        question = info.get(self.key) or next(iter(references), "")
+        question = info.get("question") or next(iter(references), "")
         try:
             return self.benchmark.find(str(question)).id
         except UnknownQuestionError as error:
             raise UnknownQuestionError(
-                f"row {row}: {error.problem} (from extra_info[{self.key!r}] or the first reference)",
+                f"row {row}: {error.problem} (from extra_info['question'] or the first reference)",
                 question=error.question,
             ) from None
 
@@ -102,80 +102,31 @@ class PfgenMetric(Metric):
         return cleaned(text, self.mode, default_stop(self.mode), think=self.think)
 
 
-def _summary(result: Result) -> dict[str, Any]:
-    return {
-        "pfgen": result.score,
-        **{name: getattr(result, metric) for metric, name in list(_SCORES.items())[1:]},
-        "pfgen_length": result.length,
-        "pfgen_trials": result.num_trials,
-        "pfgen_signature": result.signature,
-    }
+class _Instances:
+    """A data set that is a list."""
 
-
-class PfgenChats(ChatDataset):
-    """All questions of each trial, trial by trial, as chats with the prompt of that trial.
-
-    The parameters are those of `Prompter`. `extra_info` has the question and the trial; the reference is the
-    question's example answer.
-    """
-
-    def __init__(
-        self,
-        benchmark: str | None = None,
-        mode: Mode = "chat",
-        trials: int = 10,
-        num_examples: int = 20,
-        seed: str = "",
-        prefix: str = "",
-    ) -> None:
-        self._instances = [
-            ChatInstance(messages=task.messages, references=[answer], extra_info=_task_info(task))
-            for task, answer in asked(benchmark, mode, trials, num_examples, seed, prefix)
-        ]
+    def __init__(self, instances: list[Any]) -> None:
+        self._instances = instances
 
     def __len__(self) -> int:
-        """Questions times trials."""
         return len(self._instances)
 
-    def __getitem__(self, i: int) -> ChatInstance:
-        """The i-th."""
+    def __getitem__(self, i: int) -> Any:
         return self._instances[i]
 
 
-class PfgenPrompts(GenerationDataset):
-    """Like `PfgenChats`, for mode `completion`; the prompt is the input `prompt`."""
-
-    def __init__(
-        self,
-        benchmark: str | None = None,
-        trials: int = 10,
-        num_examples: int = 20,
-        seed: str = "",
-        prefix: str = "",
-    ) -> None:
-        self._instances = [
-            GenerationInstance(
-                inputs={"prompt": task.prompt, **_task_info(task)}, references=[answer]
-            )
-            for task, answer in asked(benchmark, "completion", trials, num_examples, seed, prefix)
-        ]
-
-    def __len__(self) -> int:
-        """Questions times trials."""
-        return len(self._instances)
-
-    def __getitem__(self, i: int) -> GenerationInstance:
-        """The i-th."""
-        return self._instances[i]
+class _Chats(_Instances, ChatDataset): ...
 
 
-def _task_info(task: Task) -> dict[str, Any]:
-    return {"question": task.question, "trial": task.trial}
+class _Prompts(_Instances, GenerationDataset): ...
 
 
 @dataclass
 class Pfgen(EvalSetup):
     """The complete benchmark: prompts, sampling as published, cleaning, and scores.
+
+    All questions of each trial are asked, trial by trial. `extra_info` has the question and the trial; the
+    reference is the question's example answer.
 
     `gen_kwargs` override the published sampling parameters (at most 300 new tokens, temperature 1.0, top-p
     0.98, the stop strings of the mode). flexeval seeds a model once per run, with `random_seed`, not once per
@@ -198,28 +149,32 @@ class Pfgen(EvalSetup):
         self, language_model: LanguageModel, **kwargs: Any
     ) -> tuple[dict[str, float], list[dict[str, Any]] | None]:
         """Returns the summary and one object per answer, like flexeval's own setups."""
-        evaluated: tuple[dict[str, float], list[dict[str, Any]] | None]
-        evaluated = self._setup().evaluate_lm(language_model, **kwargs)
-        return evaluated
-
-    def _setup(self) -> EvalSetup:
         prompts = (self.trials, self.num_examples, self.seed, self.prefix)
+        sampling = {
+            "max_new_tokens": 300,
+            "temperature": 1.0,
+            "top_p": 0.98,
+            "stop_sequences": list(default_stop(self.mode)),
+        }
         common = {
-            "gen_kwargs": {**_sampling(self.mode), **self.gen_kwargs},
+            "gen_kwargs": {**sampling, **self.gen_kwargs},
             "metrics": PfgenMetric(self.benchmark, self.mode, self.think),
             "batch_size": self.batch_size,
             "max_instances": self.max_instances,
             "random_seed": self.random_seed,
         }
+        instances: list[Any] = []
+        for task, answer in asked(self.benchmark, self.mode, *prompts):
+            info = {"question": task.question, "trial": task.trial}
+            if self.mode == "completion":
+                inputs = {"prompt": task.prompt, **info}
+                instances.append(GenerationInstance(inputs=inputs, references=[answer]))
+            else:
+                chat = {"messages": task.messages, "references": [answer], "extra_info": info}
+                instances.append(ChatInstance(**chat))
+        setup: EvalSetup
         if self.mode == "completion":
-            return Generation(PfgenPrompts(self.benchmark, *prompts), "{{ prompt }}", **common)
-        return ChatResponse(PfgenChats(self.benchmark, self.mode, *prompts), **common)
-
-
-def _sampling(mode: Mode) -> dict[str, Any]:
-    return {
-        "max_new_tokens": 300,
-        "temperature": 1.0,
-        "top_p": 0.98,
-        "stop_sequences": list(default_stop(mode)),
-    }
+            setup = Generation(_Prompts(instances), "{{ prompt }}", **common)
+        else:
+            setup = ChatResponse(_Chats(instances), **common)
+        return setup.evaluate_lm(language_model, **kwargs)  # type: ignore[no-any-return]

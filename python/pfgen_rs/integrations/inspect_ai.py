@@ -13,7 +13,7 @@ import numpy as np
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import PfgenError, SettingsError
 from pfgen_rs.extras import missing
-from pfgen_rs.generate import Mode, Prompter, Task, read_examples
+from pfgen_rs.generate import Mode, Prompter, read_examples
 from pfgen_rs.integrations.common import prepared
 from pfgen_rs.io.cleaning import MODES, THINK, Think, cleaned, default_stop
 from pfgen_rs.metrics.settings import BY_SOURCE, METRICS, share_name
@@ -27,7 +27,7 @@ try:
     from inspect_ai import scorer as scoring
     from inspect_ai._util.error import PrerequisiteError
     from inspect_ai.dataset import MemoryDataset, Sample
-    from inspect_ai.model import ChatMessage, ChatMessageSystem, ChatMessageUser, GenerateConfig
+    from inspect_ai.model import ChatMessageSystem, ChatMessageUser, GenerateConfig
     from inspect_ai.solver import Generate, Solver, TaskState, solver
 except ImportError as error:
     raise missing("inspect_ai", "inspect", error, PfgenError) from error
@@ -44,6 +44,7 @@ __all__ = [
 _QUESTION_ID = "question_id"
 _SHARES = "shares"  # metadata of an answer: the sources' shares of its score
 _PUBLISHED = "published"  # metadata of a question: its scores as in `result.json`
+_ROUNDS = 10  # times that an empty answer is asked for
 _CHATS: tuple[Mode, ...] = ("chat", "qa")
 _ROLES = {"system": ChatMessageSystem, "user": ChatMessageUser}
 
@@ -76,8 +77,13 @@ def pfgen(
     with _shown_errors():
         count(trials, "trials")
         bench = prepared(benchmark)
+        samples = [
+            Sample(input=text, target=answer, id=id_, metadata={_QUESTION_ID: id_})
+            for text, answer in read_examples(benchmark)
+            for id_ in [bench.find(text).id]
+        ]
         return ai.Task(
-            dataset=MemoryDataset(_samples(bench, benchmark), name="pfgen"),
+            dataset=MemoryDataset(samples, name="pfgen"),
             solver=pfgen_solver(benchmark, mode, num_examples, seed, prefix, think),
             scorer=pfgen_scorer(benchmark, mode, think),
             metrics={
@@ -92,15 +98,6 @@ def pfgen(
         )
 
 
-def _samples(bench: Benchmark, benchmark: str | None) -> list[Sample]:
-    samples = []
-    for question, answer in read_examples(benchmark):
-        question_id = bench.find(question).id
-        metadata = {_QUESTION_ID: question_id}
-        samples.append(Sample(input=question, target=answer, id=question_id, metadata=metadata))
-    return samples
-
-
 @solver
 def pfgen_solver(
     benchmark: str | None = None,
@@ -109,15 +106,13 @@ def pfgen_solver(
     seed: str = "",
     prefix: str = "",
     think: Think = "keep",
-    rounds: int = 10,
 ) -> Solver:
     """Ask a sample's question with the prompt and sampling seed of the trial that corresponds to its epoch.
 
-    Retries empty answers; `rounds` is the maximum number of attempts. Raises `SettingsError`.
+    Asks again for empty answers, at most ten times in all. Raises `SettingsError`.
     """
     _check_think(think)
     whole(num_examples, "the number of examples")
-    count(rounds, "rounds")
     if mode not in _CHATS:
         raise SettingsError(f"unknown mode {mode!r}: expected {' or '.join(_CHATS)}")
     # The command line converts text that looks like a number to one.
@@ -131,8 +126,8 @@ def pfgen_solver(
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         [task] = prompter.tasks(state.epoch, [state.input_text])
-        for _ in range(rounds):
-            state.messages = _messages(task)
+        for _ in range(_ROUNDS):
+            state.messages = [_ROLES[one["role"]](content=one["content"]) for one in task.messages]
             state = await generate(state, tool_calls="none", seed=task.seed)
             if cleaned(state.output.completion, mode, default_stop(mode), think=think):
                 break
@@ -145,10 +140,6 @@ def _check_think(think: str) -> None:
     """Reject values immediately that `cleaned` would reject after answers have been paid for."""
     if think not in THINK:
         raise SettingsError(f"think must be one of {', '.join(THINK)}, not {think!r}")
-
-
-def _messages(task: Task) -> list[ChatMessage]:
-    return [_ROLES[turn["role"]](content=turn["content"]) for turn in task.messages]
 
 
 def pfgen_metrics(cluster: str | None = None) -> dict[str, list[scoring.Metric]]:
@@ -231,19 +222,21 @@ def pfgen_scorer(
     bench = prepared(benchmark)
 
     async def scored(state: TaskState, target: scoring.Target) -> scoring.Score:  # noqa: ARG001
-        question = bench.find(_question(state)).id
+        named = (state.metadata.get(key) for key in (_QUESTION_ID, "question"))
+        question = bench.find(str(next(filter(None, named), state.input_text))).id
         text = state.output.completion
         answer = text if mode is None else cleaned(text, mode, default_stop(mode), think=think)
-        if not answer:
-            return _unscored(state, question)
-        return await to_thread.run_sync(_score, bench, question, answer)
+        if answer:
+            return await to_thread.run_sync(_score, bench, question, answer)
+        was_filtered = state.output.stop_reason == "content_filter"
+        return scoring.Score.unscored(
+            reason="refusal" if was_filtered else "no_response",
+            answer="",
+            explanation="the model gave no answer",
+            metadata={_QUESTION_ID: question},
+        )
 
     return scored
-
-
-def _question(state: TaskState) -> str:
-    named = (state.metadata.get(key) for key in (_QUESTION_ID, "question"))
-    return str(next((name for name in named if name), state.input_text))
 
 
 def _score(benchmark: Benchmark, question: str, answer: str) -> scoring.Score:
@@ -261,14 +254,4 @@ def _score(benchmark: Benchmark, question: str, answer: str) -> scoring.Score:
             "helpfulness_results": found.helpfulness_results,
             _SHARES: {"fluency": found.fluency, "truthfulness": found.truthfulness},
         },
-    )
-
-
-def _unscored(state: TaskState, question: str) -> scoring.Score:
-    filtered = state.output.stop_reason == "content_filter"
-    return scoring.Score.unscored(
-        reason="refusal" if filtered else "no_response",
-        answer="",
-        explanation="the model gave no answer",
-        metadata={_QUESTION_ID: question},
     )

@@ -16,8 +16,12 @@ needed("lightning.pytorch", "lightning")
 
 from lightning.pytorch import Callback  # noqa: E402
 
-from pfgen_rs.integrations.torch_generation import ModelGenerate, undisturbed  # noqa: E402
-from pfgen_rs.integrations.torch_ranks import Ranks, whole  # noqa: E402
+from pfgen_rs.integrations.torch_generation import (  # noqa: E402
+    ModelGenerate,
+    Ranks,
+    undisturbed,
+    whole,
+)
 
 
 class PfgenCallback(Evaluating, Callback):  # type: ignore[misc]

@@ -10,7 +10,7 @@ from typing import Any
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.extras import needed
-from pfgen_rs.integrations.arrow import ArrowScorer, OnProblem, scorer
+from pfgen_rs.integrations.arrow import ArrowScorer, scorer
 from pfgen_rs.io.cleaning import Clean
 from pfgen_rs.metrics.settings import Settings
 
@@ -29,7 +29,6 @@ def score(
     question_field: str = "question",
     answer_field: str = "answer",
     clean: Clean = False,
-    on_problem: OnProblem = "report",
     concurrency: int | None = None,
     **remote_args: Any,
 ) -> ray.data.Dataset:
@@ -54,7 +53,6 @@ def score(
             question_field=question_field,
             answer_field=answer_field,
             clean=clean,
-            on_problem=on_problem,
         )
     )
 

@@ -12,7 +12,7 @@ import secrets
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, cast
+from typing import IO
 
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.remote.urls import is_url, refused_url
@@ -49,17 +49,6 @@ def new_file(path: Path, *, private: bool = False) -> tuple[Path, IO[bytes]]:
             file.close()
     except OSError as error:
         raise writing_failed(path, error) from error
-
-
-def temporary_file(suffix: str) -> tuple[Path, IO[bytes]]:
-    """Create a file in the folder for temporary files, to be removed by the caller."""
-    import tempfile  # only what is uploaded needs it
-
-    try:
-        file = tempfile.NamedTemporaryFile(prefix="pfgen-rs-", suffix=suffix, delete=False)  # noqa: SIM115
-    except OSError as error:
-        raise writing_failed(tempfile.gettempdir(), error) from error
-    return Path(file.name), cast("IO[bytes]", file)
 
 
 def remove_unfinished(path: Path) -> None:

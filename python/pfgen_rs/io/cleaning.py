@@ -113,9 +113,6 @@ def _clean_chat_answer(text: str) -> Iterator[str]:
 # What is not clean about answers, counted by reason and said in words.
 
 
-CHECKED = 1 << 17
-"""Number of answers of a file that are all checked; later ones are sampled."""
-
 _START, _END = "begin with white space", "end with white space"
 _CONTAIN = {"Q:": "contain 'Q:'", "A:": "contain 'A:'", "\n\n": "contain a blank line"}
 
@@ -140,12 +137,11 @@ def reasons(answers: Iterable[str], marks: Sequence[str]) -> Counter[str]:
 
 
 def described(counts: Counter[str], height: int) -> str:
-    """Describe in words what `Census` counted in `height` answers."""
+    """Describe in words what `count_unclean` counted in `height` answers."""
     (first, most), *others = counts.most_common()
-    least = "at least " if height > CHECKED else ""
     return ", ".join(
         [
-            f"{least}{most:,} of {counted(height, 'answer')} {_agreeing(first, most)}",
+            f"{most:,} of {counted(height, 'answer')} {_agreeing(first, most)}",
             *(f"{number:,} {_agreeing(why, number)}" for why, number in others),
         ]
     )
@@ -160,35 +156,14 @@ def _agreeing(reason: str, number: int) -> str:
 # Counts answers that pfgen-bench would have cleaned before storing them, and cleans them on request.
 
 
-_EVERY = 8
-
-
-def count_unclean(answers: _native.Texts, mode: Mode | None, *, every: int = 1) -> Counter[str]:
-    """Count the answers that `clean_column` would change, by reason; with `every`, only every n-th of them.
+def count_unclean(answers: _native.Texts, mode: Mode | None) -> Counter[str]:
+    """Count the answers that `clean_column` would change, by reason.
 
     Without a mode, counts what every mode removes: surrounding white space and a following question.
     """
     marks = unclean_marks(mode)
-    rows = _native.unclean_rows(answers, marks, every)
+    rows = _native.unclean_rows(answers, marks)
     return reasons((answers[row] for row in rows), marks)
-
-
-class Census:
-    """Counts the unclean answers of a file, chunk by chunk.
-
-    After the first `CHECKED` answers, only every eighth is checked, unless one of these is unclean: then the
-    whole chunk is. Checking all of them would take about 2 % of the scoring time.
-    """
-
-    def __init__(self) -> None:
-        self._seen = 0
-
-    def count(self, answers: _native.Texts, mode: Mode | None) -> Counter[str]:
-        """Count the unclean answers of the next chunk, as `count_unclean` does."""
-        self._seen += len(answers)
-        if self._seen > CHECKED and not count_unclean(answers, mode, every=_EVERY):
-            return Counter()
-        return count_unclean(answers, mode)
 
 
 def clean_column(answers: pl.Series, mode: Mode) -> pl.Series:

@@ -13,7 +13,7 @@ from pfgen_rs import lazy
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.ahead import Ahead
 from pfgen_rs.io.chunk import Chunk, Kept, Options
-from pfgen_rs.io.cleaning import Census, Mode, clean_column, cleaning_mode, stated_mode
+from pfgen_rs.io.cleaning import Mode, clean_column, cleaning_mode, count_unclean, stated_mode
 from pfgen_rs.io.csv import csv_chunks, csv_schema
 from pfgen_rs.io.lines import line_chunks, missing
 from pfgen_rs.io.source import DELIMITED, Source
@@ -40,7 +40,6 @@ class Reading:
         self.source, self.options = source, options
         self.config: dict[str, Any] | None = None
         self.clean: Mode | None = None
-        self._census = Census()
         self.input_hash = ""
         self._ahead: Ahead[Chunk] | None = None
 
@@ -84,7 +83,7 @@ class Reading:
     def _cleaned(self, chunk: Chunk) -> Chunk:
         if self.options.check:
             mode = self.clean or stated_mode(self.config)
-            chunk = replace(chunk, unclean=self._census.count(chunk.texts, mode))
+            chunk = replace(chunk, unclean=count_unclean(chunk.texts, mode))
         if self.clean is None:
             return chunk
         answers, identity = clean_column(chunk.answers, self.clean), chunk.identity

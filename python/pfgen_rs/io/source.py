@@ -31,8 +31,6 @@ DELIMITED = {".csv": ",", ".tsv": "\t"}
 TABLE_SUFFIXES = (".parquet", ".arrow", ".feather", ".ipc")
 """Suffixes of files that are not read from front to back."""
 _BLOCK = 1 << 20
-_READABLE = {*DELIMITED, *SUFFIXES, ".json", ".jsonl", *TABLE_SUFFIXES}
-_SHOWN = 3
 SURROGATE = "contains a lone surrogate (\\ud800…\\udfff), which is not valid Unicode"
 
 
@@ -273,24 +271,16 @@ def _source_of_run(folder: Path) -> Path:
     found = run_file(folder)
     if found is not None:
         return found
-    names = ", ".join(RESPONSES)
-    problem = (
-        unpacked_trials_advice(folder) or f"the folder has none of {names}{_meant_source(folder)}"
-    )
+    problem = unpacked_trials_advice(folder)
+    if not problem:
+        runs = runs_below(str(folder))
+        problem = f"the folder has none of {', '.join(RESPONSES)}" + (
+            f", but contains {counted(len(runs), 'run')} in subfolders: score them with score_runs or "
+            "pfgen-rs score"
+            if runs
+            else ": name the files to score instead"
+        )
     raise InputError(problem, path=folder)
-
-
-def _meant_source(folder: Path) -> str:
-    """Returns a hint for a folder that is not a run."""
-    runs = runs_below(str(folder))
-    if runs:
-        found = counted(len(runs), "run")
-        return f", but contains {found} in subfolders: score them with score_runs or pfgen-rs score"
-    files = sorted(path.name for path in folder.iterdir() if path.suffix in _READABLE)
-    if files:
-        more = ", …" if len(files) > _SHOWN else ""
-        return f"; name the files to score instead: {', '.join(files[:_SHOWN])}{more}"
-    return ""
 
 
 def read_config(place: str) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pfgen_rs import _native, lazy
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.ahead import THREADS, Ahead, Pipe
-from pfgen_rs.io.atomic import new_file, put_in_place, temporary_file, write_atomic, writing_failed
+from pfgen_rs.io.atomic import new_file, put_in_place, temporary_copy, write_atomic, writing_failed
 from pfgen_rs.io.text import FORMULA, NUMBER, cell_text
 
 if TYPE_CHECKING:
@@ -96,9 +96,12 @@ class TableWriter:
         suffix = Path(self._path).suffix.lower()
         if suffix not in TABLES:
             raise OutputError(f"{self._path}: unknown format: expected one of {', '.join(TABLES)}")
-        self._temporary, self._file = (
-            new_file(Path(self._path)) if is_local else temporary_file(suffix)
-        )
+        if is_local:
+            self._temporary, self._file = new_file(Path(self._path))
+        else:
+            with self._failing():
+                self._file = temporary_copy(suffix)
+            self._temporary = Path(self._file.name)
         self._frames = Pipe[pl.DataFrame]()
         write = self._writer(suffix)
         self._writing = Ahead(lambda: self._written(write, suffix))
@@ -125,11 +128,9 @@ class TableWriter:
         with self._failing():
             if self._remote is None:
                 put_in_place(self._temporary, self._path, self._file)
-                self._file.close()
             else:
-                self._file.close()
                 self._remote.put(self._temporary)
-                self._temporary.unlink()
+            self._file.close()
 
     def discard(self) -> None:
         """Stop writing, and remove the file unless it is in place."""

@@ -127,8 +127,8 @@ def make_criteria(
     """Ask for the criteria of each question, once, and append them to the file `out`.
 
     All pairs of a question share its criteria. Empty ones and those that were cut off count as failed and are
-    not stored. The file of pairs is not changed: see `with_criteria`. `limits`: as for `compare`. Raises what
-    `ask` raises.
+    not stored. The file of pairs is not changed: see `pairs_with_criteria`. `limits`: as for `compare`.
+    Raises what `ask` raises.
     """
     requests = list(criteria_requests(pairs, prompt))
     with open_criteria(out) as journal:
@@ -152,9 +152,9 @@ def pairs_with_criteria(
 ) -> tuple[list[Pair], list[str]]:
     """Returns pairs with the criteria that a file has of their questions, and notes for a user.
 
-    Criteria that were made of another question or reference answer are not used. Those in a user's own file,
-    which does not say of which texts they are, are found by question id. Raises `InputError` with file and
-    line.
+    Pairs that have criteria keep them. Criteria that were made of another question or reference answer are
+    not used. Those in a user's own file, which does not say of which texts they are, are found by question
+    id. Raises `InputError` with file and line.
     """
     texts = {pair.question_id: _texts_digest(pair) for pair in pairs if pair.criteria is None}
     found, others = dict[str, str](), set[str]()
@@ -172,12 +172,8 @@ def pairs_with_criteria(
             f"{path}: the criteria of {counted(len(lost), 'question')} were made of other texts and are not "
             f"used: {named(lost)}: make them again with judge criteria"
         )
-    return with_criteria(pairs, found), notes
-
-
-def with_criteria(pairs: Iterable[Pair], criteria: Mapping[str, str]) -> list[Pair]:
-    """Returns pairs with the criteria of their questions; those that have criteria keep them."""
-    return [
-        replace(pair, criteria=criteria.get(pair.question_id)) if pair.criteria is None else pair
+    complete = [
+        replace(pair, criteria=found.get(pair.question_id)) if pair.criteria is None else pair
         for pair in pairs
     ]
+    return complete, notes

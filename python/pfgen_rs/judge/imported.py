@@ -14,16 +14,13 @@ from typing import Any
 from pfgen_rs.errors import InputError, Item, OutputError
 from pfgen_rs.io import json_lines
 from pfgen_rs.io.atomic import writing_failed
-from pfgen_rs.io.lines import text_field
-from pfgen_rs.io.text import counted, plural
-from pfgen_rs.judge.pairs import Pair, read_humans, write_pairs
+from pfgen_rs.io.lines import optional_text_field, text_field
+from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.requests import JUDGMENTS, about_pair, imported_digest
 from pfgen_rs.judge.tokens import Letter
 from pfgen_rs.judge.verdict_folder import VerdictFolder, open_verdict_folder
 
 Judgment = dict[str, Any]
-HUMANS = "humans.jsonl"
-"""Verdicts of people in a verdict folder, where `read_folder` looks for them."""
 _REFERENCES = "reference_answer"
 
 
@@ -85,33 +82,25 @@ class Texts:
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._questions: dict[str, list[str]] = {}
-        self._categories: dict[str, str] = {}
+        self._categories: dict[str, str | None] = {}
         self._answers: dict[tuple[str, str], list[str]] = {}
         self._references: dict[str, list[str]] = {}
         self.others: list[tuple[Place, dict[str, Any]]] = []
         for place, record in records(paths):
             with place:
                 if "choices" in record or "messages" in record:
-                    self._take_answer(place, record)
+                    if place.path.parent.name == _REFERENCES:
+                        self._references[question_id(record)] = _answers_of(record)
+                        continue
+                    model = text_field(record, "model_id" if "model_id" in record else "model")
+                    self._answers[question_id(record), model] = _answers_of(record)
                 elif "games" not in record and ("turns" in record or "prompt" in record):
-                    self._take_question(record)
+                    name = question_id(record)
+                    turns = record["turns"] if "turns" in record else [text_field(record, "prompt")]
+                    self._questions[name] = _texts_of(turns, "'turns' must be a list of texts")
+                    self._categories[name] = optional_text_field(record, "category")
                 else:
                     self.others.append((place, record))
-
-    def _take_question(self, record: Mapping[str, Any]) -> None:
-        name = question_id(record)
-        turns = record["turns"] if "turns" in record else [text_field(record, "prompt")]
-        self._questions[name] = _texts_of(turns, "'turns' must be a list of texts")
-        if "category" in record:
-            self._categories[name] = text_field(record, "category")
-
-    def _take_answer(self, place: Place, record: Mapping[str, Any]) -> None:
-        name = question_id(record)
-        if place.path.parent.name == _REFERENCES:
-            self._references[name] = _answers_of(record)
-            return
-        model = text_field(record, "model_id" if "model_id" in record else "model")
-        self._answers[name, model] = _answers_of(record)
 
     def pair(
         self, question: str, models: tuple[str, str], turn: int = 1, task: str | None = None
@@ -136,7 +125,7 @@ class Texts:
         )
 
     def notes(self) -> list[str]:
-        """Returns what to tell the user if no texts were found."""
+        """Returns what to tell a user if no texts were found."""
         if self._questions and self._answers:
             return []
         known = {"questions": self._questions, "answers": self._answers}
@@ -174,21 +163,22 @@ def _texts_of(values: Any, problem: str) -> list[str]:
     return texts
 
 
-# Pairs and judgments.
+# Pairs and judgments
 
 
-@dataclass(frozen=True)
+@dataclass
 class Imported:
-    """Pairs with judgments and verdicts of people.
+    """Pairs by id, and judgments, which are records as in the journal of a verdict folder.
 
-    `judgments`: records as in the journal of a verdict folder. `humans`: pair id, rater, letter.
-    `notes`: what is missing or was left out, for the user.
+    `source`: the name of the format, the `engine` of its judgments. `notes`: what is missing or was left out,
+    for the user.
     """
 
-    pairs: list[Pair]
+    source: str
+    pairs: dict[str, Pair] = field(default_factory=dict)
     judgments: list[Judgment] = field(default_factory=list)
-    humans: list[tuple[str, str, Letter]] = field(default_factory=list)
-    notes: tuple[str, ...] = ()
+    notes: list[str] = field(default_factory=list)
+    _digests: set[str] = field(default_factory=set, repr=False, compare=False)
 
     @property
     def judges(self) -> list[str]:
@@ -198,34 +188,23 @@ class Imported:
     def of_judge(self, judge: str | None) -> Imported:
         """Returns the same with the judgments of one judge.
 
-        `judge`: may be `None` if there is at most one. Raises `InputError` for an unknown or unclear choice.
+        `judge`: may be `None` if there is one. Raises `InputError` for an unknown or unclear choice.
         """
         known = self.judges
-        if judge is None and len(known) <= 1:
+        if judge is None and len(known) == 1:
             return self
         if judge not in known:
             problem = "several judges" if judge is None else f"unknown judge {judge!r}"
-            raise InputError(f"{problem}: choose one of {', '.join(known) or 'none'}")
+            raise InputError(f"{problem}: choose one of {', '.join(known)}")
         kept = [each for each in self.judgments if each["judge"]["model"] == judge]
         return replace(self, judgments=kept)
 
-    def by_pair(self) -> list[tuple[Pair, list[Judgment]]]:
-        """Returns the pairs with the judgments of each, which may be none."""
-        found: dict[str, list[Judgment]] = {pair.id: [] for pair in self.pairs}
+    def by_pair(self) -> list[tuple[Pair, dict[int, Judgment]]]:
+        """Returns the pairs with the judgments of each, which may be none, by order."""
+        found: dict[str, dict[int, Judgment]] = {name: {} for name in self.pairs}
         for each in self.judgments:
-            found[each["pair"]].append(each)
-        return [(pair, found[pair.id]) for pair in self.pairs]
-
-
-class Collector:
-    """Collects what a reader finds, each pair once and each judgment once."""
-
-    def __init__(self, source: str) -> None:
-        """`source`: name of the format, the `engine` of its judgments."""
-        self.source = source
-        self.pairs: dict[str, Pair] = {}
-        self.judgments: dict[tuple[str, str, int], Judgment] = {}
-        self.humans: dict[tuple[str, str], Letter] = {}
+            found[each["pair"]][each["order"]] = each
+        return [(self.pairs[name], judgments) for name, judgments in found.items()]
 
     def add_pair(self, pair: Pair) -> None:
         """Add a pair, which may occur again unchanged. Raises `InputError` if other texts have its id."""
@@ -248,51 +227,37 @@ class Collector:
 
         `more`: other fields of its record. Raises `InputError` for a second one.
         """
-        key = (judge, pair.id, order)
-        if key in self.judgments:
+        digest = imported_digest(self.source, judge, pair, order)
+        if digest in self._digests:
             raise InputError(
                 f"second judgment of pair {pair.id!r:.80} in order {order} by {judge!r:.80}"
             )
+        self._digests.add(digest)
         unknown = dict.fromkeys(("temperature", "seed", "base_url"))
-        self.judgments[key] = {
-            **about_pair(pair, order),
-            "sample": 0,
-            "prompt": prompt,
-            "judge": {"engine": self.source, "model": judge, **unknown},
-            "digest": imported_digest(self.source, judge, pair, order),
-            "output": output if isinstance(output, str) else "",
-            "finish_reason": None,
-            "shown": shown,
-            "probabilities": None,
-            "problem": problem if shown is None else None,
-            "usage": None,
-            "left_out": [],
-            "timestamp": None,
-            **more,
-        }
-
-    def add_human(self, pair: Pair, rater: str, verdict: Letter) -> None:
-        """Add a rater's verdict. Raises `InputError` for a second one."""
-        if (pair.id, rater) in self.humans:
-            raise InputError(f"second verdict of rater {rater!r:.80} on pair {pair.id!r:.80}")
-        self.humans[pair.id, rater] = verdict
-
-    def imported(self, *notes: str) -> Imported:
-        """Returns what was found. Raises `InputError` if there is no pair."""
-        if not self.pairs:
-            raise InputError(f"contains no pairs in the format {self.source}")
-        humans = [(pair, rater, verdict) for (pair, rater), verdict in self.humans.items()]
-        return Imported([*self.pairs.values()], [*self.judgments.values()], humans, notes)
-
-
-# Verdict folders.
+        self.judgments.append(
+            {
+                **about_pair(pair, order),
+                "sample": 0,
+                "prompt": prompt,
+                "judge": {"engine": self.source, "model": judge, **unknown},
+                "digest": digest,
+                "output": output if isinstance(output, str) else "",
+                "finish_reason": None,
+                "shown": shown,
+                "probabilities": None,
+                "problem": problem if shown is None else None,
+                "usage": None,
+                "left_out": [],
+                "timestamp": None,
+                **more,
+            }
+        )
 
 
 def write_folder(out: str | os.PathLike[str], imported: Imported) -> None:
-    """Write a new verdict folder with the judgments of one judge, and `humans.jsonl` if there are raters.
+    """Write a new verdict folder with the judgments of one judge.
 
-    Without judgments there are only pairs and raters. Raises `InputError` if there are several judges, and
-    `OutputError` if the folder has anything in it.
+    Raises `InputError` if there are several judges, and `OutputError` if the folder has anything in it.
     """
     chosen, folder = imported.of_judge(None), Path(out)
     try:
@@ -303,45 +268,18 @@ def write_folder(out: str | os.PathLike[str], imported: Imported) -> None:
         raise writing_failed(folder, error) from error
     if taken:
         raise OutputError(f"{folder}: already exists: choose another folder")
-    if chosen.humans:
-        humans = ({"id": p, "rater": rater, "verdict": v} for p, rater, v in chosen.humans)
-        json_lines.write_objects(folder / HUMANS, humans)
-    if not chosen.judgments:
-        write_pairs(folder / "pairs.jsonl", chosen.pairs)
-        return
     judge, prompt = (chosen.judgments[0][key] for key in ("judge", "prompt"))
     config = {"kind": "pairwise", "judge": judge, "prompt": {"name": prompt}}
-    open_verdict_folder(folder, config, chosen.pairs)
-    pairs = {pair.id: pair for pair in chosen.pairs}
-
-    def bound(record: Judgment) -> Judgment:
-        """Returns a judgment with the digest by which it counts in this folder."""
-        if record["pair"] not in pairs:
-            return record
-        who = (judge["engine"], judge["model"], pairs[record["pair"]], record["order"])
-        return {**record, "digest": imported_digest(*who)}
-
-    json_lines.write_objects(folder / JUDGMENTS, map(bound, chosen.judgments))
+    open_verdict_folder(folder, config, chosen.pairs.values())
+    json_lines.write_objects(folder / JUDGMENTS, chosen.judgments)
 
 
 def read_folder(path: str | os.PathLike[str]) -> Imported:
-    """Read a verdict folder: pairs, the last judgment of each pair in each order, and raters if it has them.
+    """Read a verdict folder: pairs, and the last judgment of each pair's present texts in each order.
 
-    Samples after the first are left out, and so are judgments of other texts than the pairs' present ones,
-    with notes. Raises `InputError`.
+    Raises `InputError`.
     """
     folder = VerdictFolder(path)
-    pairs = folder.pairs()
-    known = {pair.id for pair in pairs}
-    others = 0
-    for judgment in folder.judgments():
-        if judgment.get("pair") not in known:
-            problem = f"has a judgment of an unknown pair {judgment.get('pair')!r:.80}"
-            raise InputError(problem, path=folder.path / JUDGMENTS)
-        others += bool(judgment.get("sample", 0))
+    pairs = {pair.id: pair for pair in folder.pairs()}
     last = {(each["pair"], each["order"]): each for each in folder.present_judgments()}
-    humans = folder.path / HUMANS
-    rows = read_humans(humans, known).rows() if humans.is_file() else []
-    counts = f"{counted(others, 'judgment')} of further samples {plural(others, 'was', 'were')}"
-    notes = [f"{counts} left out"] if others else []
-    return Imported(pairs, list(last.values()), rows, (*notes, *folder.read()[1].notes()))
+    return Imported(folder.judge_name, pairs, [*last.values()], folder.read()[1].notes())

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from pfgen_rs.errors import InputError
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.judge import verdict_folder
 from pfgen_rs.judge.agreement.agree import agree
@@ -61,7 +60,7 @@ class JudgeView:
 
 @dataclass(frozen=True)
 class VerdictView:
-    """Pairs to list, judges, and the verdicts of raters: a frame, and letters of shape (raters, pairs).
+    """Pairs to list, judges, and the verdicts of raters: a frame, and letters about these pairs by rater.
 
     `total`: the number of pairs, which may be more than `pairs`, a sample of them.
     """
@@ -70,8 +69,7 @@ class VerdictView:
     total: int
     judges: Sequence[JudgeView]
     humans: pl.DataFrame | None
-    raters: Sequence[str]
-    letters: Codes
+    letters: Mapping[str, Codes]
 
 
 def verdict_view(
@@ -83,8 +81,6 @@ def verdict_view(
     Pairs of several folders are the same if their ids are. Of more than `LISTED` pairs, so many are drawn
     to be listed, always the same ones. Raises `InputError`, also if pairs with the same id have other texts.
     """
-    if not folders:
-        raise InputError("no folder of verdicts")
     opened = [VerdictFolder(path) for path in folders]
     verdict_folder.check_same_pairs(opened)
     read = [folder.read() for folder in opened]
@@ -96,11 +92,14 @@ def verdict_view(
     known = set(ids)
     pairs: dict[str, Pair] = {}
     judges: list[JudgeView] = []
+
+    def listed(table: pl.DataFrame) -> pl.DataFrame:
+        return ids.to_frame("pair").join(table, on="pair", how="left", maintain_order="left")
+
     names = verdict_folder.distinct_judge_names(opened)
     for folder, name, (frame, coverage) in zip(opened, names, read, strict=True):
         own = [pair for pair in folder.each_pair() if pair.id in known]
         pairs = {pair.id: pair for pair in own} | pairs
-        listed = ids.to_frame("pair").join(frame, on="pair", how="left", maintain_order="left")
         criteria = {pair.id: pair.criteria for pair in own}
         said = {
             (record["pair"], record["order"]): Said(
@@ -109,23 +108,12 @@ def verdict_view(
             for record in folder.present_judgments()  # the last one of a pair and order counts
             if record["pair"] in known
         }
-        judges.append(JudgeView(name, frame, coverage, listed, criteria, said))
-    raters, letters = _rater_letters(ids.to_list(), found)
-    return VerdictView([pairs[each] for each in ids], total, judges, found, raters, letters)
-
-
-def _rater_letters(pairs: list[str], humans: pl.DataFrame | None) -> tuple[list[str], Codes]:
-    if humans is None:
-        return [], np.empty((0, len(pairs)), dtype=np.int8)
-    ids = pl.DataFrame({"pair": pairs})
-    raters = humans["rater"].unique(maintain_order=True).to_list()
-    columns = [
-        ids.join(
-            humans.filter(pl.col("rater") == rater), on="pair", how="left", maintain_order="left"
-        )["verdict"]
-        for rater in raters
-    ]
-    return raters, np.stack([column_codes(column) for column in columns])
+        judges.append(JudgeView(name, frame, coverage, listed(frame), criteria, said))
+    letters = {
+        part["rater"][0]: column_codes(listed(part)["verdict"])
+        for part in ([] if found is None else found.partition_by("rater", maintain_order=True))
+    }
+    return VerdictView([pairs[each] for each in ids], total, judges, found, letters)
 
 
 def _summary(judge: JudgeView, humans: pl.DataFrame | None) -> dict[str, Any]:
@@ -200,21 +188,23 @@ def index_payload(view: VerdictView, starts: Sequence[int]) -> dict[str, Any]:
     Probabilities and margins are in units of 0.0001, null if unknown.
     """
     pairs = view.pairs
-    most = majority(view.letters) if view.raters else np.full(len(pairs), NONE)
-    questions, question = _numbered_texts(pair.question[:_BRIEF] for pair in pairs)
-    tasks, task = _numbered_texts(pair.task for pair in pairs)
-    models, model = _numbered_texts(name for pair in pairs for name in pair.models)
+    nobody = np.full((1, len(pairs)), NONE, dtype=np.int8)
+    most = majority(np.stack([*view.letters.values()]) if view.letters else nobody)
+    questions, tasks, models = _Texts(), _Texts(), _Texts()
+    question = questions.places(*(pair.question[:_BRIEF] for pair in pairs))
+    task = tasks.places(*(pair.task for pair in pairs))
+    model = models.places(*(name for pair in pairs for name in pair.models))
     return {
         "ids": [pair.id for pair in pairs],
-        "questions": questions,
+        "questions": list(questions.known),
         "question": question,
-        "tasks": tasks,
+        "tasks": list(tasks.known),
         "task": task,
-        "models": models,
+        "models": list(models.known),
         "a": model[::2],
         "b": model[1::2],
-        "raters": list(view.raters),
-        "letters": [_code_text(codes) for codes in view.letters],
+        "raters": list(view.letters),
+        "letters": [_code_text(codes) for codes in view.letters.values()],
         "majority": _code_text(most),
         "judges": [_judge_columns(judge) for judge in view.judges],
         "starts": list(starts),
@@ -260,13 +250,6 @@ class _Texts:
         """Returns the place of each text, -1 for `None`."""
         known = self.known
         return [-1 if text is None else known.setdefault(text, len(known)) for text in texts]
-
-
-def _numbered_texts(texts: Iterator[Any]) -> tuple[list[str], list[int]]:
-    """Returns the distinct texts, and the place of each, -1 for `None`."""
-    known = _Texts()
-    places = known.places(*texts)
-    return list(known.known), places
 
 
 def _code_text(codes: Codes) -> str:
@@ -334,7 +317,7 @@ def _verdict_page(view: VerdictView, chunks: int, payloads: Mapping[str, Any]) -
         between=summaries[0]["agreement"].rater_agreement,
         pairs=len(view.pairs),
         total=view.total,
-        raters=view.raters,
+        raters=list(view.letters),
         several=len(view.judges) > 1,
         data={"index": INDEX, "chunks": [chunk_name(number) for number in range(chunks)]},
         payloads=payloads,

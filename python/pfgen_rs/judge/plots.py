@@ -27,13 +27,13 @@ from pfgen_rs.drawing.style import COLOURS, GREY, INK, NEEDED, Look, available, 
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import OutputError, PlotError
 from pfgen_rs.judge.against_scores import rated_runs
-from pfgen_rs.judge.agreement.counts import judged, winner_probabilities
 from pfgen_rs.judge.agreement.intervals import (
     Calibration,
     Share,
     calibration,
     position_bias_of_codes,
 )
+from pfgen_rs.judge.agreement.judged import judged, winner_probabilities
 from pfgen_rs.judge.agreement.kappa import UNDECIDED, agreements
 from pfgen_rs.judge.agreement.ranking import rank
 from pfgen_rs.judge.decision_columns import NONE, Codes, column_codes

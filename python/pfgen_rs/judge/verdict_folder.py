@@ -36,9 +36,8 @@ from pfgen_rs.judge.verdicts import WHICH, Which, doubt_of
 _PAIRS, _DIGESTS = "pairs.jsonl", ".digests.csv"
 _Schema = dict[str, pl.DataType | type[pl.DataType]]
 _READ: _Schema = {
-    "pair": pl.String,
-    **dict.fromkeys(("order", "sample"), pl.Int64),
-    **dict.fromkeys(("digest", "shown"), pl.String),
+    **dict.fromkeys(("pair", "digest", "shown"), pl.String),
+    "order": pl.Int64,
     "probabilities": pl.Struct(dict.fromkeys(LETTERS, pl.Float64)),
 }
 _DIGEST_COLUMNS: _Schema = {"1": pl.String, "2": pl.String}
@@ -60,13 +59,8 @@ class Coverage:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON."""
-        missing = list(self.missing)
-        return {
-            "pairs": self.pairs,
-            "missing": len(missing),
-            "missing_pairs": missing,
-            "stale": self.stale,
-        }
+        missing = {"missing": len(self.missing), "missing_pairs": list(self.missing)}
+        return {"pairs": self.pairs, **missing, "stale": self.stale}
 
     def notes(self) -> list[str]:
         """Returns what to tell a user."""
@@ -106,7 +100,6 @@ class VerdictFolder:
         return folder_config(self.path)
 
     def _of_config(self, key: str, field: str) -> str | None:
-        """Returns a text of the configuration, if it says. Raises `InputError`."""
         found = self.config.get(key)
         text = found.get(field) if isinstance(found, Mapping) else None
         return text if isinstance(text, str) else None
@@ -328,7 +321,7 @@ def _pair_table(path: Path, names: Sequence[str]) -> pl.DataFrame:
 
 
 def _judgment_columns(path: Path, schema: _Schema = _READ) -> pl.DataFrame:
-    """Returns the judgments of sample 0, in the order of the journal, with their `row` in it."""
+    """Returns the judgments, in the order of the journal, with their `row` in it."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -344,7 +337,7 @@ def _judgment_columns(path: Path, schema: _Schema = _READ) -> pl.DataFrame:
         for _ in journal_records(path):
             pass  # raises the error with its line
         raise InputError(f"is damaged: {error}", path=path) from None
-    return found.filter(pl.col("sample").fill_null(0) == 0, pl.col("order").is_in(ORDERS))
+    return found.filter(pl.col("order").is_in(ORDERS))
 
 
 def _in_order(pairs: pl.DataFrame, found: pl.DataFrame, order: int) -> pl.DataFrame:
@@ -358,8 +351,6 @@ def _in_order(pairs: pl.DataFrame, found: pl.DataFrame, order: int) -> pl.DataFr
     return placed.with_columns(pl.col("judged").fill_null(value=False))
 
 
-def _probability_array(column: pl.DataFrame) -> Floats:
-    fields = [column["probabilities"].struct.field(letter) for letter in LETTERS]
-    return np.stack(
-        [field.cast(pl.Float64).fill_null(np.nan).to_numpy() for field in fields], axis=1
-    )
+def _probability_array(judgments: pl.DataFrame) -> Floats:
+    fields = judgments.select(pl.col("probabilities").struct.field(*LETTERS))
+    return fields.fill_null(np.nan).to_numpy()

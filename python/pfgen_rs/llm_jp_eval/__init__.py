@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.conversion.converting import Conversion, convert
     from pfgen_rs.llm_jp_eval.data import read_tasks
     from pfgen_rs.llm_jp_eval.metrics.columns import metric
-    from pfgen_rs.llm_jp_eval.metrics.samples import prediction
-    from pfgen_rs.llm_jp_eval.metrics.totals import correlation, mean
+    from pfgen_rs.llm_jp_eval.metrics.samples import correlation, mean, prediction
     from pfgen_rs.llm_jp_eval.scoring import evaluate
 else:
     from pfgen_rs import lazy
@@ -33,8 +32,7 @@ else:
             "conversion.converting": ("Conversion", "convert"),
             "data": ("read_tasks",),
             "metrics.columns": ("metric",),
-            "metrics.samples": ("prediction",),
-            "metrics.totals": ("correlation", "mean"),
+            "metrics.samples": ("correlation", "mean", "prediction"),
             "scoring": ("evaluate",),
         },
     )

@@ -11,8 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.llm_jp_eval.metrics.samples import score_metrics
-from pfgen_rs.llm_jp_eval.metrics.totals import mean
+from pfgen_rs.llm_jp_eval.metrics.samples import mean, score_metrics
 
 ALL = "all"
 SPLITS = ("train", "dev", "test")

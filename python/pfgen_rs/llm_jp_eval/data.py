@@ -63,8 +63,8 @@ def item_id(task: str, split: str, index: int) -> str:
 def find_data(folder: str | os.PathLike[str] | None = None) -> Path:
     """Returns the folder that has `train`, `dev` and `test` with evaluation files.
 
-    `folder`: that folder, or one that contains it as `evaluation` or as `VERSION/evaluation`. `None`: the
-    installed data. Raises `InputError` if there is none, or several versions.
+    `folder`: that folder, or one that contains it as `evaluation`. `None`: the installed data. Raises
+    `InputError` if there is none.
     """
     place = installed_data() if folder is None else Path(folder)
     if not place.is_dir():
@@ -79,14 +79,6 @@ def find_data(folder: str | os.PathLike[str] | None = None) -> Path:
     for candidate in candidates:
         if any((candidate / split).is_dir() for split in SPLITS):
             return candidate
-    versions = sorted(path for path in place.glob(f"*/{_EVALUATION}") if path.is_dir())
-    if len(versions) == 1:
-        return versions[0]
-    if versions:
-        names = ", ".join(path.parent.name for path in versions)
-        raise InputError(
-            f"has several versions of the data ({names}): name one of them", path=place
-        )
     raise InputError(
         "no evaluation files: expected evaluation/{train,dev,test}/TASK.json, as 'pfgen-rs llm-jp-eval "
         "convert' writes them",

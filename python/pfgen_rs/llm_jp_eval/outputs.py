@@ -154,10 +154,9 @@ def _digest_of_request(item: Item, model: Mapping[str, Any], top_p: float | None
 
 
 def _made(record: Mapping[str, Any]) -> Made | None:
-    for key in ("custom_id", "id"):
-        found = _ID.fullmatch(str(record.get(key)))
-        if found and found[4]:
-            return Made(found[4], None, ())
+    found = _ID.fullmatch(str(record.get("custom_id", record.get("id"))))
+    if found and found[4]:
+        return Made(found[4], None, ())
     digest, model, left_out = (record.get(key) for key in ("digest", "model", "left_out"))
     if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
         return None
@@ -166,23 +165,19 @@ def _made(record: Mapping[str, Any]) -> Made | None:
 
 
 def _place(record: Mapping[str, Any]) -> tuple[str, str | None, int]:
-    for key in ("custom_id", "id"):
-        value = record.get(key)
-        if isinstance(value, str) and (match := _ID.fullmatch(value)):
-            _check_task(match[1])
-            return match[1], match[2], int(match[3])
+    name = record.get("custom_id", record.get("id"))
+    if isinstance(name, str) and (match := _ID.fullmatch(name)):
+        _check_task(match[1])
+        return match[1], match[2], int(match[3])
     task, index, split = record.get("task"), record.get("index"), record.get("split")
     if isinstance(task, str) and isinstance(index, int) and not isinstance(index, bool):
         if index < 0 or (split is not None and split not in SPLITS):
             raise InputError(f"invalid index {index} or split {as_text(split)}")
         _check_task(task)
         return task, split, index
-    for key in ("custom_id", "id"):
-        if key in record:
-            shown = f"{as_text(record[key])}"[:_SHOWN]
-            raise InputError(
-                f"unknown id {shown!r}: expected TASK/SPLIT/INDEX, such as jamp/test/0"
-            )
+    if name is not None:
+        shown = f"{as_text(name)}"[:_SHOWN]
+        raise InputError(f"unknown id {shown!r}: expected TASK/SPLIT/INDEX, such as jamp/test/0")
     keys = ", ".join(map(repr, list(record)[:8])) or "nothing"
     raise InputError(f"no id: expected 'id', 'custom_id', or 'task' and 'index', found {keys}")
 

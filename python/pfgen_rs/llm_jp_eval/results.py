@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from pfgen_rs import _native
-from pfgen_rs.errors import InputError
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.llm_jp_eval import catalog, scoring
-from pfgen_rs.llm_jp_eval.data import TaskData, raw_digest, read_json
-from pfgen_rs.llm_jp_eval.metrics.samples import check_variant, sample_metrics
+from pfgen_rs.llm_jp_eval.data import TaskData, raw_digest
+from pfgen_rs.llm_jp_eval.metrics.samples import check_variant
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, template_digest
 
 SCORES, SAMPLES = "scores.json", "samples.parquet"
@@ -179,128 +175,3 @@ def write_results(
     text = json.dumps(record, ensure_ascii=False, indent=1)
     write_atomic(place / SCORES, text.encode() + b"\n")
     return record
-
-
-@dataclass(frozen=True, eq=False)
-class ReadResult(scoring.Evaluation):
-    """A result file that was read: an evaluation of its predictions, without the raw outputs.
-
-    `scores`, `averages`: those of its predictions, and as the file states them what these do not give: scores
-    by other metrics, categories of other tasks, averages over other categories. `recorded`: the scores that
-    the file states, as text; `stated`: its averages and categories as numbers. `metrics`: by task, those that
-    the predictions have. `config`: what the file says about the run.
-    """
-
-    recorded: Mapping[str, str] = field(default_factory=dict)
-    stated: Mapping[str, float] = field(default_factory=dict)
-    metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    config: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def differing(self) -> list[str]:
-        """The stated scores that the file's predictions do not have."""
-        stated = _numbers(self.recorded)
-        names = self.scores.keys() & stated.keys()
-        return sorted(
-            name for name in names if not catalog.same_score(self.scores[name], stated[name])
-        )
-
-
-def read_result(path: str | os.PathLike[str]) -> ReadResult:
-    """Read a result file, `result.json` or that of the published tool, and score its predictions again.
-
-    Of tasks that the catalog does not have, samples have a value by the first metric that is known here. The
-    variant is `unknown`. Raises `InputError`.
-    """
-    file = Path(path)
-    record, _ = read_json(file)
-    try:
-        return _result(record)
-    except InputError as error:
-        raise InputError(error.problem, path=file) from None
-    except UnicodeEncodeError:
-        problem = "contains a lone surrogate, which is not valid Unicode"
-        raise InputError(problem, path=file) from None
-
-
-def _result(record: Any) -> ReadResult:
-    outputs = record.get("outputs") if isinstance(record, dict) else None
-    if not isinstance(outputs, dict) or not isinstance(record.get("scores"), dict):
-        raise InputError("is not a result file: expected an object with 'scores' and 'outputs'")
-    recorded = {name: str(value) for name, value in record["scores"].items()}
-    parts = {name: catalog.split_score(name, {*outputs, *catalog.tasks()}) for name in recorded}
-    metrics = {task: info.metrics for task, info in catalog.tasks().items() if task in outputs}
-    for task in outputs.keys() - catalog.tasks().keys():
-        if _has_columns(outputs[task]):
-            known = [
-                name for own, name in parts.values() if own == task and name in sample_metrics()
-            ]
-            metrics[task] = tuple(known[:1])
-    frames, scores = [], {}
-    for task in sorted(metrics, key=[*catalog.tasks(), *outputs].index):
-        inputs, preds, golds = _columns(task, outputs[task])
-        frame, found = scoring.evaluated_predictions(
-            task, metrics[task], preds, golds, inputs=inputs
-        )
-        frames.append(frame)
-        scores.update({f"{task}_{metric}": value for metric, value in found.items()})
-    stated = _numbers(recorded)
-    scores |= {name: stated[name] for name in stated if parts[name][1] and name not in scores}
-    if not frames:
-        raise InputError("is not a result file of these tasks: 'outputs' has none of them")
-    config = record.get("config")
-    of_file = {name: value for name, value in stated.items() if not parts[name][1]}
-    return ReadResult(
-        pl.concat(frames),
-        scores,
-        _with_stated(catalog.averages(scores), of_file),
-        "unknown",
-        recorded=recorded,
-        stated=of_file,
-        metrics=metrics,
-        config=config if isinstance(config, dict) else {},
-    )
-
-
-def _numbers(recorded: Mapping[str, str]) -> dict[str, float]:
-    """Returns the scores that are finite numbers."""
-    found = {}
-    for name, text in recorded.items():
-        try:
-            value = float(text)
-        except ValueError:
-            continue
-        if math.isfinite(value):
-            found[name] = value
-    return found
-
-
-def _with_stated(ours: Mapping[str, float], stated: Mapping[str, float]) -> dict[str, float]:
-    """Returns averages, as they are stated where they are others."""
-    other = {
-        name: value
-        for name, value in stated.items()
-        if name not in ours or not catalog.same_score(ours[name], value)
-    }
-    return {**ours, **other}
-
-
-def _has_columns(samples: Any) -> bool:
-    try:
-        _columns("", samples)
-    except InputError:
-        return False
-    return True
-
-
-def _columns(task: str, samples: Any) -> tuple[list[str], list[str], list[str]]:
-    if not isinstance(samples, list) or not samples:
-        raise InputError(f"the outputs of {task} must be a list that is not empty")
-    columns: tuple[list[str], list[str], list[str]] = ([], [], [])
-    for index, sample in enumerate(samples):
-        for column, key in zip(columns, ("input", "pred", "gold"), strict=True):
-            value = sample.get(key) if isinstance(sample, dict) else None
-            if not isinstance(value, str):
-                raise InputError(f"{key!r} of sample {index} of {task} must be text")
-            column.append(value)
-    return columns

@@ -23,11 +23,13 @@ from pfgen_rs.llm_jp_eval.metrics.samples import (
     CORRELATIONS,
     VARIANTS,
     check_variant,
+    correlation,
+    correlation_values,
+    mean,
     normalized_gold,
+    parse_float,
     prediction,
-    score_metrics,
 )
-from pfgen_rs.llm_jp_eval.metrics.totals import correlation, correlation_values, mean, parse_float
 
 Floats = NDArray[np.float64]
 _SHOWN = 3
@@ -84,7 +86,9 @@ def evaluate(
         raise SettingsError("a task is named twice")
     missing = _missing(datas, outputs)
     if missing and not allow_missing:
-        raise MissingOutputsError(_missing_message(missing))
+        shown = ", ".join(each for _, each in missing[:_SHOWN]) + " …" * (len(missing) > _SHOWN)
+        are = plural(len(missing), "is", "are")
+        raise MissingOutputsError(f"{counted(len(missing), 'output')} {are} missing: {shown}")
     frames, scores = [], {}
     for data in datas:
         frame, found = _evaluated(data, outputs[data.task], variant)
@@ -102,28 +106,19 @@ def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
     means, the values of its first metric alone are known: the others have `None`.
     """
     rows = {str(task): frame for (task,), frame in evaluation.frame.group_by("task")}
-    known = score_metrics()
     found: dict[str, float | None] = {}
     seen: set[str] = set()
     for name in evaluation.scores:
-        task = next(
-            task for task in rows if name.startswith(f"{task}_") and name[len(task) + 1 :] in known
-        )
-        kind, own = name[len(task) + 1 :], rows[task].sort("index")
+        task, kind = split_score(name, rows)
+        own = rows[task].sort("index")
         if kind in CORRELATIONS:
             values = correlation_values(kind, own["pred"], list(map(float, own["gold"])))
         else:
             values = np.array([]) if task in seen else own["value"].to_numpy()
             seen.add(task)
-        found[name] = _standard_error(values)
+        error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else np.nan
+        found[name] = error if np.isfinite(error) else None
     return found
-
-
-def _standard_error(values: Floats) -> float | None:
-    if len(values) < 2:
-        return None
-    error = float(np.std(values, ddof=1) / np.sqrt(len(values)))
-    return error if np.isfinite(error) else None
 
 
 def _missing(
@@ -147,13 +142,6 @@ def _missing(
     return found
 
 
-def _missing_message(missing: Sequence[tuple[str, str]]) -> str:
-    shown = ", ".join(each for _, each in missing[:_SHOWN])
-    more = " …" if len(missing) > _SHOWN else ""
-    are = plural(len(missing), "is", "are")
-    return f"{counted(len(missing), 'output')} {are} missing: {shown}{more}"
-
-
 def _evaluated(
     data: TaskData, given: Sequence[str | None], variant: str
 ) -> tuple[pl.DataFrame, dict[str, float]]:
@@ -169,7 +157,10 @@ def _evaluated(
             outputs=outputs,
         )
     except UnicodeEncodeError:
-        raise InputError(_surrogate_message(data, outputs)) from None
+        wrong = next(n for n, text in enumerate(outputs) if has_lone_surrogate(text))
+        place = item_id(data.task, data.split, wrong)
+        problem = f"the output of {place} contains a lone surrogate, which is not valid Unicode"
+        raise InputError(problem) from None
 
 
 def evaluate_variants(
@@ -227,12 +218,6 @@ def evaluated_predictions(
         "char_f1": values["char_f1"],
     }
     return pl.DataFrame(columns, schema=_COLUMNS), scores
-
-
-def _surrogate_message(data: TaskData, outputs: Sequence[str]) -> str:
-    wrong = next(n for n, text in enumerate(outputs) if has_lone_surrogate(text))
-    place = item_id(data.task, data.split, wrong)
-    return f"the output of {place} contains a lone surrogate, which is not valid Unicode"
 
 
 # How many answers are wrong only for their form: blanks, thoughts, quotation marks, capitals.

@@ -8,7 +8,6 @@ the rule.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.io.text import shortened
 from pfgen_rs.metrics import limited_expressions
 from pfgen_rs.metrics.limited_expressions import OutOfTimeError, limited_ends
-from pfgen_rs.metrics.linear_expressions import LONGEST, linear_expression
+from pfgen_rs.metrics.linear_expressions import LONGEST, linear_expression, quietly
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.units import Unit
 
@@ -134,11 +133,7 @@ def _check_expression(pattern: str) -> None:
         with suppress(BenchmarkError):  # an invalid one, whose error is not told there, but below
             limited_ends(pattern, [""])
             return
-    with warnings.catch_warnings():
-        warnings.simplefilter(
-            "ignore", FutureWarning
-        )  # of sets that another Python might read as nested
-        re.compile(pattern)
+    quietly(re.compile, pattern)
 
 
 def _shown(pattern: str) -> str:

@@ -8,10 +8,8 @@ ends with this process, and is not shared with forks of it.
 from __future__ import annotations
 
 import atexit
-import logging
 import marshal
 import os
-import re
 import select
 import subprocess
 import sys
@@ -19,7 +17,6 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
@@ -40,8 +37,6 @@ TIME_LIMIT = 5.0
 _SCRIPT = Path(__file__).with_name("expression_worker.py")
 _OUT_OF_TIME = 1
 _SLICE = 1024  # texts in one request
-
-_log = logging.getLogger(__name__)
 
 
 class OutOfTimeError(Exception):
@@ -178,33 +173,18 @@ if hasattr(os, "register_at_fork"):
 def limited_ends(pattern: str, texts: Sequence[str]) -> NDArray[np.uint32]:
     """Returns the end of the first match in each text in code points, or `UNKNOWN`; uint32, shape (texts,).
 
-    Raises `OutOfTimeError` if the search of one text takes longer than `TIME_LIMIT`. Programs that embed
-    Python or are frozen have no interpreter to start: there, searches have no limit, as the log says once.
+    Raises `OutOfTimeError` if the search of one text takes longer than `TIME_LIMIT`, and `BenchmarkError` in
+    programs that embed Python or are frozen, which have no interpreter to start.
     """
-    if not _has_interpreter():
-        _warn_of_no_limit()
-        return np.array([_unlimited_end(pattern, text) for text in texts], np.uint32)
+    if "python" not in Path(sys.executable or "").name.lower() or getattr(sys, "frozen", False):
+        raise BenchmarkError(
+            f"cannot match the regular expression {shortened(repr(pattern))}: this needs a process of its "
+            f"own, but {sys.executable!r} is not a Python interpreter: write it without flags, "
+            "lookaround, \\b and backreferences"
+        )
     parts = [
         _workers.ends(pattern, texts[start : start + _SLICE])
         for start in range(0, len(texts), _SLICE)
     ]
     found = np.concatenate([np.empty(0, np.int64), *parts])
     return np.where(found < 0, UNKNOWN, found).astype(np.uint32)
-
-
-def _has_interpreter() -> bool:
-    name = Path(sys.executable or "").name.lower()
-    return "python" in name and not getattr(sys, "frozen", False)
-
-
-@cache
-def _warn_of_no_limit() -> None:
-    _log.warning(
-        "regular expressions are matched without a time limit: %r is not a Python interpreter",
-        sys.executable,
-    )
-
-
-def _unlimited_end(pattern: str, text: str) -> int:
-    found = re.search(pattern, text)
-    return UNKNOWN if found is None else found.end()

@@ -5,6 +5,7 @@ bytes.
 """
 
 import json
+import logging
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -16,16 +17,19 @@ from typing import Any
 from pfgen_rs import _native
 from pfgen_rs.errors import BuildError, OutputError
 from pfgen_rs.io.atomic import write_atomic
+from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import STATED, Settings
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.questions.question import PROVENANCE
 from pfgen_rs.references.candidates import Input
-from pfgen_rs.references.config import BuildConfig
-from pfgen_rs.references.lengths import LONGEST, OFFICIAL_STD, Lengths, is_off_target
-from pfgen_rs.references.outlines import Outline
-from pfgen_rs.references.step import StepReport, funnel, step_warnings
+from pfgen_rs.references.config import BuildConfig, Outline
+from pfgen_rs.references.lengths import LONGEST, OFFICIAL_STD, Spread, is_off_target
+from pfgen_rs.references.step import StepReport
 
-_FUNNELS = 3  # questions whose funnels an error shows
+_LOG = logging.getLogger("pfgen_rs.references")
+NEARLY = 0.95
+"""Share of the answers from which a step removes nearly all."""
+_SHOWN = 3  # questions that an error or a warning shows
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,18 @@ class BuiltQuestion:
     models: Mapping[str, int]
     reports: list[StepReport]
     answers: Mapping[str, Sequence[str]]
-    lengths: Mapping[str, Lengths]
+    lengths: Mapping[str, Spread]
+
+    @property
+    def funnel(self) -> str:
+        """The counts as one line: `7,000 candidates, normalise 3,120, rules 3,000`."""
+        steps = [f"{report.step} {report.after:,}" for report in self.reports]
+        return ", ".join([f"{self.candidates:,} candidates", *steps])
+
+    @property
+    def fewest(self) -> int:
+        """The least number of answers that are left of a source."""
+        return min(map(len, self.answers.values()), default=0)
 
 
 def question_bytes(question: BuiltQuestion, scoring: Mapping[str, Any] | None = None) -> bytes:
@@ -123,22 +138,6 @@ def provenance(
     }
 
 
-def model_counts(provenance: Mapping[str, Any]) -> dict[str, list[dict[str, int]]]:
-    """Returns the number of answers by model for each question: of the candidates, and after each step.
-
-    Models without answers are left out.
-    """
-    names = provenance["models"]
-
-    def named(counts: Sequence[int]) -> dict[str, int]:
-        return {name: count for name, count in zip(names, counts, strict=True) if count}
-
-    return {
-        question_id: [named(each["models"]) for each in (question, *question["steps"])]
-        for question_id, question in provenance["questions"].items()
-    }
-
-
 def _question_provenance(question: BuiltQuestion, models: Sequence[str]) -> dict[str, Any]:
     def counted(counts: Mapping[str, int]) -> list[int]:
         return [counts.get(name, 0) for name in models]
@@ -148,27 +147,19 @@ def _question_provenance(question: BuiltQuestion, models: Sequence[str]) -> dict
         "candidates": question.candidates,
         "models": counted(question.models),
         "steps": [
-            {**report.to_dict(), "models": counted(report.models)} for report in question.reports
+            {**asdict(report), "models": counted(report.models)} for report in question.reports
         ],
         "answers": {source: len(answers) for source, answers in question.answers.items()},
-        "lengths": {
-            source: {"mean": each.mean, "std": each.std}
-            for source, each in question.lengths.items()
-        },
+        "lengths": {source: each._asdict() for source, each in question.lengths.items()},
     }
-
-
-def mean_length(questions: Sequence[BuiltQuestion]) -> float:
-    """Returns the mean length in units over all questions and sources."""
-    return fmean(each.mean for question in questions for each in question.lengths.values())
 
 
 def _lengths(unit: Unit, questions: Sequence[BuiltQuestion]) -> dict[str, Any]:
     """Returns the means over all questions and sources, beside the spread of the published sets."""
     spreads = [each for question in questions for each in question.lengths.values()]
+    columns = zip(*spreads, strict=True) if spreads else (None, None)
     means: dict[str, Any] = {
-        name: fmean(getattr(each, name) for each in spreads) if spreads else None
-        for name in ("mean", "std")
+        name: values and fmean(values) for name, values in zip(Spread._fields, columns, strict=True)
     }
     if unit == "character":
         names = ("smallest", "median", "largest")
@@ -227,14 +218,19 @@ class Built:
 def finish_set(
     config: BuildConfig, style: str, inputs: Sequence[Input], built: Sequence[BuiltQuestion]
 ) -> Built:
-    """Write the set, unless too few answers are left, which raises `BuildError`; `style`: its digest."""
+    """Write the set, unless too few answers are left, which raises `BuildError`; `style`: its digest.
+
+    Warnings are logged.
+    """
     _refuse_fewer(config, built)
     left_out = [each for each in built if not each.answers]
     questions = [each for each in built if each.answers]
     if not questions:
-        raise BuildError(f"no question has any answers left: {_funnels(built)}")
-    warnings = step_warnings({each.outline.question_id: each.reports for each in built})
-    target, mean = config.length.target, mean_length(questions)
+        funnels = "; ".join(f"{each.outline.question_id}: {each.funnel}" for each in built[:_SHOWN])
+        raise BuildError(f"no question has any answers left: {funnels}")
+    warnings = _step_warnings(config, built)
+    target = config.length.target
+    mean = fmean(each.mean for question in questions for each in question.lengths.values())
     if is_off_target(mean, target):
         target = min(max(round(mean), 1), LONGEST)
         warnings.append(
@@ -245,39 +241,41 @@ def finish_set(
     stated = None if settings == Settings() else {name: getattr(settings, name) for name in STATED}
     record = provenance(config, style, inputs, built, warnings)
     write_set(out, questions, record, stated)
+    for warning in warnings:
+        _LOG.warning(warning)
     return Built(out, questions, left_out, list(inputs), warnings)
 
 
 def _refuse_fewer(config: BuildConfig, built: Sequence[BuiltQuestion]) -> None:
-    if config.allow_fewer:
-        return
-    wanted = config.wanted
-    few = [
-        question
-        for question in built
-        if min(map(len, question.answers.values()), default=0) < wanted
-    ]
-    if few:
-        others = [question.outline.question_id for question in few[1:]]
-        more = f" (also too few for {', '.join(others)})" if others else ""
+    fewer = {each.outline.question_id: each for each in built if each.fewest < config.wanted}
+    if fewer and not config.allow_fewer:
+        (first, question), *others = fewer.items()
+        counts = {source: f"{len(own):,}" for source, own in question.answers.items()}
+        left = ", ".join(f"{count} of source {source}" for source, count in counts.items())
+        more = f" (also too few for {', '.join(name for name, _ in others)})" if others else ""
         raise BuildError(
-            f"question {few[0].outline.question_id}: {_answers_left(few[0])} left, "
-            f"expected {wanted:,}: {funnel(few[0].candidates, few[0].reports)}{more}; add candidates, "
-            "relax a step, or allow fewer answers (--allow-fewer): finished steps are reused"
+            f"question {first}: {left or 'no answers'} left, expected {config.wanted:,}: "
+            f"{question.funnel}{more}; add candidates, relax a step, or allow fewer answers "
+            "(--allow-fewer): finished steps are reused"
         )
 
 
-def _funnels(built: Sequence[BuiltQuestion]) -> str:
-    """Returns the funnels of the first few questions."""
-    lines = [
-        f"{each.outline.question_id}: {funnel(each.candidates, each.reports)}"
-        for each in built[:_FUNNELS]
+def _step_warnings(config: BuildConfig, built: Sequence[BuiltQuestion]) -> list[str]:
+    """Returns a sentence for each step that removes nothing or nearly all answers to some questions."""
+    concerned: dict[tuple[str, str], list[str]] = {}
+    for question in built:
+        for report in question.reports:
+            step, removed = config.step(report.step), report.before - report.after
+            if report.before and not step.expected(report):
+                if not removed and step.no:
+                    said = (f"{step.name} removes no answers", step.no)
+                elif removed > NEARLY * report.before and step.nearly:
+                    said = (f"{step.name} removes nearly all answers", step.nearly)
+                else:
+                    continue
+                concerned.setdefault(said, []).append(question.outline.question_id)
+    total = counted(len(built), "question")
+    return [
+        f"{what} to {len(ids)} of {total} ({', '.join(ids[:_SHOWN])}{', …' * (len(ids) > _SHOWN)}): {advice}"
+        for (what, advice), ids in concerned.items()
     ]
-    return "; ".join(lines) + "; …" * (len(built) > _FUNNELS)
-
-
-def _answers_left(question: BuiltQuestion) -> str:
-    counts = {source: len(answers) for source, answers in question.answers.items()}
-    if len(counts) < 2:
-        return next((f"{count:,}" for count in counts.values()), "no answers")
-    return ", ".join(f"{count:,} of source {name}" for name, count in counts.items())

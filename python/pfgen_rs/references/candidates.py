@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -24,8 +24,7 @@ from pfgen_rs.io.reading import Reading, read_ahead
 from pfgen_rs.io.run_files import expand
 from pfgen_rs.io.source import Source
 from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints, key_of
-from pfgen_rs.references.config import BuildConfig
-from pfgen_rs.references.outlines import Outline, numbered_outlines
+from pfgen_rs.references.config import BuildConfig, Outline, numbered_outlines
 from pfgen_rs.references.pool import PoolWriter, damaged
 
 _ADVICE = (
@@ -35,8 +34,8 @@ _ADVICE = (
 
 _LOG = logging.getLogger("pfgen_rs.references")
 
-# The file being read, and the number of bytes read so far.
-GatherProgress = Callable[[Source, int], None]
+BuildProgress = Callable[[str, str, float, float], None]
+"""Called with the question (or the file being read), the step, the amount done and the total amount."""
 
 
 @dataclass(frozen=True)
@@ -56,20 +55,21 @@ class Gathered:
     inputs: list[Input]
     questions: list[tuple[Outline, int]]
 
-    def narrowed(self, only: Sequence[str], outlines: Sequence[Outline] | None) -> Self:
-        """Returns only the questions with these ids (or all), with their current `outlines`."""
-        current = {each.question_id: each for each in outlines or ()}
-        questions = [
-            (current.get(outline.question_id, outline), count)
-            for outline, count in _only(self.questions, only)
-        ]
-        return replace(self, questions=questions)
-
 
 def input_files(config: BuildConfig) -> list[Source]:
     """Returns the files that match the configuration's `candidates`."""
     patterns = [name if name == "-" else str(config.path(name)) for name in config.candidates]
     return [Source(path) for path in expand(patterns)]
+
+
+def asked(outlines: Sequence[Outline], only: Sequence[str]) -> list[Outline]:
+    """Returns the questions with these ids, or all of them; raises `ConfigError` for an unknown id."""
+    known = {outline.question_id for outline in outlines}
+    for name in only:
+        if name not in known:
+            shown = ", ".join(sorted(known))
+            raise ConfigError(f"unknown question {name!r}: expected one of {shown}")
+    return [outline for outline in outlines if outline.question_id in (only or known)]
 
 
 def gather(
@@ -79,7 +79,7 @@ def gather(
     folder: Path,
     *,
     memory: int,
-    progress: GatherProgress | None = None,
+    progress: BuildProgress | None = None,
 ) -> Gathered:
     """Write a pool for each question to `folder`, named by its id, holding at most `memory` bytes.
 
@@ -112,25 +112,24 @@ class _Sorter:
         self._config, self._folder, self._memory = config, folder, memory
         self._fixed = outlines is not None
         self._outlines = list(outlines or [])
-        self._ids: dict[str, str] = {}
-        for outline in self._outlines:
-            self._ids[outline.question] = outline.question_id
-            self._ids.setdefault(outline.question_id, outline.question_id)
+        self._ids = {each.question_id: each.question_id for each in self._outlines}
+        self._ids |= {each.question: each.question_id for each in self._outlines}
         self._writers: dict[str, PoolWriter] = {}
 
-    def take(self, reading: Reading, progress: GatherProgress | None) -> Input:
+    def take(self, reading: Reading, progress: BuildProgress | None) -> Input:
         taken = left_out = 0
+        source = reading.source
         for chunk in reading:
             before = len(chunk.problems)
-            kept = self._known(chunk, reading.source.path)
+            kept = self._known(chunk, source.path)
             self._add(kept)
             taken += len(kept)
             left_out += before + len(chunk) - len(kept)
             if chunk.cut_short is not None:
                 _LOG.warning("%s", chunk.cut_short)
             if progress is not None:
-                progress(reading.source, chunk.read)
-        name = os.path.relpath(reading.source.path, self._config.folder)
+                progress(source.path, "reading", chunk.read, source.size or 0)
+        name = os.path.relpath(source.path, self._config.folder)
         if name.startswith(os.pardir):  # do not disclose the layout of other folders
             name = Path(name).name
         return Input(Path(name).as_posix(), reading.input_hash, taken, left_out)
@@ -158,53 +157,29 @@ class _Sorter:
         return chunk.where(~missing)
 
     def _add(self, chunk: Chunk) -> None:
-        source, model = chunk.more
-        frame = pl.DataFrame(
-            {
-                "question": chunk.questions,
-                "answer": chunk.answers,
-                "source": source.fill_null(self._config.source),
-                "model": model.fill_null(""),
-            }
-        )
+        own, model = chunk.more
+        source = own.fill_null(self._config.source)
         if not self._config.per_source:
-            name = pl.lit(self._config.source, dtype=pl.String)
-            frame = frame.with_columns(source=name)
-        only = set(self._config.only)
+            source = pl.repeat(self._config.source, len(chunk), dtype=pl.String, eager=True)
+        columns = {"answer": chunk.answers, "source": source, "model": model.fill_null("")}
+        frame = pl.DataFrame({"question": chunk.questions, **columns})
         for (text,), rows in frame.group_by("question", maintain_order=True):
             question_id = self._ids[str(text)]
-            if not only or question_id in only:
-                self._writer(question_id).add(rows.drop("question"))
+            if not self._config.only or question_id in self._config.only:
+                if question_id not in self._writers:
+                    self._writers[question_id] = PoolWriter(self._folder / question_id)
+                self._writers[question_id].add(rows.drop("question"))
         while sum(writer.waiting for writer in self._writers.values()) > self._memory // 4:
             max(self._writers.values(), key=lambda writer: writer.waiting).flush()
-
-    def _writer(self, question_id: str) -> PoolWriter:
-        if question_id not in self._writers:
-            self._writers[question_id] = PoolWriter(self._folder / question_id)
-        return self._writers[question_id]
 
     def finish(self) -> list[tuple[Outline, int]]:
         for writer in self._writers.values():
             writer.flush()
         rows = {question_id: writer.rows for question_id, writer in self._writers.items()}
-        counts = [(each, rows.get(each.question_id, 0)) for each in self._outlines]
-        asked = _only(counts, self._config.only)
+        questions = asked(self._outlines, self._config.only)
         if not rows:
             raise InputError("no candidates")
-        return asked
-
-
-def _only(
-    questions: Sequence[tuple[Outline, int]], only: Sequence[str]
-) -> list[tuple[Outline, int]]:
-    """Returns the questions with these ids, or all of them; raises `ConfigError` for an unknown id."""
-    known = {outline.question_id for outline, _ in questions}
-    for name in only:
-        if name not in known:
-            shown = ", ".join(sorted(known))
-            raise ConfigError(f"unknown question {name!r}: expected one of {shown}")
-    asked = set(only) or known
-    return [each for each in questions if each[0].question_id in asked]
+        return [(each, rows.get(each.question_id, 0)) for each in questions]
 
 
 # Work that later builds reuse.
@@ -229,7 +204,7 @@ def gathered(
     outlines: Sequence[Outline] | None,
     *,
     memory: int,
-    progress: GatherProgress,
+    progress: BuildProgress,
 ) -> Gathered:
     """Sort all candidates into pools, or return what an earlier build gathered from the same files.
 
@@ -239,8 +214,12 @@ def gathered(
     if all(source.path != "-" for source in sources):
         for only in dict.fromkeys((config.only, ())):
             before = _load(work / _record_name(config, sources, outlines, only))
-            if before is not None and _has_pools(config, work, before):
-                return before.narrowed(config.only, outlines)
+            if before is not None and all(
+                _pool_place(config, work, before.inputs, outline).is_dir()
+                for outline, count in before.questions
+                if count
+            ):
+                return _narrowed(before, config.only, outlines)
     record = work / _record_name(config, sources, outlines, config.only)
     record.unlink(missing_ok=True)  # first: it stands for the pools
     pools = work / "gathering"
@@ -257,11 +236,20 @@ def gathered(
     return anew
 
 
+def _narrowed(
+    gathered: Gathered, only: Sequence[str], outlines: Sequence[Outline] | None
+) -> Gathered:
+    """Returns only the questions with these ids (or all), with their current `outlines`."""
+    counts = {outline.question_id: count for outline, count in gathered.questions}
+    current = {each.question_id: each for each in outlines or ()}
+    questions = asked([outline for outline, _ in gathered.questions], only)
+    found = [(current.get(o.question_id, o), counts[o.question_id]) for o in questions]
+    return replace(gathered, questions=found)
+
+
 def save_gathered(record: Path, gathered: Gathered) -> None:
     """Record that all candidates have been sorted into pools."""
-    questions = [[asdict(outline), count] for outline, count in gathered.questions]
-    data = {"inputs": [asdict(each) for each in gathered.inputs], "questions": questions}
-    write_atomic(record, json.dumps(data, ensure_ascii=False).encode())
+    write_atomic(record, json.dumps(asdict(gathered), ensure_ascii=False).encode())
 
 
 def _load(record: Path) -> Gathered | None:
@@ -282,9 +270,9 @@ def _record_name(
     only: Sequence[str],
 ) -> str:
     files = [(source.path, *_file_state(source.path)) for source in sources]
-    asked = None if outlines is None else [(each.question_id, each.question) for each in outlines]
+    fixed = None if outlines is None else [(each.question_id, each.question) for each in outlines]
     folder = str(config.folder.absolute())  # the inputs' names are relative to it
-    return _RECORD.format(key_of(_settings(config), folder, files, asked, sorted(only)))
+    return _RECORD.format(key_of(_settings(config), folder, files, fixed, sorted(only)))
 
 
 def pool_key(config: BuildConfig, inputs: Sequence[Input], outline: Outline) -> str:
@@ -314,14 +302,6 @@ def _file_state(path: str) -> tuple[int, int]:
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
     return state.st_size, state.st_mtime_ns
-
-
-def _has_pools(config: BuildConfig, work: Path, gathered: Gathered) -> bool:
-    return all(
-        _pool_place(config, work, gathered.inputs, outline).is_dir()
-        for outline, count in gathered.questions
-        if count
-    )
 
 
 def _pool_place(config: BuildConfig, work: Path, inputs: Sequence[Input], outline: Outline) -> Path:

@@ -1,26 +1,34 @@
-"""The configuration of `pfgen-rs build`: a TOML file, checked key by key."""
+"""What a build is told: its configuration, a TOML file that is checked key by key, and its questions."""
 
 import difflib
+import json
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Self, TypeVar, get_args, get_type_hints
 
-from pfgen_rs.errors import ConfigError, unreadable
+from pfgen_rs.errors import BenchmarkError, ConfigError, unreadable
+from pfgen_rs.metrics.helpfulness import parse_rules
 from pfgen_rs.metrics.units import UNITS, Unit
+from pfgen_rs.questions import question
 from pfgen_rs.references.consensus import Consensus
-from pfgen_rs.references.duplicates import Duplicates
+from pfgen_rs.references.filters import Duplicates, Singletons
 from pfgen_rs.references.lengths import Length
-from pfgen_rs.references.normalise import Normalise
-from pfgen_rs.references.rules import Rules
+from pfgen_rs.references.rules import Normalise, Rules
 from pfgen_rs.references.selection import Select
-from pfgen_rs.references.singletons import Singletons
-from pfgen_rs.references.step import STEPS
+from pfgen_rs.references.step import Step
 
 T = TypeVar("T")
 Names = tuple[str, ...]
 _LARGEST = 2**63 - 1
+
+STEPS: dict[str, type[Step]] = {
+    each.__name__.lower(): each
+    for each in (Normalise, Rules, Duplicates, Singletons, Length, Consensus, Select)
+}
+"""All steps by name, in the order in which a build takes them."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +71,7 @@ class BuildConfig:
 
     `preset`: the name of other defaults (see `PRESETS`) for the steps and sections that are not given;
     `from_dict` also completes sections that are given in part. `questions`: the file or folder with the ids,
-    texts, categories, notes and keywords of the questions (see `outlines.read_outlines`); without it, they
+    texts, categories, notes and keywords of the questions (see `read_outlines`); without it, they
     get numbers in order of appearance. `per_source`: apply the length filter and the selection to each
     source separately, so that each ends with `select.count` answers; otherwise there is only one source.
     """
@@ -115,29 +123,29 @@ class BuildConfig:
     def _check_steps(self) -> None:
         for name in self.steps:
             _check_choice("steps", name, tuple(STEPS))
-        for place, name in enumerate(self.steps):
             if self.steps.count(name) > 1:
                 raise ConfigError(f"steps: duplicate step {name!r}")
-            allowed = {"first": 0, "last": len(self.steps) - 1}.get(STEPS[name].must_come, place)
-            if place != allowed:
-                raise ConfigError(
-                    "steps: normalise must come first, because it changes texts, and select must come last"
-                )
-            if self.unit == "token" and STEPS[name].text_only:
-                raise ConfigError(
-                    "steps: normalise and rules need text: remove them or use another unit"
-                )
+        if "normalise" in self.steps[1:] or "select" in self.steps[:-1]:
+            raise ConfigError(
+                "steps: normalise must come first, because it changes texts, and select must come last"
+            )
+        if self.unit == "token" and {"normalise", "rules"} & set(self.steps):
+            raise ConfigError(
+                "steps: normalise and rules need text: remove them or use another unit"
+            )
+
+    def step(self, name: str) -> Step:
+        """Returns the step of this name with its settings."""
+        found: Step = getattr(self, name)
+        return found
 
     def prepared(self) -> dict[str, Any]:
-        """Returns what each step is called with: its settings, with the files that they name read.
+        """Returns what is in the files that each step names.
 
         Raises `ConfigError` and `BenchmarkError` for unusable files. The style is needed by every build.
         """
-        return {
-            name: registered.prepared(getattr(self, name), self.path)
-            for name, registered in STEPS.items()
-            if name in self.steps or name == "normalise"
-        }
+        names = ("normalise", *(name for name in self.steps if name != "normalise"))
+        return {name: self.step(name).prepared(self.path) for name in names}
 
     def needed_after(self, step: str) -> int:
         """Returns how many answers of a source must be left after `step` to end with `select.count`.
@@ -147,7 +155,7 @@ class BuildConfig:
         needed = 0
         later = self.steps[self.steps.index(step) + 1 :] if step in self.steps else ()
         for name in reversed(later):
-            needed = STEPS[name].needs(getattr(self, name), needed)
+            needed = self.step(name).needs(needed)
         return needed
 
     @property
@@ -173,8 +181,12 @@ class BuildConfig:
         >>> BuildConfig.from_dict(given).length
         Length(target=80, count=30000, share=1.0, deviation=None)
         """
-        preset = _preset(data.get("preset", ""))
-        return _table(cls, data, "", preset, folder=folder)
+        completed: dict[str, Any] = dict(data)
+        for name, section in _preset(data.get("preset", "")).items():
+            if isinstance(data.get(name), dict):
+                known = {key: value for key, value in vars(section).items() if value is not None}
+                completed[name] = {**known, **completed[name]}
+        return _table(cls, completed, "", folder=folder)
 
     def path(self, name: str) -> Path:
         """Returns a configured path, resolved against `folder`."""
@@ -211,35 +223,32 @@ def _preset(name: object) -> Mapping[str, Any]:
     return PRESETS[name]
 
 
-def _table(
-    kind: type[T], data: Mapping[str, object], where: str, others: Mapping[str, Any], **more: Any
-) -> T:
-    """Convert a table to the dataclass `kind`, checking values against its annotations.
-
-    `others`: values that replace the defaults.
-    """
+def _table(kind: type[T], data: Mapping[str, object], where: str, **more: Any) -> T:
+    """Convert a table to the dataclass `kind`, checking values against its annotations."""
     known = {each.name: each for each in fields(kind) if each.name not in more}  # type: ignore[arg-type]
     types = get_type_hints(kind)
     values = {}
     for key, value in data.items():
         if key not in known:
-            raise ConfigError(f"{_place(where)}unknown key {key!r}{_hint(key, known)}")
-        values[key] = _value(types[key], value, f"{where}.{key}" if where else key, others.get(key))
+            close = difflib.get_close_matches(key, known, 1)
+            similar = f" (did you mean {close[0]!r}?)" if close else ""
+            names = f"{similar}: expected one of {', '.join(known)}"
+            raise ConfigError(f"{_place(where)}unknown key {key!r}{names}")
+        values[key] = _value(types[key], value, f"{where}.{key}" if where else key)
     for key, each in known.items():
         if key not in values and each.default is MISSING and each.default_factory is MISSING:
             raise ConfigError(f"{_place(where)}missing key {key!r}")
     try:
-        return kind(**{**others, **values}, **more)
+        return kind(**values, **more)
     except ConfigError as error:
         raise ConfigError(f"{_place(where)}{error.problem}") from None
 
 
-def _value(kind: Any, value: object, where: str, other: object = None) -> Any:
-    """Convert a value to `kind`; `other`: the section that replaces the default one, if any."""
+def _value(kind: Any, value: object, where: str) -> Any:
     if isinstance(kind, type) and hasattr(kind, "__dataclass_fields__"):
         if not isinstance(value, dict):
             raise ConfigError(f"{where}: expected a table, not {value!r}")
-        return _table(kind, value, where, vars(other) if other is not None else {})
+        return _table(kind, value, where)
     if kind == Names:
         if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
             raise ConfigError(f"{where}: expected a list of strings, not {value!r}")
@@ -259,7 +268,94 @@ def _place(where: str) -> str:
     return f"[{where}]: " if where else ""
 
 
-def _hint(key: str, known: Mapping[str, object]) -> str:
-    close = difflib.get_close_matches(key, known, 1)
-    similar = f" (did you mean {close[0]!r}?)" if close else ""
-    return f"{similar}: expected one of {', '.join(known)}"
+# Questions.
+
+
+_ID = re.compile(r"Q[A-Za-z0-9_-]{1,60}")
+_KEYS = ("question_id", "question", "category", "note", "keywords")
+
+
+@dataclass(frozen=True)
+class Outline:
+    """A question without its reference answers."""
+
+    question_id: str
+    question: str
+    category: str = ""
+    note: str = ""
+    keywords: Sequence[Mapping[str, Any]] = ()
+
+    def __post_init__(self) -> None:
+        if not _ID.fullmatch(self.question_id):  # used as a file name
+            raise ConfigError(
+                f"invalid id {self.question_id!r}: expected Q followed by letters, digits, - or _"
+            )
+
+    def to_dict(self, answers: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+        """Returns the contents of the question file, with keys in the published order."""
+        own = {key: getattr(self, key) for key in _KEYS[:-1]}
+        keywords = [dict(rule) for rule in self.keywords]
+        return {**own, "keywords": keywords, "answers": {s: list(a) for s, a in answers.items()}}
+
+
+def read_outlines(path: Path) -> list[Outline]:
+    """Read outlines from a folder of question files, JSON lines, or TOML with `[[question]]` tables.
+
+    Raises `ConfigError`, naming the file and the entry, for unknown or missing keys, invalid keyword rules,
+    and duplicate ids or texts.
+    """
+    if path.is_dir():
+        questions, _ = question.read_folder(path)
+        return [Outline(q.id, q.text, q.category, q.note, q.keywords) for q in questions]
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".toml":
+            records = tomllib.loads(text).get("question", [])
+        else:
+            records = [json.loads(line) for line in text.split("\n") if line.strip()]
+    except OSError as error:
+        raise ConfigError(unreadable(error), path=path) from error
+    except ValueError as error:
+        kind = "TOML" if path.suffix == ".toml" else "JSON lines"
+        raise ConfigError(f"invalid {kind}: {error}", path=path) from None
+    outlines = [
+        _parse_outline(record, f"question {i}", path) for i, record in enumerate(records, 1)
+    ]
+    if not outlines:
+        raise ConfigError("no questions", path=path)
+    _reject_duplicate_outlines(outlines, path)
+    return outlines
+
+
+def _parse_outline(record: object, where: str, path: Path) -> Outline:
+    if not isinstance(record, dict):
+        raise ConfigError(f"{where}: expected an object, not {record!r}", path=path)
+    unknown = sorted(set(record) - set(_KEYS))
+    if unknown:
+        shown = ", ".join(_KEYS)
+        raise ConfigError(
+            f"{where}: unknown key {unknown[0]!r}: expected one of {shown}", path=path
+        )
+    for key in _KEYS[:-1]:
+        if not isinstance(record.get(key, ""), str) or (key in _KEYS[:2] and not record.get(key)):
+            raise ConfigError(f"{where}: {key!r} must be text", path=path)
+    keywords = record.get("keywords", [])
+    try:
+        parse_rules(keywords)
+        return Outline(**{**record, "keywords": tuple(keywords)})
+    except (BenchmarkError, ConfigError) as error:
+        raise ConfigError(f"{where}: {error}", path=path) from None
+
+
+def _reject_duplicate_outlines(outlines: Iterable[Outline], path: Path) -> None:
+    seen: set[str] = set()
+    for outline in outlines:
+        for value in dict.fromkeys((outline.question_id, outline.question)):
+            if value in seen:
+                raise ConfigError(f"duplicate question {value!r}", path=path)
+            seen.add(value)
+
+
+def numbered_outlines(texts: Iterable[str]) -> list[Outline]:
+    """Returns outlines with only a text and a numbered id: Q01, Q02 and so on."""
+    return [Outline(f"Q{number:02}", text) for number, text in enumerate(texts, 1)]

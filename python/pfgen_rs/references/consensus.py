@@ -9,22 +9,21 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs import _native
-from pfgen_rs.errors import ConfigError, SettingsError
+from pfgen_rs.errors import SettingsError
 from pfgen_rs.metrics.settings import Settings
-from pfgen_rs.references.lengths import kept_number
+from pfgen_rs.references.lengths import check_share, kept_number, kept_numbers
 from pfgen_rs.references.pool import Mask, State
-from pfgen_rs.references.step import Context, StepReport, by_source, step
+from pfgen_rs.references.step import Context, Step, StepReport, by_source
 
 
-@dataclass(frozen=True)
-class Agreement:
+class Agreement(NamedTuple):
     """Which rows are kept (bool, one per row), and the least agreement among them (`None` if unknown)."""
 
     kept: NDArray[np.bool_]
@@ -63,56 +62,47 @@ def consensus(
 
 
 @dataclass(frozen=True)
-class Consensus:
+class Consensus(Step):
     """Keep the `share` (rounded up) of each source's answers that agree most with the others of the source.
 
     Agreement is Truthfulness, scored against all other answers: how common each character's surroundings
     are. Never fewer than `select.count` are left (or all, if there are fewer).
     """
 
+    no: ClassVar[str] = "there are no more answers than select.count; add candidates"
+    nearly: ClassVar[str] = "consensus.share is small"
+
     share: float = 0.5
 
     def __post_init__(self) -> None:
-        if not 0 < self.share <= 1:
-            raise ConfigError(f"share must be greater than 0 and at most 1, not {self.share}")
+        check_share(self.share)
 
+    def key(self, state: State, context: Context) -> Any:
+        """How many answers are kept, not why."""
+        kept = kept_numbers(state, state.height, self.share, context.needed)
+        return [context.unit, context.examples, context.seed, context.target, kept]
 
-def _key(options: Consensus, state: State, context: Context) -> list[Any]:
-    heights = {source: int(own.sum()) for source, own in state.by_source().items()}
-    kept = {
-        source: kept_number(height, height, options.share, None, context.needed)
-        for source, height in heights.items()
-    }
-    return [context.unit, context.examples, context.seed, context.target, kept]
+    def needs(self, after: int) -> int:
+        """Returns that number divided by the share."""
+        return math.ceil(after / Fraction(repr(self.share)))
 
+    def run(self, state: State, context: Context) -> tuple[State, StepReport]:
+        """Drop the answers that agree less."""
 
-@step(
-    "consensus",
-    Consensus,
-    place=60,
-    key=_key,
-    needs=lambda options, after: math.ceil(after / Fraction(repr(options.share))),
-    no="there are no more answers than select.count; add candidates",
-    nearly="consensus.share is small",
-)
-def _step(state: State, options: Consensus, context: Context) -> tuple[State, StepReport]:
-    def keep(part: State) -> tuple[Mask, dict[str, Any]]:
-        agreement = consensus(
-            context.column(part),
-            share=options.share,
-            at_least=context.needed,
-            seed=context.seed,
-            settings=Settings.for_length(context.target),
-            threads=context.threads,
-        )
-        number = int(np.count_nonzero(agreement.kept))
-        return agreement.kept, {"answers": number, "least": agreement.least}
+        def keep(part: State) -> tuple[Mask, dict[str, Any]]:
+            kept, least = consensus(
+                context.column(part),
+                share=self.share,
+                at_least=context.needed,
+                seed=context.seed,
+                settings=Settings.for_length(context.target),
+                threads=context.threads,
+            )
+            return kept, {"answers": int(np.count_nonzero(kept)), "least": least}
 
-    kept, details = by_source(state, keep)
-    after = state.narrowed(kept)
-    reason = "less agreement with the others of its source than the kept answers"
-    removals = context.removed(state, ~kept, reason)
-    return after, context.report("consensus", state, after, removals, sources=details)
+        kept, details = by_source(state, keep)
+        reason = "less agreement with the others of its source than the kept answers"
+        return context.narrowed(self.name, state, kept, reason, sources=details)
 
 
 # Scores of each answer against the others.

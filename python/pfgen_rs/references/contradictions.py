@@ -20,11 +20,10 @@ from typing import Any, Literal, NamedTuple
 import polars as pl
 
 from pfgen_rs.errors import ConfigError
-from pfgen_rs.references.candidates import GatherProgress, gather, input_files
-from pfgen_rs.references.config import BuildConfig
-from pfgen_rs.references.normalise import Style
-from pfgen_rs.references.outlines import read_outlines
+from pfgen_rs.references.candidates import BuildProgress, gather, input_files
+from pfgen_rs.references.config import BuildConfig, read_outlines
 from pfgen_rs.references.pool import Pool
+from pfgen_rs.references.rules import Style
 
 Kind = Literal["number", "name"]
 
@@ -317,7 +316,7 @@ def review_list(
     *,
     top: int = 20,
     memory: int = 1 << 30,
-    progress: GatherProgress | None = None,
+    progress: BuildProgress | None = None,
 ) -> pl.DataFrame:
     """Returns the `top` contradictions among the candidates of each question, a row an alternative.
 

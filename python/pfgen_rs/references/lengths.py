@@ -1,10 +1,9 @@
 """Keeping the answers whose length is nearest to a target."""
 
 import math
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from pfgen_rs import _native
 from pfgen_rs.errors import ConfigError, InputError, SettingsError
 from pfgen_rs.references.pool import Answers, Batches, Mask, State, as_batches, batch_texts
-from pfgen_rs.references.step import Context, StepReport, by_source, check_least, step
+from pfgen_rs.references.step import Context, Step, StepReport, by_source
 
 OFFICIAL_STD = (1.8, 2.7, 7.2)
 """The smallest, the median and the largest standard deviation of the lengths (in characters) of the published
@@ -25,19 +24,19 @@ Limit = Literal["all", "count", "share", "deviation", "at_least"]
 """What decided how many answers are kept."""
 
 
-@dataclass(frozen=True)
-class Lengths:
-    """Which rows are kept (bool, one per row), and the mean and standard deviation of their lengths.
+class Spread(NamedTuple):
+    """The mean and the standard deviation (of the population) of lengths; NaN if there are none."""
 
-    Lengths are in code points. The standard deviation is that of the population (divided by the
-    number of kept answers). Both are NaN if nothing is kept. `limit` is what decided the number of
-    kept answers.
-    """
-
-    kept: NDArray[np.bool_]
     mean: float
     std: float
-    limit: Limit = "all"
+
+
+class Nearest(NamedTuple):
+    """Which rows are kept (bool, one per row), the spread of their lengths, and what decided their number."""
+
+    kept: NDArray[np.bool_]
+    spread: Spread
+    limit: Limit
 
 
 def nearest_length(
@@ -50,7 +49,7 @@ def nearest_length(
     at_least: int = 0,
     seed: int = 0,
     threads: int | None = None,
-) -> Lengths:
+) -> Nearest:
     """Keep the answers whose length is nearest to `target`.
 
     At most `count` answers are kept, at most this `share` of them (rounded up), and only those at
@@ -67,20 +66,27 @@ def nearest_length(
     30,000 answers with a target of 100.
     Raises `SettingsError`, and `InputError` naming the row.
     """
-    _check(target, count, share, deviation, at_least, seed)
+    least = {"target": target, "count": count, "deviation": deviation or 0, "at_least": at_least}
+    for name, value in least.items():
+        if value < 0:
+            raise SettingsError(f"{name} must be at least 0, not {value}")
+    if not 0 < share <= 1:
+        raise SettingsError(f"share must be greater than 0 and at most 1, not {share}")
+    if not 0 <= seed < SEEDS:
+        raise SettingsError(f"seed must be between 0 and 2^64 - 1, not {seed}")
     batches = as_batches(answers)
     lengths = _lengths(batches, threads)
     distances = np.abs(lengths.astype(np.int64) - target)
     within = None if deviation is None else int(np.count_nonzero(distances <= deviation))
     number, limit = kept_number(len(lengths), count, share, within, at_least)
     if number >= len(lengths):
-        return _summary(np.ones(len(lengths), np.bool_), lengths, limit)
+        return Nearest(np.ones(len(lengths), np.bool_), _spread(lengths), limit)
     # The greatest distance that is kept.
     last = np.partition(distances, number - 1)[number - 1] if number else -1
     kept = distances < last
     tied = np.flatnonzero(distances == last)
     kept[_break_ties(batches, tied, number - int(kept.sum()), seed, threads)] = True
-    return _summary(kept, lengths, limit)
+    return Nearest(kept, _spread(lengths[kept]), limit)
 
 
 def kept_number(
@@ -107,23 +113,13 @@ def is_off_target(mean: float, target: float) -> bool:
     return abs(mean - target) > OFF_TARGET * target
 
 
-def length_spread(answers: Answers, *, threads: int | None = None) -> Lengths:
-    """Returns the mean and the standard deviation of all lengths."""
-    lengths = _lengths(as_batches(answers), threads)
-    return _summary(np.ones(len(lengths), np.bool_), lengths, "all")
-
-
-def _check(
-    target: int, count: int, share: float, deviation: int | None, at_least: int, seed: int
-) -> None:
-    least = {"target": target, "count": count, "deviation": deviation or 0, "at_least": at_least}
-    for name, value in least.items():
-        if value < 0:
-            raise SettingsError(f"{name} must be at least 0, not {value}")
-    if not 0 < share <= 1:
-        raise SettingsError(f"share must be greater than 0 and at most 1, not {share}")
-    if not 0 <= seed < SEEDS:
-        raise SettingsError(f"seed must be between 0 and 2^64 - 1, not {seed}")
+def kept_numbers(state: State, count: int, share: float, needed: int) -> dict[str, Any]:
+    """Returns `kept_number` for each source, without a deviation: what results depend on."""
+    heights = {source: int(own.sum()) for source, own in state.by_source().items()}
+    return {
+        source: kept_number(height, min(count, height), share, None, needed)
+        for source, height in heights.items()
+    }
 
 
 def _lengths(batches: Batches, threads: int | None) -> NDArray[np.uint32]:
@@ -151,23 +147,20 @@ def _break_ties(
     return rows[np.lexsort((digests[:, 1], digests[:, 0]))[:count]]
 
 
-def _summary(kept: NDArray[np.bool_], lengths: NDArray[np.uint32], limit: Limit) -> Lengths:
+def _spread(lengths: NDArray[np.uint32]) -> Spread:
     """Compute the statistics from integer sums, exact until the final divisions."""
-    values, counts = np.unique(lengths[kept], return_counts=True)
-    pairs = list(zip(values.tolist(), counts.tolist(), strict=True))
-    number, total = sum(count for _, count in pairs), sum(value * count for value, count in pairs)
+    values, counts = (each.astype(object) for each in np.unique(lengths, return_counts=True))
+    number, total = len(lengths), sum(values * counts)
     if not number:
-        return Lengths(kept, math.nan, math.nan, limit)
-    squares = sum(value * value * count for value, count in pairs)
-    return Lengths(
-        kept, total / number, math.sqrt(number * squares - total * total) / number, limit
-    )
+        return Spread(math.nan, math.nan)
+    squares = sum(values * values * counts)
+    return Spread(total / number, math.sqrt(number * squares - total * total) / number)
 
 
-def spreads(state: State, context: Context) -> dict[str, Lengths]:
+def spreads(state: State, context: Context) -> dict[str, Spread]:
     """Returns the spread of the lengths in units of what remains, by source."""
     return {
-        source: length_spread(context.coded(state.narrowed(own)), threads=context.threads)
+        source: _spread(_lengths(context.coded(state.narrowed(own)), context.threads))
         for source, own in state.by_source().items()
     }
 
@@ -177,7 +170,7 @@ LONGEST = 4_999
 
 
 @dataclass(frozen=True)
-class Length:
+class Length(Step):
     """Keep the answers whose length in units is nearest to `target`, separately for each source.
 
     Of what the other filters leave: at most the nearest `share` (rounded up; 1 is no limit), only answers at
@@ -186,70 +179,58 @@ class Length:
     fewer): then the nearest of them are kept.
     """
 
+    no: ClassVar[str] = "lower length.share or length.count, or set length.deviation"
+    nearly: ClassVar[str] = "hardly any length is near length.target"
+
     target: int = 100
     count: int = 30_000
     share: float = 0.2
     deviation: int | None = None
 
     def __post_init__(self) -> None:
-        check_least(self, target=1, count=1, deviation=0)
+        self.check_least(target=1, count=1, deviation=0)
         if self.target > LONGEST:
             raise ConfigError(f"target must be at most {LONGEST}, not {self.target}")
-        if not 0 < self.share <= 1:
-            raise ConfigError(f"share must be greater than 0 and at most 1, not {self.share}")
+        check_share(self.share)
+
+    def key(self, state: State, context: Context) -> Any:
+        """Without a deviation, the result depends on how many answers to keep of each source.
+
+        So another number to select only matters if it changes how many answers it needs.
+        """
+        settings: dict[str, Any] = {**asdict(self), "at_least": context.needed}
+        if self.deviation is None:
+            kept = kept_numbers(state, self.count, self.share, context.needed)
+            settings = {"target": self.target, "kept": kept}
+        return [context.unit, context.examples, context.seed, settings]
+
+    def expected(self, report: StepReport) -> bool:
+        """Whether the number of answers to keep is a setting, so that any share may have to go."""
+        limits = {each["limit"] for each in report.details["sources"].values()}
+        return report.after < report.before and limits <= {"count", "select.count", "all"}
+
+    def run(self, state: State, context: Context) -> tuple[State, StepReport]:
+        """Drop the answers that are further from the target."""
+
+        def keep(part: State) -> tuple[Mask, dict[str, Any]]:
+            kept, spread, limit = nearest_length(
+                context.coded(part),
+                **asdict(self),
+                at_least=context.needed,
+                seed=context.seed,
+                threads=context.threads,
+            )
+            number = int(np.count_nonzero(kept))
+            mean, std = spread if number else (None, None)
+            limited = "select.count" if limit == "at_least" else limit
+            return kept, {"answers": number, "mean": mean, "std": std, "limit": limited}
+
+        kept, details = by_source(state, keep)
+        reason = f"a length further from {self.target} than that of the kept answers of its source"
+        return context.narrowed(self.name, state, kept, reason, sources=details)
 
 
-def _key(options: Length, state: State, context: Context) -> list[Any]:
-    """Without a deviation, the result depends on how many answers to keep of each source.
-
-    So another number to select only matters if it changes how many answers it needs.
-    """
-    if options.deviation is not None:
-        settings: Mapping[str, Any] = {**asdict(options), "at_least": context.needed}
-    else:
-        heights = {source: int(own.sum()) for source, own in state.by_source().items()}
-        kept = {
-            source: kept_number(height, options.count, options.share, None, context.needed)
-            for source, height in heights.items()
-        }
-        settings = {"target": options.target, "kept": kept}
-    return [context.unit, context.examples, context.seed, settings]
-
-
-def _keeps_a_count(report: StepReport) -> bool:
-    """Whether the number of answers to keep is a setting, so that any share may have to go."""
-    limits = {each["limit"] for each in report.details["sources"].values()}
-    return report.after < report.before and limits <= {"count", "select.count", "all"}
-
-
-@step(
-    "length",
-    Length,
-    place=50,
-    key=_key,
-    no="lower length.share or length.count, or set length.deviation",
-    nearly="hardly any length is near length.target",
-    expected=_keeps_a_count,
-)
-def _step(state: State, options: Length, context: Context) -> tuple[State, StepReport]:
-    def keep(part: State) -> tuple[Mask, dict[str, Any]]:
-        nearest = nearest_length(
-            context.coded(part),
-            **asdict(options),
-            at_least=context.needed,
-            seed=context.seed,
-            threads=context.threads,
-        )
-        number = int(np.count_nonzero(nearest.kept))
-        return nearest.kept, {
-            "answers": number,
-            "mean": nearest.mean if number else None,
-            "std": nearest.std if number else None,
-            "limit": "select.count" if nearest.limit == "at_least" else nearest.limit,
-        }
-
-    kept, details = by_source(state, keep)
-    after = state.narrowed(kept)
-    reason = f"a length further from {options.target} than that of the kept answers of its source"
-    removals = context.removed(state, ~kept, reason)
-    return after, context.report("length", state, after, removals, sources=details)
+def check_share(share: float) -> None:
+    """Raise `ConfigError` for what is no share."""
+    if not 0 < share <= 1:
+        raise ConfigError(f"share must be greater than 0 and at most 1, not {share}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,14 +16,12 @@ from numpy.typing import NDArray
 from pfgen_rs.errors import InputError, PfgenError, SettingsError, UnknownQuestionError
 from pfgen_rs.extras import needed
 from pfgen_rs.references.built import Built, BuiltQuestion, finish_set, refuse_foreign
-from pfgen_rs.references.candidates import Gathered, Input
+from pfgen_rs.references.candidates import Input, asked
 from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints
-from pfgen_rs.references.config import BuildConfig
-from pfgen_rs.references.outlines import Outline, numbered_outlines, read_outlines
+from pfgen_rs.references.config import BuildConfig, Outline, numbered_outlines, read_outlines
 from pfgen_rs.references.pipeline import Build, refuse_unknown_rules
 from pfgen_rs.references.pool import COLUMNS, PoolWriter
 
-_LOG = logging.getLogger("pfgen_rs.references")
 _ONE_THREAD = {"env_vars": {"POLARS_MAX_THREADS": "1"}}
 _MEMORY = 1 << 30  # bytes for the steps of a question, besides its candidates
 _ID, _BUILT = "question_id", "built"
@@ -56,21 +53,33 @@ def build_on_ray(
     needed("ray.data", "ray")
     _refuse(config)
     refuse_foreign(config.path(config.out), Path(), config.only)
-    dataset = _with_known_columns(dataset, config, order)
+    fields, known = config.fields, list(dataset.schema().names)
+    for name in (fields.question, fields.answer, order):
+        if name not in known:
+            raise InputError(f"no column {name!r}: expected one of {', '.join(known)}")
+    names = (fields.question, fields.answer, fields.source, fields.model, order)
+    dataset = dataset.select_columns([name for name in dict.fromkeys(names) if name in known])
     outlines = _outlines(dataset, config, order, outlines)
-    whole = Gathered([], [(outline, 0) for outline in outlines])
-    asked = [outline for outline, _ in whole.narrowed(config.only, outlines).questions]
-    settings = config.prepared()
-    refuse_unknown_rules(config, settings, [each.question_id for each in asked])
-    work = QuestionGroups(config, order, tuple(outlines), tuple(asked), settings)
-    questions = _grouped(dataset, work, options)
-    if not questions:
+    wanted = asked(outlines, config.only)
+    prepared = config.prepared()
+    refuse_unknown_rules(config, prepared, [each.question_id for each in wanted])
+    work = QuestionGroups(config, order, outlines, wanted, prepared)
+    own = {"num_cpus": 1, "runtime_env": _ONE_THREAD, **options}
+    rows = (
+        dataset.map_batches(work.identified, batch_format="pyarrow", **own)
+        .groupby(_ID, num_partitions=len(wanted) + 1)
+        .map_groups(work.grouped, batch_format="pyarrow", **own)
+        .take_all()
+    )
+    found = {row[_ID]: row[_BUILT] for row in rows}
+    for _, each in sorted(found.items()):
+        if isinstance(each, PfgenError):
+            raise each
+    if not found:
         raise InputError("no candidates")
-    built = [questions.get(each.question_id) or work.built(each, work.empty()) for each in asked]
-    result = finish_set(config, settings["normalise"].digest, inputs, built)
-    for warning in result.warnings:
-        _LOG.warning(warning)
-    return result
+    nothing = pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
+    built = [found.get(each.question_id) or work.built(each, nothing) for each in wanted]
+    return finish_set(config, prepared["normalise"].digest, inputs, built)
 
 
 def _refuse(config: BuildConfig) -> None:
@@ -81,15 +90,6 @@ def _refuse(config: BuildConfig) -> None:
         )
     if config.unit == "token":
         raise SettingsError("unit 'token': build on one machine, or use another unit")
-
-
-def _with_known_columns(dataset: Any, config: BuildConfig, order: str) -> Any:
-    fields, known = config.fields, list(dataset.schema().names)
-    for name in (fields.question, fields.answer, order):
-        if name not in known:
-            raise InputError(f"no column {name!r}: expected one of {', '.join(known)}")
-    names = (fields.question, fields.answer, fields.source, fields.model, order)
-    return dataset.select_columns([name for name in dict.fromkeys(names) if name in known])
 
 
 def _outlines(
@@ -113,33 +113,18 @@ def _first_places(question: str, order: str, table: Any) -> Any:
     return rows.group_by(question).agg(pl.col(order).min()).to_arrow()
 
 
-def _grouped(
-    dataset: Any, work: QuestionGroups, options: Mapping[str, Any]
-) -> dict[str, BuiltQuestion]:
-    """Build the questions that have candidates; raises the error of the first one that cannot be built."""
-    own = {"num_cpus": 1, "runtime_env": _ONE_THREAD, **options}
-    rows = (
-        dataset.map_batches(work.identified, batch_format="pyarrow", **own)
-        .groupby(_ID, num_partitions=len(work.asked) + 1)
-        .map_groups(work.grouped, batch_format="pyarrow", **own)
-        .take_all()
-    )
-    built = {row[_ID]: row[_BUILT] for row in rows}
-    for _, each in sorted(built.items()):
-        if isinstance(each, PfgenError):
-            raise each
-    return built
-
-
 @dataclass(frozen=True)
 class QuestionGroups:
-    """The work on candidates grouped by question, which Ray sends to where it has the rows."""
+    """The work on candidates grouped by question, which Ray sends to where it has the rows.
+
+    `prepared`: what is in the files that the configuration names, which are not everywhere.
+    """
 
     config: BuildConfig
     order: str
-    outlines: tuple[Outline, ...]
-    asked: tuple[Outline, ...]
-    settings: Mapping[str, Any]
+    outlines: Sequence[Outline]
+    asked: Sequence[Outline]
+    prepared: Mapping[str, Any]
 
     def identified(self, table: Any) -> Any:
         """Returns the rows of the questions asked for with their ids, and with "" those of unknown ones."""
@@ -157,14 +142,17 @@ class QuestionGroups:
     def grouped(self, table: Any) -> dict[str, NDArray[np.object_]]:
         """Build the question of a table's rows; returns a row with it, or with what is wrong."""
         frame = pl.DataFrame(table)
-        question_id = str(frame.get_column(_ID)[0])
-        built: BuiltQuestion | PfgenError
+        row: dict[str, object] = {_ID: str(frame.get_column(_ID)[0])}
         try:
-            frame = self._in_order(frame)
-            built = self.built({each.question_id: each for each in self.asked}[question_id], frame)
+            candidates = self._candidates(frame.sort(self.order))
+            [outline] = [each for each in self.asked if each.question_id == row[_ID]]
+            row[_BUILT] = self.built(outline, candidates)
         except PfgenError as error:
-            built = error
-        return {_ID: _object_column(question_id), _BUILT: _object_column(built)}
+            row[_BUILT] = error
+        columns = {name: np.empty(1, dtype=np.object_) for name in row}
+        for name, value in row.items():
+            columns[name][0] = value
+        return columns
 
     def built(self, outline: Outline, frame: pl.DataFrame) -> BuiltQuestion:
         """Apply all steps to candidates (columns `COLUMNS`) in order."""
@@ -173,17 +161,12 @@ class QuestionGroups:
             writer = PoolWriter(checkpoints.pool(CANDIDATES, ""))
             writer.add(frame)
             writer.flush()
-            build = Build(self.config, _MEMORY, threads=1, progress=None)
+            build = Build(self.config, self.prepared, _MEMORY, threads=1)
             return build.stepped(outline, frame.height, "", checkpoints)
 
-    def empty(self) -> pl.DataFrame:
-        """Returns no candidates."""
-        return pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
-
-    def _in_order(self, frame: pl.DataFrame) -> pl.DataFrame:
-        fields = self.config.fields
-        frame = frame.sort(self.order)
-        place = pl.col(self.order)
+    def _candidates(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Returns the columns `COLUMNS` of sorted rows, filled as a build on one machine fills them."""
+        fields, source, place = self.config.fields, self.config.source, pl.col(self.order)
         self._refuse_row(frame, place.is_null(), "has no place in the order")
         self._refuse_row(frame, ~place.is_first_distinct(), "has the place of another row")
         if frame.get_column(_ID)[0] == "":
@@ -194,17 +177,6 @@ class QuestionGroups:
                 question=text,
             )
         self._refuse_row(frame, pl.col(fields.answer).is_null(), "has no answer")
-        return self._candidates(frame)
-
-    def _refuse_row(self, frame: pl.DataFrame, wrong: pl.Expr, problem: str) -> None:
-        rows = frame.filter(wrong)
-        if rows.height:
-            place = rows.get_column(self.order)[0]
-            raise InputError(f"the row with {self.order} {place} {problem}")
-
-    def _candidates(self, frame: pl.DataFrame) -> pl.DataFrame:
-        """Returns the columns `COLUMNS`, filled as a build on one machine fills them."""
-        fields, source = self.config.fields, self.config.source
 
         def named(name: str, default: str) -> pl.Expr:
             if name not in frame.columns:
@@ -214,8 +186,8 @@ class QuestionGroups:
         own = named(fields.source, source) if self.config.per_source else pl.lit(source, pl.String)
         return frame.select(answer=pl.col(fields.answer), source=own, model=named(fields.model, ""))
 
-
-def _object_column(value: object) -> NDArray[np.object_]:
-    column = np.empty(1, dtype=np.object_)
-    column[0] = value
-    return column
+    def _refuse_row(self, frame: pl.DataFrame, wrong: pl.Expr, problem: str) -> None:
+        rows = frame.filter(wrong)
+        if rows.height:
+            place = rows.get_column(self.order)[0]
+            raise InputError(f"the row with {self.order} {place} {problem}")

@@ -7,7 +7,7 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import replace
@@ -20,28 +20,17 @@ from pfgen_rs.errors import ConfigError
 from pfgen_rs.io.source import Source
 from pfgen_rs.references import candidates
 from pfgen_rs.references.built import Built, BuiltQuestion, finish_set, refuse_foreign
-from pfgen_rs.references.candidates import Gathered, pool_key, question_folder
-from pfgen_rs.references.checkpoints import (
-    CANDIDATES,
-    Checkpoints,
-    finished_steps,
-    key_of,
-    locked,
-    remove,
-)
-from pfgen_rs.references.config import BuildConfig
+from pfgen_rs.references.candidates import BuildProgress, Gathered, pool_key, question_folder
+from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints, has_finished, key_of, locked
+from pfgen_rs.references.config import BuildConfig, Outline, read_outlines
 from pfgen_rs.references.lengths import spreads
-from pfgen_rs.references.outlines import Outline, read_outlines
 from pfgen_rs.references.pool import Pool, State
-from pfgen_rs.references.step import STEPS, Context, StepReport
+from pfgen_rs.references.step import Context, StepReport
 
 _LOG = logging.getLogger("pfgen_rs.references")
 MEMORY = 4 << 30
 _LEAST = 256 << 20  # bytes to allow each question processed in parallel
 _TICK = 0.1  # seconds between checks for Ctrl-C
-
-# The question (or the file being read), the step, the amount done and the total amount.
-BuildProgress = Callable[[str, str, float, float], None]
 
 
 def work_folder(config: BuildConfig) -> Path | None:
@@ -51,7 +40,7 @@ def work_folder(config: BuildConfig) -> Path | None:
 
 
 def _has_work(folder: Path) -> bool:
-    return candidates.has_gathered(folder) or bool(finished_steps(folder))
+    return candidates.has_gathered(folder) or has_finished(folder)
 
 
 def _work(config: BuildConfig) -> Path:
@@ -76,14 +65,25 @@ def build(
 
     Finished steps are kept in a hidden folder beside that of the set until a build succeeds. Later builds
     reuse those with the same candidates and settings, up to and including the step. Steps of builds with
-    other settings stay, but of other pools of candidates and of normalised ones only the last used is kept
-    for each question; what is removed is logged.
+    other settings stay, unless these concern the candidates or the style.
 
     Raises `InputError` for candidates that cannot be read, `ConfigError` for invalid settings, `BuildError`
     if a rule removes everything or too few answers are left (unless `allow_fewer`), and `OutputError`. The
     folder of the set is not modified until everything else is done.
     """
-    return Build(config, memory, threads or os.cpu_count() or 1, progress).run(outlines)
+    work = _work(config)
+    refuse_foreign(config.path(config.out), work, config.only)
+    sources = candidates.input_files(config)
+    if outlines is None and config.questions:
+        outlines = read_outlines(config.path(config.questions))
+    cores = threads or os.cpu_count() or 1
+    running = Build(config, config.prepared(), memory, cores, progress)
+    with locked(work):
+        try:
+            return running.run(work, sources, outlines)
+        finally:
+            if not _has_work(work):  # nothing to resume from
+                shutil.rmtree(work, ignore_errors=True)
 
 
 class _StoppedError(Exception):
@@ -91,48 +91,41 @@ class _StoppedError(Exception):
 
 
 class Build:
-    """One build: its configuration, its folder of finished work, and where it has got to."""
+    """One build: its configuration, what is in the files that it names, and whether it is to stop."""
 
     def __init__(
-        self, config: BuildConfig, memory: int, threads: int, progress: BuildProgress | None
+        self,
+        config: BuildConfig,
+        prepared: Mapping[str, Any],
+        memory: int,
+        threads: int,
+        progress: BuildProgress | None = None,
     ) -> None:
-        self._config, self._memory, self._threads = config, memory, threads
-        self._progress = progress
-        self._work = _work(config)
+        self._config, self._prepared = config, prepared
+        self._memory, self._threads, self._progress = memory, threads, progress
         self._stopped = threading.Event()
-        self._lock = threading.Lock()
-        self._used: set[Path] = set()
-        self._pruned: set[str] = set()
-        self._settings = config.prepared()
 
-    def run(self, outlines: Sequence[Outline] | None) -> Built:
+    def run(
+        self, work: Path, sources: Sequence[Source], outlines: Sequence[Outline] | None
+    ) -> Built:
         """Gather candidates, take all questions through the steps, and write the set."""
-        refuse_foreign(self._config.path(self._config.out), self._work, self._config.only)
-        sources = candidates.input_files(self._config)
-        if outlines is None and self._config.questions:
-            outlines = read_outlines(self._config.path(self._config.questions))
-        with locked(self._work):
-            try:
-                return self._built(sources, outlines)
-            finally:
-                if not _has_work(self._work):  # nothing to resume from
-                    shutil.rmtree(self._work, ignore_errors=True)
-
-    def _built(self, sources: Sequence[Source], outlines: Sequence[Outline] | None) -> Built:
-        def report(source: Source, read: int) -> None:
-            self._tell(source.path, "reading", read, source.size or 0)
-
         gathered = candidates.gathered(
-            self._config, self._work, sources, outlines, memory=self._memory, progress=report
+            self._config, work, sources, outlines, memory=self._memory, progress=self._tell
         )
         ids = [outline.question_id for outline, _ in gathered.questions]
-        refuse_unknown_rules(self._config, self._settings, ids)
-        questions = self._all(gathered)
-        style = self._settings["normalise"].digest
-        built = finish_set(self._config, style, gathered.inputs, questions)
-        self._finish(questions)
-        for each in built.warnings:
-            _LOG.warning(each)
+        refuse_unknown_rules(self._config, self._prepared, ids)
+        built = finish_set(
+            self._config,
+            self._prepared["normalise"].digest,
+            gathered.inputs,
+            self._all(work, gathered),
+        )
+        for outline, _ in gathered.questions:
+            shutil.rmtree(question_folder(work, outline), ignore_errors=True)
+        if has_finished(work):
+            _LOG.warning("%s: keeps finished steps of other questions for later builds", work)
+        else:
+            shutil.rmtree(work, ignore_errors=True)
         return built
 
     def _tell(self, what: str, step: str, done: float, total: float) -> None:
@@ -141,12 +134,19 @@ class Build:
         if self._progress is not None:
             self._progress(what, step, done, total)
 
-    def _all(self, gathered: Gathered) -> list[BuiltQuestion]:
+    def _all(self, work: Path, gathered: Gathered) -> list[BuiltQuestion]:
         """Process all questions, several at a time if memory allows; raises the first error."""
         workers = max(1, min(self._threads, len(gathered.questions), self._memory // _LEAST))
         with ThreadPoolExecutor(workers) as pool:
             jobs = [
-                pool.submit(self._question, outline, count, gathered, workers)
+                pool.submit(
+                    self.stepped,
+                    outline,
+                    count,
+                    pool_key(self._config, gathered.inputs, outline),
+                    Checkpoints(question_folder(work, outline)),
+                    workers,
+                )
                 for outline, count in gathered.questions
             ]
             try:
@@ -161,23 +161,6 @@ class Build:
                 pool.shutdown(cancel_futures=True)
         return [job.result() for job in jobs]
 
-    def _question(
-        self, outline: Outline, count: int, gathered: Gathered, workers: int
-    ) -> BuiltQuestion:
-        checkpoints = Checkpoints(question_folder(self._work, outline))
-        key = pool_key(self._config, gathered.inputs, outline)
-        try:
-            return self.stepped(outline, count, key, checkpoints, workers)
-        finally:
-            with self._lock:
-                self._used |= checkpoints.used
-                if checkpoints.pruned - self._pruned:
-                    self._pruned |= checkpoints.pruned
-                    _LOG.warning(
-                        "removed the oldest pools of builds with other settings and what needs them: %s",
-                        ", ".join(sorted(checkpoints.pruned)),
-                    )
-
     def stepped(
         self, outline: Outline, count: int, key: str, checkpoints: Checkpoints, workers: int = 1
     ) -> BuiltQuestion:
@@ -190,15 +173,15 @@ class Build:
             checkpoints.save(key, *first)
         state, reports = first[0], list[StepReport]()
         for name in self._config.steps:
+            step = self._config.step(name)
             context = self._context(outline, name, pool.folder, workers)
-            step, settings = STEPS[name], self._settings[name]
-            key = key_of(key, name, step.key(settings, state, context))
+            key = key_of(key, name, step.key(state, context))
             if not reports:
                 checkpoints.prune(pool.folder, checkpoints.pool(name, key))
             done = checkpoints.load(name, key)
             if done is None:
                 context = replace(context, folder=checkpoints.new_pool(name, key))
-                after, report = step.run(state, settings, context)
+                after, report = step.run(state, context)
                 done = after, replace(report, models=after.models())
                 checkpoints.save(key, *done)
             state = done[0]
@@ -213,6 +196,7 @@ class Build:
 
         return Context(
             outline.question_id,
+            prepared=self._prepared.get(step),
             unit=self._config.unit,
             seed=self._config.seed,
             examples=self._config.examples,
@@ -224,28 +208,12 @@ class Build:
             progress=tell,
         )
 
-    def _finish(self, built: Sequence[BuiltQuestion]) -> None:
-        """Remove all work on these questions, and say so if some of it is that of other builds."""
-        own = [question_folder(self._work, each.outline) for each in built]
-        others = finished_steps(self._work) - self._used
-        replaced = {each for each in others if each.parent in own}
-        for folder in own if others - replaced else [self._work]:
-            remove(folder)
-        if replaced:
-            names = {record.name.partition("-")[0] for record in replaced}
-            _LOG.warning(
-                "removed what earlier builds of this set with other settings had finished: %s",
-                ", ".join(step for step in STEPS if step in names),
-            )
-        if others - replaced:
-            _LOG.warning("%s: keeps finished steps of other questions for later builds", self._work)
-
 
 def refuse_unknown_rules(
-    config: BuildConfig, settings: Mapping[str, Any], known: Sequence[str]
+    config: BuildConfig, prepared: Mapping[str, Any], known: Sequence[str]
 ) -> None:
     """Raise `ConfigError` for rules of a question with none of these ids, unless only some are built."""
-    unknown = sorted(settings.get("rules", {}).keys() - set(known))
+    unknown = sorted(prepared.get("rules", {}).keys() - set(known))
     if unknown and not config.only:
         raise ConfigError(
             f"unknown question {unknown[0]!r}: expected one of {', '.join(known)}",

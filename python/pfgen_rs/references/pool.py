@@ -36,7 +36,14 @@ def as_batches(answers: Answers) -> Batches:
     """
     if callable(answers):
         return answers
-    column = _column(answers)
+    if isinstance(answers, str) or not isinstance(answers, Iterable):
+        name = type(answers).__name__
+        raise InputError(f"expected a column, a list or batches of answers, not {name}")
+    try:
+        kind = None if isinstance(answers, pl.Series) else pl.String
+        column = pl.Series("answer", answers, kind)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise InputError(f"expected a column of text: {error}") from None
     return lambda: (column[start : start + PART] for start in range(0, len(column), PART))
 
 
@@ -54,18 +61,6 @@ def batch_texts(
             raise InputError(f"row {row} is null: expected text")
         yield first, _native.Texts(batch, threads)
         first += len(batch)
-
-
-def _column(answers: pl.Series | Sequence[str]) -> pl.Series:
-    if isinstance(answers, pl.Series):
-        return answers
-    if isinstance(answers, str) or not isinstance(answers, Iterable):
-        kind = type(answers).__name__
-        raise InputError(f"expected a column, a list or batches of answers, not {kind}")
-    try:
-        return pl.Series("answer", answers, dtype=pl.String)
-    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
-        raise InputError(f"expected a column of text: {error}") from None
 
 
 class Pool:

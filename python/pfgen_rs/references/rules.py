@@ -1,6 +1,10 @@
-"""Rules for the answers to one question: expressions that must or must not match.
+"""Rules for answers: the style of official documents, and what answers to one question must say.
 
-Source: Imajo et al. 2025, section 3.2.2. A rule file holds the tables of each question under its id:
+Both are tables of TOML, whose patterns have the syntax of the Rust crate `regex`, which matches in time
+linear in the text. Those of the style, `style.toml`, correct or reject answers to all questions. Sources:
+Imajo et al. 2025, section 3.2.1 (responses are aligned with the official style by regular expressions), and
+公用文作成の考え方, Agency for Cultural Affairs, 2022. Rules of one question (section 3.2.2) stand under its
+id:
 
     [[Q01.rule]]
     name = "wrong-count"
@@ -10,49 +14,167 @@ Source: Imajo et al. 2025, section 3.2.2. A rule file holds the tables of each q
     [[Q01.rule]]
     name = "says-how-often"
     require = '22回'
-
-Patterns use the syntax of the Rust crate `regex`, which matches in time linear in the text.
 """
 
 import hashlib
 import json
+import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs import _native
-from pfgen_rs.errors import BenchmarkError
-from pfgen_rs.references.pool import Mask, State
-from pfgen_rs.references.step import Context, StepReport, step
+from pfgen_rs.errors import BenchmarkError, SettingsError
+from pfgen_rs.references.pool import Mask, Pool, PoolWriter, State
+from pfgen_rs.references.step import Context, Removals, Step, StepReport
 
-# Name, kind, pattern, replacement.
-NativeRule = tuple[str, str, str, str]
+UNSTABLE = "unstable"
+"""The reason for rejecting an answer on which the corrections do not converge."""
 
-
-def read_tables(path: str | Path) -> dict[str, object]:
-    """Read a TOML file; raises `BenchmarkError`, naming the file, if it cannot be read."""
-    try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise BenchmarkError(f"cannot read rules: {error}", path=path) from error
-    except tomllib.TOMLDecodeError as error:
-        raise BenchmarkError(f"invalid TOML: {error}", path=path) from error
+_CORRECTING = ("correct", "translate")
+_REJECTING = ("reject", "require", "repeats")
+_STYLE_KEYS = ("name", "reason", *_CORRECTING, "by", *_REJECTING, "before", "after", "example")
+_STYLE_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+# Kinds of rules of a question, as named in the file and by the native module.
+_ANSWER_KINDS = {"forbid": "reject", "require": "require"}
+_ANSWER_KEYS = ("name", "reason", *_ANSWER_KINDS)
 
 
-def compiled(rules: Iterable[NativeRule], path: str | Path | None = None) -> _native.Corrections:
-    """Compile rules; raises `BenchmarkError`, naming the file and the rule, for an invalid rule."""
-    try:
-        return _native.Corrections(list(rules))
-    except BenchmarkError as error:
-        raise BenchmarkError(error.problem, path=path) from None
+class Rule(NamedTuple):
+    """One rule; the first four fields are what the native module gets.
+
+    Kinds: `correct` (matches of the regular expression `pattern` are replaced with `replacement`),
+    `translate` (each character of `pattern` is replaced with the one at the same position in `replacement`),
+    `reject` (texts that match are rejected), `require` (texts that do not match are rejected) and `repeats`
+    (texts with two equal sentences ending in `pattern` are rejected). `examples` are pairs of a text and its
+    corrected form, or `None` if the text is rejected.
+    """
+
+    name: str
+    kind: str
+    pattern: str
+    replacement: str = ""
+    reason: str = ""
+    examples: tuple[tuple[str, str | None], ...] = ()
+
+    @property
+    def rejects(self) -> bool:
+        """Whether the rule rejects texts rather than correcting them."""
+        return self.kind in _REJECTING
 
 
-class RuleTable:
+class _Compiled:
+    """Compiled rules; raises `BenchmarkError`, naming the file and the rule, for an invalid pattern."""
+
+    def __init__(self, rules: Iterable[Rule], path: str | Path | None = None) -> None:
+        self.rules = tuple(rules)
+        try:
+            self._native = _native.Corrections([rule[:4] for rule in self.rules])
+        except BenchmarkError as error:
+            raise BenchmarkError(error.problem, path=path) from None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.rules,)  # what is compiled stays in its process
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the rules (names, kinds, patterns and replacements, in order), in hexadecimal."""
+        rules = json.dumps([rule[:4] for rule in self.rules], separators=(",", ":"))
+        return hashlib.sha256(rules.encode()).hexdigest()
+
+
+class AnswerRules(_Compiled):
+    """The rules of one question, all of which reject."""
+
+    def apply(self, answers: Any, *, threads: int | None = None) -> NDArray[np.int32]:
+        """Returns the index of the first rule that each answer breaks, or -1; shape (answers,).
+
+        `answers` is a list of `str` or any object with Arrow's PyCapsule interface. The result does not
+        depend on `threads` (default: all cores). Raises `InputError`, naming the row, for a value that is
+        not text.
+        """
+        return self._native.judge(_native.Texts(answers, threads), threads)
+
+
+class Normalised(NamedTuple):
+    """Normalised answers.
+
+    `answers`: all corrected answers, including rejected ones, in input order. `reason`: int32, shape
+    (answers,), the index into `Style.reasons` of the first rule that rejects an answer, or -1 if it is kept.
+    `changed`: the number of answers changed by each correction.
+    """
+
+    answers: pl.Series
+    reason: NDArray[np.int32]
+    changed: dict[str, int]
+
+    @property
+    def kept(self) -> NDArray[np.bool_]:
+        """Which answers are not rejected."""
+        return self.reason < 0
+
+
+class Style(_Compiled):
+    """The rules of a style.
+
+    Matching corrections are applied to an answer in the order of the rules, repeatedly until nothing
+    changes; an answer that still changes after 8 rounds is left unmodified and rejected as `unstable`. The
+    rejecting rules are applied afterwards. Normalising is therefore idempotent.
+
+    Time: linear in the number of characters, whatever the patterns.
+    """
+
+    @classmethod
+    def standard(cls, extra: Iterable[str | Path] = (), without: Iterable[str] = ()) -> Self:
+        """Returns the standard style plus the rules of `extra` files, minus the rules named in `without`.
+
+        A rule with the name of an earlier rule replaces it in place; other rules are appended in the order
+        of the files.
+        """
+        with resources.as_file(resources.files(__package__) / "style.toml") as path:
+            rules = {rule.name: rule for rule in read_style(path)}
+        for file in extra:
+            rules |= {rule.name: rule for rule in read_style(file)}
+        for name in without:
+            if name not in rules:
+                raise SettingsError(f"unknown rule {name!r}: expected one of {', '.join(rules)}")
+            del rules[name]
+        return cls(rules.values())
+
+    @cached_property
+    def reasons(self) -> tuple[str, ...]:
+        """Possible reasons for rejection: the names of the rejecting rules in order, then `unstable`."""
+        return (*(rule.name for rule in self.rules if rule.rejects), UNSTABLE)
+
+    def apply(self, answers: Any, *, threads: int | None = None) -> Normalised:
+        """Normalise a column of text: a list of `str`, or any object with Arrow's PyCapsule interface.
+
+        The result does not depend on `threads` (default: all cores). Raises `InputError`, naming the row,
+        for a value that is not text.
+        """
+        texts, rule, counts = self._native.correct(_native.Texts(answers, threads), threads)
+        changed = {
+            rule.name: count
+            for rule, count in zip(self.rules, counts.tolist(), strict=True)
+            if not rule.rejects
+        }
+        # Indices of rules become those of reasons; that of `unstable` and -1 (no rule) follow.
+        codes = np.cumsum([0, *(each.rejects for each in self.rules)], dtype=np.int32)
+        return Normalised(pl.Series("answer", texts), np.append(codes, np.int32(-1))[rule], changed)
+
+
+# Files of rules.
+
+
+class _Table:
     """The table of one rule in a file; `where` describes its location until its name is known."""
 
     def __init__(self, data: object, path: str | Path | None, where: str) -> None:
@@ -66,19 +188,15 @@ class RuleTable:
         """Raise `BenchmarkError` with the location."""
         raise BenchmarkError(f"{self.where}: {problem}", path=self.path)
 
-    def only(self, keys: Sequence[str]) -> None:
-        """Raise `BenchmarkError` for any other key."""
+    def kind(self, kinds: Iterable[str], keys: Sequence[str]) -> str:
+        """Returns which kind of rule it is; raises `BenchmarkError` unless it is one, and for other keys."""
         unknown = [key for key in self.data if key not in keys]
         if unknown:
             self.fail(f"unknown key {unknown[0]!r}: expected one of {', '.join(keys)}")
-
-    def one_of(self, kinds: Sequence[str]) -> str:
-        """Returns which one of these keys is present; raises `BenchmarkError` unless exactly one is."""
         present = [kind for kind in kinds if kind in self.data]
         if len(present) != 1:
-            names = ", ".join(kinds)
             named = " and ".join(present) or "none"
-            self.fail(f"expected exactly one of {names}, found {named}")
+            self.fail(f"expected exactly one of {', '.join(kinds)}, found {named}")
         return present[0]
 
     def text(self, key: str, default: str | None = None) -> str:
@@ -88,67 +206,24 @@ class RuleTable:
             self.fail(f"{key} must be a non-empty string, not {value!r}")
         return value
 
-    def texts(self, key: str) -> tuple[str, ...]:
-        """Returns a string or a list of strings as a tuple, empty if the key is missing."""
-        value = self.data.get(key, ())
+    def texts(self, key: str) -> list[str]:
+        """Returns a string or a list of strings as a list, empty if the key is missing."""
+        value = self.data.get(key, [])
         values = [value] if isinstance(value, str) else value
-        if not isinstance(values, list | tuple) or not all(isinstance(v, str) for v in values):
+        if not isinstance(values, list) or not all(isinstance(v, str) for v in values):
             self.fail(f"{key} must be a string or a list of strings, not {value!r}")
-        return tuple(values)
+        return values
 
 
-# Kinds of rules, as named in the file and by the native module.
-_KINDS = {"forbid": "reject", "require": "require"}
-_KEYS = ("name", "reason", *_KINDS)
-
-
-@dataclass(frozen=True)
-class AnswerRule:
-    """One rule; `kind` is `forbid` (broken if `pattern` matches) or `require` (broken if it does not)."""
-
-    name: str
-    kind: str
-    pattern: str
-    reason: str = ""
-
-    @property
-    def native(self) -> NativeRule:
-        """The rule as passed to the native module."""
-        return self.name, _KINDS[self.kind], self.pattern, ""
-
-
-class AnswerRules:
-    """The compiled rules of one question.
-
-    Raises `BenchmarkError`, naming the rule, for an invalid pattern.
-    """
-
-    def __init__(self, rules: Iterable[AnswerRule]) -> None:
-        self.rules = tuple(rules)
-        self._native = compiled(rule.native for rule in self.rules)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return AnswerRules, (self.rules,)  # what is compiled stays in its process
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the rules, in order."""
-        return tuple(rule.name for rule in self.rules)
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the rules (names, kinds and patterns, in order), in hexadecimal."""
-        rules = json.dumps([rule.native for rule in self.rules], separators=(",", ":"))
-        return hashlib.sha256(rules.encode()).hexdigest()
-
-    def apply(self, answers: Any, *, threads: int | None = None) -> NDArray[np.int32]:
-        """Returns the index of the first rule that each answer breaks, or -1; shape (answers,).
-
-        `answers` is a list of `str` or any object with Arrow's PyCapsule interface. The result does not
-        depend on `threads` (default: all cores). Raises `InputError`, naming the row, for a value that is
-        not text.
-        """
-        return self._native.judge(_native.Texts(answers, threads), threads)
+def read_answer_rules(path: str | Path) -> dict[str, AnswerRules]:
+    """Read the rules of a file, by question id; raises the same errors as `parse_answer_rules`."""
+    by_question = {}
+    for question, table in _read_tables(path).items():
+        if not isinstance(table, dict) or set(table) != {"rule"}:
+            problem = f"{question}: expected only [[{question}.rule]] tables"
+            raise BenchmarkError(problem, path=path)
+        by_question[question] = parse_answer_rules(table["rule"], question, path=path)
+    return by_question
 
 
 def parse_answer_rules(
@@ -161,76 +236,178 @@ def parse_answer_rules(
     """
     if not isinstance(tables, list):
         raise BenchmarkError(f"{where}: expected a list of rules, not {tables!r}", path=path)
-    rules = [_parse_rule(RuleTable(table, path, f"{where}: rule")) for table in tables]
-    names = [rule.name for rule in rules]
-    for name in names:
-        if names.count(name) > 1:
-            problem = f"{where}: duplicate rule {name!r}"
-            raise BenchmarkError(problem, path=path)
+    rules = _parsed(tables, f"{where}: ", path, _answer_rule)
     try:
         return AnswerRules(rules)
     except BenchmarkError as error:
         raise BenchmarkError(f"{where}: {error.problem}", path=path) from None
 
 
-def read_answer_rules(path: str | Path) -> dict[str, AnswerRules]:
-    """Read the rules of a file, by question id; raises the same errors as `parse_answer_rules`."""
-    by_question = {}
-    for question, table in read_tables(path).items():
-        if not isinstance(table, dict) or set(table) != {"rule"}:
-            problem = f"{question}: expected only [[{question}.rule]] tables"
-            raise BenchmarkError(problem, path=path)
-        by_question[question] = parse_answer_rules(table["rule"], question, path=path)
-    return by_question
+def read_style(path: str | Path) -> list[Rule]:
+    """Read the rules of a file, and check each against its examples.
+
+    Raises `BenchmarkError`, naming the file and the rule, for an unknown key, an invalid pattern, a duplicate
+    name, or an example that the rule on its own does not handle as stated.
+    """
+    data = _read_tables(path)
+    tables = data.pop("rule", [])
+    if data:
+        raise BenchmarkError(
+            f"unknown key {next(iter(data))!r}: expected [[rule]] tables", path=path
+        )
+    if not isinstance(tables, list) or not tables:
+        raise BenchmarkError("no rules: add a [[rule]]", path=path)
+    rules = _parsed(tables, "", path, _style_rule)
+    for rule in rules:
+        _check_examples(rule, path)
+    return rules
 
 
-def _parse_rule(table: RuleTable) -> AnswerRule:
-    table.only(_KEYS)
-    kind = table.one_of(tuple(_KINDS))
-    return AnswerRule(table.text("name"), kind, table.text(kind), table.text("reason", ""))
+def _read_tables(path: str | Path) -> dict[str, object]:
+    try:
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise BenchmarkError(f"cannot read rules: {error}", path=path) from error
+    except tomllib.TOMLDecodeError as error:
+        raise BenchmarkError(f"invalid TOML: {error}", path=path) from error
+
+
+def _parsed(
+    tables: list[object], where: str, path: str | Path | None, parse: Callable[[_Table], Rule]
+) -> list[Rule]:
+    rules = [parse(_Table(table, path, f"{where}rule")) for table in tables]
+    names = [rule.name for rule in rules]
+    for name in names:
+        if names.count(name) > 1:
+            raise BenchmarkError(f"{where}duplicate rule {name!r}", path=path)
+    return rules
+
+
+def _answer_rule(table: _Table) -> Rule:
+    kind = table.kind(_ANSWER_KINDS, _ANSWER_KEYS)
+    pattern, reason = table.text(kind), table.text("reason", "")
+    return Rule(table.text("name"), _ANSWER_KINDS[kind], pattern, reason=reason)
+
+
+def _style_rule(table: _Table) -> Rule:
+    kind, name = table.kind((*_CORRECTING, *_REJECTING), _STYLE_KEYS), table.text("name")
+    if not _STYLE_NAME.fullmatch(name) or name == UNSTABLE:
+        table.fail("the name must be lowercase words separated by hyphens")
+    correcting = kind in _CORRECTING
+    if correcting and "by" not in table.data:
+        table.fail("missing key 'by' (the replacement)")
+    unwanted = {"example"} if correcting else {"by", "before", "after"}
+    if unwanted & table.data.keys():
+        table.fail(f"{min(unwanted & table.data.keys())} cannot be combined with {kind}")
+    examples, by = _examples(table, correcting), table.text("by", "")
+    return Rule(name, kind, table.text(kind), by, table.text("reason"), examples)
+
+
+def _examples(table: _Table, correcting: bool) -> tuple[tuple[str, str | None], ...]:
+    if not correcting:
+        rejected = table.texts("example")
+        if not rejected:
+            table.fail("missing key 'example' (a text that is rejected)")
+        return tuple((text, None) for text in rejected)
+    before, after = table.texts("before"), table.texts("after")
+    if not before or len(before) != len(after):
+        table.fail("before and after must hold the same number of texts, at least one")
+    return tuple(zip(before, after, strict=True))
+
+
+def _check_examples(rule: Rule, path: str | Path) -> None:
+    """Raise `BenchmarkError` unless the rule on its own handles its examples as stated."""
+    done = Style([rule], path).apply([text for text, _ in rule.examples])
+    for (text, wanted), result, kept in zip(rule.examples, done.answers, done.kept, strict=True):
+        if wanted is None and kept:
+            problem = f"example {text!r} is not rejected"
+        elif wanted is not None and not (kept and result == wanted):
+            problem = f"example {text!r} becomes {result!r}, not {wanted!r}"
+        else:
+            continue
+        raise BenchmarkError(f"rule {rule.name!r}: {problem}", path=path)
+
+
+# The steps.
 
 
 @dataclass(frozen=True)
-class Rules:
+class Normalise(Step):
+    """Style: additional rule files, and names of rules to disable."""
+
+    no: ClassVar[str] = "its rules do not apply to these candidates"
+    nearly: ClassVar[str] = "the style may not be meant for these candidates"
+
+    extra: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+    def prepared(self, path: Callable[[str], Path]) -> Style:
+        """Returns the style."""
+        return Style.standard(map(path, self.extra), self.without)
+
+    def key(self, state: State, context: Context) -> Any:
+        """The rules, wherever they come from."""
+        del state
+        return [context.examples, context.prepared.digest]
+
+    def expected(self, report: StepReport) -> bool:
+        """Whether it has only corrected."""
+        return report.after == report.before and any(report.details["corrected"].values())
+
+    def run(self, state: State, context: Context) -> tuple[State, StepReport]:
+        """Write a new pool, of the corrected answers that are not rejected."""
+        style: Style = context.prepared
+        removals, changed = Removals(context.examples), dict[str, int]()
+        writer = PoolWriter(context.folder)
+        done = 0
+        for frame in state.frames("answer", "source", "model"):
+            answers = frame.get_column("answer")
+            result = style.apply(answers, threads=context.threads)
+            for name, count in result.changed.items():
+                changed[name] = changed.get(name, 0) + count
+            removals.add_rows(style.reasons, result.reason, answers)
+            writer.add(frame.with_columns(answer=result.answers).filter(pl.Series(result.kept)))
+            done += frame.height
+            context.progress(done, state.height)
+        writer.flush()
+        after = State(Pool(context.folder), np.ones(writer.rows, dtype=np.bool_))
+        details = {"style": style.digest, "corrected": dict(sorted(changed.items()))}
+        return after, context.report(self.name, state, after, removals, **details)
+
+
+@dataclass(frozen=True)
+class Rules(Step):
     """A TOML file of expressions that answers must or must not match, by question id."""
+
+    no: ClassVar[str] = "no answer breaks a rule"
+    nearly: ClassVar[str] = "check the rules"
 
     file: str = ""
 
+    def prepared(self, path: Callable[[str], Path]) -> dict[str, AnswerRules]:
+        """Returns the rules by question."""
+        return read_answer_rules(path(self.file)) if self.file else {}
 
-def _read(options: Rules, path: Callable[[str], Path]) -> dict[str, AnswerRules]:
-    return read_answer_rules(path(options.file)) if options.file else {}
+    def key(self, state: State, context: Context) -> Any:
+        """The question's own rules."""
+        del state
+        own = context.prepared.get(context.question_id)
+        return [context.examples, own and own.digest]
 
+    def expected(self, report: StepReport) -> bool:
+        """Whether the question has no rules."""
+        return not report.details["rules"]
 
-def _key(rules: Mapping[str, AnswerRules], state: State, context: Context) -> list[Any]:
-    del state
-    own = rules.get(context.question_id)
-    return [context.examples, own and own.digest]
-
-
-@step(
-    "rules",
-    Rules,
-    place=20,
-    prepared=_read,
-    key=_key,
-    no="no answer breaks a rule",
-    nearly="check the rules",
-    expected=lambda report: not report.details["rules"],
-    text_only=True,
-)
-def _step(
-    state: State, rules: Mapping[str, AnswerRules], context: Context
-) -> tuple[State, StepReport]:
-    removals = context.removals()
-    own = rules.get(context.question_id)
-    if own is None:
-        return state, context.report("rules", state, state, removals, rules=[])
-    masks: list[Mask] = [np.zeros(0, dtype=np.bool_)]
-    for frame in state.frames("answer"):
-        answers = frame.get_column("answer")
-        broken = own.apply(answers, threads=context.threads)
-        removals.add_rows(own.names, broken, answers)
-        masks.append(broken < 0)
-        context.progress(sum(map(len, masks)), state.height)
-    after = state.narrowed(np.concatenate(masks))
-    return after, context.report("rules", state, after, removals, rules=own.names)
+    def run(self, state: State, context: Context) -> tuple[State, StepReport]:
+        """Drop the answers that break a rule of the question."""
+        own: AnswerRules = context.prepared.get(context.question_id) or AnswerRules(())
+        names = [rule.name for rule in own.rules]
+        removals, masks = Removals(context.examples), list[Mask]()
+        for frame in state.frames("answer") if names else ():
+            answers = frame.get_column("answer")
+            broken = own.apply(answers, threads=context.threads)
+            removals.add_rows(names, broken, answers)
+            masks.append(broken < 0)
+            context.progress(sum(map(len, masks)), state.height)
+        after = state.narrowed(np.concatenate(masks)) if masks else state
+        return after, context.report(self.name, state, after, removals, rules=names)

@@ -4,7 +4,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import polars as pl
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from pfgen_rs import _native
 from pfgen_rs.errors import ConfigError, InputError, SettingsError
 from pfgen_rs.references.pool import Mask, State
-from pfgen_rs.references.step import Context, StepReport, by_source, check_least, joined, step
+from pfgen_rs.references.step import Context, Step, StepReport, by_source, joined
 
-SelectionProgress = Callable[[int, float], bool | None]
-"""Called with the number of proposals so far and the current error; returning `False` ends the search."""
+SelectionProgress = Callable[[int, float], None]
+"""Called with the number of proposals so far and the current error; an exception ends the search."""
 
 PASSES = 28
 """Default budget, in comparisons of each chosen answer with all others: three cycles of the search."""
@@ -145,12 +145,13 @@ def _climb(
 
     step = native.largest_step
     pace = _Pace(_FIRST_ROUND * step, step)
-    while progress is None or progress(native.proposals, _quotient(native.error)) is not False:
+    while True:
+        if progress is not None:
+            progress(native.proposals, _quotient(native.error))
         before, left = native.proposals, deadline - time.perf_counter()
         if left <= 0:
             return
-        pace.at_most(left)
-        pace.timed(further)
+        pace.timed(further, left)
         if native.proposals == before:
             return
 
@@ -159,25 +160,18 @@ class _Pace:
     """Adjusts the amount of work per round so that a round takes about `_ROUND` seconds."""
 
     def __init__(self, amount: int, least: int = 1) -> None:
-        self.amount = amount
-        self._least = least
+        self._amount, self._least = float(amount), least
         self._rate = math.inf
 
-    def timed(self, work: Callable[[int], T]) -> T:
-        """Do a round of work, and choose the amount for the next one."""
+    def timed(self, work: Callable[[int], T], left: float = math.inf) -> T:
+        """Do a round of work, of at most `left` seconds judging by the last one."""
+        amount = max(self._least, int(min(self._amount, self._rate * left, _MOST_PROPOSALS)))
         start = time.perf_counter()
-        result = work(self.amount)
+        result = work(amount)
         elapsed = max(time.perf_counter() - start, 1e-6)
-        self._rate = self.amount / elapsed
-        self._choose(self.amount * min(_ROUND / elapsed, _FASTER))
+        self._rate = amount / elapsed
+        self._amount = amount * min(_ROUND / elapsed, _FASTER)
         return result
-
-    def at_most(self, seconds: float) -> None:
-        """Limit the amount to what can be done in `seconds`, judging by the last round."""
-        self._choose(min(self.amount, self._rate * seconds))
-
-    def _choose(self, amount: float) -> None:
-        self.amount = max(self._least, int(min(amount, _MOST_PROPOSALS)))
 
 
 def _limit(proposals: int | None, seconds: float | None) -> int | None:
@@ -194,31 +188,20 @@ def _limit(proposals: int | None, seconds: float | None) -> int | None:
 
 
 def _weights(weights: Sequence[int] | NDArray[Any]) -> NDArray[np.uint64]:
-    column = _column("weights", weights)
-    if len(column) and not np.issubdtype(column.dtype, np.integer):
-        raise InputError(f"weights must be integers, not {column.dtype}")
-    if (column < 1).any():
-        row = int((column < 1).argmax())
-        raise InputError(f"row {row} has the weight {column[row]}: weights must be at least 1")
+    column = np.asarray(weights)
+    is_integer = column.ndim == 1 and column.dtype.kind in "iu"
+    if len(column) and not (is_integer and column.min() >= 1):
+        raise InputError("weights must be a column of integers of at least 1")
     return column.astype(np.uint64)
 
 
 def _numbered(strata: Sequence[Any] | NDArray[Any]) -> NDArray[np.uint32]:
     """Number the strata in sorted order."""
     try:
-        return np.unique(_column("strata", strata), return_inverse=True)[1].astype(np.uint32)
-    except TypeError as error:
-        raise InputError(f"strata must be sortable: {error}") from None
-
-
-def _column(name: str, values: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
-    try:
-        column = np.asarray(values)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"{name} must be a column of values: {error}") from None
-    if column.ndim != 1:
-        raise InputError(f"{name} must have one dimension, not {column.ndim}")
-    return column
+        numbers = np.unique(np.asarray(strata), return_inverse=True)[1]
+    except (TypeError, ValueError) as error:
+        raise InputError(f"strata must be a column of values that can be sorted: {error}") from None
+    return numbers.reshape(-1).astype(np.uint32)
 
 
 def _quotient(error: tuple[int, int]) -> float:
@@ -233,11 +216,13 @@ def _mean(errors: Sequence[tuple[int, int]]) -> float:
 
 
 @dataclass(frozen=True)
-class Select:
+class Select(Step):
     """Choose `count` answers by hill climbing; the budget is `proposals` or `seconds` per restart.
 
     `stratify`: `model` preserves the shares of models, `length` those of length deciles.
     """
+
+    no: ClassVar[str] = "there are no more answers than select.count; lower it or add candidates"
 
     count: int = 1_000
     proposals: int | None = None
@@ -248,7 +233,7 @@ class Select:
     max_n: int = 10
 
     def __post_init__(self) -> None:
-        check_least(self, count=1, restarts=1, min_n=1, max_n=self.min_n, proposals=0)
+        self.check_least(count=1, restarts=1, min_n=1, max_n=self.min_n, proposals=0)
         if self.stratify not in ("", "model", "length"):
             raise ConfigError(
                 f"stratify must be one of '', 'model', 'length', not {self.stratify!r}"
@@ -258,52 +243,53 @@ class Select:
         if self.seconds is not None and not self.seconds >= 0:
             raise ConfigError(f"seconds must be at least 0, not {self.seconds}")
 
+    def key(self, state: State, context: Context) -> Any:
+        """The settings with the seed."""
+        del state
+        return [context.unit, context.seed, asdict(self)]
 
-@step(
-    "select",
-    Select,
-    place=70,
-    key=lambda options, _, context: [context.unit, context.seed, asdict(options)],
-    needs=lambda options, _: options.count,
-    no="there are no more answers than select.count; lower it or add candidates",
-    must_come="last",
-)
-def _step(state: State, options: Select, context: Context) -> tuple[State, StepReport]:
-    settings = asdict(options)
-    stratify = settings.pop("stratify")
+    def needs(self, after: int) -> int:
+        """Returns the number to choose."""
+        del after
+        return self.count
 
-    def tell(done: int, error: float) -> None:
-        context.progress(done, options.proposals or 0, f"error {error:.3g}")
+    def run(self, state: State, context: Context) -> tuple[State, StepReport]:
+        """Choose answers of each source."""
+        settings = asdict(self)
+        del settings["stratify"]
 
-    def keep(part: State) -> tuple[Mask, dict[str, Any]]:
-        answers = context.column(part)
-        chosen = select(
-            answers,
-            **settings,
-            weights=part.kept_weights(),
-            strata=_strata(part, answers, stratify),
-            seed=context.seed,
-            threads=context.threads,
-            progress=tell,
-        )
-        mask = np.zeros(part.height, dtype=np.bool_)
-        mask[chosen.rows] = True
-        details = {"answers": len(chosen.rows)}
-        names = ("random_error", "greedy_error", "error", "proposals")
-        return mask, details | {name: getattr(chosen, name) for name in names}
+        def tell(done: int, error: float) -> None:
+            context.progress(done, self.proposals or 0, f"error {error:.3g}")
 
-    kept, details = by_source(state, keep)
-    after = state.narrowed(kept)
-    # An answer that is not selected is not worse in itself, so there are no reasons to show.
-    return after, StepReport("select", state.height, after.height, [], {"sources": details})
+        def keep(part: State) -> tuple[Mask, dict[str, Any]]:
+            answers = context.column(part)
+            chosen = select(
+                answers,
+                **settings,
+                weights=part.kept_weights(),
+                strata=self._strata(part, answers),
+                seed=context.seed,
+                threads=context.threads,
+                progress=tell,
+            )
+            mask = np.zeros(part.height, dtype=np.bool_)
+            mask[chosen.rows] = True
+            details = {"answers": len(chosen.rows)}
+            names = ("random_error", "greedy_error", "error", "proposals")
+            return mask, details | {name: getattr(chosen, name) for name in names}
 
+        kept, details = by_source(state, keep)
+        after = state.narrowed(kept)
+        # An answer that is not selected is not worse in itself, so there are no reasons to show.
+        report = StepReport(self.name, state.height, after.height, [], {"sources": details})
+        return after, report
 
-def _strata(state: State, answers: pl.Series, by: str) -> NDArray[Any] | None:
-    """Returns the stratum of each answer: its model, or the decile of its length in the pool."""
-    if not by:
-        return None
-    if by == "model":
-        return joined(state.batches("model")).to_numpy()
-    lengths = answers.str.len_chars().to_numpy()
-    ranks = np.argsort(np.argsort(lengths, kind="stable"), kind="stable")
-    return ranks * 10 // max(1, len(ranks))
+    def _strata(self, state: State, answers: pl.Series) -> NDArray[Any] | None:
+        """Returns the stratum of each answer: its model, or the decile of its length in the pool."""
+        if not self.stratify:
+            return None
+        if self.stratify == "model":
+            return joined(state.batches("model")).to_numpy()
+        lengths = answers.str.len_chars().to_numpy()
+        ranks = np.argsort(np.argsort(lengths, kind="stable"), kind="stable")
+        return ranks * 10 // max(1, len(ranks))

@@ -1,16 +1,11 @@
-"""Steps of a build: their registry, what they get and what they report.
-
-A step is a function that narrows the answers to a question. The decorator `step` registers it, with all that
-is known of it: its section of the configuration, its place in the order, what its result depends on, and
-what to advise if it removes nothing or nearly everything. Pipeline and configuration read the registry.
-"""
+"""What the steps of a build have in common: what they get besides the answers, and what they report."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, Protocol, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
@@ -21,115 +16,66 @@ from pfgen_rs.metrics import units
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.references.pool import Batches, Mask, State
 
-NEARLY = 0.95
-"""Share of the answers from which a step removes nearly all."""
-_SHOWN = 3  # ids of questions
-
-Extreme = Literal["no", "nearly all"]
-Run = Callable[[State, Any, "Context"], tuple[State, "StepReport"]]
-
-
-# The registry.
-
 
 @dataclass(frozen=True)
 class Step:
-    """A registered step; see `step`."""
+    """A step, which narrows the answers to a question; its fields are its section of the configuration.
 
-    name: str
-    place: int
-    options: type
-    run: Run
-    prepared: Callable[[Any, Callable[[str], Path]], Any]
-    key: Callable[[Any, State, Context], Any]
-    needs: Callable[[Any, int], int]
-    advice: Mapping[Extreme, str]
-    expected: Callable[[StepReport], bool]
-    must_come: Literal["", "first", "last"]
-    text_only: bool
-
-
-STEPS: dict[str, Step] = {}
-"""All steps by name, in the order in which a build takes them."""
-
-
-def _as_configured(options: Any, path: Callable[[str], Path]) -> Any:
-    del path
-    return options
-
-
-def _settings(options: Any, state: State, context: Context) -> Any:
-    del state
-    return [context.unit, context.examples, asdict(options)]
-
-
-def step(
-    name: str,
-    options: type,
-    *,
-    place: int,
-    prepared: Callable[[Any, Callable[[str], Path]], Any] = _as_configured,
-    key: Callable[[Any, State, Context], Any] = _settings,
-    needs: Callable[[Any, int], int] = lambda _, after: after,
-    no: str = "",
-    nearly: str = "",
-    expected: Callable[[StepReport], bool] = lambda _: False,
-    must_come: Literal["", "first", "last"] = "",
-    text_only: bool = False,
-) -> Callable[[Run], Run]:
-    """Register a step of this name.
-
-    `options`: the dataclass of its section in the configuration. `place`: where it stands among the others.
-    `prepared(options, path)` reads the files that options name, once for all questions; the result is what
-    the step is called with (default: the options). `key(prepared, state, context)`: everything besides the
-    answers that the result depends on, as JSON, so that finished work can be reused. `needs(options, after)`:
-    how many answers must be there so that `after` are left. `no` and `nearly`: advice for users if the step
-    removes no or nearly all answers, unless `expected(report)`; without advice nothing is said. `must_come`:
-    whether it is only allowed as the first or the last step; `text_only`: whether it cannot read tokens.
+    The section is named as the class. `no` and `nearly`: advice for users if it removes no or nearly all
+    answers; without advice nothing is said.
     """
 
-    def register(run: Run) -> Run:
-        said: dict[Extreme, str] = {"no": no, "nearly all": nearly}
-        advice = {extreme: text for extreme, text in said.items() if text}
-        STEPS[name] = Step(
-            name, place, options, run, prepared, key, needs, advice, expected, must_come, text_only
-        )
-        ordered = sorted(STEPS.values(), key=lambda each: each.place)
-        STEPS.clear()
-        STEPS.update((each.name, each) for each in ordered)
-        return run
+    no: ClassVar[str] = ""
+    nearly: ClassVar[str] = ""
 
-    return register
+    @property
+    def name(self) -> str:
+        """The name of its section, by which reports name it."""
+        return type(self).__name__.lower()
 
+    def prepared(self, path: Callable[[str], Path]) -> Any:
+        """Returns what is in the files that the settings name, read once for all questions."""
+        del path
 
-def check_least(options: object, **least: int) -> None:
-    """Raise `ConfigError` for an option below its least value; `None` is no value."""
-    for name, value in least.items():
-        given = getattr(options, name)
-        if given is not None and given < value:
-            raise ConfigError(f"{name} must be at least {value}, not {given}")
+    def key(self, state: State, context: Context) -> Any:
+        """Returns all that the result depends on besides the answers, as JSON: equal keys, equal results."""
+        del state
+        return [context.unit, context.examples, asdict(self)]
 
+    def needs(self, after: int) -> int:
+        """Returns how many answers must be there so that `after` are left."""
+        return after
 
-# What a step gets.
+    def expected(self, report: StepReport) -> bool:
+        """Whether it is no surprise that the step removes no or nearly all answers."""
+        del report
+        return False
 
+    def run(self, state: State, context: Context) -> tuple[State, StepReport]:
+        """Returns what is left, and the report."""
+        raise NotImplementedError
 
-class StepProgress(Protocol):
-    """Called with the amount done of a step, the total amount (0 if unknown), and a short status."""
-
-    def __call__(self, done: float, total: float, standing: str = "") -> None:
-        """Report progress; an exception ends the step."""
+    def check_least(self, **least: int) -> None:
+        """Raise `ConfigError` for a setting below its least value; `None` is no value."""
+        for name, value in least.items():
+            given = getattr(self, name)
+            if given is not None and given < value:
+                raise ConfigError(f"{name} must be at least {value}, not {given}")
 
 
 @dataclass(frozen=True)
 class Context:
     """What a step gets besides the answers and its settings.
 
-    `examples`: how many removed answers to report for each reason. `target`: the length in units that
-    answers should have. `needed`: how many answers of a source must be left for the steps that follow (0
-    without a selection). `folder`: where the step writes a new pool.
+    `prepared`: what `Step.prepared` returned. `examples`: how many removed answers to report for each
+    reason. `target`: the length in units that answers should have. `needed`: how many answers of a source
+    must be left for the steps that follow (0 without a selection). `folder`: where the step writes a new
+    pool. `progress` is called with the amount done, the total amount (0 if unknown), and perhaps a short
+    status; an exception ends the step.
     """
 
     question_id: str
+    prepared: Any
     unit: Unit
     seed: int
     examples: int
@@ -138,28 +84,31 @@ class Context:
     folder: Path
     memory: int
     threads: int
-    progress: StepProgress
+    progress: Callable[..., None]
 
     def report(
         self, name: str, before: State, after: State, removals: Removals, **details: Any
     ) -> StepReport:
         """Returns the report of a step; raises `BuildError` if a single rule removed everything."""
-        report = StepReport(name, before.height, after.height, removals.sorted(), details)
-        _refuse_removing_everything(self.question_id, report)
-        return report
+        removed = removals.sorted()
+        if removed and removed[0].count == before.height:
+            hint = " (the standard style is meant for Japanese text)" * (name == "normalise")
+            raise BuildError(
+                f"question {self.question_id}: {name}: {removed[0].reason!r} removes all "
+                f"{before.height:,} answers, such as {removed[0].examples[:1]}{hint}: change or disable "
+                "that rule"
+            )
+        return StepReport(name, before.height, after.height, removed, details)
 
-    def removals(self) -> Removals:
-        """Returns an empty counter of removals."""
-        return Removals(self.examples)
+    def narrowed(
+        self, name: str, state: State, kept: Mask, reason: str, **details: Any
+    ) -> tuple[State, StepReport]:
+        """Returns the answers for which `kept` is true, and the report: all others go for one reason."""
+        after = state.narrowed(kept)
+        return after, self.report(name, state, after, self.removed(state, ~kept, reason), **details)
 
     def removed(self, state: State, mask: Mask, reason: str) -> Removals:
         """Returns the removal of the answers for which `mask` is true, all for the same reason."""
-        removals = self.removals()
-        removals.add(reason, self._first(state, mask), int(np.count_nonzero(mask)))
-        return removals
-
-    def _first(self, state: State, mask: Mask) -> list[str]:
-        """Returns the first few answers for which `mask` is true."""
         first: list[str] = []
         at = 0
         for frame in state.frames("answer"):
@@ -168,7 +117,9 @@ class Context:
             at += frame.height
             if len(first) >= self.examples:
                 break
-        return first
+        removals = Removals(self.examples)
+        removals.add(reason, first, int(np.count_nonzero(mask)))
+        return removals
 
     def coded(self, state: State) -> Batches:
         """Returns the remaining answers with one code point per unit; words are read into memory."""
@@ -199,9 +150,6 @@ def by_source(
     return kept, details
 
 
-# What a step reports.
-
-
 @dataclass(frozen=True)
 class Removed:
     """Answers removed for the same reason: the reason, their number, and the first few of them."""
@@ -222,13 +170,9 @@ class StepReport:
     details: Mapping[str, Any] = field(default_factory=dict)
     models: Mapping[str, int] = field(default_factory=dict)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Convert to a dict for JSON."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Inverse of `to_dict`."""
+        """Inverse of `dataclasses.asdict`."""
         removed = [Removed(**each) for each in data["removed"]]
         return cls(**{**data, "removed": removed})
 
@@ -238,74 +182,22 @@ class Removals:
 
     def __init__(self, examples: int) -> None:
         self._examples = examples
-        self._counts: dict[str, int] = {}
-        self._shown: dict[str, list[str]] = {}
+        self._removed: dict[str, Removed] = {}
 
     def add(self, reason: str, answers: Sequence[str], count: int) -> None:
         """Add `count` removed answers; `answers` holds the first of them."""
         if count:
-            self._counts[reason] = self._counts.get(reason, 0) + count
-            shown = self._shown.setdefault(reason, [])
-            shown.extend(answers[: self._examples - len(shown)])
+            known = self._removed.get(reason, Removed(reason, 0, []))
+            examples = [*known.examples, *answers][: self._examples]
+            self._removed[reason] = Removed(reason, known.count + count, examples)
 
     def add_rows(self, reasons: Sequence[str], rows: NDArray[np.int32], answers: pl.Series) -> None:
         """Add the rows that have the index of a reason; the others have -1."""
         counts = np.bincount(rows[rows >= 0], minlength=len(reasons))
         for number in np.flatnonzero(counts).tolist():
-            reason = reasons[number]
-            missing = self._examples - len(self._shown.get(reason, []))
-            first = np.flatnonzero(rows == number)[:missing]
-            self.add(reason, answers[first].to_list(), int(counts[number]))
+            first = np.flatnonzero(rows == number)[: self._examples]
+            self.add(reasons[number], answers[first].to_list(), int(counts[number]))
 
     def sorted(self) -> list[Removed]:
         """Returns all removals by descending count, then by reason."""
-        order = sorted(self._counts.items(), key=lambda item: (-item[1], item[0]))
-        return [Removed(reason, count, self._shown[reason]) for reason, count in order]
-
-
-def funnel(candidates: int, reports: Iterable[StepReport]) -> str:
-    """Format the counts as one line: `7,000 candidates, normalise 3,120, rules 3,000`."""
-    steps = [f"{report.step} {report.after:,}" for report in reports]
-    return ", ".join([f"{candidates:,} candidates", *steps])
-
-
-def _refuse_removing_everything(question_id: str, report: StepReport) -> None:
-    removed = report.removed
-    if removed and report.before and removed[0].count == report.before:
-        hint = " (the standard style is meant for Japanese text)" * (report.step == "normalise")
-        raise BuildError(
-            f"question {question_id}: {report.step}: {removed[0].reason!r} removes all "
-            f"{report.before:,} answers, such as {removed[0].examples[:1]}{hint}: change or disable that rule"
-        )
-
-
-def step_warnings(reports: Mapping[str, Sequence[StepReport]]) -> list[str]:
-    """Returns a sentence for each step that removes nothing or nearly all answers to some questions.
-
-    `reports`: those of each question, by its id.
-    """
-    concerned: dict[tuple[str, Extreme], list[str]] = {}
-    for question_id, steps in reports.items():
-        for report in steps:
-            for extreme in _extremes(report):
-                concerned.setdefault((report.step, extreme), []).append(question_id)
-    return [
-        f"{name} removes {extreme} answers to {_questions(ids, len(reports))}: "
-        f"{STEPS[name].advice[extreme]}"
-        for (name, extreme), ids in concerned.items()
-    ]
-
-
-def _extremes(report: StepReport) -> Iterator[Extreme]:
-    registered = STEPS[report.step]
-    if not report.before or registered.expected(report):
-        return
-    removed = report.before - report.after
-    extreme: Extreme = "no" if not removed else "nearly all"
-    if extreme in registered.advice and (not removed or removed > NEARLY * report.before):
-        yield extreme
-
-
-def _questions(ids: Sequence[str], total: int) -> str:
-    shown = ", ".join(ids[:_SHOWN]) + ", …" * (len(ids) > _SHOWN)
-    return f"{len(ids)} of {total} question{'s' * (total != 1)} ({shown})"
+        return sorted(self._removed.values(), key=lambda each: (-each.count, each.reason))

@@ -50,11 +50,6 @@ class QuestionAnswers:
         """The answers."""
         return self.scores.get_column("answer").to_list()
 
-    @property
-    def quantiles(self) -> list[int]:
-        """Rows of the published samples, best first."""
-        return [self.ranks.index(rank) for rank in quantile_ranks(self.total)]
-
     def payload(self) -> dict[str, Any]:
         """Returns the data for the page's script: columns of integers, in the order of the answers.
 
@@ -71,7 +66,7 @@ class QuestionAnswers:
             "total": self.total,
             "sources": sources,
             "ranks": None if len(self.ranks) == self.total else self.ranks,
-            "quantiles": [self.ranks.index(rank) for rank in _quantile_ranks(self.total)],
+            "quantiles": [self.ranks.index(rank) for rank in quantile_ranks(self.total)],
             "lines": self.scores.get_column("line").to_list(),
             "texts": self.texts,
             "averages": _as_integers(self.scores, "average", _AVERAGE),
@@ -100,11 +95,7 @@ def _as_integers(scores: pl.DataFrame, name: str, unit: int) -> list[int]:
 
 
 def quantile_ranks(count: int) -> list[int]:
-    """Returns the ranks (from 0) of the published samples among `count` answers, without repeats."""
-    return list(dict.fromkeys(_quantile_ranks(count)))
-
-
-def _quantile_ranks(count: int) -> list[int]:
+    """Returns the ranks (from 0) of the published samples among `count` answers, including repeats."""
     return [round(x * (count - 1)) for x in QUANTILES]
 
 
@@ -147,7 +138,7 @@ def _spread_ranks(count: int, limit: int) -> NDArray[np.int64]:
     """Returns up to `limit` of `count` ranks, ascending: published samples, others at even distances."""
     if count <= limit:
         return np.arange(count)
-    samples = quantile_ranks(count)
+    samples = list(dict.fromkeys(quantile_ranks(count)))
     even = np.rint(np.linspace(0, count - 1, limit - len(samples))).astype(np.int64)
     return np.union1d(samples, even)
 

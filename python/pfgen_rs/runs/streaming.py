@@ -15,7 +15,7 @@ from pfgen_rs import _native, lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.ahead import Ahead, begun, interruptibly
 from pfgen_rs.io.chunk import Chunk, Options
-from pfgen_rs.io.cleaning import Census, stated_mode
+from pfgen_rs.io.cleaning import count_unclean, stated_mode
 from pfgen_rs.io.reading import MOST_RUNS, Reading, read_ahead, too_many_runs
 from pfgen_rs.io.source import Source
 from pfgen_rs.metrics.settings import signature
@@ -193,7 +193,6 @@ class _StreamedFile:
         self._cut_short: InputError | None = None
         self._decoded = self._chunks = 0
         self._unclean: dict[str | None, Counter[str]] = {}
-        self._censuses: dict[str | None, Census] = {}
         self._runs: dict[str | None, ResponseScores] = {}
         self._ahead: Ahead[_Begun] | None = None
 
@@ -336,9 +335,8 @@ class _StreamedFile:
     def _count_unclean(self, chunk: Chunk) -> None:
         mode = self._reading.clean or stated_mode(self._reading.config)
         for name, rows in self._rows_by_run(chunk).items():
-            census = self._censuses.setdefault(name, Census())
-            counts = self._unclean.setdefault(name, Counter())
-            counts.update(census.count(_native.Texts(chunk.answers.gather(rows), 1), mode))
+            answers = _native.Texts(chunk.answers.gather(rows), 1)
+            self._unclean.setdefault(name, Counter()).update(count_unclean(answers, mode))
 
     def results(self) -> list[Result]:
         """Returns the runs of the completely scored file. The first one has the problems of the file.

@@ -29,7 +29,7 @@ from pfgen_rs.training import checks
 from pfgen_rs.training.curve import Axis, Record, plot_curve
 from pfgen_rs.training.engine_answers import EngineAnswers
 from pfgen_rs.training.loggers import Logger
-from pfgen_rs.training.sample import FixedSample, TaskSample, examples_of
+from pfgen_rs.training.sample import FixedSample, TaskSample
 
 Generate = Callable[..., Sequence[str | None]]
 _LOG = logging.getLogger("pfgen_rs")
@@ -136,9 +136,9 @@ class StepEvaluator(Closing):
             raise SettingsError(f"`think` must be one of {', '.join(THINK)}, not {think!r}")
         benchmark = resolve(benchmark, None)
         self.is_main = is_main
-        self.sample = FixedSample.of(
+        self.sample = FixedSample(
             benchmark,
-            examples_of(benchmark) if examples is None else examples,
+            examples,
             trials=trials,
             questions=questions,
             seed=str(seed),
@@ -146,19 +146,8 @@ class StepEvaluator(Closing):
             num_examples=num_examples,
             optional=bool(tasks),
         )
-        beside = (
-            TaskSample.of(
-                tasks,
-                n=n,
-                shots=shots,
-                split=split,
-                folder=tasks_folder,
-                variant=variant,
-                mode=mode,
-            )
-            if tasks
-            else None
-        )
+        how: dict[str, Any] = {"n": n, "shots": shots, "split": split, "folder": tasks_folder}
+        beside = TaskSample(tasks, variant=variant, mode=mode, **how) if tasks else None
         self.tasks = (*self.sample.tasks, *(beside.tasks if beside else ()))
         """What is generated at every step: the tasks of the sample, then those of llm-jp-eval."""
         self._generate: Any = generate

@@ -25,7 +25,6 @@ from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.extras import missing, needed
 from pfgen_rs.io.ahead import THREADS
 from pfgen_rs.io.atomic import writing_failed
-from pfgen_rs.io.text import visible
 from pfgen_rs.training.checks import whole
 
 _LOG = logging.getLogger("pfgen_rs")
@@ -61,19 +60,16 @@ class JsonLines:
 
 
 class TensorBoard:
-    """Logs scalars to TensorBoard and, on request, answers as text.
+    """Logs scalars to TensorBoard.
 
     `place`: a writer of `tensorboardX` or `torch.utils.tensorboard`, or a folder for a new writer of the
-    first of these that is installed. `answers`: the number of answers to log of each step, the same ones each
-    time, as `pfgen/answers`. Raises `PfgenError` if neither is installed, `InputError` for other values, and
-    `OutputError`.
+    first of these that is installed. Raises `PfgenError` if neither is installed, `InputError` for other
+    values, and `OutputError`.
     """
 
-    def __init__(self, place: Any, *, answers: int = 0) -> None:
-        self.answers = whole(answers, "the number of answers")
+    def __init__(self, place: Any) -> None:
         self.writer = _new_writer(place) if isinstance(place, str | os.PathLike) else place
-        needs = ("add_scalar", "add_text") if answers else ("add_scalar",)
-        if not all(callable(getattr(self.writer, name, None)) for name in needs):
+        if not callable(getattr(self.writer, "add_scalar", None)):
             raise InputError(
                 f"TensorBoard: expected a writer or a folder, not {type(place).__name__}"
             )
@@ -82,12 +78,6 @@ class TensorBoard:
         """Add a scalar for each metric, and flush the writer."""
         for name, value in metrics.items():
             self.writer.add_scalar(name, value, step)
-        self.writer.flush()
-
-    def log_answers(self, name: str, answers: pl.DataFrame, step: int) -> None:
-        """Add the answers, which have the columns of `answer_table`, as one text."""
-        rows = answers.iter_rows(named=True)
-        self.writer.add_text(name, "\n\n".join(map(_as_markdown, rows)), step)
         self.writer.flush()
 
 
@@ -141,13 +131,6 @@ def _new_writer(folder: str | os.PathLike[str]) -> Any:
         return SummaryWriter(os.fspath(folder))
     except OSError as error:
         raise writing_failed(Path(folder), error) from error
-
-
-def _as_markdown(row: dict[str, Any]) -> str:
-    """Returns an answer as Markdown; the texts are code blocks, since they may contain any markup."""
-    lines = [f"Q: {row['question']}", *f"A: {row['answer']}".split("\n")]
-    block = "\n".join(f"    {visible(line)}" for line in lines)
-    return f"**{row['question_id']}** score {row['average']:.4f}\n\n{block}"
 
 
 class Finished:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -27,46 +27,42 @@ from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.training.checks import checked_texts, count, whole
 
 
-@dataclass(frozen=True)
 class FixedSample:
     """A fixed set of tasks: some questions of a benchmark, with a number of trials of each.
 
-    `questions`: the texts of the questions, in order. The tasks are trial 1 of all questions, then trial 2,
-    and so on. Prompts are created once: O(trials · questions).
+    `examples`: the benchmark's example answers (default: those in its folder). `questions`: the texts of the
+    questions, in order. The tasks are trial 1 of all questions, then trial 2, and so on. Prompts are created
+    once: O(trials · questions). `optional`: it may be empty (`questions=0`). Raises `SettingsError`, and
+    `InputError` for an unknown question or one without an example answer.
     """
 
-    benchmark: QuestionSet
-    prompter: Prompter
-    questions: tuple[str, ...]
-    trials: int
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         benchmark: QuestionSet,
-        examples: Sequence[Example],
+        examples: Sequence[Example] | None = None,
         *,
         trials: int,
         questions: int | Sequence[str] | None,
-        seed: str,
+        seed: str = "",
         mode: Mode,
         num_examples: int,
         optional: bool = False,
-    ) -> FixedSample:
-        """Create a sample; `optional`: it may be empty (`questions=0`).
-
-        Raises `SettingsError`, and `InputError` for an unknown question or one without an example answer.
-        """
-        trials = count(trials, "trials")
+    ) -> None:
+        if examples is None and benchmark.folder is None:
+            raise SettingsError(
+                "the benchmark was not read from files: pass its example answers as `examples`"
+            )
+        if examples is None:
+            examples = read_examples(benchmark.folder)
+        self.benchmark, self.trials = benchmark, count(trials, "trials")
         if benchmark.settings.unit == "token":
             raise SettingsError(
                 "cannot evaluate texts with a benchmark whose answers are lists of tokens"
             )
-        prompter = Prompter(examples, mode, num_examples=num_examples, seed=seed)
-        chosen: tuple[str, ...] = ()
+        self.prompter = Prompter(examples, mode, num_examples=num_examples, seed=seed)
+        self.questions: tuple[str, ...] = ()
         if not (optional and questions == 0):
-            chosen = _chosen(benchmark, prompter.questions, questions, seed)
-        return cls(benchmark, prompter, chosen, trials)
+            self.questions = _chosen(benchmark, self.prompter.questions, questions, seed)
 
     @cached_property
     def tasks(self) -> tuple[Task, ...]:
@@ -123,15 +119,6 @@ def _chosen(
     return tuple(text for text in known if text in chosen)
 
 
-def examples_of(benchmark: QuestionSet) -> list[Example]:
-    """Read a benchmark's example answers; raises `SettingsError` if it was not read from files."""
-    if benchmark.folder is None:
-        raise SettingsError(
-            "the benchmark was not read from files: pass its example answers as `examples`"
-        )
-    return read_examples(benchmark.folder)
-
-
 def _digest(text: str) -> str:
     return hashlib.sha1(text.encode(), usedforsecurity=False).hexdigest()
 
@@ -150,26 +137,17 @@ AVERAGED_CATEGORIES = frozenset(AVERAGES[AVR])
 _TOP = 0.0  # the temperature at which the likeliest token is taken
 
 
-@dataclass(frozen=True)
 class TaskSample:
     """The first samples of some tasks, asked in the same way at every step.
 
-    `datas`: the tasks in the order in which they are run, with the samples that are used. `digest`: of the
-    files that they are from. The tasks to generate have parameters of their own: at most `output_length` new
-    tokens, temperature 0, no stop strings.
+    `names`: of tasks or categories. `datas`: the tasks in the order in which they are run, with the samples
+    that are used. The tasks to generate have parameters of their own: at most `output_length` new tokens,
+    temperature 0, no stop strings. Raises `SettingsError` for unknown names and invalid settings, and
+    `InputError` for missing or invalid files.
     """
 
-    datas: tuple[TaskData, ...]
-    digest: str
-    n: int | None
-    shots: int
-    split: str
-    variant: str
-    mode: Mode
-
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         names: str | Sequence[str],
         *,
         n: int | None,
@@ -178,35 +156,27 @@ class TaskSample:
         folder: str | os.PathLike[str] | None,
         variant: str,
         mode: Mode,
-    ) -> TaskSample:
-        """Read the samples of tasks, by names or categories.
-
-        Raises `SettingsError` for unknown names and invalid settings, and `InputError` for missing or invalid
-        files.
-        """
+    ) -> None:
         names = (names,) if isinstance(names, str) else checked_texts(names, "tasks")
-        n, shots = None if n is None else count(n, "n"), whole(shots, "the number of shots")
+        self._n = None if n is None else count(n, "n")
+        self._shots, self._mode = whole(shots, "the number of shots"), mode
+        self._split, self.variant = split, variant
         check_variant(variant)
-        if not names:
-            raise SettingsError("no tasks chosen")
         datas = read_tasks(folder, [task.name for task in chosen_tasks(names)], split)
-        first = (replace(data, samples=data.samples[: used(data, n)]) for data in datas)
-        sample = cls(tuple(first), raw_digest(datas), n, shots, split, variant, mode)
-        sample.tasks  # noqa: B018 - for its errors
-        return sample
-
-    @cached_property
-    def tasks(self) -> tuple[Task, ...]:
+        self._digest = raw_digest(datas)
+        self.datas = tuple(
+            replace(data, samples=data.samples[: used(data, self._n)]) for data in datas
+        )
+        self.tasks = tuple(task for data in self.datas for task in self._tasks_of(data))
         """The tasks to generate, in the order of the answers; a task's question is its sample's id."""
-        return tuple(task for data in self.datas for task in self._tasks_of(data))
 
     def _tasks_of(self, data: TaskData) -> Iterator[Task]:
-        own = template(data, self.shots)
+        own = template(data, self._shots)
         parameters = Parameters(data.output_length, _TOP, None, ())
         for index, sample in enumerate(data.samples):
             name = item_id(data.task, data.split, index)
             prompt = filled(own, sample.input)
-            yield Task(name, 1, self.mode, prompt, 0, parameters=parameters)
+            yield Task(name, 1, self._mode, prompt, 0, parameters=parameters)
 
     @cached_property
     def schema(self) -> dict[str, pl.DataType | type[pl.DataType]]:
@@ -236,9 +206,9 @@ class TaskSample:
         """The settings that must agree for steps to be comparable, as values for JSON."""
         return {
             "tasks": [data.task for data in self.datas],
-            "tasks_split": self.split,
-            "tasks_n": self.n,
-            "tasks_shots": self.shots,
+            "tasks_split": self._split,
+            "tasks_n": self._n,
+            "tasks_shots": self._shots,
             "tasks_variant": self.variant,
-            "tasks_data": self.digest,
+            "tasks_data": self._digest,
         }

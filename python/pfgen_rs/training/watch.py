@@ -33,7 +33,7 @@ from pfgen_rs.io.locks import lock
 from pfgen_rs.training.checks import check_budget, count
 from pfgen_rs.training.curve import Record, plot_curve
 from pfgen_rs.training.engine_answers import EngineAnswers, FromEngine
-from pfgen_rs.training.sample import FixedSample, examples_of
+from pfgen_rs.training.sample import FixedSample
 
 PATTERNS = ("step_*", "checkpoint-*")  # the second is that of transformers' `Trainer`
 _PLACE, _WORKER = "{checkpoint}", "{worker}"
@@ -109,14 +109,8 @@ class Watcher:
         self._command = _words(command)
         benchmark = resolve(benchmark, None)
         self._parameters = Parameters(stop=default_stop(mode))
-        self._sample = FixedSample.of(
-            benchmark,
-            examples_of(benchmark),
-            trials=trials,
-            questions=questions,
-            seed="",
-            mode=mode,
-            num_examples=num_examples,
+        self._sample = FixedSample(
+            benchmark, trials=trials, questions=questions, mode=mode, num_examples=num_examples
         )
         clean = partial(cleaned, mode=mode, stop=self._parameters.stop, think=think)
         self.record = Record(self._sample, clean, self.out, ())

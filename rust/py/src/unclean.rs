@@ -5,14 +5,11 @@ use memchr::memmem::Finder;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
 
-/// The rows of answers that may not be clean: those with white space around them, and those with one of `marks`. Only every
-/// `every`-th answer is looked at.
+/// The rows of answers that may not be clean: those with white space around them, and those with one of `marks`.
 #[pyfunction]
-#[pyo3(signature = (answers, marks, every=1))]
-pub(crate) fn unclean_rows(py: Python<'_>, answers: &Texts, marks: Vec<PyBackedStr>, every: usize) -> Vec<usize> {
+pub(crate) fn unclean_rows(py: Python<'_>, answers: &Texts, marks: Vec<PyBackedStr>) -> Vec<usize> {
     let marks = Marks::new(&marks);
-    let rows = (0..answers.len()).step_by(every.max(1));
-    py.detach(|| rows.filter(|&row| marks.may_be_unclean(answers.get(row))).collect())
+    py.detach(|| (0..answers.len()).filter(|&row| marks.may_be_unclean(answers.get(row))).collect())
 }
 
 /// What is not found in an answer that is clean.

@@ -14,15 +14,11 @@ from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge.agreement import intervals
-from pfgen_rs.judge.agreement.counts import Judged, judged, needed_columns, winner_probabilities
+from pfgen_rs.judge.agreement.judged import Judged, judged, needed_columns, winner_probabilities
 from pfgen_rs.judge.agreement.kappa import same
 from pfgen_rs.judge.agreement.resampling import RESAMPLES, classes_of, summed
 from pfgen_rs.judge.agreement.tables import (
-    BOUNDS,
-    COUNT,
-    NUMBER,
     PERMUTATIONS,
-    TEXT,
     AgreementTables,
     RaterAgreement,
     concordance_rates,
@@ -87,25 +83,15 @@ class Agreement(EqualByFields):
     comparisons: pl.DataFrame = field(repr=False)
     notes: tuple[str, ...] = ()
 
-    def tables(self) -> dict[str, pl.DataFrame]:
-        """Returns the tables that are not empty, by name."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
-        found = {name: each for name, each in values.items() if isinstance(each, pl.DataFrame)}
-        if self.calibration is not None:
-            found["calibration"] = self.calibration.table
-        return {name: table for name, table in found.items() if not table.is_empty()}
-
     def to_dict(self) -> dict[str, Any]:
-        """Returns everything as JSON types; undefined values are null."""
+        """Returns everything as JSON types, without empty tables; undefined values are null."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
         single = {n: v for n, v in values.items() if v is None or isinstance(v, str | int | float)}
-        tables = {
-            name: table.to_dicts() for name, table in self.tables().items() if name != "calibration"
-        }
+        tables = {n: v for n, v in values.items() if isinstance(v, pl.DataFrame) and len(v)}
         return {
             **single,
             "raters": list(self.raters),
-            **tables,
+            **{name: table.to_dicts() for name, table in tables.items()},
             "position_bias": self.position.to_dict(),
             "rater_agreement": self.rater_agreement and self.rater_agreement.to_dict(),
             "calibration": self.calibration and self.calibration.to_dict(),
@@ -174,17 +160,6 @@ def agree(
     )
 
 
-_BIASES = {
-    "bias": TEXT,
-    "rater": TEXT,
-    "wins": COUNT,
-    "n": COUNT,
-    "share": NUMBER,
-    **BOUNDS,
-    "ties": COUNT,
-}
-
-
 def _decision_table(decisions: pl.DataFrame, data: Judged) -> pl.DataFrame:
     valid = (data.first != NONE) & (data.second != NONE)
     one, two = _judged_orders(decisions)
@@ -197,8 +172,7 @@ def _decision_table(decisions: pl.DataFrame, data: Judged) -> pl.DataFrame:
         letters = np.bincount(codes[~none], minlength=len(LETTERS)).tolist()
         invalid = int(np.count_nonzero(none)) - undecided - missing
         rows.append((rule, *letters, undecided, invalid, missing))
-    names = (*LETTERS, "undecided", "invalid", "missing")
-    return frame(rows, {"rule": TEXT, **dict.fromkeys(names, COUNT)})
+    return frame(rows, texts=("rule",), counts=(*LETTERS, "undecided", "invalid", "missing"))
 
 
 def _judged_orders(decisions: pl.DataFrame) -> list[NDArray[np.bool_]]:
@@ -211,19 +185,25 @@ def _judged_orders(decisions: pl.DataFrame) -> list[NDArray[np.bool_]]:
 
 def _biases(decisions: pl.DataFrame, data: Judged, chosen: Codes, level: float) -> pl.DataFrame:
     """The judge's and the raters' preference of longer answers: a longer one may well be the better one."""
-    if not {"length_a", "length_b"} <= {*decisions.columns}:
-        return frame([], _BIASES)
-    a, b = (decisions[name].to_numpy() for name in ("length_a", "length_b"))
+    rows: list[tuple[Any, ...]] = []
+    known = {"length_a", "length_b"} <= {*decisions.columns}
+    a, b = (decisions[f"length_{x}"].to_numpy() if known else np.empty(0) for x in "ab")
     longer = np.where(a == b, NONE, np.where(a > b, 0, 1))
-    rows = []
-    for rater, letters in [(None, chosen), *zip(data.raters, data.verdicts, strict=True)]:
+    everyone = [(None, chosen), *zip(data.raters, data.verdicts, strict=True)]
+    for rater, letters in everyone if known else []:
         won = (longer != NONE) & ((letters == 0) | (letters == 1))  # a tie has no winner
         wins, ties = won & (letters == longer), (longer != NONE) & (letters == 2)
         number = [int(np.count_nonzero(each)) for each in (wins, won, ties)]
         share = intervals.share_of(number[0], number[1], level)
         bounds = share.interval.low, share.interval.high
-        rows.append(("longer answer", rater, *number[:2], share.value, *bounds, number[2]))
-    return frame(rows, _BIASES)
+        rows.append(("longer answer", rater, *number, share.value, *bounds))
+    found = frame(
+        rows,
+        texts=("bias", "rater"),
+        counts=("wins", "n", "ties"),
+        numbers=("share", "low", "high"),
+    )
+    return found.select(pl.exclude("ties"), "ties")
 
 
 def _calibration(

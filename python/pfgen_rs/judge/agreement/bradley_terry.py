@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.extras import missing
-from pfgen_rs.judge.agreement.counts import needed_columns, question_codes
+from pfgen_rs.judge.agreement.judged import needed_columns, question_codes
 from pfgen_rs.judge.decision_columns import NONE, Codes, Floats, Indices, column_codes
 from pfgen_rs.judge.decisions import Rule
 
-_B, _TIE = 1, 2
+_TIE = 2
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,9 @@ def games_of(decisions: pl.DataFrame, rule: Rule) -> Games:
         models=tuple(models.to_list()),
         first=np.minimum(first, second),
         second=np.maximum(first, second),
-        outcomes=_turned_outcomes(outcomes[kept], turned),
+        outcomes=np.where(
+            turned, column_codes(played[rule].replace({"A": "B", "B": "A"})), outcomes[kept]
+        ),
         preferences=np.where(turned, 1 - preferences, preferences),
         questions=question_codes(played["question_id"]),
         left_out=int(np.count_nonzero(~kept)),
@@ -94,11 +96,6 @@ def sums_by_model(games: Games, of_first: Floats, of_second: Floats) -> Floats:
     return np.asarray(sums, dtype=np.float64).reshape(questions, models)
 
 
-def _turned_outcomes(outcomes: Codes, turned: NDArray[np.bool_]) -> Codes:
-    swapped = np.where(outcomes == _TIE, _TIE, _B - outcomes)
-    return np.where(turned, swapped, outcomes).astype(np.int8)
-
-
 def _preferences(played: pl.DataFrame) -> Floats:
     if not {"p_a", "p_b", "p_c"} <= {*played.columns}:
         return np.full(len(played), np.nan)
@@ -117,9 +114,7 @@ def _preferences(played: pl.DataFrame) -> Floats:
 _TOLERANCE = 1e-9
 _LIMIT = 10_000  # iterations; a few dozen are the rule
 _NEWTON_STEPS = 50
-_LONGEST_STEP = (
-    2.0  # of a log-strength: beyond, Newton's method may leave the region where it converges
-)
+_LONGEST_STEP = 2.0  # of a log-strength: beyond, Newton's method may not converge
 _CONVERGED = 1e-9
 _SMALL = 1e-12  # keeps matrices regular where strengths are far apart; the solution is the same
 _AT_ONCE = 1 << 22  # numbers in a block of matrices
@@ -137,12 +132,26 @@ def bradley_terry(wins: Floats, models: Sequence[str]) -> Floats:
     M. E. J. Newman, "Efficient computation of rankings from pairwise comparisons", JMLR 24 (2023).
     """
     _check_linked(wins, models)
-    found = _evalica_strengths(wins)
-    if found is None:
+    try:
+        import evalica
+    except ImportError as error:
+        raise missing("evalica", "judge", error, PfgenError) from error
+    winners, losers = np.nonzero(wins)
+    result = evalica.bradley_terry(
+        winners.tolist(),
+        losers.tolist(),
+        [evalica.Winner.X] * len(winners),
+        weights=wins[winners, losers].tolist(),
+        tolerance=_TOLERANCE,
+        limit=_LIMIT,
+    )
+    logs = np.empty(len(wins))
+    logs[np.asarray(result.scores.index, dtype=np.int64)] = np.log(result.scores.to_numpy())
+    if result.iterations >= _LIMIT or not np.isfinite(logs).all():
         raise InputError(
             f"Bradley–Terry did not converge in {_LIMIT} iterations: win rates do not need it"
         )
-    return found
+    return np.asarray(logs - logs.mean())
 
 
 def resampled_strengths(wins: Floats, start: Floats) -> Floats:
@@ -153,7 +162,10 @@ def resampled_strengths(wins: Floats, start: Floats) -> Floats:
     """
     found = np.full(wins.shape[:2], np.nan)
     expected = wins.sum(axis=0) > 0
-    sound = np.array([(each > 0)[expected].all() or _is_linked(each) for each in wins], dtype=bool)
+    sound = np.array(
+        [(each > 0)[expected].all() or len(_linked_groups(each, "strong")) == 1 for each in wins],
+        dtype=bool,
+    )
     rows = max(1, _AT_ONCE // len(start) ** 2)
     places = np.flatnonzero(sound)
     for first in range(0, len(places), rows):
@@ -186,29 +198,6 @@ def _newton_strengths(wins: Floats, start: Floats) -> Floats:
     return np.asarray(logs - logs.mean(axis=-1, keepdims=True))
 
 
-def _evalica_strengths(wins: Floats) -> Floats | None:
-    """Returns log-strengths, `None` if evalica does not converge; a solution must exist."""
-    try:
-        import evalica
-    except ImportError as error:
-        raise missing("evalica", "judge", error, PfgenError) from error
-    winners, losers = np.nonzero(wins)
-    result = evalica.bradley_terry(
-        winners.tolist(),
-        losers.tolist(),
-        [evalica.Winner.X] * len(winners),
-        weights=wins[winners, losers].tolist(),
-        tolerance=_TOLERANCE,
-        limit=_LIMIT,
-    )
-    if result.iterations >= _LIMIT:
-        return None
-    scores = result.scores
-    logs = np.empty(len(wins))
-    logs[np.asarray(scores.index, dtype=np.int64)] = np.log(scores.to_numpy())
-    return np.asarray(logs - logs.mean()) if np.isfinite(logs).all() else None
-
-
 def _check_linked(wins: Floats, models: Sequence[str]) -> None:
     groups = _linked_groups(wins, "weak")
     if len(groups) > 1:
@@ -217,9 +206,7 @@ def _check_linked(wins: Floats, models: Sequence[str]) -> None:
             f"models are not connected by games, so they cannot be ranked together: {apart}"
         )
     groups = _linked_groups(wins, "strong")
-    if len(groups) == 1:
-        return
-    for group in groups:
+    for group in groups if len(groups) > 1 else ():
         outside = np.setdiff1d(np.arange(len(wins)), group)
         always, never = wins[outside][:, group].sum(), wins[group][:, outside].sum()
         if not always or not never:
@@ -228,10 +215,6 @@ def _check_linked(wins: Floats, models: Sequence[str]) -> None:
                 f"Bradley–Terry has no solution: {_names_of_group(group, models)} {did} against "
                 f"{_names_of_group(outside.tolist(), models)}: leave models out, or use win rates"
             )
-
-
-def _is_linked(wins: Floats) -> bool:
-    return len(_linked_groups(wins, "strong")) == 1
 
 
 def _linked_groups(wins: Floats, connection: str) -> list[list[int]]:

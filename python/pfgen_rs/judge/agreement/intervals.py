@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +14,8 @@ from numpy.typing import NDArray
 from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.extras import missing
-from pfgen_rs.judge.agreement.kappa import majority, same
-from pfgen_rs.judge.decision_columns import NONE, Codes, Floats, letter_codes
+from pfgen_rs.judge.agreement.kappa import Letters, majority, paired_codes, same
+from pfgen_rs.judge.decision_columns import NONE, Codes, Floats
 from pfgen_rs.stats.shares import wilson
 from pfgen_rs.stats.student import MOST_FREEDOM, check_level, two_sided_quantile
 
@@ -171,9 +170,7 @@ def share_bounds(
 _A, _B = 0, 1
 
 
-def position_bias(
-    first: Sequence[str | None], second: Sequence[str | None], *, level: float = 0.95
-) -> Share:
+def position_bias(first: Letters, second: Letters, *, level: float = 0.95) -> Share:
     """Returns among pairs that flip between winners the share won by the answer shown first in both orders.
 
     `first`, `second`: letters of order 1 and of order 2, the latter swapped back; pairs with a tie or an
@@ -183,9 +180,7 @@ def position_bias(
     >>> position_bias(["A", "A", "B", "C"], ["B", "B", "A", "A"]).value
     0.6666666666666666
     """
-    if len(first) != len(second):
-        raise InputError(f"{len(first)} and {len(second)} verdicts: expected the same number")
-    return position_bias_of_codes(letter_codes(first), letter_codes(second), level)
+    return position_bias_of_codes(*paired_codes(first, second), level)
 
 
 def position_bias_of_codes(first: Codes, second: Codes, level: float) -> Share:
@@ -248,37 +243,27 @@ def calibration(
     number = np.bincount(bins, minlength=_BINS)
     sums = np.bincount(bins, weights=p, minlength=_BINS)
     hits = np.bincount(bins[right], minlength=_BINS)
-    rows = [
-        _calibration_row(i, int(n), float(total), int(hit), level)
-        for i, (n, total, hit) in enumerate(zip(number, sums, hits, strict=True))
+    bounds = [
+        clopper_pearson(hit, n, level) if n else Interval(math.nan, math.nan, level)
+        for hit, n in zip(hits.tolist(), number.tolist(), strict=True)
     ]
-    total = int(number.sum())
+    edges, total = np.arange(_BINS + 1) / _BINS, int(number.sum())
+    with np.errstate(invalid="ignore"):
+        means, shares = sums / number, hits / number
+    columns = {
+        "from": edges[:-1],
+        "to": edges[1:],
+        "pairs": number,
+        "probability": means,
+        "right": hits,
+        "share": shares,
+        "low": [each.low for each in bounds],
+        "high": [each.high for each in bounds],
+    }
     return Calibration(
-        table=pl.DataFrame(rows, schema=_CALIBRATION_COLUMNS, orient="row"),
+        table=pl.DataFrame(columns).fill_nan(None),
         error=float(np.abs(hits - sums).sum() / total) if total else math.nan,
         pairs=total,
         without_probability=int(np.count_nonzero(~known)),
         without_majority=int(np.count_nonzero(known & ~kept)),
     )
-
-
-_CALIBRATION_COLUMNS = {
-    "from": pl.Float64,
-    "to": pl.Float64,
-    "pairs": pl.Int64,
-    "probability": pl.Float64,
-    "right": pl.Int64,
-    "share": pl.Float64,
-    "low": pl.Float64,
-    "high": pl.Float64,
-}
-
-
-def _calibration_row(
-    i: int, number: int, total: float, right: int, level: float
-) -> tuple[float | None, ...]:
-    place = i / _BINS, (i + 1) / _BINS, number
-    if not number:
-        return *place, None, right, None, None, None
-    interval = clopper_pearson(right, number, level)
-    return *place, total / number, right, right / number, interval.low, interval.high

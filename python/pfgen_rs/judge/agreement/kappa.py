@@ -19,34 +19,18 @@ from pfgen_rs.judge.tokens import LETTERS
 Letters = Sequence[str | None]
 
 
-def concordance(
-    decisions: Letters | Mapping[str, str | None], verdicts: Letters | Mapping[str, str | None]
-) -> float:
+def concordance(decisions: Letters, verdicts: Letters) -> float:
     """Returns the share of a rater's pairs for which the decision is the rater's verdict.
 
-    Sequences of letters of equal length, or mappings from pair id to letter. A decision of `None` (undecided
-    or invalid) is wrong; pairs without a verdict (`None`, or not in the mapping) are left out; NaN if none
-    are left. Raises `InputError` for sequences of unequal length, unknown letters, and verdicts on pairs
-    that `decisions` lacks.
+    A decision of `None` (undecided or invalid) is wrong; pairs without a verdict (`None`) are left out; NaN
+    if none are left. Raises `InputError` for unequal lengths and unknown letters.
 
     Source: judging 5.1 (Morita et al., eq. 1), for one rater.
 
     >>> concordance(["A", "B", None, "C"], ["A", "C", "B", None])
     0.3333333333333333
     """
-    if isinstance(decisions, Mapping) != isinstance(verdicts, Mapping):
-        raise InputError("expected two sequences or two mappings, found one of each")
-    if isinstance(decisions, Mapping) and isinstance(verdicts, Mapping):
-        unknown = next((pair for pair in verdicts if pair not in decisions), None)
-        if unknown is not None:
-            raise InputError(f"a verdict on the unknown pair {unknown!r}: decisions lack it")
-        pairs = list(verdicts)
-        decisions, verdicts = [decisions[p] for p in pairs], [verdicts[p] for p in pairs]
-    if len(decisions) != len(verdicts):
-        raise InputError(
-            f"{len(decisions)} decisions and {len(verdicts)} verdicts: expected the same number"
-        )
-    decided, judged = letter_codes(decisions), letter_codes(verdicts)
+    decided, judged = paired_codes(decisions, verdicts)
     number = int(np.count_nonzero(judged != NONE))
     return int(np.count_nonzero(same(decided, judged))) / number if number else math.nan
 
@@ -60,10 +44,15 @@ def robustness(first: Letters, second: Letters) -> float:
     >>> robustness(["A", "B", None], ["A", "A", None])
     0.3333333333333333
     """
-    if len(first) != len(second):
-        raise InputError(f"{len(first)} and {len(second)} verdicts: expected the same number")
-    alike = same(letter_codes(first), letter_codes(second))
+    alike = same(*paired_codes(first, second))
     return float(alike.mean()) if len(alike) else math.nan
+
+
+def paired_codes(first: Letters, second: Letters) -> tuple[Codes, Codes]:
+    """Returns codes of letters about the same pairs. Raises `InputError` for unequal lengths."""
+    if len(first) != len(second):
+        raise InputError(f"{len(first)} and {len(second)} letters: expected the same number")
+    return letter_codes(first), letter_codes(second)
 
 
 def same(first: Codes, second: Codes) -> NDArray[np.bool_]:
@@ -86,17 +75,13 @@ def majority(raters: Codes) -> Codes:
 # Beyond chance
 
 
-Row = Sequence[str | int | None]
-
-
 def fleiss_kappa(
-    rows: Iterable[Row] | NDArray[Any], *, allow_missing: bool = False, counts: bool | None = None
+    rows: Iterable[Sequence[str | int | None]] | NDArray[Any], *, allow_missing: bool = False
 ) -> float:
     """Returns Fleiss' κ of two or more raters, one row per pair.
 
-    `rows`: letters ("A", "B", "C"), one per rater in the same order; or counts, one per category; or integer
-    labels. Integers are counts if all rows have the same sum, and labels otherwise; `counts` says which
-    they are. With n raters and n_ij of them choosing j for pair i, P_i = (Σ_j n_ij² - n)/(n(n - 1)) and
+    `rows`: letters ("A", "B", "C"), one per rater in the same order; or integers, which are counts, one per
+    category. With n raters and n_ij of them choosing j for pair i, P_i = (Σ_j n_ij² - n)/(n(n - 1)) and
     κ = (P̄ - P̄e)/(1 - P̄e), NaN if all raters choose the same letter for all pairs.
 
     Rows in which a rater is missing (`None`, or a shorter row) are an `InputError`; with `allow_missing` the
@@ -112,7 +97,15 @@ def fleiss_kappa(
     listed = [list(row) for row in rows]
     if not listed:
         raise InputError("no pairs: Fleiss' kappa needs at least one")
-    by_category, raters = _category_counts(listed, counts)
+    if all(isinstance(value, int | np.integer) for value in listed[0][:1]):
+        by_category = _checked_counts(listed)
+        raters = int(by_category.sum(axis=1).max())
+    else:
+        raters = max(map(len, listed))
+        codes = letter_codes(value for row in listed for value in row)
+        row_of, width = np.repeat(np.arange(len(listed)), [*map(len, listed)]), len(LETTERS)
+        flat = (row_of * width + codes)[codes != NONE]
+        by_category = np.bincount(flat, minlength=len(listed) * width).reshape(-1, width)
     if raters < 2:
         raise InputError("fewer than two raters: Fleiss' kappa needs at least two")
     present = by_category.sum(axis=1)
@@ -125,6 +118,16 @@ def fleiss_kappa(
         f"raters are missing in {len(short)} of {len(listed)} rows; the first is row {short[0] + 1}, with "
         f"{present[short[0]]} of {raters}: leave these rows out, or use allow_missing (Krippendorff's alpha)"
     )
+
+
+def _checked_counts(rows: Sequence[Sequence[Any]]) -> Indices:
+    try:
+        counts = np.array(rows)
+    except ValueError:  # of unequal length
+        counts = np.empty(0)
+    if counts.ndim != 2 or not np.issubdtype(counts.dtype, np.integer) or (counts < 0).any():
+        raise InputError("invalid counts: expected integers of at least 0, one per category")
+    return counts.astype(np.int64)
 
 
 def fleiss_from_counts(counts: NDArray[np.integer[Any]]) -> float:
@@ -215,9 +218,16 @@ def cohen_kappa(
     if any(isinstance(value, str) for value in (*first, *second)):
         if weights is not None:
             raise InputError("letters have no distance: weights need numbers")
-        codes = letter_codes(first) + 1, letter_codes(second) + 1
-        return float(cohen_of_confusion(confusion_counts(*codes, len(LETTERS) + 1)))
-    return _cohen_of_numbers(_numbers(first), _numbers(second), weights)
+        values = np.concatenate([letter_codes(first), letter_codes(second)])
+    else:
+        values = np.concatenate([_numbers(first), _numbers(second)])
+    labels, codes = np.unique(values, return_inverse=True)
+    table = confusion_counts(codes[: len(first)], codes[len(first) :], len(labels))
+    if weights is None:
+        return float(cohen_of_confusion(table))
+    apart = np.abs(labels[:, None] - labels) ** (2 if weights == "quadratic" else 1)
+    expected = (table.sum(axis=1)[:, None] * table.sum(axis=0) * apart).sum()
+    return float(1 - (table * apart).sum() * table.sum() / expected) if expected else math.nan
 
 
 def cohen_of_confusion(table: Floats) -> Floats:
@@ -239,42 +249,6 @@ def confusion_counts(
     return np.bincount(flat, minlength=size * size).reshape(size, size).astype(np.float64)
 
 
-def _category_counts(rows: Sequence[Sequence[Any]], counts: bool | None) -> tuple[Indices, int]:
-    """Returns counts, shape (rows, categories), and the number of raters of a row that lacks none."""
-    if _are_counts(rows) if counts is None else counts:
-        checked = _checked_counts(rows)
-        return checked, int(checked.sum(axis=1).max())
-    values = [value for row in rows for value in row]
-    if all(value is None or _is_integer(value) for value in values):
-        labels = {label: code for code, label in enumerate({*values} - {None})}
-        codes = np.array([labels.get(value, -1) for value in values], dtype=np.int64)
-    else:
-        codes, labels = letter_codes(values).astype(np.int64), dict.fromkeys(LETTERS, 0)
-    widths = [len(row) for row in rows]
-    row_numbers, width = np.repeat(np.arange(len(rows)), widths), max(len(labels), 1)
-    given = codes >= 0
-    flat = np.bincount(row_numbers[given] * width + codes[given], minlength=len(rows) * width)
-    return flat.reshape(len(rows), width), max(widths)
-
-
-def _are_counts(rows: Sequence[Sequence[Any]]) -> bool:
-    if not all(_is_integer(value) and value >= 0 for row in rows for value in row):
-        return False
-    return len({(len(row), sum(map(int, row))) for row in rows}) == 1
-
-
-def _checked_counts(rows: Sequence[Sequence[Any]]) -> Indices:
-    if len({len(row) for row in rows}) > 1:
-        raise InputError("rows of counts differ in length: expected one count per category")
-    if not all(_is_integer(value) and value >= 0 for row in rows for value in row):
-        raise InputError("invalid counts: expected integers of at least 0")
-    return np.array(rows, dtype=np.int64)
-
-
-def _is_integer(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-
-
 def _numbers(values: Sequence[Any] | NDArray[Any]) -> Floats:
     try:
         numbers = np.asarray(values, dtype=np.float64)
@@ -285,30 +259,11 @@ def _numbers(values: Sequence[Any] | NDArray[Any]) -> Floats:
     return numbers
 
 
-def _cohen_of_numbers(first: Floats, second: Floats, weights: str | None) -> float:
-    labels, codes = np.unique(np.concatenate([first, second]), return_inverse=True)
-    table = confusion_counts(codes[: len(first)], codes[len(first) :], len(labels))
-    if weights is None:
-        return float(cohen_of_confusion(table))
-    apart = np.abs(labels[:, None] - labels) ** (2 if weights == "quadratic" else 1)
-    expected = (table.sum(axis=1)[:, None] * table.sum(axis=0) * apart).sum()
-    if not expected:
-        return math.nan
-    return float(1 - (table * apart).sum() * table.sum() / expected)
-
-
 # Every two judges and raters
 
 
 UNDECIDED = len(LETTERS)
 """The code of a judge's pair without a decision, which equals nothing and is a label of its own for κ."""
-_COLUMNS = {
-    "one": pl.String,
-    "other": pl.String,
-    "pairs": pl.Int64,
-    "share": pl.Float64,
-    "kappa": pl.Float64,
-}
 
 
 def agreements(letters: Mapping[str, Codes]) -> pl.DataFrame:
@@ -319,19 +274,14 @@ def agreements(letters: Mapping[str, Codes]) -> pl.DataFrame:
     `share` (of equal letters) and `kappa` (Cohen's, unweighted); null if no pair has both, `kappa` also
     where it is undefined.
     """
-    rows = [
-        (one, other, *_agreement_of_two(letters[one], letters[other]))
-        for one, other in combinations(letters, 2)
-    ]
-    return pl.DataFrame(rows, schema=_COLUMNS, orient="row")
-
-
-def _agreement_of_two(first: Codes, second: Codes) -> tuple[int, float | None, float | None]:
-    both = (first != NONE) & (second != NONE)
-    number = int(np.count_nonzero(both))
-    if not number:
-        return 0, None, None
-    table = confusion_counts(first[both], second[both], UNDECIDED + 1)
-    kappa = float(cohen_of_confusion(table))
-    equal = float(np.trace(table[:UNDECIDED, :UNDECIDED])) / number
-    return number, equal, None if np.isnan(kappa) else kappa
+    rows = []
+    for one, other in combinations(letters, 2):
+        first, second = letters[one], letters[other]
+        both = (first != NONE) & (second != NONE)
+        number = int(np.count_nonzero(both))
+        table = confusion_counts(first[both], second[both], UNDECIDED + 1)
+        equal = float(np.trace(table[:UNDECIDED, :UNDECIDED])) / number if number else None
+        rows.append((one, other, number, equal, float(cohen_of_confusion(table))))
+    columns = {"one": pl.String, "other": pl.String, "pairs": pl.Int64}
+    columns |= dict.fromkeys(("share", "kappa"), pl.Float64)
+    return pl.DataFrame(rows, schema=columns, orient="row").fill_nan(None)

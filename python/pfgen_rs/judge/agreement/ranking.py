@@ -56,19 +56,12 @@ class Ranking(EqualByFields):
     seed: int
     notes: tuple[str, ...] = ()
 
-    def tables(self) -> dict[str, pl.DataFrame]:
-        """Returns the tables by name."""
-        return {"models": self.models, "head_to_head": self.head_to_head}
-
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON types."""
         values = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {
-            **{n: value for n, value in values.items() if isinstance(value, str | int | float)},
-            "models": self.models.to_dicts(),
-            "head_to_head": self.head_to_head.to_dicts(),
-            "notes": list(self.notes),
-        }
+        tables = {name: values[name].to_dicts() for name in ("models", "head_to_head")}
+        single = {n: value for n, value in values.items() if isinstance(value, str | int | float)}
+        return {**single, **tables, "notes": list(self.notes)}
 
 
 def rank(
@@ -99,10 +92,11 @@ def rank(
     counts = head_to_head.drop("opponent").group_by("model").sum().sort("model")
     columns: dict[str, Any] = counts.to_dict()
     for name, score in scores.by_name.items():
-        columns |= _columns_of_score(name, score, scores.questions, level)
+        bounds = _bounds_of_score(name, score, scores.questions, level)
+        columns |= dict(zip((name, f"{name}_low", f"{name}_high"), bounds, strict=True))
     values, resampled = scores.by_name["strength"] or scores.win_rates
-    ranges_ = rank_ranges_of_resamples(values, resampled, level, scores.questions)
-    best, worst = zip(*ranges_, strict=True)
+    open_ranks = rank_ranges_of_resamples(values, resampled, level, scores.questions)
+    best, worst = zip(*open_ranks, strict=True)
     order = (-values).argsort(kind="stable").argsort(kind="stable") + 1
     columns |= {"rank": order, "best_rank": list(best), "worst_rank": list(worst)}
     table = pl.DataFrame(columns).fill_nan(None).sort("rank")
@@ -217,20 +211,20 @@ def _ratios(above: Floats, below: Floats) -> Floats:
         return np.asarray(above / below, dtype=np.float64)
 
 
-def _columns_of_score(
+def _bounds_of_score(
     name: str, score: tuple[Floats, Floats] | None, questions: Indices, level: float
-) -> dict[str, Any]:
+) -> tuple[Floats, Floats, Floats]:
+    """Returns values and their bounds, NaN where they are unknown."""
     if score is None:
-        none = pl.Series([None] * len(questions), dtype=pl.Float64)
-        return {name: none, f"{name}_low": none, f"{name}_high": none}
+        none = np.full(len(questions), np.nan)
+        return none, none, none
     values, resampled = score
-    if name == "strength":
-        low, high = intervals.bootstrap_bounds(values, resampled, level, questions)
-        few = questions < intervals.fewest_questions(level)
-        low[few] = high[few] = np.nan
-    else:
-        low, high = intervals.share_bounds(values, resampled, level, questions)
-    return {name: values, f"{name}_low": low, f"{name}_high": high}
+    if name != "strength":
+        return values, *intervals.share_bounds(values, resampled, level, questions)
+    low, high = intervals.bootstrap_bounds(values, resampled, level, questions)
+    few = questions < intervals.fewest_questions(level)
+    low[few] = high[few] = np.nan
+    return values, low, high
 
 
 def _head_to_head(games: Games, pairings: tuple[Indices, Indices, Indices]) -> pl.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -10,39 +10,27 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pfgen_rs.judge.agreement.counts import (
-    Judged,
-    Statistic,
-    judge_counts,
-    kinds_of,
-    rater_counts,
-    votes_of,
-)
 from pfgen_rs.judge.agreement.intervals import Interval, share_bounds
+from pfgen_rs.judge.agreement.judged import Judged
 from pfgen_rs.judge.agreement.kappa import (
     alpha_from_counts,
     alpha_of_sums,
     alpha_unit_sums,
     cohen_of_confusion,
     fleiss_of_sums,
+    majority,
     same,
 )
-from pfgen_rs.judge.agreement.resampling import Sums, summed
-from pfgen_rs.judge.decision_columns import NONE, Floats, Indices
+from pfgen_rs.judge.agreement.resampling import Sums, classes_of, summed
+from pfgen_rs.judge.decision_columns import NONE, Codes, Floats, Indices
 from pfgen_rs.judge.decisions import RULES, Rule
 from pfgen_rs.judge.tokens import LETTERS
 from pfgen_rs.stats.permutation import holm, resolution, sign_flip_by_size
 
 PERMUTATIONS = 10_000
-TEXT, COUNT, NUMBER = pl.String, pl.Int64, pl.Float64
-BOUNDS = {"low": NUMBER, "high": NUMBER}
-_ROBUSTNESS = ("pairs", "consistent", "invalid")
-_COMPARISONS = {
-    "other": TEXT,
-    "difference": NUMBER,
-    **BOUNDS,
-    **dict.fromkeys(("p", "p_holm", "smallest_p"), NUMBER),
-}
+_LETTERS = np.arange(len(LETTERS))
+_FLEISS, _ALPHA = "fleiss_kappa", "krippendorff_alpha"
+_COMPARISONS = ("difference", "low", "high", "p", "p_holm", "smallest_p")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,14 +72,17 @@ class AgreementTables:
         self._rules = [
             each for each in RULES if each != "probability" or (data.decided[each] != NONE).any()
         ]
-        self._kinds = kinds = kinds_of(data)
-        self._statistic = _statistic_of_raters(data, allow_missing)
-        chosen = kinds.decided[rule]
+        self._statistic = None
+        if len(data.raters) > 1:
+            whole = (data.verdicts != NONE).all()
+            self._statistic = _FLEISS if whole else _ALPHA if allow_missing else None
+        self._classes, self._kinds = _kinds_of(data)
         counted = {
-            **judge_counts(kinds, len(data.task_names), self._rules),
-            **rater_counts(kinds, chosen, self._statistic),
+            **_judge_counts(self._kinds, self._rules),
+            **_rater_counts(self._kinds.verdicts, self._kinds.decided[rule]),
+            **_vote_counts(self._kinds.verdicts, self._statistic),
         }
-        self._sums = summed(counted, kinds.of, data.questions, resamples, seed)
+        self._sums = summed(counted, self._classes, data.questions, resamples, seed)
         self._observed = self._sums[0]
 
     def concordance(self) -> pl.DataFrame:
@@ -104,17 +95,20 @@ class AgreementTables:
         low, high = share_bounds(rates, resampled, self._level, number.astype(np.int64))
         raters = [*self._data.raters, None] if self._data.raters else []
         rows = []
-        for (i, rule), (task, t), (r, rater) in product(
-            enumerate(self._rules), self._task_rows(), enumerate(raters)
+        for (i, rule), (t, task), (r, rater) in product(
+            enumerate(self._rules), enumerate(self._tasks()), enumerate(raters)
         ):
             counts: tuple[int | None, ...] = (int(pairs[t]), None, None)
             if rater is not None:
                 counts = int(judged[r, t]), int(pairs[t] - judged[r, t]), int(right[i, r, t])
             shares = (float(x[i, r, t]) for x in (rates, low, high))
             rows.append((rule, task, rater, *counts, *shares))
-        names = {"rule": TEXT, "task": TEXT, "rater": TEXT, "pairs": COUNT, "left_out": COUNT}
-        values = {"right": COUNT, "concordance": NUMBER, **BOUNDS}
-        return frame(rows, {**names, **values})
+        return frame(
+            rows,
+            texts=("rule", "task", "rater"),
+            counts=("pairs", "left_out", "right"),
+            numbers=("concordance", "low", "high"),
+        )
 
     def robustness(self) -> pl.DataFrame:
         """Share of pairs with equal verdicts in both orders, by task."""
@@ -123,17 +117,10 @@ class AgreementTables:
             for sums in self._sums
         )
         low, high = share_bounds(rates, resampled, self._level, self._questions)
-        observed = {name: _with_all(self._observed[name]) for name in _ROBUSTNESS}
-        rows = [
-            (
-                task,
-                *(int(observed[name][t]) for name in _ROBUSTNESS),
-                *(float(x[t]) for x in (rates, low, high)),
-            )
-            for task, t in self._task_rows()
-        ]
-        counts = dict.fromkeys(_ROBUSTNESS, COUNT)
-        return frame(rows, {"task": TEXT, **counts, "robustness": NUMBER, **BOUNDS})
+        names = ("pairs", "consistent", "invalid")
+        counts = [_with_all(self._observed[name]).astype(np.int64) for name in names]
+        rows = zip(self._tasks(), *(x.tolist() for x in (*counts, rates, low, high)), strict=False)
+        return frame(rows, texts=("task",), counts=names, numbers=("robustness", "low", "high"))
 
     def rater_agreement(self) -> RaterAgreement | None:
         """Fleiss' κ, or Krippendorff's α, with its interval."""
@@ -142,8 +129,8 @@ class AgreementTables:
         values = [self._agreement_of_raters(sums) for sums in self._sums]
         low, high = share_bounds(values[0], values[1], self._level, self._questions[0], -1.0)
         value = float(values[0])
-        if self._statistic == "krippendorff_alpha":
-            value = alpha_from_counts(votes_of(self._data.verdicts))
+        if self._statistic == _ALPHA:
+            value = alpha_from_counts(_votes_of(self._data.verdicts))
         bounds = Interval(float(low), float(high), self._level)
         pairs = int(self._observed["voted"].sum())
         return RaterAgreement(self._statistic, value, bounds, pairs)
@@ -151,14 +138,12 @@ class AgreementTables:
     def cohen(self) -> pl.DataFrame:
         """Cohen's κ of the judge and each rater."""
         values, resampled = (_cohen_of_sums(sums["confusion"]) for sums in self._sums)
-        numbers = self._observed["confusion"].sum(axis=(-2, -1))
-        judged = np.minimum(numbers, self._questions[0]).astype(np.int64)
+        pairs = self._observed["confusion"].sum(axis=(-2, -1)).astype(np.int64)
+        judged = np.minimum(pairs, self._questions[0])
         low, high = share_bounds(values, resampled, self._level, judged, -1.0)
-        rows = [
-            (rater, int(numbers[r]), *(float(x[r]) for x in (values, low, high)))
-            for r, rater in enumerate(self._data.raters)
-        ]
-        return frame(rows, {"rater": TEXT, "pairs": COUNT, "kappa": NUMBER, **BOUNDS})
+        columns = (x.tolist() for x in (pairs, values, low, high))
+        rows = zip(self._data.raters, *columns, strict=True)
+        return frame(rows, texts=("rater",), counts=("pairs",), numbers=("kappa", "low", "high"))
 
     def confusion(self) -> pl.DataFrame:
         """Decisions by verdicts of each rater."""
@@ -168,7 +153,7 @@ class AgreementTables:
             for r, rater in enumerate(self._data.raters)
             for d, decision in enumerate((*LETTERS, None))
         ]
-        return frame(rows, {"rater": TEXT, "decision": TEXT, **dict.fromkeys(LETTERS, COUNT)})
+        return frame(rows, texts=("rater", "decision"), counts=LETTERS)
 
     def leave_one_out(self) -> pl.DataFrame:
         """Each rater, and the judge, against the majority of the other raters."""
@@ -178,74 +163,62 @@ class AgreementTables:
                 _quotient(sums[name], sums["others"]) for name in ("as_others", "judge_as_others")
             )
             shares.append(np.stack([human, judge, judge - human], axis=-1))
-        counts = [self._observed[name] for name in ("others", "no_majority")]
-        number = np.minimum(counts[0], self._questions[0]).astype(np.int64)[:, None]
+        counts = [self._observed[name].astype(np.int64) for name in ("others", "no_majority")]
+        number = np.minimum(counts[0], self._questions[0])[:, None]
         low, high = share_bounds(shares[0], shares[1], self._level, number, -1.0)
         low[:, :2], high[:, :2] = share_bounds(
             shares[0][:, :2], shares[1][:, :, :2], self._level, number
         )
-        rows = []
-        for r, rater in enumerate(self._data.raters[: len(counts[0])]):
-            values = np.stack([shares[0][r], low[r], high[r]], axis=-1).ravel().tolist()
-            rows.append((rater, *(int(each[r]) for each in counts), *values))
-        names = [
-            f"{name}{bound}"
-            for name in ("human", "judge", "difference")
-            for bound in ("", "_low", "_high")
+        values = np.stack([shares[0], low, high], axis=-1).reshape(len(number), 9)
+        rows = [
+            (rater, *of_rater, *numbers)
+            for rater, *of_rater, numbers in zip(
+                self._data.raters, *(x.tolist() for x in counts), values.tolist(), strict=False
+            )
         ]
-        schema = {"rater": TEXT, "pairs": COUNT, "left_out": COUNT}
-        return frame(rows, {**schema, **dict.fromkeys(names, NUMBER)})
+        names = ("human", "judge", "difference")
+        numbers = [f"{name}{bound}" for name in names for bound in ("", "_low", "_high")]
+        return frame(rows, texts=("rater",), counts=("pairs", "left_out"), numbers=numbers)
 
     def comparisons(self, permutations: int) -> pl.DataFrame:
         """The chosen rule against each of the others."""
         if not self._data.raters:
-            return frame([], _COMPARISONS)
+            return frame([], texts=("other",), numbers=_COMPARISONS)
         means, resampled = (concordance_rates(sums)[..., -1, 0] for sums in self._sums)
         mine = self._rules.index(self._rule)
-        low, high = share_bounds(
-            means[mine] - means,
-            resampled[:, [mine]] - resampled,
-            self._level,
-            self._questions[0],
-            -1.0,
-        )
+        apart, drawn = means[mine] - means, resampled[:, [mine]] - resampled
+        low, high = share_bounds(apart, drawn, self._level, self._questions[0], -1.0)
         others = [i for i in range(len(self._rules)) if i != mine]
         differences = [self._differences(mine, i) for i in others]
         settings = {"permutations": permutations, "seed": self._seed}
         p = np.array([sign_flip_by_size(each, **settings) for each in differences])
         smallest = [resolution(int(np.count_nonzero(each)), permutations) for each in differences]
         rows = [
-            (self._rules[i], *(float(x) for x in (means[mine] - means[i], low[i], high[i], *tests)))
+            (self._rules[i], *(float(x) for x in (apart[i], low[i], high[i], *tests)))
             for i, *tests in zip(others, p, holm(p) if len(p) else p, smallest, strict=True)
         ]
-        return frame(rows, _COMPARISONS)
+        return frame(rows, texts=("other",), numbers=_COMPARISONS)
 
     def _agreement_of_raters(self, sums: Sums) -> Floats:
-        if self._statistic == "krippendorff_alpha":
-            return alpha_of_sums(sums["disagreements"] / self._scale(), sums["votes"])
+        if self._statistic == _ALPHA:
+            scale = alpha_unit_sums(_votes_of(self._kinds.verdicts))[2]
+            return alpha_of_sums(sums["disagreements"] / scale, sums["votes"])
         return fleiss_of_sums(sums["squares"], sums["votes"], sums["voted"], len(self._data.raters))
 
     def _differences(self, one: int, other: int) -> Floats:
         """Differences of concordance (mean of the raters), as sums of each question."""
-        kinds = self._kinds
         right = [
-            same(kinds.decided[self._rules[i]], kinds.verdicts).astype(np.int64)
+            same(self._kinds.decided[self._rules[i]], self._kinds.verdicts).astype(np.int64)
             for i in (one, other)
         ]
-        gained = (right[0] - right[1])[:, kinds.of]
+        gained = (right[0] - right[1])[:, self._classes]
         judged_by = self._observed["judged"].sum(axis=-1)
         return question_differences(gained, judged_by, self._data.questions)
 
-    def _scale(self) -> int:
-        """By what disagreements are multiplied to be integers."""
-        return alpha_unit_sums(votes_of(self._kinds.verdicts))[2]
-
-    def _task_rows(self) -> list[tuple[str | None, int]]:
-        """Names of tasks, all pairs first, and their places behind the sum of all."""
+    def _tasks(self) -> list[str | None]:
+        """Names of tasks behind `None` for all pairs, in the order of `_with_all`."""
         names = self._data.task_names
-        if names == (None,):
-            return [(None, 0)]
-        return [(None, 0), *((name, i + 1) for i, name in enumerate(names))]
+        return [None] if names == (None,) else [None, *names]
 
 
 def concordance_rates(sums: Sums) -> Floats:
@@ -263,17 +236,26 @@ def concordance_rates(sums: Sums) -> Floats:
     return np.concatenate([rates, mean], axis=-2)
 
 
-def frame(rows: list[Any], schema: dict[str, Any]) -> pl.DataFrame:
-    """Returns a frame of rows, null where a number is NaN."""
-    return pl.DataFrame(rows, schema=schema, orient="row").fill_nan(None)
+def frame(rows: Any, texts: Any = (), counts: Any = (), numbers: Any = ()) -> pl.DataFrame:
+    """Returns a frame of rows with columns of these kinds, in this order; null where a number is NaN."""
+    schema = {
+        **dict.fromkeys(texts, pl.String),
+        **dict.fromkeys(counts, pl.Int64),
+        **dict.fromkeys(numbers, pl.Float64),
+    }
+    return pl.DataFrame(list(rows), schema=schema, orient="row").fill_nan(None)
 
 
-def _statistic_of_raters(data: Judged, allow_missing: bool) -> Statistic | None:
-    if len(data.raters) < 2:
-        return None
-    if (data.verdicts != NONE).all():
-        return "fleiss_kappa"
-    return "krippendorff_alpha" if allow_missing else None
+def question_differences(gained: Indices, judged: Floats, questions: Indices) -> Floats:
+    """Returns by how much a difference of concordance (mean of the raters) is due to each question.
+
+    `gained`: for each rater and pair, 1 where only the first of two decisions is right, -1 where only the
+    second is, shape (raters, pairs). `judged`: numbers of pairs that the raters judged. The differences of
+    all questions add up to that of concordance.
+    """
+    judging = judged > 0
+    sums = np.stack([np.bincount(questions, weights=each) for each in gained[judging]])
+    return np.asarray((sums / judged[judging, None]).sum(axis=0) / np.count_nonzero(judging))
 
 
 def _cohen_of_sums(confusion: Floats) -> Floats:
@@ -293,13 +275,71 @@ def _quotient(above: Floats, below: NDArray[Any]) -> Floats:
         return np.asarray(above / below, dtype=np.float64)
 
 
-def question_differences(gained: Indices, judged: Floats, questions: Indices) -> Floats:
-    """Returns by how much a difference of concordance (mean of the raters) is due to each question.
+# Classes of pairs with the same letters, and what they count: integers of shape (classes, …) by name
 
-    `gained`: for each rater and pair, 1 where only the first of two decisions is right, -1 where only the
-    second is, shape (raters, pairs). `judged`: numbers of pairs that the raters judged. The differences of
-    all questions add up to that of concordance.
+
+def _kinds_of(data: Judged) -> tuple[Indices, Judged]:
+    """Returns the class of each pair, and one pair of each class."""
+    consistent = same(data.first, data.second).astype(np.int8)
+    invalid = ((data.first == NONE) | (data.second == NONE)).astype(np.int8)
+    letters = [each + 1 for each in (*data.decided.values(), *data.verdicts)]
+    classes, places = classes_of([data.tasks, consistent, invalid, *letters])
+    return classes, replace(
+        data,
+        first=data.first[places],
+        second=data.second[places],
+        decided={rule: codes[places] for rule, codes in data.decided.items()},
+        tasks=data.tasks[places],
+        questions=data.questions[places],
+        verdicts=data.verdicts[:, places],
+    )
+
+
+def _judge_counts(kinds: Judged, rules: list[Rule]) -> dict[str, NDArray[Any]]:
+    """Pairs by task, and by rater and task: judged, and right by each rule."""
+    of_task = kinds.tasks[:, None] == np.arange(len(kinds.task_names))
+    judged_by = (kinds.verdicts != NONE).T
+    right = np.stack([same(kinds.decided[rule], kinds.verdicts).T for rule in rules], axis=1)
+    invalid = (kinds.first == NONE) | (kinds.second == NONE)
+    return {
+        "pairs": of_task,
+        "consistent": of_task & same(kinds.first, kinds.second)[:, None],
+        "invalid": of_task & invalid[:, None],
+        "judged": judged_by[:, :, None] & of_task[:, None],
+        "right": right[..., None] & of_task[:, None, None],
+    }
+
+
+def _rater_counts(verdicts: Codes, chosen: Codes) -> dict[str, NDArray[Any]]:
+    """Confusion of decisions and verdicts, and both against the majority of the other raters.
+
+    There are no other raters with a single one.
     """
-    judging = judged > 0
-    sums = np.stack([np.bincount(questions, weights=each) for each in gained[judging]])
-    return np.asarray((sums / judged[judging, None]).sum(axis=0) / np.count_nonzero(judging))
+    # No decision is the fourth letter of the judge; raters have three.
+    fourth = len(LETTERS)
+    mine = np.where(chosen == NONE, fourth, chosen)[:, None] == np.arange(fourth + 1)
+    theirs = verdicts.T[:, :, None] == _LETTERS
+    raters = len(verdicts) if len(verdicts) > 1 else 0
+    names = ("others", "no_majority", "as_others", "judge_as_others")
+    found = {name: np.zeros((len(chosen), raters), dtype=bool) for name in names}
+    for rater in range(raters):
+        others, own = majority(np.delete(verdicts, rater, axis=0)), verdicts[rater]
+        found["others"][:, rater] = (own != NONE) & (others != NONE)
+        found["no_majority"][:, rater] = (own != NONE) & (others == NONE)
+        found["as_others"][:, rater] = same(own, others)
+        found["judge_as_others"][:, rater] = same(chosen, others) & (own != NONE)
+    return {"confusion": mine[:, None, :, None] & theirs[:, :, None, :], **found}
+
+
+def _vote_counts(verdicts: Codes, statistic: str | None) -> dict[str, NDArray[Any]]:
+    votes = _votes_of(verdicts)
+    if statistic == _ALPHA:
+        disagreements, values, _ = alpha_unit_sums(votes)
+        return {"disagreements": disagreements, "votes": values, "voted": votes.sum(axis=1) > 1}
+    whole = votes.sum(axis=1) == len(verdicts)
+    return {"squares": (votes * votes).sum(axis=1), "votes": votes, "voted": whole}
+
+
+def _votes_of(verdicts: Codes) -> Indices:
+    """Returns how many raters chose each letter: shape (pairs, 3)."""
+    return np.stack([np.count_nonzero(verdicts == x, axis=0) for x in _LETTERS], axis=1)

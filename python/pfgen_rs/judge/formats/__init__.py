@@ -133,9 +133,11 @@ def read_format(paths: Sequence[str | os.PathLike[str]], name: str | None = None
     """
     from pfgen_rs.judge.imported import files_of
 
-    if not paths:
-        raise SettingsError("no files to read")
-    return get_format(name or detect_format(paths)).read(files_of(paths))
+    chosen = get_format(name or detect_format(paths))
+    found = chosen.read(files_of(paths))
+    if not found.judgments:
+        raise InputError(f"contains no judgments in the format {chosen.name}")
+    return found
 
 
 def write_format(path: str | os.PathLike[str], imported: Imported, name: str) -> int:

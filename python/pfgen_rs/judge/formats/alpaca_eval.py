@@ -9,7 +9,7 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.lines import missing, optional_text_field, text_field
 from pfgen_rs.judge.decisions import decide
 from pfgen_rs.judge.formats import judge_format
-from pfgen_rs.judge.imported import Collector, Imported, Judgment, records
+from pfgen_rs.judge.imported import Imported, Judgment, records
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.tokens import Letter
 from pfgen_rs.judge.verdicts import Verdict
@@ -32,18 +32,16 @@ def write_alpaca_eval(imported: Imported) -> Iterator[dict[str, Any]]:
                 "generator_1": pair.models[0],
                 "generator_2": pair.models[1],
                 "dataset": pair.task,
-                "annotator": judgments[0]["judge"]["model"],
+                "annotator": judgments[min(judgments)]["judge"]["model"],
                 "preference": _written_preference(judgments),
-                "raw_completion": judgments[0]["output"],
+                "raw_completion": judgments[min(judgments)]["output"],
             }
 
 
-def _written_preference(judgments: Sequence[Judgment]) -> float | None:
+def _written_preference(judgments: Mapping[int, Judgment]) -> float | None:
     """Returns the preference of a pair: of both orders, their verdict if they agree, else a tie."""
     verdicts = {
-        each["order"]: Verdict(each["shown"], each["probabilities"])
-        for each in judgments
-        if each["sample"] == 0
+        order: Verdict(each["shown"], each["probabilities"]) for order, each in judgments.items()
     }
     decision = decide(verdicts.get(1), verdicts.get(2))
     total = sum(decision.mean.values()) if decision.mean else 0
@@ -88,7 +86,7 @@ def read_alpaca_eval(paths: Sequence[Path]) -> Imported:
         with place:
             if _preference(record) not in _HARD:
                 soft.add(_annotator(record))
-    found, numbers = Collector("alpaca-eval"), dict[str, int]()
+    found, numbers = Imported("alpaca-eval"), dict[str, int]()
     for place, record in annotations:
         with place:
             question = text_field(record, "instruction")
@@ -113,7 +111,8 @@ def read_alpaca_eval(paths: Sequence[Path]) -> Imported:
                 probabilities=_probabilities(preference) if judge in soft else None,
                 problem="the preference is null",
             )
-    return found.imported("the order in which outputs were shown is unknown: position bias is, too")
+    found.notes.append("the order in which outputs were shown is unknown: position bias is, too")
+    return found
 
 
 def _annotator(record: Mapping[str, Any]) -> str:

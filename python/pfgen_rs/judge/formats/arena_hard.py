@@ -7,7 +7,7 @@ from typing import Any
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.lines import optional_text_field, text_field
 from pfgen_rs.judge.formats import judge_format
-from pfgen_rs.judge.imported import Collector, Imported, Texts, question_id
+from pfgen_rs.judge.imported import Imported, Texts, question_id
 from pfgen_rs.judge.tokens import Letter
 
 LEVELS: Mapping[str, Letter] = {"A>>B": "A", "A>B": "A", "A=B": "C", "B>A": "B", "B>>A": "B"}
@@ -36,14 +36,15 @@ def read_arena_hard(paths: Sequence[Path]) -> Imported:
     The first game shows the baseline first. A file without `baseline` has a baseline of that name. Raises
     `InputError`.
     """
-    found, texts = Collector("arena-hard"), Texts(paths)
+    found, texts = Imported("arena-hard"), Texts(paths)
     for place, record in texts.others:
         with place:
             _add_record(found, texts, record)
-    return found.imported(*texts.notes())
+    found.notes += texts.notes()
+    return found
 
 
-def _add_record(found: Collector, texts: Texts, record: dict[str, Any]) -> None:
+def _add_record(found: Imported, texts: Texts, record: dict[str, Any]) -> None:
     question = question_id(record)
     baseline = text_field(record, "baseline") if "baseline" in record else "baseline"
     models, task = (baseline, text_field(record, "model")), optional_text_field(record, "category")

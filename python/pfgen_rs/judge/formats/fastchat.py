@@ -1,6 +1,6 @@
 """FastChat's pairwise judgments (`gpt-4_pair.jsonl`): winners of two games; texts are in other files."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.json_lines import id_field, texts_field
 from pfgen_rs.io.lines import text_field
 from pfgen_rs.judge.formats import judge_format
-from pfgen_rs.judge.imported import Collector, Imported, Judgment, Texts
+from pfgen_rs.judge.imported import Imported, Texts
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.tokens import Letter
 
@@ -19,43 +19,6 @@ _SHOWN: Mapping[int, Mapping[str, Letter]] = {
 }
 """Winners are models; letters speak of what was shown first, which is model_2 in the second game."""
 _FAILED = "error"
-_LONG_NUMBER = 16  # other programs read such numbers as floats
-
-
-def write_fastchat(imported: Imported) -> Iterator[dict[str, Any]]:
-    """Yield judgments, without texts and probabilities."""
-    for pair, judgments in imported.by_pair():
-        if judgments:
-            yield {
-                "question_id": _written_id(pair.question_id),
-                "model_1": pair.models[0],
-                "model_2": pair.models[1],
-                **_written_games(judgments),
-                "judge": [judgments[0]["judge"]["model"], judgments[0]["prompt"]],
-                "turn": 2 if pair.id.endswith(":turn-2") else 1,
-            }
-
-
-def _written_id(name: str) -> str | int:
-    """Returns an id as FastChat writes it: digits as a number, if other programs read it exactly."""
-    plain = name.isascii() and name.isdigit() and len(name) < _LONG_NUMBER
-    return int(name) if plain and str(int(name)) == name else name
-
-
-def _written_games(judgments: Sequence[Judgment]) -> dict[str, Any]:
-    """Returns winners and texts of both games, and the time of the last one, -1 if it is unknown."""
-    orders = {each["order"]: each for each in judgments}
-    fields: dict[str, Any] = {}
-    for order in (1, 2):
-        game = orders.get(order, {"shown": None, "output": None})
-        winners = {letter: winner for winner, letter in _SHOWN[order].items()}
-        fields[f"g{order}_winner"] = winners.get(game["shown"], _FAILED)
-        fields[f"g{order}_judgment"] = game["output"]
-    last = max(each["timestamp"] or "" for each in judgments)
-    try:
-        return fields | {"tstamp": datetime.fromisoformat(last).timestamp()}
-    except ValueError:
-        return fields | {"tstamp": -1}
 
 
 @judge_format(
@@ -76,7 +39,6 @@ def _written_games(judgments: Sequence[Judgment]) -> dict[str, Any]:
         "tstamp": 1702887286.5,
     },
     recognises=lambda record: {"g1_winner", "model_1"} <= record.keys(),
-    write=write_fastchat,
 )
 def read_fastchat(paths: Sequence[Path]) -> Imported:
     """Read pairwise judgments, with `question.jsonl` and `model_answer/*.jsonl` for the texts.
@@ -85,7 +47,7 @@ def read_fastchat(paths: Sequence[Path]) -> Imported:
     both turns. Without files of questions and answers the texts are empty, and a note says so. Raises
     `InputError`.
     """
-    found, texts = Collector("fastchat"), Texts(paths)
+    found, texts = Imported("fastchat"), Texts(paths)
     for place, record in texts.others:
         with place:
             if "score" in record and "model" in record and "g1_winner" not in record:
@@ -100,10 +62,11 @@ def read_fastchat(paths: Sequence[Path]) -> Imported:
             pair = texts.pair(question, models, turn)
             found.add_pair(pair)
             _add_games(found, pair, record)
-    return found.imported(*texts.notes())
+    found.notes += texts.notes()
+    return found
 
 
-def _add_games(found: Collector, pair: Pair, record: Mapping[str, Any]) -> None:
+def _add_games(found: Imported, pair: Pair, record: Mapping[str, Any]) -> None:
     """Add the judgments of both games; a game without winner and text was not played."""
     named = isinstance(record.get("judge"), str)
     judge, prompt = (record["judge"], "") if named else texts_field(record, "judge", 2)
@@ -131,8 +94,6 @@ def _add_games(found: Collector, pair: Pair, record: Mapping[str, Any]) -> None:
 def _iso_time(seconds: Any) -> str | None:
     """Returns a time in seconds since 1970 as ISO 8601, `None` for anything else."""
     try:
-        return (
-            None if isinstance(seconds, bool) else datetime.fromtimestamp(seconds, UTC).isoformat()
-        )
+        return datetime.fromtimestamp(seconds, UTC).isoformat()
     except (TypeError, OverflowError, OSError, ValueError):
         return None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -22,9 +22,6 @@ from pfgen_rs.llm_jp_eval.conversion.installing import (
 )
 from pfgen_rs.llm_jp_eval.conversion.published import RawFiles, Status
 from pfgen_rs.llm_jp_eval.data import installed_data, installed_raw
-
-ConvertProgress = Callable[[str], None]
-"""Called with the name of each task before it is converted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +64,6 @@ def convert(
     *,
     tasks: Iterable[str] | None = None,
     tuning: bool = True,
-    progress: ConvertProgress | None = None,
 ) -> Conversion:
     """Convert raw files to the evaluation and tuning files of llm-jp-eval, byte for byte.
 
@@ -96,7 +92,7 @@ def convert(
     # Digests and writing take a third of the time, and let Python do other work meanwhile.
     with staged_folder(folder, "converting") as content, ThreadPoolExecutor(1) as writer:
         writing: list[Future[ConvertedFile]] = []
-        for info, splits in _splits_by_task(chosen, absent, found, progress):
+        for info, splits in _splits_by_task(chosen, absent, found):
             counts = {split: len(splits[split]) for split in SPLITS}
             if empty := [split for split in SPLITS if not counts[split]]:
                 problem = (
@@ -133,14 +129,12 @@ def _check_missing(
 
 
 def _splits_by_task(
-    chosen: Sequence[TaskInfo], absent: set[str], raw: RawFiles, progress: ConvertProgress | None
+    chosen: Sequence[TaskInfo], absent: set[str], raw: RawFiles
 ) -> Iterator[tuple[TaskInfo, datasets.Splits]]:
     corpus: dict[str, datasets.Splits] = {}
     for info in chosen:
         if info.name in absent:
             continue
-        if progress is not None:
-            progress(info.name)
         if info.name in datasets.CONVERTERS:
             yield info, datasets.task_splits(info.name, raw)
         else:

@@ -23,8 +23,6 @@ Converter = Callable[[Sequence[RawFile]], Splits]
 
 _SEED = 42
 _SKIPPED_ANSWERS = frozenset({"", "infelicitous", "unacceptable", "weakacceptable"})
-_JSEM_TAGS = frozenset({"problem", "p", "h", "script"})
-_NIILC_TAGS = frozenset({"question", "text", "answers", "answer"})
 _CHOICES = 5
 _ANSWER_BEGINS = "\n解答："
 
@@ -89,7 +87,7 @@ def _janli(files: Sequence[RawFile]) -> Splits:
 
 
 def _jsem(file: RawFile) -> Iterator[Pair]:
-    for problem in reading.xml_tree(file, "jsem-dataset", _JSEM_TAGS).all("problem"):
+    for problem in reading.xml_tree(file, "jsem-dataset").all("problem"):
         if "answer" not in problem.attributes:
             problem.fail("<problem> has no attribute 'answer'")
         answer = problem.attributes["answer"]
@@ -103,7 +101,7 @@ def _jsem(file: RawFile) -> Iterator[Pair]:
 
 
 def _niilc(file: RawFile) -> Iterator[Pair]:
-    for question in reading.xml_tree(file, "questions", _NIILC_TAGS).all("question"):
+    for question in reading.xml_tree(file, "questions").all("question"):
         text = question.one("text").required_text()
         answers = question.one("answers")
         texts = list(filter(None, (each.text for each in answers.all("answer"))))

@@ -191,19 +191,15 @@ def entries(source: Path, wanted: Wanted) -> Iterator[Entry]:
     `InputError` for sources that cannot be read or exceed the limits.
     """
     try:
-        yield from _of_source(source, wanted)
+        if source.is_dir():
+            yield from _of_folder(source, wanted)
+        elif source.is_file():
+            yield from _of_file(source, wanted, _Kept())
+        else:
+            there = "not a regular file or folder" if source.exists() else "no such file or folder"
+            raise InputError(there, path=source)
     except OSError as error:
         raise InputError(unreadable(error), path=error.filename or source) from error
-
-
-def _of_source(source: Path, wanted: Wanted) -> Iterator[Entry]:
-    if source.is_dir():
-        yield from _of_folder(source, wanted)
-    elif source.is_file():
-        yield from _of_file(source, wanted, _Kept())
-    else:
-        problem = "not a regular file or folder" if source.exists() else "no such file or folder"
-        raise InputError(problem, path=source)
 
 
 def _of_folder(source: Path, wanted: Wanted) -> Iterator[Entry]:

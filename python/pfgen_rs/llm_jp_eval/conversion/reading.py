@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 from xml.parsers import expat
@@ -181,12 +181,11 @@ class Element:
     line: int
     children: list[Element] = field(default_factory=list)
     parts: list[str] = field(default_factory=list)
-    mixed: bool = False  # whether it has children that were left out
 
     @property
     def text(self) -> str:
         """The element's text, stripped at both ends. Raises `InputError` if it contains elements."""
-        if self.children or self.mixed:
+        if self.children:
             self.fail(f"expected only text in <{self.tag}>, found elements")
         return "".join(self.parts).strip()
 
@@ -210,76 +209,43 @@ class Element:
         raise InputError(problem, path=self.path, line=self.line)
 
 
-def xml_tree(file: RawFile, root: str, tags: Collection[str]) -> Element:
-    """Returns the root element of an XML file in UTF-8, without descendants whose tags are not in `tags`.
+def xml_tree(file: RawFile, root: str) -> Element:
+    """Returns the root element of an XML file in UTF-8.
 
     A document type may name an external file, which is ignored. Raises `InputError` if the file is not XML,
     declares or uses entities of its own, is nested too deeply, or has another root element.
     """
-    builder = _TreeBuilder(file, frozenset(tags))
-    found = builder.parse(raw_text(file))
+    # The encoding counts that is given here, not one that the file declares.
+    parser, top = expat.ParserCreate("utf-8"), Element("", {}, file.label, 0)
+    opened = [top]
+
+    def fail(problem: str) -> NoReturn:
+        raise InputError(problem, path=file.label, line=parser.CurrentLineNumber)
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        if len(opened) > DEPTH_LIMIT:
+            fail(f"more than {DEPTH_LIMIT} elements are nested")
+        opened.append(Element(tag, attributes, file.label, parser.CurrentLineNumber))
+        opened[-2].children.append(opened[-1])
+
+    def declared(name: str, *_: object) -> None:
+        fail(f"declares the entity {name!r}: entity declarations are not allowed")
+
+    def used(name: str | None, *_: object) -> int:
+        fail(f"uses the entity {name!r}, which the file does not define")
+
+    parser.buffer_text = True
+    parser.StartElementHandler = start
+    parser.EndElementHandler = lambda _: opened.pop()
+    parser.CharacterDataHandler = lambda text: opened[-1].parts.append(text)
+    parser.EntityDeclHandler = declared
+    parser.SkippedEntityHandler = parser.ExternalEntityRefHandler = used
+    try:
+        parser.Parse(raw_text(file).encode(), True)
+    except expat.ExpatError as error:
+        problem = f"not XML ({expat.ErrorString(error.code)})"
+        raise InputError(problem, path=file.label, line=error.lineno) from None
+    [found] = top.children  # of other numbers, expat reports an error
     if found.tag != root:
         found.fail(f"expected the root element <{root}>, found <{found.tag}>")
     return found
-
-
-class _TreeBuilder:
-    def __init__(self, file: RawFile, tags: frozenset[str]) -> None:
-        self._file = file
-        self._tags = tags
-        self._skipped = 0  # depth within an element that is left out
-        self._open: list[Element] = []
-        self._root: Element | None = None
-        # The encoding counts that is given here, not one that the file declares.
-        self._parser = expat.ParserCreate("utf-8")
-        self._parser.buffer_text = True
-        self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = self._end
-        self._parser.CharacterDataHandler = self._characters
-        self._parser.EntityDeclHandler = self._entity_declared
-        self._parser.SkippedEntityHandler = self._entity_used
-        self._parser.ExternalEntityRefHandler = self._entity_used
-
-    def parse(self, text: str) -> Element:
-        try:
-            self._parser.Parse(text.encode(), True)
-        except expat.ExpatError as error:
-            problem = f"not XML ({expat.ErrorString(error.code)})"
-            raise InputError(problem, path=self._file.label, line=error.lineno) from None
-        if self._root is None:  # expat reports this itself
-            raise InputError("no XML element", path=self._file.label)
-        return self._root
-
-    def _start(self, tag: str, attributes: dict[str, str]) -> None:
-        if len(self._open) + self._skipped >= DEPTH_LIMIT:
-            self._fail(f"more than {DEPTH_LIMIT} elements are nested")
-        if self._skipped or (self._open and tag not in self._tags):
-            self._open[-1].mixed = True
-            self._skipped += 1
-            return
-        element = Element(tag, attributes, self._file.label, self._parser.CurrentLineNumber)
-        if self._open:
-            self._open[-1].children.append(element)
-        else:
-            self._root = element
-        self._open.append(element)
-
-    def _end(self, _: str) -> None:
-        if self._skipped:
-            self._skipped -= 1
-        else:
-            self._open.pop()
-
-    def _characters(self, text: str) -> None:
-        if self._open and not self._skipped:
-            self._open[-1].parts.append(text)
-
-    def _entity_declared(self, name: str, *_: object) -> None:
-        self._fail(f"declares the entity {name!r}: entity declarations are not allowed")
-
-    def _entity_used(self, name: str | None, *_: object) -> int:
-        self._fail(f"uses the entity {name!r}, which the file does not define")
-
-    def _fail(self, problem: str) -> NoReturn:
-        line = self._parser.CurrentLineNumber
-        raise InputError(problem, path=self._file.label, line=line)

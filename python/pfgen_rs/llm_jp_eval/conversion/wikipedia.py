@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from itertools import accumulate
-from pathlib import Path
 
 from pfgen_rs.llm_jp_eval.conversion import entities, knp
 
@@ -198,20 +197,6 @@ _TASKS: dict[str, tuple[_Text, _Text]] = {
 
 WIKI_TASKS = tuple(_TASKS)
 """The names of the tasks, in the order in which they are run."""
-
-
-def samples(documents: Iterable[tuple[str, bytes]]) -> dict[str, list[tuple[str, str]]]:
-    """Returns inputs and outputs of each of the five tasks.
-
-    `documents`: names and contents of the KNP files of a split, in any order; they are taken in the
-    order of their file names. Documents with a blank output are left out of the task. Raises
-    `InputError`, which names file and line, for content that is not in the KNP format.
-    """
-    found: dict[str, list[tuple[str, str]]] = {task: [] for task in WIKI_TASKS}
-    for name, content in sorted(documents, key=lambda document: (Path(document[0]).name, document)):
-        for task, sample in document_samples(knp.read_document(name, content)).items():
-            found[task].append(sample)
-    return found
 
 
 def document_samples(document: knp.Document) -> dict[str, tuple[str, str]]:

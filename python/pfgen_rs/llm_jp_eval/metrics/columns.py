@@ -12,19 +12,19 @@ from unicodedata import category, normalize
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError
 from pfgen_rs.llm_jp_eval.metrics.samples import (
-    SampleMetric,
+    Floats,
+    check_texts,
+    check_types,
     check_variant,
     find_metric,
     normalized_gold,
     prediction,
 )
 
-Floats = NDArray[np.float64]
 Column = str | pl.Expr
 Page = tuple[bytes, list[tuple[int, str]], list[tuple[int, str]]]
 
@@ -62,25 +62,6 @@ def metric(name: str, predictions: Sequence[str], golds: Sequence[str]) -> list[
     for row in wild:
         values[row] = chosen.value(predictions[row], normalized_gold(golds[row]))
     return list(values.tolist())
-
-
-def check_texts(predictions: Sequence[str], golds: Sequence[str]) -> None:
-    """Raises `InputError` unless both are lists of texts of the same length."""
-    for name, texts in (("predictions", predictions), ("golds", golds)):
-        if isinstance(texts, str):
-            raise InputError(f"invalid {name}: expected a list of texts, found a single text")
-        _check_types(texts, f"invalid {name}: ")
-    if len(predictions) != len(golds):
-        raise InputError(f"{len(predictions)} predictions but {len(golds)} golds")
-
-
-def _check_types(texts: Sequence[str], place: str) -> None:
-    if not set(map(type, texts)) - {str}:
-        return
-    for row, text in enumerate(texts):
-        if not isinstance(text, str):
-            kind = type(text).__name__
-            raise InputError(f"{place}expected text in row {row}, found {kind}")
 
 
 def _wild_rows(*columns: Sequence[str]) -> list[int]:
@@ -130,53 +111,36 @@ def metric_column(name: str, found: Any, golds: Any, *, threads: int | None = No
     columns as `prediction_column` takes them. Raises `SettingsError` for unknown names and `InputError` for
     columns of different lengths and rows that are not text.
     """
-    chosen = find_metric(name)
-    if not chosen.native:
-        return _contributed_values(chosen, found, golds, threads)
-
-    def in_context(text: str, gold: str) -> float:
-        return chosen.value(text, normalized_gold(gold))
-
-    return _native_values(name, found, golds, in_context, None, threads)
+    return _values(name, found, golds, None, threads)
 
 
 def output_metric_column(
     name: str, outputs: Any, golds: Any, variant: str = "upstream", *, threads: int | None = None
 ) -> Floats:
     """Returns `metric` of the predictions in raw outputs: `metric_column` of `prediction_column` at once."""
-    chosen = find_metric(name)
     check_variant(variant)
-    if not chosen.native:
-        found = prediction_column(outputs, variant, threads=threads)
-        return _contributed_values(chosen, found, golds, threads)
-
-    def in_context(output: str, gold: str) -> float:
-        return chosen.value(prediction(output, variant), normalized_gold(gold))
-
-    return _native_values(name, outputs, golds, in_context, variant == "swallow", threads)
+    return _values(name, outputs, golds, variant, threads)
 
 
-def _contributed_values(
-    chosen: SampleMetric, found: Any, golds: Any, threads: int | None
-) -> Floats:
-    _check_lengths(found, golds)
-    texts = [text for chunk in _texts(found) for text in chunk]
-    _check_types(texts, "")
-    expected = gold_column(golds, threads=threads).to_list()
-    if chosen.column is not None:
-        return np.asarray(chosen.column(texts, expected), dtype=np.float64)
-    return np.array(list(map(chosen.value, texts, expected)), dtype=np.float64)
-
-
-def _native_values(
-    name: str,
-    texts: Any,
-    golds: Any,
-    in_context: Callable[[str, str], float],
-    strip: bool | None,
-    threads: int | None,
-) -> Floats:
+def _values(name: str, texts: Any, golds: Any, variant: str | None, threads: int | None) -> Floats:
+    """Returns values of predictions, or with a variant, of the predictions in outputs."""
+    chosen = find_metric(name)
     _check_lengths(texts, golds)
+    if not chosen.native:
+        if variant is not None:
+            texts = prediction_column(texts, variant, threads=threads)
+        found = [text for chunk in _texts(texts) for text in chunk]
+        check_types(found, "")
+        expected = gold_column(golds, threads=threads).to_list()
+        if chosen.column is not None:
+            return np.asarray(chosen.column(found, expected), dtype=np.float64)
+        return np.array(list(map(chosen.value, found, expected)), dtype=np.float64)
+
+    def in_context(text: str, gold: str) -> float:
+        found = text if variant is None else prediction(text, variant)
+        return chosen.value(found, normalized_gold(gold))
+
+    strip = None if variant is None else variant == "swallow"
     pairs = zip(_native_chunks(texts), _native_chunks(golds), strict=True)
     points = code_points()
     parts = [points.values(name, *pair, in_context, strip=strip, threads=threads) for pair in pairs]
@@ -213,7 +177,7 @@ def _texts(column: Any) -> Iterator[Any]:
     if isinstance(column, str):
         raise InputError("expected a column of texts, found a single text")
     if isinstance(column, list | tuple):
-        _check_types(column, "")
+        check_types(column, "")
         for row in _wild_rows(column):
             raise InputError(
                 f"row {row} contains a lone surrogate, which is not valid Unicode text"

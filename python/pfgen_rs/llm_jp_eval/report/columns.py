@@ -10,12 +10,14 @@ from typing import Any, Literal
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.llm_jp_eval import catalog
-from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS
+from pfgen_rs.llm_jp_eval.metrics.samples import CORRELATIONS
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
 from pfgen_rs.stats.correlation import correlation_interval
 from pfgen_rs.stats.shares import weighted_mean, wilson
 
 Kind = Literal["average", "category", "task"]
+LEVEL = 0.95
+"""Confidence level of intervals and tests."""
 _IN_PAPER = catalog.AVERAGES["AVR"]
 _STS = "STS"
 _SHORT = {"pearson": "r", "spearman": "ρ"}
@@ -230,7 +232,7 @@ class ColumnEstimate:
         return {**asdict(self), "missing": list(self.missing), "lacking": list(self.lacking)}
 
 
-def estimated(run: ReportRun, column: Column, level: float) -> ColumnEstimate:
+def estimated(run: ReportRun, column: Column) -> ColumnEstimate:
     """Returns the value of a column in a run.
 
     The interval of a single task is Wilson's for exact_match, Student's t for char_f1 and set_f1 (cut at 0
@@ -252,7 +254,7 @@ def estimated(run: ReportRun, column: Column, level: float) -> ColumnEstimate:
         lacking = tuple(each for each in lacking if run.stated.get(each) == 0)
     se, low, high = None, None, None
     if value is not None and sampled:
-        se, (low, high) = _error(run, column, parts, value, level)
+        se, (low, high) = _error(run, column, parts, value)
     return ColumnEstimate(
         run.name, column.name, value, se, low, high, samples, missing, lacking, sampled
     )
@@ -270,23 +272,23 @@ def _value(run: ReportRun, column: Column, parts: Sequence[Part]) -> float:
 
 
 def _error(
-    run: ReportRun, column: Column, parts: Sequence[Part], value: float, level: float
+    run: ReportRun, column: Column, parts: Sequence[Part], value: float
 ) -> tuple[float | None, Bounds]:
     samples = [run.values(part.task, part.metric) for part in parts]
     found = weighted_mean(samples, [part.weight for part in parts])
     se = found.se if found.se is not None and math.isfinite(found.se) else None
     if column.is_correlation:
         known = se if se is not None and len(samples[0]) > 2 else 0.0
-        return se or None, correlation_interval(value, known, len(samples[0]), level)
+        return se or None, correlation_interval(value, known, len(samples[0]), LEVEL)
     if (
         column.kind != "average"
         and len(parts) == 1
         and (parts[0].metric == "exact_match" or not se)
     ):
-        return se, wilson(min(float(samples[0].sum()), len(samples[0])), len(samples[0]), level)
+        return se, wilson(min(float(samples[0].sum()), len(samples[0])), len(samples[0]), LEVEL)
     if not se:
         return se, (None, None)
-    low, high = found.interval(level)
+    low, high = found.interval(LEVEL)
     shift = value - found.value  # a rounding error, or none
     return se, (_in_unit(low, shift), _in_unit(high, shift))
 

@@ -14,8 +14,8 @@ import polars as pl
 
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.llm_jp_eval.catalog import tasks
-from pfgen_rs.llm_jp_eval.metrics import CORRELATIONS, parse_float
-from pfgen_rs.llm_jp_eval.report.columns import ColumnEstimate
+from pfgen_rs.llm_jp_eval.metrics.samples import CORRELATIONS, parse_float
+from pfgen_rs.llm_jp_eval.report.columns import LEVEL, ColumnEstimate
 from pfgen_rs.llm_jp_eval.report.report import Report
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
 from pfgen_rs.report.site import payload
@@ -67,9 +67,8 @@ def _report_page(report: Report, chunks: int, samples: int, payloads: Mapping[st
         report=report,
         categories=report.of_kind("category"),
         tasks=report.of_kind("task"),
-        level=f"{report.level * 100:g}",
+        level=f"{LEVEL * 100:g}",
         pairs=report.pairs if len(report.runs) == 2 else report.shown_pairs(),
-        is_sure=lambda pair: pair.p_holm <= 1 - report.level,
         value_text=value_text,
         bounds=_bracketed_bounds,
         rank_text=rank_text,

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pfgen_rs.llm_jp_eval.report.columns import Column, Part
+from pfgen_rs.llm_jp_eval.report.columns import LEVEL, Column, Part
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
 from pfgen_rs.stats.permutation import holm, resolution, sign_flip_by_size
 from pfgen_rs.stats.shares import (
@@ -62,15 +62,18 @@ class ColumnPair:
     minimum_detectable: float | None
     samples: int
 
+    @property
+    def is_sure(self) -> bool:
+        """Whether the difference is significant."""
+        return self.p_holm <= 1 - LEVEL
+
 
 def pair_order(runs: int) -> list[tuple[int, int]]:
     """Returns the places of every two runs."""
     return list(combinations(range(runs), 2))
 
 
-def compared_columns(
-    runs: Sequence[ReportRun], columns: Sequence[Column], level: float, seed: int = 0
-) -> list[ColumnPair]:
+def compared_columns(runs: Sequence[ReportRun], columns: Sequence[Column]) -> list[ColumnPair]:
     """Compare every two runs in columns of one kind, which form a family for Holm's correction.
 
     `runs`: over the same samples (`runs.aligned`), which all columns follow from. A column is left out where
@@ -83,7 +86,7 @@ def compared_columns(
     for column in columns:
         if column.has_value(known):
             parts = column.present(known)
-            found += _compared_column(runs, column, parts, order, level, seed, family)
+            found += _compared_column(runs, column, parts, order, family)
     corrected = holm(np.array([pair.p for pair in found])).tolist() if found else []
     return [
         replace(pair, p_holm=p, family=len(found)) for pair, p in zip(found, corrected, strict=True)
@@ -95,32 +98,28 @@ def _compared_column(
     column: Column,
     parts: Sequence[Part],
     order: Sequence[tuple[int, int]],
-    level: float,
-    seed: int,
     family: int,
 ) -> Iterator[ColumnPair]:
     samples = [[run.values(part.task, part.metric) for part in parts] for run in runs]
     test = _test(column, parts, family)
-    permutations = max(_PERMUTATIONS, math.ceil(_FOR_EACH * family / (1 - level)))
+    permutations = max(_PERMUTATIONS, math.ceil(_FOR_EACH * family / (1 - LEVEL)))
     differences = [[x - y for x, y in zip(samples[i], samples[j], strict=True)] for i, j in order]
     means = [weighted_mean(apart, [part.weight for part in parts]) for apart in differences]
-    if test == "t":
-        p = p_values(means)
-    else:
-        p = [_paired_p(test, apart[0], permutations, seed) for apart in differences]
+    exact = () if test == "t" else differences
+    p = [_paired_p(test, apart[0], permutations) for apart in exact] or p_values(means)
     number = sum(map(len, samples[0]))
     farthest = 2.0 if column.is_correlation else 1.0
     for (i, j), apart, mean, tested in zip(order, differences, means, p, strict=True):
         if tested is None or not math.isfinite(tested):
             continue
         bounds: Bounds = (
-            bonett_price(*_only_one_right(apart[0]), number, level)
+            bonett_price(*_only_one_right(apart[0]), number, LEVEL)
             if test == "mcnemar"
-            else _interval_within(mean, farthest, level)
+            else _interval_within(mean, farthest)
         )
         signs = int(np.count_nonzero(_rounded(apart[0]))) if test == "sign_flip" else 0
         smallest = resolution(signs, permutations) if signs > _FEW else 0.0
-        least = mean.detectable(level) if mean.se else None
+        least = mean.detectable(LEVEL) if mean.se else None
         names = runs[i].name, runs[j].name, column.name
         yield ColumnPair(
             *names, mean.value, mean.se, *bounds, test, tested, 1.0, smallest, 0, least, number
@@ -135,11 +134,11 @@ def _test(column: Column, parts: Sequence[Part], family: int) -> Test:
     return "sign_flip" if family <= MOST_FLIPPED else "t"
 
 
-def _paired_p(test: Test, apart: Floats, permutations: int, seed: int) -> float:
+def _paired_p(test: Test, apart: Floats, permutations: int) -> float:
     """Returns the exact or permutation p-value of a single task."""
     if test == "mcnemar":
         return mcnemar(*_only_one_right(apart))
-    return sign_flip_by_size(_rounded(apart), permutations=permutations, seed=seed, few=_FEW)
+    return sign_flip_by_size(_rounded(apart), permutations=permutations, seed=0, few=_FEW)
 
 
 def _rounded(apart: Floats) -> Floats:
@@ -152,9 +151,9 @@ def _only_one_right(apart: Floats) -> tuple[int, int]:
     return int((apart > 0).sum()), int((apart < 0).sum())
 
 
-def _interval_within(found: WeightedMean, farthest: float, level: float) -> Bounds:
+def _interval_within(found: WeightedMean, farthest: float) -> Bounds:
     """Returns Student's interval of a difference, cut at the largest that there can be."""
-    low, high = found.interval(level) if found.se else (None, None)
+    low, high = found.interval(LEVEL) if found.se else (None, None)
     if low is None or high is None:
         return None, None
     return max(low, -farthest), min(high, farthest)

@@ -30,21 +30,10 @@ def starred_name(report: Report, column: Column, look: Look) -> str:
 
 
 def star_text(report: Report, columns: Sequence[Column], look: Look) -> str:
-    """Returns what stars say; nothing if no column has one. What an average lacks is named."""
+    """Returns what stars say; nothing if no column has one."""
     if not any(_is_partial(report, column) for column in columns):
         return ""
-    lacking = {
-        name: None
-        for column in columns
-        for run in report.runs
-        for name in report.estimates[run][column.name].lacking
-        if report.estimates[run][column.name].value is not None
-    }
-    if not lacking:
-        return look.say("* some tasks were not run")
-    return look.say("* some tasks were not run; 0 in {average}: {categories}").format(
-        average=report.average, categories=", ".join(lacking)
-    )
+    return look.say("* some tasks were not run")
 
 
 def _drawn_columns(report: Report, runs: Sequence[str], *kinds: str) -> list[Column]:
@@ -107,7 +96,7 @@ def _bar_panels(
 
 
 def _bars_label(report: Report, columns: Sequence[Column], look: Look) -> str:
-    label = look.say("Score (95 % interval)" if report.level == 0.95 else "Score")
+    label = look.say("Score (95 % interval)")
     told = star_text(report, columns, look)
     return f"{label}    {told}" if told else label
 

@@ -15,6 +15,7 @@ from pfgen_rs.io.text import counted
 from pfgen_rs.llm_jp_eval.catalog import AVERAGED, AVERAGES, split_score
 from pfgen_rs.llm_jp_eval.catalog import tasks as catalog
 from pfgen_rs.llm_jp_eval.report.columns import (
+    LEVEL,
     Column,
     ColumnEstimate,
     average_column,
@@ -25,7 +26,6 @@ from pfgen_rs.llm_jp_eval.report.columns import (
 from pfgen_rs.llm_jp_eval.report.pairs import ColumnPair, compared_columns, pair_order
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun, aligned, told_of
 from pfgen_rs.stats.permutation import ranges
-from pfgen_rs.stats.student import check_level
 
 _MOST_RUNS = 100
 _ALL_PAIRS = 6  # maximum number of runs of which all pairs are shown
@@ -45,7 +45,6 @@ class Report:
 
     runs: tuple[str, ...]
     average: str
-    level: float
     columns: tuple[Column, ...]
     estimates: Mapping[str, Mapping[str, ColumnEstimate]] = field(repr=False)
     pairs: tuple[ColumnPair, ...] = field(repr=False)
@@ -96,7 +95,7 @@ class Report:
         return {
             "runs": list(self.runs),
             "average": self.average,
-            "level": self.level,
+            "level": LEVEL,
             "signatures": dict(self.signatures),
             "samples": dict(self.samples),
             "ranks": {
@@ -116,7 +115,6 @@ def report_of(
     *,
     average: str = "AVR",
     tasks: Sequence[str] | None = None,
-    level: float = 0.95,
 ) -> Report:
     """Report on 1 to 100 runs: values of columns, and every two runs compared over the same samples.
 
@@ -126,7 +124,6 @@ def report_of(
 
     Raises `InputError` for runs that cannot be compared (`runs.aligned`), and `SettingsError`.
     """
-    check_level(level)
     if tasks is not None:
         runs = [_only_tasks(run, tasks) for run in runs]
     scores = {score for run in runs for score in run.known}
@@ -138,7 +135,7 @@ def report_of(
     taken = {average, *(column.name for column in categories)}
     columns = (mean, *categories, *task_columns(sorted(known), scores, taken))
     shared, notes = aligned(runs)
-    found = [{c.name: estimated(run, c, level) for c in columns} for run in runs]
+    found = [{c.name: estimated(run, c) for c in columns} for run in runs]
     order = sorted(
         range(len(runs)),
         key=lambda i: (found[i][average].value is None, -(found[i][average].value or 0)),
@@ -147,21 +144,20 @@ def report_of(
     pairs = []
     for kind in ("average", "category", "task") if len(runs) > 1 else ():
         own = [column for column in tested if column.kind == kind]
-        pairs += compared_columns([shared[i] for i in order], own, level)
+        pairs += compared_columns([shared[i] for i in order], own)
     return Report(
         runs=tuple(runs[i].name for i in order),
         average=average,
-        level=level,
         columns=columns,
         estimates={runs[i].name: found[i] for i in order},
         pairs=tuple(pairs),
-        ranks=_ranks([runs[i].name for i in order], pairs, average, level),
+        ranks=_ranks([runs[i].name for i in order], pairs, average),
         samples=shared[0].counts,
         notes=(
             *notes,
             *_stated_notes(runs, found, columns),
             *_missing_notes(found, columns),
-            *_not_told_apart(pairs, average, shared[0].counts, level),
+            *_not_told_apart(pairs, average, shared[0].counts),
         ),
         signatures={runs[i].name: runs[i].signature for i in order},
     )
@@ -177,14 +173,14 @@ def _only_tasks(run: ReportRun, tasks: Sequence[str]) -> ReportRun:
 
 
 def _ranks(
-    names: Sequence[str], pairs: Sequence[ColumnPair], average: str, level: float
+    names: Sequence[str], pairs: Sequence[ColumnPair], average: str
 ) -> dict[str, tuple[int, int] | None]:
     own = [pair for pair in pairs if pair.column == average]
     if not own:
         return dict.fromkeys(names)
     better = np.zeros((len(names), len(names)), dtype=bool)
     for (i, j), pair in zip(pair_order(len(names)), own, strict=True):
-        if pair.p_holm <= 1 - level:
+        if pair.is_sure:
             better[(i, j) if pair.difference > 0 else (j, i)] = True
     return dict(zip(names, ranges(better), strict=True))
 
@@ -253,10 +249,10 @@ def _missing_notes(estimates: Estimates, columns: Sequence[Column]) -> list[str]
 
 
 def _not_told_apart(
-    pairs: Sequence[ColumnPair], average: str, counts: Mapping[str, int], level: float
+    pairs: Sequence[ColumnPair], average: str, counts: Mapping[str, int]
 ) -> Iterator[str]:
     own = [pair for pair in pairs if pair.column == average]
-    same = [pair for pair in own if pair.p_holm > 1 - level]
+    same = [pair for pair in own if not pair.is_sure]
     if not same:
         return
     least = [pair.minimum_detectable for pair in same if pair.minimum_detectable is not None]

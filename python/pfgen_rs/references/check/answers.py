@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from pfgen_rs._native import NOT_FOUND
 from pfgen_rs.benchmark import Benchmark
-from pfgen_rs.errors import SettingsError
 from pfgen_rs.metrics.helpfulness import Helpfulness, Rule
 from pfgen_rs.metrics.ngram_index import NgramIndex
 from pfgen_rs.metrics.settings import BY_SOURCE, COLUMNS, share_name
@@ -43,14 +42,17 @@ def means(frame: pl.DataFrame, keys: Sequence[str], columns: Sequence[str]) -> p
     """
     groups = frame.group_by(keys, maintain_order=True).agg(columns)
     return groups.with_columns(
-        pl.Series(name, [_mean(values) for values in groups.get_column(name)], dtype=pl.Float64)
+        pl.Series(
+            name, [mean_of_known(values) for values in groups.get_column(name)], dtype=pl.Float64
+        )
         for name in columns
     )
 
 
-def _mean(values: pl.Series) -> float | None:
-    known = values.drop_nulls()
-    return math.fsum(known) / len(known) if len(known) else None
+def mean_of_known(values: Iterable[float | None]) -> float | None:
+    """Returns the mean of all values that are not `None`; `None` without any."""
+    known = [value for value in values if value is not None]
+    return math.fsum(known) / len(known) if known else None
 
 
 def table(rows: Iterable[Sequence[Any]], **columns: type) -> pl.DataFrame:
@@ -93,6 +95,7 @@ def lengths(benchmark: Benchmark) -> pl.DataFrame:
 
 
 _ROUNDING = 1e-9
+_PAIRS = 5  # shown of each question
 
 
 class SimilarPair(NamedTuple):
@@ -104,32 +107,27 @@ class SimilarPair(NamedTuple):
 
 
 def near_duplicates(
-    benchmark: Benchmark,
-    *,
-    n: int = 5,
-    threshold: float = 0.9,
-    shown: int = 5,
-    progress: CheckProgress | None = None,
+    benchmark: Benchmark, *, progress: CheckProgress | None = None
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Count equal and similar answers across all sources, and collect the most similar pairs.
 
     The first table has one row per question: `question_id`, `answers`, `distinct` (texts), `near_pairs` (of
     distinct texts, as found by `similar_pairs`), `in_near_pairs` (distinct texts in any such pair), `largest`
-    similarity (null if no pair reaches the threshold). The second has up to `shown` pairs per question:
+    similarity (null if no pair reaches the threshold). The second has up to 5 pairs per question:
     `question_id`, `similarity`, `source`, `answer` (from 0 within its source) and `text`, and the same for
     the other answer (`other_…`).
     """
     counts, pairs = [], []
     for question in tracked(list(benchmark), "near-duplicates", progress):
-        places = _first_places(question)
+        places = first_places(question)
         texts = list(places)
         coded = benchmark.coder.encode(texts).to_list()
-        similar = similar_pairs(coded, n=n, threshold=threshold)
+        similar = similar_pairs(coded)
         concerned = {number for pair in similar for number in pair[1:]}
         total = sum(map(len, question.answers.values()))
         largest = similar[0].similarity if similar else None
         counts.append((question.id, total, len(texts), len(similar), len(concerned), largest))
-        for pair in similar[:shown]:
+        for pair in similar[:_PAIRS]:
             one, other = texts[pair.one], texts[pair.other]
             pairs.append((question.id, pair.similarity, *places[one], one, *places[other], other))
     numbers = dict.fromkeys(["answers", "distinct", "near_pairs", "in_near_pairs"], int)
@@ -141,12 +139,14 @@ def near_duplicates(
     )
 
 
-def _first_places(question: Question) -> dict[str, tuple[str, int]]:
-    """Map each distinct text to the source and number of its first occurrence."""
+def first_places(
+    question: Question, read: Callable[[str], str] = str
+) -> dict[str, tuple[str, int]]:
+    """Map each distinct text, as read, to the source and number of its first occurrence."""
     places: dict[str, tuple[str, int]] = {}
     for source, answers in question.answers.items():
         for number, answer in enumerate(answers):
-            places.setdefault(answer, (source, number))
+            places.setdefault(read(answer), (source, number))
     return places
 
 
@@ -156,13 +156,8 @@ def similar_pairs(texts: Sequence[str], *, n: int = 5, threshold: float = 0.9) -
     Pairs are sorted by descending similarity, then by index. A text without n-grams is similar to no other.
     Two sets that reach the threshold share at least one of their rarest n-grams (one more than the number
     they need not share; Bayardo et al. 2007, "Scaling up all pairs similarity search", section 3.2), so only
-    texts that meet in an index of these are compared. Raises `SettingsError` if `n` is below 1 or `threshold`
-    is not above 0 and at most 1.
+    texts that meet in an index of these are compared.
     """
-    if n < 1:
-        raise SettingsError(f"n must be at least 1, not {n}")
-    if not 0 < threshold <= 1:
-        raise SettingsError(f"threshold must be above 0 and at most 1, not {threshold}")
     sets = [frozenset(text[i : i + n] for i in range(len(text) - n + 1)) for text in texts]
     pairs = [
         SimilarPair(similarity, *sorted(pair))
@@ -210,62 +205,52 @@ def coverage(benchmark: Benchmark, *, progress: CheckProgress | None = None) -> 
     share of its distinct Truthfulness windows that are common enough in the source to count fully. Values
     are null if there is no example answer or it is too short.
     """
+    settings = benchmark.settings
+    lengths = range(settings.min_n, settings.max_n + 1)
     rows = [
         row
         for question in tracked(list(benchmark), "example answers", progress)
-        for row in _covered(benchmark, question)
+        for row in _covered(benchmark, question, lengths)
     ]
-    settings = benchmark.settings
-    known = [f"known_{n}" for n in range(settings.min_n, settings.max_n + 1)]
+    known = [f"known_{n}" for n in lengths]
     numbers = [*COLUMNS, "own_fluency", "own_truthfulness", "known", *known, "common"]
     places = {"question_id": pl.String, "source": pl.String, "length": pl.Int64}
     return pl.DataFrame(rows, schema={**places, **dict.fromkeys(numbers, pl.Float64)})
 
 
-def _covered(benchmark: Benchmark, question: Question) -> list[dict[str, Any]]:
-    note = benchmark.coder.one(question.note)
+def _covered(benchmark: Benchmark, question: Question, lengths: range) -> Iterator[dict[str, Any]]:
+    note, settings = benchmark.coder.one(question.note), benchmark.settings
     rows: list[dict[str, Any]] = [
         {"question_id": question.id, "source": source, "length": len(note)}
         for source in question.sources
     ]
     if not question.note:
-        return rows
+        yield from rows
+        return
     [scores] = benchmark.score_batch([question.id], [question.note]).to_dicts()
     index = NgramIndex(coded_answers(benchmark, question))
-    for place, row in enumerate(rows):
-        row |= {metric: scores[metric] for metric in COLUMNS}
-        row |= {f"own_{metric}": scores[share_name(metric, row["source"])] for metric in BY_SOURCE}
-        row |= _covered_shares(benchmark, index, note, place)
-    return rows
+    frequencies = {n: _frequencies(index, note, n) for n in {*lengths, settings.truthfulness_n}}
+    for place, (row, size) in enumerate(zip(rows, index.answer_counts.values(), strict=True)):
+        own = {n: found[:, place] for n, found in frequencies.items()}
+        common = own[settings.truthfulness_n] / size * (1.0 / settings.threshold) >= 1.0
+        yield {
+            **row,
+            **{metric: scores[metric] for metric in COLUMNS},
+            **{f"own_{metric}": scores[share_name(metric, row["source"])] for metric in BY_SOURCE},
+            "known": _share(np.concatenate([own[n] for n in lengths]) > 0),
+            **{f"known_{n}": _share(own[n] > 0) for n in lengths},
+            "common": _share(common),
+        }
 
 
-def _covered_shares(
-    benchmark: Benchmark, index: NgramIndex, note: str, place: int
-) -> dict[str, float | None]:
-    """Returns the shares of a coded example answer's n-grams that the source at index `place` knows."""
-    settings = benchmark.settings
-    lengths = range(settings.min_n, settings.max_n + 1)
-    frequencies = {
-        n: _frequencies(index, note, n, place) for n in {*lengths, settings.truthfulness_n}
-    }
-    every = [df for n in lengths for df in frequencies[n]]
-    size, scale = list(index.answer_counts.values())[place], 1.0 / settings.threshold
-    common = [df / size * scale >= 1.0 for df in frequencies[settings.truthfulness_n]]
-    return {
-        "known": _share([df > 0 for df in every]),
-        **{f"known_{n}": _share([df > 0 for df in frequencies[n]]) for n in lengths},
-        "common": _share(common),
-    }
-
-
-def _frequencies(index: NgramIndex, text: str, n: int, place: int) -> list[int]:
-    """Returns the document frequencies of a text's distinct n-grams within one source."""
+def _frequencies(index: NgramIndex, text: str, n: int) -> NDArray[np.uint32]:
+    """Returns the document frequencies of a text's distinct n-grams; shape (n-grams, sources)."""
     grams = list(dict.fromkeys(text[i : i + n] for i in range(len(text) - n + 1)))
-    return list(index.document_frequency_batch(grams)[:, place].tolist()) if grams else []
+    return index.document_frequency_batch(grams)
 
 
-def _share(values: list[bool]) -> float | None:
-    return sum(values) / len(values) if values else None
+def _share(values: NDArray[np.bool_]) -> float | None:
+    return int(values.sum()) / len(values) if len(values) else None
 
 
 # Keyword rules.
@@ -281,31 +266,21 @@ def rules(benchmark: Benchmark, *, progress: CheckProgress | None = None) -> pl.
     all), `answers`, `met`, `share`, and, for rows over all sources, `remark`: `hardly any` if less than half
     of the answers satisfy the rule, `all` if every answer does.
     """
-    rows = [
-        row
-        for question in tracked(list(benchmark), "rules", progress)
-        for row in _rule_rows(
-            question.id, question.rules, benchmark.helpfulness(question), question.answers
-        )
-    ]
-    about = {"question_id": str, "rule": int, "label": str, "importance": float, "source": str}
-    return table(rows, **about, answers=int, met=int, share=float, remark=str)
-
-
-def _rule_rows(
-    question_id: str, parsed: Sequence[Rule], helpfulness: Helpfulness, answers: Any
-) -> list[tuple[Any, ...]]:
-    met = {source: _rules_met(helpfulness, texts, len(parsed)) for source, texts in answers.items()}
-    parts: list[tuple[str | None, NDArray[np.bool_]]] = list(met.items())
-    parts.append((None, np.concatenate(list(met.values()))))
     rows: list[tuple[Any, ...]] = []
-    for source, matrix in parts:
-        for number, (rule, column) in enumerate(zip(parsed, matrix.T, strict=True)):
-            about = (number, _label(rule), rule.importance)
-            rows.append((question_id, *about, source, *_counts(column, source)))
-        every = _counts(matrix.all(axis=1), source)
-        rows.append((question_id, None, "all rules", None, source, *every))
-    return rows
+    for question in tracked(list(benchmark), "rules", progress):
+        helpfulness = benchmark.helpfulness(question)
+        met = {
+            source: _rules_met(helpfulness, texts, len(question.rules))
+            for source, texts in question.answers.items()
+        }
+        for source, matrix in [*met.items(), (None, np.concatenate(list(met.values())))]:
+            for number, (rule, column) in enumerate(zip(question.rules, matrix.T, strict=True)):
+                about = (question.id, number, _label(rule), rule.importance, source)
+                rows.append((*about, *_counts(column, source)))
+            every = _counts(matrix.all(axis=1), source)
+            rows.append((question.id, None, "all rules", None, source, *every))
+    about_rule = {"question_id": str, "rule": int, "label": str, "importance": float, "source": str}
+    return table(rows, **about_rule, answers=int, met=int, share=float, remark=str)
 
 
 def _rules_met(helpfulness: Helpfulness, answers: Sequence[str], count: int) -> NDArray[np.bool_]:

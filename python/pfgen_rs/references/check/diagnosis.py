@@ -1,7 +1,7 @@
 """The complete diagnosis of a reference set, and its files: tables as CSV and a Markdown page."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from pfgen_rs.references.check import answers
 from pfgen_rs.references.check.answers import CheckProgress
 from pfgen_rs.references.check.findings import findings, summarise
 from pfgen_rs.references.check.scores import (
-    STRETCH,
     contamination,
     run_means,
     scored_runs,
@@ -73,8 +72,6 @@ def check(
     benchmark: Benchmark | str | os.PathLike[str] | None = None,
     runs: Iterable[str | os.PathLike[str]] = (),
     *,
-    similarity: float = 0.9,
-    stretch: int = STRETCH,
     threads: int | None = None,
     progress: CheckProgress | None = None,
     **reading: Any,
@@ -83,68 +80,46 @@ def check(
 
     `benchmark`: a benchmark, or any argument of `load_benchmark`. `runs`: files, run folders or globs, as for
     `pfgen-rs score`; their responses are held in memory, and those to other questions are left out.
-    `similarity`: minimum Jaccard similarity of the 5-grams of near-duplicates. `stretch`: number of
-    consecutive characters that an answer must share with the set to be counted.
 
     `progress` is called with the current activity, the number of parts done and their total. `reading`: how
     runs are read, as options of `score_file`, if not as usual.
 
     Takes less than a minute for 50 questions with 3,000 answers each and 80,000 responses. The results do not
-    depend on `threads`. Raises the same errors as loading and scoring, and `SettingsError` for options out of
-    range.
+    depend on `threads`. Raises the same errors as loading and scoring, and `SettingsError` for tokens.
     """
     loaded = resolve(benchmark, None)
     if loaded.settings.unit == "token":
         raise SettingsError("cannot check a set of tokens: it contains no text")
     interruptibly(lambda: loaded.prepare(threads=threads))
-    tables = _of_set(loaded, similarity, threads, progress)
+    scores = self_scores(loaded, threads=threads, progress=progress)
+    copies, pairs = answers.near_duplicates(loaded, progress=progress)
+    compared = sources_compared(loaded, scores)
+    tables = {
+        "self_scores": scores,
+        "near_duplicates": copies,
+        "near_duplicate_pairs": pairs,
+        "lengths": answers.lengths(loaded),
+        "coverage": answers.coverage(loaded, progress=progress),
+        "rules": answers.rules(loaded, progress=progress),
+        "sources": compared,
+        "sources_overall": sources_overall(compared),
+    }
     files = list(runs)
     if files:
         responses, left_out = scored_runs(
             loaded, files, threads=threads, progress=progress, **reading
         )
-        tables |= _of_runs(loaded, responses, stretch, progress)
-        tables["left_out"] = _left_out(left_out)
+        counts, examples = contamination(loaded, responses, progress=progress)
+        tables |= {
+            "runs": run_means(responses),
+            "source_runs": sources_by_runs(loaded, responses),
+            "contamination": counts,
+            "contamination_examples": examples,
+            "left_out": left_out,
+        }
     summary = summarise(loaded, tables)
     sentences = findings(tables, summary, loaded.settings.unit)
     return Check(loaded.signature, tables, summary, sentences)
-
-
-def _left_out(counts: Mapping[str, Mapping[str, int]]) -> pl.DataFrame:
-    rows = [
-        (run, question, count) for run, own in counts.items() for question, count in own.items()
-    ]
-    return answers.table(rows, run=str, question=str, answers=int)
-
-
-def _of_set(
-    benchmark: Benchmark, similarity: float, threads: int | None, progress: CheckProgress | None
-) -> dict[str, pl.DataFrame]:
-    scores = self_scores(benchmark, threads=threads, progress=progress)
-    copies, pairs = answers.near_duplicates(benchmark, threshold=similarity, progress=progress)
-    compared = sources_compared(benchmark, scores)
-    return {
-        "self_scores": scores,
-        "near_duplicates": copies,
-        "near_duplicate_pairs": pairs,
-        "lengths": answers.lengths(benchmark),
-        "coverage": answers.coverage(benchmark, progress=progress),
-        "rules": answers.rules(benchmark, progress=progress),
-        "sources": compared,
-        "sources_overall": sources_overall(compared),
-    }
-
-
-def _of_runs(
-    benchmark: Benchmark, responses: pl.DataFrame, stretch: int, progress: CheckProgress | None
-) -> dict[str, pl.DataFrame]:
-    counts, examples = contamination(benchmark, responses, stretch=stretch, progress=progress)
-    return {
-        "runs": run_means(responses),
-        "source_runs": sources_by_runs(benchmark, responses),
-        "contamination": counts,
-        "contamination_examples": examples,
-    }
 
 
 # The page.

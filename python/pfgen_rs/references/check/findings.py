@@ -11,6 +11,7 @@ from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.metrics.settings import COLUMNS, PARTS, Settings
 from pfgen_rs.metrics.units import Unit
+from pfgen_rs.references.check.answers import mean_of_known
 from pfgen_rs.references.lengths import OFF_TARGET, OFFICIAL_STD, is_off_target
 
 RowsByTable = Mapping[str, list[dict[str, Any]]]
@@ -31,14 +32,27 @@ _SHOWN = 40
 
 def concerns_about(
     own: RowsByTable, settings: Settings, backtracking: Mapping[str, str]
-) -> list[str]:
-    """Returns the warnings about one question; `own` holds its rows of all tables.
+) -> Iterator[str]:
+    """Yield the warnings about one question; `own` holds its rows of all tables.
 
     `backtracking`: the regular expressions that only Python can match, with the places of their rules.
     """
-    found = [_about_copies(own), _about_lengths(own, settings), _about_sources(own)]
-    found += [_about_note(own), _about_rules_and_runs(own), _about_expressions(backtracking)]
-    return list(chain.from_iterable(found))
+    yield from _about_copies(own)
+    yield from _about_lengths(own, settings)
+    yield from _about_sources(own)
+    yield from _about_note(own["coverage"][0])
+    for row in own["rules"]:
+        if row["remark"] == "hardly any" and row["rule"] is not None:
+            yield f"only {row['share']:.0%} of answers satisfy the rule {_quoted(row['label'])}"
+    verbatim = sum(row["verbatim"] for row in own.get("contamination", []))
+    if verbatim:
+        occur = plural(verbatim, "occurs", "occur")
+        yield f"{counted(verbatim, 'answer')} of runs {occur} verbatim in the set"
+    for pattern, place in backtracking.items():
+        yield (
+            f"{place}: the regular expression {_quoted(pattern)} is matched by Python, slowly and "
+            "with a time limit, because of flags, lookaround, \\b, backreferences or the like"
+        )
 
 
 def _about_copies(own: RowsByTable) -> Iterator[str]:
@@ -51,20 +65,17 @@ def _about_copies(own: RowsByTable) -> Iterator[str]:
 
 
 def _about_lengths(own: RowsByTable, settings: Settings) -> Iterator[str]:
+    least, _, most = OFFICIAL_STD
+    official = f" (published sets: ±{least} to ±{most})" * (settings.unit == "character")
     for row in own["lengths"]:
-        source = _quoted(row["source"])
+        source, target = _quoted(row["source"]), settings.target_length
         if row["answers"] < LIMITS["answers"]:
             yield f"source {source} has only {counted(row['answers'], 'answer')}"
-        if is_off_target(row["mean"], settings.target_length):
-            yield (
-                f"answers of source {source} have a mean length of {row['mean']:.1f}, "
-                f"far from {settings.target_length}"
-            )
+        if is_off_target(row["mean"], target):
+            mean = f"{row['mean']:.1f}"
+            yield f"answers of source {source} have a mean length of {mean}, far from {target}"
         if row["std"] > LIMITS["length_std"]:
-            yield (
-                f"lengths of the answers of source {source} vary by ±{row['std']:.1f}"
-                f"{_official(settings)}"
-            )
+            yield f"lengths of the answers of source {source} vary by ±{row['std']:.1f}{official}"
 
 
 def _about_sources(own: RowsByTable) -> Iterator[str]:
@@ -78,8 +89,7 @@ def _about_sources(own: RowsByTable) -> Iterator[str]:
             yield f"answers of source {source} score only {both:.2f} against source {against}"
 
 
-def _about_note(own: RowsByTable) -> Iterator[str]:
-    note = own["coverage"][0]
+def _about_note(note: Mapping[str, Any]) -> Iterator[str]:
     if not note["length"]:
         yield "no example answer"
         return
@@ -89,30 +99,6 @@ def _about_note(own: RowsByTable) -> Iterator[str]:
         yield "the example answer satisfies too few keyword rules (Helpfulness 0)"
 
 
-def _about_rules_and_runs(own: RowsByTable) -> Iterator[str]:
-    for row in own["rules"]:
-        if row["remark"] == "hardly any" and row["rule"] is not None:
-            yield f"only {row['share']:.0%} of answers satisfy the rule {_quoted(row['label'])}"
-    verbatim = sum(row["verbatim"] for row in own.get("contamination", []))
-    if verbatim:
-        occur = "occurs" if verbatim == 1 else "occur"
-        yield f"{counted(verbatim, 'answer')} of runs {occur} verbatim in the set"
-
-
-def _about_expressions(backtracking: Mapping[str, str]) -> Iterator[str]:
-    for pattern, place in backtracking.items():
-        yield (
-            f"{place}: the regular expression {_quoted(pattern)} is matched by Python, slowly and "
-            "with a time limit, because of flags, lookaround, \\b, backreferences or the like"
-        )
-
-
-def _official(settings: Settings) -> str:
-    least, _, most = OFFICIAL_STD
-    known = settings.unit == "character"
-    return f" (published sets: ±{least} to ±{most})" if known else ""
-
-
 def _quoted(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
@@ -120,7 +106,6 @@ def _quoted(text: str) -> str:
 # Key numbers by question.
 
 
-Row = dict[str, Any]
 Tables = Mapping[str, pl.DataFrame]
 
 _COPIES = ("answers", "distinct", "near_pairs", "in_near_pairs")
@@ -152,65 +137,46 @@ def summarise(benchmark: Benchmark, tables: Tables) -> pl.DataFrame:
     of answers of runs found verbatim in the set (null without runs). Thresholds for warnings:
     `concerns.LIMITS`.
     """
-    parts = {name: _by_question(table) for name, table in tables.items() if "question_id" in table}
+    parts = {
+        name: table.rows_by_key("question_id", named=True, include_key=True)
+        for name, table in tables.items()
+        if "question_id" in table
+    }
     rows = []
     for question in benchmark:
         own = {name: part.get(question.id, []) for name, part in parts.items()}
         backtracking = benchmark.helpfulness(question).backtracking
         remarks = "; ".join(concerns_about(own, benchmark.settings, backtracking))
-        numbers = {**_copies(own), **_combined_lengths(own), **_scores(own), **_shares(own)}
-        rows.append({"question_id": question.id, **numbers, "warnings": remarks})
+        rows.append({"question_id": question.id, **_numbers(own), "warnings": remarks})
     return pl.DataFrame(rows, schema=_SCHEMA)
 
 
-def _by_question(table: pl.DataFrame) -> dict[str, list[Row]]:
-    rows: dict[str, list[Row]] = {}
-    for row in table.iter_rows(named=True):
-        rows.setdefault(row["question_id"], []).append(row)
-    return rows
-
-
-def _copies(own: Mapping[str, list[Row]]) -> Row:
-    [copies] = own["near_duplicates"]
-    verbatim = None
-    if "contamination" in own:
-        verbatim = sum(row["verbatim"] for row in own["contamination"])
-    counts = {name: copies[name] for name in _COPIES}
-    return {"sources": len(own["lengths"]), **counts, "verbatim": verbatim}
-
-
-def _combined_lengths(own: Mapping[str, list[Row]]) -> Row:
-    """Combine the means and standard deviations of all sources."""
-    rows = own["lengths"]
-    total = sum(row["answers"] for row in rows)
-    mean = math.fsum(row["mean"] * row["answers"] for row in rows) / total
-    squares = ((row["std"] ** 2 + (row["mean"] - mean) ** 2) * row["answers"] for row in rows)
-    return {"length": mean, "length_std": math.sqrt(math.fsum(squares) / total)}
-
-
-def _scores(own: Mapping[str, list[Row]]) -> Row:
-    means = {
-        name: _mean_of_known([row[metric] for row in own["self_scores"]])
-        for name, metric in zip(_SELF, COLUMNS, strict=True)
-    }
-    others = [row["both"] for row in own["sources"] if row["source"] != row["against"]]
-    return {**means, "agreement": min(others, default=None)}
-
-
-def _mean_of_known(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
-
-
-def _shares(own: Mapping[str, list[Row]]) -> Row:
-    notes = own["coverage"]
-    known = [row["known"] for row in notes if row["known"] is not None]
+def _numbers(own: RowsByTable) -> dict[str, Any]:
+    [copies], lengths, notes = own["near_duplicates"], own["lengths"], own["coverage"]
+    total = sum(row["answers"] for row in lengths)
+    mean = math.fsum(row["mean"] * row["answers"] for row in lengths) / total
+    squares = ((row["std"] ** 2 + (row["mean"] - mean) ** 2) * row["answers"] for row in lengths)
     [together] = [row for row in own["rules"] if row["rule"] is None and row["source"] is None]
-    return {
+    found: dict[str, Any] = {
+        "sources": len(lengths),
+        **{name: copies[name] for name in _COPIES},
+        "length": mean,
+        "length_std": math.sqrt(math.fsum(squares) / total),
+        "agreement": min(
+            (row["both"] for row in own["sources"] if row["source"] != row["against"]), default=None
+        ),
         "note_average": notes[0]["average"],
-        "note_known": max(known, default=None),
+        "note_known": max(
+            (row["known"] for row in notes if row["known"] is not None), default=None
+        ),
         "all_rules": together["share"],
+        "verbatim": None,
     }
+    for name, metric in zip(_SELF, COLUMNS, strict=True):
+        found[name] = mean_of_known(row[metric] for row in own["self_scores"])
+    if "contamination" in own:
+        found["verbatim"] = sum(row["verbatim"] for row in own["contamination"])
+    return found
 
 
 # Findings about the whole set, as sentences.
@@ -221,23 +187,22 @@ def findings(tables: Tables, summary: pl.DataFrame, unit: Unit) -> list[str]:
 
     `unit`: that of the lengths.
     """
-    parts = [_set_findings(summary), _length_findings(tables, unit), _score_findings(summary)]
+    parts = [_answer_findings(tables, summary, unit), _score_findings(summary)]
     parts += [_copy_findings(summary), _rule_findings(tables), _note_findings(summary)]
     parts.append(_source_findings(tables))
     if "runs" in tables:
-        parts += [_left_out_findings(tables), _source_run_findings(tables)]
-        parts.append(_contamination_findings(tables))
-    return [*chain.from_iterable(parts), *_warning_findings(summary)]
+        parts += [_run_findings(tables), _contamination_findings(tables)]
+    count, warned = len(summary), _total(summary["warnings"] != "")
+    have = plural(warned, "has", "have")
+    warnings = f"{warned} of {count} {plural(count, 'question', 'questions')} {have} warnings"
+    return [*chain.from_iterable(parts), warnings]
 
 
-def _set_findings(summary: pl.DataFrame) -> Iterator[str]:
+def _answer_findings(tables: Tables, summary: pl.DataFrame, unit: Unit) -> Iterator[str]:
     answers, count = _total(summary["answers"]), len(summary)
     lengths = _mean(summary["length"])
     questions = plural(count, "question", "questions")
     yield f"{answers:,} answers to {count} {questions}, with a mean length of {lengths:.1f}"
-
-
-def _length_findings(tables: Tables, unit: Unit) -> Iterator[str]:
     spreads = tables["lengths"]
     widest = _highest(spreads, "std")
     least, usual, most = OFFICIAL_STD
@@ -276,14 +241,14 @@ def _copy_findings(summary: pl.DataFrame) -> Iterator[str]:
 
 def _rule_findings(tables: Tables) -> Iterator[str]:
     single = tables["rules"].filter(pl.col("source").is_null() & pl.col("rule").is_not_null())
-    rare = single.filter(pl.col("remark") == "hardly any")
+    rare = len(single.filter(pl.col("remark") == "hardly any"))
     everywhere = len(single.filter(pl.col("remark") == "all"))
-    worst = _lowest(single, "share") if len(rare) else None
     which = ""
-    if worst is not None:
+    if rare:
+        worst = _lowest(single, "share")
         which = f" (fewest: {worst['label']!r} of {worst['question_id']}, {worst['share']:.0%})"
     yield (
-        f"of {len(single)} keyword rules, {len(rare)} are satisfied by fewer than half of the answers"
+        f"of {len(single)} keyword rules, {rare} are satisfied by fewer than half of the answers"
         f"{which} and {everywhere} by all answers"
     )
 
@@ -313,26 +278,22 @@ def _source_findings(tables: Tables) -> Iterator[str]:
     )
 
 
-def _left_out_findings(tables: Tables) -> Iterator[str]:
+def _run_findings(tables: Tables) -> Iterator[str]:
     left_out = tables["left_out"]
-    if left_out.is_empty():
-        return
-    questions = left_out["question"].n_unique()
-    yield (
-        f"{_total(left_out['answers']):,} answers of runs were left out, because the set does not have "
-        f"their {questions} {plural(questions, 'question', 'questions')}"
-    )
-
-
-def _source_run_findings(tables: Tables) -> Iterator[str]:
+    if len(left_out):
+        questions = left_out["question"].n_unique()
+        yield (
+            f"{_total(left_out['answers']):,} answers of runs were left out, because the set does not have "
+            f"their {questions} {plural(questions, 'question', 'questions')}"
+        )
     known = tables["source_runs"].drop_nulls(["other", "pearson"])
-    if known.is_empty():
-        return
-    lowest = _lowest(known, "pearson")
-    yield (
-        f"over {lowest['runs']} runs, the scores of any two sources correlate with at least "
-        f"{_floor(lowest['pearson']):.5f} ({lowest['source']!r} and {lowest['other']!r})"
-    )
+    if len(known):
+        lowest = _lowest(known, "pearson")
+        least = math.floor(lowest["pearson"] * 1e5) / 1e5  # a lower bound
+        yield (
+            f"over {lowest['runs']} runs, the scores of any two sources correlate with at least "
+            f"{least:.5f} ({lowest['source']!r} and {lowest['other']!r})"
+        )
 
 
 def _contamination_findings(tables: Tables) -> Iterator[str]:
@@ -346,15 +307,9 @@ def _contamination_findings(tables: Tables) -> Iterator[str]:
     most = _highest(by_run.with_columns(share), "share")
     where = f", most in {most['run']!r} ({most['share']:.1%})" if stretch else ""
     yield (
-        f"of {answers:,} answers of runs, {verbatim} {'occurs' if verbatim == 1 else 'occur'} verbatim in "
+        f"of {answers:,} answers of runs, {verbatim} {plural(verbatim, 'occurs', 'occur')} verbatim in "
         f"the set; {stretch / answers:.1%} contain a long passage of a reference answer{where}"
     )
-
-
-def _warning_findings(summary: pl.DataFrame) -> Iterator[str]:
-    count, warned = len(summary), _total(summary["warnings"] != "")
-    have = "has" if warned == 1 else "have"
-    yield f"{warned} of {count} {plural(count, 'question', 'questions')} {have} warnings"
 
 
 def _total(values: pl.Series) -> int:
@@ -363,11 +318,6 @@ def _total(values: pl.Series) -> int:
 
 def _mean(values: pl.Series) -> float:
     return math.fsum(values) / len(values)
-
-
-def _floor(correlation: float) -> float:
-    """Round a correlation down to five decimals, for use as a lower bound."""
-    return math.floor(correlation * 1e5) / 1e5
 
 
 def _lowest(rows: pl.DataFrame, name: str) -> dict[str, Any]:

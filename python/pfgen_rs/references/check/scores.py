@@ -11,8 +11,8 @@ The paper examines whether scores depend on the model that wrote the references 
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Iterator
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,15 @@ from pfgen_rs.io import run_files
 from pfgen_rs.metrics.settings import BY_SOURCE, COLUMNS, share_name, share_names
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.question import Question
-from pfgen_rs.references.check.answers import CheckProgress, coded_answers, means, table, tracked
+from pfgen_rs.references.check.answers import (
+    CheckProgress,
+    coded_answers,
+    first_places,
+    mean_of_known,
+    means,
+    table,
+    tracked,
+)
 from pfgen_rs.references.consensus import leave_one_out
 from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.correlation import pearson, spearman
@@ -64,11 +72,11 @@ def self_scores(
 def _of_question(benchmark: Benchmark, question: Question, threads: int | None) -> pl.DataFrame:
     """Score a question's answers against the whole set, and replace the shares of their own sources."""
     places = [
-        (source, number)
+        (source, number, text)
         for source, answers in question.answers.items()
-        for number in range(len(answers))
+        for number, text in enumerate(answers)
     ]
-    texts = [question.answers[source][number] for source, number in places]
+    sources, numbers, texts = (list(column) for column in zip(*places, strict=True))
     scores = benchmark.score_batch([question.id] * len(texts), texts, threads=threads)
     shares = {name: scores.get_column(name).to_numpy().copy() for name in scores.columns[6:]}
     first = 0
@@ -79,33 +87,24 @@ def _of_question(benchmark: Benchmark, question: Question, threads: int | None) 
         for metric, value in zip(BY_SOURCE, values, strict=True):
             shares[share_name(metric, source)][rows] = _rounded(value / len(question.sources), 6)
         first += len(answers)
-    sources = pl.Series("source", [source for source, _ in places], dtype=pl.String)
-    place = [sources, pl.Series("answer", [number for _, number in places], dtype=pl.Int64)]
-    return _with_shares(benchmark, question, scores, shares).select(
-        "question_id", *place, pl.exclude("question_id")
-    )
-
-
-def _with_shares(
-    benchmark: Benchmark, question: Question, scores: pl.DataFrame, shares: dict[str, Floats]
-) -> pl.DataFrame:
-    """Returns `scores` with these shares and the values derived from them."""
     fluency, truthfulness = (
         left_sum(shares[share_name(metric, source)] for source in question.sources)
         for metric in BY_SOURCE
     )
     helpfulness = scores.get_column("helpfulness").to_numpy()
-    average = benchmark.settings.average(fluency, truthfulness, helpfulness)
-    columns = {
-        "fluency": fluency,
-        "truthfulness": truthfulness,
-        "average": _rounded(average, 5),
-        **shares,
-    }
-    changed = [pl.Series(name, values, nan_to_null=True) for name, values in columns.items()]
-    whole = scores.get_column("average").alias("with_itself")
-    table = scores.with_columns(changed)
-    return table.insert_column(table.columns.index("average") + 1, whole)
+    average = _rounded(benchmark.settings.average(fluency, truthfulness, helpfulness), 5)
+    changed = {"fluency": fluency, "truthfulness": truthfulness, "average": average, **shares}
+    result = scores.select(
+        "question_id",
+        pl.Series("source", sources, dtype=pl.String),
+        pl.Series("answer", numbers, dtype=pl.Int64),
+        *scores.columns[1:6],
+        pl.col("average").alias("with_itself"),
+        *shares,
+    )
+    return result.with_columns(
+        pl.Series(name, values, nan_to_null=True) for name, values in changed.items()
+    )
 
 
 def _rounded(values: Floats, digits: int) -> Floats:
@@ -135,15 +134,10 @@ def sources_compared(benchmark: Benchmark, self_scores: pl.DataFrame) -> pl.Data
         for other in against:
             values = [row[share_name(metric, other)] for metric in BY_SOURCE]
             whole = [None if value is None else value * len(against) for value in values]
-            rows.append((row["question_id"], row["source"], other, *whole, _mean(whole)))
+            rows.append((row["question_id"], row["source"], other, *whole, mean_of_known(whole)))
     numbers = dict.fromkeys([*BY_SOURCE, "both"], pl.Float64)
     schema = {**dict.fromkeys(_KEYS, pl.String), **numbers}
     return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def _mean(values: list[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return math.fsum(known) / len(known) if known else None
 
 
 def sources_overall(compared: pl.DataFrame) -> pl.DataFrame:
@@ -165,38 +159,23 @@ def sources_by_runs(benchmark: Benchmark, responses: pl.DataFrame) -> pl.DataFra
     """
     names = benchmark.sources
     averages = means(responses, ["run", "question_id"], [*BY_SOURCE, *share_names(names)])
-    everyone = (*names, None)
-    values = {source: _by_question(benchmark, averages, source) for source in everyone}
+    values: dict[str | None, dict[tuple[str, str], float]] = {each: {} for each in (*names, None)}
+    for row in averages.to_dicts():
+        place = row["run"], row["question_id"]
+        values[None][place] = (row["fluency"] + row["truthfulness"]) / 2
+        own = benchmark[row["question_id"]].sources
+        for source in own:
+            both = [row[share_name(metric, source)] for metric in BY_SOURCE]
+            values[source][place] = sum(both) / 2 * len(own)
     rows = []
-    for source, other in combinations(everyone, 2):
-        common = sorted(values[source].keys() & values[other].keys())
-        one, two = (_by_run(values[name], common) for name in (source, other))
+    for pair in combinations(values, 2):
+        common = sorted(values[pair[0]].keys() & values[pair[1]].keys())
+        one, two = (_by_run(values[name], common) for name in pair)
         questions = len({question for _, question in common})
-        rows.append((source, other, questions, len(one), pearson(one, two), spearman(one, two)))
+        rows.append((*pair, questions, len(one), pearson(one, two), spearman(one, two)))
     return table(
         rows, source=str, other=str, questions=int, runs=int, pearson=float, spearman=float
     )
-
-
-def _by_question(
-    benchmark: Benchmark, averages: pl.DataFrame, source: str | None
-) -> dict[tuple[str, str], float]:
-    """Returns means of Fluency and Truthfulness by run and question with the source (`None`: all)."""
-    values = {}
-    for row in averages.to_dicts():
-        own = benchmark[row["question_id"]].sources
-        if source is None:
-            value = (row["fluency"] + row["truthfulness"]) / 2
-        elif source in own:
-            value = (
-                (row[share_name("fluency", source)] + row[share_name("truthfulness", source)])
-                / 2
-                * len(own)
-            )
-        else:
-            continue
-        values[row["run"], row["question_id"]] = value
-    return values
 
 
 def _by_run(values: dict[tuple[str, str], float], common: list[tuple[str, str]]) -> list[float]:
@@ -217,25 +196,35 @@ def scored_runs(
     threads: int | None = None,
     progress: CheckProgress | None = None,
     **reading: Any,
-) -> tuple[pl.DataFrame, dict[str, Counter[str]]]:
+) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Score runs; returns one row per response: `run`, and the columns of `Result.frame`.
 
     `files`: files, run folders or globs, as for `pfgen-rs score`. A run is named after its model (or its
     folder), followed by its path if the name is not unique. Responses to questions that the benchmark does
-    not have are left out: also returned is their number by run and question. `reading`: options of
-    `score_file`. Raises the same errors as `score_file`, also for a run that answers none of the questions.
+    not have are left out: also returned is their number, `answers`, by `run` and `question`. `reading`:
+    options of `score_file`. Raises the same errors as `score_file`, also for a run that answers none of the
+    questions.
     """
     paths = run_files.expand([os.fspath(path) for path in files])
     results = [
         score_file(path, benchmark, threads=threads, **{**reading, "skip_bad_lines": True})
         for path in tracked(paths, "scoring runs", progress)
     ]
-    named = dict(zip(_unique_names(results), results, strict=True))
+    names = [result.name for result in results]
+    named = {
+        f"{name} ({result.path})" if names.count(name) > 1 else name: result
+        for name, result in zip(names, results, strict=True)
+    }
     responses = pl.concat(
         result.frame.select(pl.lit(name, dtype=pl.String).alias("run"), pl.all())
         for name, result in named.items()
     )
-    return responses, {name: _unknown_questions(result) for name, result in named.items()}
+    left_out = [
+        (name, question, count)
+        for name, result in named.items()
+        for question, count in _unknown_questions(result).items()
+    ]
+    return responses, table(left_out, run=str, question=str, answers=int)
 
 
 def _unknown_questions(result: Result) -> Counter[str]:
@@ -244,14 +233,6 @@ def _unknown_questions(result: Result) -> Counter[str]:
         if not isinstance(problem, UnknownQuestionError):
             raise problem
     return Counter(str(problem.question) for problem in result.problems)
-
-
-def _unique_names(results: Sequence[Result]) -> list[str]:
-    names = [result.name for result in results]
-    return [
-        f"{name} ({result.path})" if names.count(name) > 1 else name
-        for name, result in zip(names, results, strict=True)
-    ]
 
 
 def run_means(responses: pl.DataFrame) -> pl.DataFrame:
@@ -273,6 +254,8 @@ def run_means(responses: pl.DataFrame) -> pl.DataFrame:
 
 
 STRETCH = 50
+"""Consecutive characters that an answer must share with the set to be counted."""
+_EXAMPLES = 3  # by run and question
 
 
 def contamination(
@@ -280,7 +263,6 @@ def contamination(
     responses: pl.DataFrame,
     *,
     stretch: int = STRETCH,
-    shown: int = 3,
     progress: CheckProgress | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Count answers of runs that occur in the set, by run and question, and collect examples.
@@ -288,26 +270,27 @@ def contamination(
     Leading and trailing white space is ignored. Columns of the first table: `run`, `question_id`, `answers`,
     `verbatim` (answers equal to a reference answer of the question), `stretch` (answers that share `stretch`
     consecutive characters with one, including verbatim ones of at least that length), and their shares. The
-    second table has up to `shown` verbatim answers per run and question: `run`, `question_id`, the `source`
-    and the number `answer` (from 0) of the matching reference answer, and `text`. `responses` as returned by
-    `scored_runs`. Raises `SettingsError` for a `stretch` below 1.
+    second table has up to 3 verbatim answers per run and question: `run`, `question_id`, the `source` and the
+    number `answer` (from 0) of the matching reference answer, and `text`. `responses` as returned by
+    `scored_runs`.
     """
-    if stretch < 1:
-        raise SettingsError(f"stretch must be at least 1 character, not {stretch}")
     counts, examples = [], []
     asked = {q: part for (q,), part in responses.group_by(["question_id"], maintain_order=True)}
     present = [question for question in benchmark if question.id in asked]
     for question in tracked(present, "contamination", progress):
-        places, stretches = _places(question), _stretches(question, stretch)
+        places = first_places(question, str.strip)
+        places.pop("", None)  # empty answers are not copied
+        texts = chain.from_iterable(question.answers.values())
+        stretches = frozenset(chain.from_iterable(_stretches(text, stretch) for text in texts))
         runs = asked[question.id].group_by(["run"], maintain_order=True)
         for (run,), part in runs:
             answers = [answer.strip() for answer in part.get_column("answer")]
             verbatim = [answer for answer in answers if answer in places]
-            copied = sum(_holds(answer, stretches, stretch) for answer in answers)
+            copied = sum(not stretches.isdisjoint(_stretches(each, stretch)) for each in answers)
             both = (len(verbatim) / len(answers), copied / len(answers))
             counts.append((run, question.id, len(answers), len(verbatim), copied, *both))
             distinct = list(dict.fromkeys(verbatim))
-            examples += [(run, question.id, *places[text], text) for text in distinct[:shown]]
+            examples += [(run, question.id, *places[text], text) for text in distinct[:_EXAMPLES]]
     numbers = {"answers": int, "verbatim": int, "stretch": int}
     shares = {"share_verbatim": float, "share_stretch": float}
     return (
@@ -316,24 +299,5 @@ def contamination(
     )
 
 
-def _places(question: Question) -> Mapping[str, tuple[str, int]]:
-    """Map each stripped reference answer to its first place; empty ones do not count as copied."""
-    places: dict[str, tuple[str, int]] = {}
-    for source, answers in question.answers.items():
-        for number, answer in enumerate(answers):
-            places.setdefault(answer.strip(), (source, number))
-    places.pop("", None)
-    return places
-
-
-def _stretches(question: Question, length: int) -> frozenset[str]:
-    return frozenset(
-        answer[i : i + length]
-        for answers in question.answers.values()
-        for answer in answers
-        for i in range(len(answer) - length + 1)
-    )
-
-
-def _holds(answer: str, stretches: frozenset[str], length: int) -> bool:
-    return any(answer[i : i + length] in stretches for i in range(len(answer) - length + 1))
+def _stretches(text: str, length: int) -> Iterator[str]:
+    return (text[i : i + length] for i in range(len(text) - length + 1))

@@ -79,28 +79,30 @@ def distributions(
             look.title, "Distribution of scores and lengths", width, 7, subject=name
         )
         places = figure.subplot_mosaic([["total", "metrics", "length"], ["boxes"] * 3])
-        _scores(places["total"], found, look)
+        score = {"least": 1.0, "colour": COLOURS[0], "label": "Score", "form": "{:.4f}"}
+        _histogram(places["total"], found["average"], look, **score)  # type: ignore[arg-type]
         _metrics(places["metrics"], found, look)
-        _lengths(places["length"], found, look)
+        label = "Length (characters)"
+        length = {"least": 150.0, "colour": COLOURS[2], "label": label, "form": "{:.1f}"}
+        _histogram(places["length"], found["length"], look, **length)  # type: ignore[arg-type]
         _boxes(places["boxes"], found, questions, look)
         description = f"{look.say('Responses')}: {len(found):,}"
         return finish(figure, description)
 
 
-def _bin_edges(values: pl.Series, least: float) -> list[float]:
-    """Returns the edges of bins from 0 that cover all values."""
-    edges: list[float] = np.linspace(0, max(least, np.max(values.to_numpy())), _BINS + 1).tolist()
-    return edges
-
-
-def _scores(axes: Axes, found: pl.DataFrame, look: Look) -> None:
-    axes.hist(
-        found["average"].to_numpy(),
-        _bin_edges(found["average"], 1.0),
-        color=COLOURS[0],
-    )
-    _mean(axes, found["average"], look, "{:.4f}")
-    axes.set(xlabel=look.say("Score"), ylabel=look.say("Responses"))
+def _histogram(
+    axes: Axes, values: pl.Series, look: Look, *, least: float, colour: str, label: str, form: str
+) -> None:
+    """Count values in bins from 0 to at least `least`, and mark their mean."""
+    numbers = values.to_numpy()
+    edges: list[float] = np.linspace(0, max(least, np.max(numbers)), _BINS + 1).tolist()
+    axes.hist(numbers, edges, color=colour)
+    mean = float(numbers.mean())
+    said = look.say("mean {value}").format(value=form.format(mean))
+    axes.axvline(mean, color=INK, linewidth=1.2, linestyle="--", label=said)
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2, handlelength=1.7)
+    axes.locator_params(axis="x", nbins=6)
+    axes.set(xlabel=look.say(label), ylabel=look.say("Responses"))
 
 
 def _metrics(axes: Axes, found: pl.DataFrame, look: Look) -> None:
@@ -125,24 +127,6 @@ def _metrics(axes: Axes, found: pl.DataFrame, look: Look) -> None:
         handletextpad=0.4,
         fontsize=8,
     )
-
-
-def _lengths(axes: Axes, found: pl.DataFrame, look: Look) -> None:
-    axes.hist(
-        found["length"].to_numpy(),
-        _bin_edges(found["length"], 150.0),
-        color=COLOURS[2],
-    )
-    _mean(axes, found["length"], look, "{:.1f}")
-    axes.set(xlabel=look.say("Length (characters)"), ylabel=look.say("Responses"))
-
-
-def _mean(axes: Axes, values: pl.Series, look: Look, form: str) -> None:
-    mean = float(values.to_numpy().mean())
-    said = look.say("mean {value}").format(value=form.format(mean))
-    axes.axvline(mean, color=INK, linewidth=1.2, linestyle="--", label=said)
-    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2, handlelength=1.7)
-    axes.locator_params(axis="x", nbins=6)
 
 
 def _boxes(axes: Axes, found: pl.DataFrame, questions: list[str], look: Look) -> None:

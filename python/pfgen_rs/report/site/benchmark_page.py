@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from typing import Any
 
 from pfgen_rs.metrics import helpfulness, linear_expressions
@@ -25,21 +24,14 @@ def benchmark_page(
     *,
     nav: Sequence[tuple[str, str]] = (),
     samples: Mapping[str, str] | None = None,
-    shown: int | None = None,
-    root: str = "../",
-    payloads: Mapping[str, Any] | None = None,
 ) -> bytes:
-    """Returns the page of a benchmark.
-
-    `samples`: example answers by text of the question. `shown`: as for `references_payload`, for a remark.
-    `payloads`: values of `references_payload` by name, for a page in a single file.
-    """
+    """Returns the page of a benchmark; `samples`: example answers by text of the question."""
     questions = list(benchmark)
-    refusals = [scoring_refusal(benchmark, question, shown) for question in questions]
+    refusal = _scoring_refusal(benchmark.settings)
     return pages.render(
         "benchmark",
         parts=("windows", "inspector", "answers", "scoring", "scorer", "trial", "benchmark"),
-        root=root,
+        root="../",
         nav=nav,
         here="benchmark",
         signature=benchmark.signature,
@@ -51,36 +43,23 @@ def benchmark_page(
         explained=unknown.explained(
             source for question in questions for source in question.sources
         ),
-        shown=shown,
         payload_name=references_payload_name,
-        payloads=payloads or {},
         is_literal=helpfulness.is_literal,
-        refusals=refusals,
-        refused=refusals[0] if len(set(refusals)) == 1 else None,
-        trial=_trials(benchmark, questions, refusals, samples or {}),
+        refused=refusal,
+        trial={
+            **page_settings(benchmark.settings),
+            "questions": [
+                {
+                    "id": question.id,
+                    "sample": (samples or {}).get(question.text),
+                    **_page_scoring(benchmark, question),
+                }
+                if refusal is None
+                else None
+                for question in questions
+            ],
+        },
     )
-
-
-def _trials(
-    benchmark: question_set.QuestionSet,
-    questions: Sequence[Question],
-    refusals: Sequence[str | None],
-    samples: Mapping[str, str],
-) -> dict[str, Any]:
-    """Returns what scripts need to score answers; `questions`: `None` where there is a refusal."""
-    return {
-        **page_settings(benchmark.settings),
-        "questions": [
-            {
-                "id": question.id,
-                "sample": samples.get(question.text),
-                **page_scoring(benchmark, question),
-            }
-            if refusal is None
-            else None
-            for question, refusal in zip(questions, refusals, strict=True)
-        ],
-    }
 
 
 def references_payload_name(question: Question) -> str:
@@ -88,17 +67,17 @@ def references_payload_name(question: Question) -> str:
     return f"benchmark/{folder.slug(question.id)}"
 
 
-def references_payload(question: Question, shown: int | None = None) -> dict[str, Any]:
+def references_payload(question: Question) -> dict[str, Any]:
     """Returns a question's payload: reference answers of each source, and the most frequent n-grams.
 
-    `sources`: names; `answers`: by source, at most `shown` of each; `tokens`: whether answers are ids,
-    written with spaces; `ngrams`: by length, rows of an n-gram and its document frequency in each source.
-    Time and memory are linear in the answers' length, for the index.
+    `sources`: names; `answers`: by source; `tokens`: whether answers are ids, written with spaces; `ngrams`:
+    by length, rows of an n-gram and its document frequency in each source. Time and memory are linear in the
+    answers' length, for the index.
     """
     sources = list(_reference_counts(question))
     return {
         "sources": sources,
-        "answers": [_reference_texts(question.answers[source], shown) for source in sources],
+        "answers": [[*map(_reference_text, question.answers[source])] for source in sources],
         "tokens": question.has_tokens,
         "ngrams": {str(n): _ngrams(question, n, sources) for n in LENGTHS},
     }
@@ -110,10 +89,6 @@ def _reference_counts(question: Question) -> dict[str, int]:
         question.sources[i]: len(question.answers[question.sources[i]])
         for i in unknown.order(question.sources)
     }
-
-
-def _reference_texts(answers: Sequence[Any], shown: int | None) -> list[str]:
-    return [_reference_text(answer) for answer in islice(answers, shown)]
 
 
 def _reference_text(answer: Any) -> str:
@@ -138,22 +113,14 @@ _MOST_NGRAMS = 1 << 13
 """Maximum number of n-grams of an answer; the page's table has a row for each."""
 
 
-def scoring_refusal(
-    benchmark: question_set.QuestionSet, question: Question, shown: int | None
-) -> str | None:
-    """Returns the name of the string that says why a page cannot score answers, or `None` if it can.
-
-    `shown`: as for `benchmark_page.references_payload`.
-    """
-    settings = benchmark.settings
+def _scoring_refusal(settings: Settings) -> str | None:
+    """Returns the name of the string that says why a page cannot score answers, or `None` if it can."""
     if settings.variant != "pfgen-bench":
         return "try_no_variant"
     if settings.unit != "character":
         return "try_no_unit"
     if (settings.max_length + 2) * max(settings.max_n, settings.truthfulness_n) > _MOST_NGRAMS:
         return "try_no_room"
-    if shown is not None and any(len(answers) > shown for answers in question.answers.values()):
-        return "try_incomplete"
     return None
 
 
@@ -168,7 +135,7 @@ def page_settings(settings: Settings) -> dict[str, Any]:
     }
 
 
-def page_scoring(benchmark: question_set.QuestionSet, question: Question) -> dict[str, Any]:
+def _page_scoring(benchmark: question_set.QuestionSet, question: Question) -> dict[str, Any]:
     """Returns what scoring needs besides a question's reference answers and the settings.
 
     `baselines`: by source, in the order of `sources.order`. `order`: where the sources of the question file,

@@ -71,7 +71,6 @@ def build(
     results: Mapping[str, Result] | None = None,
     *,
     samples: Mapping[str, str] | None = None,
-    references_per_source: int | None = None,
     answers_per_question: int = PER_QUESTION,
     facts: model_facts.ModelFacts | None = None,
     plots: bool = False,
@@ -81,22 +80,14 @@ def build(
 
     `results`: scored runs by their names in the entries; they get pages, with up to `answers_per_question`
     answers to each question, and can be compared. `samples`: example answers by text of the question.
-    `references_per_source`: maximum number of reference answers (default: all). `facts`: sizes and dates of
-    release of models (default: those of the package). `plots`: also a page with figures of all runs. `jobs`:
-    number of threads (default: all processors). Files are written atomically, the leaderboard first, and only
-    if their content changes; the same input gives the same bytes. Files of an earlier site that are not part
-    of this one are removed. Raises `OutputError`, also if the folder contains other files (`SiteFolder`).
+    `facts`: sizes and dates of release of models (default: those of the package). `plots`: also a page with
+    figures of all runs. `jobs`: number of threads (default: all processors). Files are written atomically,
+    the leaderboard first, and only if their content changes; the same input gives the same bytes. Files of
+    an earlier site that are not part of this one are removed. Raises `OutputError`, also if the folder
+    contains other files (`SiteFolder`).
     """
-    site = Site(
-        SiteFolder(folder),
-        benchmark,
-        entries,
-        samples or {},
-        references_per_source,
-        answers_per_question,
-        facts,
-        plots,
-    )
+    place = SiteFolder(folder)
+    site = Site(place, benchmark, entries, samples or {}, answers_per_question, facts, plots)
     site.write(given_runs(results or {}), jobs=jobs)
 
 
@@ -108,7 +99,6 @@ class Site:
     benchmark: QuestionSet
     entries: Sequence[Entry]
     samples: Mapping[str, str] = field(default_factory=dict)
-    references_per_source: int | None = None
     answers_per_question: int = PER_QUESTION
     facts: model_facts.ModelFacts | None = None
     plots: bool = False
@@ -128,32 +118,28 @@ class Site:
         Returns failed runs with their errors; they have no pages. Memory: the answers of one run per thread.
         Raises `OutputError`, also while another process writes the site.
         """
+        jobs = jobs or os.cpu_count() or 1
         with self.folder.writing():
-            return self._write_alone(runs, jobs or os.cpu_count() or 1, steps, whole)
-
-    def _write_alone(
-        self, runs: ScoredRuns, jobs: int, steps: Steps | None, whole: str | None
-    ) -> Failed:
-        nav = self._nav(runs.keys)
-        paths = {run: run_page.page_path(run) for run in runs.keys}
-        needed = (*paths.values(), *(path for _, path in nav))
-        is_complete = all(map(self.folder.has, needed))
-        self._plan(paths, nav)
-        self._write_front(paths, nav, is_complete=is_complete)
-        # The signature has a part of the hash alone.
-        questions = (self.benchmark.metadata_hash, self.benchmark.signature)
-        key = digest_of(code_digest(), *questions, self.answers_per_question, nav)
-        self._write_benchmark(key, nav)
-        script = self._write_shared(key, jobs) if runs.keys else ""
-        found, failed = RunPages(self, nav, key, script).write(runs, jobs, steps)
-        # Even if runs failed: pages lead to it, and it says that there are too few.
-        if COMPARE in nav:
-            self._write_comparison(found, nav)
-        if PLOTS in nav:
-            self._write_plots(key, nav)
-        if failed or not is_complete:
-            self._write_front({run: paths[run] for run in found}, nav, is_complete=True)
-        self.folder.finish(None if failed else whole)
+            nav = self._nav(runs.keys)
+            paths = {run: run_page.page_path(run) for run in runs.keys}
+            needed = (*paths.values(), *(path for _, path in nav))
+            is_complete = all(map(self.folder.has, needed))
+            self._plan(paths, nav)
+            self._write_front(paths, nav, is_complete=is_complete)
+            # The signature has a part of the hash alone.
+            questions = (self.benchmark.metadata_hash, self.benchmark.signature)
+            key = digest_of(code_digest(), *questions, self.answers_per_question, nav)
+            self._write_benchmark(key, nav)
+            script = self._write_shared(key, jobs) if runs.keys else ""
+            found, failed = RunPages(self, nav, key, script).write(runs, jobs, steps)
+            # Even if runs failed: pages lead to it, and it says that there are too few.
+            if COMPARE in nav:
+                self._write_comparison(found, nav)
+            if PLOTS in nav:
+                self._write_plots(key, nav)
+            if failed or not is_complete:
+                self._write_front({run: paths[run] for run in found}, nav, is_complete=True)
+            self.folder.finish(None if failed else whole)
         return failed
 
     def _plan(self, pages: Mapping[str, str], nav: Nav) -> None:
@@ -201,7 +187,13 @@ class Site:
     def _write_comparison(self, found: Mapping[str, Any], nav: Nav) -> None:
         labels = run_labels(self.entries)
         runs = (
-            (compare_page.compared(run, labels.get(run, run), value["system"]), value["figures"])
+            compare_page.listed_run(
+                labels.get(run, run),
+                run_page.page_folder(run),
+                value["figures"],
+                page=run_page.page_path(run),
+                is_system=value["system"],
+            )
             for run, value in found.items()
         )
         data = compare_page.comparison_data(self.benchmark, runs)
@@ -210,18 +202,15 @@ class Site:
         self._write_part("comparison", "", {f"{COMPARISON}.js": script, COMPARISON_PAGE: page})
 
     def _write_benchmark(self, key: str, nav: Nav) -> None:
-        shown = self.references_per_source
-        key = digest_of(key, self.samples, shown)
+        key = digest_of(key, self.samples)
         if self.folder.kept("benchmark", key) is not None:
             return
-        page = benchmark_page.benchmark_page(
-            self.benchmark, nav=nav, samples=self.samples, shown=shown
-        )
+        page = benchmark_page.benchmark_page(self.benchmark, nav=nav, samples=self.samples)
         # A copy has an index of its own, which is not kept: one at a time is in memory.
         references = (
             _script(
                 benchmark_page.references_payload_name(question),
-                benchmark_page.references_payload(copy(question), shown),
+                benchmark_page.references_payload(copy(question)),
             )
             for question in self.benchmark
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pfgen_rs.checkout.checkout import Checkout, Run
+from pfgen_rs.checkout.checkout import Checkout
 from pfgen_rs.checkout.published import Published, RememberedQuestions
 from pfgen_rs.checkout.ranking import ranked
 from pfgen_rs.drawing import style
@@ -18,8 +18,7 @@ from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of, file
 from pfgen_rs.report.site.model_facts import FILE, read_facts
 
 if TYPE_CHECKING:
-    from pfgen_rs.questions.question_set import QuestionSet
-    from pfgen_rs.report.site.builder import Failed, ScoredRuns, Steps
+    from pfgen_rs.report.site.builder import Failed, Steps
 
 
 def write_site(
@@ -53,7 +52,25 @@ def write_site(
     )
     if place.is_whole(whole):
         return []
-    return _write_stale_site(place, checkout, runs, answered, whole, shown, jobs, steps)
+    # Slow to import, and not needed for a site that is up to date.
+    from pfgen_rs.benchmark import load_benchmark
+    from pfgen_rs.checkout.entries import entries
+    from pfgen_rs.checkout.rescoring import scored_again
+    from pfgen_rs.report.site.builder import ScoredRuns, Site
+
+    facts = read_facts(checkout.folder)
+    benchmark = load_benchmark(checkout.data)
+    samples = _example_answers(checkout.data / EXAMPLES)
+    board = entries(runs)
+    for run in runs:
+        if isinstance(questions := run.result["questions"], RememberedQuestions):
+            questions.forget()
+    folders = {run.name: run for run in checkout.runs}
+    scored = ScoredRuns(
+        answered, lambda names: scored_again(benchmark, [folders[name] for name in names], jobs)
+    )
+    site = Site(place, benchmark, board, samples, shown, facts, plots=True)
+    return site.write(scored, jobs=jobs, steps=steps, whole=whole)
 
 
 def _answered_runs(checkout: Checkout, runs: Iterable[Published]) -> dict[str, str]:
@@ -68,53 +85,6 @@ def _answered_runs(checkout: Checkout, runs: Iterable[Published]) -> dict[str, s
         run.run: digest_of(run.digest, files_digest([folders[run.run].folder / CONFIG]))
         for run in ranked(usable)
     }
-
-
-def _write_stale_site(
-    place: SiteFolder,
-    checkout: Checkout,
-    runs: Sequence[Published],
-    answered: dict[str, str],
-    whole: str,
-    shown: int,
-    jobs: int | None,
-    steps: Steps | None,
-) -> Failed:
-    # Slow to import, and not needed for a site that is up to date.
-    from pfgen_rs.benchmark import load_benchmark
-    from pfgen_rs.checkout.entries import entries
-    from pfgen_rs.report.site.builder import Site
-
-    facts = read_facts(checkout.folder)
-    benchmark = load_benchmark(checkout.data)
-    samples = _example_answers(checkout.data / EXAMPLES)
-    board = entries(runs)
-    for run in runs:
-        if isinstance(questions := run.result["questions"], RememberedQuestions):
-            questions.forget()
-    site = Site(
-        place,
-        benchmark,
-        board,
-        samples,
-        answers_per_question=shown,
-        facts=facts,
-        plots=True,
-    )
-    found = _runs_to_score(benchmark, checkout.runs, answered, jobs)
-    return site.write(found, jobs=jobs, steps=steps, whole=whole)
-
-
-def _runs_to_score(
-    benchmark: QuestionSet, runs: Iterable[Run], keys: dict[str, str], jobs: int | None
-) -> ScoredRuns:
-    from pfgen_rs.checkout.rescoring import scored_again
-    from pfgen_rs.report.site.builder import ScoredRuns
-
-    folders = {run.name: run for run in runs}
-    return ScoredRuns(
-        keys, lambda names: scored_again(benchmark, [folders[name] for name in names], jobs)
-    )
 
 
 def _example_answers(path: Path) -> dict[str, str]:

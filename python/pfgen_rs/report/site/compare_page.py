@@ -8,7 +8,6 @@ means that `pfgen_rs.stats` has.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,45 +34,6 @@ _BITS = 15
 _WORD_BITS = 32
 
 
-@dataclass(frozen=True)
-class Compared:
-    """A run of a comparison: its name, the folder of its answers, and its page, if any.
-
-    System runs have no rank, and their pairs are corrected among themselves.
-    """
-
-    name: str
-    folder: str
-    page: str | None = None
-    is_system: bool = False
-
-    @property
-    def slug(self) -> str:
-        """The run's name in the page's address."""
-        return self.folder.rpartition("/")[2]
-
-
-def compared(run: str, name: str, is_system: bool, *, linked: bool = True) -> Compared:
-    """Returns a run of a comparison; it has a link to its page within the site if `linked`."""
-    return Compared(
-        name, run_page.page_folder(run), run_page.page_path(run) if linked else None, is_system
-    )
-
-
-@dataclass(frozen=True)
-class ComparisonSettings:
-    """Settings as for `pfgen_rs.stats.compare`, and of the page.
-
-    `most`: how many runs are compared at a time; `first`: how many, the best ones, before others are chosen.
-    """
-
-    level: float = 0.95
-    permutations: int = 10_000
-    seed: int = 0
-    most: int = MOST_COMPARED
-    first: int = 2
-
-
 def compared_run(benchmark: question_set.QuestionSet, sample: Sample) -> dict[str, Any]:
     """Returns what a comparison needs of a run, as JSON types (about 1 kB).
 
@@ -94,25 +54,48 @@ def compared_run(benchmark: question_set.QuestionSet, sample: Sample) -> dict[st
     }
 
 
+def listed_run(
+    name: str,
+    folder: str,
+    figures: Mapping[str, Any],
+    *,
+    page: str | None = None,
+    is_system: bool = False,
+) -> dict[str, Any]:
+    """Returns a run of a comparison: what `compared_run` gave, the folder of its answers, its page, if any.
+
+    System runs have no rank, and their pairs are corrected among themselves. The last part of `folder` is the
+    run's name in the page's address.
+    """
+    about = {"name": name, "slug": folder.rpartition("/")[2], "folder": folder}
+    return {**about, "page": page, "system": is_system, **figures}
+
+
 def comparison_data(
     benchmark: question_set.QuestionSet,
-    runs: Iterable[tuple[Compared, Mapping[str, Any]]],
-    settings: ComparisonSettings | None = None,
+    runs: Iterable[Mapping[str, Any]],
+    *,
+    level: float = 0.95,
+    permutations: int = 10_000,
+    seed: int = 0,
+    most: int = MOST_COMPARED,
+    first: int = 2,
 ) -> dict[str, Any]:
-    """Returns the data of the page that compares `runs`, each with what `compared_run` gave.
+    """Returns the data of the page that compares `runs`, which `listed_run` gave.
 
-    Names of payloads with answers have `{run}` in place of the folder of a run.
+    `level`, `permutations` and `seed` as for `pfgen_rs.stats.compare`. `most`: how many runs are compared at
+    a time; `first`: how many, the best ones, before others are chosen. Names of payloads with answers have
+    `{run}` in place of the folder of a run.
     """
-    chosen = settings or ComparisonSettings()
     numbers = {question.id: number for number, question in enumerate(benchmark)}
     return {
         "metrics": list(METRICS),
-        "level": chosen.level,
-        "permutations": chosen.permutations,
-        "seed": _seed_words(chosen.seed),
+        "level": level,
+        "permutations": permutations,
+        "seed": _seed_words(seed),
         "power": student.normal_quantile(2 * comparing.POWER - 1),
-        "most": chosen.most,
-        "first": chosen.first,
+        "most": most,
+        "first": first,
         "errorDecimals": _ERROR_DECIMALS,
         "meanDecimals": _MEAN_DECIMALS,
         "questions": [
@@ -125,17 +108,7 @@ def comparison_data(
             }
             for name, number in sorted(numbers.items())
         ],
-        "runs": [
-            {
-                "name": run.name,
-                "slug": run.slug,
-                "folder": run.folder,
-                "page": run.page,
-                "system": run.is_system,
-                **figures,
-            }
-            for run, figures in runs
-        ],
+        "runs": list(runs),
     }
 
 

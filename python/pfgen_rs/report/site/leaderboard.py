@@ -145,7 +145,7 @@ def _leaders(best: Sequence[Entry]) -> Leaders | None:
 def _plot(
     best: Sequence[Entry],
     labels: Mapping[str, str],
-    fact: Callable[..., tuple[Any, str] | None],
+    fact: Callable[..., model_facts.Fact | None],
     placed: Callable[[Any], tuple[float, str]],
     ticks: charts.Ticks,
 ) -> Plot | None:
@@ -154,11 +154,9 @@ def _plot(
     for entry in best:
         found = fact(*_fact_names(entry))
         if found is not None and math.isfinite(entry.score):
-            value, source = found
-            place, text = placed(value)
-            points.append(
-                charts.Point(place, entry.score, labels[entry.run], text, source, entry.run)
-            )
+            place, text = placed(found.value)
+            label = labels[entry.run]
+            points.append(charts.Point(place, entry.score, label, text, found.source, entry.run))
     return Plot(charts.Scatter(points, ticks), len(points)) if len(points) >= _FEW_POINTS else None
 
 

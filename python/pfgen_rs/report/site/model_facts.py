@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pfgen_rs.errors import InputError, unreadable
 
@@ -23,7 +23,10 @@ FILE = "models.toml"
 NAME = "name"
 """The source of sizes that are part of names."""
 
-_VALUES = {"released": "date", "parameters": "billions"}
+_VALUES = {
+    "released": ("date", "a date from 1950 to 2100, such as 2024-05-13"),
+    "parameters": ("billions", "a number, such as 7 or 0.5"),
+}
 # "8x7b" counts experts that share parameters, "a3b" active parameters and "e4b" effective ones.
 _SIZE = re.compile(r"(?<![a-z0-9.])(\d+(?:\.\d+)?)([bm])(?![a-z0-9])", re.IGNORECASE)
 _EXPERTS = re.compile(r"(?<![a-z0-9])\d+x\d", re.IGNORECASE)
@@ -31,14 +34,11 @@ _BILLIONS = {"b": 1.0, "m": 0.001}
 _LARGEST = 1e6
 _YEARS = range(1950, 2101)
 
-Raw = Mapping[str, Any]
 
-
-@dataclass(frozen=True)
-class Fact:
+class Fact(NamedTuple):
     """A number of parameters in billions or a date of release, and where it is stated."""
 
-    value: float | date
+    value: Any
     source: str
 
 
@@ -49,19 +49,15 @@ class ModelFacts:
     parameters: Mapping[str, Fact] = field(default_factory=dict)
     released: Mapping[str, Fact] = field(default_factory=dict)
 
-    def parameters_of(self, *names: str) -> tuple[float, str] | None:
-        """Returns the parameters in billions of a model with these names, and the source, or `None`."""
-        found = _fact(self.parameters, names)
-        if found is not None and not isinstance(found.value, date):
-            return found.value, found.source
+    def parameters_of(self, *names: str) -> Fact | None:
+        """Returns the parameters in billions of a model with these names, or `None`."""
         sizes = (parameters_in_name(name.rpartition("/")[2]) for name in names)
-        known = next((size for size in sizes if size is not None), None)
-        return None if known is None else (known, NAME)
+        in_name = (Fact(size, NAME) for size in sizes if size is not None)
+        return _fact(self.parameters, names) or next(in_name, None)
 
-    def released_of(self, *names: str) -> tuple[date, str] | None:
-        """Returns when a model with these names was released, and the source, or `None`."""
-        found = _fact(self.released, names)
-        return (found.value, found.source) if found and isinstance(found.value, date) else None
+    def released_of(self, *names: str) -> Fact | None:
+        """Returns when a model with these names was released, or `None`."""
+        return _fact(self.released, names)
 
     def over(self, others: ModelFacts) -> ModelFacts:
         """Returns these facts, and the others where these say nothing."""
@@ -97,8 +93,7 @@ def bundled_facts() -> ModelFacts:
 def read_facts(folder: Path) -> ModelFacts:
     """Returns the facts of a checkout before those of the package.
 
-    Raises `InputError` if its `models.toml` cannot be read or is wrong: unknown keys, wrong types, invalid
-    dates, missing sources, or two values for a model.
+    Raises `InputError` if its `models.toml` cannot be read, has other keys or values, or two for a model.
     """
     path = folder / FILE
     try:
@@ -117,62 +112,46 @@ def _parsed(text: str, path: str | Path) -> ModelFacts:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(f"invalid TOML: {error}", path=path) from None
-    unknown = sorted(data.keys() - _VALUES.keys())
-    if unknown:
-        raise InputError(f"unknown key {unknown[0]!r}: expected {_or_of(_VALUES)}", path=path)
-    found = {}
-    for kind, key in _VALUES.items():
-        entries = data.get(kind, [])
-        if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-            raise InputError(f"'{kind}' must be an array of tables ([[{kind}]])", path=path)
-        found[kind] = _facts(entries, kind, key, path)
-    return ModelFacts(found["parameters"], found["released"])
+    for kind in data.keys() - _VALUES.keys():
+        problem = f"unknown key {kind!r}: expected 'released' or 'parameters'"
+        raise InputError(problem, path=path)
+    return ModelFacts(**{kind: _facts(data[kind], kind, path) for kind in data})
 
 
-def _facts(entries: Iterable[Raw], kind: str, key: str, path: str | Path) -> dict[str, Fact]:
+def _facts(entries: Any, kind: str, path: str | Path) -> dict[str, Fact]:
     found: dict[str, Fact] = {}
-    for number, entry in enumerate(entries, 1):
+    key, value = _VALUES[kind]
+    for number, entry in enumerate(entries if isinstance(entries, list) else [entries], 1):
         place = f"[[{kind}]] {number}"
-        for name, fact in _entry_facts(entry, key, place, path):
+        if not _is_entry(entry, key):
+            problem = f"expected '{key}', {value}, 'source', a text, and 'models', a list of names"
+            raise InputError(f"{place}: {problem}", path=path)
+        fact = Fact(entry[key], entry["source"].strip())
+        for name in map(str.strip, entry["models"]):
             if name.casefold() in found:
                 raise InputError(f"{place}: {name!r} has a value already", path=path)
             found[name.casefold()] = fact
     return found
 
 
-def _entry_facts(entry: Raw, key: str, place: str, path: str | Path) -> Iterator[tuple[str, Fact]]:
-    expected = (key, "source", "models")
-    for name in sorted(entry.keys() - set(expected)):
-        raise InputError(f"{place}: unknown key {name!r}: expected {_or_of(expected)}", path=path)
-    for name in expected:
-        if name not in entry:
-            raise InputError(f"{place}: {name!r} is missing", path=path)
-    value, source, models = (entry[name] for name in expected)
-    problem = _problem(key, value)
-    if problem:
-        raise InputError(f"{place}: {problem}", path=path)
-    if not isinstance(source, str) or not source.strip():
-        raise InputError(
-            f"{place}: 'source' must be a text that says where it is stated", path=path
-        )
-    if not isinstance(models, list) or not all(isinstance(m, str) and m.strip() for m in models):
-        raise InputError(f"{place}: 'models' must be a list of names", path=path)
-    for name in models:
-        yield name.strip(), Fact(value if key == "date" else float(value), source.strip())
+def _is_entry(entry: Any, key: str) -> bool:
+    if not isinstance(entry, dict) or entry.keys() != {key, "source", "models"}:
+        return False
+    if not isinstance(models := entry["models"], list):
+        return False
+    texts = [entry["source"], *models]
+    is_right = _is_date if key == "date" else _is_size
+    return is_right(entry[key]) and all(isinstance(text, str) and text.strip() for text in texts)
 
 
-def _problem(key: str, value: object) -> str:
-    """Returns what is wrong with a value, or nothing."""
-    if key == "date":
-        if not isinstance(value, date) or isinstance(value, datetime):
-            return f"invalid date {value!r}: expected a date such as 2024-05-13"
-        if value.year not in _YEARS:
-            return f"invalid date {value}: expected a year from {_YEARS[0]} to {_YEARS[-1]}"
-        return ""
+def _is_date(value: Any) -> bool:
+    is_day = isinstance(value, date) and not isinstance(value, datetime)
+    return is_day and value.year in _YEARS
+
+
+def _is_size(value: Any) -> bool:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if is_number and 0 < value <= _LARGEST:  # type: ignore[operator]
-        return ""
-    return f"invalid number of parameters {value!r}: expected billions, such as 7 or 0.5"
+    return is_number and 0 < value <= _LARGEST
 
 
 def _fact(facts: Mapping[str, Fact], names: Iterable[str]) -> Fact | None:
@@ -182,8 +161,3 @@ def _fact(facts: Mapping[str, Fact], names: Iterable[str]) -> Fact | None:
         if found:
             return found
     return None
-
-
-def _or_of(names: Iterable[str]) -> str:
-    *most, last = (f"'{name}'" for name in names)
-    return f"{', '.join(most)} or {last}"

@@ -64,18 +64,25 @@ def write_comparison(
     benchmark, clean = results[0].benchmark, sample.cleaned_together(results)
     check_comparable([sample.sample_of(result, name) for name, result in named.items()])
     most = min(max(len(named), compare_page.MOST_COMPARED), _MOST_COMPARED)
-    settings = compare_page.ComparisonSettings(level, permutations, seed, most=most, first=most)
     runs = (
-        (
-            compare_page.compared(
-                name, name, run_files.is_system(result.config or {}), linked=False
-            ),
+        compare_page.listed_run(
+            name,
+            run_page.page_folder(name),
             compare_page.compared_run(benchmark, sample.sample_of(result)),
+            is_system=run_files.is_system(result.config or {}),
         )
         for name, result in named.items()
     )
     payloads = _payloads(named, answers_per_question)
-    payloads[compare_page.COMPARISON] = compare_page.comparison_data(benchmark, runs, settings)
+    payloads[compare_page.COMPARISON] = compare_page.comparison_data(
+        benchmark,
+        runs,
+        level=level,
+        permutations=permutations,
+        seed=seed,
+        most=most,
+        first=most,
+    )
     _write_page(
         Path(path),
         payloads,

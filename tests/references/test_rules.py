@@ -1,10 +1,9 @@
-"""The standard style against its rules one by one with Python's `re`, on text made to provoke them."""
+"""Rules of style and of questions one by one with Python's `re`, and files that cannot be used."""
 
 import itertools
 import json
 import lzma
 import re
-from importlib import resources
 from pathlib import Path
 
 import polars as pl
@@ -13,7 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pfgen_rs import BenchmarkError, InputError, SettingsError
-from pfgen_rs.references.normalise import Style, StyleRule, read_style
+from pfgen_rs.references.rules import (
+    AnswerRules,
+    Rule,
+    Style,
+    parse_answer_rules,
+    read_answer_rules,
+    read_style,
+)
 from public_data import needed
 
 STYLE = Style.standard()
@@ -36,14 +42,14 @@ TEXT = st.one_of(st.lists(PIECE, max_size=12).map("".join), st.text(max_size=20)
 GOOD = "山が高く、「雪」（ゆき）が積もります。川は約1,200kmで、例えば鮎が約3か月で育ちます。"
 
 
-def search(rule: StyleRule, text: str) -> bool:
+def search(rule: Rule, text: str) -> bool:
     if rule.kind in ("translate", "repeats"):
         among = [rule.pattern] if rule.kind == "repeats" else list(rule.pattern)
         return any(each in text for each in among)
     return re.search(rule.pattern.replace(r"\z", r"\Z"), text) is not None
 
 
-def corrected(rule: StyleRule, text: str) -> str:
+def corrected(rule: Rule, text: str) -> str:
     if rule.kind == "translate":
         return text.translate(str.maketrans(rule.pattern, rule.replacement))
 
@@ -54,14 +60,14 @@ def corrected(rule: StyleRule, text: str) -> str:
     return re.sub(rule.pattern.replace(r"\z", r"\Z"), replacement, text)
 
 
-def rejects(rule: StyleRule, text: str) -> bool:
+def rejects(rule: Rule, text: str) -> bool:
     if rule.kind == "repeats":
         sentences = [part for part in re.split(f"(?<={re.escape(rule.pattern)})", text) if part]
         return len(set(sentences)) < len(sentences)
     return rule.rejects and search(rule, text) == (rule.kind == "reject")
 
 
-def oracle(rules: tuple[StyleRule, ...], text: str) -> tuple[str, str | None, set[str]]:
+def oracle(rules: tuple[Rule, ...], text: str) -> tuple[str, str | None, set[str]]:
     """Text, name of the rejecting rule, names of the corrections that changed it."""
     now = text
     changed: set[str] = set()
@@ -120,15 +126,10 @@ def test_what_rules_make_is_good_style() -> None:
     assert [made[row] for row in (reasons >= 0).nonzero()[0]] == []
 
 
-def test_good_style_stays() -> None:
-    done = STYLE.apply([GOOD])
-    assert done.answers.to_list() == [GOOD]
-    assert done.kept.tolist() == [True]
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [
+        (GOOD, GOOD),
         ("村 に は １，２３４，５６７ 人 が 住みます．", "村には1,234,567人が住みます。"),
         ("島は,美しい(と言われる)そうです.", "島は、美しい（と言われる）そうです。"),
         ("Ruby on Rails は速いです。", "Ruby on Railsは速いです。"),
@@ -256,18 +257,118 @@ RULE = "[[rule]]\nname = 'a-b'\nreason = 'Why.'\n"
         (2 * (RULE + "reject = 'x'\nexample = 'x'\n"), ["duplicate rule 'a-b'"]),
     ],
 )
-def test_unusable_files_are_named(text: str, parts: list[str], tmp_path: Path) -> None:
+def test_unusable_styles_are_named(text: str, parts: list[str], tmp_path: Path) -> None:
     with pytest.raises(BenchmarkError) as caught:
         read_style(rule_file(tmp_path, text))
     for part in ["own.toml", *parts]:
         assert part in str(caught.value)
 
 
-def test_the_standard_rules_are_part_of_the_package() -> None:
-    assert (resources.files("pfgen_rs.references") / "style.toml").is_file()
-    names = [rule.name for rule in STYLE.rules]
-    assert len(names) == len(set(names))
-    assert all(rule.reason.endswith(".") for rule in STYLE.rules)
+# Rules of one question.
+
+KINDS = {"forbid": "reject", "require": "require"}
+PATTERN = st.sampled_from(["11", "22回", "^1", "回$", "[ab]+c", "(?:1|2){2}", "日に[0-9]+回", "𠮷"])
+ANSWER = st.text(alphabet="12abc回日に𠮷。", max_size=12)
+
+
+def broken(rules: list[tuple[str, str]], text: str) -> int:
+    """The oracle: rules one by one."""
+    for number, (kind, pattern) in enumerate(rules):
+        if bool(re.search(pattern, text)) == (kind == "forbid"):
+            return number
+    return -1
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(list(KINDS)), PATTERN), max_size=5),
+    st.lists(ANSWER, max_size=8),
+)
+def test_the_first_rule_broken(rules: list[tuple[str, str]], texts: list[str]) -> None:
+    native = AnswerRules(
+        Rule(f"r{number}", KINDS[kind], pattern) for number, (kind, pattern) in enumerate(rules)
+    )
+    assert native.apply(texts).tolist() == [broken(rules, text) for text in texts]
+
+
+def test_threads_change_no_rule() -> None:
+    texts = [f"1日に{number}回です。" for number in range(3000)]
+    rules = AnswerRules([Rule("few", "reject", "に[0-9]回"), Rule("odd", "reject", "[13579]回")])
+    alone = rules.apply(texts, threads=1)
+    assert alone[:3].tolist() == [0, 0, 0]
+    assert alone[10:13].tolist() == [-1, 1, -1]
+    for threads in (2, 8, None):
+        assert (rules.apply(texts, threads=threads) == alone).all()
+
+
+def test_a_file_of_rules(tmp_path: Path) -> None:
+    path = tmp_path / "rules.toml"
+    path.write_text(
+        "[[Q01.rule]]\nname = 'wrong'\nreason = 'It is 22.'\nforbid = '11回'\n"
+        "[[Q01.rule]]\nname = 'right'\nrequire = '22回'\n"
+        "[[Q02.rule]]\nname = 'blue'\nrequire = '青'\n",
+        encoding="utf-8",
+    )
+    rules = read_answer_rules(path)
+    assert list(rules) == ["Q01", "Q02"]
+    assert [rule.name for rule in rules["Q01"].rules] == ["wrong", "right"]
+    assert rules["Q01"].rules[0] == Rule("wrong", "reject", "11回", reason="It is 22.")
+    assert rules["Q01"].apply(["22回です。", "11回です。", "知りません。"]).tolist() == [-1, 0, 1]
+    assert len({each.digest for each in rules.values()}) == 2
+
+
+def test_no_rules_keep_everything() -> None:
+    assert parse_answer_rules([], "Q01").apply(["", "a"]).tolist() == [-1, -1]
+
+
+@pytest.mark.parametrize(
+    ("tables", "parts"),
+    [
+        ({}, ["Q07", "list of rules"]),
+        (["x"], ["Q07: rule", "table"]),
+        ([{"forbid": "a"}], ["Q07: rule", "name"]),
+        ([{"name": "a"}], ["Q07: rule 'a'", "exactly one of forbid, require", "none"]),
+        ([{"name": "a", "forbid": "x", "require": "y"}], ["Q07: rule 'a'", "forbid and require"]),
+        (
+            [{"name": "a", "forbid": "x", "forbidden": 1}],
+            ["'a'", "'forbidden'", "name, reason, forbid"],
+        ),
+        ([{"name": "a", "forbid": ""}], ["'a'", "forbid", "non-empty"]),
+        ([{"name": "a", "forbid": 3}], ["'a'", "forbid", "3"]),
+        ([{"name": "a", "forbid": "("}], ["Q07", '"a"', "unclosed group"]),
+        ([{"name": "a", "forbid": r"(x)\1"}], ["Q07", '"a"', "backreferences are not supported"]),
+        ([{"name": "a", "forbid": r"\w{500}{500}"}], ["Q07", '"a"', "too large"]),
+        ([{"name": "a", "forbid": "x"}] * 2, ["Q07", "duplicate rule 'a'"]),
+    ],
+)
+def test_unusable_rules_are_named(tables: object, parts: list[str]) -> None:
+    with pytest.raises(BenchmarkError) as caught:
+        parse_answer_rules(tables, "Q07", path="rules.toml")
+    for part in ["rules.toml", *parts]:
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        ("Q01 = 3", "[[Q01.rule]]"),
+        ("[Q01]\nrules = []", "[[Q01.rule]]"),
+        ("[[Q01.rule]", "invalid TOML"),
+        (None, "cannot read rules"),
+    ],
+)
+def test_unusable_files_are_named(text: str | None, part: str, tmp_path: Path) -> None:
+    path = tmp_path / "own.toml" if text is None else rule_file(tmp_path, text)
+    with pytest.raises(BenchmarkError, match=r"own\.toml") as caught:
+        read_answer_rules(path)
+    assert part in str(caught.value)
+
+
+def test_a_row_that_is_no_text_is_named() -> None:
+    with pytest.raises(InputError, match="row 1"):
+        AnswerRules([]).apply(["a", None])
+
+
+# Published data.
 
 
 @pytest.mark.published

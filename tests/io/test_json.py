@@ -1,33 +1,132 @@
-"""JSON arrays: cut anywhere, each element is what it is as a line; bad ones are named or skipped."""
+"""JSON lines in chunks: what each line alone is for Python, wherever the text is cut."""
 
 from __future__ import annotations
 
+import datetime
 import gzip
 import json
 import lzma
+import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from helpers import CATS, GOOD, SEAS, pfgen, write_benchmark
 from pfgen_rs import InputError, score_file
+from pfgen_rs.io import compression
 from pfgen_rs.io import lines as line_reader
+from pfgen_rs.io.arrays import is_array
 from pfgen_rs.io.chunk import Options
+from pfgen_rs.io.json_lines import indented
+from pfgen_rs.io.lines import parse_line, text_field
 from pfgen_rs.io.reading import Reading
 from pfgen_rs.io.source import Source
 
+LINES = st.one_of(
+    st.builds(
+        lambda q, a, plain: json.dumps({"question": q, "x": [a], "answer": a}, ensure_ascii=plain),
+        st.text(max_size=5),
+        st.text(),
+        st.booleans(),
+    ).map(lambda text: text.encode("utf-8", "surrogatepass")),
+    st.binary(max_size=30),
+    st.sampled_from(
+        [
+            b"",
+            b" \x0b\r",
+            b'{"question": "q", "answer": "a"}\r',
+            b'{"question": "q", "answer": 1, "answer": "2"}',
+            b'{"question": "q", "answer": "a", "x": NaN}',
+            b'{"question": "q", "answer": "a", "x": 1e999}',
+            b'{"question": "q", "answer": "a", "x": "\\ud800"}',
+            b'{"question": "\\ud83d\\ude00", "answer": "\\/", "x": {"y": {}}}',
+            b'{"question": "q", "answer": "a", "x": ' + b"[" * 200 + b"]" * 200 + b"}",
+            b'{"question": "q", "answer": "a", "x": ' + b"9" * 5000 + b"}",
+            b"[" * 5000,
+        ]
+    ),
+)
+
+
+PACKED = (b"\xfd7zXZ\x00", b"\x1f\x8b", b"\x28\xb5\x2f\xfd")  # such files are unpacked first
+
+
+# such files are refused
+OTHER = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0", b"PAR1", b"ARROW1", b"\xff\xfe", b"\xfe\xff")
+
+
+def one_by_one(content: bytes) -> tuple[list[tuple[str, str, int]], list[tuple[int, str]]]:
+    """What each line alone is for Python."""
+    found, problems = [], []
+    for number, line in enumerate(content.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            record = parse_line(line, replace_invalid=False)
+            found.append((text_field(record, "question"), text_field(record, "answer"), number))
+        except InputError as error:
+            problems.append((number, error.problem))
+    return found, problems
+
+
+@examples(max_examples=150)
+@given(
+    content=st.lists(LINES, max_size=12).map(b"\n".join),
+    start=st.sampled_from([b"", b"\xef\xbb\xbf", b"\n"]),
+    size=st.integers(1, 200),
+    part=st.integers(1, 200),
+    rows=st.integers(1, 5),
+)
+def test_lines_are_cut_anywhere(
+    content: bytes,
+    start: bytes,
+    size: int,
+    part: int,
+    rows: int,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """Blocks are read in parts, and may end, like lines, in any of them."""
+    assume(not (start + content).startswith((*PACKED, *OTHER)))
+    assume(not is_array(content))
+    path = tmp_path_factory.mktemp("cut") / "a.jsonl"
+    path.write_bytes(start + content)
+    source = Source(path)
+    options = Options(skip_bad_lines=True, text_size=size, rows=rows)
+    found, problems, starts = [], [], []
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(compression, "_CHUNK", part)
+        chunks = list(Reading(source, options).chunks())
+    for chunk in chunks:
+        assert len(chunk) <= rows
+        texts = zip(chunk.questions, chunk.answers, chunk.lines.tolist(), strict=True)
+        found += list(texts)
+        assert chunk.starts is not None
+        starts += chunk.starts.tolist()
+        problems += [(problem.line, problem.problem) for problem in chunk.problems]
+    assert (found, problems) == one_by_one(start + content)
+    records = line_reader.line_records(source, pl.Series(starts, dtype=pl.Int64).to_numpy())
+    assert [(record["question"], record["answer"]) for record in records] == [f[:2] for f in found]
+
+
 RECORDS = [{"question": question, "answer": answer} for question, answer in GOOD]
+
+
 ODD = st.text(st.sampled_from('"\\[]{},: 猫\u2028\n\t'), max_size=8)
+
+
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | ODD,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ODD, inner, max_size=3),
     max_leaves=6,
 )
+
+
 ELEMENTS = st.lists(
     st.builds(lambda q, a, x: {"question": q, "x": x, "answer": a}, ODD, ODD, VALUES) | VALUES,
     max_size=8,
@@ -166,3 +265,81 @@ def test_questions_may_be_texts(benchmark: Path, tmp_path: Path) -> None:
     (tmp_path / "one.json").write_text(pretty)
     with pytest.raises(InputError, match="each object must be on a single line"):
         score_file(tmp_path / "one.json", benchmark)
+
+
+ATOMS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.datetimes()
+    | st.dates()
+)
+
+
+KEYS = st.text() | st.integers() | st.booleans() | st.none() | st.floats()
+
+
+JSON = st.recursive(
+    ATOMS,
+    lambda inner: st.lists(inner) | st.dictionaries(KEYS, inner) | st.tuples(inner, inner),
+    max_leaves=20,
+)
+
+
+def as_json(value: Any) -> bytes:
+    return json.dumps(value, ensure_ascii=False, indent=2, default=str).encode()
+
+
+@given(JSON)
+def test_it_is_what_json_writes(value: Any) -> None:
+    assert indented(value) == as_json(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {},
+        [],
+        {"a": {}, "b": [], "c": [[], {}]},
+        {"numbers": [math.nan, math.inf, -math.inf, -0.0, 1e22, 5e-324, 10**30]},
+        {'a\nb\u2028\x00"\\': 'a\nb\u2028\x00"\\'},
+        {True: [(1, {"a": (2,)})], 1.5: {None: datetime.time(1)}},
+    ],
+)
+def test_corners(value: Any) -> None:
+    assert indented(value) == as_json(value)
+
+
+def test_a_key_that_json_cannot_have_is_refused_as_there() -> None:
+    for write in (as_json, indented):
+        with pytest.raises(TypeError, match="keys must be"):
+            write({(1, 2): 3})
+
+
+def test_values_nested_as_deeply_as_json_can() -> None:
+    value: Any = 1.5
+    for _ in range(300):
+        value = [{"a": value}]
+    assert indented(value) == as_json(value)
+
+
+@pytest.mark.parametrize("value", ["\ud800", {"\ud800": 1}, [("\ud800",)]])
+def test_a_lone_surrogate_is_refused_as_in_encoding(value: Any) -> None:
+    with pytest.raises(UnicodeEncodeError):
+        indented(value)
+
+
+def test_numbers_are_written_as_by_python() -> None:
+    random = np.random.default_rng(1)
+    shares = random.integers(-(10**7), 10**7, 100_000)
+    numbers = [
+        *(shares / 1e5).tolist(),
+        *np.nextafter(shares / 1e5, random.choice([-1e9, 1e9], len(shares))).tolist(),
+        *(shares / 10 ** random.integers(1, 25, len(shares))).tolist(),
+        *(random.integers(1, 10**18, 100_000) / 10.0 ** random.integers(-20, 30, 100_000)).tolist(),
+        *random.integers(-(2**62), 2**62, 200_000).view(np.float64).tolist(),
+        *(2.0 ** np.arange(-1074, 1024)).tolist(),
+    ]
+    assert indented(numbers) == as_json(numbers)

@@ -1,0 +1,406 @@
+"""Scoring outputs, answers wrong only for their form, result files, scores and signatures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import pfgen_rs
+from jpeval_data import SAMPLES, jp_eval, write_data
+from jpeval_run_folders import made_data
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.io.cleaning import without_thoughts
+from pfgen_rs.llm_jp_eval.catalog import tasks
+from pfgen_rs.llm_jp_eval.data import TaskData, raw_digest, read_tasks
+from pfgen_rs.llm_jp_eval.prompts import PromptSettings
+from pfgen_rs.llm_jp_eval.report.reading import read_result
+from pfgen_rs.llm_jp_eval.results import (
+    ScoreSettings,
+    result_content,
+    score_config,
+    signature,
+    write_results,
+)
+from pfgen_rs.llm_jp_eval.scoring import (
+    LENIENT,
+    Evaluation,
+    evaluate,
+    evaluate_variants,
+    leniently,
+    standard_errors,
+)
+
+
+@pytest.fixture
+def datas(tmp_path: Path) -> list[TaskData]:
+    return read_tasks(write_data(tmp_path), SAMPLES)
+
+
+GOLD: dict[str, Sequence[str | None]] = {
+    task: [output for _, output in pairs] for task, pairs in SAMPLES.items()
+}
+
+
+def test_gold_answers_score_one_unless_gold_lines_repeat(datas: list[TaskData]) -> None:
+    found = evaluate(datas, GOLD)
+    assert found.scores == {
+        "jamp_exact_match": 1.0,
+        "jsquad_char_f1": 1.0,
+        "jsts_pearson": pytest.approx(1.0, abs=1e-12),
+        "jsts_spearman": pytest.approx(1.0, abs=1e-12),
+        "chabsa_set_f1": (1.0 + 2 / 3) / 2,  # the second answer has the same line twice
+    }
+    assert found.averages["NLI"] == found.averages["RC"] == 1.0
+    assert found.averages["EL"] == found.scores["chabsa_set_f1"]
+
+
+def test_the_frame_has_a_row_for_each_sample(datas: list[TaskData]) -> None:
+    outputs = {**GOLD, "jsquad": [" 青\n\n赤", "Ａｂc！"], "jsts": ["０.2", "x", "3"]}
+    found = evaluate(datas, outputs).frame
+    assert found.columns == [
+        "task",
+        "index",
+        "input",
+        "output",
+        "pred",
+        "gold",
+        "value",
+        "exact",
+        "char_f1",
+    ]
+    assert found["task"].unique(maintain_order=True).to_list() == list(SAMPLES)
+    rows = found.rows_by_key("task", named=True)
+    assert [r["pred"] for r in rows["jsquad"]] == [" 青", "Abc!"]
+    assert [r["gold"] for r in rows["jsquad"]] == ["青", "ABC"]
+    assert [r["value"] for r in rows["jsquad"]] == [1.0, 1.0]
+    assert [r["exact"] for r in rows["jsquad"]] == [0.0, 0.0]
+    assert [r["index"] for r in rows["jsts"]] == [0, 1, 2]
+    assert [r["value"] for r in rows["jsts"]] == [None] * 3
+    assert [r["exact"] for r in rows["jsts"]] == [1.0, 0.0, 0.0]
+    assert [r["char_f1"] for r in rows["jsts"]] == [1.0, 0.0, 0.0]
+
+
+def test_the_variants_differ_in_spaces(datas: list[TaskData]) -> None:
+    outputs = {"jamp": ["\nentailment", "contradiction "]}
+    upstream, swallow = (evaluate(datas[:1], outputs, v) for v in ("upstream", "swallow"))
+    assert upstream.scores == {"jamp_exact_match": 0.0}
+    assert swallow.scores == {"jamp_exact_match": 1.0}
+    assert swallow.variant == "swallow"
+    with pytest.raises(SettingsError, match="unknown variant 'x'"):
+        evaluate(datas[:1], outputs, "x")
+
+
+def test_nul_and_long_and_astral_outputs(datas: list[TaskData]) -> None:
+    outputs: dict[str, Sequence[str | None]] = {
+        "jamp": ["entailment\0", "\0contradiction"],
+        "jsquad": ["青" * 100_000, "𠮷\U0010ffff"],
+    }
+    found = evaluate(datas[:2], outputs)
+    assert found.scores["jamp_exact_match"] == 0.5
+    assert found.frame["exact"].to_list()[:2] == [0.0, 0.0]
+    assert found.frame["output"].to_list()[2] == "青" * 100_000
+
+
+def test_numbers_that_are_too_large_or_none_have_no_error(tmp_path: Path) -> None:
+    folder = write_data(tmp_path, {"jsts": [("a", "nan"), ("b", "1.0"), ("c", "3.0")]})
+    for outputs in (["1", "2", "3"], ["9" * 400, "2", "3"]):
+        found = evaluate(read_tasks(folder, ["jsts"]), {"jsts": outputs})
+        assert found.scores["jsts_pearson"] == 0.0
+        assert standard_errors(found) == {"jsts_pearson": None, "jsts_spearman": None}
+
+
+def test_lone_surrogates_are_refused_with_their_place(datas: list[TaskData]) -> None:
+    with pytest.raises(InputError, match="output of jamp/test/1 contains a lone surrogate"):
+        evaluate(datas[:1], {"jamp": ["x", "\udcff"]})
+
+
+def test_missing_outputs_are_an_error_unless_allowed(datas: list[TaskData]) -> None:
+    outputs = {**GOLD, "jamp": [None, "contradiction"], "jsts": [None, None, None]}
+    message = r"4 outputs are missing: jamp/test/0, jsts/test/0, jsts/test/1 …"
+    with pytest.raises(InputError, match=message):
+        evaluate(datas, outputs)
+    found = evaluate(datas, outputs, allow_missing=True)
+    assert found.scores["jamp_exact_match"] == 0.5
+    assert found.scores["jsts_pearson"] == 0.0  # a constant side
+    assert found.missing == {"jamp": 1, "jsts": 3}
+    with pytest.raises(InputError, match=r"^1 output is missing: jamp/test/0$"):
+        evaluate(datas[:1], {"jamp": [None]})
+
+
+def test_too_many_and_no_outputs_are_refused(datas: list[TaskData]) -> None:
+    for outputs in ([], ["x"] * 3):
+        with pytest.raises(InputError, match=f"jamp has 2 samples, but there are {len(outputs)}"):
+            evaluate(datas[:1], {"jamp": outputs})
+    with pytest.raises(InputError, match="no outputs of the task jamp"):
+        evaluate(datas[:1], {})
+    with pytest.raises(SettingsError, match="a task is named twice"):
+        evaluate([datas[0], datas[0]], GOLD)
+
+
+def test_first_samples_alone_are_scored(datas: list[TaskData]) -> None:
+    found = evaluate(datas[:1], {"jamp": ["entailment"]})
+    assert found.scores == {"jamp_exact_match": 1.0}
+    assert found.frame.height == 1
+
+
+# Result files, scores and signatures
+
+
+def test_a_published_result_file_is_read_and_written_again_byte_for_byte(jpeval_dir: Path) -> None:
+    path = jpeval_dir / "golden" / "result_example.json"
+    found = read_result(path)
+    assert len(found.sampled) == 15
+    assert found.sampled == found.scores.keys() == json.loads(path.read_bytes())["scores"].keys()
+    outputs = json.loads(path.read_bytes())["outputs"]
+    templates = {task: samples[0]["prompt"] for task, samples in outputs.items()}
+    evaluation = Evaluation(found.frame, dict(found.scores), {})
+    assert result_content(evaluation, templates, {}) == path.read_bytes()
+
+
+def test_results_are_written_and_read_back(datas: list[TaskData], tmp_path: Path) -> None:
+    outputs = {**GOLD, "jamp": ["entailment\n", "neutral"]}
+    evaluations = evaluate_variants(datas, outputs)
+    settings = ScoreSettings("swallow")
+    record = write_results(tmp_path / "out", datas, evaluations, {"a": "é"}, settings)
+    assert json.loads((tmp_path / "out/scores.json").read_text("utf-8")) == record
+    assert record["variants"]["upstream"]["scores"]["jamp_exact_match"] == 0.0
+    assert record["variants"]["swallow"]["scores"]["jamp_exact_match"] == 0.5
+    assert record["samples"] == {"jamp": 2, "jsquad": 2, "jsts": 3, "chabsa": 2}
+    frame = pl.read_parquet(tmp_path / "out/samples.parquet")
+    assert frame.equals(evaluations["swallow"].frame.drop("input"))
+    content = (tmp_path / "out/result.json").read_text("utf-8")
+    assert '"a": "é"' in content
+    assert '"AVG"' not in content  # not all tasks were run
+    found = read_result(tmp_path / "out/result.json")
+    assert found.scores == evaluations["swallow"].scores
+    same = ["task", "index", "input", "pred", "gold", "value", "exact", "char_f1"]
+    ours = evaluations["swallow"].frame.sort("task", maintain_order=True)
+    assert found.frame.sort("task", maintain_order=True).select(same).equals(ours.select(same))
+    assert found.frame["output"].null_count() == found.frame.height
+
+
+def test_the_file_has_the_published_form(datas: list[TaskData]) -> None:
+    found = evaluate_variants(datas[:1], {"jamp": ["\t", 'entailment"']})["upstream"]
+    template = PromptSettings(shots=0).template(datas[0])
+    text = result_content(found, {"jamp": template}, {}).decode()
+    assert text.startswith('{\n    "scores": {\n        "jamp_exact_match": "0.0000"\n    },\n')
+    assert f'                "prompt": {json.dumps(template, ensure_ascii=False)},\n' in text
+    assert '"pred": "\\t",\n' in text
+    assert text.endswith('        ]\n    },\n    "config": {}\n}')
+
+
+def test_all_tasks_have_averages_in_the_result_file(datas: list[TaskData]) -> None:
+    found = evaluate_variants(datas, GOLD)["upstream"]
+    templates = dict.fromkeys(SAMPLES, "{input}")
+    scores = json.loads(result_content(found, templates, {}, with_averages=True))["scores"]
+    assert list(scores) == sorted(scores)
+    assert (scores["AVG"], scores["HE"], "AVR" in scores) == ("0.3148", "0.0000", False)
+
+
+def test_signatures_say_what_figures_depend_on(datas: list[TaskData]) -> None:
+    start = f"llm-jp-eval|v:{pfgen_rs.__version__}|variant:"
+    raw = f"raw:{raw_digest(datas)}"
+    unknown = "temperature:unknown|seed:unknown|top_p:unknown"
+    assert signature(datas) == f"{start}upstream|split:test|n:all|shots:4|avg:AVR|{raw}|{unknown}"
+    prompts = PromptSettings(0, "{input}", None, chat=True, max_tokens=9)
+    settings = ScoreSettings("swallow", 100, prompts)
+    expected = f"{start}swallow|split:test|n:100|shots:0|avg:AVR|{raw}|{unknown}"
+    assert signature(datas, settings) == f"{expected}|prompt:5e1df29a|mode:chat|max_tokens:9"
+    assert signature(datas[:1]) != signature(datas)
+    sampling = {"temperature": 0.5, "seed": 12, "top_p": None}
+    known = signature(datas, ScoreSettings(sampling=sampling))
+    assert known.endswith(f"|{raw}|temperature:0.5|seed:12|top_p:default")
+    nothing = ScoreSettings(prompts=PromptSettings(None), sampling=None)
+    assert "|shots:unknown|" in signature(datas, nothing)
+    assert signature(datas, nothing).endswith(f"|{unknown}|max_tokens:unknown")
+    assert score_config(datas, settings)["prompt"] == "{input}"
+
+
+def test_wrong_settings_are_named() -> None:
+    with pytest.raises(SettingsError, match="unknown variant"):
+        ScoreSettings("x")
+
+
+def test_standard_errors_are_those_of_means_and_of_the_jackknife(datas: list[TaskData]) -> None:
+    outputs = {**GOLD, "jamp": ["entailment", "x"], "jsts": ["1", "2", "3"]}
+    errors = standard_errors(evaluate_variants(datas, outputs)["upstream"])
+    assert errors["jamp_exact_match"] == pytest.approx(0.5)  # 0 and 1: sd 0.7071 over the root of 2
+    assert errors["jsquad_char_f1"] == 0.0
+    assert errors["jsts_pearson"] is not None
+    alone = evaluate_variants(datas[:1], {"jamp": ["entailment"]})["upstream"]
+    assert standard_errors(alone) == {"jamp_exact_match": None}
+
+
+SAMPLE = {"input": "", "pred": "1", "gold": "x"}
+
+
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [
+        (None, "is not a result file: expected an object with 'scores' and 'outputs'"),
+        ({"mmlu_en": []}, "'outputs' has none of them"),
+        ({"jamp": []}, "outputs of jamp must be a list that is not empty"),
+        ({"jamp": [{"input": "x"}]}, "'pred' of sample 0 of jamp must be"),
+        ({"jsts": [SAMPLE]}, "jsts: gold 0: expected a number"),
+        ({"jamp": [{**SAMPLE, "pred": "\ud800"}]}, "lone surrogate"),
+    ],
+)
+def test_wrong_result_files_are_named(outputs: Any, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps({"scores": {}, "outputs": outputs}))
+    with pytest.raises(InputError, match=message) as error:
+        read_result(path)
+    assert error.value.path == path
+    with pytest.raises(InputError, match="cannot be read"):
+        read_result(tmp_path / "none.json")
+
+
+def test_stated_scores_that_differ_are_found(datas: list[TaskData], tmp_path: Path) -> None:
+    found = evaluate_variants(datas, GOLD)["upstream"]
+    content = json.loads(result_content(found, dict.fromkeys(SAMPLES, "{input}"), {}))
+    content["scores"]["jamp_exact_match"] = "0.9999"
+    content["scores"]["mmlu_en_exact_match"] = "0.5000"
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(content))
+    read = read_result(path)
+    assert read.scores["jamp_exact_match"] == 0.9999
+    assert found.scores.keys() - read.sampled == {"jamp_exact_match"}
+
+
+# Answers that are wrong only for their form
+
+
+Form = Callable[[str], str]
+FORMS: dict[str, tuple[Form, set[str]]] = {
+    "a line break behind": (lambda text: f"{text}\n", {*LENIENT}),
+    "an empty line before": (lambda text: f"\n\n{text}", {*LENIENT}),
+    "thoughts": (lambda text: f"<think>a\n\nb</think>\n\n{text}", {"without_thoughts", "all"}),
+    "thoughts begun by the prompt": (lambda t: f"x</think>\n{t}", {"without_thoughts", "all"}),
+    "capitals": (str.upper, {"lower_cased", "all"}),
+    "quotation marks": (lambda text: f"「{text}」", {"unquoted", "all"}),
+    "all of these": (lambda text: f'<think>x</think>\n"{text.upper()}"\n', {"all"}),
+    "other words": (lambda text: f"答えは{text}", set()),
+}
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_data(tmp_path_factory.mktemp("data"), samples=4)
+
+
+def written(place: Path, data: Path, form: Form) -> Path:
+    """Outputs for all tasks: the gold answers, every second one in another form."""
+    path = place / "outputs.jsonl"
+    lines = [
+        {"id": f"{each.task}/test/{i}", "output": form(s.output) if i % 2 else s.output}
+        for each in read_tasks(data, tasks())
+        for i, s in enumerate(each.samples)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_answers_wrong_for_their_form_are_told_by_task(
+    form: str, data: Path, tmp_path: Path
+) -> None:
+    make, ways = FORMS[form]
+    outputs = written(tmp_path, data, make)
+    found = json.loads(jp_eval("score", outputs, "-d", data, "-f", "json").stdout)
+    lenient, average = found["lenient"], found["averages"]["AVR"]
+    assert [*lenient] == [*LENIENT]
+    for way, each in lenient.items():
+        assert each["right"].get("jamp", 0) == 2 * (way in ways), way
+        if way in ways:
+            assert each["averages"]["AVR"] == 1.0, way
+        else:
+            assert average <= each["averages"]["AVR"] < 1, way
+    done = jp_eval("score", outputs, "-d", data)
+    count = sum(lenient["all"]["right"].values())
+    if ways:
+        wrong = "wrong only for blanks, thoughts, quotation marks or capitals"
+        told = f"{count} answers are {wrong}: AVR would be 1.0000 instead of {average:.4f}"
+        assert told in done.stderr
+        [*_, row] = [line.split() for line in done.stdout.splitlines() if "  jamp" in f"  {line}"]
+        assert row == ["jamp", *["2"] * len(ways)]
+    else:
+        assert "wrong only" not in done.stderr + done.stdout
+
+
+def test_what_the_variant_strips_is_not_told_again(data: Path, tmp_path: Path) -> None:
+    outputs = written(tmp_path, data, lambda text: f"{text}\n")
+    done = jp_eval("score", outputs, "-d", data, "--variant", "swallow")
+    assert "AVR 1.0000" in done.stdout
+    assert "would be right" not in done.stdout
+
+
+def test_answers_that_are_expected_in_quotation_marks_keep_them(tmp_path: Path) -> None:
+    pairs = [("質問：題は？", "『雪国』"), ("質問：人は？", "川端")]
+    few = read_tasks(write_data(tmp_path / "data", {"jamp": pairs}, {"jamp": pairs}), ["jamp"])
+    found = leniently(evaluate(few, {"jamp": ["『雪国』", "『川端』"]}))
+    assert found["unquoted"].right == {"jamp": 1}
+    assert found["unquoted"].averages["NLI"] == 1.0
+
+
+def test_an_average_that_lacks_categories_is_not_promised(tmp_path: Path) -> None:
+    data = write_data(tmp_path / "data")
+    outputs = tmp_path / "o.jsonl"
+    lines = [
+        json.dumps({"id": f"jamp/test/{i}", "output": f"{output}\n"})
+        for i, (_, output) in enumerate(SAMPLES["jamp"])
+    ]
+    outputs.write_text("\n".join(lines), "utf-8")
+    done = jp_eval("score", outputs, "-d", data)
+    assert "2 answers are wrong only for blanks" in done.stderr
+    assert "would be 1" not in done.stderr
+
+
+TEXTS = st.sampled_from(
+    ["", "\n", "a", "A", "「a」", '"', "<think>", "</think>", " ", "\n\n", "1", "Ａ"]
+)
+OUTPUTS = st.lists(TEXTS, max_size=6).map("".join)
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> list[TaskData]:
+    golds = ["a", "「a」", "A\na", ""]
+    pairs = {task: [("x", gold) for gold in golds] for task in ("jamp", "jsquad", "chabsa")}
+    pairs["jsts"] = [("x", f"{number}.0") for number in range(4)]
+    return read_tasks(write_data(tmp_path_factory.mktemp("few"), pairs, pairs), pairs)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(OUTPUTS, min_size=16, max_size=16), st.sampled_from(["upstream", "swallow"]))
+def test_averages_are_those_of_outputs_that_are_stripped_beforehand(
+    few: list[TaskData], texts: list[str], variant: str
+) -> None:
+    outputs = {each.task: texts[4 * i : 4 * i + 4] for i, each in enumerate(few)}
+    plain = evaluate(few, outputs, variant)
+    found = leniently(plain)
+    for way, clean in (("stripped", str.strip), ("without_thoughts", stripped_of_thoughts)):
+        changed = {task: [clean(text) for text in own] for task, own in outputs.items()}
+        expected = evaluate(few, changed, "swallow")
+        assert found[way].averages == expected.averages
+        more = {
+            task: int(((after["value"] == 1) & (before["value"] != 1)).sum())
+            for (task, before), (_, after) in zip(by_task(plain), by_task(expected), strict=True)
+            if task != "jsts"
+        }
+        less = {task: count for task, count in found[way].right.items() if task != "jsts"}
+        assert less == {task: count for task, count in more.items() if count}
+
+
+def stripped_of_thoughts(text: str) -> str:
+    return without_thoughts(text).strip()
+
+
+def by_task(evaluation: Any) -> list[tuple[str, Any]]:
+    frames = evaluation.frame.group_by("task", maintain_order=True)
+    return [(str(task), frame) for (task,), frame in frames]

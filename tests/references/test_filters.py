@@ -1,0 +1,466 @@
+"""Duplicates, singletons, lengths and consensus against plain Python, for every way of giving answers."""
+
+import math
+import random
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import oracle
+from left_out import without
+from pfgen_rs import InputError, SettingsError, _native
+from pfgen_rs.errors import ConfigError
+from pfgen_rs.references import filters
+from pfgen_rs.references.built import Built
+from pfgen_rs.references.config import BuildConfig
+from pfgen_rs.references.consensus import Consensus, consensus
+from pfgen_rs.references.filters import Singletons, duplicates, singletons
+from pfgen_rs.references.lengths import nearest_length
+from pfgen_rs.references.pipeline import build
+from pfgen_rs.references.pool import Batches
+from pfgen_rs.references.selection import Select
+
+
+def cut(answers: Sequence[str], sizes: Sequence[int]) -> Batches:
+    """Batches of these sizes, over and over, until all answers are given."""
+
+    def batches() -> Iterator[pl.Series]:
+        at = turn = 0
+        while at < len(answers):
+            size = sizes[turn % len(sizes)]
+            yield pl.Series(answers[at : at + size], dtype=pl.String)
+            at, turn = at + size, turn + 1
+
+    return batches
+
+
+SIZES = st.lists(st.integers(1, 30), min_size=1, max_size=3)
+THREADS = st.sampled_from([1, 2, 8])
+
+
+@pytest.mark.parametrize(
+    ("keep", "readings"),
+    [
+        (singletons, [["あい", "うえ"], ["あい"]]),
+        (singletons, [["あい", "うえ"], ["あい", "おえ"]]),
+        (singletons, [["あ"], ["あ"] * 2]),
+        (lambda batches: nearest_length(batches, count=1), [["あ", "い"], ["あ"]]),
+    ],
+)
+def test_batches_must_stay_the_same(keep: Any, readings: list[list[str]]) -> None:
+    each = iter(readings)
+    with pytest.raises(InputError, match="the same answers"):
+        keep(lambda: [pl.Series(next(each))])
+
+
+@pytest.mark.parametrize("keep", [duplicates, singletons, nearest_length])
+def test_wrong_answers_are_named(keep: Any) -> None:
+    column = pl.Series(["あ", None])
+    with pytest.raises(InputError, match="row 3 is null"):
+        keep(lambda: [pl.Series(["い", "う"]), column])
+    for wrong in ("あ", [1], ["\ud800"], None, pl.Series([1])):
+        with pytest.raises(InputError):
+            keep(wrong)
+    with pytest.raises(InputError, match="column of text"):
+        keep(lambda: [pl.Series([1])])
+
+
+@pytest.mark.parametrize(
+    ("keep", "wrong"),
+    [
+        (duplicates, [{"memory": 0}]),
+        (
+            singletons,
+            [{"n": 0}, {"threshold": -1}, {"threshold": 2**32}, {"memory": 0}, {"threads": 0}],
+        ),
+        (
+            nearest_length,
+            [
+                *({name: -1} for name in ("target", "count", "deviation", "at_least", "seed")),
+                *({"share": 0.0}, {"share": 1.1}, {"seed": 2**64}),
+            ],
+        ),
+        (
+            lambda texts, **wrong: consensus(pl.Series(texts), **wrong),
+            [{"share": 0.0}, {"share": 1.1}],
+        ),
+    ],
+)
+def test_wrong_settings(keep: Any, wrong: list[dict[str, Any]]) -> None:
+    for each in wrong:
+        with pytest.raises(SettingsError):
+            keep(["あ"], **each)
+
+
+# Duplicates.
+
+
+def copies(answers: list[str]) -> list[int]:
+    """By row: how often a text stands in the pool at its first row, 0 at others."""
+    counts = Counter(answers)
+    return [counts.pop(answer, 0) for answer in answers]
+
+
+@given(
+    st.lists(st.one_of(st.text(alphabet="あ𠮷", max_size=3), st.text(max_size=9)), max_size=60),
+    SIZES,
+    THREADS,
+)
+def test_duplicates_as_counted(answers: list[str], sizes: list[int], threads: int) -> None:
+    found = duplicates(cut(answers, sizes), threads=threads)
+    assert (found.tolist(), str(found.dtype)) == (copies(answers), "uint32")
+
+
+@pytest.mark.parametrize("most", [20, 300, 5_000])
+def test_duplicates_in_little_memory(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(1)
+    answers = [str(int(rng.random() ** 3 * 3_000)) for _ in range(2_000)]
+    readings = 0
+    batches = cut(answers, [100, 1])
+
+    def read() -> list[pl.Series]:
+        nonlocal readings
+        readings += 1
+        return list(batches())
+
+    monkeypatch.setattr(filters, "LEAST_MEMORY", 1)
+    found = duplicates(read, memory=most * filters.ROW_BYTES)
+    assert found.tolist() == copies(answers)
+    assert (readings == 1) == (most == 5_000)
+
+
+def test_many_copies_of_one_text() -> None:
+    found = duplicates(cut(["同じ"] * 100_000, [10_000]), memory=1)
+    assert found[0] == found.sum() == 100_000
+
+
+def test_digests() -> None:
+    texts = ["", "あ", "𠮷", "あ"]
+    digests = _native.text_digests(_native.Texts(texts), 0)
+    assert (digests.shape, str(digests.dtype)) == ((4, 2), "uint64")
+    assert [f"{high:016x}{low:016x}" for high, low in digests.tolist()] == [
+        _native.digest(text.encode()) for text in texts
+    ]
+    other = _native.text_digests(_native.Texts(texts), 2**64 - 1, threads=2)
+    assert (other != digests).any(axis=1).all()
+
+
+# Singletons.
+
+SINGLES = st.lists(
+    st.one_of(
+        st.text(alphabet="ab", max_size=80),
+        st.text(alphabet="あい𠮷😀\0", max_size=30),
+        st.text(max_size=12),
+    ),
+    max_size=25,
+)
+
+
+def ngrams(text: str, n: int) -> list[str]:
+    return [text[i : i + n] for i in range(len(text) - n + 1)]
+
+
+def counted(
+    answers: Sequence[str], n: int, threshold: int, repeat: bool, weights: Sequence[int]
+) -> tuple[list[bool], list[int]]:
+    kept = [weight > 0 for weight in weights]
+    rounds: list[int] = []
+    while not rounds or (repeat and rounds[-1]):
+        counts: Counter[str] = Counter()
+        for answer, weight, here in zip(answers, weights, kept, strict=True):
+            if here:
+                counts.update(dict.fromkeys(ngrams(answer, n), 0))
+                for ngram in ngrams(answer, n):
+                    counts[ngram] += weight
+        before = sum(kept)
+        kept = [
+            here and all(counts[ngram] > threshold for ngram in ngrams(answer, n))
+            for answer, here in zip(answers, kept, strict=True)
+        ]
+        rounds.append(before - sum(kept))
+    return kept, rounds
+
+
+def many(count: int) -> list[str]:
+    """Different answers, some of whose n-grams are frequent."""
+    rng = random.Random(1)
+    return [
+        "".join(chr(0x3042 + int(rng.random() * 7) * int(rng.random() * 7)) for _ in range(50))
+        for _ in range(count)
+    ]
+
+
+@given(
+    answers=SINGLES,
+    n=st.one_of(st.integers(1, 6), st.integers(7, 40)),
+    threshold=st.integers(0, 3),
+    repeat=st.booleans(),
+    seed=st.one_of(st.none(), st.integers(0, 9)),
+    sizes=SIZES,
+    threads=THREADS,
+)
+def test_singletons_as_counted(
+    answers: list[str],
+    n: int,
+    threshold: int,
+    repeat: bool,
+    seed: int | None,
+    sizes: list[int],
+    threads: int,
+) -> None:
+    rng = random.Random(seed)
+    weights = None if seed is None else [rng.randrange(4) for _ in answers]
+    found = singletons(
+        cut(answers, sizes),
+        n=n,
+        threshold=threshold,
+        repeat=repeat,
+        weights=weights,
+        memory=1,
+        threads=threads,
+    )
+    expected = counted(answers, n, threshold, repeat, weights or [1] * len(answers))
+    assert (found.kept.tolist(), found.rounds) == expected
+
+
+@pytest.mark.parametrize(("n", "threshold"), [(4, 1), (5, 2), (20, 1), (30, 1)])
+def test_singletons_in_little_memory(n: int, threshold: int) -> None:
+    answers = many(1_200)
+    expected = counted(answers, n, threshold, True, [1] * len(answers))
+    for memory, threads in ((1 << 30, 1), (1 << 20, 2), (1, 8)):
+        told: list[tuple[int, int]] = []
+        found = singletons(
+            answers,
+            n=n,
+            threshold=threshold,
+            repeat=True,
+            memory=memory,
+            threads=threads,
+            progress=lambda *amounts, told=told: told.append(amounts),
+        )
+        assert (found.kept.tolist(), found.rounds) == expected
+        assert told[0] == (len(answers), 0)
+        assert told[-1][0] == told[-1][1] == sorted(told)[-1][0]
+        assert (len(told) == 1 + len(found.rounds)) == (memory == 1 << 30)
+
+
+def test_occurrences_count_not_answers() -> None:
+    assert singletons(["ああああああ", "いいいいい", "うえ"], n=5).kept.tolist() == [
+        True,
+        False,
+        True,
+    ]
+    assert singletons(["いいいいい"], n=5, threshold=0).kept.tolist() == [True]
+
+
+def test_what_leaves_takes_its_ngrams_along() -> None:
+    chain = ["abc", "bcd", "cde", "defg", "xy", "xy"]
+    once = singletons(chain, n=2)
+    assert once.rounds == [2]
+    assert once.kept.tolist() == [False, True, True, False, True, True]
+    repeated = singletons(chain, n=2, repeat=True)
+    assert repeated.rounds == [2, 2, 0]
+    assert repeated.kept.tolist() == [False] * 4 + [True] * 2
+
+
+def test_weights_stand_for_copies() -> None:
+    answers, weights = ["あいうえお", "かきくけこ", "さしすせそ"], [1, 2, 0]
+    found = singletons(answers, weights=weights)
+    assert found.kept.tolist() == [False, True, False]
+    assert singletons(answers, weights=np.array([True, True, False])).kept.sum() == 0
+    for wrong in ([1, 1], [-1], [1.5], [2**32], [[1]]):
+        with pytest.raises(InputError, match="weight"):
+            singletons(["あ"], weights=wrong)
+
+
+def test_nothing_at_all() -> None:
+    found = singletons([])
+    assert (found.kept.tolist(), found.rounds) == ([], [0])
+    assert singletons(lambda: iter(())).kept.tolist() == []
+
+
+# Lengths.
+
+ANSWERS = st.lists(st.text(alphabet="a𠮷", max_size=9), max_size=50)
+
+
+def sorted_out(answers: list[str], target: int, count: int, seed: int) -> list[bool]:
+    digests = _native.text_digests(_native.Texts(answers), seed).tolist()
+    order = sorted(
+        range(len(answers)), key=lambda row: (abs(len(answers[row]) - target), digests[row], row)
+    )
+    kept = set(order[:count])
+    return [row in kept for row in range(len(answers))]
+
+
+@given(
+    ANSWERS,
+    st.integers(0, 12),
+    st.integers(0, 60),
+    st.integers(0, 2**64 - 1),
+    SIZES,
+    THREADS,
+)
+def test_the_nearest_lengths_are_kept(
+    answers: list[str], target: int, count: int, seed: int, sizes: list[int], threads: int
+) -> None:
+    found = nearest_length(
+        cut(answers, sizes), target=target, count=count, seed=seed, threads=threads
+    )
+    assert found.kept.tolist() == sorted_out(answers, target, count, seed)
+    lengths = [len(answer) for answer, kept in zip(answers, found.kept, strict=True) if kept]
+    expected = (
+        (sum(lengths) / len(lengths), statistics.pstdev(lengths)) if lengths else (math.nan,) * 2
+    )
+    assert found.spread == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+@given(
+    ANSWERS,
+    st.integers(0, 12),
+    st.integers(0, 60),
+    st.sampled_from([0.01, 0.1, 0.2, 1 / 3, 0.9, 1.0]),
+    st.none() | st.integers(0, 9),
+    st.integers(0, 20),
+)
+def test_a_share_a_deviation_and_a_floor(
+    answers: list[str], target: int, count: int, share: float, deviation: int | None, least: int
+) -> None:
+    found = nearest_length(
+        answers, target=target, count=count, share=share, deviation=deviation, at_least=least
+    )
+    number = math.ceil(Fraction(str(share)) * len(answers))
+    if deviation is not None:
+        near = [answer for answer in answers if abs(len(answer) - target) <= deviation]
+        number = min(number, len(near))
+    number = min(count, len(answers), max(number, least))
+    assert found.kept.tolist() == sorted_out(answers, target, number, 0)
+    assert (found.limit == "all") == (number == len(answers))
+
+
+@pytest.mark.parametrize(
+    ("limits", "kept", "limit"),
+    [
+        ({}, 10, "all"),
+        ({"share": 0.2}, 2, "share"),
+        ({"share": 0.2, "at_least": 5}, 5, "at_least"),
+        ({"share": 0.2, "at_least": 50}, 10, "all"),
+        ({"share": 0.2, "at_least": 5, "count": 3}, 3, "count"),
+        ({"deviation": 2}, 5, "deviation"),
+        ({"deviation": 2, "share": 0.4}, 4, "share"),
+        ({"deviation": 2, "at_least": 6}, 6, "at_least"),
+    ],
+    ids=str,
+)
+def test_what_decides_the_number(limits: dict[str, Any], kept: int, limit: str) -> None:
+    found = nearest_length(["a" * length for length in range(1, 11)], target=5, **limits)
+    assert (found.kept.sum(), found.limit) == (kept, limit)
+
+
+def test_the_order_of_answers_does_not_matter() -> None:
+    answers = [f"{i:03}" * (1 + i % 3) for i in range(300)]
+    shuffled = random.Random(1).sample(answers, len(answers))
+
+    def kept(texts: list[str]) -> set[str]:
+        found = nearest_length(texts, target=6, count=150, seed=3).kept
+        return {text for text, keep in zip(texts, found, strict=True) if keep}
+
+    assert kept(answers) == kept(shuffled)
+    lengths = {len(text) for text in kept(answers)}
+    assert lengths == {3, 6, 9}
+
+
+# Consensus.
+
+AGREEING = st.lists(st.text("あいうえ、。", max_size=9), max_size=12)
+
+
+def agreements(answers: list[str]) -> list[float]:
+    """Truthfulness of each answer against a reference that consists of the others."""
+    settings = oracle.Settings()
+    return [
+        without(answers, number, settings).truthfulness(answer)
+        for number, answer in enumerate(answers)
+    ]
+
+
+@given(AGREEING, st.sampled_from((0.1, 0.5, 0.7, 1.0)), st.integers(0, 8))
+def test_what_agrees_most_is_kept(answers: list[str], share: float, at_least: int) -> None:
+    found = consensus(pl.Series(answers, dtype=pl.String), share=share, at_least=at_least)
+    number = max(-(-len(answers) * round(share * 10) // 10), min(at_least, len(answers)))
+    assert int(found.kept.sum()) == number
+    if len(answers) < 2:
+        return
+    expected = agreements(answers)
+    kept = [value for value, keep in zip(expected, found.kept, strict=True) if keep]
+    gone = [value for value, keep in zip(expected, found.kept, strict=True) if not keep]
+    assert found.least == min(kept)
+    assert max(gone, default=0.0) <= min(kept)
+
+
+def test_neither_order_nor_threads_matter() -> None:
+    rng = random.Random(5)
+    answers = ["".join(rng.choices("あいうえお", k=rng.randrange(3, 9))) for _ in range(300)]
+    texts: set[frozenset[str]] = set()
+    for threads in (1, 2):
+        rng.shuffle(answers)
+        found = consensus(pl.Series(answers), share=0.3, threads=threads)
+        texts.add(frozenset(np.array(answers)[found.kept].tolist()))
+    assert len(texts) == 1
+
+
+def test_a_share_is_more_than_nothing_and_at_most_all() -> None:
+    for share in (0.0, 1.1, -1.0):
+        with pytest.raises(ConfigError, match="share must be greater than 0 and at most 1"):
+            Consensus(share)
+
+
+def built(tmp_path: Path, **changes: Any) -> Built:
+    """A set of 40 answers that agree and 10 that nobody else gives."""
+    common = [f"光合成は植物が光から養分を作る働きです。その{n % 4}番目の説明。" for n in range(40)]
+    odd = ["".join(chr(0x4E00 + 40 * n + k) for k in range(20)) for n in range(10)]
+    rows = [{"question": "光合成とは？", "answer": text} for text in [*odd, *common]]
+    pl.DataFrame(rows).write_ndjson(tmp_path / "candidates.jsonl")
+    values = {"steps": ("consensus", "select"), "select": Select(20), **changes}
+    config = BuildConfig(("candidates.jsonl",), "set", folder=tmp_path, **values)
+    return build(config)
+
+
+def test_the_step_leaves_what_the_selection_needs(tmp_path: Path) -> None:
+    [question] = built(tmp_path, consensus=Consensus(0.1)).questions
+    [step, _] = question.reports
+    assert (step.step, step.before, step.after) == ("consensus", 50, 20)
+    assert step.details["sources"]["X"]["least"] > 0.5
+    [removed] = step.removed
+    assert (removed.count, len(removed.examples)) == (30, 3)
+    assert all("光合成" in answer for answer in question.answers["X"])
+
+
+def test_lengths_leave_what_the_consensus_needs(tmp_path: Path) -> None:
+    made = built(
+        tmp_path,
+        steps=("length", "consensus", "select"),
+        select=Select(15),
+        consensus=Consensus(0.4),
+    )
+    assert [report.after for report in made.questions[0].reports] == [38, 16, 15]
+
+
+def test_singletons_spare_pools_in_which_everything_is_rare(tmp_path: Path) -> None:
+    chosen = {"steps": ("singletons",), "select": Select(5)}
+    [applied] = built(tmp_path, **chosen, singletons=Singletons(at_least=40)).questions
+    assert [report.after for report in applied.reports] == [40]
+    made = built(tmp_path, **chosen, singletons=Singletons(at_least=41))
+    [report] = made.questions[0].reports
+    assert (report.after, report.details["not_applied"], report.removed) == (50, 40, [])
+    assert "fewer answers than singletons.at_least would be left" in made.warnings[0]
