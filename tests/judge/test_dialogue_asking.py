@@ -128,15 +128,6 @@ def test_both_answers_are_the_models(tmp_path: Path) -> None:
     assert json.loads(lines[0])["question_id"] == 11
 
 
-def test_dialogues_in_both_turns(tmp_path: Path) -> None:
-    dialogues_in(tmp_path / "d.jsonl")
-    items, _ = read_items(tmp_path / "d.jsonl", turns="both")
-    asked = answering.answer(items, Fake(turn_of), JUDGE, tmp_path / "a")
-    assert asked.total == 20
-    found = exported(tmp_path / "a")
-    assert found["STEM-free-0"] == ("1:STEM 0？", "2:freeの続き0？")
-
-
 def test_a_failed_turn_leaves_the_later_one_open(tmp_path: Path) -> None:
     items = items_of_questions([Question(str(n), "math", (f"{n}？", "次？")) for n in range(4)])
 
@@ -178,34 +169,21 @@ def test_thoughts_are_no_part_of_answers(tmp_path: Path) -> None:
     assert answering.poor_answers(tmp_path / "a") == (2, 0)
 
 
-def test_another_model_needs_another_folder(tmp_path: Path) -> None:
-    items = items_of_questions([Question("1", "math", ("一？",))])
-    answering.answer(items, Fake(turn_of), JUDGE, tmp_path / "a")
-    with pytest.raises(SettingsError, match=r"was begun with another name \('judge-1', now 'x'\)"):
-        answering.answer(items, Fake(turn_of), JUDGE, tmp_path / "a", name="x")
-
-
-def test_an_engine_without_history_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
-    dialogues_in(tmp_path / "d.jsonl")
-    items, _ = read_items(tmp_path / "d.jsonl")
-    engine = Fake(turn_of)
-    engine.abilities = frozenset({"chat"})
-    with pytest.raises(SettingsError, match="'fake' does not support earlier turns of a dialogue"):
-        answering.answer(items, engine, JUDGE, tmp_path / "a")
-    assert engine.asked == []
-
-
-def test_what_is_not_a_folder_of_answers(tmp_path: Path) -> None:
-    items = [Item("1", "STEM", ("一？", "二？"), ("はい",))]
+def test_folders_and_engines_that_cannot_be_used(tmp_path: Path) -> None:
+    items, engine = [Item("1", "STEM", ("一？", "二？"), ("はい",))], Fake(turn_of)
     (tmp_path / "x").mkdir()
     with pytest.raises(InputError, match="cannot be read: No such file"):
         answering.read_model_answers(tmp_path / "x", items)
-    grading.grade_answers(
-        "v", items, [ModelAnswers("m", {"1": ("はい", "答")})], Fake(lambda _: "3"), JUDGE,
-        find_grading_prompts("mtbench++-10"), tmp_path / "g",
-    )  # fmt: skip
+    graded(tmp_path / "g", items, [ModelAnswers("m", {"1": ("はい", "答")})], lambda _: "3")
     with pytest.raises(InputError, match="is not a folder of answers"):
         answering.read_model_answers(tmp_path / "g", items)
+    answering.answer(items, Fake(turn_of), JUDGE, tmp_path / "a")
+    with pytest.raises(SettingsError, match=r"was begun with another name \('judge-1', now 'x'\)"):
+        answering.answer(items, engine, JUDGE, tmp_path / "a", name="x")
+    engine.abilities = frozenset({"chat"})
+    with pytest.raises(SettingsError, match="'fake' does not support earlier turns of a dialogue"):
+        answering.answer(items, engine, JUDGE, tmp_path / "b")
+    assert engine.asked == []
 
 
 # Items.
@@ -225,6 +203,10 @@ def test_questions_and_dialogues_are_told_apart(tmp_path: Path) -> None:
         read_items(path, turns="x")  # type: ignore[arg-type]
     assert with_references(items, {"5": ("x",), "6": ("y",)})[0].reference == ("x",)
     assert with_references(items, {})[0].reference == ("r", "s")
+    dialogues_in(path)
+    items, dialogues = read_items(path, turns="both")
+    assert len(items) == len(dialogues) == 10
+    assert {item.given for item in items} == {()}
 
 
 def test_second_answers_in_records(tmp_path: Path) -> None:
@@ -395,22 +377,18 @@ def test_fastchats_prompts_by_turn_and_category(tmp_path: Path) -> None:
     assert [r["user_prompt"] for r in records] == [m[-1][1] for m in engine.asked]
 
 
-def test_given_first_answers_are_not_graded_and_reasoning_needs_no_reference() -> None:
+def test_prompts_by_what_they_show() -> None:
     item = Item("1", "reasoning", ("q1", "q2"), ("a1",))
     prompts = GradingPrompts(FAMILY, "single-v1")
-    assert prompts.turns_of(item) == [2]
-    assert prompts.prompt(item, 2).name == "single-v1-multi-turn"
+    assert prompts.turns_of(item) == [2]  # given first answers are not graded
+    assert prompts.prompt(item, 2).name == "single-v1-multi-turn"  # and no reference is needed
     assert find_grading_prompts("mtbench++-5").turns_of(item) == [2]
-
-
-def test_prompts_that_show_one_turn(tmp_path: Path) -> None:
-    prompts = GradingPrompts({"own": Prompt("own", "grade", "{question} {answer}")}, "own")
-    item = Item("1", "writing", ("q1", "q2"), question=True)
-    assert prompts.turns_of(item) == [1]
+    one = GradingPrompts({"own": Prompt("own", "grade", "{question} {answer}")}, "own")
+    assert one.turns_of(Item("1", "writing", ("q1", "q2"), question=True)) == [1]
     with pytest.raises(SettingsError, match="'own' shows one turn only"):
-        prompts.turns_of(Item("1", "STEM", ("q1", "q2"), ("a1",)))
+        one.turns_of(item)
     with pytest.raises(
-        SettingsError, match=r"unknown prompt 'x': expected one of single-v1, single"
+        SettingsError, match=r"unknown prompt 'x': expected one of single-v1, singl"
     ):
         GradingPrompts(FAMILY, "x")
 
@@ -433,7 +411,7 @@ def test_answers_that_cannot_be_graded(tmp_path: Path) -> None:
     assert not (tmp_path / "g").exists()
 
 
-def test_published_prompts_and_answers(judging_dir: Path, tmp_path: Path) -> None:
+def test_published_prompts_and_answers(judging_dir: Path) -> None:
     """Japanese MT-bench's 60 published questions run through, with references for reasoning."""
     folder = judging_dir / "data/japanese-mt-bench"
     items, _ = read_items(folder / "question.jsonl")
@@ -441,14 +419,11 @@ def test_published_prompts_and_answers(judging_dir: Path, tmp_path: Path) -> Non
     items = with_references(items, reference.answers)
     answers = read_answers(folder / "model_answer/gpt-4o.jsonl")
     prompts = find_grading_prompts("single-v1", folder / "judge_prompts.jsonl")
-    assert len(prompts.prompts) == 4
-    assert not prompts.brief
-    requests = list(grading.grade_requests(items, answers, prompts))
+    assert (len(prompts.prompts), prompts.brief) == (4, False)
+    requests = [each.about for each in grading.grade_requests(items, answers, prompts)]
     assert len(requests) == 120
-    used = [
-        request.about["prompt"] for request in requests if request.about["category"] == "reasoning"
-    ]
-    assert set(used) == {"single-math-v1", "single-math-v1-multi-turn"}
+    used = {each["prompt"] for each in requests if each["category"] == "reasoning"}
+    assert used == {"single-math-v1", "single-math-v1-multi-turn"}
     ja = find_grading_prompts("single-v1", folder / "judge_ja_prompts.jsonl")
     assert len(list(grading.grade_requests(items, answers, ja))) == 60
     record = json.loads((folder / "gpt-4_single.jsonl").read_text().partition("\n")[0])

@@ -21,6 +21,7 @@ from pfgen_rs.studies import (
 )
 from pfgen_rs.studies.plots import against_figure
 from study_tables import (
+    OTHERS,
     SCORES,
     fisher_of,
     key_of,
@@ -105,12 +106,8 @@ def test_published_tables_by_other_means(studies_dir: Path, tmp_path: Path) -> N
         assert [residuals[key] for key in common] == pytest.approx(residuals_of(x, y), abs=1e-9)
 
 
-OTHERS = [
-    ("alpha_7b", "1", "9"),
-    ("BETA 13B", "3", "-2"),
-    ("x/gamma-2-0", "2", "4"),
-    ("delta", "5", "1"),
-    ("モデル3", "4", "0"),
+MORE = [
+    *OTHERS,
     ("delta", "4.5", "100"),
     ("Epsilon", "7", "8"),
     ("org/DELTA/", "50", "50"),
@@ -125,7 +122,7 @@ def ours(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def theirs(tmp_path: Path) -> Path:
-    return write_csv(tmp_path / "theirs.csv", ["name", "a", "b"], OTHERS)
+    return write_csv(tmp_path / "theirs.csv", ["name", "a", "b"], MORE)
 
 
 def test_made_up_tables(ours: Path, theirs: Path) -> None:
@@ -188,7 +185,7 @@ def test_many_columns_are_not_all_correlated(ours: Path, monkeypatch: pytest.Mon
 
 
 def test_order_of_rows_changes_nothing(tmp_path: Path, ours: Path, theirs: Path) -> None:
-    turned = write_csv(tmp_path / "turned.csv", ["name", "a", "b"], OTHERS[::-1])
+    turned = write_csv(tmp_path / "turned.csv", ["name", "a", "b"], MORE[::-1])
     rows = list(csv.reader(ours.read_text(encoding="utf-8").splitlines()))
     mirrored = write_csv(tmp_path / "mirrored.csv", rows[0], rows[:0:-1])
     one = study_against(theirs, ours, ["b", "a"], name="name")

@@ -10,17 +10,9 @@ from pathlib import Path
 import pytest
 
 from helpers import CATS, SEAS, pfgen, write_benchmark, write_run
-from study_tables import SCORES, write_csv, write_leaderboard
+from study_tables import OTHERS, SCORES, write_csv, write_leaderboard
 
 NARROW = {"COLUMNS": "80"}
-OTHERS = [
-    ("alpha_7b", "1", "9"),
-    ("BETA 13B", "3", "-2"),
-    ("x/gamma-2-0", "2", "4"),
-    ("delta", "5", "1"),
-    ("モデル3", "4", "0"),
-    ("Epsilon\x1b[31m", "7", ""),
-]
 
 
 @pytest.fixture
@@ -30,7 +22,9 @@ def ours(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def theirs(tmp_path: Path) -> Path:
-    return write_csv(tmp_path / "theirs.csv", ["name", "a", "b"], OTHERS)
+    return write_csv(
+        tmp_path / "theirs.csv", ["name", "a", "b"], [*OTHERS, ("Epsilon\x1b[31m", "7", "")]
+    )
 
 
 def printed(text: str) -> list[str]:

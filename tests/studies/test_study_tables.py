@@ -1,8 +1,9 @@
-"""Tables of other benchmarks, as CSV and JSON, and files that are none."""
+"""Tables of other benchmarks, files that are none, and the one rule by which models of both are the same."""
 
 from __future__ import annotations
 
 import json
+import unicodedata
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pfgen_rs.errors import InputError
-from pfgen_rs.studies import BenchmarkTable, read_benchmark_table
-from pfgen_rs.studies.benchmark_table import KEYS
+from pfgen_rs.errors import ConfigError, InputError
+from pfgen_rs.studies import BenchmarkTable, model_key, read_aliases, read_benchmark_table
+from pfgen_rs.studies.benchmark_table import KEYS, near_misses
+from study_tables import key_of
 
 ROWS = [
     {"name": "a", "results": {"ja": {"avg": 0.5, "NIILC": 0.25}, "en": {"avg": 1}}},
@@ -46,13 +48,6 @@ def test_nested_rows(tmp_path: Path) -> None:
         table.find("nmae")
 
 
-def test_csv_with_blank_lines_and_spaces_before(tmp_path: Path) -> None:
-    text = "\n  \n,,\n name , x\na,1\n"
-    table = read_benchmark_table(write(tmp_path, "t.csv", text))
-    assert table.columns == ("name", "x")
-    assert table.figures("name", "x", {}).values == {"a": 1.0}
-
-
 def test_mappings_of_names(tmp_path: Path) -> None:
     values = read_benchmark_table(write(tmp_path, "t.json", {"a": 1, "b": 2.5, "c": None}))
     assert values.columns == (KEYS, "value")
@@ -69,6 +64,9 @@ def test_csv(tmp_path: Path) -> None:
     assert table.columns == ("name", "a, b", "a.b")  # a column without a name is none
     assert table.figures("name", "a, b", {}).values == {"x-1": 1.0}
     assert table.figures("name", "a.b", {}).values == {"x-1": 2.0, "日本": -5.0}
+    table = read_benchmark_table(write(tmp_path, "t.csv", "\n  \n,,\n name , x\na,1\n"))
+    assert table.columns == ("name", "x")  # after blank lines, without spaces
+    assert table.figures("name", "x", {}).values == {"a": 1.0}
 
 
 def test_missing_cells(tmp_path: Path) -> None:
@@ -107,13 +105,11 @@ def test_cells_that_are_no_numbers(value: Any, shown: str | None) -> None:
     assert str(caught.value).startswith(f"t.json, row 2: 'x' is {shown}")
 
 
-@pytest.mark.parametrize("name", [1, 1.5, True, ["a"], {"a": 1}])
-def test_names_that_are_no_text(name: Any) -> None:
-    table = BenchmarkTable("t.json", ("n", "x"), ({"n": name, "x": 1},))
-    with pytest.raises(
-        InputError, match=r"t.json, row 1: 'n' is .*expected a model's name as text"
-    ):
-        table.figures("n", "x", {})
+def test_names_that_are_no_text() -> None:
+    for name in (1, 1.5, True, ["a"], {"a": 1}):
+        table = BenchmarkTable("t.json", ("n", "x"), ({"n": name, "x": 1},))
+        with pytest.raises(InputError, match=r"t.json, row 1: 'n' is .*expected a model's name as"):
+            table.figures("n", "x", {})
 
 
 BAD: dict[str, tuple[str, object, str]] = {
@@ -179,19 +175,17 @@ def test_files_that_are_no_tables(case: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.json"])
-def test_files_that_are_not_there(name: str, tmp_path: Path) -> None:
+def test_files_that_are_not_there_or_too_large(name: str, tmp_path: Path) -> None:
+    path = tmp_path / name
     with pytest.raises(InputError, match="cannot be read: No such file"):
-        read_benchmark_table(tmp_path / name)
-    (tmp_path / name).mkdir()
-    with pytest.raises(InputError, match="cannot be read"):
-        read_benchmark_table(tmp_path / name)
-
-
-def test_large_files_are_not_read(tmp_path: Path) -> None:
-    path = tmp_path / "t.csv"
+        read_benchmark_table(path)
     with path.open("wb") as file:
         file.truncate((4 << 20) + 1)  # without taking room on the disk
     with pytest.raises(InputError, match="is larger than 4 MiB"):
+        read_benchmark_table(path)
+    path.unlink()
+    path.mkdir()
+    with pytest.raises(InputError, match="cannot be read"):
         read_benchmark_table(path)
 
 
@@ -219,3 +213,88 @@ def test_names_of_columns(tmp_path: Path) -> None:
     many = BenchmarkTable("t", tuple(f"c{i}" for i in range(99)), ())
     with pytest.raises(InputError, match=r"'c11' and 87 more$"):
         many.find("nothing like it")
+
+
+NAMES = {
+    "meta-llama/Meta-Llama-3.1_8B": "meta-llama-3-1-8b",
+    "Ｌｌａｍａ－３": "llama-3",
+    "ガンマ／モデル３": "モデル3",
+    "ﾓﾃﾞﾙ": "モデル",
+    "a/b/C": "c",
+    "__x__": "x",
+    "Straße": "strasse",
+    "ΣΊΣΥΦΟΣ": "σίσυφοσ",
+    "モデル（改）v２": "モデル-改-v2",
+    "x²": "x2",
+    "org/": "",
+    "": "",
+    "--/--": "",
+    "GPT‑4o mini": "gpt-4o-mini",  # a hyphen that does not break
+    "a\u202eb": "a-b",
+}
+
+
+@pytest.mark.parametrize(("name", "key"), NAMES.items())
+def test_keys(name: str, key: str) -> None:
+    assert model_key(name) == key == key_of(name)
+
+
+@given(st.text(max_size=40))
+def test_any_name(name: str) -> None:
+    key = model_key(name)
+    assert key == key_of(name)
+    assert not set(key) & set("/_ ")
+    assert "--" not in key
+    assert key == key.strip("-")
+    assert all(c == "-" or c.isalnum() for c in key)
+    assert model_key(unicodedata.normalize("NFKC", name)) == key
+    assert model_key(f"organisation/{name}") == key
+
+
+@given(
+    st.text(st.characters(categories=["Ll", "Nd"], max_codepoint=0x7F), min_size=1),
+    st.text(st.characters(categories=["Ll", "Nd"], max_codepoint=0x7F), min_size=1),
+    st.text("-_. :,+|()", min_size=1),
+)
+def test_separators_are_all_alike(one: str, other: str, between: str) -> None:
+    assert model_key(f"{one}{between}{other}") == f"{one}-{other}"
+    assert model_key(f"{between}{one.upper()}{between}") == one
+
+
+def test_aliases(tmp_path: Path) -> None:
+    text = '# theirs = ours\n"gpt-4-0613" = "openai/gpt-4"\nこれ = "それ"\n'.replace(
+        "これ", '"これ"'
+    )
+    assert read_aliases(write(tmp_path, "aliases.toml", text)) == {
+        "gpt-4-0613": "openai/gpt-4",
+        "これ": "それ",
+    }
+    assert read_aliases(write(tmp_path, "aliases.toml", "")) == {}
+
+
+def test_aliases_that_are_none(tmp_path: Path) -> None:
+    for text, problem in (
+        ("a = 1", "a: expected a name in quotes"),
+        ('gpt-3.5 = "gpt"', "gpt-3: expected a name in quotes"),  # a table in TOML
+        ("a =", "invalid TOML"),
+        ('"--" = "b"', "'--': a name needs a letter or a digit"),
+        ('a = "/"', "'/': a name needs a letter or a digit"),
+        ('a = "b"\na = "c"', "invalid TOML"),
+        (b"\xff\xfe", "invalid TOML"),
+    ):
+        path = write(tmp_path, "aliases.toml", text)
+        with pytest.raises(ConfigError) as caught:
+            read_aliases(path)
+        assert str(caught.value).startswith(f"{path}: {problem}")
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        read_aliases(tmp_path / "none.toml")
+
+
+def test_near_misses() -> None:
+    ours = ["llama-3-8b", "llama-3-70b", "qwen2-5-7b-instruct", "mistral-7b"]
+    assert near_misses(["llama3-8b", "llama-38b"], ours) == {"llama3-8b": "llama-3-8b"}
+    assert near_misses(["llamas-3-8b", "qwen-2-5-7b-instruct"], ours) == {
+        "llamas-3-8b": "llama-3-8b",
+        "qwen-2-5-7b-instruct": "qwen2-5-7b-instruct",
+    }
+    assert near_misses(["llama-3-8b-instruct-gguf", "m" * 10_000], ours) == {}

@@ -96,3 +96,13 @@ def write_published(path: Path, studies_dir: Path) -> Path:
             for row in csv.DictReader(file)
         ]
     return write_csv(path, ["model", "mode", "score", *parts, "helpfulness"], rows)
+
+
+OTHERS = [
+    ("alpha_7b", "1", "9"),
+    ("BETA 13B", "3", "-2"),
+    ("x/gamma-2-0", "2", "4"),
+    ("delta", "5", "1"),
+    ("モデル3", "4", "0"),
+]
+"""Models of another benchmark, with figures `a` and `b`."""

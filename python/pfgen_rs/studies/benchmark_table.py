@@ -125,8 +125,7 @@ class BenchmarkTable:
         values: dict[str, float] = {}
         names: dict[str, str] = {}
         missing = 0
-        for number in range(1, len(self.rows) + 1):
-            name, value = self.name_in(number, name_column), self.number_in(number, column)
+        for name, value in zip(self.names(name_column), self.numbers(column), strict=True):
             key = model_key(name)
             if not key or value is None:
                 missing += 1
@@ -137,24 +136,25 @@ class BenchmarkTable:
     def keys(self, name_column: str, aliases: Mapping[str, str]) -> dict[str, str]:
         """Returns the key of each model with a name that it stands under."""
         named: dict[str, str] = {}
-        for number in range(1, len(self.rows) + 1):
-            name = self.name_in(number, name_column)
+        for name in self.names(name_column):
             if key := model_key(name):
                 named.setdefault(aliases.get(key, key), name)
         return named
 
-    def name_in(self, number: int, column: str) -> str:
-        """Returns the name in a row, counted from 1; empty if there is none. Raises `InputError`."""
-        value = self.rows[number - 1].get(column)
-        if value is None or isinstance(value, str):
-            return value or ""
-        raise self._error(
-            f"{column!r} is {shown_value(value)}: expected a model's name as text", number
-        )
+    def names(self, column: str) -> list[str]:
+        """Returns the name in each row; empty if there is none. Raises `InputError`, with the row."""
+        found = [row.get(column) for row in self.rows]
+        for number, value in enumerate(found, 1):
+            if not (value is None or isinstance(value, str)):
+                expected = "expected a model's name as text"
+                raise self._error(f"{column!r} is {shown_value(value)}: {expected}", number)
+        return [name or "" for name in found]
 
-    def number_in(self, number: int, column: str) -> float | None:
-        """Returns the figure in a row, counted from 1; `None` if there is none. Raises `InputError`."""
-        value = self.rows[number - 1].get(column)
+    def numbers(self, column: str) -> list[float | None]:
+        """Returns the figure in each row; `None` if there is none. Raises `InputError`, with the row."""
+        return [self._number(row.get(column), column, at) for at, row in enumerate(self.rows, 1)]
+
+    def _number(self, value: object, column: str, row: int) -> float | None:
         if value is None or (isinstance(value, str) and value.strip().casefold() in _MISSING):
             return None
         found = math.inf
@@ -166,7 +166,7 @@ class BenchmarkTable:
         if abs(found) <= LARGEST and not (isinstance(value, str) and "_" in value):
             return found
         expected = f"a number from {-LARGEST:g} to {LARGEST:g}"
-        raise self._error(f"{column!r} is {shown_value(value)}: expected {expected}", number)
+        raise self._error(f"{column!r} is {shown_value(value)}: expected {expected}", row)
 
     def _error(self, problem: str, row: int | None = None) -> InputError:
         return InputError(problem, path=self.path, line=row, item="row")

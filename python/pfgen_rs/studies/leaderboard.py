@@ -78,13 +78,12 @@ def read_leaderboard(place: str | os.PathLike[str]) -> Leaderboard:
 
 
 def _leaderboard_of_table(table: BenchmarkTable) -> Leaderboard:
-    numbers, notes = range(1, len(table.rows) + 1), []
     columns: dict[str, list[Any]] = {}
+    notes = []
     for name in _SCHEMA:
-        read = table.name_in if name in ("model", "mode") else table.number_in
+        read = table.names if name in ("model", "mode") else table.numbers
         try:
-            column = table.find(name)
-            columns[name] = [read(number, column) for number in numbers]
+            columns[name] = list(read(table.find(name)))
         except InputError as error:
             if name in ("model", "score"):
                 raise

@@ -15,7 +15,7 @@ import polars as pl
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.json_lines import lines
 from pfgen_rs.io.text import counted
-from pfgen_rs.judge.dialogues import association, grading, layout, mt_bench, plots, tables
+from pfgen_rs.judge.dialogues import association, grading, layout, mt_bench, tables
 from pfgen_rs.judge.dialogues.layout import Table
 from pfgen_rs.judge.dialogues.mt_bench import Ratings
 from pfgen_rs.judge.dialogues.records import Dialogue, Fields, Turn, read_dialogues
@@ -167,7 +167,7 @@ def model_table(frame: pl.DataFrame) -> Table:
         frame,
         layout.by_category(frame, ["version", "model"], {"rating": "rating"}, 2),
         partial(
-            plots.radar,
+            layout.radar,
             label="model",
             values={"rating": "Rating"},
             panel="version",
@@ -199,7 +199,7 @@ class _Means(NamedTuple):
             f"Table {name}: mean {self.what.lower()} of {which}{unit}",
             frame,
             layout.by_category(frame, [label], self.headings, self.digits),
-            partial(plots.radar, label=label, values=self.drawn, top=self.top, usual=usual),
+            partial(layout.radar, label=label, values=self.drawn, top=self.top, usual=usual),
             notes,
         )
 
@@ -280,7 +280,7 @@ def _interval_table(name: str, dialogues: Sequence[Dialogue], seed: int) -> Tabl
         f"{title}, turn 2",
         frame,
         layout.with_intervals(frame, 1, list(values), 3),
-        partial(plots.interval_points, label="author", values=values, usual=usual),
+        partial(layout.interval_points, label="author", values=values, usual=usual),
         (_INTERVALS.format("first user turns", seed), *notes),
     )
 
@@ -291,7 +291,7 @@ def _interval_table(name: str, dialogues: Sequence[Dialogue], seed: int) -> Tabl
 def _means_table(ratings: Ratings, categories: Mapping[str, str]) -> Table:
     frame = association.model_means(ratings, categories)
     draw = partial(
-        plots.radar,
+        layout.radar,
         label="model",
         values={"mean": "Rating"},
         panel="judge",
@@ -324,7 +324,7 @@ def _judges_table(ratings: Ratings, seed: int) -> Table:
         "Agreement of judges",
         frame,
         layout.with_intervals(frame, 3, list(values), 3),
-        partial(plots.agreement_matrix, values=values, usual="Agreement of judges over answers"),
+        partial(layout.agreement_matrix, values=values, usual="Agreement of judges over answers"),
         (
             _INTERVALS.format("questions", seed),
             "κ: Cohen's, with quadratic weights",
