@@ -451,20 +451,10 @@ def test_a_single_trial_has_no_noise_to_tell(benchmark: Path, tmp_path: Path) ->
 
 
 WIDTHS = (40, 60, 80, 100, 120, 200)
-
-
 METRICS = ("fluency", "truthfulness", "helpfulness")
-
-
 LEGEND = "95 % interval over questions (Student's t)"
-
-
 MISSING = re.compile(r"not shown: (.*) \(use a wider window(?:, --plain)? or --format json\)")
-
-
 OPTIONAL = ("[low, high]", "published ±", "length")
-
-
 MODELS = (
     "an-organisation/a-model-with-quite-a-long-name-70b-instruct-v0.3",
     "ある研究所の組織/とても長い名前の日本語大規模言語モデル七十億",

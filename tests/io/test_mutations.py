@@ -115,8 +115,6 @@ zstd = importlib.import_module(
 
 
 TEXT = b"".join(b'{"question": "Q%02d", "answer": "%d"}\n' % (i % 50, i * i) for i in range(12_000))
-
-
 WHOLE = lzma.compress(TEXT)
 
 

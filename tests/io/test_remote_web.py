@@ -27,8 +27,6 @@ pytest.importorskip("obstore")
 
 
 TOKEN = "hf_" + "x" * 20
-
-
 MANY = GOOD * 4_000  # 2 MB: several requests
 
 
@@ -243,8 +241,6 @@ def test_folders_of_web_servers_are_not_read(web: Web) -> None:
 
 
 SECRET = "hf_" + "s3cret" * 4
-
-
 FILE = "hf://datasets/u/n/x.jsonl"
 
 

@@ -1,4 +1,4 @@
-"""Text of unknown origin on terminals, pages and figures: one table says which characters act."""
+"""Untrusted text in terminals, pages and spreadsheets; counts with their nouns."""
 
 from __future__ import annotations
 
@@ -25,14 +25,8 @@ from pfgen_rs.report.markup import inert
 from pfgen_rs.report.site.pages import plain, shown
 
 ROOT = Path(pfgen_rs.__file__).parent
-
-
 SCRIPT = ROOT / "report" / "site" / "assets" / "text.js"
-
-
 ANY = st.text(st.characters())  # surrogates, too
-
-
 ACTORS = {
     "escape": "\x1b",
     "line end": "\n",

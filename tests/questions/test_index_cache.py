@@ -228,8 +228,6 @@ def test_commands(folder: Path, tmp_path: Path) -> None:
 
 
 SECONDS = 60
-
-
 """Until a process counts as hanging."""
 
 
