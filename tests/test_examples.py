@@ -1,4 +1,4 @@
-"""The examples, run as people run them: real processes with a model that is smaller still."""
+"""The examples and notebooks, run as people run them: real processes with a tiny model."""
 
 from __future__ import annotations
 

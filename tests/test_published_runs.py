@@ -1,4 +1,4 @@
-"""Published runs, scored again: `result.json` byte for byte."""
+"""The published runs and the paper's table: every figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`pfgen-rs compare` and `pfgen-rs plan-trials` as people run them: real processes, small runs."""
+"""`compare` and `plan-trials` as people run them; tables and progress in any window."""
 
 from __future__ import annotations
 

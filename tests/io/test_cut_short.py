@@ -1,4 +1,4 @@
-"""Files that were cut short: a last record without a newline is reported, wherever the cut is."""
+"""Files whose end is missing are told of; those rewritten while they are read get no score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON lines in chunks: what each line alone is for Python, wherever the text is cut."""
+"""JSON lines and arrays are cut anywhere; indented JSON is what `json` writes."""
 
 from __future__ import annotations
 

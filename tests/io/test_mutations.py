@@ -1,4 +1,4 @@
-"""Damaged files: read the same at once and in parts, or refused by name. `make fuzz` tries more."""
+"""Damaged files, also compressed ones: read the same at once and in parts, or refused by name."""
 
 from __future__ import annotations
 

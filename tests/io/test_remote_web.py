@@ -1,4 +1,4 @@
-"""Files on web servers and on the Hugging Face hub, from a server of the test's own on 127.0.0.1."""
+"""Files of web servers and the hub; servers that redirect and lie learn no secrets."""
 
 from __future__ import annotations
 

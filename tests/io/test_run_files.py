@@ -1,4 +1,4 @@
-"""Finished trials packed; nothing lost, nothing unfinished taken."""
+"""What can be named to be scored, and finished trials packed: nothing lost, nothing taken."""
 
 from __future__ import annotations
 

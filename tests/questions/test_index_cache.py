@@ -1,4 +1,4 @@
-"""The cached index: used when it is right, told and built again when it is not, never in the way."""
+"""The cached index: built once, used when it is right, told and built again when it is not."""
 
 from __future__ import annotations
 
