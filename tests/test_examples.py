@@ -1,4 +1,4 @@
-"""The examples, run as people run them: real processes with a model that is smaller still."""
+"""The examples and notebooks, run as people run them: real processes with a tiny model."""
 
 from __future__ import annotations
 
@@ -22,20 +22,10 @@ from pfgen_rs import Benchmark
 from places import ROOT
 
 EXAMPLES = ROOT / "examples"
-
-
 SMALL = {"width": 16, "layers": 2, "batch": 4, "trials": 2, "every": 4, "steps": 8}
-
-
 METRICS = ("score", "fluency", "truthfulness", "helpfulness")
-
-
 QUESTIONS, TRIALS = 14, 2
-
-
 VOCABULARY, LENGTH = 20, 6
-
-
 DEADLINE = 120
 
 
@@ -185,24 +175,16 @@ def test_the_same_with_transformers(tmp_path: Path) -> None:
 
 
 NOTEBOOKS = sorted((ROOT / "examples").glob("*.ipynb"))
-
-
 JAPANESE = re.compile(r"[぀-ヿ㐀-鿿]")
-
-
 SHOWN = {
     "compare_and_plot": {"image/png": 3, "text/html": 1},
     "score_and_explain": {"text/html": 7},
     "set_in_another_language": {"text/html": 3},
 }
-
-
 """How many outputs of a kind a notebook has at least."""
 
 
 NO_BOLD = "findfont: Failed to find font weight bold"
-
-
 """What matplotlib says where the installed Japanese font has one weight only."""
 
 

@@ -15,7 +15,6 @@ import build_mini
 import bundle
 from grammar import QuestionGrammar, load, loads
 from pfgen_rs import Settings, load_benchmark
-from pfgen_rs.errors import BenchmarkError
 from places import ROOT
 from quality import qualities, table
 
@@ -83,19 +82,6 @@ def test_fields_of_a_record_come_from_one_row() -> None:
     assert grammar.sources["A"].derivations() == 2
 
 
-@pytest.mark.parametrize(
-    ("source", "count"),
-    [
-        ('start = ["あ"]', 1),
-        ('start = ["あ", "{x}", "{x}{y}"]\nrules.x = ["a", "b"]\nrules.y = ["c", "{x}"]', 9),
-        ('start = ["あ", "{p.a}"]\nrecords.p = [{ a = "1" }, { a = "2" }, { a = "3" }]', 4),
-        ('start = ["あ"]\nrecords.unused = [{ a = "1" }, { a = "2" }]', 1),
-    ],
-)
-def test_derivations(source: str, count: int) -> None:
-    assert grammar_file(source).sources["A"].derivations() == count
-
-
 def test_the_same_seed_gives_the_same_answers() -> None:
     grammar = load(GRAMMARS[0]).sources["A"]
     first, second = random.Random(7), random.Random(7)
@@ -113,45 +99,6 @@ def test_only_random_random_is_drawn() -> None:
 
     grammar = grammar_file('start = ["{x}"]\nrules.x = ["あ", "い", "う"]').sources["A"]
     assert grammar.sample(Halves()) == "い"
-
-
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        ('start = ["{x}"]', r"sources.A.start: \{x\} is not a rule"),
-        ('start = ["あ"]\nrules.x = ["{y}"]', r"sources.A.rules.x: \{y\} is not a rule"),
-        ('start = ["{p.a}"]', r"sources.A.start: \{p.a\} is not a record"),
-        ('start = ["{p.b}"]\nrecords.p = [{ a = "1" }]', r"not a field of record p"),
-        ('start = ["{a.b.c}"]', r"invalid reference \{a.b.c\}"),
-        ('start = ["{}"]', r"invalid reference \{\}"),
-        ('start = ["あ{い"]', r"unbalanced brace"),
-        ('start = ["あ"]\nrules.x = ["a", "{y}"]\nrules.y = ["{x}"]', r"\(x -> y -> x\)"),
-        ('start = ["あ"]\nrules.x = ["{x}"]', r"sources.A.rules.x: circular rule \(x -> x\)"),
-        ('start = ["あ"]\nrules.x = []', r"sources.A.rules.x: empty"),
-        ("start = []", r"sources.A.start: empty"),
-        ("", r"sources.A.start: expected a list"),
-        ('start = "あ"', r"sources.A.start: expected a list"),
-        ("start = [1]", r"expected strings, not 1"),
-        ('start = ["あ\\nい"]', r"expected a single line"),
-        ('start = ["あ"]\nrules = 1', r"sources.A.rules: expected a table"),
-        (
-            'start = ["あ"]\nrecords.p = [{ a = "1" }, { b = "1" }]',
-            r"expected a, found b",
-        ),
-        ('start = ["あ"]\nrecords.p = [{ a = 1 }]', r"p.a: expected a non-empty string"),
-        ('start = ["あ"]\nrecords.p = ["a"]', r"expected tables"),
-    ],
-)
-def test_errors_name_file_source_and_rule(source: str, message: str) -> None:
-    with pytest.raises(BenchmarkError, match=rf"^Q01\.toml: .*{message}"):
-        grammar_file(source)
-
-
-@pytest.mark.parametrize("key", ["question_id", "question", "category", "note", "keywords"])
-def test_a_missing_key_is_an_error(key: str) -> None:
-    header = "\n".join(line for line in HEADER.splitlines() if not line.startswith(f"{key} "))
-    with pytest.raises(BenchmarkError, match=f"Q01.toml: {key}: expected a "):
-        grammar_file('start = ["あ"]', header)
 
 
 # The grammars of the bundled benchmark.

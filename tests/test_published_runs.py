@@ -1,4 +1,4 @@
-"""Published runs, scored again: `result.json` byte for byte."""
+"""The published runs and the paper's table: every figure."""
 
 from __future__ import annotations
 
@@ -57,8 +57,6 @@ def test_the_sample_answers_are_byte_identical(
 # The published run of the reference answers has further responses to these questions (samples of it
 # stand in no question file), so their figures and the sums over them need more than the files.
 MORE_RESPONSES = {"Q01", "Q10", "Q16", "Q20", "Q21", "Q33"}
-
-
 SUMS = {"length", "length_std", "scores", "questions"}
 
 
@@ -107,8 +105,6 @@ Scores = tuple[float, float, float, float]
 
 
 NAMES = ("Score", "Fluency", "Truthfulness", "Helpfulness")
-
-
 HALF_A_DIGIT = (0.00005, 0.0005, 0.0005, 0.0005)
 
 

@@ -1,4 +1,4 @@
-"""What is loaded when, and that the package's names behave as if all of them were loaded at once."""
+"""What is loaded when, how the package's names behave, and how fast scoring is."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ from pfgen_rs.scoring.batch import Score
 from public_data import published_runs
 
 DATA = {"numpy", "polars"}
-
-
 HEAVY = {*DATA, "importlib.metadata", "jinja2", "matplotlib", "platformdirs", "rich", "typer"}
 
 
@@ -141,8 +139,6 @@ def test_a_package_exports_what_type_checkers_see(name: str) -> None:
 
 
 BARE = {f"pfgen_rs.cli.{name}" for name in ("app", "process", "streams")}
-
-
 COMMANDS = [
     command.split()
     for command in (
@@ -228,11 +224,7 @@ def test_a_forked_process_may_be_the_first_to_use_a_name() -> None:
 
 
 TIMES = 100
-
-
 ROUNDS = 5
-
-
 SAMPLE, MANY = 40, 10_000
 
 

@@ -1,4 +1,4 @@
-"""The suite itself: its list of slow tests, and what its fixtures need."""
+"""The suite itself: its list of slow tests."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from pfgen_rs.benchmark import Benchmark, score_file
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.run_files import RESULT
+from pfgen_rs.io.source import parsed_config
 from pfgen_rs.metrics.settings import BY_SOURCE, Summation
 from pfgen_rs.runs.result import Result
 
@@ -94,7 +95,7 @@ def verify(
     """
     folder = Path(run)
     content = _published_result(folder / RESULT)
-    theirs = _parse_result(content, folder / RESULT)
+    theirs = parsed_config(content, folder / RESULT)
     result = score_file(folder, benchmark, threads=threads, **reading)
     best = best_reading(theirs, result)
     return Verification(
@@ -179,16 +180,6 @@ def _published_result(path: Path) -> bytes:
         raise InputError(problem, path=path) from None
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
-
-
-def _parse_result(content: bytes, path: Path) -> dict[str, Any]:
-    try:
-        result = json.loads(content.decode())
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"invalid JSON: {error}", path=path) from None
-    if not isinstance(result, dict):
-        raise InputError("expected a JSON object", path=path)
-    return result
 
 
 def _walk_both_results(theirs: Any, ours: Any, path: _Path) -> Iterator[_Leaf]:

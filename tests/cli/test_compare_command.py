@@ -1,4 +1,4 @@
-"""`pfgen-rs compare` and `pfgen-rs plan-trials` as people run them: real processes, small runs."""
+"""`compare` and `plan-trials` as people run them; tables and progress in any window."""
 
 from __future__ import annotations
 
@@ -441,11 +441,7 @@ def test_a_single_trial_has_no_noise_to_tell(benchmark: Path, tmp_path: Path) ->
 
 
 WIDTHS = (40, 60, 80, 100, 120, 200)
-
-
 METRICS = ("fluency", "truthfulness", "helpfulness")
-
-
 LEGEND = "95 % interval over questions (Student's t)"
 
 
@@ -453,8 +449,6 @@ MISSING = re.compile(r"not shown: (.*) \(use a wider window or --format json\)")
 
 
 OPTIONAL = ("[low, high]", "published ±", "length")
-
-
 MODELS = (
     "an-organisation/a-model-with-quite-a-long-name-70b-instruct-v0.3",
     "ある研究所の組織/とても長い名前の日本語大規模言語モデル七十億",

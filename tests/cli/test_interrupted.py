@@ -1,4 +1,4 @@
-"""Full disks and signals: what was there before stays, and nothing half-written is left."""
+"""Full disks, signals, closed output: what was there stays, nothing half-written is left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store: repair, replacement, lost races and leftovers."""
+"""The store: repair, replacement, lost races, full disks, kills, and the published data."""
 
 import contextlib
 import json

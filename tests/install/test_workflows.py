@@ -1,4 +1,4 @@
-"""Workflows: their scripts parse, what they name exists, and they agree with the project's own files."""
+"""Workflows agree with the project's files and may only read; so do pinned dependencies."""
 
 import re
 import shutil

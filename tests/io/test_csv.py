@@ -1,4 +1,4 @@
-"""Empty lines of a CSV are passed over, and plain words for what else is wrong with one."""
+"""CSV: empty lines are passed over, and stray quotation marks are named."""
 
 from __future__ import annotations
 

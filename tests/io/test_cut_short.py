@@ -1,4 +1,4 @@
-"""Files that were cut short: a last record without a newline is reported, wherever the cut is."""
+"""Files whose end is missing are told of; those rewritten while they are read get no score."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ from pfgen_rs.io.source import Source
 from pfgen_rs.runs import streaming
 
 PLAIN = f"question,answer\n{CATS},猫は眠ります。\n{SEAS},海は青いです。\n"
-
-
 QUOTED = f'question,answer\n{CATS},"猫は、\n眠ります。"\n"{SEAS}","海は""青い""です。"\n'
 
 

@@ -1,4 +1,4 @@
-"""Files of other formats and encodings: said what they are, and what to do."""
+"""Files of other formats and encodings are named; outputs of OpenAI's batch API are read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON lines in chunks: what each line alone is for Python, wherever the text is cut."""
+"""JSON lines and arrays are cut anywhere; indented JSON is what `json` writes."""
 
 from __future__ import annotations
 
@@ -115,11 +115,7 @@ def test_lines_are_cut_anywhere(
 
 
 RECORDS = [{"question": question, "answer": answer} for question, answer in GOOD]
-
-
 ODD = st.text(st.sampled_from('"\\[]{},: 猫\u2028\n\t'), max_size=8)
-
-
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | ODD,
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(ODD, inner, max_size=3),
@@ -279,8 +275,6 @@ ATOMS = (
 
 
 KEYS = st.text() | st.integers() | st.booleans() | st.none() | st.floats()
-
-
 JSON = st.recursive(
     ATOMS,
     lambda inner: st.lists(inner) | st.dictionaries(KEYS, inner) | st.tuples(inner, inner),

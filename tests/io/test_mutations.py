@@ -1,4 +1,4 @@
-"""Damaged files: read the same at once and in parts, or refused by name. `make fuzz` tries more."""
+"""Damaged files, also compressed ones: read the same at once and in parts, or refused by name."""
 
 from __future__ import annotations
 
@@ -115,8 +115,6 @@ zstd = importlib.import_module(
 
 
 TEXT = b"".join(b'{"question": "Q%02d", "answer": "%d"}\n' % (i % 50, i * i) for i in range(12_000))
-
-
 WHOLE = lzma.compress(TEXT)
 
 

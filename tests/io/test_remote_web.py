@@ -1,4 +1,4 @@
-"""Files on web servers and on the Hugging Face hub, from a server of the test's own on 127.0.0.1."""
+"""Files of web servers and the hub; servers that redirect and lie learn no secrets."""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ pytest.importorskip("obstore")
 
 
 TOKEN = "hf_" + "x" * 20
-
-
 MANY = GOOD * 4_000  # 2 MB: several requests
 
 
@@ -243,8 +241,6 @@ def test_folders_of_web_servers_are_not_read(web: Web) -> None:
 
 
 SECRET = "hf_" + "s3cret" * 4
-
-
 FILE = "hf://datasets/u/n/x.jsonl"
 
 

@@ -1,4 +1,4 @@
-"""Finished trials packed; nothing lost, nothing unfinished taken."""
+"""What can be named to be scored, and finished trials packed: nothing lost, nothing taken."""
 
 from __future__ import annotations
 
@@ -20,8 +20,6 @@ from pfgen_rs.io.run_files import expand_runs, is_trial_file, packed_trials
 from pfgen_rs.report.update import report
 
 TRIALS = [text(GOOD[:2]), text(GOOD[2:])]
-
-
 SORTED = b"".join(sorted(b"".join(TRIALS).splitlines(keepends=True)))
 
 
@@ -229,8 +227,6 @@ def test_several_splits_are_refused(benchmark: Path) -> None:
 
 
 RECORDS = [{"q": question, "a": answer} for question, answer in GOOD]
-
-
 MEMORY: dict[str, Any] = {
     "list of dicts": RECORDS,
     "DataFrame": pl.DataFrame(RECORDS),

@@ -1,8 +1,7 @@
-"""Text of unknown origin on terminals, pages and figures: one table says which characters act."""
+"""Untrusted text in terminals, pages and spreadsheets; counts with their nouns."""
 
 from __future__ import annotations
 
-import ast
 import csv
 import html
 import json
@@ -20,19 +19,13 @@ import pfgen_rs
 from helpers import CATS, pfgen, write_benchmark
 from pfgen_rs.cli import streams
 from pfgen_rs.io.table_writer import csv_text
-from pfgen_rs.io.text import ACTING, acts, counted, escaped_json, plural, visible
+from pfgen_rs.io.text import ACTING, acts, escaped_json, visible
 from pfgen_rs.report.markup import inert
 from pfgen_rs.report.site.pages import plain, shown
 
 ROOT = Path(pfgen_rs.__file__).parent
-
-
 SCRIPT = ROOT / "report" / "site" / "assets" / "text.js"
-
-
 ANY = st.text(st.characters())  # surrogates, too
-
-
 ACTORS = {
     "escape": "\x1b",
     "line end": "\n",
@@ -93,27 +86,6 @@ def test_scripts_of_pages_escape_the_same_categories() -> None:
     assert len(classes) == 3
     for found in classes:
         assert set(re.findall(r"\w\w(?=\})", found)) == ACTING
-
-
-def test_the_table_stands_in_one_module() -> None:
-    users = set()
-    for path in ROOT.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Attribute) and ast.unparse(node) == "unicodedata.category":
-                users.add(path.relative_to(ROOT).as_posix())
-    # Letters of verdicts are found by what is punctuation, not by what acts on terminals and pages.
-    assert users == {"io/text.py", "judge/tokens.py"}
-
-
-@pytest.mark.parametrize(
-    ("count", "said"), [(0, "0 tasks"), (1, "1 task"), (2, "2 tasks"), (1200, "1,200 tasks")]
-)
-def test_nouns_agree_with_their_count(count: int, said: str) -> None:
-    assert counted(count, "task") == said
-
-
-def test_verbs_agree_with_their_count() -> None:
-    assert [plural(count, "has", "have") for count in (0, 1, 2)] == ["have", "has", "have"]
 
 
 CELLS = {

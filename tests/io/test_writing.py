@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, with the permissions that the umask leaves."""
+"""Files appear whole or not at all, and what killed writers leave is removed by the next."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cached index: used when it is right, told and built again when it is not, never in the way."""
+"""The cached index: built once, used when it is right, told and built again when it is not."""
 
 from __future__ import annotations
 
@@ -228,8 +228,6 @@ def test_commands(folder: Path, tmp_path: Path) -> None:
 
 
 SECONDS = 60
-
-
 """Until a process counts as hanging."""
 
 

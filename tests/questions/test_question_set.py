@@ -1,4 +1,4 @@
-"""Questions of a benchmark by id, text or `Question`, and how they are shown."""
+"""Questions by id, text or `Question`, sample runs, and the order of sources in reports."""
 
 from __future__ import annotations
 

@@ -296,7 +296,7 @@ def read_config(place: str) -> dict[str, Any] | None:
 
 
 def parsed_config(content: bytes, path: str | Path) -> dict[str, Any]:
-    """Returns what a `config.json` says. Raises `InputError` for a damaged one."""
+    """Returns the object in a `config.json` or `result.json`. Raises `InputError` for a damaged one."""
     try:
         config = json.loads(content.decode())
     except (ValueError, RecursionError) as error:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from pfgen_rs.errors import BenchmarkError, InputError, unreadable
-from pfgen_rs.io.lines import parse_line, text_field
+from pfgen_rs.errors import BenchmarkError, InputError
+from pfgen_rs.io.json_lines import parsed
+from pfgen_rs.io.lines import text_field
 from pfgen_rs.io.run_files import EXAMPLES
 from pfgen_rs.questions.locate import benchmark_path
 
@@ -28,16 +29,22 @@ def read_examples(place: str | os.PathLike[str] | None = None) -> list[Example]:
     """
     path = _examples_path(place)
     try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise BenchmarkError(
-            f"{unreadable(error)}: expected the example answers that prompts show, one line per "
-            'question: {"question": …, "answer": …}',
-            path=path,
-        ) from error
-    examples = list(_parsed_examples(lines, path))
+        examples = [example for _, example in parsed(path, _example)]
+    except InputError as error:
+        if error.line is None:
+            problem = (
+                f"{error.problem}: expected the example answers that prompts show, one line per "
+                'question: {"question": …, "answer": …}'
+            )
+        else:
+            problem = f"line {error.line}: {error.problem}"
+        raise BenchmarkError(problem, path=path) from error
     _reject_duplicate_examples(examples, path)
     return examples
+
+
+def _example(record: Mapping[str, Any]) -> Example:
+    return Example(text_field(record, "question"), text_field(record, "answer"))
 
 
 def _examples_path(place: str | os.PathLike[str] | None) -> Path:
@@ -46,17 +53,6 @@ def _examples_path(place: str | os.PathLike[str] | None) -> Path:
     folder = benchmark_path(place)
     places = [folder / EXAMPLES, folder / "data" / EXAMPLES]
     return next(filter(Path.is_file, places), places[0])
-
-
-def _parsed_examples(lines: list[bytes], path: Path) -> Iterator[Example]:
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            record = parse_line(line)
-            yield Example(text_field(record, "question"), text_field(record, "answer"))
-        except InputError as error:
-            raise BenchmarkError(f"line {number}: {error.problem}", path=path) from None
 
 
 def _reject_duplicate_examples(examples: list[Example], path: Path) -> None:
