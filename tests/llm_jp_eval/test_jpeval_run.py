@@ -67,7 +67,18 @@ def slowly(handler: Handler, asked: Asked) -> None:
 
 
 def run(folder: Path, out: Path, url: str, *more: object) -> Result:
-    given = ["-e", "openai", "--base-url", url, "--data", folder, "--out", out, "--retries", 0]
+    given = [
+        "-e",
+        "openai",
+        "--base-url",
+        url,
+        "--data",
+        folder,
+        "--out",
+        out,
+        "--set",
+        "retries=0",
+    ]
     return jp_eval("run", "org/m", *given, *more)
 
 
@@ -244,7 +255,7 @@ def test_chats_and_templates_of_ones_own(folder: Path, tmp_path: Path) -> None:
 def test_dry_runs_estimate_and_write_nothing(folder: Path, tmp_path: Path) -> None:
     out, prices = tmp_path / "run", tmp_path / "prices.toml"
     prices.write_text('currency = "USD"\n[models."org/m"]\nprompt = 0\ncompletion = 1000\n')
-    more = ["--dry-run", "--tokenizer", "characters", "--prices", prices]
+    more = ["--dry-run", "--prices", prices]
     done = run(folder, out, "http://127.0.0.1:9/v1", *more)
     assert done.exit_code == 0, done.output
     most = 2 * 3 + 2 * 25 + 3 * 3 + 2 * 191
@@ -257,7 +268,7 @@ def test_dry_runs_estimate_and_write_nothing(folder: Path, tmp_path: Path) -> No
 
 
 def test_the_budget_counts_over_all_groups(datas: list[TaskData], tmp_path: Path) -> None:
-    prices, counter = Prices(0.0, 1_000_000.0), token_counter("judge", "characters")
+    prices, counter = Prices(0.0, 1_000_000.0), token_counter("judge")
     spent: list[float] = []
 
     def budget_of(respondent: Respondent) -> Budget:

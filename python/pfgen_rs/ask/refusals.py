@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 from urllib.parse import urljoin, urlsplit
 
+from pfgen_rs.ask.protocol import LOG
 from pfgen_rs.ask.server import BASE_URL, KEY, in_short
-from pfgen_rs.ask.waits import LOG, retry_after
+from pfgen_rs.ask.waits import retry_after
 from pfgen_rs.ask.wire import OPTIONS
 from pfgen_rs.errors import SettingsError
 

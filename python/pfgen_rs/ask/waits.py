@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 import time
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from random import Random
 
-LOG = logging.getLogger("pfgen_rs.generate")
+from pfgen_rs.ask.protocol import LOG
 
 _LONG = 5.0
 """Minimum wait to log, in seconds."""
