@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import threading
 from collections.abc import Iterator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import fault_server as faults
-from engine_tasks import engine, tasks, until
+from engine_tasks import engine, tasks
 from fault_server import Asked, Behaviour, FaultServer, Handler
 from generating import CONFIG, FakeEngine, answers, finished_names, journal, names, write_samples
-from helpers import SCRIPT, TIMEOUT, environment, pfgen
-from pfgen_rs import InputError
+from helpers import pfgen
 from pfgen_rs.ask.protocol import Answered, Details, Outcome, Parameters, Task, Usage
 from pfgen_rs.ask.wire import reported_usage
-from pfgen_rs.errors import GenerationError
-from pfgen_rs.generate.runner import Run, generate
-from pfgen_rs.generate.usage import UsageFile, read_usage
+from pfgen_rs.generate import Run, generate
 from pfgen_rs.questions.locate import sample_runs
 
 TOKENS = {
@@ -104,140 +98,15 @@ def run_in(tiny: Path, asked: Any, **options: Any) -> Run:
     return generate(CONFIG, asked, benchmark=tiny, results=tiny.parent / "result", **options)
 
 
-def test_the_file_has_the_sum_of_all_calls(tiny: Path) -> None:
+def test_a_run_says_what_this_call_used(tiny: Path) -> None:
     asked = CountingEngine()
     first = run_in(tiny, asked)
-    assert (first.usage, first.total_usage) == (Usage(4, 4, 8, 4),) * 2
-    assert names(first.folder) == sorted([*finished_names(2), "usage.json"])
+    assert first.usage == Usage(4, 4, 8, 4)
+    assert names(first.folder) == finished_names(2)
     assert len(answers(first.folder)) == 4  # and their records have the published keys
-    second = run_in(tiny, asked, trials=3)
-    assert second.usage == Usage(2, 2, 4, 2)
-    assert second.total_usage == read_usage(first.folder) == Usage(6, 6, 12, 6)
-    content = (first.folder / "usage.json").read_text("utf-8")
-    assert json.loads(content) == {
-        "requests": 6,
-        "reported": 6,
-        "prompt_tokens": 12,
-        "completion_tokens": 6,
-        "cached_tokens": 0,
-        "reasoning_tokens": 0,
-    }
-    silent = run_in(tiny, CountingEngine(), trials=3)
-    assert (silent.usage, silent.total_usage) == (Usage(), Usage(6, 6, 12, 6))
-
-
-def test_engines_that_do_not_count_leave_no_file(tiny: Path) -> None:
-    run = run_in(tiny, FakeEngine())
-    assert (run.usage, run.total_usage) == (None, None)
-    assert names(run.folder) == finished_names(2)
-
-
-def test_a_failed_run_keeps_what_it_used(tiny: Path) -> None:
-    def reply(task: Task) -> Any:
-        return GenerationError("no server") if task.trial == 2 else "答え"
-
-    with pytest.raises(GenerationError, match="no server"):
-        run_in(tiny, CountingEngine(reply))
-    [folder] = (tiny.parent / "result/org/model").iterdir()
-    assert read_usage(folder) == Usage(2, 2, 4, 2)
-
-
-def test_what_an_answer_cost_is_in_the_file_before_the_next_is_asked_for(tiny: Path) -> None:
-    seen: list[int] = []
-
-    def reply(task: Task) -> str:
-        seen.extend(read_usage(path.parent).requests for path in tiny.parent.rglob("usage.json"))
-        return f"答え{task.trial}"
-
-    run_in(tiny, CountingEngine(reply), trials=3)
-    assert seen == [1, 2, 3, 4, 5]
-
-
-def test_a_run_that_is_killed_counts_every_answer_that_it_got(tmp_path: Path) -> None:
-    pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
-    replied, waiting = [0], threading.Event()
-
-    def behave(handler: Handler, asked: Asked) -> None:
-        replied[0] += 1
-        if replied[0] % 10:
-            reply()(handler, asked)
-        else:
-            waiting.set()
-            faults.hang()(handler, asked)
-
-    env = {"OPENAI_API_KEY": "none"}
-    with FaultServer(default=behave) as server:
-        for kills in (1, 2):
-            waiting.clear()
-            command: list[Any] = [SCRIPT, *_arguments(tmp_path), "--trials=9", "--concurrency=1"]
-            with subprocess.Popen(
-                [*command, f"--base-url={server.url}"],
-                env=environment(**env),
-                stderr=subprocess.DEVNULL,
-            ) as process:
-                try:
-                    assert waiting.wait(TIMEOUT)
-                    [folder] = (tmp_path / "org/m").iterdir()
-                    until(partial(_has_lines, folder, 9 * kills))
-                finally:
-                    process.kill()
-            used = read_usage(folder)
-            assert (used.reported, used.completion_tokens) == (9 * kills, 5 * 9 * kills)
-
-
-def _has_lines(folder: Path, count: int) -> bool:
-    return (folder / "journal.jsonl").read_bytes().count(b"\n") == count
-
-
-def test_the_file_stays_whole_and_readable_while_counts_grow(tmp_path: Path) -> None:
-    asked = CountingEngine()
-    path = tmp_path / "usage.json"
-    path.write_text(json.dumps({"requests": 3, "prompt_tokens": 1}, indent=8), encoding="utf-8")
-    before = path.stat().st_size
-    kept = UsageFile(tmp_path, asked)
-    for count in (1, 10, 10**6):
-        asked.usage = Usage(count, prompt_tokens=count)
-        kept.save()
-        assert read_usage(tmp_path) == Usage(3 + count, prompt_tokens=1 + count)
-        assert path.stat().st_size >= before
-        assert path.read_bytes().endswith(b"\n")
-
-
-def test_all_that_share_a_folder_add_to_it(tmp_path: Path) -> None:
-    def use() -> None:
-        asked = CountingEngine()
-        kept = UsageFile(tmp_path, asked)
-        for _ in range(20):
-            asked.usage += Usage(1, 1, 10, 1)
-            kept.save()
-
-    workers = [threading.Thread(target=use) for _ in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert read_usage(tmp_path) == Usage(80, 80, 800, 80)
-
-
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        ("", "is not JSON"),
-        ("[1]", "expected an object"),
-        ('{"requests": -1}', "'requests' must be an integer of at least 0: remove the file"),
-        ('{"prompt_tokens": 1.5}', "'prompt_tokens' must be"),
-    ],
-)
-def test_a_damaged_file_is_refused_before_anything_is_asked(
-    tiny: Path, content: str, said: str
-) -> None:
-    folder = run_in(tiny, CountingEngine(), trials=1).folder
-    (folder / "usage.json").write_text(content, encoding="utf-8")
-    asked = CountingEngine()
-    with pytest.raises(InputError, match=said):
-        run_in(tiny, asked)
-    assert asked.asked == []
-    assert (folder / "usage.json").read_text("utf-8") == content
+    assert run_in(tiny, asked, trials=3).usage == Usage(2, 2, 4, 2)
+    assert run_in(tiny, CountingEngine(), trials=3).usage == Usage()
+    assert run_in(tiny, FakeEngine(), trials=3).usage is None
 
 
 def _arguments(folder: Path) -> list[str]:
@@ -252,31 +121,17 @@ def _generate(server: FaultServer, folder: Path, *more: str) -> list[str]:
     return done.stdout.splitlines()[1:]
 
 
-def test_the_command_prints_tokens_and_their_cost(tmp_path: Path) -> None:
+def test_the_command_prints_tokens(tmp_path: Path) -> None:
     pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
-    prices = tmp_path / "prices.toml"
-    prices.write_text('currency = "USD"\n[models."org/m"]\nprompt = 1000\ncompletion = 2000\n')
     with FaultServer(default=reply()) as server:
-        first = _generate(server, tmp_path, "--trials=1", f"--prices={prices}")
+        first = _generate(server, tmp_path, "--trials=1")
         second = _generate(server, tmp_path, "--trials=3")
-    tokens = "140 prompt tokens (28 cached), 70 completion tokens (42 of reasoning)"
-    assert first == [f"used: 14 requests, {tokens}, cost 0.2800 USD"]
-    assert second[0].startswith("used: 28 requests, 280 prompt tokens")
-    assert second[1].startswith("used by the whole run: 42 requests, 420 prompt tokens (84 cached)")
-
-
-def test_the_command_says_where_tokens_are_unknown(tmp_path: Path) -> None:
-    pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
     with FaultServer() as server:
-        none = _generate(server, tmp_path, "--trials=1")
-        server_with = FaultServer(default=reply(usage={"prompt_tokens": 1}))
-        with server_with:
-            some = _generate(server_with, tmp_path, "--trials=2")
+        none = _generate(server, tmp_path, "--trials=4")
+    tokens = "140 prompt tokens (28 cached), 70 completion tokens (42 of reasoning)"
+    assert first == [f"used: 14 requests, {tokens}"]
+    assert second[0].startswith("used: 28 requests, 280 prompt tokens")
     assert none == ["used: 14 requests; no numbers of tokens were reported"]
-    assert some[1] == (
-        "used by the whole run: 28 requests (14 without a number of tokens), 14 prompt tokens, "
-        "0 completion tokens"
-    )
 
 
 ENVIRONMENT = {"OPENAI_API_KEY": "none"}
@@ -300,7 +155,7 @@ class ToldEngine:
 
 def served(folder: Path) -> list[dict[str, Any]]:
     names = ("trial", "served", "system_fingerprint", "finish_reason")
-    return [{name: r[name] for name in names if name in r} for r in journal(folder)]
+    return [{n: r[n] for n in names if r[n] is not None} for r in journal(folder)]
 
 
 def test_a_run_remembers_who_answered_and_warns_when_that_changes(

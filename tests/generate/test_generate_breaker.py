@@ -16,14 +16,11 @@ from engine_tasks import engine
 from fault_server import Behaviour, FaultServer
 from generating import FakeEngine
 from helpers import lines, pfgen
-from pfgen_rs.ask.breaker import Breaker
+from pfgen_rs.ask.loop import Breaker
 from pfgen_rs.ask.protocol import Failed
 from pfgen_rs.errors import GenerationError
-from pfgen_rs.generate import Example, Task
-from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.run_folder import UNSCORED
-from pfgen_rs.generate.runner import Run, generate
-from pfgen_rs.generate.work import why_blank
+from pfgen_rs.generate import Example, Run, RunConfig, Task, generate
+from pfgen_rs.generate.runner import why_blank
 
 EXAMPLES = [Example(f"{n}番の質問は何ですか？", f"{n}番です。") for n in range(10)]
 CHAT = RunConfig("openai-api", "m", "chat")
@@ -33,11 +30,6 @@ THINKING = {"role": "assistant", "content": None, "reasoning_content": "hm"}
 def run(tmp_path: Path, asked: Any, config: RunConfig = CHAT, **options: Any) -> Run:
     options = {"trials": 84, **options}
     return generate(config, asked, examples=EXAMPLES, results=tmp_path, **options)
-
-
-def folder_of(tmp_path: Path) -> Path:
-    [path] = tmp_path.rglob("config.json")
-    return path.parent
 
 
 def thinking() -> Behaviour:
@@ -70,7 +62,7 @@ CASES: dict[str, tuple[Callable[[], Behaviour], int, tuple[str, ...]]] = {
         lambda: faults.answer(" \n"),
         96,
         (
-            "were blank in a row, and no task was answered: the model generated no text. Try another",
+            "could not be read in a row, and no task was answered: the model generated no text. Try another",
             "--mode; if the model thinks before it answers, allow it more tokens with --max-tokens",
         ),
     ),
@@ -99,7 +91,6 @@ def test_a_server_that_answers_nothing_is_not_asked_everything(kind: str, tmp_pa
         assert len(server.asked) <= most  # of 840 tasks
     shown = " ".join(str(caught.value).split())
     assert all(part in shown for part in said), shown
-    assert not (folder_of(tmp_path) / UNSCORED).exists()
     with FaultServer(default=faults.answer("はい。")) as server:
         assert run(tmp_path, engine(server, concurrency=32), trials=3).complete
         assert len(server.asked) == 30
@@ -136,54 +127,23 @@ def test_how_many_in_a_row_end_a_run(
     assert never.count == before
 
     at_first = Scripted(lambda n, _task: "はい" if n == before else reply())
-    with pytest.raises(GenerationError, match=rf"{after} \w+ \w+ ?\w* in a row: "):
+    with pytest.raises(GenerationError, match=rf"{after} [\w ]+ in a row: "):
         run(tmp_path / "first", at_first)
     assert at_first.count == before + after
 
     now_and_then = Scripted(lambda n, _task: "はい" if n % before == 0 else reply())
-    outcome = run(tmp_path / "then", now_and_then, rounds=1)
-    assert outcome.answers == 840 // before
-    assert len(outcome.failures) == 840 - 840 // before
+    outcome = run(tmp_path / "then", now_and_then)
+    assert outcome.new + len(outcome.failures) == 840
+    assert outcome.new >= 840 // before
 
 
-def test_failures_before_an_answer_are_recorded_and_those_after_it_stay_open(
-    tmp_path: Path,
-) -> None:
-    asked = Scripted(lambda n, _: "はい" if n in (3, 10, 11) else ValueError(f"no {n}"))
-    with pytest.raises(GenerationError, match="64 tasks failed in a row: no 12"):
-        run(tmp_path, asked)
-    listed = (folder_of(tmp_path) / UNSCORED).read_text(encoding="utf-8").splitlines()
-    reasons = [json.loads(line)["reason"] for line in listed]
-    assert reasons == [f"no {n}" for n in range(1, 10) if n != 3]
-    good = Scripted(lambda _n, _task: "はい")
-    again = run(tmp_path, good)
-    assert good.count == 840 - 3 - 8
-    assert len(again.failures) == 8
-
-
-def test_keep_going_tries_everything_and_records_it(tmp_path: Path) -> None:
+def test_keep_going_tries_everything(tmp_path: Path) -> None:
     asked = Scripted(no)
     outcome = run(tmp_path, asked, keep_going=True)
-    assert (asked.count, len(outcome.failures), outcome.answers) == (840, 840, 0)
+    assert (asked.count, len(outcome.failures), outcome.new) == (840, 840, 0)
     blank = Scripted(lambda _n, _task: "")
-    assert len(run(tmp_path / "blank", blank, keep_going=True, rounds=2).failures) == 840
-    assert blank.count == 1680
-
-
-def test_trying_failures_again_ends_with_the_failures_recorded(tmp_path: Path) -> None:
-    """Every question but four is answered, and those four never are."""
-    never = {example.question for example in EXAMPLES[:4]}
-    asked = Scripted(lambda _, task: ValueError("no") if task.question in never else "はい")
-    assert len(run(tmp_path, asked).failures) == 4 * 84
-    again = Scripted(no)
-    outcome = run(tmp_path, again, retry_failed=True)
-    assert again.count == len(outcome.failures) == 4 * 84
-    # But where nothing was ever answered, trying again is as hopeless as the first time.
-    run(tmp_path / "none", Scripted(no), keep_going=True)
-    hopeless = Scripted(no)
-    with pytest.raises(GenerationError, match="8 tasks failed"):
-        run(tmp_path / "none", hopeless, retry_failed=True)
-    assert hopeless.count == 8
+    assert len(run(tmp_path / "blank", blank, trials=2, keep_going=True).failures) == 20
+    assert blank.count == 200
 
 
 def test_questions_that_are_never_answered_end_nothing(tmp_path: Path) -> None:
@@ -192,7 +152,7 @@ def test_questions_that_are_never_answered_end_nothing(tmp_path: Path) -> None:
     asked = Scripted(lambda _, task: " " if task.question in never else "はい")
     outcome = run(tmp_path, asked)
     assert len(outcome.failures) == 3 * 84
-    assert outcome.answers == 7 * 84
+    assert outcome.new == 7 * 84
 
 
 def test_rejections_that_are_faster_than_answers_end_nothing(tmp_path: Path) -> None:
@@ -208,14 +168,7 @@ def test_rejections_that_are_faster_than_answers_end_nothing(tmp_path: Path) -> 
 
     with FaultServer(default=behave) as server:
         outcome = run(tmp_path, engine(server, concurrency=32), trials=20)
-    assert (outcome.answers, len(outcome.failures)) == (120, 80)
-
-
-def test_an_interrupt_leaves_failures_open_that_nothing_followed(tmp_path: Path) -> None:
-    asked = Scripted(lambda n, _: KeyboardInterrupt() if n == 5 else ValueError("no"))
-    with pytest.raises(KeyboardInterrupt):
-        run(tmp_path, asked)
-    assert not (folder_of(tmp_path) / UNSCORED).exists()
+    assert (outcome.new, len(outcome.failures)) == (120, 80)
 
 
 def test_the_first_failure_is_told_at_once(
@@ -237,18 +190,18 @@ def test_the_command_line_tells_it_and_can_go_on_regardless(tmp_path: Path) -> N
     pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
     path = tmp_path / "questions.jsonl"
     path.write_bytes(lines([(e.question, e.answer) for e in EXAMPLES]))
-    args = ["generate", "org/m", "--engine=openai", "--mode=chat", f"--questions={path}"]
+    args = ["generate", "org/m", "--engine=openai", "--mode=chat", f"--benchmark={path}"]
     args += ["--trials=3", "--concurrency=1", f"--out={tmp_path / 'result'}"]
     with FaultServer(default=thinking()) as server:
         done = pfgen(*args, env={"OPENAI_BASE_URL": server.url})
         assert len(server.asked) < 12
-        _, first, last = done.stderr.splitlines()
+        _, first, _, last = done.stderr.splitlines()
         assert (done.returncode, done.stdout) == (2, "")
         assert first.startswith(f"first failure: trial 1, {EXAMPLES[0].question}: the server's")
         assert last.startswith("error: 8 tasks failed in a row, and no task was answered: ")
         done = pfgen(*args, "--keep-going", env={"OPENAI_BASE_URL": server.url})
         assert done.returncode == 1
-    assert (folder_of(tmp_path) / UNSCORED).read_bytes().count(b"\n") == 30
+    assert "30 requests failed: run the same command to ask again" in done.stderr
 
 
 def test_streaks_of_different_kinds_are_counted_apart() -> None:
@@ -257,7 +210,7 @@ def test_streaks_of_different_kinds_are_counted_apart() -> None:
     for number in range(7):
         breaker.failed(Failed(tasks[number], "no"), 0)
         breaker.failed(Failed(tasks[number], "too long", individual=True), 100)
-        breaker.blank("q", "no text", "")
+        breaker.unread("q", "no text", "", "These tasks stay open")
     with pytest.raises(GenerationError, match=r"8 tasks failed .*: no\. These tasks"):
         breaker.failed(Failed(tasks[7], "later"), 0)
     breaker = Breaker(10)

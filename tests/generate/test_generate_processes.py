@@ -18,16 +18,15 @@ from generating import (
     BEGUN,
     QUESTIONS,
     Key,
+    Place,
     answers,
     finished_names,
     names,
     wanted,
-    write_samples,
 )
 from helpers import SCRIPT, TIMEOUT, environment
 from pfgen_rs.ask.engines.command import CommandEngine
-from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.runner import Run, generate
+from pfgen_rs.generate import Run, RunConfig, generate
 from places import SUPPORT
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals, limits and locks")
@@ -44,12 +43,11 @@ main()
 """
 
 
-class Place:
+class Sharing(Place):
     """A folder for runs of the tiny benchmark, and for what programs log."""
 
     def __init__(self, folder: Path) -> None:
-        self.benchmark = write_samples(folder / "tiny")
-        self.results = folder / "result"
+        super().__init__(folder)
         self.logs = folder / "logs"
         self.logs.mkdir()
 
@@ -96,8 +94,8 @@ class Place:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Place:
-    return Place(tmp_path)
+def place(tmp_path: Path) -> Sharing:
+    return Sharing(tmp_path)
 
 
 def ended(process: subprocess.Popen[str]) -> tuple[int, str, str]:
@@ -113,7 +111,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.02)
 
 
-def lines_kept(place: Place) -> int:
+def lines_kept(place: Sharing) -> int:
     paths = place.results.rglob("journal.jsonl")
     return sum(path.read_bytes().count(b"\n") for path in paths)
 
@@ -121,7 +119,7 @@ def lines_kept(place: Place) -> int:
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130), (signal.SIGTERM, 143)]
 )
-def test_a_signal_while_generating(place: Place, number: signal.Signals, code: int) -> None:
+def test_a_signal_while_generating(place: Sharing, number: signal.Signals, code: int) -> None:
     process = place.start("first", "hold", "5")
     wait_for(lambda: (place.logs / "first.holding").exists() and lines_kept(place) == 5)
     process.send_signal(number)
@@ -132,7 +130,7 @@ def test_a_signal_while_generating(place: Place, number: signal.Signals, code: i
     assert names(place.folder) == [*BEGUN, "trial_001.jsonl", "trial_002.jsonl"]
     assert len(answers(place.folder)) == 4
 
-    assert place.go_on("second").answers == 3
+    assert place.go_on("second").new == 3
     assert place.asked("first") + place.asked("second") == list(wanted(4))
     assert answers(place.folder) == wanted(4)
     assert names(place.folder) == finished_names(4)
@@ -140,18 +138,19 @@ def test_a_signal_while_generating(place: Place, number: signal.Signals, code: i
 
 SHARING = """
 import sys
-from pfgen_rs.ask.engines.command import CommandEngine
+from pfgen_rs.ask.engines import command as engine_command
 from pfgen_rs.generate import RunConfig, generate
 
+engine_command._OPEN = 2
 benchmark, results, *command = sys.argv[1:]
-engine = CommandEngine("org/model", command=command)
+engine = engine_command.CommandEngine("org/model", command=command)
 config = RunConfig("command", "org/model")
-generate(config, engine, benchmark=benchmark, results=results, trials=8, batch=1)
+generate(config, engine, benchmark=benchmark, results=results, trials=8)
 engine.close()
 """
 
 
-def test_two_processes_share_a_run(place: Place) -> None:
+def test_two_processes_share_a_run(place: Sharing) -> None:
     processes = [
         subprocess.Popen(
             [
@@ -179,23 +178,23 @@ def test_two_processes_share_a_run(place: Place) -> None:
     assert names(place.folder) == finished_names(8)
 
 
-def test_a_claim_ends_with_its_process(place: Place) -> None:
+def test_a_claim_ends_with_its_process(place: Sharing) -> None:
     holder = place.start("first", "hold", "1")
     wait_for(lambda: (place.logs / "first.holding").exists() and lines_kept(place) == 1)
     code, out, err = ended(place.start("second", trials=6))
     assert (code, out) == (0, f"{place.folder}: 2 of 6 trials, 4 new answers\n")
-    assert err.splitlines()[1:] == ["warning: 4 trials are being worked on by other processes"]
+    assert err.splitlines()[1:] == ["warning: 7 requests in progress in other processes"]
     assert place.asked("second") == [(n, question) for n in (5, 6) for question in QUESTIONS]
     holder.kill()
     ended(holder)
-    assert place.go_on("third", 6).elsewhere == []
+    assert place.go_on("third", 6).elsewhere == 0
     assert place.asked("third") == list(wanted(4))[1:]
     assert answers(place.folder) == wanted(6)
     assert names(place.folder) == finished_names(6)
 
 
-@pytest.mark.parametrize("room", [100, 250])
-def test_a_full_disk(place: Place, room: int) -> None:
+@pytest.mark.parametrize("room", [100, 500])
+def test_a_full_disk(place: Sharing, room: int) -> None:
     """Not even the configuration fits, or a line and a half of a trial."""
     command = [sys.executable, "-c", FULL_DISK, str(room), *place.arguments("first", trials=8)]
     done = subprocess.run(
@@ -205,7 +204,7 @@ def test_a_full_disk(place: Place, room: int) -> None:
     assert "error: " in done.stderr
     assert "cannot be written" in done.stderr
     kept = lines_kept(place)
-    assert kept == {100: 0, 250: 1}[room]
+    assert kept == {100: 0, 500: 1}[room]
     assert all(
         (path.read_bytes() or b"\n").endswith(b"\n")
         for path in place.results.rglob("journal.jsonl")
@@ -216,7 +215,7 @@ def test_a_full_disk(place: Place, room: int) -> None:
     assert names(place.folder) == finished_names(8)
 
 
-def test_a_program_that_dies(place: Place) -> None:
+def test_a_program_that_dies(place: Sharing) -> None:
     code, out, err = ended(place.start("first", "die", "3"))
     assert (code, out) == (2, "")
     assert "\nout of luck\n" in err  # what programs say passes through

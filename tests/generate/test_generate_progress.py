@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,18 +12,15 @@ from typer.testing import CliRunner
 
 from engine_tasks import until
 from generating import CONFIG, FakeEngine, answer_to, journal, key_of, names, write_samples
-from helpers import CATS, SEAS, pfgen
-from pfgen_rs import IncompleteRunError, InputError, Result, load_benchmark
+from helpers import CATS, SEAS
+from pfgen_rs import IncompleteRunError, InputError, Result, load_benchmark, score_file
 from pfgen_rs.ask import engines
-from pfgen_rs.ask.protocol import Task
-from pfgen_rs.ask.waits import LOG
-from pfgen_rs.cli import generate_view
+from pfgen_rs.ask.protocol import LOG, Task
+from pfgen_rs.cli import progress
 from pfgen_rs.cli.app import app
-from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.runner import Run, generate
+from pfgen_rs.generate import Run, RunConfig, generate
 from pfgen_rs.runs.outputs import summary_row, write_results
 from pfgen_rs.verify import verify
-from places import SUPPORT
 
 
 @pytest.mark.parametrize(
@@ -43,14 +38,14 @@ def test_lines_where_there_is_no_terminal(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(generate_view, "EVERY", 0.01)
+    monkeypatch.setattr(progress, "EVERY", 0.01)
     shown: list[str] = []
 
     def told() -> bool:
         shown.extend(capsys.readouterr().err.splitlines())
         return len(shown) > 1
 
-    with generate_view.generation_progress() as update:
+    with progress.asking_progress() as update:
         update(*figures)
         until(told)
     assert set(shown) == {said}
@@ -59,7 +54,7 @@ def test_lines_where_there_is_no_terminal(
 def test_warnings_are_lines_and_are_handed_to_nobody_else(
     capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    with generate_view.generation_progress():
+    with progress.asking_progress():
         LOG.warning("waiting %d s: %s", 3, "\x1b[31m")
     assert capsys.readouterr().err == "waiting 3 s: \\x1b[31m\n"
     assert caplog.messages == []
@@ -108,31 +103,24 @@ def run_cli(
     return done.exit_code, done.stdout, rest
 
 
-def test_a_question_that_always_fails_leaves_nothing_to_score(
+def test_a_question_that_always_fails_leaves_the_answers_to_the_others_to_score(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def reply(task: Task) -> str | Exception:
         return ValueError("no") if task.question == SEAS else answer_to(task)
 
-    code, _, err = run_cli(tmp_path, monkeypatch, FakeEngine(reply), "--score")
-    first, *listed, _, last = err.splitlines()
+    code, out, err = run_cli(tmp_path, monkeypatch, FakeEngine(reply), "--score")
+    first, *listed, count, partial = err.splitlines()
     assert code == 1
     assert first == f"first failure: trial 1, {SEAS}: no"
     assert listed == [f"warning: trial {n}, {SEAS}: no" for n in (1, 2)]
-    assert last == (
-        f"warning: nothing to score: no trial is complete; {SEAS!r} failed in all 2; --score-partial scores "
-        "the answers of unfinished trials"
-    )
-
-    code, _, err = run_cli(tmp_path, monkeypatch, FakeEngine())
-    assert code == 1
-    assert err.splitlines()[:-1] == [
-        f"warning: given up earlier: trial {n}, {SEAS}: no" for n in (1, 2)
-    ]
-    assert run_cli(tmp_path, monkeypatch, FakeEngine(), "--retry-failed", "--score")[0::2] == (
-        0,
-        "",
-    )
+    assert count == "warning: 2 requests failed: run the same command to ask again"
+    assert "partial result of 2 of 4 answers, to 1 of 2 questions" in partial
+    assert "|answers:2/4|" in out
+    code, _, err = run_cli(tmp_path, monkeypatch, FakeEngine(), "--score")
+    assert (code, err) == (0, "")
+    [folder] = (tmp_path / "result/m").iterdir()
+    assert not (folder / "result.json").exists()
 
 
 def test_an_engine_that_ends_early_leaves_a_run_that_is_not_done(
@@ -172,7 +160,7 @@ def tiny(tmp_path: Path) -> Path:
 
 
 def run_in(tiny: Path, reply: Any, **options: Any) -> Run:
-    options = {"trials": 4, "score_partial": True, **options}
+    options = {"trials": 4, "score": True, **options}
     return generate(
         CONFIG, FakeEngine(reply), benchmark=tiny, results=tiny.parent / "result", **options
     )
@@ -236,19 +224,17 @@ def test_no_partial_result_passes_for_a_whole_one(tiny: Path, tmp_path: Path) ->
 
 
 def test_a_whole_run_has_its_usual_result(tiny: Path) -> None:
-    first = run_in(tiny, seas_fail_once, score=True)
+    first = run_in(tiny, seas_fail_once)
     assert first.result is not None
     assert first.result.is_partial
-    whole = run_in(tiny, text_of, retry_failed=True)
-    usual = run_in(tiny, text_of, score_partial=False, score=True)
+    whole = run_in(tiny, text_of)
     assert whole.result is not None
-    assert usual.result is not None
     assert whole.result.planned is None
-    assert whole.result.to_bytes() == usual.result.to_bytes()
+    assert whole.result.to_bytes() == score_file(whole.folder, tiny).to_bytes()
 
 
 def test_more_trials_than_asked_for_are_counted(tiny: Path) -> None:
-    run_in(tiny, answer_to, trials=3, score_partial=False)
+    run_in(tiny, answer_to, trials=3, score=False)
     [folder] = (tiny.parent / "result/org/model").iterdir()
     (folder / "journal.jsonl").write_text(
         "".join(json.dumps(each) + "\n" for each in journal(folder)[:3])
@@ -264,39 +250,9 @@ def test_without_answers_there_is_no_result(tiny: Path) -> None:
     assert run_in(tiny, lambda _: ValueError("no"), trials=2).result is None
 
 
-def command(tiny: Path, answered: int, *more: str) -> list[str]:
-    """The arguments for a run in which all tasks after some answers fail."""
-    program = [sys.executable, SUPPORT / "answering_program.py", tiny.parent / "log"]
-    asked = f"--command={shlex.join([*map(str, program), 'error', str(answered)])}"
-    given = [
-        "--engine=command",
-        asked,
-        f"--benchmark={tiny}",
-        f"--out={tiny.parent / 'result'}",
-    ]
-    return ["generate", "org/model", *given, *more]
-
-
-def test_the_command_says_what_the_score_rests_on(tiny: Path) -> None:
-    done = pfgen(*command(tiny, 3, "--trials=2", "--score-partial"))
-    assert done.returncode == 1
-    [folder] = (tiny.parent / "result/org/model").iterdir()
-    said = (
-        f"warning: {folder}: partial result of 3 of 4 answers, to 2 of 2 questions; the score is the mean "
-        "over questions of all their answers, and is not comparable with those of complete runs"
-    )
-    assert said in done.stderr.splitlines()
-    assert "|answers:3/4|" in done.stdout
-    assert not (folder / "result.json").exists()
-
-
-def test_a_run_without_a_finished_trial_names_the_option(tiny: Path) -> None:
-    done = pfgen(*command(tiny, 1, "--trials=1", "--score"))
-    assert done.stderr.splitlines()[-1] == (
-        f"warning: nothing to score: no trial is complete; {SEAS!r} failed in the only trial; "
-        "--score-partial scores the answers of unfinished trials"
-    )
-    nothing = pfgen(*command(tiny, 0, "--trials=1", "--score-partial", "--name=other"))
-    assert nothing.stderr.splitlines()[-1] == (
-        "warning: nothing to score: no question has an answer"
-    )
+def test_where_nothing_was_answered_there_is_nothing_to_score(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    silent = FakeEngine(lambda _: None)
+    code, _, err = run_cli(tmp_path, monkeypatch, silent, "--score")
+    assert (code, err) == (1, "warning: nothing to score: no question has an answer\n")

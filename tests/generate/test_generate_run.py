@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import json
 import os
+import sys
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -13,19 +15,23 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import fault_server as faults
+from engine_tasks import engine
+from fault_server import FaultServer
 from generating import (
     BEGUN,
     CONFIG,
     QUESTIONS,
     FakeEngine,
+    Place,
     answer_to,
     answers,
     claimed,
+    failed,
     finished_names,
     key_of,
     names,
     wanted,
-    write_samples,
 )
 from helpers import CATS, SEAS
 from pfgen_rs import (
@@ -35,28 +41,46 @@ from pfgen_rs import (
     load_benchmark,
     score_file,
 )
+from pfgen_rs.ask import journal
+from pfgen_rs.ask.engines import command as engine_command
+from pfgen_rs.ask.engines.command import CommandEngine
 from pfgen_rs.ask.journal import Journal
+from pfgen_rs.ask.protocol import Answered, Failed, Outcome, available
 from pfgen_rs.errors import GenerationError
-from pfgen_rs.generate import Task, read_examples
-from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.run_folder import Failure, record_failures
-from pfgen_rs.generate.runner import Run, generate, open_tasks
+from pfgen_rs.generate import RunConfig, Task, open_tasks, read_examples
 
 
-class Place:
-    """Where the runs of a test lie, and for which questions."""
+class Rolling(FakeEngine):
+    """Has up to `window` tasks at a time, and answers the last; `most` is how many it ever had."""
 
-    def __init__(self, folder: Path) -> None:
-        self.benchmark = write_samples(folder / "tiny")
-        self.results = folder / "result"
+    rolling = True
 
-    def run(self, engine: FakeEngine, config: RunConfig = CONFIG, **options: Any) -> Run:
-        options = {"trials": 3, "benchmark": self.benchmark, **options}
-        return generate(config, engine, results=self.results, **options)
+    def __init__(self, reply: Any = answer_to, window: int = 3) -> None:
+        super().__init__(reply)
+        self.window = window
+        self.most = 0
 
-    @property
-    def folder(self) -> Path:
-        return CONFIG.with_questions(read_examples(self.benchmark)).folder(self.results)
+    def generate(self, tasks: Iterable[Task | None], _parameters: Any) -> Iterator[Outcome]:
+        source, held = iter(tasks), list[Task]()
+        self.calls.append([])
+        try:
+            while True:
+                more = available(source, self.window - len(held))
+                held += more
+                self.calls[-1] += more
+                self.most = max(self.most, len(held))
+                if not held:
+                    return
+                task = held.pop()
+                reply = self.reply(task)
+                if reply is None:
+                    return
+                if isinstance(reply, ValueError):
+                    yield Failed(task, str(reply))
+                else:
+                    yield Answered(task, str(reply))
+        finally:
+            self.closed += 1
 
 
 @pytest.fixture
@@ -67,7 +91,7 @@ def place(tmp_path: Path) -> Place:
 def test_a_run(place: Place) -> None:
     engine, told = FakeEngine(), []
     run = place.run(engine, progress=lambda *figures: told.append(figures), score=True)
-    assert (run.finished, run.trials, run.answers, run.failures) == (3, 3, 6, [])
+    assert (run.finished, run.trials, run.new, run.failures) == (3, 3, 6, [])
     assert run.complete
     assert run.folder == place.folder
     assert names(run.folder) == finished_names(3)
@@ -99,7 +123,7 @@ def test_finished_trials_are_not_asked_again(place: Place) -> None:
     engine = FakeEngine()
     run = place.run(engine, trials=4)
     assert engine.asked == [(n, question) for n in (3, 4) for question in QUESTIONS]
-    assert (run.answers, answers(run.folder)) == (4, wanted(4))
+    assert (run.new, answers(run.folder)) == (4, wanted(4))
     assert place.run(engine, trials=1).finished == 1
     assert len(engine.calls) == 1
 
@@ -138,86 +162,51 @@ def test_answers_of_an_unfinished_trial_stay(place: Place, end: Any) -> None:
     assert answers(run.folder) == wanted(3)
 
 
-def test_empty_answers_are_asked_again_with_other_seeds(place: Place) -> None:
+@pytest.mark.parametrize("kind", [FakeEngine, Rolling])
+def test_empty_answers_are_asked_again_with_other_seeds(place: Place, kind: Any) -> None:
     seeds: dict[Any, list[int]] = {}
 
     def reply(task: Task) -> str:
         seeds.setdefault(key_of(task), []).append(task.seed)
         return "\n\nQ: 何？" if len(seeds[key_of(task)]) < task.trial else answer_to(task)
 
-    engine = FakeEngine(reply)
+    engine = kind(reply)
     run = place.run(engine)
     assert answers(run.folder) == wanted(3)
-    assert [len(call) for call in engine.calls] == [6, 4, 2]
+    assert [len(call) for call in engine.calls] == ([12] if kind is Rolling else [6, 4, 2])
     for (trial, _), used in seeds.items():
         assert len(used) == len(set(used)) == trial
 
 
 def test_rounds_have_an_end(place: Place) -> None:
     engine = FakeEngine(lambda task: " " if key_of(task) == (2, CATS) else answer_to(task))
-    run = place.run(engine, rounds=4)
-    assert engine.asked.count((2, CATS)) == 4
-    assert run.failures == [Failure(CATS, 2, "the answer was empty in all rounds (4)")]
+    run = place.run(engine)
+    assert engine.asked.count((2, CATS)) == 10
+    assert failed(run) == [(2, CATS, "the answer was empty in all rounds (10)")]
     assert (run.finished, run.complete) == (2, False)
 
 
-def test_failures_are_listed_and_asked_again_on_demand(place: Place) -> None:
+@pytest.mark.parametrize("kind", [FakeEngine, Rolling])
+def test_failures_are_asked_again_by_the_next_call(place: Place, kind: Any) -> None:
     def failing(task: Task) -> Any:
         return ValueError(f"so {task.trial}") if task.trial != 2 else answer_to(task)
 
-    run = place.run(FakeEngine(failing))
-    listed = [Failure(q, n, f"so {n}") for n in (1, 3) for q in QUESTIONS]
-    assert run.failures == listed
-    path = run.folder / "unscored.jsonl"
-    records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    assert records == [failure._asdict() for failure in listed]
+    run = place.run(kind(failing))
+    assert sorted(failed(run)) == sorted((n, q, f"so {n}") for n in (1, 3) for q in QUESTIONS)
     assert list(answers(run.folder)) == [(2, CATS), (2, SEAS)]
-    assert names(run.folder) == [
-        *BEGUN,
-        "trial_002.jsonl",
-        "trials.jsonl.xz",
-        path.name,
-    ]
-
-    silent = FakeEngine()
-    again = place.run(silent)
-    assert (silent.calls, again.failures, again.answers) == ([], listed, 0)
-    part = FakeEngine(
-        lambda task: ValueError("new") if key_of(task) == (1, SEAS) else answer_to(task)
-    )
-    assert place.run(part, retry_failed=True).failures == [Failure(SEAS, 1, "new")]
-    assert part.asked == [(n, question) for n in (1, 3) for question in QUESTIONS]
-    last = FakeEngine()
-    assert place.run(last, retry_failed=True).complete
-    assert last.asked == [(1, SEAS)]
-    assert names(run.folder) == finished_names(3)
+    assert names(run.folder) == [*BEGUN, "trial_002.jsonl", "trials.jsonl.xz"]
+    last = kind()
+    assert place.run(last).complete
+    assert last.asked == [(n, question) for n in (1, 3) for question in QUESTIONS]
     assert answers(run.folder) == wanted(3)
-
-
-def test_an_interrupted_retry_forgets_no_failure(place: Place) -> None:
-    place.run(FakeEngine(lambda _: ValueError("old")), trials=2)
-    part = FakeEngine(lambda task: answer_to(task) if task.question == CATS else None)
-    place.run(part, trials=2, retry_failed=True)
-    again = place.run(FakeEngine(), trials=2)
-    assert again.failures == [Failure(q, n, "old") for n, q in [(1, SEAS), (2, CATS), (2, SEAS)]]
-
-
-def test_batches(place: Place) -> None:
-    engine = FakeEngine()
-    place.run(engine, trials=7, batch=3)
-    assert [len(call) for call in engine.calls] == [4, 4, 4, 2]
-    assert answers(place.folder) == wanted(7)
 
 
 def test_post_processing_is_part_of_the_run(place: Place) -> None:
     config = RunConfig("fake", "org/model", "qa", more={"think": "strip"})
-    run = place.run(
-        FakeEngine(lambda t: f"<think>A: x</think>Q: A: {answer_to(t)}"), config, rounds=1
-    )
+    blank = FakeEngine(lambda t: f"<think>A: x</think>Q: A: {answer_to(t)}")
+    run = place.run(blank, config, keep_going=True)
     assert len(run.failures) == 6  # the stop string stands first
-    run = place.run(
-        FakeEngine(lambda t: f"<think>Q: x</think>A: {answer_to(t)}Q: "), config, retry_failed=True
-    )
+    run = place.run(FakeEngine(lambda t: f"<think>Q: x</think>A: {answer_to(t)}Q: "), config)
     assert answers(run.folder) == wanted(3)
     assert json.loads((run.folder / "config.json").read_text())["think"] == "strip"
 
@@ -241,15 +230,15 @@ def test_benchmarks_of_every_kind(place: Place) -> None:
     with pytest.raises(SettingsError, match="as `examples`"):
         place.run(FakeEngine(), benchmark=alone)
     again = place.run(FakeEngine(), benchmark=alone, examples=read_examples(place.benchmark))
-    assert (again.folder, again.answers) == (first.folder, 0)
+    assert (again.folder, again.new) == (first.folder, 0)
 
 
 def test_what_another_process_gave_up_is_taken_over(place: Place) -> None:
     place.folder.mkdir(parents=True)
     with claimed(place.folder, 1) as (other, release):
-        other.add({"trial": 1, "question": SEAS, "answer": "別の答え"})
+        other.add({"trial": 1, "question": SEAS, "answer": "別の答え", "timestamp": "2026-01-01"})
         busy = place.run(FakeEngine(), trials=2)
-        assert (busy.elsewhere, busy.finished, busy.complete) == ([1], 1, False)
+        assert (busy.elsewhere, busy.finished, busy.complete) == (1, 1, False)
 
     with claimed(place.folder, 1) as (other, release):
 
@@ -260,7 +249,7 @@ def test_what_another_process_gave_up_is_taken_over(place: Place) -> None:
         engine = FakeEngine(reply)
         run = place.run(engine)
     assert engine.asked == [(3, CATS), (3, SEAS), (1, CATS)]
-    assert (run.elsewhere, run.complete) == ([], True)
+    assert (run.elsewhere, run.complete) == (0, True)
     assert answers(run.folder) == {**wanted(3), (1, SEAS): "別の答え"}
 
 
@@ -279,10 +268,9 @@ def test_open_tasks(place: Place) -> None:
     assert tasks() == everything[3:]
 
 
-@pytest.mark.parametrize("option", ["trials", "rounds", "batch"])
-def test_numbers_are_checked(place: Place, option: str) -> None:
-    with pytest.raises(SettingsError, match=f"{option} must be at least 1"):
-        place.run(FakeEngine(), CONFIG, **{option: 0})
+def test_numbers_are_checked(place: Place) -> None:
+    with pytest.raises(SettingsError, match="trials must be at least 1"):
+        place.run(FakeEngine(), trials=0)
     assert not place.results.exists()
 
 
@@ -296,9 +284,7 @@ def test_engines_that_break_the_protocol(place: Place) -> None:
     assert place.run(FakeEngine()).complete
 
 
-@pytest.mark.parametrize(
-    "name", ["config.json", "unscored.jsonl", "trials.jsonl.xz", "trial_001.jsonl"]
-)
+@pytest.mark.parametrize("name", ["config.json", "trials.jsonl.xz", "trial_001.jsonl"])
 def test_leftovers_of_killed_writers_go(place: Place, name: str) -> None:
     place.run(FakeEngine(), trials=1)
     (place.folder / "trial_001.jsonl").unlink()
@@ -306,13 +292,6 @@ def test_leftovers_of_killed_writers_go(place: Place, name: str) -> None:
     (place.folder / f".{name}.0123456789abcdef.tmp").write_bytes(b"torn")
     place.run(FakeEngine(), trials=1)
     assert names(place.folder) == finished_names(1)
-
-
-def test_a_process_killed_when_it_had_just_finished_a_trial(place: Place) -> None:
-    place.run(FakeEngine(), trials=1)
-    record_failures(place.folder, 1, {CATS: "old"})
-    run = place.run(FakeEngine(), trials=1)
-    assert (run.failures, names(run.folder)) == ([], finished_names(1))
 
 
 def test_another_configuration_is_refused(place: Place) -> None:
@@ -352,14 +331,6 @@ def test_packed_answers_without_trials_are_refused(place: Place) -> None:
     with pytest.raises(InputError, match="has 2 lines that are not in the trial files beside it"):
         place.run(engine)
     assert engine.calls == []
-
-
-@pytest.mark.parametrize("content", [b"x\n", b'{"question": "a", "trial": "1", "reason": "b"}\n'])
-def test_a_spoilt_list_of_failures_is_refused(place: Place, content: bytes) -> None:
-    place.folder.mkdir(parents=True)
-    (place.folder / "unscored.jsonl").write_bytes(content)
-    with pytest.raises(InputError, match=r"unscored\.jsonl, line 1"):
-        place.run(FakeEngine())
 
 
 def test_results_that_are_no_folder(place: Place) -> None:
@@ -405,8 +376,8 @@ def test_a_torn_journal(tmp_path_factory: pytest.TempPathFactory, cut: int, rubb
     engine = FakeEngine()
     lines = [line for line in content.splitlines(keepends=True) if line.endswith(b"\n")]
     try:
-        kept = sum("answer" in json.loads(line) for line in lines if line.strip())
-    except ValueError:
+        kept = sum(bool(json.loads(line)["answer"]) for line in lines if line.strip())
+    except (ValueError, KeyError):
         with pytest.raises(InputError, match=r"journal\.jsonl, line .*remove the line"):
             place.run(engine)
         return
@@ -420,7 +391,7 @@ def test_a_record_without_an_answer_is_named(place: Place, record: dict[str, Any
     place.folder.mkdir(parents=True)
     line = json.dumps({"question": SEAS, **record}) + "\n"
     (place.folder / "journal.jsonl").write_text(line)
-    with pytest.raises(InputError, match=r"journal\.jsonl.*without an answer: remove its line"):
+    with pytest.raises(InputError, match=r"journal\.jsonl, line 1: is not the record of"):
         place.run(FakeEngine())
 
 
@@ -440,3 +411,120 @@ def test_rates_begin_with_the_first_answer(place: Place) -> None:
     place.run(FakeEngine(), progress=lambda _done, _total, rate, _failed: rates.append(rate))
     assert rates[:2] == [0.0, 0.0]
     assert all(rate > 0 for rate in rates[2:])
+
+
+def test_requests_are_claimed_as_they_are_taken(place: Place) -> None:
+    claims: list[int] = []
+
+    def reply(task: Task) -> str:
+        claims.append(len(journal._CLAIMED))
+        return answer_to(task)
+
+    asked = Rolling(reply, window=1)
+    run = place.run(asked, trials=7)
+    assert claims == [1] * 14
+    assert (len(asked.calls), asked.asked) == (1, list(wanted(7)))
+    assert answers(run.folder) == wanted(7)
+    assert names(run.folder) == finished_names(7)
+
+
+def test_a_task_that_takes_long_delays_no_other(place: Place) -> None:
+    order: list[Any] = []
+
+    def reply(task: Task) -> str:
+        order.append(key_of(task))
+        return answer_to(task)
+
+    asked = Rolling(reply, window=3)
+    run = place.run(asked, trials=7)
+    assert len(asked.calls) == 1
+    assert order[-1] == (1, CATS)  # asked first, and answered last
+    assert answers(run.folder) == wanted(7)
+
+
+def test_an_engine_may_end_early(place: Place) -> None:
+    quitting = Rolling(lambda task: answer_to(task) if task.trial < 3 else None, window=1)
+    run = place.run(quitting)
+    assert (run.finished, run.stored, run.total, len(quitting.calls)) == (2, 4, 6, 1)
+
+    class Idle(Rolling):
+        def generate(self, *_: Any) -> Iterator[Outcome]:
+            return iter(())
+
+    assert place.run(Idle()).new == 0
+    assert place.run(Rolling()).complete
+
+
+def fail_to_claim(failing: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Journal.claim
+
+    def claim(self: Journal, key: Any) -> bool:
+        if key[0] == failing:
+            raise OutputError("no room")
+        return real(self, key)
+
+    monkeypatch.setattr(Journal, "claim", claim)
+
+
+def test_a_claim_that_fails_ends_the_engine_s_work(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail_to_claim(3, monkeypatch)
+    asked = Rolling(window=1)
+    with pytest.raises(OutputError, match="no room"):
+        place.run(asked)
+    assert asked.closed == 1
+    assert list(answers(place.folder)) == list(wanted(2))
+
+
+def test_a_server_that_puts_one_task_off_delays_that_task_alone(place: Place) -> None:
+    pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
+    slow = f"Q: {CATS}"
+    later = faults.status(429, "later", {"retry-after": "2"})
+    config = RunConfig("openai-api", "m", "chat")
+    with FaultServer({slow: [later]}, faults.answer("はい。")) as server:
+        asking = engine(server, concurrency=4, backoff=None)
+        assert place.run(asking, config, trials=40).complete
+    put_off = server.attempts(slow)[0]
+    first, again = (asked for asked in server.asked if asked.body == put_off.body)
+    assert again.at - first.at >= 2
+    assert len(server.asked) == 81
+    assert [asked for asked in server.asked if asked.at >= again.at] == [again]
+
+
+HOLDING = """
+import json, sys
+def answer(task):
+    text = f"試行{task['trial']}の答え：{task['question'][:3]}"
+    print(json.dumps({"id": task["id"], "answer": text}), flush=True)
+first, seen = None, 0
+for line in sys.stdin:
+    task = json.loads(line)
+    seen += 1
+    if first is None:
+        first = task
+    else:
+        answer(task)
+    if seen == 14:
+        answer(first)
+"""
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_program_gets_a_task_for_each_answer_until_no_more_can_be_claimed(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    """This one answers the first task once it has all: it would never get them in batches."""
+    script = tmp_path / "holding.py"
+    script.write_text(HOLDING, encoding="utf-8")
+    monkeypatch.setattr(engine_command, "_OPEN", 4)
+    asked = CommandEngine("m", command=[sys.executable, "-X", "utf8", str(script)], timeout=5.0)
+    if fails:
+        fail_to_claim(3, monkeypatch)
+        with pytest.raises(OutputError, match="no room"):
+            place.run(asked, trials=7)
+        assert asked._program is None
+        return
+    assert place.run(asked, trials=7).complete
+    asked.close()
+    assert answers(place.folder) == wanted(7)

@@ -140,7 +140,6 @@ def test_a_failed_request_is_no_empty_answer(tmp_path: Path) -> None:
 
 
 def test_what_is_exported_is_answered_by_a_batch_and_imported(tmp_path: Path) -> None:
-    bench = write_benchmark(tmp_path / "bench")
     samples = write(tmp_path / "s.jsonl", *({"question": q, "answer": a} for q, a in TEXTS.items()))
     command = (
         "generate",
@@ -151,7 +150,7 @@ def test_what_is_exported_is_answered_by_a_batch_and_imported(tmp_path: Path) ->
         "--trials=2",
         f"--out={tmp_path}",
     )
-    more = (f"--benchmark={bench}", f"--questions={samples}")
+    more = (f"--benchmark={samples}",)
     tasks = tmp_path / "tasks.jsonl"
     assert pfgen(*command, *more, f"--export={tasks}").returncode == 0
     asked = [json.loads(line) for line in tasks.read_text(encoding="utf-8").splitlines()]

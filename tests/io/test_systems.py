@@ -24,7 +24,6 @@ from pfgen_rs import OutputError, SettingsError
 from pfgen_rs.ask.journal import Journal, _offset
 from pfgen_rs.cli import app, output, streams
 from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.run_folder import RunFolder
 from pfgen_rs.io import atomic, locks
 from pfgen_rs.io.atomic import temporary_copy, write_atomic
 from pfgen_rs.io.source import Source
@@ -167,20 +166,6 @@ def test_a_lock_file_goes_with_its_holder(windows: Ranges, tmp_path: Path) -> No
     with index_cache.alone(tmp_path / "a.pfgenidx", lambda: None):
         assert len(list(tmp_path.iterdir())) == 1
     assert list(tmp_path.iterdir()) == []
-
-
-def test_trials_are_claimed_and_finished(windows: Ranges, tmp_path: Path) -> None:
-    asked = RunFolder.opened(RunConfig("fake", "m"), tmp_path, ["問"])
-    with asked as folder, folder._journal._claims_path.open("a+b") as other:
-        place = other.fileno(), _offset((1,))
-        assert folder.claim(1)
-        assert not locks.lock_byte(*place)  # as another process would find
-        folder.add(1, "問", "答", {})
-        folder.finish(1)
-        folder.release(1)
-        assert locks.lock_byte(*place)
-        assert not folder.claim(1)
-    assert (folder.path / "trial_001.jsonl").exists()
 
 
 def test_journals_claim_records(windows: Ranges, tmp_path: Path) -> None:

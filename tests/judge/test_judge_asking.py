@@ -257,7 +257,7 @@ def test_engines_are_asked_what_they_can_do_first(tmp_path: Path) -> None:
 
 def test_a_budget_is_never_passed(tmp_path: Path) -> None:
     prices = Prices(prompt=1000.0, completion=10_000.0, currency="USD")  # a reply costs 0.11
-    counter = token_counter("judge", "characters")
+    counter = token_counter("judge")
     sent = 0
     for limit, spent in ((2.0, 0.0), (3.0, 1.21)):
         budget = Budget(limit, prices, JUDGE, counter, spent=spent)
@@ -272,7 +272,7 @@ def test_a_budget_is_never_passed(tmp_path: Path) -> None:
 
 def test_a_budget_needs_a_limit_on_the_output() -> None:
     with pytest.raises(SettingsError, match="max_tokens"):
-        Budget(1.0, Prices(1, 1), Judge("openai-api", "judge"), token_counter("x", "characters"))
+        Budget(1.0, Prices(1, 1), Judge("openai-api", "judge"), token_counter("x"))
 
 
 @pytest.mark.parametrize(
@@ -296,7 +296,7 @@ def test_dry_runs_ask_nothing_and_write_nothing(tmp_path: Path) -> None:
     write_pairs(pairs, made_pairs(3))
     prices.write_text('currency = "USD"\n[models.judge]\nprompt = 2.5\ncompletion = 10\n')
     with FaultServer(default=judging) as server:
-        estimate = ("--dry-run", "--prices", str(prices), "--tokenizer", "characters")
+        estimate = ("--dry-run", "--prices", str(prices))
         process = start(pairs, out, server.url, *estimate)
         stdout, stderr = process.communicate()
         assert not server.asked

@@ -75,7 +75,18 @@ def slowly(handler: Handler, asked: Asked) -> None:
 
 
 def run(folder: Path, out: Path, url: str, *more: object) -> Result:
-    given = ["-e", "openai", "--base-url", url, "--data", folder, "--out", out, "--retries", 0]
+    given = [
+        "-e",
+        "openai",
+        "--base-url",
+        url,
+        "--data",
+        folder,
+        "--out",
+        out,
+        "--set",
+        "retries=0",
+    ]
     return jp_eval("run", "org/m", *given, *more)
 
 
@@ -236,7 +247,7 @@ def test_chats_and_templates_of_ones_own(folder: Path, tmp_path: Path) -> None:
 
 
 def test_the_budget_counts_over_all_groups(datas: list[TaskData], tmp_path: Path) -> None:
-    prices, counter = Prices(0.0, 1_000_000.0), token_counter("judge", "characters")
+    prices, counter = Prices(0.0, 1_000_000.0), token_counter("judge")
     spent: list[float] = []
 
     def budget_of(respondent: Respondent) -> Budget:

@@ -12,8 +12,7 @@ from typing import Any
 from helpers import CATS, GOOD, SEAS, lines, write_benchmark
 from pfgen_rs.ask.journal import Journal
 from pfgen_rs.ask.protocol import Answered, Failed, Outcome, Parameters
-from pfgen_rs.generate import Task
-from pfgen_rs.generate.config import RunConfig
+from pfgen_rs.generate import Run, RunConfig, Task, generate, read_examples
 
 CONFIG = RunConfig("fake", "org/model")
 QUESTIONS = [CATS, SEAS]
@@ -35,6 +34,27 @@ def answer_to(task: Task) -> str:
 
 def key_of(task: Task) -> Key:
     return task.trial, task.question
+
+
+class Place:
+    """Where the runs of a test lie, and for which questions."""
+
+    def __init__(self, folder: Path) -> None:
+        self.benchmark = write_samples(folder / "tiny")
+        self.results = folder / "result"
+
+    def run(self, engine: Any, config: RunConfig = CONFIG, **options: Any) -> Run:
+        options = {"trials": 3, "benchmark": self.benchmark, **options}
+        return generate(config, engine, results=self.results, **options)
+
+    @property
+    def folder(self) -> Path:
+        return CONFIG.with_questions(read_examples(self.benchmark)).folder(self.results)
+
+
+def failed(run: Run) -> list[tuple[int, str, str]]:
+    """Trial, question and reason of what failed."""
+    return [(each.about["trial"], each.about["question"], each.reason) for each in run.failures]
 
 
 class FakeEngine:
@@ -115,11 +135,12 @@ def journal(folder: Path) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def claimed(folder: Path, trial: int) -> Iterator[tuple[Journal, Callable[[], None]]]:
-    """A claim of another process on a trial: its journal, and what ends the claim."""
+def claimed(folder: Path, trial: int) -> Iterator[tuple[Journal, Callable[[], object]]]:
+    """Claims of another process on a trial: its journal, and what ends the claims."""
+    keys = [(trial, question) for question in QUESTIONS]
     with Journal(folder / "journal.jsonl", ("trial", "question")) as other:
-        assert other.claim((trial,))
-        yield other, lambda: other.release((trial,))
+        assert all(map(other.claim, keys))
+        yield other, lambda: [other.release(key) for key in keys]
 
 
 def wanted(trials: int) -> dict[Key, str]:

@@ -17,20 +17,25 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
-from pfgen_rs.ask.protocol import Answered, Failed, Meter, Outcome, Parameters, Task, Usage
-from pfgen_rs.ask.refusals import (
+from pfgen_rs.ask.protocol import LOG, Answered, Failed, Meter, Outcome, Parameters, Task, Usage
+from pfgen_rs.ask.server import (
+    BASE_URL,
+    KEY,
     Again,
+    Backoff,
     ErrorReply,
     Hopeless,
     OptionalParameters,
+    Place,
     Refused,
     Unwanted,
+    Waits,
     cure,
     described,
+    in_short,
+    redacted,
     refusal,
 )
-from pfgen_rs.ask.server import BASE_URL, KEY, Place, in_short, redacted
-from pfgen_rs.ask.waits import Backoff, Silence, Waits
 from pfgen_rs.ask.wire import (
     CutError,
     Form,
@@ -149,7 +154,7 @@ class Session:
         self._meter = meter
         self._optional = optional or OptionalParameters()
         self._waits = Waits()
-        self._silence = Silence(timeout)
+        self._timed_out = False
         self._foreign = 0
         self._understood = False
         self._heard = False
@@ -169,10 +174,6 @@ class Session:
         if isinstance(verdict, Failed):
             return verdict._replace(reason=reason)
         return Failed(task, reason, individual=verdict.individual)
-
-    async def watch(self) -> None:
-        """Log long silence of the server, until cancelled."""
-        await self._silence.watch()
 
     def _without_key(self, outcome: Answered) -> Outcome:
         """Turn an answer that contains the key into a failure, since answers are never edited."""
@@ -242,17 +243,13 @@ class Session:
 
     async def _sent(self, task: Task, options: Mapping[str, Any]) -> _Verdict | Unwanted:
         path, body = self._form.request(task, options)
-        replied, begun = True, time.monotonic()
-        self._silence.begin()
+        begun = time.monotonic()
         self._meter.count(Usage(requests=1))
         try:
             async with asyncio.timeout(self._timeout):
                 reply = await self._client.post(path, body)
         except (aiohttp.ClientError, OSError) as error:
-            replied = False
             return Again(self._trouble(error), answered=False)
-        finally:
-            self._silence.end(replied=replied)
         self._heard, self._silent = True, 0
         if isinstance(reply, ErrorReply):
             return self._refusal(reply, options)
@@ -293,7 +290,9 @@ class Session:
             reason = f"no answer within {self._timeout:g} seconds"
             if isinstance(error, aiohttp.ServerTimeoutError):
                 reason = f"no connection within {min(self._timeout, _CONNECTING):g} seconds"
-            self._silence.timed_out(reason, self._retries)
+            if not self._timed_out:
+                self._timed_out = True
+                LOG.warning("a request timed out: %s (--set timeout=…, retries=…)", reason)
             return reason
         while error.__cause__ is not None:
             error = error.__cause__

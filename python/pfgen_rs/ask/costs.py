@@ -12,10 +12,8 @@ from typing import Any
 
 from pfgen_rs.ask.request import Group, Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError, unreadable
-from pfgen_rs.extras import missing
 
 _PRICED = 1_000_000
-_CHARACTERS = "characters"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,31 +77,19 @@ class TokenCounter:
     count: Callable[[str], int]
 
 
-def token_counter(model: str, name: str | None = None) -> TokenCounter:
+def token_counter(model: str) -> TokenCounter:
     """Returns a counter for a model.
 
-    `name`: an encoding of tiktoken (`o200k_base`), `characters` (one token each: an upper bound for nearly
-    all Japanese text), or by default tiktoken's encoding for the model, if tiktoken is installed, knows the
-    model and has its vocabulary at hand, else characters. Raises `SettingsError` for unknown encodings and
-    `missing` extras.
+    By tiktoken if it is installed, knows the model and has its vocabulary at hand, else of characters (one
+    token each: an upper bound for nearly all Japanese text).
     """
-    if name == _CHARACTERS:
-        return TokenCounter(_CHARACTERS, len)
     try:
         import tiktoken
-    except ImportError as error:
-        if name is not None:
-            raise missing(f"tokenizer {name}", "judge", error, SettingsError) from None
-        return TokenCounter(_CHARACTERS, len)
-    try:
-        encoding = tiktoken.get_encoding(name) if name else tiktoken.encoding_for_model(model)
-    # An unknown model or encoding, no network for the vocabulary: each has its own type.
-    except Exception as error:
-        if name is not None:
-            raise SettingsError(
-                f"cannot load the tokenizer {name!r}: {error}. Choose an encoding of tiktoken, or characters"
-            ) from None
-        return TokenCounter(_CHARACTERS, len)
+
+        encoding = tiktoken.encoding_for_model(model)
+    # An unknown model, no network for the vocabulary: each has its own type.
+    except Exception:
+        return TokenCounter("characters", len)
     return TokenCounter(
         f"tiktoken {encoding.name}", lambda text: len(encoding.encode(text, disallowed_special=()))
     )

@@ -111,11 +111,6 @@ class Journal:
         return file
 
     @property
-    def is_open(self) -> bool:
-        """Whether records can be claimed and appended."""
-        return self._open_file is not None
-
-    @property
     def _file(self) -> IO[bytes]:
         if self._open_file is None:
             raise ValueError("the journal is not open")
@@ -139,8 +134,18 @@ class Journal:
 
         `valid`: only those whose last record has no `problem`.
         """
-        found = {self.key(r): r.get("problem") is None for r in journal_records(self.path)}
-        return {key for key, sound in found.items() if sound or not valid}
+        self.look()
+        return self._keys - self._invalid if valid else set(self._keys)
+
+    def look(self) -> None:
+        """Read what is new up to a torn last line, without opening the file for writing."""
+        try:
+            with self.path.open("rb") as file:
+                self._read_new(file)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise InputError(unreadable(error), path=self.path) from error
 
     def __contains__(self, key: Key) -> bool:
         return key in self._keys
@@ -206,15 +211,20 @@ class Journal:
         if os.fstat(self._file.fileno()).st_size == self._read:
             return
         with self.path.open("rb") as file:
-            file.seek(self._read)
-            for line in file:
-                if not line.endswith(b"\n"):
-                    self._file.truncate(self._read)
-                    return
-                self._read += len(line)
-                self._lines += 1
-                if line.strip():
-                    self._note(_record(self.path, self._lines, line))
+            if not self._read_new(file):
+                self._file.truncate(self._read)
+
+    def _read_new(self, file: IO[bytes]) -> bool:
+        """Read new lines; returns false if the last one is torn."""
+        file.seek(self._read)
+        for line in file:
+            if not line.endswith(b"\n"):
+                return False
+            if line.strip():
+                self._note(_record(self.path, self._lines + 1, line))
+            self._read += len(line)
+            self._lines += 1
+        return True
 
     def _note(self, record: Mapping[str, Any]) -> None:
         key = self.key(record)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from pfgen_rs.ask.breaker import Breaker
 from pfgen_rs.ask.costs import Budget
 from pfgen_rs.ask.journal import Journal, Key
 from pfgen_rs.ask.protocol import (
+    LOG,
     Answered,
     Details,
     Engine,
@@ -27,14 +27,16 @@ from pfgen_rs.ask.protocol import (
     is_rolling,
 )
 from pfgen_rs.ask.request import Group, Request, Respondent
-from pfgen_rs.ask.waits import LOG
 from pfgen_rs.errors import GenerationError, SettingsError
+from pfgen_rs.io.text import shortened
 
 AskingProgress = Callable[[int, int, float, int], None]
 """Called with the number of answers, their total, new answers per second, and the number of failures."""
 Read = Callable[[Request, Answered], Mapping[str, Any]]
 
-_BATCH = 256  # requests at a time for engines that take lists
+_BATCH = 1000  # requests at a time for engines that take lists
+_OPEN = "These tasks stay open: run the command again"
+_SHOWN = 120  # characters of an output
 
 
 def key_of(task: Task) -> tuple[int, str]:
@@ -79,33 +81,16 @@ def passed(
             yield outcome
 
 
-class Tally:
-    """Counts answers, and tells them whoever wants to know; `new`: those of this call."""
-
-    def __init__(self, report: AskingProgress | None, total: int, done: int) -> None:
-        self._report, self._total = report, total
-        self.done, self.new = done, 0
-        self._begun = 0.0
-
-    def add(self, count: int = 1) -> None:
-        """Count new answers."""
-        self.done += count
-        self.new += count
-
-    def tell(self, failed: int) -> None:
-        """Report the counts; `failed`: the number of failures."""
-        if self._report is None:
-            return
-        now, rate = time.monotonic(), 0.0
-        if self.new <= 1:  # exclude the time for loading a model
-            self._begun = now
-        else:
-            rate = (self.new - 1) / max(now - self._begun, 1e-9)
-        self._report(self.done, self._total, rate, failed)
-
-
 class UnreadError(Exception):
-    """An answer that must not be stored, and why; its request counts as failed."""
+    """An answer that must not be stored, and why.
+
+    `again`: ask once more with another seed; otherwise its request counts as failed. `cure`: what to do if
+    other answers are like that.
+    """
+
+    def __init__(self, reason: str, *, cure: str = "", again: bool = False) -> None:
+        super().__init__(reason)
+        self.cure, self.again = cure, again
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,18 +130,13 @@ def open_requests(journal: Journal, groups: Sequence[Group]) -> list[Group]:
     answered = journal.stored_keys(valid=any(g.respondent.retry is not None for g in groups))
     return [
         replace(
-            group, requests=[r for r in group.requests if _key(journal, group, r) not in answered]
+            group,
+            requests=[
+                r for r in group.requests if journal.key(r.fields(group.respondent)) not in answered
+            ],
         )
         for group in groups
     ]
-
-
-def _key(journal: Journal, group: Group, request: Request) -> Key:
-    return journal.key(_request_fields(request, group.respondent))
-
-
-def _request_fields(request: Request, respondent: Respondent) -> dict[str, Any]:
-    return {**request.about, "sample": request.sample, "digest": request.digest(respondent)}
 
 
 def ask(
@@ -219,7 +199,7 @@ def ask_groups(
 def _check_abilities(engine: Engine, requests: Sequence[Request], mode: str) -> None:
     able = abilities(engine)
     needed = {mode}
-    if any(len(r.messages) - (r.messages[0][0] == "system") > 1 for r in requests):
+    if any(request.has_history for request in requests):
         needed.add("history")
     lacking = sorted(needed - able)
     if lacking:
@@ -250,18 +230,18 @@ class _Asking:
         if any(group.respondent.retry is not None for group in groups):
             journal.forget_invalid()
         self._entries = [(group, request) for group in groups for request in group.requests]
-        self._fields = [_request_fields(r, group.respondent) for group, r in self._entries]
-        self._keys: list[Key] = [journal.key(fields) for fields in self._fields]
+        self._keys: list[Key] = [journal.key(r.fields(g.respondent)) for g, r in self._entries]
         self._waiting = deque(n for n, key in enumerate(self._keys) if key not in journal)
         self._budget_of = budget_of
         self._asked: dict[tuple[int, str], Task] = {}  # with the engine
+        self._numbers: dict[tuple[int, str], int] = {}
         self._elsewhere: list[int] = []
         self._unaffordable = 0
         self._failures: list[Failure] = []
         subjects = {request.subject for _, request in self._entries}
         self._breaker = None if keep_going else Breaker(len(subjects))
-        total = len(self._entries)
-        self._tally = Tally(progress, total, total - len(self._waiting))
+        self._progress, self._begun = progress, 0.0
+        self._done, self._new = len(self._keys) - len(self._waiting), 0
         self._begin(groups[0])
 
     def _begin(self, group: Group) -> None:
@@ -275,13 +255,13 @@ class _Asking:
             while self._pass(engine) and self._retake_elsewhere():
                 pass
         finally:
-            for task in self._asked.values():
-                self._journal.release(self._keys[task.trial - 1])
+            for key in self._asked:
+                self._journal.release(self._keys[self._numbers[key]])
         self._journal.refresh()
         return Asked(
             total=len(self._keys),
             stored=sum(key in self._journal for key in self._keys),
-            new=self._tally.new,
+            new=self._new,
             failures=self._failures,
             elsewhere=sum(self._keys[n] not in self._journal for n in self._elsewhere),
             unaffordable=self._unaffordable,
@@ -298,7 +278,7 @@ class _Asking:
             with closing_outcomes(asking) as outcomes:
                 for outcome in outcomes:
                     self._take(outcome)
-            if self._asked:
+            if self._asked or (is_rolling(engine) and self._waits()):
                 return False
         return True
 
@@ -325,8 +305,12 @@ class _Asking:
             number = self._next()
             if number is not None:
                 _, request = self._entries[number]
-                yield request.task(number + 1, self._group.respondent, self._mode)
-            elif self._waits():  # the budget may allow more once what is in progress has come back
+                task = request.task(number + 1, self._group.respondent, self._mode)
+                self._numbers[key_of(task)] = number
+                yield task
+            elif (
+                self._asked
+            ):  # what comes back may have to be asked again, or leave more of the budget
                 yield None
             else:
                 return
@@ -358,7 +342,7 @@ class _Asking:
                 self._unaffordable += 1
 
     def _take(self, outcome: Outcome) -> None:
-        number = outcome.task.trial - 1
+        number = self._numbers[key_of(outcome.task)]
         try:
             if isinstance(outcome, Failed):
                 self._fail(number, outcome)
@@ -375,36 +359,55 @@ class _Asking:
             known = usage is not None and usage.reported
             tokens = (usage.prompt_tokens, usage.completion_tokens) if usage and known else None
             self._budget.settle(number, tokens)
+        group, request = self._entries[number]
         try:
-            fields = self._read_answer(self._entries[number][1], answered)
+            fields = self._read_answer(request, answered)
         except UnreadError as error:
-            self._note_failure(number, str(error))
-            self._count_unread(
-                number, str(error), text, "These tasks stay open: run the command again"
-            )
+            if error.again:
+                self._entries[number] = group, replace(request, sample=request.sample + 1)
+                self._waiting.append(number)
+            else:
+                self._note_failure(number, str(error))
+            self._count_unread(number, str(error), text, error.cure)
             return
-        self._tally.add(self._journal.add(self._record(number, fields, details)))
+        added = self._journal.add(self._record(number, fields, details))
+        self._done += added
+        self._new += added
         problem = fields.get("problem")
         if problem is not None:
-            self._count_unread(number, problem, text, _how_to_retry(details))
+            self._count_unread(number, problem, text, then=_how_to_retry(details))
         elif not text.strip():
-            self._count_unread(number, "empty", text, "Choose another folder")
+            self._count_unread(number, "empty", text, then="Choose another folder")
         elif self._breaker is not None:
             self._breaker.answered()
 
     def _record(self, number: int, fields: Mapping[str, Any], details: Details) -> dict[str, Any]:
         group, request = self._entries[number]
+        usage, seconds = details.usage, details.seconds
+        tokens = None  # if not reported
+        if usage is not None and usage.reported:
+            tokens = {
+                "prompt_tokens": usage.prompt_tokens,
+                "completion_tokens": usage.completion_tokens,
+            }
         return {
-            **self._fields[number],
+            **request.fields(group.respondent),
             **fields,
-            group.respondent.role: group.respondent.record(request.sample),
-            **record_of(details),
+            **group.respondent.fields(request.sample),
+            "usage": tokens,
+            "left_out": list(details.left_out),
+            "served": details.model,
+            "seconds": None if seconds is None else round(seconds, 3),
             "timestamp": datetime.now(UTC).isoformat(timespec="milliseconds"),
         }
 
-    def _count_unread(self, number: int, reason: str, output: str, again: str) -> None:
+    def _count_unread(
+        self, number: int, reason: str, output: str, cure: str = "", then: str = _OPEN
+    ) -> None:
         if self._breaker is not None:
-            self._breaker.unread(self._entries[number][1].subject, reason, output, again)
+            example = shortened(output.strip(), _SHOWN)
+            reason = f"{reason}, as in {example!r}" if example and not cure else reason
+            self._breaker.unread(self._entries[number][1].subject, reason, cure, then)
 
     def _fail(self, number: int, failed: Failed) -> None:
         if self._budget is not None:
@@ -416,11 +419,18 @@ class _Asking:
     def _note_failure(self, number: int, reason: str) -> None:
         _, request = self._entries[number]
         if not self._failures:
-            LOG.warning("first failure: %s: %s", request.subject, reason)
-        self._failures.append(Failure(request.subject, request.about, reason))
+            LOG.warning("first failure: %s: %s", request.name, reason)
+        self._failures.append(Failure(request.name, request.about, reason))
 
     def _tell(self) -> None:
-        self._tally.tell(len(self._failures))
+        if self._progress is None:
+            return
+        now, rate = time.monotonic(), 0.0
+        if self._new <= 1:  # exclude the time for loading a model
+            self._begun = now
+        else:
+            rate = (self._new - 1) / max(now - self._begun, 1e-9)
+        self._progress(self._done, len(self._keys), rate, len(self._failures))
 
 
 def _how_to_retry(details: Details) -> str:
@@ -429,18 +439,62 @@ def _how_to_retry(details: Details) -> str:
     return f"They are kept: run the command again with --retry-invalid{more}"
 
 
-def record_of(details: Details) -> dict[str, Any]:
-    """Returns what every record has of an answer besides its text; tokens are `None` if not reported."""
-    usage, seconds = details.usage, details.seconds
-    tokens = None
-    if usage is not None and usage.reported:
-        tokens = {
-            "prompt_tokens": usage.prompt_tokens,
-            "completion_tokens": usage.completion_tokens,
-        }
-    return {
-        "usage": tokens,
-        "left_out": list(details.left_out),
-        "served": details.model,
-        "seconds": None if seconds is None else round(seconds, 3),
-    }
+class _Limit(NamedTuple):
+    """Number in a row that ends the call: as long as nothing was answered, and afterwards."""
+
+    before: int
+    after: int
+
+
+_FAILURES = _Limit(8, 64)
+_UNREAD = _Limit(32, 320)  # base models often generate blank answers
+_QUESTIONS = 4
+"""Number of different questions that must be concerned, since a model may never answer a few of them."""
+
+
+class Breaker:
+    """Ends a call with `GenerationError` if too many tasks in a row fail, or have answers of no use.
+
+    `questions`: number of different ones. Failures that concern their task alone end it only if they also
+    outnumber the tasks still in progress: rejections arrive long before answers do.
+    """
+
+    def __init__(self, questions: int) -> None:
+        self._spread = min(questions, _QUESTIONS)
+        self._before = True
+        self._streaks: defaultdict[str, list[tuple[str, str, str]]] = defaultdict(list)
+
+    def answered(self) -> None:
+        """Count an answer, which ends all streaks."""
+        self._before = False
+        self._streaks.clear()
+
+    def failed(self, failed: Failed, waiting: int) -> None:
+        """Count a failure; `waiting`: number of tasks in progress."""
+        what, kind, limit = "tasks failed", "failures", self._limit(_FAILURES)
+        if failed.individual:
+            kind, limit = "rejections", max(_FAILURES.after, waiting)
+        self._count(kind, (failed.task.question, failed.reason, failed.cure), limit, what, _OPEN)
+
+    def unread(self, question: str, reason: str, cure: str, then: str) -> None:
+        """Count an output of no use; `then`: how to ask for it again."""
+        what, limit = "outputs could not be read", self._limit(_UNREAD)
+        self._count("unread", (question, reason, cure), limit, what, then)
+
+    def _limit(self, limit: _Limit) -> int:
+        return limit.before if self._before else limit.after
+
+    def _count(
+        self, kind: str, event: tuple[str, str, str], limit: int, what: str, then: str
+    ) -> None:
+        streak = self._streaks[kind]
+        streak.append(event)
+        if len(streak) < limit or len({question for question, _, _ in streak}) < self._spread:
+            return
+        none = ", and no task was answered" if self._before else ""
+        _, reason, cure = streak[0]
+        cure = f"{cure[:1].upper()}{cure[1:]}. " if cure else ""
+        raise GenerationError(
+            f"{len(streak)} {what} in a row{none}: {reason.rstrip('.')}. {cure}{then} once the cause is "
+            "removed, or ignore such failures with --keep-going"
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, Self, TypeGuard, TypeVar
 
 from pfgen_rs.io.cleaning import Mode
 
+LOG = logging.getLogger("pfgen_rs.generate")
 SEEDS = 1 << 31
 
 

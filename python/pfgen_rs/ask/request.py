@@ -42,6 +42,7 @@ class Respondent:
     top_p: float | None = None
     logprobs: int | None = None
     retry: Retry | None = None
+    stop: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 <= self.seed < SEEDS:
@@ -64,7 +65,7 @@ class Respondent:
             max_tokens=self.limit,
             temperature=self.temperature,
             top_p=self.top_p,
-            stop=(),
+            stop=self.stop,
             logprobs=self.logprobs,
         )
 
@@ -83,8 +84,8 @@ class Respondent:
             "logprobs": self.logprobs,
         }
 
-    def record(self, sample: int = 0) -> dict[str, Any]:
-        """Returns the model as it is recorded with each answer, with the limit of a retry."""
+    def fields(self, sample: int = 0) -> dict[str, Any]:
+        """Returns the field of each record that says who answered, with the limit of a retry."""
         found = {
             "engine": self.engine,
             "model": self.model,
@@ -92,7 +93,7 @@ class Respondent:
             "seed": self.seed_of(sample),
             "base_url": self.base_url,
         }
-        return found if self.retry is None else {**found, "max_tokens": self.limit}
+        return {self.role: found if self.retry is None else {**found, "max_tokens": self.limit}}
 
 
 def digest_of(content: Mapping[str, Any]) -> str:
@@ -120,6 +121,20 @@ class Request:
     messages: Messages
     about: Mapping[str, Any] = field(default_factory=dict)
     sample: int = 0
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.subject
+
+    @property
+    def has_history(self) -> bool:
+        """Whether there are turns before the last message."""
+        return len(self.messages) - (self.messages[0][0] == "system") > 1
+
+    def fields(self, respondent: Respondent) -> dict[str, Any]:
+        """Returns the fields of its record that do not depend on the answer."""
+        return {**self.about, "sample": self.sample, "digest": self.digest(respondent)}
 
     def digest(self, respondent: Respondent) -> str:
         """Returns `digest_of` model, messages and sampling parameters; neither key nor address."""

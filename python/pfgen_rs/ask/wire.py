@@ -10,13 +10,10 @@ from typing import Any, Self
 
 from pfgen_rs.ask.engines import cure_for_thinking
 from pfgen_rs.ask.protocol import Answered, Details, Failed, Outcome, Parameters, Task, Usage
-from pfgen_rs.ask.server import in_short
+from pfgen_rs.ask.server import OPTIONS, SAMPLING, in_short
 from pfgen_rs.errors import SettingsError
 
-_SAMPLING = ("seed", "stop", "max_tokens", "temperature", "top_p")
-OPTIONS = (*_SAMPLING, "logprobs")
-"""Options of a request, by their names in this package."""
-_OWN = ("model", "messages", "prompt", *_SAMPLING, "stream", "n")
+_OWN = ("model", "messages", "prompt", *SAMPLING, "stream", "n")
 """Keys that `extra` must not set, because the run would then contradict its configuration."""
 
 _ENGINE = "openai-api"

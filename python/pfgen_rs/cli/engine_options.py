@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pfgen_rs.ask import engines
-from pfgen_rs.cli import generate_view, streams
+from pfgen_rs.cli import streams
+from pfgen_rs.cli.progress import asking_progress
 from pfgen_rs.errors import unreadable
 from pfgen_rs.io.text import counted
 
@@ -26,21 +27,17 @@ if TYPE_CHECKING:
 
 BudgetOf = Callable[["Respondent"], "Budget | None"]
 """Returns the budget that is left for requests to a respondent, `None` without a limit."""
-_OWN = ("concurrency", "base_url", "timeout", "retries", "command")
+_OWN = ("concurrency", "base_url", "command")
 """Options that only those engines have whose class takes them."""
 _OPTIONAL = ("logprobs", "seed", "temperature")
 _SHOWN = 5
 _KEY = re.compile(r"_?[a-z][a-z0-9_]*")
 _RESERVED = {
-    "seed": "--seed-text",
-    "prefix": "--prefix",
     "think": "--think",
-    "enable_thinking": "--enable-thinking or --disable-thinking",
-    "questions": "--questions",
+    "questions": "--benchmark",
     "concurrency": "--concurrency",
     "base_url": "--base-url",
-    "timeout": "--timeout",
-    "retries": "--retries",
+    "command": "--command",
     "name": "--name",
     "model": "MODEL",
 }
@@ -74,8 +71,9 @@ class EngineChoice:
         typer.Option(
             "--set",
             metavar="KEY=VALUE",
-            help="Engine option (JSON, text, or @FILE), such as dtype=float16; repeatable. A run's "
-            "config.json records it unless KEY begins with _, as in _tensor_parallel_size=8.",
+            help="Engine option (JSON, text, or @FILE), such as dtype=float16 or timeout=60; "
+            "repeatable. A run's config.json records what may change answers, unless KEY begins with _, as "
+            "in _tensor_parallel_size=8.",
         ),
     ] = None
     concurrency: Annotated[
@@ -90,31 +88,8 @@ class EngineChoice:
             metavar="URL", help="URL of the server (openai), including /v1 if it has that path."
         ),
     ] = None
-    timeout: Annotated[
-        float | None,
-        typer.Option(
-            min=0.001,
-            metavar="SECONDS",
-            help="Time limit of a request (openai, default: 600), or for a program without an answer "
-            "(command, default: no limit).",
-        ),
-    ] = None
-    retries: Annotated[
-        int | None,
-        typer.Option(
-            min=0, metavar="N", help="Number of retries per request (openai, default: 6)."
-        ),
-    ] = None
     command: Annotated[
         str | None, typer.Option(metavar="'PROGRAM …'", help="Program that answers (command).")
-    ] = None
-    prices: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help='Prices of a million tokens (TOML): currency, and for each model [models."NAME"] with '
-            "prompt and completion.",
-        ),
     ] = None
     keep_going: Annotated[
         bool,
@@ -142,12 +117,6 @@ class EngineChoice:
             )
         return engines.make(self.engine, model, **chosen, **settings)
 
-    def read_prices(self, model: str) -> Prices | None:
-        """Returns the prices of a model, if they are given."""
-        from pfgen_rs.ask.costs import read_prices
-
-        return None if self.prices is None else read_prices(self.prices, model)
-
 
 @dataclass(frozen=True, kw_only=True)
 class EngineOptions(EngineChoice):
@@ -160,18 +129,18 @@ class EngineOptions(EngineChoice):
         ),
     ] = "0"
     seed: Annotated[int, typer.Option(metavar="N", help="Sampling seed.")] = 1
+    prices: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help='Prices of a million tokens (TOML): currency, and for each model [models."NAME"] with '
+            "prompt and completion.",
+        ),
+    ] = None
     budget: Annotated[
         float | None,
         typer.Option(
             metavar="COST", help="Stop before the cost could exceed this; requires --prices."
-        ),
-    ] = None
-    tokenizer: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="How to count tokens beforehand: an encoding of tiktoken, or 'characters' (default: the "
-            "model's encoding if tiktoken has it, else characters).",
         ),
     ] = None
     dry_run: Annotated[
@@ -204,14 +173,14 @@ class EngineOptions(EngineChoice):
 
         Returns `None` for a dry run.
         """
-        from pfgen_rs.ask.costs import Budget, token_counter
+        from pfgen_rs.ask.costs import Budget, read_prices, token_counter
 
         model = groups[0].respondent.model
-        prices = self.read_prices(model)
+        prices = None if self.prices is None else read_prices(self.prices, model)
         if self.budget is not None and prices is None:
             raise typer.BadParameter("--budget requires --prices", param_hint="--budget")
         needed = self.dry_run or self.budget is not None
-        counter = token_counter(model, self.tokenizer) if needed else None
+        counter = token_counter(model) if needed else None
         if self.dry_run and counter is not None:
             _tell_estimate(groups, journal, counter, prices)
             return None
@@ -225,10 +194,10 @@ class EngineOptions(EngineChoice):
             budget_of(group.respondent)  # for its errors
         with (
             closing(self._created(model)) as engine,
-            generate_view.generation_progress(doing) as progress,
+            asking_progress(doing) as progress,
         ):
             asked = call(engine, budget_of, progress)
-        _tell_asked(asked, prices)
+        tell_asked(asked, prices)
         return asked
 
     def _created(self, model: str) -> Engine:
@@ -351,7 +320,8 @@ def _tell_estimate(
     streams.emit("\n".join(lines) + "\n")
 
 
-def _tell_asked(asked: Asked, prices: Prices | None) -> None:
+def tell_asked(asked: Asked, prices: Prices | None = None) -> None:
+    """Warn about what failed and what is open, and print the cost."""
     for failure in asked.failures[:_SHOWN]:
         streams.warn(f"{failure.subject}: {failure.reason}")
     if asked.failures:

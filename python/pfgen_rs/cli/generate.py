@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
@@ -10,18 +11,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import engine_options, generate_view, options, streams
+from pfgen_rs.cli import engine_options, options, process, streams
 from pfgen_rs.cli import progress as progress_log
 from pfgen_rs.cli.engine_options import EngineChoice
-from pfgen_rs.io.run_files import ANSWERS
-from pfgen_rs.io.text import counted
+from pfgen_rs.cli.score_table import report_gaps, show_results, tell_cut
+from pfgen_rs.io.text import counted, visible
+from pfgen_rs.questions.locate import BUNDLED
 
 if TYPE_CHECKING:
-    from pfgen_rs.ask.costs import Prices
-    from pfgen_rs.ask.protocol import Engine
+    from pfgen_rs.ask.engines.manual import AnswersFile
+    from pfgen_rs.ask.protocol import Engine, Task, Usage
+    from pfgen_rs.generate.config import RunConfig
+    from pfgen_rs.generate.runner import Run
+    from pfgen_rs.questions.examples import Example
 
-_EVERYTHING = 1 << 40
 _MANUAL = "manual"
+_PUBLISHED_EXAMPLES = 20
+_OF_RUNS = ("seed", "prefix", "enable_thinking")
+"""Settings of prompts, which engines do not take."""
+_UNRECORDED = ("timeout", "retries")
+"""Settings that change no answer."""
 
 
 @options.with_options(EngineChoice, "asking")
@@ -45,25 +54,6 @@ def generate_answers(
     ] = None,
     trials: options.Trials = 100,
     shots: options.Shots = 20,
-    seed_text: Annotated[
-        str,
-        typer.Option(metavar="TEXT", help="Changes the example answers and the sampling seeds."),
-    ] = "",
-    prefix: Annotated[
-        str,
-        typer.Option(
-            metavar="TEXT",
-            help="Text before every prompt, in which \\n is a newline, as published.",
-        ),
-    ] = "",
-    thinking: Annotated[
-        bool | None,
-        typer.Option(
-            "--enable-thinking/--disable-thinking",
-            help="Record enable_thinking in config.json; --disable-thinking also puts /no_think before every "
-            "prompt, as in the published runs of Qwen3 (openai).",
-        ),
-    ] = None,
     temperature: Annotated[
         str | None,
         typer.Option(
@@ -98,13 +88,6 @@ def generate_answers(
         Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for all runs.")
     ] = Path("result"),
     benchmark: options.BenchmarkName = None,
-    questions: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="File of questions with example answers (default: the benchmark's questions.jsonl).",
-        ),
-    ] = None,
     answers: Annotated[
         Path | None,
         typer.Option(
@@ -120,33 +103,23 @@ def generate_answers(
             metavar="FILE", help="Write the open tasks to this file, without generating answers."
         ),
     ] = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option(
-            "--dry-run", help="Print the open tasks as JSON lines, without generating answers."
-        ),
-    ] = False,
-    retry_failed: Annotated[
-        bool, typer.Option("--retry-failed", help="Retry tasks that were given up.")
-    ] = False,
     score: Annotated[
-        bool, typer.Option("--score", help="Score the finished trials and print the result.")
-    ] = False,
-    score_partial: Annotated[
         bool,
         typer.Option(
-            "--score-partial",
-            help="Score all answers, including those of unfinished trials, and print the result, which is "
-            "marked as partial and not comparable with those of complete runs.",
+            "--score",
+            help="Print the score. If trials are unfinished, all answers count, and the result is marked as "
+            "partial: it is not comparable with those of complete runs.",
         ),
     ] = False,
 ) -> None:
     """Generate a model's answers into a run folder of pfgen-bench.
 
-    Prompts, parameters and the folder's name are the same as in published runs unless changed by options. If
-    interrupted, the same command continues where it stopped. Several processes can run it at the same time to
-    share the work. Failed tasks are listed in unscored.jsonl. The exit code is 1 if trials are unfinished at
-    the end, except those that other processes are still working on.
+    Prompts, parameters and the folder's name are the same as in published runs unless changed by options;
+    --set also takes seed (a text that changes example answers and sampling seeds), prefix (text before every
+    prompt, with escapes for newlines) and enable_thinking (openai; false puts /no_think before every prompt),
+    as published. If interrupted, or if tasks failed, the same command continues. Several processes can run it
+    at the same time to share the work. The exit code is 1 if trials are unfinished at the end, except those
+    that other processes are still working on.
 
     For example:
 
@@ -162,17 +135,16 @@ def generate_answers(
     them.
     """
     from pfgen_rs.ask.engines import recorded_name
-    from pfgen_rs.ask.engines.manual import AnswersFile, task_lines
+    from pfgen_rs.ask.engines.manual import AnswersFile
     from pfgen_rs.generate.config import RunConfig
-    from pfgen_rs.generate.runner import generate, open_tasks
+    from pfgen_rs.generate.runner import generate
     from pfgen_rs.questions.examples import read_examples
-    from pfgen_rs.questions.locate import BUNDLED
 
-    _check_export(answers, export, dry_run)
-    _check_thinking(asking.engine, thinking)
-    prices = _prices(asking, model)
+    if answers is not None and export is not None:
+        raise typer.BadParameter("--import and --export cannot be combined")
     given = engine_options.engine_settings(asking.more or [])
-    shown = read_examples(benchmark if questions is None else questions)
+    _check_thinking(asking.engine, given)
+    shown = read_examples(benchmark)
     config = RunConfig(
         engine=recorded_name(asking.engine),
         model=name or model,
@@ -182,23 +154,24 @@ def generate_answers(
         max_tokens=engine_options.tokens_or_none("--max-tokens", max_tokens),
         temperature=_option("--temperature", temperature, 1.0, asking.engine),
         top_p=_option("--top-p", top_p, 0.98, asking.engine),
-        more=_recorded(given, seed=seed_text, prefix=prefix, think=think.value, thinking=thinking),
+        more=_recorded(given, think.value),
     ).with_questions(shown)
-    generate_view.check_examples(shots, len(shown))
-    named = str(questions or benchmark or BUNDLED)
-    if dry_run or export is not None:
-        generate_view.tell_beginning(named, len(shown), trials, None)
-        tasks = open_tasks(config, examples=shown, trials=trials, results=out)
-        _export(task_lines(tasks, config.parameters), len(tasks), export)
+    _check_examples(shots, len(shown))
+    # The benchmark is named because the default one is small.
+    asked = f"{counted(len(shown), 'question')}, {counted(trials, 'trial')}"
+    beginning = f"benchmark {benchmark or BUNDLED}: {asked}"
+    if export is not None:
+        streams.remark(beginning)
+        _export(config, shown, trials, out, export)
         return
     with (
         closing(_engine(asking, model, answers, given)) as engine,
-        _resumable(config.folder(out)),
-        # What is logged of the score, `tell_score` says.
+        engine_options.resumable_asking(config.folder(out), "answered"),
+        # What is logged of the score is said with it.
         progress_log.logged("pfgen_rs", lambda _: None),
         _watched(asking.engine, answers) as progress,
     ):
-        generate_view.tell_beginning(named, len(shown), trials, config.folder(out))
+        streams.remark(f"{beginning}, into {config.folder(out)}")
         run = generate(
             config,
             engine,
@@ -206,21 +179,17 @@ def generate_answers(
             examples=shown,
             trials=trials,
             results=out,
-            retry_failed=retry_failed,
             keep_going=asking.keep_going,
-            # Imported answers are all available immediately, so smaller batches have no benefit.
-            batch=1000 if answers is None else _EVERYTHING,
             score=score,
-            score_partial=score_partial,
             progress=progress,
         )
     if isinstance(engine, AnswersFile):
-        generate_view.tell_import(engine.unused, engine.blank)
-    generate_view.tell_run(run, prices)
-    if score or score_partial:
-        generate_view.tell_score(run, partial=score_partial)
-    if run.unfinished:
-        streams.fail(1)
+        _tell_import(engine)
+    engine_options.tell_asked(run)
+    _tell_run(run)
+    if score:
+        _tell_score(run)
+    engine_options.finish_asking(run)
 
 
 def _option(option: str, text: str | None, published: float, engine: str) -> float | None:
@@ -230,20 +199,29 @@ def _option(option: str, text: str | None, published: float, engine: str) -> flo
     return engine_options.number_or_none(option, text)
 
 
-def _export(lines: str, count: int, path: Path | None) -> None:
+def _export(
+    config: RunConfig, examples: Sequence[Example], trials: int, out: Path, path: Path
+) -> None:
+    from pfgen_rs.ask.engines.manual import task_lines
+    from pfgen_rs.generate.runner import open_tasks
     from pfgen_rs.io.atomic import write_atomic
     from pfgen_rs.io.text import escaped_json
 
-    if path is None:
+    tasks = open_tasks(config, examples=examples, trials=trials, results=out)
+    lines = task_lines(tasks, config.parameters)
+    if str(path) == "-":
         streams.emit(escaped_json(lines))
         return
+    if not path.absolute().parent.is_dir():
+        raise typer.BadParameter(f"{path.parent}: not a directory", param_hint="--export")
     write_atomic(path, lines.encode())
-    streams.emit(f"wrote {counted(count, 'task')} to {path}\n")
+    streams.emit(f"wrote {counted(len(tasks), 'task')} to {path}\n")
 
 
 def _engine(
     asking: EngineChoice, model: str, answers: Path | None, given: Mapping[str, Any]
 ) -> Engine:
+    from pfgen_rs.ask.engines import options as options_of
     from pfgen_rs.ask.engines.manual import AnswersFile
 
     if answers is not None:
@@ -251,9 +229,14 @@ def _engine(
             raise typer.BadParameter(f"--import requires the engine {_MANUAL}")
         return AnswersFile(model, answers)
     if asking.engine == _MANUAL:
-        return asking.create(model, {"ask": generate_view.ask_person})
-    # What programs are told beyond their tasks is part of their command: here it is only recorded.
-    passed = {} if asking.command is not None else engine_options.unprefixed(given)
+        return asking.create(model, {"ask": _ask_person})
+    passed = {
+        key: value
+        for key, value in engine_options.unprefixed(given).items()
+        if key not in _OF_RUNS
+        # What programs are told beyond their tasks is part of their command: here it is only recorded.
+        and (asking.command is None or key in options_of(asking.engine))
+    }
     return asking.create(model, passed)
 
 
@@ -262,49 +245,42 @@ def _watched(
 ) -> AbstractContextManager[Callable[[int, int, float, int], None] | None]:
     """Show a progress bar, unless a person answers in the terminal."""
     asks = engine == _MANUAL and answers is None
-    return nullcontext() if asks else generate_view.generation_progress()
+    return nullcontext() if asks else progress_log.asking_progress()
 
 
-def _resumable(folder: Path) -> AbstractContextManager[None]:
-    """After any error, say how to continue, because servers may recover and rate limits end."""
-    how = "run the same command to continue"
-
-    def kept() -> Path | None:
-        journal = folder / ANSWERS
-        return folder if journal.exists() and journal.stat().st_size else None
-
-    return streams.resumable(kept, "answered", how, after_errors=how)
-
-
-def _check_export(answers: Path | None, export: Path | None, dry_run: bool) -> None:
-    """Raise `BadParameter` if import and export are combined, or the folder of the export does not exist."""
-    if answers is not None and (dry_run or export is not None):
-        other = "--dry-run" if dry_run else "--export"
-        raise typer.BadParameter(f"--import and {other} cannot be combined")
-    if export is not None and not export.absolute().parent.is_dir():
-        raise typer.BadParameter(f"{export.parent}: not a directory", param_hint="--export")
+def _ask_person(task: Task) -> str | None:
+    """Show a task and read the pasted answer. Returns `None` at the end of the input."""
+    texts = "\n".join(text for text in (task.system, task.prompt) if text is not None)
+    shown = [f"--- trial {task.trial} ---", *map(visible, texts.split("\n"))]
+    streams.emit("\n".join(shown) + "\n")
+    streams.emit("--- paste the answer, then a line with only a dot; Ctrl-D quits ---\n")
+    process.interrupt_reads()
+    answer = b""
+    while (line := sys.stdin.buffer.readline()).strip() != b".":
+        if not line:
+            return answer.decode(errors="replace") if answer.strip() else None
+        answer += line
+    return answer.decode(errors="replace")
 
 
-def _check_thinking(engine: str, thinking: bool | None) -> None:
+def _check_thinking(engine: str, given: Mapping[str, Any]) -> None:
     """Raise `BadParameter` if thinking is enabled or disabled for an engine other than openai."""
-    if thinking is None or engine == "openai":
-        return
-    option = "--enable-thinking" if thinking else "--disable-thinking"
-    kwargs = json.dumps({"enable_thinking": thinking})
-    raise typer.BadParameter(
-        f"{option} requires the engine openai; for vllm and transformers, use "
-        f"--set 'chat_template_kwargs={kwargs}'"
-    )
+    if "enable_thinking" in given and engine != "openai":
+        kwargs = json.dumps({"enable_thinking": given["enable_thinking"]})
+        raise typer.BadParameter(
+            f"enable_thinking requires the engine openai; for vllm and transformers, use "
+            f"--set 'chat_template_kwargs={kwargs}'"
+        )
 
 
-def _prices(asking: EngineChoice, model: str) -> Prices | None:
-    from pfgen_rs.ask.engines import kind, names
-    from pfgen_rs.ask.protocol import abilities
-
-    if asking.prices is not None and "usage" not in abilities(kind(asking.engine)):
-        able = ", ".join(name for name in names() if "usage" in abilities(kind(name)))
-        raise typer.BadParameter(f"--prices requires an engine that counts tokens: {able}")
-    return asking.read_prices(model)
+def _check_examples(wanted: int, questions: int) -> None:
+    """Warn if there are too few examples: each prompt shows examples of other questions than its own."""
+    there = max(questions - 1, 0)
+    # No warning for the default.
+    if wanted > there and wanted != _PUBLISHED_EXAMPLES:
+        streams.warn(
+            f"prompts show {counted(there, 'example answer')} instead of {wanted}: no more are available"
+        )
 
 
 def _stop_strings(texts: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -320,13 +296,65 @@ def _stop_strings(texts: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(text.replace("\\n", "\n") for text in texts if text)
 
 
-def _recorded(
-    given: Mapping[str, Any], *, seed: str, prefix: str, think: str, thinking: bool | None = None
-) -> dict[str, Any]:
+def _recorded(given: Mapping[str, Any], think: str) -> dict[str, Any]:
     """Returns the entries of `config.json` beyond the published parameters; empty for the defaults."""
-    chosen = {"seed": seed, "prefix": prefix, "think": "" if think == "keep" else think}
-    return {
-        **{key: value for key, value in given.items() if not key.startswith("_")},
-        **{key: value for key, value in chosen.items() if value},
-        **({} if thinking is None else {"enable_thinking": thinking}),
+    recorded = {
+        key: value
+        for key, value in given.items()
+        if not key.startswith("_") and key not in _UNRECORDED
     }
+    for key in recorded.keys() & {"seed", "prefix"}:  # texts, even if they look like numbers
+        value = recorded[key]
+        recorded[key] = value if isinstance(value, str) else json.dumps(value)
+    return recorded if think == "keep" else {**recorded, "think": think}
+
+
+def _tell_import(answers: AnswersFile) -> None:
+    """Warn about imported answers that could not be used."""
+    if answers.unused:
+        trial, question = answers.unused[0]
+        streams.warn(
+            f"{len(answers.unused)} of the imported answers do not match an open task, the first: "
+            f"trial {trial}, {question!r}"
+        )
+    if answers.blank:
+        streams.warn(
+            f"{answers.blank} of the imported answers are empty or failed: their tasks stay open"
+        )
+
+
+def _tell_run(run: Run) -> None:
+    streams.emit(
+        f"{run.folder}: {run.finished} of {counted(run.trials, 'trial')}, "
+        f"{counted(run.new, 'new answer')}\n"
+    )
+    if run.result is None:  # else said with the score
+        tell_cut(run.folder)
+    if run.usage:
+        streams.emit(f"used: {_used(run.usage)}\n")
+
+
+def _used(usage: Usage) -> str:
+    if not usage.reported:
+        return f"{counted(usage.requests, 'request')}; no numbers of tokens were reported"
+
+    def part(count: int, what: str) -> str:
+        return f" ({count:,} {what})" if count else ""
+
+    unknown = usage.requests - usage.reported
+    return ", ".join(
+        [
+            counted(usage.requests, "request") + part(unknown, "without a number of tokens"),
+            counted(usage.prompt_tokens, "prompt token") + part(usage.cached_tokens, "cached"),
+            counted(usage.completion_tokens, "completion token")
+            + part(usage.reasoning_tokens, "of reasoning"),
+        ]
+    )
+
+
+def _tell_score(run: Run) -> None:
+    if run.result is None:
+        streams.warn("nothing to score: no question has an answer")
+        return
+    report_gaps(run.result)
+    show_results([run.result], options.RowsFormat.TABLE)

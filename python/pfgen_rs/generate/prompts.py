@@ -6,7 +6,7 @@ The trial and a seed determine which examples are shown, their order, and the se
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from pfgen_rs.ask.protocol import SEEDS, Task
 from pfgen_rs.errors import InputError, SettingsError
@@ -44,6 +44,7 @@ class Prompter:
         self.seed = seed
         self.prefix = prefix
         self._shown = {e.question: f"Q: {e.question}\nA: {e.answer}\n\n" for e in examples}
+        self._last: tuple[int, list[str]] = 0, []  # the last trial and its order
 
     @property
     def questions(self) -> list[str]:
@@ -58,16 +59,18 @@ class Prompter:
         """
         if trial < 1:
             raise InputError(f"trial must be at least 1, not {trial}")
-        order = sorted(self._shown, key=lambda question: self._digest(trial, question))
-        return [self._task(trial, text, order) for text in self._known(questions)]
-
-    def _known(self, questions: Iterable[str] | None) -> Iterator[str]:
-        for question in self._shown if questions is None else questions:
-            if question not in self._shown:
-                raise InputError("no example answer to this question", question=question)
-            yield question
+        last, order = self._last
+        if trial != last:
+            order = sorted(self._shown, key=lambda question: self._digest(trial, question))
+            self._last = trial, order
+        return [
+            self._task(trial, question, order)
+            for question in (self._shown if questions is None else questions)
+        ]
 
     def _task(self, trial: int, question: str, order: list[str]) -> Task:
+        if question not in self._shown:
+            raise InputError("no example answer to this question", question=question)
         # One more than needed, since the question itself is not shown.
         nearest = [text for text in order[: self.num_examples + 1] if text != question]
         shown = "".join(self._shown[text] for text in nearest[: self.num_examples])

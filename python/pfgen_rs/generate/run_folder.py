@@ -2,159 +2,87 @@
 
 journal.jsonl       the journal: one record an answer, with who gave it and what it took
 trial_003.jsonl     a finished trial, written atomically once all its answers are in the journal
-unscored.jsonl      failed tasks, and why they failed
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any
 
-from pfgen_rs.ask.journal import Journal, journal_records
+from pfgen_rs.ask.journal import Journal, Key, journal_records
 from pfgen_rs.errors import GenerationError, InputError, unreadable
 from pfgen_rs.generate.config import RunConfig
 from pfgen_rs.io import run_files
-from pfgen_rs.io.atomic import remove_unfinished, write_atomic, writing_failed
+from pfgen_rs.io.atomic import remove_abandoned, write_atomic, writing_failed
 from pfgen_rs.io.lines import parse_line, text_field
 from pfgen_rs.io.locks import locked
-from pfgen_rs.io.run_files import ANSWERS, CONFIG, USAGE
 from pfgen_rs.io.text import counted
 
-UNSCORED = "unscored.jsonl"
 _FIELDS = ("question", "answer")
 
 
-class Failure(NamedTuple):
-    """A question left unanswered in a trial, and the reason."""
+class RunFolder(Journal):
+    """The folder of a run whose trials answer `questions`, in this order, and the journal of its answers.
 
-    question: str
-    trial: int
-    reason: str
-
-
-def read_failures(folder: Path) -> list[Failure]:
-    """Read all failures, sorted by trial; raises `InputError` if the file is invalid."""
-    path = folder / UNSCORED
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise InputError(unreadable(error), path=path) from error
-    return [_failure(line, path, n) for n, line in enumerate(lines, 1) if line.strip()]
-
-
-def _failure(line: bytes, path: Path, number: int) -> Failure:
-    try:
-        record = parse_line(line)
-        trial = record.get("trial")
-        if type(trial) is not int:
-            raise InputError("'trial' must be an integer")
-        return Failure(text_field(record, "question"), trial, text_field(record, "reason"))
-    except InputError as error:
-        problem = f"{error.problem}: remove the file to retry all failed tasks"
-        raise InputError(problem, path=path, line=number) from None
-
-
-def record_failures(folder: Path, trial: int, reasons: Mapping[str, str]) -> None:
-    """Replace the failures of a trial (reasons by question), removing the file if no failures remain.
-
-    Safe to call from several processes at once. Raises `OutputError`.
-    """
-    with locked(folder):
-        old = read_failures(folder)
-        new = [Failure(question, trial, reason) for question, reason in reasons.items()]
-        kept = sorted([f for f in old if f.trial != trial] + new, key=lambda f: f.trial)
-        if kept == old:
-            return
-        if not kept:
-            (folder / UNSCORED).unlink()
-            return
-        lines = (json.dumps(f._asdict(), ensure_ascii=False) + "\n" for f in kept)
-        # What servers say of an error may name accounts, and quotes what they were sent.
-        write_atomic(folder / UNSCORED, "".join(lines).encode(), private=True)
-
-
-class RunFolder:
-    """The folder `path` of a run whose trials answer `questions`, in this order.
-
-    Answers go to the journal `journal.jsonl`, trials to files of their own once all questions are answered.
-    A process claims whole trials. `models`: those that have answered, according to servers.
+    A trial is written to a file of its own with its last answer. `models`: those that have answered, as
+    servers say.
     """
 
-    def __init__(self, path: Path, questions: Sequence[str]) -> None:
-        self.path = path
-        self.questions = questions
+    def __init__(self, config: RunConfig, results: Path, questions: Sequence[str]) -> None:
+        self.folder, self.questions = config.folder(results), questions
+        super().__init__(self.folder / run_files.ANSWERS, ("trial", "question"), self._noted_answer)
+        self._config = f"{config.to_json()}\n".encode()
         self.models: set[str] = set()
         self._answers: defaultdict[int, dict[str, Mapping[str, Any]]] = defaultdict(dict)
-        self._journal = Journal(path / ANSWERS, ("trial", "question"), self._note)
-        self._open = ExitStack()  # of the journal, once there is something to claim
 
-    @classmethod
-    @contextmanager
-    def opened(cls, config: RunConfig, results: Path, questions: Sequence[str]) -> Iterator[Self]:
-        """Create the folder, or check that an existing one can be continued.
+    def prepare(self) -> None:
+        """Create the folder, or check that an existing one can be continued, and read it.
 
         Raises `GenerationError` if it belongs to another configuration or other questions, `InputError` if
         packing would lose answers, and `OutputError`.
         """
-        folder = cls(config.folder(results), questions)
         try:
-            folder.path.mkdir(parents=True, exist_ok=True)
+            self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise writing_failed(folder.path, error) from error
-        with locked(folder.path):
-            for name in (CONFIG, UNSCORED, USAGE, run_files.PACKED):
-                remove_unfinished(folder.path / name)
-            folder._write_config(f"{config.to_json()}\n".encode())
-            for trial in folder._trials():
-                folder._check(trial)
-            run_files.packed_trials(folder.path, len(questions))
-        folder._look()
-        with folder._open:
-            yield folder
+            raise writing_failed(self.folder, error) from error
+        with locked(self.folder):
+            for temporary in self.folder.glob(".*.tmp"):
+                remove_abandoned(temporary)
+            self._write_config()
+            for trial in sorted(self.folder.iterdir()):
+                if run_files.is_trial_file(trial.name):
+                    self._check(trial)
+            run_files.packed_trials(self.folder, len(self.questions))
+        self.look()
+        self.finish_trials()
 
-    @classmethod
-    def seen(cls, config: RunConfig, results: Path, questions: Sequence[str]) -> Self:
-        """Returns a folder as it is now, which need not exist and is only looked at."""
-        folder = cls(config.folder(results), questions)
-        folder._look()
-        return folder
-
-    def _look(self) -> None:
-        """Read the journal without opening it: a finished run may be in a folder that is only read."""
-        for record in journal_records(self._journal.path):
-            self._note(record)
-
-    def _note(self, record: Mapping[str, Any]) -> None:
+    def _noted_answer(self, record: Mapping[str, Any]) -> None:
         trial, question = record.get("trial"), record.get("question")
-        if type(trial) is int and isinstance(record.get("answer"), str):
-            self._answers[trial][str(question)] = record
+        if type(trial) is not int or not isinstance(record.get("answer"), str):
+            problem = "is not the record of an answer: remove the line to ask for it again"
+            raise InputError(problem, path=self.path, line=self._lines + 1)
+        self._answers[trial][str(question)] = record
         if isinstance(record.get("served"), str):
             self.models.add(record["served"])
 
-    def _write_config(self, content: bytes) -> None:
-        path = self.path / CONFIG
+    def _write_config(self) -> None:
+        path = self.folder / run_files.CONFIG
         try:
             old = path.read_bytes()
         except FileNotFoundError:
-            write_atomic(path, content)
+            write_atomic(path, self._config)
             return
         except OSError as error:
             raise InputError(unreadable(error), path=path) from error
-        if old != content:
+        if old != self._config:
             raise GenerationError(
                 f"{path}: does not match the configuration that its folder is named after: restore it, or "
                 "use another results folder"
             )
-
-    def _trials(self) -> list[Path]:
-        return sorted(path for path in self.path.iterdir() if run_files.is_trial_file(path.name))
 
     def _check(self, trial: Path) -> None:
         try:
@@ -170,61 +98,40 @@ class RunFolder:
 
     def trial_path(self, trial: int) -> Path:
         """Returns the path of a finished trial."""
-        return self.path / run_files.trial_file_name(trial)
+        return self.folder / run_files.trial_file_name(trial)
 
     def is_finished(self, trial: int) -> bool:
         """Whether a trial is finished."""
         return self.trial_path(trial).exists()
 
-    def claim(self, trial: int) -> bool:
-        """Claim a trial; returns false if it is finished or claimed by another process."""
-        if self.is_finished(trial):
-            return False
-        if not self._journal.is_open:
-            self._open.enter_context(self._journal)
-        if not self._journal.claim((trial,)):
-            return False
-        self._journal.refresh()
-        if self.is_finished(trial):  # by the process that has just released it
-            self.release(trial)
-            return False
-        remove_unfinished(self.trial_path(trial))
-        return True
+    def __contains__(self, key: Key) -> bool:
+        """Whether a question of a trial is answered."""
+        return super().__contains__(key) or self.is_finished(key[0])
 
-    def release(self, trial: int) -> None:
-        """Give up the claim on a trial."""
-        self._journal.release((trial,))
+    def add(self, record: Mapping[str, Any]) -> bool:
+        """Append an answer, and write its trial if it is the last one."""
+        added = super().add(record)
+        self._finish(record["trial"])
+        return added
 
-    def missing(self, trial: int) -> list[str]:
-        """Returns the unanswered questions of a trial, in order."""
-        if self.is_finished(trial):
-            return []
-        answered = self._answers.get(trial, {})
-        return [question for question in self.questions if question not in answered]
+    def finish_trials(self) -> None:
+        """Write all trials whose answers are complete."""
+        for trial in list(self._answers):
+            self._finish(trial)
 
-    def add(self, trial: int, question: str, answer: str, about: Mapping[str, Any]) -> None:
-        """Append an answer to the journal, with what else is known; raises `OutputError`."""
-        now = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="microseconds")
-        record = {"trial": trial, "question": question, "answer": answer, "timestamp": now}
-        if not self._journal.add({**record, **about}) and question in self.missing(trial):
-            raise InputError(
-                f"has a record of trial {trial} without an answer: remove its line",
-                path=self._journal.path,
-                question=question,
-            )
-
-    def finish(self, trial: int) -> None:
-        """Write a trial whose questions are all answered, in their order. Raises `OutputError`."""
+    def _finish(self, trial: int) -> None:
         records = self._answers[trial]
-        lines = (_published(records[question]) for question in self.questions)
-        write_atomic(self.trial_path(trial), "".join(lines).encode())
+        if len(records) < len(self.questions):
+            return
+        if not self.is_finished(trial):
+            lines = (_published(records[question]) for question in self.questions)
+            write_atomic(self.trial_path(trial), "".join(lines).encode())
         del self._answers[trial]
 
     def answers(self) -> dict[int, list[dict[str, str]]]:
         """Returns all answers so far by trial, with `question` and `answer`, without claiming anything."""
-        if self._journal.is_open:
-            self._journal.refresh()
-        numbers = (run_files.trial_number(path.name) for path in self.path.iterdir())
+        self.look()
+        numbers = (run_files.trial_number(path.name) for path in self.folder.iterdir())
         begun = {*self._answers, *(number for number in numbers if number is not None)}
         found = {number: self._answers_of(number) for number in sorted(begun)}
         return {number: answers for number, answers in found.items() if answers}
@@ -240,14 +147,16 @@ class RunFolder:
 
     def pack(self) -> None:
         """Write all finished trials to `trials.jsonl.xz`, unless it is up to date."""
-        with locked(self.path):
-            content, _ = run_files.packed_trials(self.path, len(self.questions))
+        with locked(self.folder):
+            content, _ = run_files.packed_trials(self.folder, len(self.questions))
             if content is not None:
-                write_atomic(self.path / run_files.PACKED, content)
+                write_atomic(self.folder / run_files.PACKED, content)
 
 
 def _published(record: Mapping[str, Any]) -> str:
-    kept = {key: record.get(key) for key in (*_FIELDS, "timestamp")}
+    time = datetime.fromisoformat(record["timestamp"]).replace(tzinfo=None)
+    kept = {key: record[key] for key in _FIELDS}
+    kept["timestamp"] = time.isoformat(timespec="microseconds")
     return json.dumps(kept, ensure_ascii=False) + "\n"
 
 
@@ -264,7 +173,8 @@ def cut_note(folder: Path) -> str | None:
 
     Raises `InputError` if the journal cannot be read.
     """
-    reasons = [record.get("finish_reason") for record in journal_records(folder / ANSWERS)]
+    records = journal_records(folder / run_files.ANSWERS)
+    reasons = [record.get("finish_reason") for record in records]
     cut, known = reasons.count("length"), sum(reason is not None for reason in reasons)
     if not cut:
         return None

@@ -36,7 +36,7 @@ STEM = "trials"
 PACKED, PLAIN = f"{STEM}.jsonl.xz", f"{STEM}.jsonl"
 RESPONSES = (PACKED, PLAIN, f"{STEM}.jsonl.zst", f"{STEM}.jsonl.gz")
 """Names of the file with a run's responses, in order of precedence."""
-CONFIG, RESULT, README, USAGE = "config.json", "result.json", "README.md", "usage.json"
+CONFIG, RESULT, README = "config.json", "result.json", "README.md"
 ANSWERS = "journal.jsonl"
 """The journal of a run's answers, of unfinished trials too."""
 EXAMPLES = "questions.jsonl"

@@ -32,6 +32,7 @@ from pfgen_rs.io.lines import parse_line, text_field
 
 _LONGEST = 4 << 20  # bytes of a line
 _LINES = 16  # read ahead
+_OPEN = 1000  # tasks with the program, at most
 _GRACE = 5.0  # seconds for a program to exit by itself
 
 
@@ -70,7 +71,7 @@ class CommandEngine:
     def generate(self, tasks: Iterable[Task | None], parameters: Parameters) -> Iterator[Outcome]:
         """Yield one outcome per task, in the order of the program's results.
 
-        All available tasks are written at once, and further ones after each outcome.
+        Up to 1,000 tasks are written at once, and further ones after each outcome.
         """
         if self._program is None:
             self._program = Program(self._command)
@@ -78,7 +79,8 @@ class CommandEngine:
         open_tasks: dict[int, Task] = {}
         try:
             while True:
-                more = {next(self._ids): task for task in available(source)}
+                room = _OPEN - len(open_tasks)
+                more = {next(self._ids): task for task in available(source, room)}
                 open_tasks.update(more)
                 if more:
                     program.send([_line(n, more[n], parameters) for n in more])

@@ -52,6 +52,7 @@ class AnswersFile:
     """
 
     name = ManualEngine.name
+    rolling = True  # a task without an answer holds up no other
     abilities = ManualEngine.abilities
 
     def __init__(self, model: str, path: str | os.PathLike[str]) -> None:
@@ -63,9 +64,11 @@ class AnswersFile:
         """Trial and question of the answers not used so far, in the order of the file."""
         return list(self._answers)
 
-    def generate(self, tasks: Sequence[Task], _parameters: Parameters) -> Iterator[Outcome]:
+    def generate(self, tasks: Iterable[Task | None], _parameters: Parameters) -> Iterator[Outcome]:
         """Yield the answers found in the file."""
-        for task in tasks:
+        for task in iter(tasks):
+            if task is None:
+                return
             found = self._answers.pop((task.trial, task.question), None)
             if found is not None:
                 yield Answered(task, *found)

@@ -20,9 +20,7 @@ from typing import Any, Generic, TypeVar
 
 from pfgen_rs.ask.engines import engine
 from pfgen_rs.ask.protocol import ABILITIES, Meter, Outcome, Parameters, Task, Usage, available
-from pfgen_rs.ask.refusals import OptionalParameters
-from pfgen_rs.ask.server import find_place
-from pfgen_rs.ask.waits import Backoff
+from pfgen_rs.ask.server import Backoff, OptionalParameters, find_place
 from pfgen_rs.ask.wire import Form
 from pfgen_rs.errors import GenerationError, SettingsError
 from pfgen_rs.extras import missing
@@ -38,8 +36,8 @@ class OpenAIEngine:
 
     `base_url` and `api_key` default to `OPENAI_BASE_URL` and `OPENAI_API_KEY`; a server in the local network
     needs no key. `timeout`: seconds for one attempt, in total. `retries`: attempts after the first, spaced
-    according to `backoff` (by default at most two minutes apart, even if a server asks for more); long waits,
-    the first timeout and silence of a minute or more are logged as warnings of `pfgen_rs.generate`. `omit`:
+    according to `backoff` (by default at most two minutes apart, even if a server asks for more); long waits
+    and the first timeout are logged as warnings of `pfgen_rs.generate`. `omit`:
     options not to send (out of `seed`, `stop`, `max_tokens`, `temperature`, `top_p`, `logprobs`), for servers
     that reject them. `optional`: options (out of `logprobs`, `seed`, `temperature`, `top_p`) to leave out
     once the server has rejected them: the request is sent again at once without the option and, if that is
@@ -129,7 +127,7 @@ class OpenAIEngine:
         from pfgen_rs.ask.client import Session, connected
 
         async with connected(self._place, self.timeout) as client:
-            session = Session(
+            yield Session(
                 client,
                 self._place,
                 self._form,
@@ -139,12 +137,7 @@ class OpenAIEngine:
                 backoff=self.backoff,
                 meter=self._meter,
                 optional=self._optional,
-            )
-            watching = asyncio.create_task(session.watch())
-            try:
-                yield session.outcome
-            finally:
-                watching.cancel()
+            ).outcome
 
 
 def _check(concurrency: int, timeout: float, retries: int) -> None:
