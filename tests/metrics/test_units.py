@@ -32,19 +32,7 @@ from words import Words, spans
 
 PIECES = [
     "The",
-    "cat",
-    "sat",
-    "on",
-    "the",
-    "mat",
-    "don't",
-    "3.5",
-    "a",
-    "I",
-    "猫",
-    "カタ",
-    "は",
-    "é",
+    *["cat", "sat", "on", "the", "mat", "don't", "3.5", "a", "I", "猫", "カタ", "は", "é"],
 ]
 MARKS = [".", ",", "'", "。", "、", "「", "^", "$", "_", "\u0301", "\ue000", "\ue001"]
 TEXTS = st.lists(

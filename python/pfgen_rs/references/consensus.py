@@ -16,7 +16,6 @@ import polars as pl
 from numpy.typing import NDArray
 
 from pfgen_rs import _native
-from pfgen_rs.errors import SettingsError
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.references.lengths import check_share, kept_number, kept_numbers
 from pfgen_rs.references.pool import Mask, State
@@ -49,8 +48,7 @@ def consensus(
 
     Needs about 20 kB per answer. O(c log c) for c characters. Raises `SettingsError`.
     """
-    if not 0 < share <= 1:
-        raise SettingsError(f"share must be greater than 0 and at most 1, not {share}")
+    check_share(share)
     number, _ = kept_number(len(answers), len(answers), share, None, at_least)
     agreement = truthfulness_without_itself(answers.to_list(), settings or Settings())
     digests = _native.text_digests(_native.Texts(answers, threads), seed, threads)

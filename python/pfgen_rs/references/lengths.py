@@ -70,8 +70,7 @@ def nearest_length(
     for name, value in least.items():
         if value < 0:
             raise SettingsError(f"{name} must be at least 0, not {value}")
-    if not 0 < share <= 1:
-        raise SettingsError(f"share must be greater than 0 and at most 1, not {share}")
+    check_share(share)
     if not 0 <= seed < SEEDS:
         raise SettingsError(f"seed must be between 0 and 2^64 - 1, not {seed}")
     batches = as_batches(answers)

@@ -12,7 +12,7 @@ from pfgen_rs.io.text import counted, plural
 from pfgen_rs.metrics.settings import COLUMNS, PARTS, Settings
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.references.check.answers import mean_of_known
-from pfgen_rs.references.lengths import OFF_TARGET, OFFICIAL_STD, is_off_target
+from pfgen_rs.references.lengths import OFFICIAL_STD, is_off_target
 
 RowsByTable = Mapping[str, list[dict[str, Any]]]
 
@@ -21,7 +21,6 @@ LIMITS: dict[str, float] = {
     "answers": 100,  # per source; with fewer, single answers determine what is common
     "repeated": 0.01,  # share of the answers
     "near": 0.05,  # share of texts in pairs of near-duplicates
-    "off_target": OFF_TARGET,
     "length_std": 8,  # units
     "own": 0.9,  # mean of Fluency and Truthfulness against the others of the source
     "agreement": 0.7,  # the same against another source
@@ -114,13 +113,8 @@ _SCHEMA: dict[str, Any] = {
     "question_id": pl.String,
     "sources": pl.Int64,
     **dict.fromkeys(_COPIES, pl.Int64),
-    "length": pl.Float64,
-    "length_std": pl.Float64,
-    **dict.fromkeys(_SELF, pl.Float64),
-    "agreement": pl.Float64,
-    "note_average": pl.Float64,
-    "note_known": pl.Float64,
-    "all_rules": pl.Float64,
+    **dict.fromkeys(["length", "length_std", *_SELF, "agreement"], pl.Float64),
+    **dict.fromkeys(["note_average", "note_known", "all_rules"], pl.Float64),
     "verbatim": pl.Int64,
     "warnings": pl.String,
 }
@@ -134,8 +128,7 @@ def summarise(benchmark: Benchmark, tables: Tables) -> pl.DataFrame:
     the lowest mean of Fluency and Truthfulness of one source's answers against another (null for a single
     source); the example answer's `note_average`, and `note_known`, the share of its n-grams known to the
     source that knows most; `all_rules`, the share of answers that satisfy all rules; `verbatim`, the number
-    of answers of runs found verbatim in the set (null without runs). Thresholds for warnings:
-    `concerns.LIMITS`.
+    of answers of runs found verbatim in the set (null without runs). Thresholds for warnings: `LIMITS`.
     """
     parts = {
         name: table.rows_by_key("question_id", named=True, include_key=True)
