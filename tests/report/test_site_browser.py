@@ -116,20 +116,6 @@ def test_ranks_sort_best_first_and_systems_come_last(page: Page, folder: Path) -
     assert models(page) == [*ranked, "system/criteria"]
 
 
-def test_filters_combine_say_how_many_and_reset(page: Page, folder: Path) -> None:
-    leaderboard(page, folder)
-    field(page, "Mode").select_option("chat")
-    field(page, "Organisation").select_option("Qwen")
-    chosen = [e.model for e in ENTRIES if (e.mode, e.organisation) == ("chat", "Qwen")]
-    assert chosen
-    assert models(page) == chosen
-    assert page.locator("#count").inner_text() == f"Models: {len(chosen)} of {RANKED}"
-    heading(page, "Length").click()
-    page.get_by_role("button", name="Reset").click()
-    expect(page.locator("#count")).to_have_text(f"Models: {RANKED} of {RANKED}")
-    assert models(page) == [entry.model for entry in ENTRIES]
-
-
 ORGANISATIONS = {
     "abab-6.5": "MiniMaxAI",
     "anthropic/claude-3-5-sonnet": "Anthropic",
@@ -269,22 +255,6 @@ def test_runs_are_linked_and_compared(page: Page, tmp_path: Path) -> None:
     assert page.locator("#comparison").is_hidden()
     page.get_by_role("link", name=a.model).click()
     expect(page).to_have_title("the run")
-
-
-def test_more_than_ten_runs_are_not_compared_at_a_time(page: Page, tmp_path: Path) -> None:
-    entries = made_entries(12)
-    run_pages = {entry.run: f"runs/{i}/index.html" for i, entry in enumerate(entries)}
-    content = leaderboard_page(entries, run_pages=run_pages, comparison="compare/index.html")
-    (tmp_path / "index.html").write_bytes(content)
-    leaderboard(page, tmp_path)
-    for box in page.locator(".leaderboard tbody input").all():
-        box.check()
-    place = page.locator("#comparison")
-    expect(place).to_contain_text("Up to 10 runs can be compared at a time: clear 2 of them.")
-    assert place.get_by_role("link").count() == 0
-    for number in (0, 5):
-        page.locator(".leaderboard tbody input").nth(number).uncheck()
-    expect(place.get_by_role("link", name="Open comparison")).to_have_count(1)
 
 
 def opened(page: Page, question: int) -> Locator:

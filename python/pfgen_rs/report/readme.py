@@ -41,12 +41,14 @@ def run_readme(
     `compensated`: add shares as Python's `sum` has done since 3.12.
     """
     questions = result["questions"]
+    # In the order of the file: sorted as it was written, but not where somebody has edited it.
+    config = json.dumps(result["config"], ensure_ascii=False)
     head = [
         f"# Model: {cell_text(result['config']['model'])}\n\n{digest_line(digest)}\n\n",
         _question_head(result, compensated),
         "## Questions\n\n",
         _question_table(questions),
-        f"\n## Config\n\n```json\n{_config(result)}\n```\n\n",
+        f"\n## Config\n\n```json\n{config}\n```\n\n",
     ]
     parts = ["".join(head).encode()]
     for key, entry in questions.items():
@@ -58,11 +60,6 @@ def run_readme(
             b"</dl>\n\n",
         ]
     return b"".join(parts)
-
-
-def _config(result: Mapping[str, Any]) -> str:
-    # In the order of the file: sorted as it was written, but not where somebody has edited it.
-    return json.dumps(result["config"], ensure_ascii=False)
 
 
 def _question_head(entry: Mapping[str, Any], compensated: bool) -> str:

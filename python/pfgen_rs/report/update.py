@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,7 +21,7 @@ from pfgen_rs.io.table_writer import csv_text
 from pfgen_rs.report import readme
 
 if TYPE_CHECKING:
-    from pfgen_rs.checkout.rescoring import Marks, Watch
+    from pfgen_rs.checkout.rescoring import Marks, Rescored, Watch
     from pfgen_rs.questions.question_set import QuestionSet
     from pfgen_rs.report.site.builder import Steps
 
@@ -142,10 +142,14 @@ def _update_runs(
     if not described:
         return
     from pfgen_rs.benchmark import load_benchmark  # slow to import, and rarely needed
+    from pfgen_rs.checkout.rescoring import rescored
 
     benchmark = load_benchmark(done.checkout.data)
+    runs = [state.run for state in stale]
+    results = rescored(benchmark, runs, jobs=jobs, watch=watch) if stale else ()
     waiting: list[State] = []
-    for state in _scored_again(done, benchmark, stale, jobs, watch) if stale else ():
+    for state, result in zip(stale, results, strict=True):
+        _write_result(done, state, result)
         waiting.append(state)
         if len(waiting) == _TOGETHER:
             _write_readmes(done, benchmark, waiting)
@@ -154,46 +158,22 @@ def _update_runs(
     _write_readmes(done, benchmark, [*waiting, *rest])
 
 
-def _scored_again(
-    done: Report,
-    benchmark: QuestionSet,
-    stale: Sequence[State],
-    jobs: int | None,
-    watch: Watch | None,
-) -> Iterator[State]:
-    """Score stale runs, write their results, and yield their states."""
-    from pfgen_rs.checkout.rescoring import rescored
-
-    results = rescored(benchmark, [state.run for state in stale], jobs=jobs, watch=watch)
-    for state, result in zip(stale, results, strict=True):
-        if isinstance(result, PfgenError):
-            state.problems.append(result)
-        else:
-            published, content = result
-            if _write_file(done, state, state.run.folder / RESULT, content):
-                state.published = published
-                state.stale_readme = True
-                done.scored.append(state.run.name)
-        yield state
-
-
-def _can_have_readme(done: Report, state: State) -> bool:
-    """Whether the run's result is about these questions, which the marks in its README need."""
-    published = state.published
-    return (
-        published is not None
-        and state.stale_readme
-        and published.result["metadata_hash"] == done.checkout.metadata_hash
-    )
+def _write_result(done: Report, state: State, result: Rescored) -> None:
+    if isinstance(result, PfgenError):
+        state.problems.append(result)
+        return
+    published, content = result
+    if _write_file(done, state, state.run.folder / RESULT, content):
+        state.published = published
+        state.stale_readme = True
+        done.scored.append(state.run.name)
 
 
 def _write_readmes(done: Report, benchmark: QuestionSet, states: Sequence[State]) -> None:
     from pfgen_rs.checkout.rescoring import marks_of
 
     usable = [
-        (state, found)
-        for state in states
-        if _can_have_readme(done, state) and (found := _usable_result(benchmark, state))
+        (state, found) for state in states if (found := _usable_result(done, benchmark, state))
     ]
     results = [found.result for _, found in usable]
     for (state, found), marks in zip(usable, marks_of(benchmark, results), strict=True):
@@ -204,23 +184,25 @@ def _write_readmes(done: Report, benchmark: QuestionSet, states: Sequence[State]
 
 def _readme_content(path: Path, found: Published, marks: Mapping[tuple[str, int], Marks]) -> bytes:
     """Returns the content of a README: what is there if it was made of the same result, on any Python."""
-    from pfgen_rs.report.readme import run_readme
-
-    plain = run_readme(found.result, found.digest, marks)
+    plain = readme.run_readme(found.result, found.digest, marks)
     try:
         old = path.read_bytes()
     except OSError:  # missing; otherwise writing it will say why
         return plain
     if old == plain or digest_line(found.digest).encode() not in old:
         return plain
-    compensated = run_readme(found.result, found.digest, marks, compensated=True)
+    compensated = readme.run_readme(found.result, found.digest, marks, compensated=True)
     return compensated if old == compensated else plain
 
 
-def _usable_result(benchmark: QuestionSet, state: State) -> Published | None:
-    """Returns the run's result, unless it contains unknown questions."""
+def _usable_result(done: Report, benchmark: QuestionSet, state: State) -> Published | None:
+    """Returns the result that a stale README is made of, if it is about these questions alone."""
     found = state.published
-    strangers = found.result["questions"].keys() - {q.id for q in benchmark} if found else ()
+    if found is None or not state.stale_readme:
+        return None
+    if found.result["metadata_hash"] != done.checkout.metadata_hash:
+        return None
+    strangers = found.result["questions"].keys() - {q.id for q in benchmark}
     if not strangers:
         return found
     problem = (

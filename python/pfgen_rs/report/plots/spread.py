@@ -21,7 +21,7 @@ from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots.inputs import PlotRequest, drawable, responses, sample_names
 from pfgen_rs.report.plots.points import bounds_of, cut_in_figure, cut_note
 from pfgen_rs.stats import Sample
-from pfgen_rs.stats.student import check_level, two_sided_quantile
+from pfgen_rs.stats.student import two_sided_quantile
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -159,20 +159,20 @@ def _boxes(axes: Axes, found: pl.DataFrame, questions: list[str], look: Look) ->
 
 
 _MOST = 12  # runs in one figure
+_LEVEL = 0.95
 _NORMAL = 200  # degrees of freedom from which Student's t is close to normal
 
 
-def running(sample: Sample, metric: str = "average", *, level: float = 0.95) -> pl.DataFrame:
+def running(sample: Sample, metric: str = "average") -> pl.DataFrame:
     """Returns the mean over the first 1, 2, … trials, in a fixed random order.
 
     The order of the file is not used, since published files are sorted by line.
 
-    One row per trial: `trials`, `mean`, `low`, `high`. The interval is for trial noise alone, with the same
-    questions: mean ± t·√(Σ s_q²/n)/Q with the variances s_q² of the first n answers to
-    each of Q questions, and Q·(n - 1) degrees of freedom; null for one trial. Time O(responses).
+    One row per trial: `trials`, `mean`, `low`, `high`. The 95 % interval is for trial noise alone, with the
+    same questions: mean ± t·√(Σ s_q²/n)/Q with the variances s_q² of the first n answers to each of Q
+    questions, and Q·(n - 1) degrees of freedom; null for one trial. Time O(responses).
     """
     check_metric(metric)
-    check_level(level)
     values = _values_by_trial(sample, metric)
     numbers = np.arange(1, values.shape[1] + 1)
     means = np.cumsum(values, axis=1) / numbers
@@ -181,7 +181,7 @@ def running(sample: Sample, metric: str = "average", *, level: float = 0.95) -> 
     squares = np.clip(np.cumsum(centred**2, axis=1) - numbers * shifts**2, 0, None)
     with np.errstate(invalid="ignore"):
         errors = np.sqrt((squares / (numbers - 1) / numbers).sum(axis=0)) / len(values)
-    reach = [_quantile(level, len(values) * (n - 1)) for n in numbers.tolist()] * errors
+    reach = [_quantile(len(values) * (n - 1)) for n in numbers.tolist()] * errors
     mean = means.mean(axis=0)
     table = pl.DataFrame(
         {"trials": numbers, "mean": mean, "low": mean - reach, "high": mean + reach}
@@ -193,7 +193,6 @@ def convergence(
     samples: Sequence[Sample],
     *,
     metric: str = "average",
-    level: float = 0.95,
     **options: Unpack[LookOptions],
 ) -> Figure:
     """Draw how the score converges with the number of trials (`running`), one panel per run.
@@ -210,11 +209,11 @@ def convergence(
         figure = look.figure(look.title, usual, width, 0.9 + 2.7 * rows)
         panels = figure.subplots(rows, columns, squeeze=False).flatten()
         for axes, sample in zip(panels, samples, strict=False):
-            _panel(axes, running(sample, metric, level=level), sample, look)
+            _panel(axes, running(sample, metric), sample, look)
         for axes in panels[len(samples) :]:
             axes.set_visible(False)
         said = look.say("Trials (line: running mean; band: {level} % interval for trial noise)")
-        figure.supxlabel(said.format(level=f"{100 * level:g}"), fontsize=9.5)
+        figure.supxlabel(said.format(level=f"{100 * _LEVEL:g}"), fontsize=9.5)
         named = look.say("Score" if metric == "average" else metric.title())
         figure.supylabel(named, fontsize=10)
         description = f"{look.say('Runs')}: {len(samples)}"
@@ -233,12 +232,12 @@ def _values_by_trial(sample: Sample, metric: str) -> np.ndarray:
     return np.array(rows)
 
 
-def _quantile(level: float, freedom: int) -> float:
+def _quantile(freedom: int) -> float:
     if not freedom:
         return math.nan
     if freedom < _NORMAL:
-        return two_sided_quantile(level, freedom)
-    return NormalDist().inv_cdf((1 + level) / 2)
+        return two_sided_quantile(_LEVEL, freedom)
+    return NormalDist().inv_cdf((1 + _LEVEL) / 2)
 
 
 def _panel(axes: Axes, table: pl.DataFrame, sample: Sample, look: Look) -> None:
