@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
-import judging_data
 from pfgen_rs.judge import (
     Verdict,
     agree,
@@ -24,6 +25,44 @@ from pfgen_rs.judge.dialogues.association import model_means
 from pfgen_rs.judge.dialogues.mt_bench import read_questions, read_ratings
 from pfgen_rs.judge.tokens import Letter
 from pfgen_rs.judge.verdicts import RULES, swapped_back
+
+PANDALM: dict[int, Letter] = {0: "C", 1: "A", 2: "B"}
+GPT: dict[str, Letter] = {"1": "A", "2": "B", "Tie": "C"}
+VICUNA: dict[str, Letter] = {"model_1": "A", "model_2": "B", "tie": "C"}
+
+
+def golden(folder: Path) -> Any:
+    return json.loads((folder / "vectors" / "agreement.json").read_bytes())
+
+
+def pandalm(folder: Path) -> tuple[list[list[Letter]], dict[str, list[Letter | None]]]:
+    """999 pairs: verdicts of three raters (a list each), and of two judges."""
+    place = folder / "data" / "pandalm"
+    pairs = json.loads((place / "testset-v1.json").read_bytes())
+    raters = [[PANDALM[pair[f"annotator{i}"]] for pair in pairs] for i in (1, 2, 3)]
+    own = json.loads((place / "pandalm-7b-testset-v1.json").read_bytes())
+    gpt = json.loads((place / "gpt-3.5-turbo-testset-v1.json").read_bytes())
+    assert [p["idx"] for p in pairs] == [p["idx"] for p in own] == [p["idx"] for p in gpt]
+    judges = {
+        "pandalm-7b": [PANDALM.get(row["pandalm_result"]) for row in own],
+        "gpt-3.5-turbo": [GPT.get(row["gpt_result"]) for row in gpt],
+    }
+    return raters, judges
+
+
+def vicuna_files(folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """Rows of the six files of pairs of models, by file name."""
+    paths = sorted((folder / "data" / "ja-vicuna-qa" / "pairwise-gpt-4").glob("*.jsonl"))
+    return {
+        path.name: [json.loads(row) for row in path.read_bytes().splitlines()] for path in paths
+    }
+
+
+def vicuna_verdicts(rows: list[dict[str, Any]]) -> tuple[list[Letter | None], list[Letter | None]]:
+    """Letters of order 1 and of order 2; winners already speak of models."""
+    first = [VICUNA.get(row["g1_winner"]) for row in rows]
+    return first, [VICUNA.get(row["g2_winner"]) for row in rows]
+
 
 EXACT = 1e-12
 MEANS = (2.6, 3.1, 3.975, 4.0875, 4.209877, 4.402439, 4.753086)  # Japanese MT-bench, gpt-4
@@ -64,45 +103,61 @@ def pooled(tasks: tuple[float, ...]) -> float:
     return 100 * concordance(decisions, verdicts)
 
 
-def mt_bench_means(folder: Path) -> list[tuple[str, float]]:
-    """Models and their mean ratings, in ascending order."""
-    place = folder / "data" / "japanese-mt-bench"
-    questions = {each.id: each.category for each in read_questions(place / "question.jsonl")}
-    means = model_means(read_ratings([place / "gpt-4_single.jsonl"]), questions)
-    of_all = means.filter(pl.col("category") == "mean").sort("mean")
-    return list(of_all.select("model", "mean").iter_rows())
-
-
-def test_golden_pandalm(judging_dir: Path) -> None:
-    golden, data = judging_data.golden(judging_dir)["pandalm"], judging_data.pandalm(judging_dir)
-    rows = list(zip(*data.raters, strict=True))
-    assert len(rows) == golden["pairs"]
-    assert fleiss_kappa(rows) == pytest.approx(golden["fleiss_kappa"], abs=EXACT)
+def test_pandalm(judging_dir: Path) -> None:
+    """As it is published, from lists and through frames of a judge whose orders agree."""
+    known, (raters, judges) = golden(judging_dir)["pandalm"], pandalm(judging_dir)
+    rows = list(zip(*raters, strict=True))
+    assert len(rows) == known["pairs"]
+    assert fleiss_kappa(rows) == pytest.approx(known["fleiss_kappa"], abs=EXACT)
+    assert fleiss_kappa(rows) == pytest.approx(0.8641753649975507, abs=EXACT)
     counts = [[row.count(letter) for letter in "ABC"] for row in rows]
     assert fleiss_kappa(counts) == fleiss_kappa(rows)
-    for name, decisions in data.judges.items():
-        found = [concordance(decisions, verdicts) for verdicts in data.raters]
-        assert found == pytest.approx(golden[name]["concordance"], abs=EXACT)
-        assert sum(found) / 3 == pytest.approx(golden[name]["mean"], abs=EXACT)
-        assert decisions.count(None) == golden[name]["invalid"]
-
-
-def test_golden_vicuna(judging_dir: Path) -> None:
-    golden, files = (
-        judging_data.golden(judging_dir)["ja-vicuna-qa"],
-        judging_data.vicuna_files(judging_dir),
+    humans = pl.concat(
+        pl.DataFrame({"pair": map(str, range(999)), "rater": f"r{i}", "verdict": verdicts})
+        for i, verdicts in enumerate(raters)
     )
+    for name, decisions in judges.items():
+        expected = [*known[name]["concordance"], known[name]["mean"]]
+        found = [concordance(decisions, verdicts) for verdicts in raters]
+        assert [*found, sum(found) / 3] == pytest.approx(expected, abs=EXACT)
+        assert decisions.count(None) == known[name]["invalid"]
+        agreed = agree(frame_of(decisions, decisions), humans, rule="strict", resamples=100)
+        by_rule = agreed.concordance.filter(pl.col("rule") == "strict")["concordance"]
+        assert by_rule.to_list() == pytest.approx(expected, abs=EXACT)
+        assert agreed.rater_agreement is not None
+        assert agreed.rater_agreement.value == pytest.approx(0.8641753649975507, abs=EXACT)
+        assert agreed.decisions.row(1, named=True)["invalid"] == known[name]["invalid"]
+        mean, within = {"pandalm-7b": (0.6603270, 5e-8), "gpt-3.5-turbo": (0.6887, 5e-5)}[name]
+        assert sum(found) / 3 == pytest.approx(mean, abs=within)
+        if name == "pandalm-7b":
+            assert found == pytest.approx([0.6596597, 0.6516517, 0.6696697], abs=5e-8)
+
+
+def test_vicuna(judging_dir: Path) -> None:
+    known, files = golden(judging_dir)["ja-vicuna-qa"], vicuna_files(judging_dir)
     for name, rows in files.items():
-        share = robustness(*judging_data.vicuna_verdicts(rows))
-        assert [round(share * len(rows)), len(rows)] == golden["by_file"][name]
-    first, second = judging_data.vicuna_verdicts(list(itertools.chain(*files.values())))
-    assert len(first) == golden["pairs"]
-    assert robustness(first, second) == golden["consistent"] / golden["pairs"] == 0.9
+        share = robustness(*vicuna_verdicts(rows))
+        assert [round(share * len(rows)), len(rows)] == known["by_file"][name]
+    first, second = vicuna_verdicts(list(itertools.chain(*files.values())))
+    assert len(first) == known["pairs"]
+    assert robustness(first, second) == known["consistent"] / known["pairs"] == 0.9
     bias = position_bias(first, second)
-    assert (bias.count, bias.n) == (golden["flipped_towards_first_shown"], golden["flipped"])
-    as_shown = [swapped_back(Verdict(letter)) for letter in second]
-    decided = (decide(Verdict(a), b) for a, b in zip(first, as_shown, strict=True))
-    assert Counter(decision.tie for decision in decided) == golden["tie_decisions"]
+    assert (bias.count, bias.n) == (4, 27)
+    assert (bias.count, bias.n) == (known["flipped_towards_first_shown"], known["flipped"])
+    frame = frame_of(first, second)
+    assert Counter(frame["tie"]) == known["tie_decisions"]
+    vicuna = agree(frame, rule="tie", resamples=100)
+    assert vicuna.robustness["robustness"].to_list() == [0.9]
+    assert (vicuna.position.count, vicuna.position.n) == (4, 27)
+    assert vicuna.decisions.row(2)[1:4] == (245, 181, 54)
+
+
+def test_japanese_mt_bench(judging_dir: Path) -> None:
+    place = judging_dir / "data" / "japanese-mt-bench"
+    questions = {each.id: each.category for each in read_questions(place / "question.jsonl")}
+    means = model_means(read_ratings([place / "gpt-4_single.jsonl"]), questions)
+    of_all = means.filter(pl.col("category") == "mean")["mean"].sort()
+    assert of_all.to_list() == pytest.approx(MEANS, abs=5e-7)
 
 
 def test_all_pairs_follow_from_the_tasks_in_all_rows_but_one() -> None:
@@ -110,49 +165,6 @@ def test_all_pairs_follow_from_the_tasks_in_all_rows_but_one() -> None:
     apart = {name: abs(pooled(row[:3]) - row[3]) for name, row in PRINTED.items()}
     assert [name for name, by in apart.items() if by > 0.1] == [ODD[0]]
     assert pooled(PRINTED[ODD[0]][:3]) == pytest.approx(ODD[1], abs=0.05)
-
-
-def test_published_values(judging_dir: Path) -> None:
-    data, files = judging_data.pandalm(judging_dir), judging_data.vicuna_files(judging_dir)
-    first, second = judging_data.vicuna_verdicts(list(itertools.chain(*files.values())))
-    gpt, own = (
-        [concordance(data.judges[name], rater) for rater in data.raters]
-        for name in ("gpt-3.5-turbo", "pandalm-7b")
-    )
-    assert own == pytest.approx([0.6596597, 0.6516517, 0.6696697], abs=5e-8)
-    assert sum(own) / 3 == pytest.approx(0.6603270, abs=5e-8)
-    assert sum(gpt) / 3 == pytest.approx(0.6887, abs=5e-5)
-    kappa = fleiss_kappa(list(zip(*data.raters, strict=True)))
-    assert kappa == pytest.approx(0.8641753649975507, abs=EXACT)
-    bias = position_bias(first, second)
-    assert (robustness(first, second), bias.n, bias.count) == (0.9, 27, 4)
-    assert [mean for _, mean in mt_bench_means(judging_dir)] == pytest.approx(MEANS, abs=5e-7)
-
-
-def test_agree_has_the_golden_values(judging_dir: Path) -> None:
-    """The same through frames: a judge of PandaLM's pairs whose orders agree, and one of Vicuna's."""
-    golden, data = judging_data.golden(judging_dir), judging_data.pandalm(judging_dir)
-    ids = [str(i) for i in range(999)]
-    humans = pl.concat(
-        pl.DataFrame({"pair": ids, "rater": f"r{i}", "verdict": verdicts})
-        for i, verdicts in enumerate(data.raters)
-    )
-    for name, letters in data.judges.items():
-        found = agree(frame_of(letters, letters), humans, rule="strict", resamples=100)
-        expected = golden["pandalm"][name]
-        concordances = found.concordance.filter(pl.col("rule") == "strict")["concordance"].to_list()
-        assert concordances == pytest.approx(
-            [*expected["concordance"], expected["mean"]], abs=EXACT
-        )
-        assert found.rater_agreement is not None
-        assert found.rater_agreement.value == pytest.approx(0.8641753649975507, abs=EXACT)
-        assert found.decisions.row(1, named=True)["invalid"] == expected["invalid"]
-    files = judging_data.vicuna_files(judging_dir)
-    verdicts = judging_data.vicuna_verdicts(list(itertools.chain(*files.values())))
-    vicuna = agree(frame_of(*verdicts), rule="tie", resamples=100)
-    assert vicuna.robustness["robustness"].to_list() == [0.9]
-    assert (vicuna.position.count, vicuna.position.n) == (4, 27)
-    assert vicuna.decisions.row(2)[1:4] == (245, 181, 54)
 
 
 def frame_of(first: Sequence[Letter | None], second: Sequence[Letter | None]) -> pl.DataFrame:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from pfgen_rs.ask.loop import Asked
     from pfgen_rs.judge.against_scores import RunCorrelation
-    from pfgen_rs.judge.pairs import Pair
     from pfgen_rs.judge.verdict_folder import VerdictFolder
 
 
@@ -76,22 +75,19 @@ def pairs(
 def criteria(
     pairs: shared.Pairs,
     asking: AskOptions,
-    out: Annotated[
-        Path | None, shared.out_option("FILE", "File of criteria (default: PAIRS.criteria.jsonl).")
-    ] = None,
     prompt: shared.PromptName = "criteria",
 ) -> None:
     """Let a judge write the criteria by which answers to each question are compared.
 
-    One request a question, shared by all its pairs. The file of pairs is not changed; `compare` finds the
-    criteria beside it. Existing criteria are not made again.
+    One request a question, shared by all its pairs. The criteria go to PAIRS.criteria.jsonl, where `compare`
+    finds them. Existing ones are not made again.
 
     Example: `pfgen-rs judge criteria pairs.jsonl --engine openai --model gpt-4o`
     """
     from pfgen_rs.judge import compare as library
     from pfgen_rs.judge.pairs import read_pairs
 
-    path = out or library.criteria_file(pairs)
+    path = library.criteria_file(pairs)
     found = read_pairs(pairs)
     chosen = asking.prompt(prompt, "criteria")
     judge = asking.judge(chosen, brief=False)
@@ -115,10 +111,6 @@ def compare(
     out: Annotated[Path, shared.out_option("DIR", "Folder of verdicts.")],
     asking: RetryOptions,
     prompt: shared.PromptName = "reason",
-    criteria: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="File of criteria (default: PAIRS.criteria.jsonl)."),
-    ] = None,
 ) -> None:
     """Let a judge say which answer of each pair is better, in both orders.
 
@@ -131,33 +123,24 @@ def compare(
 
     Example: `pfgen-rs judge compare pairs.jsonl --engine openai --model gpt-4o --out verdicts`
     """
-    from pfgen_rs.judge.compare import compare as compared
+    from pfgen_rs.judge import compare as library
+    from pfgen_rs.judge.pairs import read_pairs
     from pfgen_rs.judge.requests import comparison_requests
     from pfgen_rs.judge.verdict_folder import VerdictFolder, judgment_journal
 
     chosen = asking.prompt(prompt, "pairwise")
     judge = asking.retrying(asking.judge(chosen, brief=chosen.verdict == "first"), out)
-    found = _pairs_with_criteria(pairs, criteria)
+    found, beside = read_pairs(pairs), library.criteria_file(pairs)
+    if beside.exists():
+        found, notes = library.pairs_with_criteria(found, beside)
+        shared.warn_all(notes)
     requests = list(comparison_requests(found, chosen))
-    call = partial(compared, found, judge=judge, prompt=chosen, out=out)
+    call = partial(library.compare, found, judge=judge, prompt=chosen, out=out)
     with resumable_asking(out, "judged"):
         asked = asking.ask(judge, "judging", judgment_journal(out), requests, call)
     if asked is not None:
         _tell_judged(VerdictFolder(out), asked)
     finish_asking(asked)
-
-
-def _pairs_with_criteria(path: Path, criteria: Path | None) -> list[Pair]:
-    from pfgen_rs.judge.compare import criteria_file, pairs_with_criteria
-    from pfgen_rs.judge.pairs import read_pairs
-
-    found = read_pairs(path)
-    beside = criteria or criteria_file(path)
-    if criteria is None and not beside.exists():
-        return found
-    complete, notes = pairs_with_criteria(found, beside)
-    shared.warn_all(notes)
-    return complete
 
 
 def _tell_judged(folder: VerdictFolder, asked: Asked) -> None:

@@ -124,16 +124,14 @@ def _summary(judge: JudgeView, humans: pl.DataFrame | None) -> dict[str, Any]:
     """
     table = judge.decisions
     rule: Rule = "strict" if table["probability"].null_count() == len(table) else "probability"
-    own = None
+    own = humans
     if humans is not None:
-        own = humans.join(table.select("pair"), on="pair", how="semi", maintain_order="left")
-        own = None if own.is_empty() else own
-    found = agree(table, own, rule=rule, allow_missing=True)
+        own = humans.join(table, on="pair", how="semi", maintain_order="left")
+    people = None if own is None or own.is_empty() else own
+    found = agree(table, people, rule=rule, allow_missing=True)
     everything = pl.col("task").is_null()
-    means = {}
-    if not found.concordance.is_empty():
-        rows = found.concordance.filter(everything, pl.col("rater").is_null())
-        means = {row["rule"]: row for row in rows.to_dicts()}
+    rows = found.concordance.filter(everything, pl.col("rater").is_null())
+    means = {row["rule"]: row for row in rows.to_dicts()}
     return {
         "name": judge.name,
         "coverage": judge.coverage,

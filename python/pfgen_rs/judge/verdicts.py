@@ -177,13 +177,9 @@ def _bracketed_verdict(joined: TokenText, which: Which) -> Verdict:
     shown = _bracketed_letter(unicodedata.normalize("NFKC", joined.text), which)
     if shown is None:
         return Verdict(None)
-    places = [
-        match.start(1) for match in _BRACKETED.finditer(joined.text) if match.group(1) == shown
-    ]
-    if not places:  # it is spelled with other characters
-        return Verdict(shown)
-    token = joined.tokens[joined.holder(places[-1])]
-    if parts.letter_of(parts.spelling(token)) != shown:
+    place = joined.text.rfind(f"[[{shown}]]")  # -1 if it is spelled with other characters
+    token = joined.tokens[joined.holder(place + 2)]
+    if place < 0 or parts.letter_of(parts.spelling(token)) != shown:
         return Verdict(shown)
     return Verdict(shown, _letter_probabilities(token))
 
