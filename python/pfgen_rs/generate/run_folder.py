@@ -156,8 +156,8 @@ class RunFolder(Journal):
 
 def _published(record: Mapping[str, Any]) -> str:
     kept = {key: record.get(key) for key in (*_FIELDS, "timestamp")}
-    with suppress(TypeError, ValueError):  # a record that somebody else wrote
-        time = datetime.fromisoformat(kept["timestamp"]).replace(tzinfo=None)
+    with suppress(KeyError, TypeError, ValueError):  # a record that somebody else wrote
+        time = datetime.fromisoformat(record["timestamp"]).replace(tzinfo=None)
         kept["timestamp"] = time.isoformat(timespec="microseconds")
     return json.dumps(kept, ensure_ascii=False) + "\n"
 
