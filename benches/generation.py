@@ -152,7 +152,7 @@ def _run(concurrency: int, *, batches: bool = False, put_off: int = 0) -> float:
             )
             seconds = time.perf_counter() - begun
     if not run.complete:
-        raise SystemExit(f"only {run.answers} answers")
+        raise SystemExit(f"only {run.new} answers")
     return seconds
 
 

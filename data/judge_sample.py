@@ -203,7 +203,7 @@ def judgment(judge: Invented, place: int, request: Request, pair: Record, margin
         "shown": shown,
         "probabilities": probabilities,
         "problem": problem,
-        "judge": judge.identity.record(),
+        **judge.identity.fields(),
         "usage": {
             "prompt_tokens": sum(len(text) for _, text in request.messages) * 4 // 5,
             "completion_tokens": max(1, len(output) * 4 // 5),
@@ -317,7 +317,7 @@ def rating(place: int, request: Request) -> Record:
         "rating": float(score),
         "expected": None,
         "problem": None,
-        "judge": judge.record(),
+        **judge.fields(),
         "usage": None,
         "left_out": [],
         "timestamp": (START + timedelta(seconds=7 * place)).isoformat(timespec="milliseconds"),

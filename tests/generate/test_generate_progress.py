@@ -16,7 +16,7 @@ from helpers import CATS, SEAS
 from pfgen_rs import IncompleteRunError, InputError, Result, load_benchmark, score_file
 from pfgen_rs.ask import engines
 from pfgen_rs.ask.protocol import LOG, Task
-from pfgen_rs.cli import progress
+from pfgen_rs.cli import engine_options
 from pfgen_rs.cli.app import app
 from pfgen_rs.generate import Run, RunConfig, generate
 from pfgen_rs.runs.outputs import summary_row, write_results
@@ -38,14 +38,14 @@ def test_lines_where_there_is_no_terminal(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(progress, "EVERY", 0.01)
+    monkeypatch.setattr(engine_options, "EVERY", 0.01)
     shown: list[str] = []
 
     def told() -> bool:
         shown.extend(capsys.readouterr().err.splitlines())
         return len(shown) > 1
 
-    with progress.asking_progress() as update:
+    with engine_options.asking_progress() as update:
         update(*figures)
         until(told)
     assert set(shown) == {said}
@@ -54,7 +54,7 @@ def test_lines_where_there_is_no_terminal(
 def test_warnings_are_lines_and_are_handed_to_nobody_else(
     capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    with progress.asking_progress():
+    with engine_options.asking_progress():
         LOG.warning("waiting %d s: %s", 3, "\x1b[31m")
     assert capsys.readouterr().err == "waiting 3 s: \\x1b[31m\n"
     assert caplog.messages == []

@@ -135,12 +135,17 @@ def journal(folder: Path) -> list[dict[str, Any]]:
 
 
 @contextmanager
-def claimed(folder: Path, trial: int) -> Iterator[tuple[Journal, Callable[[], object]]]:
+def claimed(folder: Path, trial: int) -> Iterator[tuple[Journal, Callable[[], None]]]:
     """Claims of another process on a trial: its journal, and what ends the claims."""
     keys = [(trial, question) for question in QUESTIONS]
     with Journal(folder / "journal.jsonl", ("trial", "question")) as other:
         assert all(map(other.claim, keys))
-        yield other, lambda: [other.release(key) for key in keys]
+
+        def release() -> None:
+            for key in keys:
+                other.release(key)
+
+        yield other, release
 
 
 def wanted(trials: int) -> dict[Key, str]:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    SpinnerColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from pfgen_rs.ask import engines
-from pfgen_rs.cli import streams
-from pfgen_rs.cli.progress import asking_progress
+from pfgen_rs.cli import output, process, streams
+from pfgen_rs.cli.progress import logged, told_at_times
 from pfgen_rs.errors import unreadable
 from pfgen_rs.io.text import counted
 
@@ -275,6 +283,64 @@ def _file_text(path: Path) -> str:
     except (OSError, ValueError) as error:
         problem = f"{path}: {unreadable(error)}"
     raise typer.BadParameter(problem, param_hint="--set")
+
+
+# Progress, and what is told at the end.
+
+
+EVERY = 30.0
+"""Seconds between progress lines if standard error is not a terminal."""
+
+
+@contextmanager
+def asking_progress(
+    doing: str = "generating",
+) -> Iterator[Callable[[int, int, float, int], None]]:
+    """Show a progress bar with answers per second, failures and remaining time. Yields its update function.
+
+    If standard error is not a terminal, prints the same as a line at intervals.
+    """
+    process.interrupt_reads()
+    name = TextColumn("{task.description}", markup=False)
+    rate = TextColumn("{task.fields[rate]}", markup=False)
+    columns = (SpinnerColumn(), name, BarColumn(), MofNCompleteColumn(), rate)
+    line = [""]
+    with (
+        output.progress(*columns, TimeRemainingColumn()) as bar,
+        logged("pfgen_rs.generate"),
+        told_at_times(lambda: line[0], EVERY),
+    ):
+        task = bar.add_task(doing, total=None, rate="")
+
+        def update(done: int, total: int, rate: float, failed: int) -> None:
+            line[0] = _line(done, total, rate, failed)
+            shown = ", ".join([*_rate(rate, " answers"), *_failures(failed)])
+            bar.update(task, completed=done, total=total, rate=shown)
+
+        yield update
+
+
+def _line(done: int, total: int, rate: float, failed: int) -> str:
+    parts = [f"{done:,} of {counted(total, 'answer')}", *_rate(rate)]
+    if rate:
+        parts.append(f"{_duration((total - done - failed) / rate)} left")
+    return ", ".join([*parts, *_failures(failed)])
+
+
+def _rate(rate: float, of: str = "") -> list[str]:
+    return [f"{rate:,.1f}{of}/s"] if rate else []
+
+
+def _failures(failed: int) -> list[str]:
+    return [f"{failed:,} failed"] if failed else []
+
+
+def _duration(seconds: float) -> str:
+    """Format a duration for people, rounded up."""
+    if seconds <= 90:
+        return f"{math.ceil(seconds)} s"
+    minutes = math.ceil(seconds / 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def finish_asking(asked: Asked | None) -> None:

@@ -245,7 +245,7 @@ def _watched(
 ) -> AbstractContextManager[Callable[[int, int, float, int], None] | None]:
     """Show a progress bar, unless a person answers in the terminal."""
     asks = engine == _MANUAL and answers is None
-    return nullcontext() if asks else progress_log.asking_progress()
+    return nullcontext() if asks else engine_options.asking_progress()
 
 
 def _ask_person(task: Task) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,22 +11,12 @@ from contextlib import contextmanager
 from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.measure import Measurement
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    SpinnerColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from pfgen_rs.cli import output, process, streams
-from pfgen_rs.io.text import counted
+from pfgen_rs.cli import streams
 
 
 @contextmanager
@@ -73,64 +62,6 @@ def told_at_times(line: Callable[[], str], every: float) -> Iterator[None]:
     finally:
         over.set()
         thread.join()
-
-
-# Asking a model.
-
-
-EVERY = 30.0
-"""Seconds between progress lines if standard error is not a terminal."""
-
-
-@contextmanager
-def asking_progress(
-    doing: str = "generating",
-) -> Iterator[Callable[[int, int, float, int], None]]:
-    """Show a progress bar with answers per second, failures and remaining time. Yields its update function.
-
-    If standard error is not a terminal, prints the same as a line at intervals.
-    """
-    process.interrupt_reads()
-    name = TextColumn("{task.description}", markup=False)
-    rate = TextColumn("{task.fields[rate]}", markup=False)
-    columns = (SpinnerColumn(), name, BarColumn(), MofNCompleteColumn(), rate)
-    line = [""]
-    with (
-        output.progress(*columns, TimeRemainingColumn()) as bar,
-        logged("pfgen_rs.generate"),
-        told_at_times(lambda: line[0], EVERY),
-    ):
-        task = bar.add_task(doing, total=None, rate="")
-
-        def update(done: int, total: int, rate: float, failed: int) -> None:
-            line[0] = _line(done, total, rate, failed)
-            shown = ", ".join([*_rate(rate, " answers"), *_failures(failed)])
-            bar.update(task, completed=done, total=total, rate=shown)
-
-        yield update
-
-
-def _line(done: int, total: int, rate: float, failed: int) -> str:
-    parts = [f"{done:,} of {counted(total, 'answer')}", *_rate(rate)]
-    if rate:
-        parts.append(f"{_duration((total - done - failed) / rate)} left")
-    return ", ".join([*parts, *_failures(failed)])
-
-
-def _rate(rate: float, of: str = "") -> list[str]:
-    return [f"{rate:,.1f}{of}/s"] if rate else []
-
-
-def _failures(failed: int) -> list[str]:
-    return [f"{failed:,} failed"] if failed else []
-
-
-def _duration(seconds: float) -> str:
-    """Format a duration for people, rounded up."""
-    if seconds <= 90:
-        return f"{math.ceil(seconds)} s"
-    minutes = math.ceil(seconds / 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
 # Progress bars that fit on one line of the window.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -154,9 +155,10 @@ class RunFolder(Journal):
 
 
 def _published(record: Mapping[str, Any]) -> str:
-    time = datetime.fromisoformat(record["timestamp"]).replace(tzinfo=None)
-    kept = {key: record[key] for key in _FIELDS}
-    kept["timestamp"] = time.isoformat(timespec="microseconds")
+    kept = {key: record.get(key) for key in (*_FIELDS, "timestamp")}
+    with suppress(KeyError, TypeError, ValueError):  # a record that somebody else wrote
+        time = datetime.fromisoformat(record["timestamp"]).replace(tzinfo=None)
+        kept["timestamp"] = time.isoformat(timespec="microseconds")
     return json.dumps(kept, ensure_ascii=False) + "\n"
 
 
