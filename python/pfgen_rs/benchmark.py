@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from pfgen_rs import lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.cleaning import Clean
 from pfgen_rs.io.reading import with_runs
 from pfgen_rs.io.run_files import Paths, expand_runs
 from pfgen_rs.io.source import opened_sources, storage_for
+from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import Chosen, Metric
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.known_questions import KnownQuestions, settings_of_folder
@@ -32,11 +32,7 @@ from pfgen_rs.scoring.explain import Explanation
 from pfgen_rs.scoring.inputs import AnswerColumn, QuestionColumn, Table, as_paths, split_table
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from pfgen_rs.io.remote.storage import Storage
-else:
-    pl = lazy.module("polars")
 
 _LOG = logging.getLogger(__name__)
 

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
-
 from pfgen_rs import stats
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import expand
 from pfgen_rs.io.source import Source
+from pfgen_rs.lazy import np, pl
 from pfgen_rs.metrics.settings import signature
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.runs.result import Result

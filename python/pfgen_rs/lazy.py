@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["Floats", "NDArray", "exports", "module", "np", "pl"]
 
 
 def exports(
@@ -46,3 +48,15 @@ class _Module:
 def module(name: str) -> Any:
     """Returns a module that is imported when something of it is first used, in whichever thread."""
     return _Module(name)
+
+
+# numpy and polars, which much of the package needs, but neither starting it nor scoring JSON lines.
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+else:
+    np, pl = module("numpy"), module("polars")
+    NDArray = Floats = list  # stand for the types in aliases, which are only checked

@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
 from polars.io.plugins import register_io_source
 
 from pfgen_rs.benchmark import Benchmark, resolve
@@ -18,6 +17,7 @@ from pfgen_rs.io.reading import read_ahead
 from pfgen_rs.io.run_files import expand_runs
 from pfgen_rs.io.source import opened_sources, storage_for
 from pfgen_rs.io.tables import check_columns
+from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import signature
 from pfgen_rs.runs import outputs
 from pfgen_rs.runs.score_store import stored_columns

@@ -9,10 +9,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
 from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark, log_notes, resolve
 from pfgen_rs.errors import InputError
@@ -23,6 +19,7 @@ from pfgen_rs.io.run_files import Paths, expand
 from pfgen_rs.io.source import TABLE_SUFFIXES, opened_sources, storage_for
 from pfgen_rs.io.tables import is_table, table_columns
 from pfgen_rs.io.text import counted
+from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.metrics.settings import Chosen, score_names, share_names, signature
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.in_memory import MemoryResponses, NoTexts, result_in_memory

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs import lazy
 from pfgen_rs.cli import options, output, streams
 from pfgen_rs.cli.judge_options import (
     NONE,
@@ -22,14 +21,11 @@ from pfgen_rs.cli.judge_options import (
     warn_all,
 )
 from pfgen_rs.io.text import counted
+from pfgen_rs.lazy import pl
 from pfgen_rs.stats.permutation import permutations_text, resolution_text, shown_p
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from pfgen_rs.judge.agreement.agree import Agreement, JudgeComparison
-else:
-    pl = lazy.module("polars")
 
 
 _STATISTICS = {"fleiss_kappa": "Fleiss' κ", "krippendorff_alpha": "Krippendorff's α"}

@@ -15,10 +15,9 @@ from pfgen_rs.cli.engine_options import finish_asking, resumable_asking
 from pfgen_rs.cli.judge_options import AskOptions, RetryOptions
 from pfgen_rs.cli.options import ReadingOptions
 from pfgen_rs.io.text import counted
+from pfgen_rs.lazy import pl
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from pfgen_rs.ask.loop import Asked
     from pfgen_rs.judge.against_scores import RunCorrelation
     from pfgen_rs.judge.verdict_folder import VerdictFolder

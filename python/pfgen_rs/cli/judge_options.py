@@ -14,9 +14,9 @@ from pfgen_rs.cli.engine_options import BudgetOf, EngineOptions, tokens_or_none
 from pfgen_rs.cli.options import with_options
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge.verdicts import Rule
+from pfgen_rs.lazy import pl
 
 if TYPE_CHECKING:
-    import polars as pl
     from rich.table import Table
 
     from pfgen_rs.ask.journal import Journal

@@ -15,9 +15,9 @@ from pfgen_rs.cli.options import JsonFormat, ReadingOptions, RowsFormat
 from pfgen_rs.cli.plot import Font, Language, LanguageName, plot_file_path
 from pfgen_rs.io.text import counted, visible
 from pfgen_rs.judge.formats import format_names
+from pfgen_rs.lazy import pl
 
 if TYPE_CHECKING:
-    import polars as pl
     from rich.table import Table
 
     from pfgen_rs.judge.agreement.ranking import Ranking

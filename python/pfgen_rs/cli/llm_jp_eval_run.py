@@ -17,6 +17,7 @@ from pfgen_rs.cli.llm_jp_eval import SampleOptions
 from pfgen_rs.cli.options import JsonFormat
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted, plural
+from pfgen_rs.lazy import pl
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -321,8 +322,6 @@ def _scores_table(
 
 def _means_of_notes(evaluation: Evaluation) -> dict[str, tuple[int, float, float]]:
     """Returns the number of samples, and the means of `exact` and `char_f1`, by task."""
-    import polars as pl
-
     found = evaluation.frame.group_by("task", maintain_order=True).agg(
         pl.len().alias("n"), pl.col("exact").mean(), pl.col("char_f1").mean()
     )

@@ -13,12 +13,10 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pfgen_rs.drawing.style import FAINT, GRID, GROUNDS, INK, ON_DARK, ON_LIGHT, matplotlib_settings
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.atomic import write_atomic
+from pfgen_rs.lazy import NDArray, np
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

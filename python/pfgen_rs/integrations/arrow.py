@@ -10,15 +10,13 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.extras import needed
 from pfgen_rs.integrations.common import loaded
 from pfgen_rs.io.cleaning import Clean, Mode, cleaned, cleaning_mode, default_stop
+from pfgen_rs.lazy import NDArray, np
 from pfgen_rs.metrics.settings import Settings, score_names, signature
 from pfgen_rs.questions.placed import Place
 from pfgen_rs.scoring import batch

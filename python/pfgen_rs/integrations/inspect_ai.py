@@ -4,11 +4,11 @@ inspect_ai finds them through this package's entry point: `inspect eval pfgen_rs
 inspect_ai 0.3.285.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
-
-import numpy as np
 
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import PfgenError, SettingsError
@@ -16,6 +16,7 @@ from pfgen_rs.extras import missing
 from pfgen_rs.generate import Mode, Prompter, read_examples
 from pfgen_rs.integrations.common import prepared
 from pfgen_rs.io.cleaning import MODES, THINK, Think, cleaned, default_stop
+from pfgen_rs.lazy import np
 from pfgen_rs.metrics.settings import BY_SOURCE, METRICS, share_name
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.runs.summary import question_scores, run_scores

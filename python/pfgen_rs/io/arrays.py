@@ -10,15 +10,9 @@ import io
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from pfgen_rs import lazy
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = lazy.module("numpy")
+from pfgen_rs.lazy import NDArray, np
 
 _BEGIN = re.compile(rb"\s*\[\s*[{\]]")
 _QUOTE, _SLASH, _OPEN, _CLOSE, _COMMA, _LINE_END = 1, 2, 3, 4, 5, 6

@@ -6,18 +6,12 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from pfgen_rs import _native, lazy
+from pfgen_rs import _native
 from pfgen_rs.errors import InputError, Item
 from pfgen_rs.io.cleaning import Clean
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    pl = lazy.module("polars")
+from pfgen_rs.lazy import NDArray, np, pl
 
 ADVICE = (
     "choose another with --question-field (in Python: question_field=)",

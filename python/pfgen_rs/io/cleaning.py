@@ -4,19 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
-from pfgen_rs import _native, lazy
+from pfgen_rs import _native
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.io.text import counted
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    np, pl = lazy.module("numpy"), lazy.module("polars")
-
+from pfgen_rs.lazy import NDArray, np, pl
 
 Mode = Literal["completion", "qa", "chat"]
 """How a model is asked: to continue a text, in a dialogue, or with the question alone."""

@@ -8,9 +8,8 @@ from __future__ import annotations
 import hashlib
 import io
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from pfgen_rs import lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import compression
 from pfgen_rs.io.chunk import Chunk, Options
@@ -18,14 +17,7 @@ from pfgen_rs.io.formats import HEAD, other_encoding, refuse_other_format
 from pfgen_rs.io.lines import REPLACE, cut_short, missing, valid_text
 from pfgen_rs.io.source import DELIMITED, Raw, Source
 from pfgen_rs.io.tables import check_columns, table_errors
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    np, pl = lazy.module("numpy"), lazy.module("polars")
-
+from pfgen_rs.lazy import NDArray, np, pl
 
 _LONGEST_RECORD = 64 << 20
 _BLOCK = 8 << 20

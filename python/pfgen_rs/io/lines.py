@@ -11,9 +11,9 @@ import json
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
-from pfgen_rs import _native, lazy
+from pfgen_rs import _native
 from pfgen_rs._native import LARGEST_TOKEN
 from pfgen_rs.errors import InputError, Item
 from pfgen_rs.io import compression
@@ -23,14 +23,7 @@ from pfgen_rs.io.cleaning import unicode_text
 from pfgen_rs.io.compression import read_parts, read_some
 from pfgen_rs.io.formats import HEAD, answer_record, other_encoding, refuse_other_format
 from pfgen_rs.io.source import SURROGATE, Raw, Source, has_lone_surrogate
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    np, pl = lazy.module("numpy"), lazy.module("polars")
-
+from pfgen_rs.lazy import NDArray, np, pl
 
 LONGEST_LINE = 64 << 20
 _READ = 1 << 20

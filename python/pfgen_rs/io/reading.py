@@ -7,9 +7,8 @@ from collections import deque
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
-from pfgen_rs import lazy
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.ahead import Ahead
 from pfgen_rs.io.chunk import Chunk, Kept, Options
@@ -18,12 +17,7 @@ from pfgen_rs.io.csv import csv_chunks, csv_schema
 from pfgen_rs.io.lines import line_chunks, missing
 from pfgen_rs.io.source import DELIMITED, Source
 from pfgen_rs.io.tables import is_table, table_chunks, table_schema
-
-if TYPE_CHECKING:
-    import polars as pl
-else:
-    pl = lazy.module("polars")
-
+from pfgen_rs.lazy import pl
 
 _AT_ONCE = 4  # maximum number of files decoded concurrently, given as many cores
 _USED = 1  # files that are still used when the next one is asked for

@@ -11,18 +11,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from pfgen_rs import _native, lazy
+from pfgen_rs import _native
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.ahead import THREADS, Ahead, Pipe
 from pfgen_rs.io.atomic import new_file, put_in_place, temporary_copy, write_atomic, writing_failed
 from pfgen_rs.io.text import FORMULA, NUMBER, cell_text
+from pfgen_rs.lazy import pl
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from pfgen_rs.io.remote.storage import RemoteTarget
-else:
-    pl = lazy.module("polars")
 
 
 TABLES = (".parquet", ".jsonl", ".csv", ".arrow")

@@ -9,20 +9,14 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pfgen_rs import lazy
 from pfgen_rs._native import LARGEST_TOKEN
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import ADVICE, RUN_ADVICE, Chunk, Kept, Options
 from pfgen_rs.io.lines import TOKENS, missing
 from pfgen_rs.io.source import Source
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-else:
-    np, pl = lazy.module("numpy"), lazy.module("polars")
+from pfgen_rs.lazy import np, pl
 
 
 def _scan_ipc(path: str) -> pl.LazyFrame:

@@ -1,22 +1,20 @@
 """Judges and people beside the n-gram scores: which answers and which models each of them prefers."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
 from pfgen_rs.benchmark import Benchmark
-from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError
 from pfgen_rs.judge.agreement.intervals import clopper_pearson
 from pfgen_rs.judge.grading import RunRatings, mean_ratings, ratings_of_runs
 from pfgen_rs.judge.pairs import Pair, read_humans, references_of
 from pfgen_rs.judge.verdicts import Rule
+from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.correlation import fisher_interval, pearson, spearman
 
@@ -116,7 +114,7 @@ def _margin_bins(size: NDArray[np.float64], bins: int) -> Iterator[tuple[str, ND
 
 
 @dataclass(frozen=True, eq=False)
-class RunCorrelation(EqualByFields):
+class RunCorrelation:
     """Correlation of the judge's mean ratings with the scores of runs (judging 6.5).
 
     `pearson`, `spearman` with 95 % intervals by Fisher's transformation; `None` where runs are too few.

@@ -1,21 +1,19 @@
 """Decisions about many pairs at once: columns with the same results to the bit as `decide`, and tables."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
 from pfgen_rs.errors import InputError
 from pfgen_rs.judge.tokens import LETTERS
 from pfgen_rs.judge.verdicts import RULES, Rule, check_rule
+from pfgen_rs.lazy import Floats, NDArray, np, pl
 
 Codes = NDArray[np.int8]
 Flags = NDArray[np.bool_]
 Indices = NDArray[np.int64]
-Floats = NDArray[np.float64]
 ORDERS = (1, 2)
 NONE = -1
 """The code of a missing letter: undecided, invalid, or not judged. A, B and C are 0, 1 and 2."""

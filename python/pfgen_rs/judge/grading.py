@@ -1,12 +1,12 @@
 """Grading single answers by a judge (judging 6)."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Unpack
-
-import polars as pl
 
 from pfgen_rs.ask.journal import Journal, journal_records
 from pfgen_rs.ask.loop import Asked, ask
@@ -20,6 +20,7 @@ from pfgen_rs.judge.prompts import Prompt
 from pfgen_rs.judge.requests import Judge, Limits
 from pfgen_rs.judge.tokens import problem_of
 from pfgen_rs.judge.verdicts import expected_rating, read_rating, read_result
+from pfgen_rs.lazy import pl
 
 _RATINGS = "ratings.jsonl"
 _KEY = ("trial", "sample", "digest")

@@ -1,5 +1,7 @@
 """The page of verdicts: those of one or more judges on the same pairs, to look through in a browser."""
 
+from __future__ import annotations
+
 import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,9 +9,6 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import numpy as np
-import polars as pl
 
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.judge import verdict_folder
@@ -20,6 +19,7 @@ from pfgen_rs.judge.pairs import Pair, read_humans
 from pfgen_rs.judge.tokens import LETTERS
 from pfgen_rs.judge.verdict_folder import Coverage, VerdictFolder
 from pfgen_rs.judge.verdicts import Rule
+from pfgen_rs.lazy import np, pl
 from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.pages import render

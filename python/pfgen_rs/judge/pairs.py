@@ -1,5 +1,7 @@
 """Pairs of answers to a question: from files or runs, and what people say about them."""
 
+from __future__ import annotations
+
 import os
 import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -8,12 +10,11 @@ from itertools import combinations, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from pfgen_rs.errors import BenchmarkError, InputError, SettingsError, unreadable
 from pfgen_rs.io.json_lines import id_field, parsed, texts_field, write_objects
 from pfgen_rs.io.lines import optional_text_field, text_field
 from pfgen_rs.judge.tokens import LETTERS
+from pfgen_rs.lazy import pl
 from pfgen_rs.questions.examples import read_examples
 
 _HUMANS = {"pair": pl.String, "rater": pl.String, "verdict": pl.String}

@@ -11,9 +11,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-import numpy as np
-import polars as pl
-
 from pfgen_rs.drawing import figures
 from pfgen_rs.drawing.figures import finish, fixed, png, save, svg
 from pfgen_rs.drawing.style import COLOURS, GREY, INK, NEEDED, Look, available, drawing
@@ -28,6 +25,7 @@ from pfgen_rs.judge.decision_columns import NONE, Codes, column_codes, judged, w
 from pfgen_rs.judge.pairs import read_humans
 from pfgen_rs.judge.verdict_folder import VerdictFolder, check_same_pairs, distinct_judge_names
 from pfgen_rs.judge.verdicts import Rule, check_rule
+from pfgen_rs.lazy import np, pl
 from pfgen_rs.report.plot_kinds import Drawn
 from pfgen_rs.report.plots import points
 from pfgen_rs.report.plots.inputs import drawable

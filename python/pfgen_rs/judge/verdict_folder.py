@@ -8,15 +8,14 @@ judgments.jsonl    one line a judgment, appended as it arrives
 A judgment counts only with the digest of what would be asked about its pair now (judging 1.5).
 """
 
+from __future__ import annotations
+
 import io
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import polars as pl
 
 from pfgen_rs import _native
 from pfgen_rs.ask.journal import Journal, journal_records
@@ -27,11 +26,12 @@ from pfgen_rs.io.locks import locked
 from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.io.text import counted, plural, shortened
 from pfgen_rs.judge import requests
-from pfgen_rs.judge.decision_columns import ORDERS, Floats, column_codes, decided_columns
+from pfgen_rs.judge.decision_columns import ORDERS, column_codes, decided_columns
 from pfgen_rs.judge.pairs import Pair, pair_of, read_pairs, write_pairs
 from pfgen_rs.judge.requests import JUDGMENTS, folder_config
 from pfgen_rs.judge.tokens import LETTERS
 from pfgen_rs.judge.verdicts import WHICH, Which, doubt_of
+from pfgen_rs.lazy import Floats, np, pl
 
 _PAIRS, _DIGESTS = "pairs.jsonl", ".digests.csv"
 _Schema = dict[str, pl.DataType | type[pl.DataType]]

@@ -7,15 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
-from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.cleaning import without_thoughts
 from pfgen_rs.io.source import has_lone_surrogate
 from pfgen_rs.io.text import counted, plural
+from pfgen_rs.lazy import np, pl
 from pfgen_rs.llm_jp_eval.catalog import averages, split_score
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id
 from pfgen_rs.llm_jp_eval.metrics.columns import metric
@@ -31,7 +27,6 @@ from pfgen_rs.llm_jp_eval.metrics.samples import (
     prediction,
 )
 
-Floats = NDArray[np.float64]
 _SHOWN = 3
 _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
     "task": pl.String,
@@ -51,7 +46,7 @@ class MissingOutputsError(InputError):
 
 
 @dataclass(frozen=True, eq=False)
-class Evaluation(EqualByFields):
+class Evaluation:
     """The outcome of scoring outputs.
 
     `frame`: a row a sample, with the columns `task`, `index`, `input`, `output`, `pred` and `gold`

@@ -11,22 +11,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from pfgen_rs import _native, lazy
+from pfgen_rs import _native
 from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.io.text import shortened
+from pfgen_rs.lazy import NDArray, np
 from pfgen_rs.metrics import limited_expressions
 from pfgen_rs.metrics.limited_expressions import OutOfTimeError, limited_ends
 from pfgen_rs.metrics.linear_expressions import LONGEST, linear_expression, quietly
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.units import Unit
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = lazy.module("numpy")
 
 Ends: TypeAlias = "NDArray[np.uint32]"
 

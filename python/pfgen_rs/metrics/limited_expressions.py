@@ -18,18 +18,12 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, cast
+from typing import IO, cast
 
-from pfgen_rs import lazy
 from pfgen_rs._native import UNKNOWN
 from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.io.text import shortened
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = lazy.module("numpy")
+from pfgen_rs.lazy import NDArray, np
 
 TIME_LIMIT = 5.0
 """Seconds that compiling and the search of one text may take; they end a tenth later or earlier."""

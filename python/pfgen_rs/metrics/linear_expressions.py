@@ -25,15 +25,9 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from pfgen_rs import lazy
-
-if TYPE_CHECKING:
-    import numpy as np
-else:
-    np = lazy.module("numpy")
-
+from pfgen_rs.lazy import np
 
 T = TypeVar("T")
 LONGEST = 10_000

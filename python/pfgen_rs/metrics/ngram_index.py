@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from pfgen_rs import _native, lazy
+from pfgen_rs import _native
 from pfgen_rs.errors import InputError
+from pfgen_rs.lazy import NDArray, np
 from pfgen_rs.metrics import units
 from pfgen_rs.metrics.units import Answer, Decoded, Unit
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = lazy.module("numpy")
 
 _LARGEST = 2**32 - 1
 

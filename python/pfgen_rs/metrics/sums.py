@@ -8,11 +8,9 @@ numpy's sum, which is pairwise, is neither; statistics of scores use it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from pfgen_rs.lazy import NDArray, np
 
 
 def left_sum(values: Iterable[Any], *, compensated: bool = False) -> Any:
@@ -28,8 +26,6 @@ def left_sum(values: Iterable[Any], *, compensated: bool = False) -> Any:
 
 def running_sum(pieces: Iterable[NDArray[np.float64]], *, compensated: bool = False) -> float:
     """Sum from the left of a sequence that comes in pieces."""
-    import numpy as np  # here, since whoever needs sums of a few numbers need not wait for it
-
     total = error = 0.0
     for values in pieces:
         if len(values):
@@ -43,8 +39,6 @@ def running_sum(pieces: Iterable[NDArray[np.float64]], *, compensated: bool = Fa
 
 def left_mean(values: NDArray[np.float64], *, compensated: bool = False) -> float:
     """Sum from the left divided by the number of values (at least one)."""
-    import numpy as np
-
     if not compensated:
         return float(np.add.accumulate(values)[-1]) / len(values)
     return running_sum([values], compensated=True) / len(values)
@@ -58,6 +52,4 @@ def _rounding_error(a: Any, b: Any, total: Any) -> Any:
 
 def _corrected(total: Any, error: Any) -> Any:
     """The sum with its error; as in CPython, an error that is not finite is left out."""
-    import numpy as np
-
     return np.where(np.isfinite(error), total + error, total)[()]

@@ -10,15 +10,11 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast, get_args
+from typing import Any, Literal, NamedTuple, cast, get_args
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError
-
-if TYPE_CHECKING:  # settings name units without polars and numpy
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
+from pfgen_rs.lazy import NDArray, np, pl
 
 Unit = Literal["character", "word", "token"]
 UNITS: tuple[Unit, ...] = get_args(Unit)
@@ -60,8 +56,6 @@ class Coder(ABC):
 
     def encode(self, answers: Any, threads: int | None = None) -> pl.Series:
         """Returns the coded texts of a column of answers as a polars column."""
-        import polars as pl
-
         return pl.Series(self._coded(answers, threads), dtype=pl.String)
 
     @abstractmethod
@@ -198,7 +192,6 @@ class _TokenUnits(Coder):
 
     def _coded(self, answers: Any, threads: int | None) -> Any:
         del threads
-        import polars as pl
 
         if isinstance(answers, pl.Series) and answers.dtype == pl.List(pl.Null):
             # Arrow libraries disagree about columns without values.

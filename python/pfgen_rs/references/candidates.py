@@ -4,6 +4,8 @@ In the working folder of a build, `questions/ID/candidates-KEY` is the pool of a
 `gathered-KEY.json` has the inputs, questions and counts; it is written last.
 """
 
+from __future__ import annotations
+
 import json
 import logging
 import os
@@ -13,9 +15,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
-
 from pfgen_rs import _native
 from pfgen_rs.errors import ConfigError, InputError, UnknownQuestionError, unreadable
 from pfgen_rs.io.atomic import put_in_place, write_atomic, writing_failed
@@ -23,6 +22,7 @@ from pfgen_rs.io.chunk import Chunk, Options
 from pfgen_rs.io.reading import Reading, read_ahead
 from pfgen_rs.io.run_files import expand
 from pfgen_rs.io.source import Source
+from pfgen_rs.lazy import np, pl
 from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints, key_of
 from pfgen_rs.references.config import BuildConfig, Outline, numbered_outlines
 from pfgen_rs.references.pool import PoolWriter, damaged

@@ -8,6 +8,8 @@ A step's arrays are written first and its record last, each atomically: a record
 pool, which may be that of an earlier step, is beside it.
 """
 
+from __future__ import annotations
+
 import hashlib
 import io
 import json
@@ -19,11 +21,10 @@ from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
 
-import numpy as np
-
 from pfgen_rs.errors import BuildError
 from pfgen_rs.io import locks
 from pfgen_rs.io.atomic import write_atomic, writing_failed
+from pfgen_rs.lazy import np
 from pfgen_rs.references.pool import Pool, State, damaged
 from pfgen_rs.references.step import StepReport
 

@@ -5,17 +5,16 @@ frequency `df` among `N` answers, it has `df - 1` among the other `N - 1`. N-gra
 found by sorting, one length at a time.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
 from pfgen_rs import _native
+from pfgen_rs.lazy import Floats, NDArray, np, pl
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.references.lengths import check_share, kept_number, kept_numbers
 from pfgen_rs.references.pool import Mask, State
@@ -168,7 +167,6 @@ def shared_ngrams(chars: Characters, longest: int) -> Iterator[Shared]:
         yield Shared(n, start, others, first)
 
 
-Floats = NDArray[np.float64]
 _MARKERS = ("^", "$")
 _NOTHING = -1  # beyond the end of a text
 

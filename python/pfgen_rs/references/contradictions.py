@@ -6,6 +6,8 @@ Only a person can decide which is wrong, if any, and write a rule against it: wh
 not a proof.
 """
 
+from __future__ import annotations
+
 import json
 import re
 import tempfile
@@ -17,9 +19,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import polars as pl
-
 from pfgen_rs.errors import ConfigError
+from pfgen_rs.lazy import pl
 from pfgen_rs.references.candidates import BuildProgress, gather, input_files
 from pfgen_rs.references.config import BuildConfig, read_outlines
 from pfgen_rs.references.pool import Pool

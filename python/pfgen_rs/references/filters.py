@@ -1,15 +1,16 @@
 """Dropping equal answers, and answers with an n-gram that is found in hardly any other."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
-import numpy as np
-import polars as pl
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pfgen_rs import _native
 from pfgen_rs.errors import ConfigError, InputError, SettingsError
+from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.references.pool import Answers, Batches, State, as_batches, batch_texts
 from pfgen_rs.references.step import Context, Removals, Step, StepReport
 

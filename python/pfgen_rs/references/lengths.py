@@ -1,15 +1,15 @@
 """Keeping the answers whose length is nearest to a target."""
 
+from __future__ import annotations
+
 import math
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pfgen_rs import _native
 from pfgen_rs.errors import ConfigError, InputError, SettingsError
+from pfgen_rs.lazy import NDArray, np
 from pfgen_rs.references.pool import Answers, Batches, Mask, State, as_batches, batch_texts
 from pfgen_rs.references.step import Context, Step, StepReport, by_source
 

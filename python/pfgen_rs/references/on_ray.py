@@ -9,12 +9,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
 from pfgen_rs.errors import InputError, PfgenError, SettingsError, UnknownQuestionError
 from pfgen_rs.extras import needed
+from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.references.built import Built, BuiltQuestion, finish_set, refuse_foreign
 from pfgen_rs.references.candidates import Input, asked
 from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints

@@ -3,6 +3,8 @@
 Source: Imajo et al. 2025, section 3.2 (candidates, rules, frequencies, length and selection).
 """
 
+from __future__ import annotations
+
 import logging
 import os
 import shutil
@@ -14,10 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pfgen_rs.errors import ConfigError
 from pfgen_rs.io.source import Source
+from pfgen_rs.lazy import np
 from pfgen_rs.references import candidates
 from pfgen_rs.references.built import Built, BuiltQuestion, finish_set, refuse_foreign
 from pfgen_rs.references.candidates import BuildProgress, Gathered, pool_key, question_folder

@@ -3,18 +3,17 @@
 A pool may be larger than memory, so it is read in pieces, as often as needed.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
 from pfgen_rs import _native
 from pfgen_rs.errors import BuildError, InputError
 from pfgen_rs.io.atomic import writing_failed
+from pfgen_rs.lazy import NDArray, np, pl
 
 Batches = Callable[[], Iterable[pl.Series]]
 """Each call iterates over all answers from the start, as text columns; row numbers continue across them."""

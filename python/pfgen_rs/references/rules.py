@@ -16,6 +16,8 @@ id:
     require = '22回'
 """
 
+from __future__ import annotations
+
 import hashlib
 import json
 import re
@@ -27,12 +29,9 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
 from pfgen_rs import _native
 from pfgen_rs.errors import BenchmarkError, SettingsError
+from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.references.pool import Mask, Pool, PoolWriter, State
 from pfgen_rs.references.step import Context, Removals, Step, StepReport
 

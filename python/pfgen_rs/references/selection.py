@@ -1,17 +1,16 @@
 """Choosing reference answers whose n-grams are distributed as in the whole pool."""
 
+from __future__ import annotations
+
 import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, TypeVar
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
 from pfgen_rs import _native
 from pfgen_rs.errors import ConfigError, InputError, SettingsError
+from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.references.pool import Mask, State
 from pfgen_rs.references.step import Context, Step, StepReport, by_source, joined
 

@@ -7,11 +7,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
 from pfgen_rs.errors import BuildError, ConfigError
+from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.metrics import units
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.references.pool import Batches, Mask, State

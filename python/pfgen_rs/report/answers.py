@@ -7,12 +7,9 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.metrics.helpfulness import Ends, Rule
 from pfgen_rs.metrics.settings import share_names
 from pfgen_rs.questions.question import Question

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pfgen_rs.drawing.style import NEEDED, available
 from pfgen_rs.errors import OutputError, PlotError
+from pfgen_rs.lazy import pl
 
 if TYPE_CHECKING:
-    import polars as pl
     from matplotlib.figure import Figure
 
     from pfgen_rs.report.plots.inputs import PlotRequest

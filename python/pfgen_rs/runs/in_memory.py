@@ -6,12 +6,13 @@ import lzma
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pfgen_rs import _native, lazy
+from pfgen_rs import _native
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.cleaning import Clean, cleaning_mode, count_unclean
+from pfgen_rs.lazy import np, pl
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.responses import with_texts
@@ -21,12 +22,6 @@ from pfgen_rs.runs.streaming import Numbers, new_store
 from pfgen_rs.scoring import batch
 from pfgen_rs.scoring.batch import ScoreArrays
 from pfgen_rs.scoring.inputs import FIELDS, text_columns
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-else:
-    np, pl = lazy.module("numpy"), lazy.module("polars")
 
 
 def evaluate(

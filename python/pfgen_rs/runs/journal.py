@@ -16,16 +16,10 @@ import weakref
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
+from typing import IO, Any, NamedTuple, TypeAlias, cast
 
-from pfgen_rs import lazy
 from pfgen_rs.io.atomic import writing_failed
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = lazy.module("numpy")
+from pfgen_rs.lazy import NDArray, np
 
 Matrix: TypeAlias = "NDArray[np.float64]"
 _LONGEST_LINE = 1 << 20

@@ -8,23 +8,19 @@ from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from pfgen_rs import lazy
 from pfgen_rs.errors import IncompleteRunError
 from pfgen_rs.io.cleaning import described
 from pfgen_rs.io.remote.urls import is_url, url_text
 from pfgen_rs.io.run_files import RESULT, STANDARD_INPUT
 from pfgen_rs.io.text import counted, plural
+from pfgen_rs.lazy import pl
 from pfgen_rs.runs.naming import result_names
 from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.estimates import Estimate, from_summary
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from pfgen_rs.io.remote.storage import Storage
     from pfgen_rs.runs.responses import FileResponses
-else:
-    pl = lazy.module("polars")
 
 
 def per_response(results: Sequence[Result]) -> pl.DataFrame:

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pfgen_rs import lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import Chunk, Options
 from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
@@ -16,14 +15,9 @@ from pfgen_rs.io.lines import line_records
 from pfgen_rs.io.reading import read_ahead
 from pfgen_rs.io.source import DELIMITED, Source
 from pfgen_rs.io.tables import is_table, table_records
+from pfgen_rs.lazy import np, pl
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.runs.score_store import Part, ResponseScores
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-else:
-    np, pl = lazy.module("numpy"), lazy.module("polars")
 
 
 def with_texts(

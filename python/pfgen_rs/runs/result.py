@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from pfgen_rs import lazy
 from pfgen_rs.errors import IncompleteRunError, InputError
 from pfgen_rs.io import notebook
 from pfgen_rs.io.atomic import write_atomic
@@ -17,6 +16,7 @@ from pfgen_rs.io.cleaning import Mode
 from pfgen_rs.io.json_lines import indented
 from pfgen_rs.io.remote.urls import is_url
 from pfgen_rs.io.text import counted, plural, shortened
+from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import BY_SOURCE, PARTS, Settings, Summation, share_name, signature
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.metrics.units import Answer
@@ -27,11 +27,7 @@ from pfgen_rs.runs.score_store import ResponseScores
 from pfgen_rs.runs.summary import Sampled, Summaries, summarise
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from pfgen_rs.io.remote.storage import Storage
-else:
-    pl = lazy.module("polars")
 
 
 class Moments(NamedTuple):

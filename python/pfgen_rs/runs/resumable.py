@@ -11,7 +11,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, cast
 
-from pfgen_rs import lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import run_files
 from pfgen_rs.io.atomic import remove_unfinished, writing_failed
@@ -20,17 +19,14 @@ from pfgen_rs.io.reading import Keep, kept_columns, with_runs
 from pfgen_rs.io.remote.urls import is_url
 from pfgen_rs.io.source import Closing, Source, opened_sources, storage_for
 from pfgen_rs.io.table_writer import TableWriter
+from pfgen_rs.lazy import pl
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import outputs, streaming
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.score_store import Store, stored_columns
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from pfgen_rs.io.remote.storage import RemoteTarget, Storage
-else:
-    pl = lazy.module("polars")
 
 JOURNAL = "scores.journal"
 _JOURNALED_FROM = 1 << 16  # responses; the scores of fewer are quickly recomputed

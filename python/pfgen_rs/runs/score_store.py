@@ -8,22 +8,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeAlias, cast
+from typing import IO, Any, cast
 
-from pfgen_rs import _native, lazy
+from pfgen_rs import _native
+from pfgen_rs.lazy import Floats, NDArray, np, pl
 from pfgen_rs.metrics.settings import Settings, score_names
 from pfgen_rs.runs.journal import Journal, Record
 from pfgen_rs.scoring.batch import ScoreArrays, sum_again
 
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    np, pl = lazy.module("numpy"), lazy.module("polars")
-
-
-Floats: TypeAlias = "NDArray[np.float64]"
 # Columns besides the scores: line, where it begins in the text, and length. All are exact as floats.
 _PLACE = ("line", "start", "length")
 _IN_MEMORY = 1 << 17  # responses

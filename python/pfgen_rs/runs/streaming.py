@@ -11,13 +11,14 @@ from functools import cache, cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 
-from pfgen_rs import _native, lazy
+from pfgen_rs import _native
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.ahead import Ahead, begun, interruptibly
 from pfgen_rs.io.chunk import Chunk, Options
 from pfgen_rs.io.cleaning import count_unclean, stated_mode
 from pfgen_rs.io.reading import MOST_RUNS, Reading, read_ahead, too_many_runs
 from pfgen_rs.io.source import Source
+from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.metrics.settings import signature
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.responses import FileResponses, with_texts
@@ -34,13 +35,7 @@ from pfgen_rs.scoring import batch
 from pfgen_rs.scoring.batch import ScoreArrays
 
 if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-
     from pfgen_rs.io.chunk import Kept
-else:
-    np, pl = lazy.module("numpy"), lazy.module("polars")
 
 
 # Called with the current file, bytes read of it, and responses scored since the last call.

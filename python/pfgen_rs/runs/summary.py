@@ -5,21 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
-from pfgen_rs import _native, lazy
+from pfgen_rs import _native
+from pfgen_rs.lazy import Floats, np
 from pfgen_rs.metrics.settings import BY_SOURCE, share_name, share_names
 from pfgen_rs.metrics.sums import left_mean, left_sum, running_sum
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.score_store import ResponseScores
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = lazy.module("numpy")
-
-Floats: TypeAlias = "NDArray[np.float64]"
 _QUANTILES = (0, 0.25, 0.5, 0.75, 1)
 _PLAIN = ("helpfulness", "average")
 

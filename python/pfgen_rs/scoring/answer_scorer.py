@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pfgen_rs import _native, lazy
+from pfgen_rs import _native
 from pfgen_rs.errors import InputError
+from pfgen_rs.lazy import NDArray, np
 from pfgen_rs.metrics.settings import COLUMNS, Metric, check_metric
 from pfgen_rs.metrics.units import Column, texts_of
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.scoring import batch
 from pfgen_rs.scoring.inputs import AnswerColumn, QuestionColumn, asked_texts
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = lazy.module("numpy")
 
 
 class AnswerScorer:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from pfgen_rs import _native, lazy
+from pfgen_rs import _native
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.cleaning import Clean
+from pfgen_rs.lazy import Floats, NDArray, np, pl
 from pfgen_rs.metrics.settings import BY_SOURCE, Settings, score_names, share_name
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.metrics.units import Answer, Column
@@ -16,15 +17,6 @@ from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.scoring.inputs import FIELDS, AnswerColumn, QuestionColumn, Table, text_columns
 
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    np, pl = lazy.module("numpy"), lazy.module("polars")
-
-
-Floats: TypeAlias = "NDArray[np.float64]"
 Numbers: TypeAlias = "NDArray[np.uint32]"
 
 CHUNK = 1 << 18

@@ -6,26 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
-from pfgen_rs import _native, lazy
-from pfgen_rs.equality import EqualByFields
+from pfgen_rs import _native
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.io import notebook
 from pfgen_rs.io.text import shortened
+from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.scoring import batch
 from pfgen_rs.scoring.batch import Score
-
-if TYPE_CHECKING:
-    import numpy as np
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    np, pl = lazy.module("numpy"), lazy.module("polars")
-
 
 COMMON, RARE = 0.1, 0.005
 """Shares of a source's reference answers: see `Explanation.levels`."""
@@ -51,7 +43,7 @@ class RuleReport(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation(EqualByFields):
+class Explanation:
     """An answer's score and where it comes from.
 
     `pieces` are the answer's characters or other units, for display; joined, they are the answer.

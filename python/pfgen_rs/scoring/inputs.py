@@ -4,23 +4,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
-from pfgen_rs import lazy
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import ADVICE, RUN_ADVICE
 from pfgen_rs.io.cleaning import Clean, Mode, clean_column, cleaning_mode
 from pfgen_rs.io.lines import missing
 from pfgen_rs.io.reading import MOST_RUNS, too_many_runs
 from pfgen_rs.io.text import shortened
+from pfgen_rs.lazy import NDArray, pl
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.question import Question
-
-if TYPE_CHECKING:
-    import polars as pl
-    from numpy.typing import NDArray
-else:
-    pl = lazy.module("polars")
 
 
 class ArrowStream(Protocol):

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.text import shortened
+from pfgen_rs.lazy import Floats, NDArray, np
 
 # numpy is imported where it is needed, since the error of one run's score needs none.
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    Floats = NDArray[np.float64]
 
 FEWEST_RESAMPLES = 100
 """The fewest resamples for an interval."""
@@ -43,8 +42,6 @@ def numbers(
     Raises `InputError` for another shape, and for anything but numbers from -`largest` to `largest`; with
     `undefined`, NaN and infinities will do.
     """
-    import numpy as np
-
     found = _numeric_array(values, name)
     if found.ndim != dimensions:
         raise InputError(f"{name} has shape {found.shape}: expected {_SHAPES[dimensions]}")
@@ -60,7 +57,6 @@ _SHAPES = {0: "a number", 1: "a list of numbers", 2: "rows of numbers"}
 
 
 def _wrong_number(found: Floats, fine: NDArray[np.bool_], name: str, largest: float) -> InputError:
-    import numpy as np
 
     place = tuple(np.argwhere(~fine)[0].tolist())
     value = float(found[place])
@@ -75,7 +71,6 @@ def _place_shown(place: tuple[int, ...]) -> str:
 
 
 def _numeric_array(values: ArrayLike, name: str) -> Floats:
-    import numpy as np
 
     try:
         found = np.asarray(values)
@@ -110,8 +105,6 @@ def paired_numbers(
 
 def probabilities(values: ArrayLike, name: str) -> Floats:
     """Returns numbers from 0 to 1. Raises `InputError` for others."""
-    import numpy as np
-
     found = numbers(values, name)
     outside = np.flatnonzero((found < 0) | (found > 1))
     if len(outside):
@@ -122,8 +115,6 @@ def probabilities(values: ArrayLike, name: str) -> Floats:
 
 def whole_numbers(values: ArrayLike, name: str, *, least: int) -> NDArray[np.int64]:
     """Returns one whole number, or a list of them, as int64. Raises `InputError` for others."""
-    import numpy as np
-
     if isinstance(values, int) and least <= values < _MOST:  # the usual case, without a search
         return np.array(values, dtype=np.int64)
     found = numbers(values, name, dimensions=np.ndim(values) and 1, largest=_MOST)

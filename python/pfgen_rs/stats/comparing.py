@@ -6,14 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations, product
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, get_args
 
-import polars as pl
-
-from pfgen_rs import lazy
-from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.text import counted, shortened
+from pfgen_rs.lazy import Floats, np, pl
 from pfgen_rs.metrics.settings import METRICS, check_metric, with_answered
 from pfgen_rs.stats.checks import check_seed, whole_number
 from pfgen_rs.stats.estimates import RESAMPLES, Estimate, Resampler, interval, resampled_estimate
@@ -21,13 +18,6 @@ from pfgen_rs.stats.permutation import holm, ranges, resolution, sign_flip_pairs
 from pfgen_rs.stats.sample import Sample, check_alike, checked_samples, common_questions
 from pfgen_rs.stats.student import MOST_FREEDOM, check_level, normal_quantile, two_sided_quantile
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-else:
-    np = lazy.module("numpy")
-
-Floats: TypeAlias = "NDArray[np.float64]"
 Interval = Literal["bootstrap", "student"]
 Bounds = tuple[float, float]
 Moments = tuple[float, float, int]
@@ -243,7 +233,7 @@ class Pair:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison(EqualByFields):
+class Comparison:
     """Two or more runs, compared over the questions that all of them answer.
 
     `runs`: names, in the given order. `pairs`: every two runs, in each metric. `estimates`, `ranks`: by

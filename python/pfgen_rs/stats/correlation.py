@@ -4,14 +4,16 @@ Fisher's interval assumes independent items. The bootstrap resamples groups of i
 one question, which are not independent.
 """
 
+from __future__ import annotations
+
 import math
 import sys
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from pfgen_rs.errors import InputError
+from pfgen_rs.lazy import Floats, NDArray, np
 from pfgen_rs.stats.checks import (
     check_resampling,
     correlation_number,
@@ -22,7 +24,6 @@ from pfgen_rs.stats.checks import (
 )
 from pfgen_rs.stats.student import MOST_FREEDOM, check_level, normal_quantile, two_sided_quantile
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Bounds = tuple[float | None, float | None]
 _FEWEST = 3  # items; two points always lie on a line

@@ -6,23 +6,19 @@ import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from pfgen_rs import lazy
 from pfgen_rs.errors import InputError
+from pfgen_rs.lazy import Floats, NDArray, np
 from pfgen_rs.metrics.settings import check_metric
 from pfgen_rs.stats.checks import check_resampling, numbers, whole_numbers
 from pfgen_rs.stats.student import check_level, normal_quantile, two_sided_quantile
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from pfgen_rs.stats.sample import Sample
-else:
-    np = lazy.module("numpy")
 
-Floats: TypeAlias = "NDArray[np.float64]"
 RESAMPLES = 10_000
 _ROUNDING = 1e-4  # published scores have four decimals, question means five
 

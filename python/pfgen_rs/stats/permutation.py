@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
-from pfgen_rs import lazy
+from pfgen_rs.lazy import Floats, NDArray, np
 from pfgen_rs.stats.checks import check_seed, numbers, probabilities, whole_number
 from pfgen_rs.stats.student import check_level, two_sided_p
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-else:
-    np = lazy.module("numpy")
+    from numpy.typing import ArrayLike
 
-Floats: TypeAlias = "NDArray[np.float64]"
 _AT_ONCE = 1 << 20  # numbers in a block of signs
 # Sums of the same numbers in another order differ by less, relative to the sum of their absolute values.
 _SAME = 1e-12

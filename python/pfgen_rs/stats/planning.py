@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass, replace
 from numbers import Real
 from typing import Any
 
-import numpy as np
-
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.lazy import np
 from pfgen_rs.metrics.settings import check_metric
 from pfgen_rs.stats.checks import shown_value
 from pfgen_rs.stats.sample import Sample, check_alike, checked_samples, common_questions

@@ -6,19 +6,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError
+from pfgen_rs.lazy import Floats, NDArray, np
 from pfgen_rs.stats.checks import LARGEST, numbers, shown_value
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Sample(EqualByFields):
+class Sample:
     """One run: the values of each metric for each response.
 
     `questions`: sorted ids. `categories`: of each question, or `None`. `values`: by metric, one array per

@@ -1,14 +1,14 @@
 """Shares of right answers: intervals of one and of the difference of two, and the test of that difference."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pfgen_rs.errors import InputError
+from pfgen_rs.lazy import Floats, np
 from pfgen_rs.stats.checks import count_number, shown_value
 from pfgen_rs.stats.student import (
     MOST_FREEDOM,
@@ -17,8 +17,6 @@ from pfgen_rs.stats.student import (
     two_sided_p,
     two_sided_quantile,
 )
-
-Floats = NDArray[np.float64]
 
 
 def wilson(count: float, n: int, level: float = 0.95) -> tuple[float, float]:

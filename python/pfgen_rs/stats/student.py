@@ -6,16 +6,11 @@ Abramowitz & Stegun, *Handbook of Mathematical Functions* (1964), 26.7.3 and 26.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from pfgen_rs.errors import SettingsError
+from pfgen_rs.lazy import Floats, np
 
 # Checks are imported where they are needed, since the score of one run needs none.
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
 
 MOST_FREEDOM = 1000
 """Degrees of freedom from which t is normal to all visible digits."""
@@ -29,8 +24,6 @@ def two_sided_p(t: Floats, freedom: int) -> Floats:
 
     Absolute error below 1e-14. Time linear in `freedom`.
     """
-    import numpy as np  # here, since the usual quantiles are known
-
     angle = np.arctan2(np.abs(t), np.sqrt(freedom))
     cosine, sine = np.cos(angle), np.sin(angle)
     odd = freedom % 2
@@ -94,6 +87,5 @@ def check_level(level: float) -> None:
 
 
 def _probability_inside(t: float, freedom: int) -> float:
-    import numpy as np
 
     return 1 - float(two_sided_p(np.array([t]), freedom)[0])

@@ -8,11 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-import polars as pl
-
-from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.text import shortened
+from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import METRICS, Metric
 from pfgen_rs.stats.correlation import regression_line
 from pfgen_rs.studies.benchmark_table import (
@@ -180,7 +178,7 @@ OUTLIERS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class BenchmarkCorrelation(EqualByFields):
+class BenchmarkCorrelation:
     """The leaderboard against one column of another benchmark.
 
     `points`: one row a model, by descending figure: `key`, `model`, `mode`, `figure` (ours), `name`

@@ -7,15 +7,11 @@ from dataclasses import asdict, dataclass, fields
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted, shortened
+from pfgen_rs.lazy import Floats, np, pl
 from pfgen_rs.stats.correlation import fisher_interval, pearson, spearman
 
-Floats = NDArray[np.float64]
 FEWEST = 3  # two points always lie on a line
 """The least number of models that a correlation is over."""
 MOST_NAMES = 40

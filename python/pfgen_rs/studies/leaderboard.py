@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
+from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import METRICS, PARTS, check_metric
 from pfgen_rs.report.plots.inputs import read_inputs
 from pfgen_rs.studies.benchmark_table import BenchmarkTable, model_key, read_benchmark_table
@@ -27,7 +25,7 @@ _SCHEMA: dict[str, type[pl.DataType]] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Leaderboard(EqualByFields):
+class Leaderboard:
     """The runs of a leaderboard.
 
     `runs`: columns `model`, `mode` (null if unknown), `score`, `fluency`, `truthfulness` and `helpfulness`
@@ -107,7 +105,7 @@ _COLUMNS = (*PARTS, "score")
 
 
 @dataclass(frozen=True, eq=False)
-class MetricStudy(EqualByFields):
+class MetricStudy:
     """The three metrics and their mean, the score, against each other.
 
     `runs`: columns `model`, `mode`, `fluency`, `truthfulness`, `helpfulness`, `score`, one row a run.

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Unpack
 
-import numpy as np
-import polars as pl
-
 from pfgen_rs.drawing import figures
 from pfgen_rs.drawing.figures import png, save, svg
 from pfgen_rs.drawing.style import GREY, LookOptions, drawing
 from pfgen_rs.errors import PlotError
+from pfgen_rs.lazy import np, pl
 from pfgen_rs.report.plots import points
 from pfgen_rs.studies.against import OURS, AgainstStudy, BenchmarkCorrelation
 from pfgen_rs.studies.correlations import (

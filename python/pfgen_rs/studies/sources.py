@@ -8,17 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-import polars as pl
-
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.checkout.checkout import find_runs, is_checkout
-from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io import run_files, text
 from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.reading import with_runs
 from pfgen_rs.io.run_files import expand, expand_runs
 from pfgen_rs.io.source import opened_sources, storage_for
+from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import BY_SOURCE, METRICS
 from pfgen_rs.questions.unknown import order
 from pfgen_rs.runs import streaming
@@ -38,7 +36,7 @@ _SCHEMA = {
 
 
 @dataclass(frozen=True, eq=False)
-class SourceStudy(EqualByFields):
+class SourceStudy:
     """Runs scored with the reference answers of each source, and of all of them.
 
     `scores`: columns `run`, `model`, `mode`, `sources` (such as `P` or `P+T`), `questions` and the metrics

@@ -1,5 +1,7 @@
 """The learning curve, and the record of a run: its curve, answers and logged metrics."""
 
+from __future__ import annotations
+
 import json
 import logging
 import os
@@ -9,11 +11,10 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
-import polars as pl
-
 from pfgen_rs.errors import InputError, OutputError, SettingsError, unreadable
 from pfgen_rs.io.atomic import remove_unfinished, writing_failed
 from pfgen_rs.io.table_writer import write_parquet
+from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.training.loggers import Logger, LoggerQueues
 from pfgen_rs.training.measure import answer_table, measure, measure_tasks, row_of

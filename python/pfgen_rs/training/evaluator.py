@@ -1,5 +1,7 @@
 """Evaluating a model during training, in any training loop."""
 
+from __future__ import annotations
+
 import logging
 import os
 import time
@@ -8,8 +10,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
-
-import polars as pl
 
 from pfgen_rs.ask.protocol import Engine, Parameters
 from pfgen_rs.benchmark import Benchmark, resolve
@@ -24,6 +24,7 @@ from pfgen_rs.io.cleaning import (
     without_thoughts,
 )
 from pfgen_rs.io.source import Closing
+from pfgen_rs.lazy import pl
 from pfgen_rs.questions.examples import Example
 from pfgen_rs.training import checks
 from pfgen_rs.training.curve import Axis, Record, plot_curve

@@ -4,6 +4,8 @@ Any callable that accepts `logger({"pfgen/score": 0.71, …}, step)` is a logger
 `answers` and a method `log_answers(name, table, step)` receives that many answers of each step.
 """
 
+from __future__ import annotations
+
 import atexit
 import json
 import logging
@@ -19,12 +21,11 @@ from queue import Queue
 from typing import Any
 from weakref import WeakSet
 
-import polars as pl
-
 from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.extras import missing, needed
 from pfgen_rs.io.ahead import THREADS
 from pfgen_rs.io.atomic import writing_failed
+from pfgen_rs.lazy import pl
 from pfgen_rs.training.checks import whole
 
 _LOG = logging.getLogger("pfgen_rs")

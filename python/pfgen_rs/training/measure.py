@@ -1,5 +1,7 @@
 """Scores of the answers and outputs of one step, for a row of the curve."""
 
+from __future__ import annotations
+
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -7,10 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
+from pfgen_rs.lazy import Floats, NDArray, np, pl
 from pfgen_rs.llm_jp_eval.catalog import find_task
 from pfgen_rs.llm_jp_eval.data import TaskData
 from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate, standard_errors
@@ -26,8 +25,6 @@ from pfgen_rs.training.sample import (
     FixedSample,
     TaskSample,
 )
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,12 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
 from pfgen_rs import _native
 from pfgen_rs.ask.protocol import Parameters, Task
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.generate.prompts import Prompter
 from pfgen_rs.io.cleaning import Mode
+from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.llm_jp_eval.catalog import AVERAGES, chosen_tasks, find_task
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, raw_digest, read_tasks, used
 from pfgen_rs.llm_jp_eval.metrics.samples import check_variant

@@ -6,11 +6,6 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
-from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge import decision_columns as columns
@@ -22,13 +17,14 @@ from pfgen_rs.judge.agreement.tables import PERMUTATIONS, RaterAgreement
 from pfgen_rs.judge.decision_columns import NONE, Codes, Judged, judged
 from pfgen_rs.judge.tokens import LETTERS
 from pfgen_rs.judge.verdicts import Rule, check_rule
+from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.stats.checks import check_resampling
 from pfgen_rs.stats.permutation import resolution, sign_flip_by_size
 from pfgen_rs.stats.student import check_level
 
 
 @dataclass(frozen=True, eq=False)
-class Agreement(EqualByFields):
+class Agreement:
     """Agreement of a judge with raters, its consistency and its biases.
 
     In all tables undefined numbers are null; a null `task` stands for all pairs, a null `rater` for the mean

@@ -7,15 +7,11 @@ import math
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
-from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.extras import missing
 from pfgen_rs.judge.agreement.kappa import Letters, majority, paired_codes, same
-from pfgen_rs.judge.decision_columns import NONE, Codes, Floats
+from pfgen_rs.judge.decision_columns import NONE, Codes
+from pfgen_rs.lazy import Floats, NDArray, np, pl
 from pfgen_rs.stats.shares import wilson
 from pfgen_rs.stats.student import MOST_FREEDOM, check_level, two_sided_quantile
 
@@ -197,7 +193,7 @@ _BINS = 10
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration(EqualByFields):
+class Calibration:
     """How often the decisions of `probability` are the raters' majority, by the winner's probability.
 
     The winner's probability is the largest of the mean probabilities, as they are (not renormalised).

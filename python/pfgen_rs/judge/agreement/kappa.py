@@ -7,14 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any, Literal
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
 from pfgen_rs.errors import InputError, PfgenError, SettingsError
 from pfgen_rs.extras import missing
-from pfgen_rs.judge.decision_columns import NONE, Codes, Floats, Indices, letter_codes
+from pfgen_rs.judge.decision_columns import NONE, Codes, Indices, letter_codes
 from pfgen_rs.judge.tokens import LETTERS
+from pfgen_rs.lazy import Floats, NDArray, np, pl
 
 Letters = Sequence[str | None]
 

@@ -9,18 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
-from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.extras import missing
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge import decision_columns as columns
 from pfgen_rs.judge.agreement import intervals, resampling
-from pfgen_rs.judge.decision_columns import NONE, Codes, Floats, Indices
+from pfgen_rs.judge.decision_columns import NONE, Codes, Indices
 from pfgen_rs.judge.verdicts import Rule, check_rule
+from pfgen_rs.lazy import Floats, NDArray, np, pl
 from pfgen_rs.stats.checks import check_resampling
 from pfgen_rs.stats.permutation import ranges
 from pfgen_rs.stats.student import check_level
@@ -31,7 +27,7 @@ _CONSTANT = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking(EqualByFields):
+class Ranking:
     """Models, the best first (by Bradley–Terry; by win rate without it).
 
     `models`: one row per model: `model`; `games`, `wins`, `ties`, `losses`; `win_rate` with a tie as half a

@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from pfgen_rs.judge.decision_columns import Floats, Indices
+from pfgen_rs.judge.decision_columns import Indices
+from pfgen_rs.lazy import Floats, NDArray, np
 
 RESAMPLES = 1000
 _AT_ONCE = 1 << 20  # weights in a block

@@ -6,10 +6,6 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
 from pfgen_rs.judge.agreement.intervals import Interval, share_bounds
 from pfgen_rs.judge.agreement.kappa import (
     alpha_from_counts,
@@ -21,9 +17,10 @@ from pfgen_rs.judge.agreement.kappa import (
     same,
 )
 from pfgen_rs.judge.agreement.resampling import Sums, classes_of, summed
-from pfgen_rs.judge.decision_columns import NONE, Codes, Floats, Indices, Judged
+from pfgen_rs.judge.decision_columns import NONE, Codes, Indices, Judged
 from pfgen_rs.judge.tokens import LETTERS
 from pfgen_rs.judge.verdicts import RULES, Rule
+from pfgen_rs.lazy import Floats, NDArray, np, pl
 from pfgen_rs.stats.permutation import holm, resolution, sign_flip_by_size
 
 PERMUTATIONS = 10_000

@@ -7,15 +7,11 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
 from pfgen_rs.judge.agreement.kappa import cohen_kappa
-from pfgen_rs.judge.decision_columns import Floats
 from pfgen_rs.judge.dialogues.mt_bench import Ratings
 from pfgen_rs.judge.dialogues.records import Answer, Dialogue, Turn, sorted_authors
 from pfgen_rs.judge.dialogues.tables import answers_of_turn
+from pfgen_rs.lazy import Floats, NDArray, np, pl
 from pfgen_rs.stats import correlation
 
 ALL = "all"

@@ -8,8 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from pfgen_rs.ask.costs import Budget
 from pfgen_rs.ask.journal import Journal, journal_records
 from pfgen_rs.ask.loop import Asked, AskingProgress, ask
@@ -26,6 +24,7 @@ from pfgen_rs.judge.dialogues.mt_bench import REFERENCE_CATEGORIES, ModelAnswers
 from pfgen_rs.judge.grading import read_grading
 from pfgen_rs.judge.prompts import Prompt, built_in_prompts, read_prompts
 from pfgen_rs.judge.requests import Judge, folder_config, write_folder_config
+from pfgen_rs.lazy import pl
 
 EXPORT = "judgments.jsonl"
 """The ratings in FastChat's format."""

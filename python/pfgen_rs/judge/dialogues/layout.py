@@ -9,14 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-import polars as pl
-
 from pfgen_rs.drawing import figures, style
 from pfgen_rs.drawing.words import Language
 from pfgen_rs.errors import PlotError
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.table_writer import csv_text, write_parquet
+from pfgen_rs.lazy import np, pl
 from pfgen_rs.report.markup import inert
 
 if TYPE_CHECKING:

@@ -11,14 +11,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.json_lines import Line, id_field, parsed_lines
 from pfgen_rs.io.lines import text_field
 from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.judge.dialogues.records import read_unique
+from pfgen_rs.lazy import pl
 
 INVALID = -1
 """The score of a judgment without a rating that FastChat could read."""
@@ -57,7 +55,7 @@ class ModelAnswers:
 
 
 @dataclass(frozen=True, eq=False)
-class Ratings(EqualByFields):
+class Ratings:
     """Ratings of models' answers by judges.
 
     `frame`: one row per rating: `question_id`, `model`, `judge`, `prompt` (null if unknown), `turn`,

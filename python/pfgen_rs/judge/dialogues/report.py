@@ -10,8 +10,6 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-import polars as pl
-
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.json_lines import lines
 from pfgen_rs.io.text import counted
@@ -20,6 +18,7 @@ from pfgen_rs.judge.dialogues.layout import Table
 from pfgen_rs.judge.dialogues.mt_bench import Ratings
 from pfgen_rs.judge.dialogues.records import Dialogue, Fields, Turn, read_dialogues
 from pfgen_rs.judge.dialogues.tables import PER_CATEGORY, VERSIONS, light_version
+from pfgen_rs.lazy import pl
 
 DIALOGUE_TABLES = ("1", "2", "3", "4", "5", "12", "13", "length-bias")
 """Tables of dialogue records; numbers are those of the paper."""

@@ -14,8 +14,6 @@ from fractions import Fraction
 from itertools import product
 from typing import Literal, get_args
 
-import polars as pl
-
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge.dialogues.records import (
@@ -28,6 +26,7 @@ from pfgen_rs.judge.dialogues.records import (
     mean_of,
     sorted_authors,
 )
+from pfgen_rs.lazy import pl
 
 Version = Literal["lite", "easy", "hard"]
 VERSIONS: tuple[Version, ...] = get_args(Version)

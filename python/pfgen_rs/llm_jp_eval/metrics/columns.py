@@ -10,13 +10,10 @@ from functools import cache, partial
 from typing import Any
 from unicodedata import category, normalize
 
-import numpy as np
-import polars as pl
-
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError
+from pfgen_rs.lazy import Floats, np, pl
 from pfgen_rs.llm_jp_eval.metrics.samples import (
-    Floats,
     check_texts,
     check_types,
     check_variant,

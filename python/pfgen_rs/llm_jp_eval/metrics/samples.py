@@ -24,10 +24,8 @@ from importlib.metadata import entry_points
 from types import MappingProxyType
 from unicodedata import normalize
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.lazy import Floats, NDArray, np
 from pfgen_rs.stats.correlation import pearson_values, spearman_values
 
 VARIANTS = ("upstream", "swallow")
@@ -39,7 +37,6 @@ GROUP = "pfgen_rs.llm_jp_eval_metrics"
 SampleValue = Callable[[str, str], float]
 ColumnValues = Callable[[Sequence[str], Sequence[str]], Sequence[float]]
 
-Floats = NDArray[np.float64]
 
 _CUT = "\n\n"
 _NAME = re.compile("[a-z][a-z0-9_]*")

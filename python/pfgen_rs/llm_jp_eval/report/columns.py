@@ -9,10 +9,8 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pfgen_rs.errors import SettingsError
+from pfgen_rs.lazy import Floats, np
 from pfgen_rs.llm_jp_eval import catalog
 from pfgen_rs.llm_jp_eval.metrics.samples import CORRELATIONS
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
@@ -308,7 +306,6 @@ def _in_unit(bound: float | None, shift: float) -> float | None:
 # Paired comparisons of runs, column by column.
 
 
-Floats = NDArray[np.float64]
 Test = Literal["mcnemar", "sign_flip", "t"]
 _PERMUTATIONS = 10_000
 _FOR_EACH = (

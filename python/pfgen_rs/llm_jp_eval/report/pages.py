@@ -9,10 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
-
 from pfgen_rs.io.atomic import write_atomic
+from pfgen_rs.lazy import np, pl
 from pfgen_rs.llm_jp_eval.catalog import tasks
 from pfgen_rs.llm_jp_eval.metrics.samples import CORRELATIONS, parse_float
 from pfgen_rs.llm_jp_eval.report.columns import LEVEL, ColumnEstimate

@@ -7,11 +7,9 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-import numpy as np
-import polars as pl
-
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
+from pfgen_rs.lazy import np, pl
 from pfgen_rs.llm_jp_eval.catalog import AVERAGED, AVERAGES, split_score
 from pfgen_rs.llm_jp_eval.catalog import tasks as catalog
 from pfgen_rs.llm_jp_eval.report.columns import (

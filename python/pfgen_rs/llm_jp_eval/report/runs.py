@@ -10,13 +10,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.io.text import counted
+from pfgen_rs.lazy import Floats, pl
 from pfgen_rs.llm_jp_eval.catalog import same_score, split_score, tasks
 from pfgen_rs.llm_jp_eval.data import read_json
 from pfgen_rs.llm_jp_eval.metrics.samples import (
@@ -29,7 +26,6 @@ from pfgen_rs.llm_jp_eval.metrics.samples import (
 from pfgen_rs.llm_jp_eval.results import SAMPLES, SAMPLING, SCORES
 from pfgen_rs.llm_jp_eval.scoring import evaluated_predictions
 
-Floats = NDArray[np.float64]
 _MUST_AGREE = ("variant", "split")
 """Settings that decide what the figures mean."""
 _MAY_DIFFER = (

@@ -1,19 +1,19 @@
 """The complete diagnosis of a reference set, and its files: tables as CSV and a Markdown page."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from pfgen_rs.benchmark import Benchmark, resolve
-from pfgen_rs.equality import EqualByFields
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.io.ahead import interruptibly
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.table_writer import csv_text
+from pfgen_rs.lazy import pl
 from pfgen_rs.references.check import answers
 from pfgen_rs.references.check.answers import CheckProgress
 from pfgen_rs.references.check.findings import findings, summarise
@@ -40,7 +40,7 @@ _SHOWN = {
 
 
 @dataclass(frozen=True, eq=False)
-class Check(EqualByFields):
+class Check:
     """The results of checking a set.
 
     `tables` by name, as documented by the functions that create them: `self_scores`, `near_duplicates`,

@@ -1,14 +1,15 @@
 """What a check says: warnings and key numbers for each question, and findings about the whole set."""
 
+from __future__ import annotations
+
 import math
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
-import polars as pl
-
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.io.text import counted, plural
+from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import COLUMNS, PARTS, Settings
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.references.check.answers import mean_of_known

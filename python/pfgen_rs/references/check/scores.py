@@ -8,6 +8,8 @@ The paper examines whether scores depend on the model that wrote the references 
 4.1, "stability of reference answer sets", and figure 3) by scoring with each source on its own.
 """
 
+from __future__ import annotations
+
 import math
 import os
 from collections import Counter
@@ -15,14 +17,11 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, combinations
 from typing import Any
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
 from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark, score_file
 from pfgen_rs.errors import SettingsError, UnknownQuestionError
 from pfgen_rs.io import run_files
+from pfgen_rs.lazy import Floats, pl
 from pfgen_rs.metrics.settings import BY_SOURCE, COLUMNS, share_name, share_names
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.question import Question
@@ -40,9 +39,6 @@ from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.correlation import pearson, spearman
 
 # Self-scores.
-
-
-Floats = NDArray[np.float64]
 
 
 def self_scores(

@@ -9,8 +9,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-import polars as pl
-
 from pfgen_rs.benchmark import score_runs
 from pfgen_rs.checkout import checkout, standings
 from pfgen_rs.checkout.entries import entries, entries_frame, read_results
@@ -19,6 +17,7 @@ from pfgen_rs.checkout.ranking import RunName, run_labels
 from pfgen_rs.errors import InputError, PfgenError, PlotError, unreadable
 from pfgen_rs.io.run_files import RESULT, expand
 from pfgen_rs.io.text import counted
+from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import Settings, has_helpfulness
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import read_folder

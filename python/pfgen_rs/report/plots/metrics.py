@@ -6,12 +6,10 @@ from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Unpack
 
-import numpy as np
-import polars as pl
-
 from pfgen_rs.drawing.figures import finish, fixed
 from pfgen_rs.drawing.style import GREY, GROUNDS, Look, LookOptions, drawing
 from pfgen_rs.errors import PlotError
+from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.metrics.settings import BY_SOURCE, PARTS, check_metric
 from pfgen_rs.questions.unknown import known, order
 from pfgen_rs.report.plot_kinds import Plot, always, plot_kind
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
 
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
 
 
 _COLUMNS = 3

@@ -6,13 +6,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import polars as pl
-from numpy.typing import NDArray
-
 from pfgen_rs.drawing.figures import fix_layout
 from pfgen_rs.drawing.style import COLOURS, FAINT, GREY, INK, MARKERS, Look
 from pfgen_rs.errors import PlotError
+from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.report.plots.inputs import BOUNDS
 
 if TYPE_CHECKING:

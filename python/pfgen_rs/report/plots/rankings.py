@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
-import numpy as np
-import polars as pl
-
 from pfgen_rs.drawing import figures, fonts, style
+from pfgen_rs.lazy import np, pl
 from pfgen_rs.report.plot_kinds import Plot, always, plot_kind
 from pfgen_rs.report.plots import inputs
 from pfgen_rs.report.plots.points import (

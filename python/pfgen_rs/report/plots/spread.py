@@ -9,13 +9,11 @@ from functools import partial
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Unpack
 
-import numpy as np
-import polars as pl
-
 from pfgen_rs.comparisons import comparison_samples
 from pfgen_rs.drawing.figures import finish, not_below_zero, remark
 from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, INK, Look, LookOptions, drawing
 from pfgen_rs.errors import PlotError
+from pfgen_rs.lazy import np, pl
 from pfgen_rs.metrics.settings import PARTS, check_metric
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots.inputs import PlotRequest, drawable, responses, sample_names

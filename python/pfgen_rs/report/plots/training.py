@@ -7,11 +7,10 @@ from functools import partial
 from itertools import cycle
 from typing import TYPE_CHECKING, Literal, Unpack
 
-import polars as pl
-
 from pfgen_rs.drawing.figures import finish
 from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, MARKERS, Look, LookOptions, drawing
 from pfgen_rs.errors import PlotError
+from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots.inputs import BOUNDS, RUN, PlotRequest, drawable, read_curve_rows

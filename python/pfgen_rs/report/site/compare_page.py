@@ -10,15 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from pfgen_rs.lazy import Floats, np
 from pfgen_rs.metrics.settings import METRICS, signature
 from pfgen_rs.questions import question_set, unknown
 from pfgen_rs.report.site import pages, run_page
 from pfgen_rs.stats import Sample, comparing, student
 
-Floats = NDArray[np.float64]
 MOST_COMPARED = 10
 """Maximum number of runs that are compared at a time."""
 

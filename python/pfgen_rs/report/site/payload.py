@@ -16,11 +16,10 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
 from pfgen_rs.io.text import acts
+from pfgen_rs.lazy import NDArray, np
 
 _LEVEL = 9
 _PARTS_LEVEL = 6  # 9 takes twice the time for 0.2 %

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from pfgen_rs import stats
+from pfgen_rs.lazy import np
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.sums import left_mean
 from pfgen_rs.questions.unknown import explained
@@ -115,7 +113,6 @@ def _config(config: Mapping[str, Any]) -> list[tuple[str, str]]:
 # The content of a run's page besides its answers: scores with intervals, tables, distributions.
 
 
-Floats = NDArray[np.float64]
 _BINS = 40
 
 

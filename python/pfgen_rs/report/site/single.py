@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import run_files
 from pfgen_rs.io.atomic import write_atomic
+from pfgen_rs.lazy import np
 from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.answers import Windows, distinct_windows, run_answers, window_table
 from pfgen_rs.report.site import compare_page, payload, run_page
