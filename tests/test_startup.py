@@ -138,7 +138,7 @@ def test_a_package_exports_what_type_checkers_see(name: str) -> None:
     assert set(package.__all__) == {*seen, *eager}
 
 
-BARE = {f"pfgen_rs.cli.{name}" for name in ("app", "process", "streams")}
+BARE = {f"pfgen_rs.cli.{name}" for name in ("app", "process")}
 COMMANDS = [
     command.split()
     for command in (

@@ -31,7 +31,7 @@ from helpers import (
     write_run,
 )
 from pfgen_rs import load_benchmark, score_file
-from pfgen_rs.cli import streams
+from pfgen_rs.cli import process
 from pfgen_rs.cli.app import COMMANDS, SECTIONS
 from pfgen_rs.install import known
 from pfgen_rs.metrics.settings import fixed_part
@@ -460,8 +460,8 @@ def test_an_output_that_knows_no_japanese(benchmark: Path) -> None:
 
 
 def test_csv_of_no_rows_is_empty(capsys: pytest.CaptureFixture[str]) -> None:
-    streams.emit_csv([])
-    streams.emit_csv([{"a": 1}])
+    process.emit_csv([])
+    process.emit_csv([{"a": 1}])
     assert capsys.readouterr().out == "a\n1\n"
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from page_tables import fences, japanese
 from pfgen_rs import PfgenError, load_benchmark
-from pfgen_rs.cli import streams
+from pfgen_rs.cli import process
 from pfgen_rs.cli.app import app
 from pfgen_rs.metrics import limited_expressions
 from places import DOCS
@@ -40,7 +40,7 @@ def told(*arguments: object) -> str:
         try:
             app([*map(str, arguments)], prog_name="pfgen-rs")
         except PfgenError as error:
-            streams.print_error(error)
+            process.print_error(error)
         except SystemExit:
             pass
     return err.getvalue()

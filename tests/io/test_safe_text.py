@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import pfgen_rs
 from helpers import CATS, pfgen, write_benchmark
-from pfgen_rs.cli import streams
+from pfgen_rs.cli import process
 from pfgen_rs.io.table_writer import csv_text
 from pfgen_rs.io.text import ACTING, acts, escaped_json, visible
 from pfgen_rs.report.markup import inert
@@ -109,7 +109,7 @@ def test_a_cell_that_a_spreadsheet_would_run_begins_with_a_quotation_mark(
 ) -> None:
     shown = f"'{text}" if is_run else text
     table = pl.DataFrame({"a": [text], text or "b": [1.5]})
-    streams.emit_csv([{"a": text, "b": 1.5}])
+    process.emit_csv([{"a": text, "b": 1.5}])
     for written in (csv_text(table), capsys.readouterr().out):
         [row] = csv.DictReader(written.splitlines(keepends=True))
         assert row["a"] == shown

@@ -22,7 +22,7 @@ from builds import prepare
 from helpers import environment, pfgen
 from pfgen_rs import OutputError, SettingsError
 from pfgen_rs.ask.journal import Journal, _offset
-from pfgen_rs.cli import app, output, streams
+from pfgen_rs.cli import app, output, process
 from pfgen_rs.generate.config import RunConfig
 from pfgen_rs.io import atomic, locks
 from pfgen_rs.io.atomic import temporary_copy, write_atomic
@@ -362,9 +362,9 @@ def test_a_reader_that_is_gone_ends_a_command_quietly(
 ) -> None:
     monkeypatch.setattr(atomic, "WINDOWS", is_windows)
     assert atomic.is_reader_gone(OSError(code, "")) is gone
-    monkeypatch.setattr(streams, "_discard_output", lambda: None)
+    monkeypatch.setattr(process, "_discard_output", lambda: None)
     raw = io.BufferedWriter(_Closed(code))
-    stream = streams._StandardOutput.of(io.TextIOWrapper(raw, encoding="utf-8"))
+    stream = process._StandardOutput.of(io.TextIOWrapper(raw, encoding="utf-8"))
     stream.write("x")
     with pytest.raises((OutputError, RuntimeError)) as raised:
         stream.flush()
@@ -414,7 +414,7 @@ def _words(text: str) -> set[str]:
 
 def test_marks_that_a_stream_lacks_are_replaced() -> None:
     for encoding, expected in (("cp932", "a - b / ±\\udcff -"), ("utf-8", "a – b · ±\\udcff –")):
-        assert "a – b · ±\udcff –".encode(encoding, streams._SPELLED).decode(encoding) == expected
+        assert "a – b · ±\udcff –".encode(encoding, process._SPELLED).decode(encoding) == expected
 
 
 # Clocks

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pfgen_rs.cli.process import leave
+from pfgen_rs.cli import process
 
 __all__ = ["main"]
 
@@ -14,16 +14,14 @@ def main() -> None:
     if the reader of standard output has closed it. Unfinished files are removed.
     """
     try:
-        from pfgen_rs.cli import process, streams
-
         process.end_tidily()
-        with streams.errors_reported():
+        with process.errors_reported():
             from pfgen_rs.cli import app
 
             app.app(prog_name="pfgen-rs")
     except KeyboardInterrupt:
-        leave(130)
+        process.leave(130)
     except SystemExit as ended:
         if isinstance(ended.code, int) and ended.code:
-            leave(ended.code)
+            process.leave(ended.code)
         raise

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
-from pfgen_rs.cli import streams
+from pfgen_rs.cli import process
 from pfgen_rs.io.remote.urls import is_url, refused_url
 
 # Loads commands only when they are used, so that `--help` and completion are fast.
@@ -216,7 +216,7 @@ def _print_version(wanted: bool) -> None:
     if wanted:
         from pfgen_rs.metrics.settings import fixed_part
 
-        streams.emit(f"{fixed_part()}\n")
+        process.emit(f"{fixed_part()}\n")
         raise typer.Exit
 
 

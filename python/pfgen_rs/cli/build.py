@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pfgen_rs.cli import app as loading
-from pfgen_rs.cli import options, output, streams
+from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli import progress as progress_log
 from pfgen_rs.io.text import counted
 
@@ -84,17 +84,17 @@ def run(
         allow_fewer=allow_fewer or None,
     )
     size = _memory_size(memory)
-    kept = streams.resumable(lambda: work_folder(changed), "done", _CONTINUE)
-    logged = progress_log.logged("pfgen_rs.references", streams.warn)
+    kept = process.resumable(lambda: work_folder(changed), "done", _CONTINUE)
+    logged = progress_log.logged("pfgen_rs.references", process.warn)
     with kept, logged, output.building() as progress:
         built = build(changed, memory=size, threads=threads, progress=progress)
     for each in built.inputs:
         if each.left_out:
-            streams.warn(f"{each.name}: skipped {counted(each.left_out, 'line')}")
+            process.warn(f"{each.name}: skipped {counted(each.left_out, 'line')}")
     for question in built.left_out:
-        streams.warn(f"question {question.outline.question_id}: skipped, because no answer is left")
+        process.warn(f"question {question.outline.question_id}: skipped, because no answer is left")
     if output_format is options.JsonFormat.JSON:
-        streams.emit_json(_json_rows(built))
+        process.emit_json(_json_rows(built))
     else:
         _show(built)
 
@@ -148,11 +148,11 @@ def suggest_rules(
     with output.building() as progress:
         listed = review_list(read_config(config), progress=progress)
     if out is None:
-        streams.emit(csv_text(listed))
+        process.emit(csv_text(listed))
     else:
         write_atomic(out, csv_text(listed).encode())
         places = listed.n_unique(["question_id", "before", "after"]) if len(listed) else 0
-        streams.emit(f"wrote {counted(places, 'place')} to {out}\n")
+        process.emit(f"wrote {counted(places, 'place')} to {out}\n")
 
 
 # Columns of the summary for which a terminal has room, and their headings.
@@ -206,7 +206,7 @@ def check(
     """
     from pfgen_rs.references.check import check as check_set
 
-    with output.building() as progress, progress_log.logged("pfgen_rs", streams.warn):
+    with output.building() as progress, progress_log.logged("pfgen_rs", process.warn):
         tell = partial(progress, benchmark)
         checked = check_set(benchmark, run or (), threads=threads, progress=tell)
     if out is not None:
@@ -214,7 +214,7 @@ def check(
     if output_format is options.JsonFormat.JSON:
         questions = checked.summary.to_dicts()
         about = {"signature": checked.signature, "findings": checked.findings}
-        streams.emit_json({**about, "questions": questions})
+        process.emit_json({**about, "questions": questions})
     else:
         output.show(*_check_lines(checked))
 

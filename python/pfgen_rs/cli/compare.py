@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import options, output, streams
+from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.app import is_folder_there
 from pfgen_rs.cli.options import ScoringOptions, scoring_options
 from pfgen_rs.io.text import counted
@@ -108,14 +108,14 @@ def compare(
     metrics = METRICS if metric is ComparedMetric.ALL else (metric.value,)
     found = comparisons.compare_runs(results, metrics=metrics, level=level)
     for note in found.notes:
-        streams.warn(note)
+        process.warn(note)
     if html is not None:
         from pfgen_rs.report.site import write_comparison
 
         with output.busy(f"writing {html}"):
             write_comparison(results, html, level=level)
     if output_format is options.JsonFormat.JSON:
-        streams.emit_json(comparison_document(found, limit))
+        process.emit_json(comparison_document(found, limit))
     else:
         output.show(*comparison_report(found, limit, output.width()))
 

@@ -10,7 +10,7 @@ import typer
 
 from pfgen_rs import install as installer
 from pfgen_rs.cli import app as loading
-from pfgen_rs.cli import options, output, streams
+from pfgen_rs.cli import options, output, process
 from pfgen_rs.questions.locate import Available, benchmark_path, inventory
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def list_benchmarks(output_format: options.Format = options.JsonFormat.TABLE) ->
     available = inventory()
     if output_format is options.JsonFormat.JSON:
         rows = [{**asdict(b), "path": None if b.path is None else str(b.path)} for b in available]
-        streams.emit_json(rows)
+        process.emit_json(rows)
         return
     output.show(*_data_report(available, output.width()))
 
@@ -96,7 +96,7 @@ def install(
             bar.update(task, completed=done, total=total)
 
         folder = installer.install(name, source, received)
-    streams.emit(f"{name} is installed in {folder}\n")
+    process.emit(f"{name} is installed in {folder}\n")
 
 
 def _names_of_usable_data(incomplete: str) -> list[str]:
@@ -119,4 +119,4 @@ def where(
 
     Example: `ls "$(pfgen-rs data where mini)"`
     """
-    streams.emit(f"{benchmark_path(name)}\n")
+    process.emit(f"{benchmark_path(name)}\n")

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from typer.core import TyperGroup
 
-from pfgen_rs.cli import streams
+from pfgen_rs.cli import process
 from pfgen_rs.errors import PfgenError
 
 
@@ -21,11 +21,11 @@ def demo_succeeds(command: TyperGroup, program: str, arguments: Sequence[str]) -
     try:
         command.main(args=list(arguments), prog_name=program, standalone_mode=False)
     except PfgenError as error:
-        streams.print_error(error)
+        process.print_error(error)
         return False
     return True
 
 
 def tell(text: str) -> None:
     """Print a line."""
-    streams.emit(f"{text}\n")
+    process.emit(f"{text}\n")

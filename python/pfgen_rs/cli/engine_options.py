@@ -21,7 +21,7 @@ from rich.progress import (
 )
 
 from pfgen_rs.ask import engines
-from pfgen_rs.cli import output, process, streams
+from pfgen_rs.cli import output, process
 from pfgen_rs.cli.progress import logged, told_at_times
 from pfgen_rs.errors import unreadable
 from pfgen_rs.io.text import counted
@@ -346,13 +346,13 @@ def _duration(seconds: float) -> str:
 def finish_asking(asked: Asked | None) -> None:
     """End with exit code 1 if something is open that no other process is working on."""
     if asked is not None and asked.stored + asked.elsewhere < asked.total:
-        streams.fail(1)
+        process.fail(1)
 
 
 def resumable_asking(out: Path, doing: str) -> AbstractContextManager[None]:
     """After any error, say how to continue, because servers may recover and rate limits end."""
     how = "run the same command to continue"
-    return streams.resumable(lambda: out if out.is_dir() else None, doing, how, after_errors=how)
+    return process.resumable(lambda: out if out.is_dir() else None, doing, how, after_errors=how)
 
 
 def _spent(journal: Journal, prices: Prices) -> float:
@@ -383,21 +383,21 @@ def _tell_estimate(
     if prices is not None:
         cost = "unknown" if estimate.cost is None else f"at most {prices.shown(estimate.cost)}"
         lines.append(f"cost: {cost}")
-    streams.emit("\n".join(lines) + "\n")
+    process.emit("\n".join(lines) + "\n")
 
 
 def tell_asked(asked: Asked, prices: Prices | None = None) -> None:
     """Warn about what failed and what is open, and print the cost."""
     for failure in asked.failures[:_SHOWN]:
-        streams.warn(f"{failure.subject}: {failure.reason}")
+        process.warn(f"{failure.subject}: {failure.reason}")
     if asked.failures:
         count = len(asked.failures)
-        streams.warn(f"{counted(count, 'request')} failed: run the same command to ask again")
+        process.warn(f"{counted(count, 'request')} failed: run the same command to ask again")
     if asked.elsewhere:
-        streams.warn(f"{counted(asked.elsewhere, 'request')} in progress in other processes")
+        process.warn(f"{counted(asked.elsewhere, 'request')} in progress in other processes")
     if asked.unaffordable:
-        streams.warn(
+        process.warn(
             f"{counted(asked.unaffordable, 'request')} not sent: the budget does not allow more"
         )
     if asked.spent is not None and prices is not None:
-        streams.remark(f"cost so far: {prices.shown(asked.spent)}")
+        process.remark(f"cost so far: {prices.shown(asked.spent)}")

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pfgen_rs.benchmark import Benchmark
-from pfgen_rs.cli import options, output, process, streams
+from pfgen_rs.cli import options, output, process
 from pfgen_rs.errors import InputError
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.metrics.units import Unit
@@ -47,7 +47,7 @@ def explain(
     text = _read_answer() if answer == "-" else answer
     found = loaded.explain(question, loaded.coder.parse(text))
     if output_format is options.JsonFormat.JSON:
-        streams.emit_json(explanation_object(loaded, found))
+        process.emit_json(explanation_object(loaded, found))
     else:
         output.show(*rendered_explanation(loaded, found))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import engine_options, options, process, streams
+from pfgen_rs.cli import engine_options, options, process
 from pfgen_rs.cli import progress as progress_log
 from pfgen_rs.cli.engine_options import EngineChoice
 from pfgen_rs.cli.score_table import report_gaps, show_results, tell_cut
@@ -161,7 +161,7 @@ def generate_answers(
     asked = f"{counted(len(shown), 'question')}, {counted(trials, 'trial')}"
     beginning = f"benchmark {benchmark or BUNDLED}: {asked}"
     if export is not None:
-        streams.remark(beginning)
+        process.remark(beginning)
         _export(config, shown, trials, out, export)
         return
     with (
@@ -171,7 +171,7 @@ def generate_answers(
         progress_log.logged("pfgen_rs", lambda _: None),
         _watched(asking.engine, answers) as progress,
     ):
-        streams.remark(f"{beginning}, into {config.folder(out)}")
+        process.remark(f"{beginning}, into {config.folder(out)}")
         run = generate(
             config,
             engine,
@@ -210,12 +210,12 @@ def _export(
     tasks = open_tasks(config, examples=examples, trials=trials, results=out)
     lines = task_lines(tasks, config.parameters)
     if str(path) == "-":
-        streams.emit(escaped_json(lines))
+        process.emit(escaped_json(lines))
         return
     if not path.absolute().parent.is_dir():
         raise typer.BadParameter(f"{path.parent}: not a directory", param_hint="--export")
     write_atomic(path, lines.encode())
-    streams.emit(f"wrote {counted(len(tasks), 'task')} to {path}\n")
+    process.emit(f"wrote {counted(len(tasks), 'task')} to {path}\n")
 
 
 def _engine(
@@ -252,8 +252,8 @@ def _ask_person(task: Task) -> str | None:
     """Show a task and read the pasted answer. Returns `None` at the end of the input."""
     texts = "\n".join(text for text in (task.system, task.prompt) if text is not None)
     shown = [f"--- trial {task.trial} ---", *map(visible, texts.split("\n"))]
-    streams.emit("\n".join(shown) + "\n")
-    streams.emit("--- paste the answer, then a line with only a dot; Ctrl-D quits ---\n")
+    process.emit("\n".join(shown) + "\n")
+    process.emit("--- paste the answer, then a line with only a dot; Ctrl-D quits ---\n")
     process.interrupt_reads()
     answer = b""
     while (line := sys.stdin.buffer.readline()).strip() != b".":
@@ -278,7 +278,7 @@ def _check_examples(wanted: int, questions: int) -> None:
     there = max(questions - 1, 0)
     # No warning for the default.
     if wanted > there and wanted != _PUBLISHED_EXAMPLES:
-        streams.warn(
+        process.warn(
             f"prompts show {counted(there, 'example answer')} instead of {wanted}: no more are available"
         )
 
@@ -313,25 +313,25 @@ def _tell_import(answers: AnswersFile) -> None:
     """Warn about imported answers that could not be used."""
     if answers.unused:
         trial, question = answers.unused[0]
-        streams.warn(
+        process.warn(
             f"{len(answers.unused)} of the imported answers do not match an open task, the first: "
             f"trial {trial}, {question!r}"
         )
     if answers.blank:
-        streams.warn(
+        process.warn(
             f"{answers.blank} of the imported answers are empty or failed: their tasks stay open"
         )
 
 
 def _tell_run(run: Run) -> None:
-    streams.emit(
+    process.emit(
         f"{run.folder}: {run.finished} of {counted(run.trials, 'trial')}, "
         f"{counted(run.new, 'new answer')}\n"
     )
     if run.result is None:  # else said with the score
         tell_cut(run.folder)
     if run.usage:
-        streams.emit(f"used: {_used(run.usage)}\n")
+        process.emit(f"used: {_used(run.usage)}\n")
 
 
 def _used(usage: Usage) -> str:
@@ -354,7 +354,7 @@ def _used(usage: Usage) -> str:
 
 def _tell_score(run: Run) -> None:
     if run.result is None:
-        streams.warn("nothing to score: no question has an answer")
+        process.warn("nothing to score: no question has an answer")
         return
     report_gaps(run.result)
     show_results([run.result], options.RowsFormat.TABLE)

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from pfgen_rs.cli import app as loading
-from pfgen_rs.cli import options, output, streams
+from pfgen_rs.cli import options, output, process
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.text import counted
 
@@ -53,7 +53,7 @@ def count(
     index, parse = _question_index(benchmark, question)
     counts = [(pattern, index.count(parse(pattern))) for pattern in patterns]
     if output_format is options.JsonFormat.JSON:
-        streams.emit_json([{"pattern": pattern, "count": n} for pattern, n in counts])
+        process.emit_json([{"pattern": pattern, "count": n} for pattern, n in counts])
         return
     table = output.new_table("pattern", "count", numbers=("count",))
     for pattern, n in counts:
@@ -75,7 +75,7 @@ def df(
     index, parse = _question_index(benchmark, question)
     frequencies = [(pattern, index.document_frequency(parse(pattern))) for pattern in patterns]
     if output_format is options.JsonFormat.JSON:
-        streams.emit_json([{"pattern": pattern, **_frequency(f)} for pattern, f in frequencies])
+        process.emit_json([{"pattern": pattern, **_frequency(f)} for pattern, f in frequencies])
         return
     numbers = ["answers", *index.sources]
     table = output.new_table("pattern", *numbers, numbers=numbers)
@@ -109,7 +109,7 @@ def locate(
     if output_format is options.JsonFormat.JSON:
         found = [line._asdict() for line in shown]
         lines = [{**line.pop("occurrence")._asdict(), **line} for line in found]
-        streams.emit_json({"total": len(places), "places": lines})
+        process.emit_json({"total": len(places), "places": lines})
         return
     table = output.new_table("source", "answer", "offset", numbers=("answer", "offset"))
     table.add_column("left", justify="right", overflow="fold")
@@ -138,7 +138,7 @@ def top(
     index, _ = _question_index(benchmark, question)
     ngrams = index.ngrams(n, 1, limit)
     if output_format is options.JsonFormat.JSON:
-        streams.emit_json(
+        process.emit_json(
             [
                 {"text": g.text, "count": g.occurrences, **_frequency(g.document_frequency)}
                 for g in ngrams
@@ -195,7 +195,7 @@ def build(
             "writable, or set PFGEN_RS_CACHE to another folder"
         )
     about = f"{counted(len(loaded), 'question')}, {_megabytes(path.stat().st_size)}"
-    streams.emit(f"{path}\n{about}, ready in {seconds:.2f} s\n")
+    process.emit(f"{path}\n{about}, ready in {seconds:.2f} s\n")
 
 
 @app.command()
@@ -208,7 +208,7 @@ def info(output_format: options.Format = options.JsonFormat.TABLE) -> None:
 
     files = index_cache.index_files()
     if output_format is options.JsonFormat.JSON:
-        streams.emit_json(
+        process.emit_json(
             [{"file": str(f.path), "bytes": f.size, "written": _time(f.written)} for f in files]
         )
         return
@@ -229,7 +229,7 @@ def clear() -> None:
 
     removed = index_cache.clear_index_cache()
     size = _megabytes(sum(file.size for file in removed))
-    streams.emit(f"removed {counted(len(removed), 'file')}, {size}\n")
+    process.emit(f"removed {counted(len(removed), 'file')}, {size}\n")
 
 
 def _megabytes(size: int) -> str:

@@ -85,25 +85,25 @@ def demo() -> None:
 
     Example: `pfgen-rs judge demo`
     """
-    from pfgen_rs.cli import streams
+    from pfgen_rs.cli import process
     from pfgen_rs.cli.demo_steps import demo_succeeds, tell
     from pfgen_rs.judge.sample import sample_path
 
     folder = sample_path()
     tell("The sample is made up: its numbers say nothing about models, people or judges.")
-    streams.emit(f"\n$ cd {folder}\n")
+    process.emit(f"\n$ cd {folder}\n")
     tell("\nThese commands need runs and a judge; what they give is recorded in the sample:")
-    streams.emit("\n" + "".join(f"# {_PROGRAM} {each}\n" for each in _RECORDED))
+    process.emit("\n" + "".join(f"# {_PROGRAM} {each}\n" for each in _RECORDED))
     command = get_group(app)
     failed = False
     known = {path.name for path in folder.iterdir()}
     for text, words in _STEPS:
         tell(f"\n{text}")
-        streams.emit(f"\n$ {_PROGRAM} {words}\n")
+        process.emit(f"\n$ {_PROGRAM} {words}\n")
         arguments = [
             str(folder / each) if each.partition("/")[0] in known else each
             for each in words.split()
         ]
         failed |= not demo_succeeds(command, _PROGRAM, arguments)
     if failed:
-        streams.fail(streams.BAD_INPUT)
+        process.fail(process.BAD_INPUT)

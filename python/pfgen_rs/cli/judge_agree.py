@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import options, output, streams
+from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.judge_options import (
     NONE,
     By,
@@ -82,7 +82,7 @@ def agree(
     if output_format is options.JsonFormat.JSON:
         rows = [{"name": n, **each.to_dict()} for n, each in zip(names, found, strict=True)]
         coverage = [each.to_dict() for _, each in read]
-        streams.emit_json(
+        process.emit_json(
             {"judges": rows, "comparison": between and between.to_dict(), "coverage": coverage}
         )
         return
@@ -95,13 +95,13 @@ def agree(
 def _show(name: str, found: Agreement) -> None:
     """Print all tables of an agreement."""
     raters = f", raters {', '.join(found.raters)}" if found.raters else ""
-    streams.remark(
+    process.remark(
         f"{name}: {counted(found.pairs, 'pair')} of {counted(found.questions, 'question')}{raters}; "
         f"intervals {100 * found.level:g} % ({found.resamples} resamples of questions, seed {found.seed})"
     )
     output.show(*_parts_of_agreement(found))
     for line in _lines_of_agreement(found):
-        streams.emit(f"{line}\n")
+        process.emit(f"{line}\n")
     warn_all(found.notes)
 
 
@@ -243,7 +243,7 @@ def show_comparison(names: Sequence[str], between: JudgeComparison) -> None:
     told = f"p {p}" if p[0] in "<≤" else f"p = {p}"
     if between.smallest_p and "=" not in told:
         told += f", {permutations_text(between.smallest_p)}"
-    streams.emit(
+    process.emit(
         f"concordance of {names[0]} {percent(between.first)} %, of {names[1]} {percent(between.second)} %: "
         f"difference {100 * between.difference:+.1f} ({interval}), {told}, "
         f"{counted(between.pairs, 'pair')} of {counted(between.questions, 'question')}\n"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pfgen_rs.cli import judge_options as shared
-from pfgen_rs.cli import options, output, streams
+from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.engine_options import finish_asking, resumable_asking
 from pfgen_rs.cli.judge_options import AskOptions, RetryOptions
 from pfgen_rs.cli.options import ReadingOptions
@@ -67,7 +67,7 @@ def pairs(
     )
     write_pairs(out, found)
     questions = counted(len({pair.question_id for pair in found}), "question")
-    streams.emit(f"wrote {counted(len(found), 'pair')} of {questions} to {out}\n")
+    process.emit(f"wrote {counted(len(found), 'pair')} of {questions} to {out}\n")
 
 
 @shared.asking_options
@@ -98,7 +98,7 @@ def criteria(
         partial(library.make_criteria, found, judge=judge, prompt=chosen, out=path),
     )
     if asked is not None:
-        streams.emit(
+        process.emit(
             f"{path}: criteria of {asked.stored} of {asked.total} questions, {asked.new} new\n"
         )
     finish_asking(asked)
@@ -147,7 +147,7 @@ def _tell_judged(folder: VerdictFolder, asked: Asked) -> None:
     problems = Counter(each["problem"] for each in last.values() if each.get("problem"))
     shared.tell_asked(folder.path, asked, "judgment")
     for problem, count in problems.most_common():
-        streams.warn(f"{counted(count, 'judgment')} invalid: {problem}")
+        process.warn(f"{counted(count, 'judgment')} invalid: {problem}")
     shared.warn_of_doubts(folder)
     shared.warn_all(folder.read()[1].notes())
 
@@ -240,4 +240,4 @@ def _show_correlation(found: RunCorrelation) -> None:
         said = f"undefined for {runs}"
         if value is not None:
             said = f"{value:.4f} (95 % interval {shared.range_text(*interval, 1, 4)}), {runs}"
-        streams.emit(f"{name} of ratings and scores: {said}\n")
+        process.emit(f"{name} of ratings and scores: {said}\n")

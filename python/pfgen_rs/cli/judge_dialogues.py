@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pfgen_rs.cli import app as loading
-from pfgen_rs.cli import options, output, streams
+from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.engine_options import finish_asking, resumable_asking
 from pfgen_rs.cli.judge_options import (
     RetryOptions,
@@ -90,9 +90,9 @@ def sizes(
     if output_format is options.RowsFormat.TABLE:
         _show(table, with_title=False)
     elif output_format is options.RowsFormat.JSON:
-        streams.emit_json(table.frame.to_dicts())
+        process.emit_json(table.frame.to_dicts())
     else:
-        streams.emit_csv(table.frame.to_dicts())
+        process.emit_csv(table.frame.to_dicts())
 
 
 @app.command()
@@ -125,9 +125,9 @@ def light(
     dialogues = read_dialogues(data, fields)
     chosen = light_version(dialogues, version, per_category=per_category, seed=seed)
     if chosen.unscored:
-        streams.warn(f"left out {counted(chosen.unscored, 'dialogue')} without human scores")
+        process.warn(f"left out {counted(chosen.unscored, 'dialogue')} without human scores")
     write_atomic(out, b"".join(each.source + b"\n" for each in chosen.dialogues))
-    streams.emit(f"wrote {counted(len(chosen.dialogues), 'dialogue')} to {out}\n")
+    process.emit(f"wrote {counted(len(chosen.dialogues), 'dialogue')} to {out}\n")
 
 
 @app.command()
@@ -195,17 +195,17 @@ def tables(
     )
     warn_all(made.notes)
     if output_format is options.JsonFormat.JSON:
-        streams.emit_json({table.name: table.frame.to_dicts() for table in made.tables})
+        process.emit_json({table.name: table.frame.to_dicts() for table in made.tables})
     else:
         for each in made.tables:
             _show(each)
             for note in each.notes:
                 if note not in made.notes:  # which are warnings already
-                    streams.emit(f"{note}\n")
+                    process.emit(f"{note}\n")
     if out is not None:
         plot = "svg" if available() else None
         written = write_tables(out, made.tables, plot=plot, language=language.value)
-        streams.remark(f"wrote {counted(len(written), 'file')} to {out}")
+        process.remark(f"wrote {counted(len(written), 'file')} to {out}")
 
 
 @app.command()
@@ -251,11 +251,11 @@ def answer(
         tell_asked(out, asked, "answer")
         blank, cut = answering.poor_answers(out)
         if blank or cut:
-            streams.warn(
+            process.warn(
                 f"{counted(blank, 'blank answer')}, {cut:,} cut off by the limit on tokens"
             )
         if asked.complete:
-            streams.emit(f"wrote {out / answering.EXPORT}\n")
+            process.emit(f"wrote {out / answering.EXPORT}\n")
     finish_asking(asked)
 
 
@@ -351,7 +351,7 @@ def grade(
             _show(table)
             warn_all(table.notes)
             if stale := grading.stale_grades(out):
-                streams.warn(f"{counted(stale, 'rating')} of earlier answers: kept, but not used")
+                process.warn(f"{counted(stale, 'rating')} of earlier answers: kept, but not used")
     finish_asking(asked)
 
 

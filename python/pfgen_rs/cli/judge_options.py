@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import output, streams
+from pfgen_rs.cli import output, process
 from pfgen_rs.cli.engine_options import BudgetOf, EngineOptions, tokens_or_none
 from pfgen_rs.cli.options import with_options
 from pfgen_rs.io.text import counted
@@ -109,7 +109,7 @@ def read_decisions(folders: Sequence[VerdictFolder]) -> list[tuple[pl.DataFrame,
 def warn_all(notes: Iterable[str]) -> None:
     """Print warnings."""
     for note in notes:
-        streams.warn(note)
+        process.warn(note)
 
 
 def warn_of_doubts(folder: VerdictFolder) -> None:
@@ -120,7 +120,7 @@ def warn_of_doubts(folder: VerdictFolder) -> None:
     doubtful = doubts.drop_nulls("doubt")["pair"].unique(maintain_order=True).to_list()
     if doubtful:
         count = len(doubts) - doubts["doubt"].null_count()
-        streams.warn(
+        process.warn(
             f"{count:,} of {counted(len(doubts), 'verdict')} ({100 * count / len(doubts):.1f} %) are "
             "doubtful, since the output begins with a refusal or has several letters: see those of pairs "
             f"{named(doubtful)} with pfgen-rs judge page"
@@ -129,7 +129,7 @@ def warn_of_doubts(folder: VerdictFolder) -> None:
 
 def tell_asked(out: Path, asked: Asked, what: str) -> None:
     """Print how many judgments, ratings or answers a folder has now."""
-    streams.emit(f"{out}: {asked.stored} of {counted(asked.total, what)}, {asked.new} new\n")
+    process.emit(f"{out}: {asked.stored} of {counted(asked.total, what)}, {asked.new} new\n")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,7 +210,7 @@ class AskOptions(EngineOptions):
 
         def checked(engine: Engine, budget_of: BudgetOf, progress: AskingProgress) -> Asked:
             if judge.logprobs is not None and "logprobs" not in abilities(engine):
-                streams.warn(
+                process.warn(
                     f"the engine {engine.name!r} reports no log probabilities: decisions by probability and "
                     "expected ratings are not possible"
                 )

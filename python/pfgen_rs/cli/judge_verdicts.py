@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pfgen_rs.cli import judge_options as shared
-from pfgen_rs.cli import options, output, streams
+from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.judge_options import number, percent, range_text, rows_table
 from pfgen_rs.cli.options import JsonFormat, ReadingOptions, RowsFormat
 from pfgen_rs.cli.plot import Font, Language, LanguageName, plot_file_path
@@ -45,9 +45,9 @@ def decide(
     folder = VerdictFolder(verdicts)
     [(found, _)] = shared.read_decisions([folder])
     if output_format is RowsFormat.JSON:
-        streams.emit_json(decision_rows(found, by).to_dicts())
+        process.emit_json(decision_rows(found, by).to_dicts())
     elif output_format is RowsFormat.CSV:
-        streams.emit(csv_text(decision_rows(found, by)))
+        process.emit(csv_text(decision_rows(found, by)))
     else:
         counts = decision_counts(found, by)
         names = ["model a", "model b", *counts.columns[2:]]
@@ -83,7 +83,7 @@ def rank(
     found = ranked(decisions, rule=by, with_strengths=not win_rates_only)
     if output_format is JsonFormat.JSON:
         values = {"name": folder.judge_name, **found.to_dict(), "coverage": coverage.to_dict()}
-        streams.emit_json(values)
+        process.emit_json(values)
         return
     _show_ranking(folder.judge_name, found)
 
@@ -92,7 +92,7 @@ def _show_ranking(name: str, found: Ranking) -> None:
     left_out = (
         f", {counted(found.left_out, 'pair')} without a decision left out" if found.left_out else ""
     )
-    streams.remark(
+    process.remark(
         f"{name}: {counted(found.games, 'pair')} of {counted(found.questions, 'question')}{left_out}; "
         f"intervals {100 * found.level:g} % ({found.resamples} resamples of questions, seed {found.seed})"
     )
@@ -155,7 +155,7 @@ def against_scores(
     table = library.agreement_by_margin(scores, library.verdicts_by_name(frames, by, humans))
     if output_format is JsonFormat.JSON:
         coverage = [coverage.to_dict() for _, coverage in read]
-        streams.emit_json({"pairs": table.to_dicts(), "coverage": coverage})
+        process.emit_json({"pairs": table.to_dicts(), "coverage": coverage})
     else:
         _show_margins(table)
 
@@ -278,7 +278,7 @@ def page(
         view = write_verdict_page(verdicts, out, humans=humans)
     listed = len(view.pairs)
     said = f", {listed:,} of them listed, drawn at random" if listed < view.total else ""
-    streams.emit(f"{visible(str(out))}: {counted(view.total, 'pair')}{said}\n")
+    process.emit(f"{visible(str(out))}: {counted(view.total, 'pair')}{said}\n")
     for judge in view.judges:
         place = f"{judge.name}: " if len(view.judges) > 1 else ""
         shared.warn_all(f"{place}{note}" for note in judge.coverage.notes())
@@ -311,7 +311,7 @@ def import_verdicts(
     write_folder(out, found)
     shared.warn_all(found.notes)
     judgments = counted(len(found.judgments), "judgment")
-    streams.emit(f"wrote {counted(len(found.pairs), 'pair')} and {judgments} to {out}\n")
+    process.emit(f"wrote {counted(len(found.pairs), 'pair')} and {judgments} to {out}\n")
 
 
 def export_verdicts(
@@ -342,5 +342,5 @@ def export_verdicts(
     shared.warn_all(found.notes)
     if written < len(found.pairs):
         left_out = counted(len(found.pairs) - written, "pair")
-        streams.warn(f"{left_out} left out: no judgment, or none that {target} can express")
-    streams.emit(f"wrote {counted(written, 'pair')} to {out}\n")
+        process.warn(f"{left_out} left out: no judgment, or none that {target} can express")
+    process.emit(f"wrote {counted(written, 'pair')} to {out}\n")

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import RenderableType
 
-from pfgen_rs.cli import options, output, streams
+from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.score_table import ScoreTable
 from pfgen_rs.metrics.settings import PARTS
 
@@ -48,18 +48,18 @@ def leaderboard(
     _print(chosen, output_format)
     if not chosen:
         expected = f": expected one of {', '.join(sorted(modes - {''}))}" if modes else ""
-        streams.warn("no run" + (f" with mode {mode!r}{expected}" if mode else ""))
+        process.warn("no run" + (f" with mode {mode!r}{expected}" if mode else ""))
     for problem in problems:
-        streams.print_error(problem)
+        process.print_error(problem)
     if problems:
-        streams.fail(1)
+        process.fail(1)
 
 
 def _print(rows: list[dict[str, Any]], output_format: options.RowsFormat) -> None:
     if output_format is options.RowsFormat.JSON:
-        streams.emit_json(rows)
+        process.emit_json(rows)
     elif output_format is options.RowsFormat.CSV:
-        streams.emit_csv(rows)
+        process.emit_csv(rows)
     elif rows:
         output.show(*leaderboard_report(rows, output.width()))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer.main import get_group
 
-from pfgen_rs.cli import options, output, streams
+from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.app import Deferred, deferring
 from pfgen_rs.cli.demo_steps import DemoStep, demo_succeeds, tell
 from pfgen_rs.errors import unreadable
@@ -149,7 +149,7 @@ class SampleOptions:
             if task in wanted:
                 read_task(place, task, self.split)  # which says what is missing
         if lacking:
-            streams.remark(f"skipped, because there is no data: {', '.join(lacking)}")
+            process.remark(f"skipped, because there is no data: {', '.join(lacking)}")
         return datas
 
 
@@ -200,7 +200,7 @@ def install(
     with output.busy("reading raw files"):
         found = raw_installation() if source is None else install_raw(source)
     if output_format is options.JsonFormat.JSON:
-        streams.emit_json(asdict(found) | {"folder": str(found.folder)})
+        process.emit_json(asdict(found) | {"folder": str(found.folder)})
         return
     rows = []
     for each in found.datasets:
@@ -213,7 +213,7 @@ def install(
     table.columns[0].no_wrap = table.columns[1].no_wrap = True
     output.show(table)
     for name, reason in found.refused.items():
-        streams.warn(f"{name} is not installed: {reason}")
+        process.warn(f"{name} is not installed: {reason}")
     lines = list(missing_lines(found.missing))
     if lines:
         lines.append(
@@ -225,7 +225,7 @@ def install(
     else:
         count = counted(sum(each.files for each in found.taken), "raw file")
         lines.append(f"installed {count} in {found.folder}; next: `pfgen-rs llm-jp-eval convert`")
-    streams.emit("".join(f"{visible(line)}\n" for line in lines))
+    process.emit("".join(f"{visible(line)}\n" for line in lines))
 
 
 def missing_lines(missing: Sequence[MissingFiles]) -> Iterator[str]:
@@ -279,7 +279,7 @@ def convert(
     with output.busy("converting raw files"):
         found = convert(raw, out, tasks=listed_names(tasks), tuning=tuning)
     if output_format is options.JsonFormat.JSON:
-        streams.emit_json(asdict(found) | {"folder": str(found.folder)})
+        process.emit_json(asdict(found) | {"folder": str(found.folder)})
         return
     splits = ("train", "dev", "test")
     rows = [
@@ -292,12 +292,12 @@ def convert(
     for status, meaning in _MEANINGS.items():
         if names := [each.task for each in found.tasks if each.status == status]:
             everything = len(names) == len(found.tasks) > 1
-            streams.warn(f"{'all tasks' if everything else ', '.join(names)}: {meaning}")
+            process.warn(f"{'all tasks' if everything else ', '.join(names)}: {meaning}")
     if found.missing:
-        streams.warn(f"left out: {', '.join(each.task for each in found.missing)}")
+        process.warn(f"left out: {', '.join(each.task for each in found.missing)}")
     for line in missing_lines(found.missing):
-        streams.remark(line)
-    streams.emit(f"wrote {counted(len(found.files), 'file')} to {found.folder}\n")
+        process.remark(line)
+    process.emit(f"wrote {counted(len(found.files), 'file')} to {found.folder}\n")
 
 
 def tasks(output_format: options.Format = options.JsonFormat.TABLE) -> None:
@@ -306,7 +306,7 @@ def tasks(output_format: options.Format = options.JsonFormat.TABLE) -> None:
 
     found = tasks().values()
     if output_format is options.JsonFormat.JSON:
-        streams.emit_json([asdict(each) for each in found])
+        process.emit_json([asdict(each) for each in found])
         return
     headings = ["task", "category", "metrics", "tokens", "data set", "licence"]
     rows = [
@@ -355,16 +355,16 @@ def demo() -> None:
 
     folder = sample_path()
     tell("The sample is made up: scores on it say nothing about models.")
-    streams.emit(f"\n$ cd {folder}\n")
+    process.emit(f"\n$ cd {folder}\n")
     tell("\nThese commands need a model; what it said is recorded in the sample:")
-    streams.emit("\n" + "".join(f"# {_PROGRAM} {each}\n" for each in _MODEL_STEPS))
+    process.emit("\n" + "".join(f"# {_PROGRAM} {each}\n" for each in _MODEL_STEPS))
     command, succeeded = get_group(app), True
     with tempfile.TemporaryDirectory(prefix="pfgen-rs-demo-") as place:
         shutil.copytree(folder, place, dirs_exist_ok=True)
         with chdir(place):
             for step in _DEMO_STEPS:
                 tell(f"\n{step.text}")
-                streams.emit(f"\n$ {_PROGRAM} {step.arguments}\n")
+                process.emit(f"\n$ {_PROGRAM} {step.arguments}\n")
                 succeeded &= demo_succeeds(command, _PROGRAM, step.arguments.split())
     if not succeeded:
-        streams.fail(streams.BAD_INPUT)
+        process.fail(process.BAD_INPUT)

@@ -10,7 +10,7 @@ import typer
 
 from pfgen_rs import lazy
 from pfgen_rs.cli import llm_jp_eval as shared
-from pfgen_rs.cli import options, output, streams
+from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.app import is_folder_there
 from pfgen_rs.cli.plot import Font, Language, LanguageName, Title, plot_file_path
 from pfgen_rs.stats import permutation
@@ -103,12 +103,12 @@ def report(
         with output.busy(f"writing {html}"):
             pages.write_report_page(found, read, html)
     if output_format is options.RowsFormat.JSON:
-        streams.emit_json(found.to_dict())
+        process.emit_json(found.to_dict())
         return
     for note in found.notes:
-        streams.warn(note)
+        process.warn(note)
     if output_format is options.RowsFormat.CSV:
-        streams.emit_csv(found.score_rows())
+        process.emit_csv(found.score_rows())
     else:
         output.show(*_report_parts(found, by_task=by_task, room=output.width()))
 
@@ -305,4 +305,4 @@ def plot(
     figure = plots.KINDS[kind](found, title=title, language=language.value, font=font)
     save(figure, out)
     if len(found.runs) > plots.MOST_BARS:
-        streams.warn(f"only the {plots.MOST_BARS} best of {len(found.runs)} runs are shown")
+        process.warn(f"only the {plots.MOST_BARS} best of {len(found.runs)} runs are shown")

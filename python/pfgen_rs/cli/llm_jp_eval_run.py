@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pfgen_rs.cli import llm_jp_eval as shared
-from pfgen_rs.cli import options, output, streams
+from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.demo_steps import tell
 from pfgen_rs.cli.engine_options import EngineOptions, finish_asking, resumable_asking
 from pfgen_rs.cli.llm_jp_eval import SampleOptions
@@ -112,14 +112,14 @@ def run(
     if asked is None:
         return
     told = f"{folder}: {asked.stored:,} of {counted(asked.total, 'output')}, {asked.new:,} new"
-    (streams.remark if output_format is options.JsonFormat.JSON else tell)(told)
+    (process.remark if output_format is options.JsonFormat.JSON else tell)(told)
     if asked.complete or allow_missing:
         scored = score_run(folder, datas, respondent, settings, allow_missing=allow_missing)
         show_evaluation(*scored, output_format)
     elif asked.stored + asked.elsewhere == asked.total:
-        streams.remark("not scored yet: the process that ends last scores the run")
+        process.remark("not scored yet: the process that ends last scores the run")
     else:
-        streams.warn(
+        process.warn(
             "not scored, because outputs are missing: --allow-missing counts them as empty"
         )
     finish_asking(asked)
@@ -168,11 +168,11 @@ def prompts(
         for item in items(datas, samples.limit, prompts)
     ]
     if out == "-":
-        streams.emit(b"".join(lines).decode())
+        process.emit(b"".join(lines).decode())
         return
     write_atomic(Path(out), b"".join(lines))
     written = f"{counted(len(lines), 'prompt')} of {counted(len(datas), 'task')}"
-    streams.emit(f"wrote {written} to {out}\n")
+    process.emit(f"wrote {written} to {out}\n")
 
 
 @options.with_options(SampleOptions, "samples")
@@ -246,23 +246,23 @@ def show_evaluation(
     if output_format is JsonFormat.JSON:
         told = {task: {"exact": e, "char_f1": c} for task, (_, e, c) in notes.items()}
         rest = {key: value for key, value in record.items() if key != "variants"}
-        streams.emit_json({**rest, **chosen, "notes": told})
+        process.emit_json({**rest, **chosen, "notes": told})
         return
     tables = [_scores_table(chosen, notes, shown) for shown in (4, 2)]
     output.show(output.first_that_fits(*tables))
     lacking = record["lacking"]["AVR"]
     average = chosen["averages"]["AVR"]
-    streams.emit("AVR –\n" if lacking else f"AVR {average:.4f}\n")
+    process.emit("AVR –\n" if lacking else f"AVR {average:.4f}\n")
     if lacking:
-        streams.remark(f"AVR is the mean of seven categories; not run: {', '.join(lacking)}")
+        process.remark(f"AVR is the mean of seven categories; not run: {', '.join(lacking)}")
     _show_lenient(record, chosen)
     missing = sum(record["missing"].values())
     if missing:
-        streams.warn(
+        process.warn(
             f"{counted(missing, 'output')} {plural(missing, 'was', 'were')} missing and "
             f"{plural(missing, 'counts', 'count')} as empty"
         )
-    streams.emit(f"{record['signature']}\n")
+    process.emit(f"{record['signature']}\n")
 
 
 def _show_lenient(record: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
@@ -285,7 +285,7 @@ def _show_lenient(record: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
     output.show(output.new_table("task", *headings, numbers=headings, title=_LENIENT, rows=rows))
     count = sum(found["all"]["right"].values())
     wrong = plural(count, "answer is", "answers are")
-    streams.warn(
+    process.warn(
         f"{count:,} {wrong} wrong only for blanks, thoughts, quotation marks or capitals{told}"
     )
 

@@ -19,7 +19,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from pfgen_rs.cli import process
-from pfgen_rs.cli.streams import emit
+from pfgen_rs.cli.process import emit
 from pfgen_rs.io.text import visible
 
 if TYPE_CHECKING:

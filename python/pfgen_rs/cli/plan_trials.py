@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.cli import options, output, streams
+from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.options import ReadingOptions
 from pfgen_rs.io.text import counted
 
@@ -66,7 +66,7 @@ def plan_trials(
     samples = comparisons.comparison_samples(results)
     plan = stats.plan_trials(samples, precision=precision, difference=difference)
     if output_format is options.JsonFormat.JSON:
-        streams.emit_json({**plan.to_dict(), "signature": samples[0].signature})
+        process.emit_json({**plan.to_dict(), "signature": samples[0].signature})
     else:
         sentences = [*_sentences(plan), samples[0].signature or ""]
         output.show(_table(plan), *map(output.cell, sentences))

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from pfgen_rs.cli import options, streams
+from pfgen_rs.cli import options, process
 from pfgen_rs.cli.app import is_folder_there
 from pfgen_rs.cli.options import ReadingOptions
 
@@ -175,7 +175,7 @@ def plot(
     if csv is not None:
         write_atomic(csv, drawn.csv())
     for note in drawn.notes:
-        streams.warn(note)
+        process.warn(note)
 
 
 def _check_options(kind: str, options: Mapping[str, object]) -> None:

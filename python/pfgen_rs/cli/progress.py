@@ -16,11 +16,11 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from pfgen_rs.cli import streams
+from pfgen_rs.cli import process
 
 
 @contextmanager
-def logged(name: str, say: Callable[[str], None] = streams.remark) -> Iterator[None]:
+def logged(name: str, say: Callable[[str], None] = process.remark) -> Iterator[None]:
     """Print this logger's warnings, each on one line, instead of passing them to other handlers."""
     logger = logging.getLogger(name)
     handler, passed_on = _ProgressLogHandler(say), logger.propagate
@@ -53,7 +53,7 @@ def told_at_times(line: Callable[[], str], every: float) -> Iterator[None]:
     def tell() -> None:
         while not over.wait(every):
             if shown := line():
-                streams.remark(shown)
+                process.remark(shown)
 
     thread = threading.Thread(target=tell, daemon=True)
     thread.start()

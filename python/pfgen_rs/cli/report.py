@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.cli import streams
+from pfgen_rs.cli import process
 from pfgen_rs.io.text import counted, visible
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _announce(stale: Mapping[str, tuple[str, ...]]) -> None:
     from pfgen_rs.checkout.inspection import reason_lines
 
     for line in reason_lines(stale):
-        streams.remark(f"scoring {line}")
+        process.remark(f"scoring {line}")
 
 
 def _watch(sources: Sequence[Source]) -> AbstractContextManager[ScoringProgress]:
@@ -108,14 +108,14 @@ def _steps(runs: int) -> AbstractContextManager[Callable[[str], None]]:
 
 def _print(done: Report) -> None:
     for path in done.unfinished:
-        streams.warn(f"{path}: skipped, because it is not finished (or not JSON lines)")
+        process.warn(f"{path}: skipped, because it is not finished (or not JSON lines)")
     for problem in done.problems:
-        streams.print_error(problem)
+        process.print_error(problem)
     failed = f", {len(done.failed)} failed" if done.failed else ""
     site = "" if done.site is None else f"; site: {visible(str(done.site))}"
-    streams.emit(
+    process.emit(
         f"{counted(len(done.checkout.runs), 'run')}: {len(done.scored)} scored{failed}; "
         f"{counted(len(done.written), 'file')} written in the checkout{site}\n"
     )
     if done.problems:
-        streams.fail(1)
+        process.fail(1)

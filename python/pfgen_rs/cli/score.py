@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from pfgen_rs.cli import options, process, streams
+from pfgen_rs.cli import options, process
 from pfgen_rs.cli.options import ScoringOptions, scoring_options
 from pfgen_rs.questions.locate import BUNDLED, bundled_path
 
@@ -30,8 +30,8 @@ class ScoreCommand(TyperCommand):
             if getattr(error.param, "name", None) != "files" or not sys.stdin.isatty():
                 raise
             for line in _how_to_try_score():
-                streams.remark(line)
-            raise typer.Exit(streams.BAD_INPUT) from None
+                process.remark(line)
+            raise typer.Exit(process.BAD_INPUT) from None
 
 
 def _how_to_try_score() -> list[str]:
@@ -144,7 +144,7 @@ def score(
         storage=storage,
     )
     after_errors = f"fix the error, then {_AGAIN}"
-    with streams.resumable(lambda: job.left, "scored", _AGAIN, after_errors=after_errors), job:
+    with process.resumable(lambda: job.left, "scored", _AGAIN, after_errors=after_errors), job:
         with output.scoring(job.sources) as progress:
             results = job.run(progress)
         for result in results:

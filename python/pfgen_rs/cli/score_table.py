@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
-from pfgen_rs.cli import output, streams
+from pfgen_rs.cli import output, process
 from pfgen_rs.io.run_files import ANSWERS, CONFIG
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import PARTS
@@ -165,16 +165,16 @@ def report_gaps(result: Result) -> None:
     tell_cut(result.path)
     note = unclean_note(result, "--clean")
     if note is not None:
-        (streams.warn if result.clean is None else streams.remark)(note)
+        (process.warn if result.clean is None else process.remark)(note)
     cut = None if result.cut_short is None else f"{result.cut_short} (an error with --strict)"
     for warning in filter(None, (worthless_note(result), cut)):
-        streams.warn(warning)
+        process.warn(warning)
     for problem in result.problems[:_SHOWN_PROBLEMS]:
-        streams.warn(f"skipped: {problem}")
+        process.warn(f"skipped: {problem}")
     if result.problems:
-        streams.warn(f"{result.path}: skipped {counted(len(result.problems), 'line')} in total")
+        process.warn(f"{result.path}: skipped {counted(len(result.problems), 'line')} in total")
     if result.planned is not None:
-        streams.warn(
+        process.warn(
             f"{result.place}: {result.missing_note}; the score is the mean over questions of all their "
             "answers, and is not comparable with those of complete runs"
         )
@@ -182,13 +182,13 @@ def report_gaps(result: Result) -> None:
     if result.missing:
         named = ", ".join(result.missing[:_SHOWN_QUESTIONS])
         more = ", …" if len(result.missing) > _SHOWN_QUESTIONS else ""
-        streams.warn(
+        process.warn(
             f"{result.place}: {result.missing_note} ({named}{more}); the scores exclude them and are not "
             "comparable with those of complete runs"
         )
     answers = result.moments.counts
     if min(answers) != max(answers):
-        streams.warn(
+        process.warn(
             f"{result.place}: questions have {min(answers)} to {max(answers)} answers; the score "
             f"uses the first {min(answers)} of each, like published scores"
         )
@@ -203,18 +203,18 @@ def tell_cut(path: str | Path | None) -> None:
         from pfgen_rs.generate.run_folder import cut_note
 
         if note := cut_note(folder):
-            streams.warn(f"{folder}: {note}")
+            process.warn(f"{folder}: {note}")
 
 
 def show_results(results: Sequence[Result], output_format: str) -> None:
     """Print runs as a leaderboard, by descending score: as a table, as `json`, or as `csv`."""
     rows = [summary_row(result) for result in ranked_results(results)]
     if output_format == "json":
-        streams.emit_json(rows)
+        process.emit_json(rows)
     elif output_format == "csv":
         flat = [{**row, "missing_questions": " ".join(row["missing_questions"])} for row in rows]
-        streams.emit_csv(flat)
+        process.emit_csv(flat)
     else:
         output.show(*score_leaderboard(rows, output.width()))
     if results and (note := rules_note(results[0])):
-        streams.remark(note)
+        process.remark(note)

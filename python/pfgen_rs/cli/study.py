@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from pfgen_rs.cli import options, output, streams
+from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.app import group
 from pfgen_rs.cli.options import ReadingOptions
 from pfgen_rs.cli.plot import Language, LanguageName, plot_file_path
@@ -245,14 +245,14 @@ def _print(
 ) -> None:
     """Print a study; JSON has its notes itself."""
     if output_format is options.RowsFormat.JSON:
-        streams.emit_json(study.to_dict())
+        process.emit_json(study.to_dict())
         return
     if output_format is options.RowsFormat.CSV:
-        streams.emit_csv([_row(row) for row in study.frame().to_dicts()])
+        process.emit_csv([_row(row) for row in study.frame().to_dicts()])
     else:
         output.show(*parts())
     for note in study.notes:
-        streams.warn(note)
+        process.warn(note)
 
 
 def _row(row: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import options, output, progress, streams
+from pfgen_rs.cli import options, output, process, progress
 from pfgen_rs.cli.options import ScoringOptions, with_options
 from pfgen_rs.cli.progress import shortened
 from pfgen_rs.errors import PfgenError
@@ -71,20 +71,20 @@ def verify(
     paths = run_files.expand(run_dirs)
     for run in output.track(paths, "verifying"):
         try:
-            with progress.logged("pfgen_rs", streams.warn):
+            with progress.logged("pfgen_rs", process.warn):
                 checked.append(verify_run(run, loaded, threads=threads, **scoring.arguments()))
         except PfgenError as error:
-            streams.print_error(error)
+            process.print_error(error)
             checked.append(error)
     done = [found for found in checked if isinstance(found, Verification)]
     if output_format is options.JsonFormat.JSON:
-        streams.emit_json([_entry(run, c) for run, c in zip(paths, checked, strict=True)])
+        process.emit_json([_entry(run, c) for run, c in zip(paths, checked, strict=True)])
     elif done:
         output.show(*_report(done, output.width()))
     if len(done) < len(checked):
-        streams.fail(streams.BAD_INPUT)
+        process.fail(process.BAD_INPUT)
     if not all(found.passed for found in done):
-        streams.fail(_CHECK_FAILED)
+        process.fail(_CHECK_FAILED)
 
 
 def _entry(run: str, checked: Verification | PfgenError) -> dict[str, Any]:

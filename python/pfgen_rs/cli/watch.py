@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.cli import options, output, streams
+from pfgen_rs.cli import options, output, process
 from pfgen_rs.metrics.settings import PARTS
 
 if TYPE_CHECKING:
@@ -116,13 +116,13 @@ def watch(
     before = f" ({checkpoints - left} already evaluated)" if left < checkpoints else ""
     checking = "" if once else ", checking every 30 s"
     patterns = ", ".join(watcher.patterns)
-    streams.remark(f"watching {folder} for {patterns}: {checkpoints} found{before}{checking}")
+    process.remark(f"watching {folder} for {patterns}: {checkpoints} found{before}{checking}")
     failed = _print_outcomes(watcher.once() if once else watcher.forever())
     incomplete = len(watcher.open()) - failed
     if incomplete:
-        streams.warn(f"{incomplete} skipped, because they are empty or still being written")
+        process.warn(f"{incomplete} skipped, because they are empty or still being written")
     if failed or not checkpoints:
-        streams.fail(1)
+        process.fail(1)
 
 
 def _print_outcomes(outcomes: Iterable[Evaluated]) -> int:
@@ -132,12 +132,12 @@ def _print_outcomes(outcomes: Iterable[Evaluated]) -> int:
         name = outcome.checkpoint.path.name
         if outcome.row is None:
             failed += 1
-            streams.warn(f"{name}: {outcome.error}")
+            process.warn(f"{name}: {outcome.error}")
         else:
-            streams.emit(_line(name, outcome.row))
+            process.emit(_line(name, outcome.row))
             if outcome.missing:
                 total = outcome.row["answers"] + outcome.missing
-                streams.warn(f"{name}: {outcome.missing} of {total} answers were not given in time")
+                process.warn(f"{name}: {outcome.missing} of {total} answers were not given in time")
     return failed
 
 
@@ -160,4 +160,4 @@ def harness_path(
     """
     from pfgen_rs import integrations
 
-    streams.emit(f"{integrations.harness_path(name)}\n")
+    process.emit(f"{integrations.harness_path(name)}\n")
