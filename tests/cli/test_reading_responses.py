@@ -32,8 +32,6 @@ READERS = {
     "judge grade": READING,
     "judge plot": READING,
     "judge pairs": READING,
-    "build check": READING
-    - {"run_field", "skip_bad_lines"},  # other questions' answers are left out
 }
 SCORES = ("score_file(", "score_runs(", "score_each(", "score_sources(", "io.chunk import Options")
 

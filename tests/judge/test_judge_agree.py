@@ -288,8 +288,7 @@ def test_results_are_json_and_repeat() -> None:
     frame, codes = sample()
     humans = humans_frame(codes)
     first, second, other = (agree(frame, humans, seed=seed) for seed in (5, 5, 6))
-    assert json.dumps(first.to_dict(), allow_nan=False)
-    assert first == second
+    assert json.dumps(first.to_dict(), allow_nan=False) == json.dumps(second.to_dict())
     assert other.concordance["low"].to_list() != first.concordance["low"].to_list()
     assert other.concordance.drop("low", "high").equals(first.concordance.drop("low", "high"))
 

@@ -83,6 +83,6 @@ FIGURES: dict[str, Callable[..., Figure]] = {
     "categories": lambda table, **look: plots.category_map(
         question_table(table), CATEGORIES, **look
     ),
-    "convergence": lambda _, **look: plots.convergence([sample(), sample(timed=False)], **look),
+    "convergence": lambda _, **look: plots.convergence([sample(), sample()], **look),
     "spread": lambda _, **look: plots.distributions(response_table(), **look),
 }
