@@ -84,9 +84,7 @@ def generate_answers(
         ),
     ] = None,
     think: options.Think = options.ThinkName.KEEP,
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for all runs.")
-    ] = Path("result"),
+    out: Annotated[Path, options.out_option("DIR", "Folder for all runs.")] = Path("result"),
     benchmark: options.BenchmarkName = None,
     answers: Annotated[
         Path | None,

@@ -32,7 +32,7 @@ def pairs(
         ),
     ],
     reading: ReadingOptions,
-    out: Annotated[Path, shared.out_option("FILE", "File to write (JSON lines).")],
+    out: Annotated[Path, options.out_option("FILE", "File to write (JSON lines).")],
     benchmark: options.BenchmarkName = None,
     trials: Annotated[
         int, typer.Option(min=1, metavar="N", help="Pair up to N answers to each question.")
@@ -107,7 +107,7 @@ def criteria(
 @shared.retrying_options
 def compare(
     pairs: shared.Pairs,
-    out: Annotated[Path, shared.out_option("DIR", "Folder of verdicts.")],
+    out: Annotated[Path, options.out_option("DIR", "Folder of verdicts.")],
     asking: RetryOptions,
     prompt: shared.PromptName = "reason",
 ) -> None:
@@ -161,7 +161,7 @@ def grade(
     ],
     asking: RetryOptions,
     reading: ReadingOptions,
-    out: Annotated[Path, shared.out_option("DIR", "Folder of ratings.", show_default=True)] = Path(
+    out: Annotated[Path, options.out_option("DIR", "Folder of ratings.", show_default=True)] = Path(
         "ratings"
     ),
     prompt: shared.PromptName = "single-reference",

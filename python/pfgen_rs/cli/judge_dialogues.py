@@ -102,9 +102,7 @@ def light(
         Literal["lite", "easy", "hard"],
         typer.Argument(metavar="VERSION", help="One of lite, easy and hard.", show_default=False),
     ],
-    out: Annotated[
-        Path, typer.Option("--out", "-o", metavar="FILE", help="File to write (JSON lines).")
-    ],
+    out: Annotated[Path, options.out_option("FILE", "File to write (JSON lines).")],
     per_category: PerCategory = 60,
     seed: Seed = 0,
     fields: FieldNames = None,
@@ -160,12 +158,7 @@ def tables(
     fields: FieldNames = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            help="Folder for each table as Parquet, CSV, Markdown and figure.",
-        ),
+        options.out_option("DIR", "Folder for each table as Parquet, CSV, Markdown and figure."),
     ] = None,
     language: Language = LanguageName.ENGLISH,
     output_format: options.Format = options.JsonFormat.TABLE,
@@ -214,7 +207,7 @@ def answer(
     data: Answered,
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", metavar="DIR", help="Folder of answers.", show_default=False),
+        options.out_option("DIR", "Folder of answers.", show_default=False),
     ],
     asking: RetryOptions,
     name: Annotated[
@@ -265,7 +258,7 @@ def grade(
     data: Answered,
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", metavar="DIR", help="Folder of ratings.", show_default=False),
+        options.out_option("DIR", "Folder of ratings.", show_default=False),
     ],
     asking: RetryOptions,
     answers: Annotated[

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -30,11 +30,6 @@ if TYPE_CHECKING:
 _SHORT, _LONG = 64, 2048
 """Limits of a judge's output in tokens: for letters and numbers alone, and with reasons."""
 NONE = "–"
-
-
-def out_option(metavar: str, text: str, *, show_default: bool = False) -> Any:
-    """Returns the option --out with its help."""
-    return typer.Option("--out", "-o", metavar=metavar, help=text, show_default=show_default)
 
 
 Pairs = Annotated[

@@ -12,7 +12,7 @@ from pfgen_rs.cli import judge_options as shared
 from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.judge_options import number, percent, range_text, rows_table
 from pfgen_rs.cli.options import JsonFormat, ReadingOptions, RowsFormat
-from pfgen_rs.cli.plot import Font, Language, LanguageName, plot_file_path
+from pfgen_rs.cli.plot import Font, Language, LanguageName, PlotOut
 from pfgen_rs.io.text import counted, visible
 from pfgen_rs.judge.formats import format_names
 from pfgen_rs.lazy import pl
@@ -188,17 +188,7 @@ def plot(
             show_default=False,
         ),
     ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            callback=plot_file_path,
-            help="File to write: .svg or .png.",
-            show_default=False,
-        ),
-    ],
+    out: PlotOut,
     reading: ReadingOptions,
     humans: shared.Humans = None,
     by: shared.By = "probability",
@@ -258,7 +248,7 @@ def page(
     ],
     out: Annotated[
         Path,
-        shared.out_option(
+        options.out_option(
             "DIR|FILE.html",
             "Folder or file to write. A folder suits many pairs: texts are loaded on demand.",
         ),
@@ -294,7 +284,7 @@ def import_verdicts(
             show_default=False,
         ),
     ],
-    out: Annotated[Path, shared.out_option("FOLDER", "New folder of verdicts to write.")],
+    out: Annotated[Path, options.out_option("FOLDER", "New folder of verdicts to write.")],
     judge: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Judge to import, if the files have several."),
@@ -326,7 +316,7 @@ def export_verdicts(
             show_default=False,
         ),
     ],
-    out: Annotated[Path, shared.out_option("FILE", "File to write.")],
+    out: Annotated[Path, options.out_option("FILE", "File to write.")],
 ) -> None:
     """Export a folder of verdicts for another tool.
 

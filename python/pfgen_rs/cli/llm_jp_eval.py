@@ -251,12 +251,9 @@ def convert(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            help="Folder to write evaluation/ and tuning/ to (default: where `run` looks for data).",
-            show_default=False,
+        options.out_option(
+            "DIR",
+            "Folder to write evaluation/ and tuning/ to (default: where `run` looks for data).",
         ),
     ] = None,
     tasks: TaskNames = None,

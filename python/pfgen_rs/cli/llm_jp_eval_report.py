@@ -12,7 +12,7 @@ from pfgen_rs import lazy
 from pfgen_rs.cli import llm_jp_eval as shared
 from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.app import is_folder_there
-from pfgen_rs.cli.plot import Font, Language, LanguageName, Title, plot_file_path
+from pfgen_rs.cli.plot import Font, Language, LanguageName, PlotOut, Title
 from pfgen_rs.stats import permutation
 
 if TYPE_CHECKING:
@@ -263,17 +263,7 @@ def plot(
         typer.Argument(metavar="KIND", help="One of the figures below."),
     ],
     runs: ReportRuns,
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            callback=plot_file_path,
-            help="File to write: .svg or .png.",
-            show_default=False,
-        ),
-    ],
+    out: PlotOut,
     title: Title = None,
     language: Language = LanguageName.ENGLISH,
     font: Font = None,

@@ -40,11 +40,8 @@ def run(
     samples: SampleOptions,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            help="Folder of the run, new or to be continued (default: runs/llm-jp-eval/MODEL).",
+        options.out_option(
+            "DIR", "Folder of the run, new or to be continued (default: runs/llm-jp-eval/MODEL)."
         ),
     ] = None,
     variant: shared.Variant = "upstream",
@@ -127,9 +124,7 @@ def run(
 
 @options.with_options(SampleOptions, "samples", without=("chat",))
 def prompts(
-    out: Annotated[
-        str, typer.Option("--out", "-o", metavar="FILE|-", help="File to write, or - for stdout.")
-    ],
+    out: Annotated[str, options.out_option("FILE|-", "File to write, or - for stdout.")],
     samples: SampleOptions,
     prompt_format: Annotated[
         Literal["jsonl", "openai-completions", "openai-chat"],
@@ -191,11 +186,9 @@ def score(
     allow_missing: shared.AllowMissing = False,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            help="Folder for result.json (as llm-jp-eval writes it), scores.json and samples.parquet.",
+        options.out_option(
+            "DIR",
+            "Folder for result.json (as llm-jp-eval writes it), scores.json and samples.parquet.",
         ),
     ] = None,
     output_format: options.Format = options.JsonFormat.TABLE,

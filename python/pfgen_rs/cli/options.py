@@ -149,6 +149,11 @@ Think = Annotated[
 ]
 
 
+def out_option(metavar: str, text: str, **how: Any) -> Any:
+    """Returns the option --out with its help; `how`: further arguments of `typer.Option`."""
+    return typer.Option("--out", "-o", metavar=metavar, help=text, **how)
+
+
 def chosen_unit(unit: UnitName | None) -> dict[str, str]:
     """Returns the settings that `--unit` asks for: none if it is not given."""
     return {} if unit is None else {"unit": unit.value}

@@ -62,6 +62,11 @@ def _checked_path(path: Path, suffixes: Sequence[str]) -> Path:
     return path
 
 
+PlotOut = Annotated[
+    Path, options.out_option("FILE", "File to write: .svg or .png.", callback=plot_file_path)
+]
+
+
 class PlotCommand(TyperCommand):
     """The command `plot`, whose figures are those that are registered."""
 
@@ -104,16 +109,7 @@ def plot(
             "for `learning`, a curve.parquet. Quoted globs are expanded.",
         ),
     ],
-    out: Annotated[
-        Path,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="FILE",
-            callback=plot_file_path,
-            help="File to write: .svg or .png.",
-        ),
-    ],
+    out: PlotOut,
     benchmark: options.BenchmarkName = None,
     metric: Annotated[
         options.MetricName, typer.Option(help="Metric for `sources` and `convergence`.")

@@ -46,12 +46,7 @@ def watch(
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(
-            "--out",
-            "-o",
-            metavar="DIR",
-            help="Folder for curve.parquet and the answers (default: DIR/pfgen).",
-        ),
+        options.out_option("DIR", "Folder for curve.parquet and the answers (default: DIR/pfgen)."),
     ] = None,
     plot: Annotated[
         Path | None,
