@@ -38,10 +38,10 @@ from helpers import (
 from payload_texts import file_payloads, page_payloads
 from pfgen_rs import Benchmark, Result, load_benchmark, score_file, score_runs, stats
 from pfgen_rs.cli import data
+from pfgen_rs.cli.compare import verdict
 from pfgen_rs.cli.options import RowsFormat
 from pfgen_rs.cli.progress import OneLineProgress, shortened
 from pfgen_rs.cli.score_table import show_results
-from pfgen_rs.cli.verdicts import verdict
 from pfgen_rs.comparisons import compare_runs, distinct
 from pfgen_rs.questions.locate import Available, bundled_path
 from pfgen_rs.report.site import write_comparison

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from pfgen_rs.drawing.figures import svg
-from pfgen_rs.drawing.words import JAPANESE
+from pfgen_rs.drawing.style import JAPANESE
 
 HOSTILE = "$x^2$ <script>alert(1)</script> ]]>--> & \n\u202eabc\x1b[31m 漢字" + "長" * 100_000
 

@@ -15,6 +15,8 @@ from pfgen_rs.cli.app import is_folder_there
 from pfgen_rs.cli.options import ScoringOptions, scoring_options
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import METRICS
+from pfgen_rs.stats import Comparison, Pair
+from pfgen_rs.stats.permutation import is_bound, permutations_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -133,7 +135,7 @@ _CATEGORIES = "means by category and run number"
 
 def comparison_document(found: RunComparison, count: int) -> dict[str, Any]:
     """Returns everything as JSON values, with the answers to the `count` questions that differ most."""
-    from pfgen_rs.cli.verdicts import verdict
+    from pfgen_rs.cli.compare import verdict
 
     statistics = found.statistics
     chosen = found.most_different(statistics.metrics[0], count)
@@ -158,7 +160,7 @@ def comparison_report(found: RunComparison, count: int, room: int) -> list[Rende
     Runs are numbered by descending mean, and tables refer to them by number; two runs are also compared in a
     sentence.
     """
-    from pfgen_rs.cli.verdicts import verdict
+    from pfgen_rs.cli.compare import verdict
 
     shown = _Shown(found.statistics, room)
     runs, no_run_columns = shown.runs()
@@ -349,3 +351,41 @@ def _answers(found: RunComparison, shown: _Shown, count: int) -> Iterator[Render
 
 def _interval(low: float | None, high: float | None, form: str) -> str:
     return "" if low is None or high is None else f"{low:{form}} to {high:{form}}"
+
+
+# Describes the results of a comparison's tests in words.
+
+
+def verdict(pair: Pair, statistics: Comparison) -> str:
+    """Describe the result for a pair in a sentence: uncorrected and, with more pairs, corrected for all."""
+    pair = pair.better_first()
+    what = "" if pair.metric == "average" else f" in {pair.metric}"
+    alone = pair.family == 1
+    bounds = f"{pair.low:+.4f} to {pair.high:+.4f}"
+    which = "" if alone else " of this pair alone"
+    smallest = statistics.smallest_p
+    p = _p_text(pair.p, smallest)
+    if smallest and "=" not in p:
+        p += f", {permutations_text(smallest)}"
+    evidence = f"{statistics.level * 100:g} % bootstrap interval{which} {bounds}, {p}"
+    holm = _p_text(pair.p_holm, smallest * pair.family)
+    corrected = f"{holm} corrected for {pair.family} pairs"
+    least = 1 - statistics.level
+    if pair.p > least:
+        more = evidence if alone else f"{evidence}; {corrected}"
+        return (
+            f"{pair.a} and {pair.b} do not differ significantly{what} (difference {pair.difference:+.4f}, "
+            f"{more}; 80 % power to detect {pair.minimum_detectable:.4f})"
+        )
+    said = f"{pair.a} scores {pair.difference:.4f} more than {pair.b}{what} ({evidence}"
+    if alone:
+        return f"{said})"
+    if pair.p_holm <= least:
+        return f"{said}; {corrected})"
+    return f"{said}), but not significantly among all pairs ({corrected})"
+
+
+def _p_text(p: float, smallest: float) -> str:
+    if p < 0.001:
+        return "p < 0.001"
+    return f"p {'≤' if is_bound(p, smallest) else '='} {p:.3f}"

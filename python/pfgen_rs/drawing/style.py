@@ -4,18 +4,39 @@ from __future__ import annotations
 
 import logging
 import os
+import tomllib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import resources
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
 
-from pfgen_rs.drawing import fonts, words
-from pfgen_rs.errors import OutputError
+from pfgen_rs.drawing import fonts
+from pfgen_rs.errors import OutputError, PlotError
 from pfgen_rs.io.text import acts, escaped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+Language = Literal["en", "ja"]
+
+_FILE = resources.files("pfgen_rs.drawing") / "japanese.toml"
+_WORDS: dict[str, dict[str, str]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+JAPANESE = _WORDS["texts"]
+CATEGORIES = _WORDS["categories"]
+"""Japanese names of the published categories of questions, as pages have them."""
+
+
+def translated(text: str, language: Language) -> str:
+    """Returns a text in a language; raises `PlotError` for an unknown language."""
+    if language not in get_args(Language):
+        raise PlotError(
+            f"unknown language {language!r}: expected one of {', '.join(get_args(Language))}"
+        )
+    return JAPANESE[text] if language == "ja" else text
+
 
 # Okabe and Ito's, distinguishable with any colour vision, without the yellow, which is hard to see on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -68,7 +89,7 @@ class LookOptions(TypedDict, total=False):
     """What every figure takes: a title, a language, and a Japanese font (family or file)."""
 
     title: str | None
-    language: words.Language
+    language: Language
     font: str | None
 
 
@@ -76,13 +97,13 @@ class LookOptions(TypedDict, total=False):
 class Look:
     """The language and the fonts of a figure, and its title, if it is not the usual one."""
 
-    language: words.Language
+    language: Language
     families: tuple[str, ...]
     title: str | None = None
 
     def say(self, text: str) -> str:
         """Returns one of our own words in the figure's language."""
-        return words.translated(text, self.language)
+        return translated(text, self.language)
 
     def name(self, text: object, width: float = NAME_WIDTH, share: float = 0.5) -> str:
         """Returns other people's text as it can be drawn: in one line, shortened in the middle.
@@ -107,7 +128,7 @@ class Look:
 
     def category(self, text: str, width: float = 24) -> str:
         """Returns the name of a category of questions; a published one in the figure's language."""
-        return self.name(words.CATEGORIES.get(text, text) if self.language == "ja" else text, width)
+        return self.name(CATEGORIES.get(text, text) if self.language == "ja" else text, width)
 
     def figure(
         self,
@@ -149,7 +170,7 @@ def drawn_with() -> list[str | None]:
 
 @contextmanager
 def drawing(
-    language: words.Language = "en", font: str | None = None, title: str | None = None
+    language: Language = "en", font: str | None = None, title: str | None = None
 ) -> Iterator[Look]:
     """Apply this package's matplotlib settings within the block; yields what to draw with.
 

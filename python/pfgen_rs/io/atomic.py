@@ -29,8 +29,8 @@ def _refuse_url(path: str | os.PathLike[str]) -> None:
         raise OutputError(str(refused_url(path, "write a local file, and copy it")))
 
 
-def new_file(path: Path, *, private: bool = False) -> tuple[Path, IO[bytes]]:
-    """Create a temporary file beside `path`, which is to replace it; `private`: for its owner alone.
+def new_file(path: Path) -> tuple[Path, IO[bytes]]:
+    """Create a temporary file beside `path`, which is to replace it.
 
     Removes those of writers that were killed.
     """
@@ -43,7 +43,7 @@ def new_file(path: Path, *, private: bool = False) -> tuple[Path, IO[bytes]]:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         while True:
             temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
-            file = os.fdopen(os.open(temporary, flags, 0o600 if private else 0o666), "wb")
+            file = os.fdopen(os.open(temporary, flags, 0o666), "wb")
             if own(file.fileno(), temporary):
                 return temporary, file
             file.close()
@@ -69,13 +69,13 @@ def append(path: Path, file: IO[bytes], size: int, content: bytes) -> None:
         raise writing_failed(path, error) from error
 
 
-def write_atomic(path: str | os.PathLike[str], content: bytes, *, private: bool = False) -> None:
-    """Write a file atomically; `private`: one that its owner alone may read.
+def write_atomic(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file atomically.
 
     Raises `OutputError` on failure, leaving an existing file unchanged.
     """
     _refuse_url(path)
-    temporary, file = new_file(Path(path), private=private)
+    temporary, file = new_file(Path(path))
     try:
         with file:
             file.write(content)

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pfgen_rs.drawing import figures
 from pfgen_rs.drawing.figures import finish, fixed, png, save, svg
-from pfgen_rs.drawing.style import COLOURS, GREY, INK, NEEDED, Look, available, drawing
-from pfgen_rs.drawing.words import Language
+from pfgen_rs.drawing.style import COLOURS, GREY, INK, NEEDED, Language, Look, available, drawing
 from pfgen_rs.errors import OutputError, PlotError
 from pfgen_rs.judge.against_scores import rated_runs
 from pfgen_rs.judge.agreement import intervals

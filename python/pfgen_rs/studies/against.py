@@ -171,7 +171,7 @@ def _idle_aliases(
 
 
 OURS = "pfgen score"
-"""What the leaderboard's score is called beside other benchmarks, and a key of `drawing.words`."""
+"""What the leaderboard's score is called beside other benchmarks, and a key of `drawing/japanese.toml`."""
 
 OUTLIERS = 3
 """How many models with the largest residuals are named, unless told otherwise."""

@@ -118,8 +118,8 @@ def correlation_map(
 ) -> Figure:
     """Draw the correlations of every two names, coloured by value.
 
-    `usual`: the title if none is given, a key of `drawing.words`. Raises `PlotError` for more than 40 names,
-    and if no pair has a correlation.
+    `usual`: the title if none is given, a key of `drawing/japanese.toml`. Raises `PlotError` for more than 40
+    names, and if no pair has a correlation.
     """
     names = matrix.names
     if not matrix.pairs:

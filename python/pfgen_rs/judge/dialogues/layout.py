@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pfgen_rs.drawing import figures, style
-from pfgen_rs.drawing.words import Language
+from pfgen_rs.drawing.style import Language
 from pfgen_rs.errors import PlotError
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.table_writer import csv_text, write_parquet

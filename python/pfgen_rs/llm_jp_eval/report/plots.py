@@ -8,8 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from pfgen_rs.drawing.figures import finish
-from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, INK, MARKERS, Look, drawing
-from pfgen_rs.drawing.words import Language
+from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, INK, MARKERS, Language, Look, drawing
 from pfgen_rs.errors import PlotError
 from pfgen_rs.llm_jp_eval.report.columns import Column
 from pfgen_rs.llm_jp_eval.report.report import Report

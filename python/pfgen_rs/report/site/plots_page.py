@@ -9,8 +9,7 @@ from typing import Any, get_args
 
 from pfgen_rs.checkout.entries import Entry, entries_frame
 from pfgen_rs.drawing.figures import SVG_DPI, themed_svg
-from pfgen_rs.drawing.style import available, drawn_with
-from pfgen_rs.drawing.words import Language
+from pfgen_rs.drawing.style import Language, available, drawn_with
 from pfgen_rs.errors import PlotError
 from pfgen_rs.lazy import pl
 from pfgen_rs.questions.question import Question
