@@ -10,7 +10,7 @@ import scipy.stats  # type: ignore[import-untyped]
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy import stats as scipy_stats  # type: ignore[import-untyped]
+from scipy import stats as scipy_stats
 from sklearn.metrics import cohen_kappa_score  # type: ignore[import-untyped]
 
 from pfgen_rs.errors import SettingsError
