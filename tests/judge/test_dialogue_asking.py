@@ -387,9 +387,7 @@ def test_prompts_by_what_they_show() -> None:
     assert one.turns_of(Item("1", "writing", ("q1", "q2"), question=True)) == [1]
     with pytest.raises(SettingsError, match="'own' shows one turn only"):
         one.turns_of(item)
-    with pytest.raises(
-        SettingsError, match=r"unknown prompt 'x': expected one of single-v1, singl"
-    ):
+    with pytest.raises(SettingsError, match=r"unknown prompt 'x': expected one of single-v1, "):
         GradingPrompts(FAMILY, "x")
 
 

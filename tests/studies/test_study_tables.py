@@ -44,8 +44,8 @@ def test_nested_rows(tmp_path: Path) -> None:
     assert figures.missing == 1
     with pytest.raises(InputError, match="column 'avg' is ambiguous: it may be any of"):
         table.find("avg")
-    with pytest.raises(InputError, match=r"no column 'nmae': did you mean 'name'\?$"):
-        table.find("nmae")
+    with pytest.raises(InputError, match=r"no column 'namez': did you mean 'name'\?$"):
+        table.find("namez")
 
 
 def test_mappings_of_names(tmp_path: Path) -> None:
