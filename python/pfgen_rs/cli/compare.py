@@ -15,8 +15,6 @@ from pfgen_rs.cli.app import is_folder_there
 from pfgen_rs.cli.options import ScoringOptions, scoring_options
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import METRICS
-from pfgen_rs.stats import Comparison, Pair
-from pfgen_rs.stats.permutation import is_bound, permutations_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -358,6 +356,8 @@ def _interval(low: float | None, high: float | None, form: str) -> str:
 
 def verdict(pair: Pair, statistics: Comparison) -> str:
     """Describe the result for a pair in a sentence: uncorrected and, with more pairs, corrected for all."""
+    from pfgen_rs.stats.permutation import permutations_text
+
     pair = pair.better_first()
     what = "" if pair.metric == "average" else f" in {pair.metric}"
     alone = pair.family == 1
@@ -386,6 +386,8 @@ def verdict(pair: Pair, statistics: Comparison) -> str:
 
 
 def _p_text(p: float, smallest: float) -> str:
+    from pfgen_rs.stats.permutation import is_bound
+
     if p < 0.001:
         return "p < 0.001"
     return f"p {'≤' if is_bound(p, smallest) else '='} {p:.3f}"
