@@ -13,7 +13,8 @@
 
 The file is called like the format, with `_` for `-`. Other packages add theirs by an entry point of the
 group `pfgen_rs.judge_formats`, whose name is the format's and whose object is the decorated function. The
-choices of `judge import` and `judge export`, the table in the documentation and shared tests follow.
+choices of `judge import` and `judge export`, the table in the documentation and shared tests follow. These
+expect that every key of `example` is required, and that a pair's second judgment by one judge is refused.
 """
 
 from __future__ import annotations
