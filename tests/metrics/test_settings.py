@@ -24,7 +24,8 @@ from pfgen_rs import (
 from pfgen_rs.cli.compare import ComparedMetric
 from pfgen_rs.cli.options import MetricName
 from pfgen_rs.metrics import settings as names
-from pfgen_rs.metrics.settings import SKIPPED, fixed_part, signature
+from pfgen_rs.metrics.settings import SKIPPED
+from pfgen_rs.metrics.signature import fixed_part, signature
 from pfgen_rs.report import plots
 from pfgen_rs.training import rewards
 
