@@ -18,16 +18,15 @@ from judging import chat_reply, token
 from pfgen_rs import sample_runs, score_runs
 from pfgen_rs.benchmark import load_benchmark
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.judge.against_scores import (
+from pfgen_rs.judge.agreement.agree import agreement_by_margin, scored_pairs
+from pfgen_rs.judge.grading import (
     RatedRuns,
-    agreement_by_margin,
+    mean_ratings,
     rated_runs,
+    read_ratings,
     run_correlation,
-    scored_pairs,
 )
-from pfgen_rs.judge.grading import mean_ratings, read_ratings
-from pfgen_rs.judge.pairs import Pair, pairs_of_runs, read_pairs, references_of
-from pfgen_rs.judge.sample import sample_path
+from pfgen_rs.judge.pairs import Pair, pairs_of_runs, read_pairs, references_of, sample_path
 from pfgen_rs.judge.verdicts import read_result
 from pfgen_rs.runs.naming import named_results
 

@@ -19,7 +19,7 @@ from pfgen_rs.lazy import pl
 
 if TYPE_CHECKING:
     from pfgen_rs.ask.loop import Asked
-    from pfgen_rs.judge.against_scores import RunCorrelation
+    from pfgen_rs.judge.grading import RunCorrelation
     from pfgen_rs.judge.verdict_folder import VerdictFolder
 
 
@@ -188,7 +188,7 @@ def grade(
     Example: `pfgen-rs judge grade runs/a runs/b -b pfgen-bench --engine openai --model gpt-4o --out ratings`
     """
     from pfgen_rs.judge import grading
-    from pfgen_rs.judge.against_scores import rated_runs
+    from pfgen_rs.judge.grading import rated_runs
     from pfgen_rs.judge.pairs import references_of
     from pfgen_rs.runs.naming import named_results
 
