@@ -236,9 +236,9 @@ def test_hard_preferences_are_letters(read: Read) -> None:
         imported = read("alpaca-eval", {**ALPACA, "preference": preference})
         assert letters(imported) == [("1:m1:m2", 1, letter)]
         assert imported.judgments[0]["probabilities"] is None
-    for preference in (0, 0.99, 2.01, True, "1", math.inf):
+    for invalid in (0, 0.99, 2.01, True, "1", math.inf):
         with pytest.raises(InputError, match="line 1: invalid 'preference'"):
-            read("alpaca-eval", {**ALPACA, "preference": preference})
+            read("alpaca-eval", {**ALPACA, "preference": invalid})
 
 
 def test_soft_preferences_are_probabilities_of_the_whole_annotator(

@@ -48,7 +48,7 @@ def agree(
             "--allow-missing", help="Raters may lack pairs: Krippendorff's α instead of Fleiss' κ."
         ),
     ] = False,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
 ) -> None:
     """Compare a judge's decisions with verdicts of people, and its two orders with each other.
 
@@ -75,7 +75,7 @@ def agree(
     between = None
     if len(read) == 2 and people is not None:
         between = compare_judges(read[0].decisions, read[1].decisions, people, rules=(by, by))
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         rows = [{"name": name, **agreement.to_dict()} for name, agreement in found.items()]
         coverage = [each.coverage.to_dict() for each in read]
         process.emit_json(
