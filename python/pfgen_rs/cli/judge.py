@@ -87,7 +87,7 @@ def demo() -> None:
     """
     from pfgen_rs.cli import process
     from pfgen_rs.cli.demo_steps import demo_succeeds, tell
-    from pfgen_rs.judge.sample import sample_path
+    from pfgen_rs.judge.pairs import sample_path
 
     folder = sample_path()
     tell("The sample is made up: its numbers say nothing about models, people or judges.")
