@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import small
 from pfgen_rs import Benchmark, Settings, load_benchmark
-from pfgen_rs.checkout.ranking import run_labels
+from pfgen_rs.checkout.leaderboard import run_labels
 from pfgen_rs.drawing.style import CATEGORIES
 from pfgen_rs.errors import OutputError
 from pfgen_rs.report import site

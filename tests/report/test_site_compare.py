@@ -13,7 +13,7 @@ import pytest
 
 from browser import NewPage, settled
 from pfgen_rs import Benchmark, Result, score_file, stats
-from pfgen_rs.checkout.ranking import run_labels
+from pfgen_rs.checkout.leaderboard import run_labels
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import site
 from pfgen_rs.report.site import single

@@ -19,7 +19,7 @@ from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.drawing import style
 from pfgen_rs.drawing.figures import themed_svg
 from pfgen_rs.report import plots
-from pfgen_rs.report.plot_kinds import plot_summaries
+from pfgen_rs.report.plot_kinds import KINDS
 from pfgen_rs.report.site import plots_page
 from pfgen_rs.report.site.builder import NAV, build
 from pfgen_rs.report.site.plots_page import are_plottable, plots_files, plots_key
@@ -86,7 +86,7 @@ def test_each_figure_has_its_files(files: dict[str, bytes]) -> None:
 def test_every_kind_of_figure_is_drawn_or_named_with_its_command(files: dict[str, bytes]) -> None:
     page = files["plots/index.html"].decode()
     named = set(re.findall(r"pfgen-rs plot (\w+) ", page))
-    assert named | {"steps"} == set(plot_summaries())  # steps: where models are checkpoints
+    assert named | {"steps"} == set(KINDS)  # steps: where models are checkpoints
 
 
 def test_tables_are_those_of_the_leaderboard(files: dict[str, bytes], entries: list[Entry]) -> None:

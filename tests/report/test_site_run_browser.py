@@ -11,7 +11,7 @@ import pytest
 
 from browser import NewPage, served, settled
 from pfgen_rs import Benchmark, Result, load_benchmark, score_file
-from pfgen_rs.checkout.ranking import run_labels
+from pfgen_rs.checkout.leaderboard import run_labels
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import site
 from pfgen_rs.report.site import single

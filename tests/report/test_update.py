@@ -30,8 +30,8 @@ from checkouts import (
 from disks import FULL_DISK, SLOW_DISK
 from helpers import CATS, GOOD, SEAS, TIMEOUT, environment, pfgen, write_benchmark
 from pfgen_rs import score_file
+from pfgen_rs.checkout.leaderboard import ranked, ranks
 from pfgen_rs.checkout.published import read_published
-from pfgen_rs.checkout.ranking import ranked, ranks
 from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError, OutputError
 from pfgen_rs.report import readme as leaderboard
 from pfgen_rs.report.update import report

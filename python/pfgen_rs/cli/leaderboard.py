@@ -40,7 +40,7 @@ def leaderboard(
 
     - `pfgen-rs leaderboard leaderboard.json --format csv`
     """
-    from pfgen_rs.checkout.standings import read_rows
+    from pfgen_rs.checkout.leaderboard import read_rows
 
     rows, problems = read_rows(place)
     modes = {row["mode"] or "" for row in rows}

@@ -11,17 +11,12 @@ import re
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pfgen_rs.drawing.style import FAINT, GRID, GROUNDS, INK, ON_DARK, ON_LIGHT, matplotlib_settings
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.atomic import write_atomic
-from pfgen_rs.lazy import NDArray, np
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
+from pfgen_rs.lazy import Axes, Figure, NDArray, np
 
 FORMATS = (".svg", ".png")
 SVG_DPI = 72

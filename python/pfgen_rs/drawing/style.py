@@ -10,15 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from pfgen_rs.drawing import fonts
 from pfgen_rs.errors import OutputError, PlotError
 from pfgen_rs.io.text import acts, escaped
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+from pfgen_rs.lazy import Figure
 
 Language = Literal["en", "ja"]
 

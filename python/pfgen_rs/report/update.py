@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from pfgen_rs.checkout.checkout import Checkout, open_checkout, write_changed
 from pfgen_rs.checkout.inspection import State, inspect_run, remember_run, remembered_run
+from pfgen_rs.checkout.leaderboard import JSON, load_leaderboard, results_digest
 from pfgen_rs.checkout.published import Published, digest_line
-from pfgen_rs.checkout.standings import JSON, load_leaderboard, results_digest
 from pfgen_rs.errors import InputError, PfgenError, SettingsError, unreadable
 from pfgen_rs.io.run_files import PACKED, README, RESULT
 from pfgen_rs.io.table_writer import csv_text

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pfgen_rs.checkout.checkout import Checkout
+from pfgen_rs.checkout.leaderboard import ranked
 from pfgen_rs.checkout.published import Published, RememberedQuestions
-from pfgen_rs.checkout.ranking import ranked
 from pfgen_rs.drawing import style
 from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.io.run_files import CONFIG, EXAMPLES
