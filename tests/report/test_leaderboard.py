@@ -19,8 +19,9 @@ from checkouts import BETTER, CONFIG, FIRST, SECOND, add_run, make_checkout
 from helpers import GOOD, pfgen
 from pfgen_rs import load_benchmark
 from pfgen_rs.checkout.entries import Entry, entries, entries_frame, read_entries
-from pfgen_rs.checkout.leaderboard import read_rows, read_rows_file
+from pfgen_rs.checkout.leaderboard import read_rows_file
 from pfgen_rs.checkout.published import Published, published
+from pfgen_rs.cli.leaderboard import read_rows
 from pfgen_rs.errors import InputError
 from pfgen_rs.report.plots.inputs import read_inputs
 from pfgen_rs.report.update import report

@@ -16,7 +16,6 @@ from pfgen_rs import Benchmark, Result, score_file, stats
 from pfgen_rs.checkout.leaderboard import run_labels
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import site
-from pfgen_rs.report.site import single
 from pfgen_rs.report.site.folder import slug
 from pfgen_rs.runs.sample import sample_of
 from site_samples import made_entries
@@ -177,7 +176,7 @@ def test_settings_of_a_single_page_are_honoured(
     """As with many runs: what few permutations resolve is a bound."""
     chosen = [replace(results[i], config={"model": str(i)}) for i in (0, 1, SYSTEM)]
     path = tmp_path / "page.html"
-    single.write_comparison(chosen, path, level=0.9, permutations=120, seed=3)
+    site.write_comparison(chosen, path, level=0.9, permutations=120, seed=3)
     page.goto(path.as_uri())
     expect(page.locator("#answers .answer")).to_have_count(3)
     samples = [sample_of(result, str(i)) for i, result in enumerate(chosen)]

@@ -168,7 +168,7 @@ def test_another_version_makes_everything_again(
 ) -> None:
     built(checkout)
     scored.clear()
-    for module in ("checkout", "builder"):
+    for module in ("folder", "builder"):
         monkeypatch.setattr(f"pfgen_rs.report.site.{module}.code_digest", lambda: "another")
     assert built(checkout) == {MARKER}  # the pages are the same
     assert sorted(scored) == sorted([FIRST, SECOND])

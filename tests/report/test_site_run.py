@@ -30,8 +30,9 @@ from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.source import Source
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import answers as tables
+from pfgen_rs.report import site
 from pfgen_rs.report.answers import QuestionAnswers, quantile_ranks, run_answers
-from pfgen_rs.report.site import payload, single
+from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.charts import Histogram
 from pfgen_rs.report.site.folder import MARKER
 from pfgen_rs.report.site.run_page import estimates, run_page, run_view
@@ -337,13 +338,13 @@ def test_one_file_holds_what_a_folder_holds(results: list[Result], tmp_path: Pat
 def test_the_same_run_gives_the_same_bytes(results: list[Result], tmp_path: Path) -> None:
     for name in ("a", "b"):
         results[1].to_html(tmp_path / name)
-        single.write_comparison(results, tmp_path / f"{name}.html")
+        site.write_comparison(results, tmp_path / f"{name}.html")
     assert files(tmp_path / "a") == files(tmp_path / "b")
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
 def test_runs_with_one_name_are_told_apart(results: list[Result], tmp_path: Path) -> None:
-    single.write_comparison([results[1]] * 3, tmp_path / "three.html")
+    site.write_comparison([results[1]] * 3, tmp_path / "three.html")
     found = page_payloads((tmp_path / "three.html").read_bytes())["compare/data"]
     assert [run["name"] for run in found["runs"]] == [
         f"mini/careless{number}" for number in ("", " (2)", " (3)")
@@ -353,16 +354,16 @@ def test_runs_with_one_name_are_told_apart(results: list[Result], tmp_path: Path
 
 def test_nothing_to_compare_is_said(results: list[Result], tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no run"):
-        single.write_comparison([], tmp_path / "x.html")
+        site.write_comparison([], tmp_path / "x.html")
     with pytest.raises(InputError, match="2 to 100 runs"):
-        single.write_comparison(results[:1], tmp_path / "x.html")
+        site.write_comparison(results[:1], tmp_path / "x.html")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_hostile_texts_stay_texts(tmp_path: Path) -> None:
     result = hostile_run(tmp_path)
     result.to_html(tmp_path / "run.html")
-    single.write_comparison([result, result], tmp_path / "compare.html")
+    site.write_comparison([result, result], tmp_path / "compare.html")
     for name in ("run", "compare"):
         content = (tmp_path / f"{name}.html").read_bytes()
         page = Elements(content)

@@ -14,7 +14,6 @@ from pfgen_rs import Benchmark, Result, load_benchmark, score_file
 from pfgen_rs.checkout.leaderboard import run_labels
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import site
-from pfgen_rs.report.site import single
 from pfgen_rs.report.site.folder import slug
 from site_samples import HOSTILE, RUNS, hostile_run, made_entries
 
@@ -384,7 +383,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile")
     result = hostile_run(folder)
     result.to_html(folder / "run.html")
-    single.write_comparison([result, result], folder / "compare.html")
+    site.write_comparison([result, result], folder / "compare.html")
     return folder
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -14,8 +13,7 @@ from typing import Any
 
 from pfgen_rs import _native
 from pfgen_rs.checkout.published import Published
-from pfgen_rs.errors import InputError, PfgenError, unreadable
-from pfgen_rs.io.run_files import RESULT
+from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.questions.question import file_digest
 
@@ -105,41 +103,6 @@ _NEEDED = {  # own rank ranges are not: files of earlier versions have none
 }
 
 Row = dict[str, Any]
-
-
-def read_rows(place: str | os.PathLike[str]) -> tuple[list[Row], Sequence[PfgenError]]:
-    """Returns rows as in `entries_frame`, best first, and the errors of unusable results.
-
-    `place`: a checkout, whose results are read, or a `leaderboard.json`. The one of a checkout saves parsing
-    its results if it was made from them: 0.5 s instead of 4 s for 516 runs. Raises `BenchmarkNotFoundError`
-    if a folder is not a checkout, and `InputError` if a file is not a leaderboard.
-    """
-    path = Path(place)
-    if path.is_file():
-        return read_rows_file(path), []
-    current = _current_rows(path)
-    if current is not None:
-        return current, []
-    # Only now, since it is much to load
-    from pfgen_rs.checkout.entries import entries_frame, read_entries
-
-    found, problems = read_entries(path)
-    return entries_frame(found).to_dicts(), problems
-
-
-def _current_rows(checkout: Path) -> list[Row] | None:
-    """Returns the rows of a checkout's `leaderboard.json`; `None` unless it was made from its results."""
-    from pfgen_rs.checkout.checkout import find_runs
-
-    try:
-        said = load_leaderboard(checkout / JSON).get("results")
-        paths = {run.name: run.folder / RESULT for run in find_runs(checkout)}
-        digests = [
-            (file_digest(path.read_bytes()), run) for run, path in paths.items() if path.exists()
-        ]
-        return read_rows_file(checkout / JSON) if said == results_digest(digests) else None
-    except (InputError, OSError):
-        return None
 
 
 def results_digest(results: Iterable[tuple[str, str]]) -> str:
