@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import os
-import shutil
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -190,21 +189,3 @@ def test_a_name_of_a_curve_is_no_pattern(tmp_path: Path) -> None:
     pl.DataFrame({"a": [1]}).write_parquet(place)
     pl.DataFrame({"a": [2]}).write_parquet(place.with_name("ab.parquet"))
     assert read_curve_rows([str(place)]).to_dict(as_series=False) == {"a": [1]}
-
-
-def test_many_runs_of_the_published_data(published_dir: Path, tmp_path: Path) -> None:
-    """The published runs under other names, as many as are published: every figure can be read."""
-    runs = sorted(path.parent for path in published_dir.glob("result/**/result.json"))
-    folder = tmp_path / "checkout"
-    shutil.copytree(published_dir / "data", folder / "data", copy_function=shutil.copyfile)
-    for i in range(70):
-        found = json.loads((runs[i % len(runs)] / "result.json").read_bytes())
-        for entry in found["questions"].values():
-            entry["samples"] = []
-        found["config"]["model"] += f"-{i}"
-        place = folder / "result" / f"m{i}" / "0"
-        place.mkdir(parents=True)
-        (place / "result.json").write_text(json.dumps(found), encoding="utf-8")
-    drawn = draw("length", PlotRequest([str(folder)]))
-    assert drawn.notes == ["The best 12 of 72 runs are numbered"]
-    assert len(rows(drawn)) == 72

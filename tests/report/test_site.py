@@ -123,17 +123,6 @@ def sources() -> str:
     return "\n".join(file.read_text(encoding="utf-8") for file in kept)
 
 
-def test_every_string_is_used() -> None:
-    text = sources()
-    made = re.findall(
-        r""""(\w+_)" ~|`(\w+_)\$\{|f"(\w+_)\{""", text
-    )  # names made of a beginning and a kind
-    groups = re.findall(r"""\bknown\("(\w+)",""", text)
-    beginnings = (*("".join(found) for found in made), *(f"{group}_" for group in groups))
-    keys = [key for key in all_strings() if not key.startswith(beginnings)]
-    assert [key for key in keys if not re.search(rf"""["']{key}["']|\b{key}:""", text)] == []
-
-
 def test_every_string_that_is_asked_for_is_there() -> None:
     asked = re.findall(r"""(?:\bt|\btr|t\.text)\("(\w+)"[,)]""", sources())
     asked += re.findall(r"""t\.of\("[\w-]+", "(\w+)"\)""", sources())
@@ -413,11 +402,3 @@ def test_a_damaged_list_is_that_of_a_site_all_the_same(tmp_path: Path, content: 
     folder.finish()
     assert json.loads((tmp_path / MARKER).read_bytes())["files"] == ["index.html"]
     assert (tmp_path / "mine").exists()
-
-
-def test_a_site_that_was_interrupted_is_known_as_ours(tmp_path: Path) -> None:
-    SiteFolder(tmp_path / "site").write("index.html", b"old")
-    folder = SiteFolder(tmp_path / "site")
-    folder.write("index.html", b"new")
-    folder.finish()
-    assert (tmp_path / "site" / "index.html").read_bytes() == b"new"

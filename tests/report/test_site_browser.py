@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import small
-from browser import NewPage, kept, served, settled
+from browser import NewPage, kept, settled
 from pfgen_rs import Benchmark
 from pfgen_rs.report import site
-from pfgen_rs.report.site.folder import slug
 from pfgen_rs.report.site.leaderboard import leaderboard_page
 from site_samples import HOSTILE, hostile_entries, made_entries
 
@@ -232,31 +231,6 @@ def test_the_page_is_used_by_keyboard(page: Page, folder: Path) -> None:
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
 
 
-def test_runs_are_linked_and_compared(page: Page, tmp_path: Path) -> None:
-    a, b, c = ENTRIES[0], ENTRIES[1], ENTRIES[3]
-    content = leaderboard_page(
-        ENTRIES,
-        run_pages={e.run: f"runs/{'abc'[i]}/index.html" for i, e in enumerate((a, b, c))},
-        comparison="compare/index.html",
-    )
-    (tmp_path / "index.html").write_bytes(content)
-    (tmp_path / "runs" / "a").mkdir(parents=True)
-    (tmp_path / "runs" / "a" / "index.html").write_text("<title>the run</title>")
-    leaderboard(page, tmp_path)
-    for entry in (a, b):
-        page.get_by_role("checkbox", name=entry.model).first.check()
-    link = page.get_by_role("link", name="Open comparison")
-    address = "+".join(slug(entry.run) for entry in (a, b))
-    assert link.get_attribute("href") == f"compare/index.html#runs={address}"
-    page.get_by_role("checkbox", name=c.model).first.check()
-    assert link.get_attribute("href") == f"compare/index.html#runs={address}+{slug(c.run)}"
-    assert page.get_by_role("checkbox").count() == 3, "runs without answers are not compared"
-    page.get_by_role("button", name="Clear selection").click()
-    assert page.locator("#comparison").is_hidden()
-    page.get_by_role("link", name=a.model).click()
-    expect(page).to_have_title("the run")
-
-
 def opened(page: Page, question: int) -> Locator:
     """The opened references of a question of the benchmark page."""
     details = page.locator("details.references").nth(question)
@@ -317,16 +291,6 @@ def test_frequent_ngrams_are_searched_by_a_click(page: Page, folder: Path, mini:
     assert details.locator("mark").first.inner_text() == top.text
 
 
-def test_data_that_is_missing_is_said(new_page: NewPage, tmp_path: Path, folder: Path) -> None:
-    (tmp_path / "benchmark").mkdir()
-    content = (folder / "benchmark" / "index.html").read_bytes()
-    (tmp_path / "benchmark" / "index.html").write_bytes(content)
-    page = benchmark(new_page(expected="ERR_FILE_NOT_FOUND"), tmp_path)
-    page.locator("details.references summary").first.click()
-    page.get_by_role("alert").wait_for()
-    assert "could not be loaded" in page.get_by_role("alert").inner_text()
-
-
 @pytest.mark.parametrize(("locale", "language"), [("ja", "ja"), ("en-GB", "en"), ("fr-FR", "en")])
 def test_pages_fit_narrow_windows_in_the_browsers_language(
     new_page: NewPage, folder: Path, hostile_folder: Path, locale: str, language: str
@@ -385,13 +349,6 @@ def test_hostile_references_act_nowhere(page: Page, hostile_folder: Path) -> Non
             details.locator("mark").first.wait_for()
     assert page.locator("main script, main img, main style, main b").count() == 0
     assert page.get_by_text("aU+202EbU+2066cU+200Fd").first.is_visible()
-
-
-def test_the_policy_lets_data_in_over_http_too(new_page: NewPage, folder: Path) -> None:
-    with served(folder) as home:
-        page = new_page(home=home)
-        page.goto(f"{home}benchmark/index.html")
-        assert opened(page, 2).locator("li").count() == 20
 
 
 def test_the_policy_stops_what_is_not_ours(new_page: NewPage, folder: Path, tmp_path: Path) -> None:

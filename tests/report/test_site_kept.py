@@ -174,20 +174,6 @@ def test_another_version_makes_everything_again(
     assert sorted(scored) == sorted([FIRST, SECOND])
 
 
-def test_the_version_is_that_of_code_and_assets(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "assets").mkdir()
-    monkeypatch.setattr("pfgen_rs.__file__", str(tmp_path / "__init__.py"))
-    found = set()
-    for name, content in [("a.py", "x"), ("a.py", "y"), ("assets/a.js", ""), ("assets/a.css", "")]:
-        (tmp_path / name).write_text(content)
-        folders.code_digest.cache_clear()
-        found.add(folders.code_digest())
-    folders.code_digest.cache_clear()
-    assert len(found) == 4
-
-
 FILES: dict[str, Callable[[Path], object]] = {
     "gone": lambda path: path.unlink(),
     "shorter": lambda path: path.write_bytes(path.read_bytes()[:-1]),

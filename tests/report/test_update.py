@@ -30,7 +30,6 @@ from checkouts import (
 from disks import FULL_DISK, SLOW_DISK
 from helpers import CATS, GOOD, SEAS, TIMEOUT, environment, pfgen, write_benchmark
 from pfgen_rs import score_file
-from pfgen_rs.checkout.leaderboard import ranked, ranks
 from pfgen_rs.checkout.published import read_published
 from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError, OutputError
 from pfgen_rs.report import readme as leaderboard
@@ -343,22 +342,6 @@ def test_the_command_counts_what_failed_and_tells_it_once(
     assert done.stdout == told
 
 
-def test_every_broken_run_is_told(checkout: Path) -> None:
-    runs = [add_run(checkout, f"result/broken/model/{i:07}") for i in range(len(BROKEN))]
-    report(checkout)
-    for run, (change, _) in zip(runs, BROKEN.values(), strict=True):
-        change(run)
-        (run / "README.md").unlink()
-    done = pfgen("report", checkout)
-    assert done.returncode == 1
-    scored = [line for line in done.stderr.splitlines() if line.startswith("scoring ")]
-    errors = done.stderr.splitlines()[len(scored) :]
-    assert len(errors) == len(BROKEN)
-    assert all(error.startswith("error: ") for error in errors)
-    for i, (_, message) in enumerate(BROKEN.values()):
-        assert any(f"{i:07}" in error and message in error for error in errors), message
-
-
 READMES = {
     "no marks": ("# Title\n", "missing line <!-- leaderboard -->"),
     "no end": ("<!-- leaderboard -->\n", "missing line <!-- /leaderboard -->"),
@@ -525,14 +508,6 @@ def test_the_rest_of_a_readme_stays() -> None:
         old = before + marks[0] + b"old" + end + marks[1] + after
         new = leaderboard.readme_with_leaderboard(old, "new\n", Path("README.md"))
         assert new == before + marks[0] + b"new\n\n" + marks[1] + after
-
-
-def test_ranks_skip_system_runs(reported: Path) -> None:
-    runs = [read_published(reported / run, run) for run in (FIRST, SECOND)]
-    runs[1].config["engine"] = "system"
-    ordered = ranked(runs)
-    assert [run.run for run in ordered] == [SECOND, FIRST]
-    assert ranks(ordered) == [None, 1]
 
 
 def test_icons_are_of_modes_and_long_names_are_cut(reported: Path) -> None:

@@ -43,6 +43,7 @@ INK, GREY = "#222222", "#8a8a8a"
 FAINT = "#5c5c5c"  # of remarks, which must be legible all the same
 GRID = "#e4e4e4"
 GROUNDS = ("#f7f1e3", "#efe4cb")  # of parts of a panel
+HEAT_MAP = "cividis"  # the colours of cells, for any colour vision, too
 ON_DARK, ON_LIGHT = "#fefefe", "#212121"  # on coloured ground, whatever the theme (`themes`)
 _TITLE = 100  # characters
 _TITLE_SIZE = 13  # points
