@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Axes", "Figure", "Floats", "NDArray", "exports", "module", "np", "pl"]
+__all__ = ["ArrayLike", "Axes", "Figure", "Floats", "NDArray", "exports", "module", "np", "pl"]
 
 
 def exports(
@@ -57,9 +57,10 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
 else:
     np, pl = module("numpy"), module("polars")
-    NDArray = Floats = Axes = Figure = list  # stand for types, which are only checked
+    # Stand for types, which are only checked.
+    ArrayLike = NDArray = Floats = Axes = Figure = list

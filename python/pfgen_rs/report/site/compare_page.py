@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.run_files import is_system
+from pfgen_rs.io.run_files import is_system, named_results
 from pfgen_rs.lazy import Floats, np
-from pfgen_rs.metrics.settings import METRICS, signature
+from pfgen_rs.metrics.settings import METRICS
+from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions import question_set, unknown
 from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.site import pages, run_page
-from pfgen_rs.runs import naming
+from pfgen_rs.runs.outputs import cleaned_together, sample_of
 from pfgen_rs.runs.result import Result
-from pfgen_rs.runs.sample import cleaned_together, sample_of
 from pfgen_rs.stats import Sample, comparing, student
 
 MOST_COMPARED = 10
@@ -216,7 +216,7 @@ def write_comparison(
     if not results:
         raise InputError("no run to compare")
     comparing.check_settings(level, seed)
-    named = naming.named_results(results)
+    named = named_results(results)
     benchmark, clean = results[0].benchmark, cleaned_together(results)
     comparing.check_comparable([sample_of(result, name) for name, result in named.items()])
     most = min(max(len(named), MOST_COMPARED), _MOST_AT_ONCE)

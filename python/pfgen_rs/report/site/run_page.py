@@ -18,8 +18,8 @@ from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.answers import Windows, distinct_windows, run_answers, window_table
 from pfgen_rs.report.site import charts, pages, payload
 from pfgen_rs.report.site.folder import SiteFolder, slug
+from pfgen_rs.runs.outputs import sample_of
 from pfgen_rs.runs.result import Result
-from pfgen_rs.runs.sample import sample_of
 
 _PARTS = ("charts", "windows", "inspector", "answers", "run")
 
