@@ -27,7 +27,7 @@ from pfgen_rs.ask.engines.command import CommandEngine
 from pfgen_rs.ask.engines.manual import AnswersFile, ManualEngine
 from pfgen_rs.ask.engines.openai import gathered
 from pfgen_rs.ask.engines.vllm import VllmEngine
-from pfgen_rs.ask.protocol import Answered, Engine, Failed, Meter, Outcome, Parameters
+from pfgen_rs.ask.protocol import Answered, Counting, Engine, Failed, Outcome, Parameters
 from pfgen_rs.ask.server import Place, redacted
 from pfgen_rs.ask.wire import Form
 from pfgen_rs.generate import Example, Prompter, Task
@@ -123,7 +123,7 @@ class ManyKeys:
 
         async def outcome(task: Task) -> Outcome:
             place = Place(self._url, self._keys[key_of(task)])
-            given: dict[str, Any] = {"retries": 3, "backoff": SHORT, "meter": Meter()}
+            given: dict[str, Any] = {"retries": 3, "backoff": SHORT, "count": Counting().count}
             async with connected(place, 20.0) as client:
                 session = Session(client, place, Form("m"), parameters, timeout=20.0, **given)
                 return await session.outcome(task)

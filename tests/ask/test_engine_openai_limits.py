@@ -23,7 +23,7 @@ from engine_tasks import SHORT, bare, engine, tasks, until
 from fault_server import FaultServer
 from pfgen_rs.ask.engines.openai import OpenAIEngine
 from pfgen_rs.ask.protocol import Answered, Outcome, Parameters
-from pfgen_rs.ask.server import Backoff
+from pfgen_rs.ask.retrying import Backoff
 from pfgen_rs.errors import GenerationError
 from places import SUPPORT
 

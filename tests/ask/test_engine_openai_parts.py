@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from engine_tasks import bare, tasks
 from pfgen_rs.ask.engines.openai import OpenAIEngine
 from pfgen_rs.ask.protocol import Answered, Failed
-from pfgen_rs.ask.server import Backoff, find_place, retry_after
+from pfgen_rs.ask.retrying import Backoff, retry_after
+from pfgen_rs.ask.server import find_place
 from pfgen_rs.ask.wire import CutError, read_answer, read_reply
 from pfgen_rs.errors import GenerationError, PfgenError, SettingsError
 

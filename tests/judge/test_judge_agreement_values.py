@@ -22,7 +22,7 @@ from pfgen_rs.judge import (
     robustness,
 )
 from pfgen_rs.judge.dialogues.association import model_means
-from pfgen_rs.judge.dialogues.mt_bench import read_questions, read_ratings
+from pfgen_rs.judge.dialogues.fastchat_files import read_questions, read_ratings
 from pfgen_rs.judge.tokens import Letter
 from pfgen_rs.judge.verdicts import RULES, swapped_back
 

@@ -9,7 +9,7 @@ from typing import Any
 from fault_server import DEADLINE, FaultServer
 from pfgen_rs.ask.engines.openai import OpenAIEngine
 from pfgen_rs.ask.protocol import Answered, Outcome, Task
-from pfgen_rs.ask.server import Backoff
+from pfgen_rs.ask.retrying import Backoff
 from pfgen_rs.io.cleaning import Mode
 
 SHORT = Backoff(first=0.02, longest=0.08, patience=0.1)

@@ -1,16 +1,14 @@
 """What requests cost: tokens counted beforehand, prices from a file, and a budget."""
 
-from __future__ import annotations
-
 import math
 import os
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.ask.request import Group, Request, Respondent
+from pfgen_rs.ask.request import Group, Request
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 
 _PRICED = 1_000_000
@@ -134,29 +132,29 @@ class Budget:
     """Stops requests before their cost could pass a limit.
 
     A request that is under way counts with its largest possible cost, and one that is answered with what the
-    server reports, if it does. `spent`: the cost so far, earlier calls included. Raises `SettingsError`
-    without a limit on completion tokens.
+    server reports, if it does. `spent`: the cost so far, earlier calls included. Raises `SettingsError` if
+    `groups`, which are to be asked, have no limit on completion tokens.
     """
 
     def __init__(
         self,
         limit: float,
         prices: Prices,
-        respondent: Respondent,
         counter: TokenCounter,
+        groups: Iterable[Group],
         spent: float = 0.0,
     ) -> None:
         if not limit > 0:
             raise SettingsError(f"the budget must be positive, not {limit}")
-        if respondent.limit is None:
+        if any(group.respondent.limit is None for group in groups):
             raise SettingsError("a budget needs a limit on the output: set max_tokens")
         self.limit, self.spent = limit, spent
-        self._prices, self._counter, self._longest = prices, counter, respondent.limit
+        self._prices, self._counter = prices, counter
         self._reserved: dict[int, float] = {}
 
-    def reserve(self, number: int, request: Request) -> bool:
+    def reserve(self, number: int, request: Request, longest: int | None) -> bool:
         """Reserve the largest cost of a request; returns false if the budget does not allow it."""
-        most = self._prices.cost(_tokens(request, self._counter), self._longest)
+        most = self._prices.cost(_tokens(request, self._counter), longest or 0)
         if self.spent + sum(self._reserved.values()) + most > self.limit:
             return False
         self._reserved[number] = most

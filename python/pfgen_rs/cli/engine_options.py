@@ -27,14 +27,12 @@ from pfgen_rs.errors import unreadable
 from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
-    from pfgen_rs.ask.costs import Budget, Prices, TokenCounter
+    from pfgen_rs.ask.costs import Prices, TokenCounter
     from pfgen_rs.ask.journal import Journal
-    from pfgen_rs.ask.loop import Asked, AskingProgress
+    from pfgen_rs.ask.loop import Asked
     from pfgen_rs.ask.protocol import Engine
-    from pfgen_rs.ask.request import Group, Respondent
+    from pfgen_rs.ask.request import Group
 
-BudgetOf = Callable[["Respondent"], "Budget | None"]
-"""Returns the budget that is left for requests to a respondent, `None` without a limit."""
 _OWN = ("concurrency", "base_url", "command")
 """Options that only those engines have whose class takes them."""
 _OPTIONAL = ("logprobs", "seed", "temperature")
@@ -175,11 +173,11 @@ class EngineOptions(EngineChoice):
         groups: Sequence[Group],
         doing: str,
         journal: Journal,
-        call: Callable[[Engine, BudgetOf, AskingProgress], Asked],
+        call: Callable[..., Asked],
     ) -> Asked | None:
         """Ask one model what the journal does not answer yet by `call`; with `--dry-run`, print an estimate.
 
-        Returns `None` for a dry run.
+        `call` gets `engine`, `budget`, `keep_going` and `progress`. Returns `None` for a dry run.
         """
         from pfgen_rs.ask.costs import Budget, read_prices, token_counter
 
@@ -192,19 +190,12 @@ class EngineOptions(EngineChoice):
         if self.dry_run and counter is not None:
             _tell_estimate(groups, journal, counter, prices)
             return None
-
-        def budget_of(respondent: Respondent) -> Budget | None:
-            if self.budget is None or prices is None or counter is None:
-                return None
-            return Budget(self.budget, prices, respondent, counter, spent=_spent(journal, prices))
-
-        for group in groups:
-            budget_of(group.respondent)  # for its errors
-        with (
-            closing(self._created(model)) as engine,
-            asking_progress(doing) as progress,
-        ):
-            asked = call(engine, budget_of, progress)
+        budget = None
+        if self.budget is not None and prices is not None and counter is not None:
+            budget = Budget(self.budget, prices, counter, groups, spent=_spent(journal, prices))
+        with closing(self._created(model)) as engine, asking_progress(doing) as progress:
+            limits = {"budget": budget, "keep_going": self.keep_going, "progress": progress}
+            asked = call(engine=engine, **limits)
         tell_asked(asked, prices)
         return asked
 

@@ -232,14 +232,10 @@ def answer(
 
     items, _ = answering.read_items(data, fields, turns)
     model = asking.retrying(asking.judge(Prompt("answer", "grade", ""), brief=False), out)
+    chats = answering.chats_in(out, model, name, system)
     with resumable_asking(out, "answered"):
-        asked = asking.ask(
-            model,
-            "answering",
-            answering.answer_journal(out),
-            answering.answer_requests(items, model, out, name=name, system=system),
-            partial(answering.answer, items, model=model, out=out, name=name, system=system),
-        )
+        requests, call = chats.known_requests(items), partial(chats.answer, items)
+        asked = asking.ask(model, "answering", chats.journal(), requests, call)
     if asked is not None:
         tell_asked(out, asked, "answer")
         blank, cut = answering.poor_answers(out)
@@ -307,7 +303,7 @@ def grade(
     --prompts judge_prompts.jsonl --prompt single-v1 --engine openai --model gpt-4o --out g`
     """
     from pfgen_rs.judge.dialogues import answering, grading
-    from pfgen_rs.judge.dialogues.mt_bench import read_answers
+    from pfgen_rs.judge.dialogues.fastchat_files import read_answers
     from pfgen_rs.judge.dialogues.report import model_table
 
     items, dialogues = answering.read_items(data, fields, turns)

@@ -13,9 +13,9 @@ from typing import NamedTuple
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.json_lines import lines
 from pfgen_rs.io.text import counted
-from pfgen_rs.judge.dialogues import association, grading, layout, mt_bench, tables
+from pfgen_rs.judge.dialogues import association, fastchat_files, grading, layout, tables
+from pfgen_rs.judge.dialogues.fastchat_files import Ratings
 from pfgen_rs.judge.dialogues.layout import Table
-from pfgen_rs.judge.dialogues.mt_bench import Ratings
 from pfgen_rs.judge.dialogues.records import Dialogue, Fields, Turn, read_dialogues
 from pfgen_rs.judge.dialogues.tables import PER_CATEGORY, VERSIONS, light_version
 from pfgen_rs.lazy import pl
@@ -124,9 +124,9 @@ def _rating_makers(
             earlier = f"{counted(stale, 'rating')} of earlier answers: kept, but not used"
             remarks.append(f"{folder}: {earlier}")
     # An answer may be rated in several files.
-    ratings = mt_bench.ratings_of(pl.concat(_read_ratings(path).frame for path in paths))
+    ratings = fastchat_files.ratings_of(pl.concat(_read_ratings(path).frame for path in paths))
     if questions is not None:
-        categories = {each.id: each.category for each in mt_bench.read_questions(questions)}
+        categories = {each.id: each.category for each in fastchat_files.read_questions(questions)}
     makers: Makers = {}
     if len(folders) == len(paths):
         makers["6"] = lambda: model_table(_scores_of_folders(folders))
@@ -140,8 +140,8 @@ def _read_ratings(path: str | os.PathLike[str]) -> Ratings:
     if Path(path).is_dir():
         return grading.ratings_of_folder(path)
     if Path(path).suffix.lower() == ".csv":
-        return mt_bench.read_judge_table(path)
-    return mt_bench.read_ratings([path])
+        return fastchat_files.read_judge_table(path)
+    return fastchat_files.read_ratings([path])
 
 
 def _scores_of_folders(folders: Sequence[Path]) -> pl.DataFrame:
