@@ -6,12 +6,10 @@ import json
 import lzma
 import sys
 import types
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -113,22 +111,15 @@ class ManyKeys:
         self._url, self._keys = server.url, keys
 
     def generate(self, asked: Iterable[Task | None], parameters: Parameters) -> Iterator[Outcome]:
-        return gathered(asked, partial(self._opened, parameters), 32)
-
-    @asynccontextmanager
-    async def _opened(
-        self, parameters: Parameters
-    ) -> AsyncIterator[Callable[[Task], Awaitable[Outcome]]]:
-        from pfgen_rs.ask.client import Session, connected
+        from pfgen_rs.ask.client import Session
 
         async def outcome(task: Task) -> Outcome:
             place = Place(self._url, self._keys[key_of(task)])
-            given: dict[str, Any] = {"retries": 3, "backoff": SHORT, "count": Counting().count}
-            async with connected(place, 20.0) as client:
-                session = Session(client, place, Form("m"), parameters, timeout=20.0, **given)
-                return await session.outcome(task)
+            count = Counting().count
+            async with Session(place, Form("m"), parameters, 20.0, 3, SHORT, count) as asking:
+                return await asking(task)
 
-        yield outcome
+        return gathered(asked, lambda: nullcontext(outcome), 32)
 
     def close(self) -> None:
         """Hold nothing."""

@@ -7,8 +7,7 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
@@ -41,28 +40,6 @@ _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _Verdict = Outcome | Again | Refused | Hopeless
 
 
-@asynccontextmanager
-async def connected(place: Place, timeout: float) -> AsyncIterator[aiohttp.ClientSession]:
-    """Open connections to a server; `timeout` in seconds."""
-    accounts = {
-        "OpenAI-Organization": os.environ.get("OPENAI_ORG_ID"),
-        "OpenAI-Project": os.environ.get("OPENAI_PROJECT_ID"),
-    }
-    async with aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0),  # as many as there are workers
-        cookie_jar=aiohttp.DummyCookieJar(),
-        headers={
-            "Authorization": f"Bearer {place.sent_key}",
-            "Content-Type": "application/json",
-            "User-Agent": "pfgen_rs",
-            **{header: value for header, value in accounts.items() if value},
-        },
-        # Each attempt has its own limit in total: see `Session`.
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(timeout, _CONNECTING)),
-    ) as http:
-        yield http
-
-
 def _proxy(url: str) -> str | None:
     """Returns the proxy that the environment names for an address.
 
@@ -82,14 +59,14 @@ def _proxy(url: str) -> str | None:
 
 @dataclass
 class Session:
-    """Requests answers from one server. Redirects are not followed: prompts and key are for its address.
+    """Connections to one server while it is entered, which returns the function that answers a task.
 
-    `timeout`: seconds for one attempt in total, which also limits servers that keep sending single bytes.
-    `retries`: attempts after the first. `count` is called with the usage of each request and reply.
-    Raises `GenerationError` for an unusable proxy.
+    Redirects are not followed: prompts and key are for the address that was given. `timeout`: seconds for one
+    attempt in total, which also limits servers that keep sending single bytes. `retries`: attempts after the
+    first. `count` is called with the usage of each request and reply. Raises `GenerationError` for an
+    unusable proxy.
     """
 
-    http: aiohttp.ClientSession
     place: Place
     form: wire.Form
     parameters: Parameters
@@ -106,7 +83,29 @@ class Session:
         self._foreign = self._silent = 0
         self._refused: Counter[str] = Counter()
 
-    async def outcome(self, task: Task) -> Outcome:
+    async def __aenter__(self) -> Callable[[Task], Awaitable[Outcome]]:
+        accounts = {
+            "OpenAI-Organization": os.environ.get("OPENAI_ORG_ID"),
+            "OpenAI-Project": os.environ.get("OPENAI_PROJECT_ID"),
+        }
+        self._http = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),  # as many as there are workers
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={
+                "Authorization": f"Bearer {self.place.sent_key}",
+                "Content-Type": "application/json",
+                "User-Agent": "pfgen_rs",
+                **{header: value for header, value in accounts.items() if value},
+            },
+            # Each attempt has its own limit in total.
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(self.timeout, _CONNECTING)),
+        )
+        return self._outcome
+
+    async def __aexit__(self, *_reason: object) -> None:
+        await self._http.close()
+
+    async def _outcome(self, task: Task) -> Outcome:
         """Returns the answer to a task or its failure; raises `GenerationError` if all tasks are affected."""
         verdict = self._judged(await self._persistently(task))
         if isinstance(verdict, Answered):
@@ -203,7 +202,7 @@ class Session:
 
     async def _post(self, path: str, body: Mapping[str, Any]) -> bytes | retrying.ErrorReply:
         """Returns the content of a successful reply, or what was answered with another status than 2xx."""
-        async with self.http.post(
+        async with self._http.post(
             self._url + path,
             data=_JSON.encode(body).encode("utf-8", "surrogatepass"),
             proxy=self._proxy,

@@ -3,7 +3,7 @@
 import math
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,38 +93,11 @@ def token_counter(model: str) -> TokenCounter:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """What is still to be asked.
-
-    `prompt_tokens` are counted by `counter`; `completion_tokens` is the largest possible number, `None`
-    without a limit. `cost`: with these, if prices are known.
-    """
-
-    requests: int
-    prompt_tokens: int
-    completion_tokens: int | None
-    counter: str
-    cost: float | None
-
-
-def estimated(
-    groups: Sequence[Group], counter: TokenCounter, prices: Prices | None = None
-) -> Estimate:
-    """Estimate the tokens and the cost of requests. Time linear in their texts."""
-    prompt = sum(_tokens(request, counter) for group in groups for request in group.requests)
-    most = [(len(group.requests), group.respondent.limit) for group in groups]
-    limits = [count * limit for count, limit in most if limit is not None]
-    completion = sum(limits) if len(limits) == len(most) else None
-    cost = None if prices is None or completion is None else prices.cost(prompt, completion)
-    requests = sum(count for count, _ in most)
-    return Estimate(requests, prompt, completion, counter.name, cost)
-
-
 _PER_MESSAGE = 4  # what chat templates add around a message, in tokens
 
 
-def _tokens(request: Request, counter: TokenCounter) -> int:
+def prompt_tokens(request: Request, counter: TokenCounter) -> int:
+    """Returns how many tokens a request has, with what chat templates add."""
     return sum(counter.count(text) + _PER_MESSAGE for _, text in request.messages)
 
 
@@ -154,7 +127,7 @@ class Budget:
 
     def reserve(self, number: int, request: Request, longest: int | None) -> bool:
         """Reserve the largest cost of a request; returns false if the budget does not allow it."""
-        most = self._prices.cost(_tokens(request, self._counter), longest or 0)
+        most = self._prices.cost(prompt_tokens(request, self._counter), longest or 0)
         if self.spent + sum(self._reserved.values()) + most > self.limit:
             return False
         self._reserved[number] = most

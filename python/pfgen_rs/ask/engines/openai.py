@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 from pfgen_rs.ask.engines import engine
@@ -110,29 +101,24 @@ class OpenAIEngine(Counting):
         Tasks are started in order, and taken at most `2 * concurrency` ahead of the outcomes. Closing the
         iterator cancels the requests in progress.
         """
-        return gathered(tasks, partial(self._session, parameters), self.concurrency)
+        from pfgen_rs.ask.client import Session
 
-    def close(self) -> None:
-        """Do nothing: connections are closed with the iterator that opened them."""
-
-    @asynccontextmanager
-    async def _session(
-        self, parameters: Parameters
-    ) -> AsyncIterator[Callable[[Task], Awaitable[Outcome]]]:
-        from pfgen_rs.ask.client import Session, connected
-
-        async with connected(self._place, self.timeout) as client:
-            yield Session(
-                client,
+        def opened() -> Session:
+            return Session(
                 self._place,
                 self._form,
                 parameters,
-                timeout=self.timeout,
-                retries=self.retries,
-                backoff=self.backoff,
-                count=self.count,
-                optional=self._optional,
-            ).outcome
+                self.timeout,
+                self.retries,
+                self.backoff,
+                self.count,
+                self._optional,
+            )
+
+        return gathered(tasks, opened, self.concurrency)
+
+    def close(self) -> None:
+        """Do nothing: connections are closed with the iterator that opened them."""
 
 
 def _check(concurrency: int, timeout: float, retries: int) -> None:
