@@ -28,6 +28,7 @@ from judging import (
 )
 from pfgen_rs.ask.costs import Budget, Prices, read_prices, token_counter
 from pfgen_rs.ask.journal import Journal
+from pfgen_rs.ask.request import Group
 from pfgen_rs.errors import InputError, PfgenError, SettingsError
 from pfgen_rs.judge.compare import compare
 from pfgen_rs.judge.pairs import write_pairs
@@ -259,7 +260,7 @@ def test_a_budget_is_never_passed(tmp_path: Path) -> None:
     counter = token_counter("judge")
     sent = 0
     for limit, spent in ((2.0, 0.0), (3.0, 1.21)):
-        budget = Budget(limit, prices, JUDGE, counter, spent=spent)
+        budget = Budget(limit, prices, counter, (), spent=spent)
         asked, more = judged(tmp_path / "v", 30, limits={"budget": budget})
         sent += len(more)
         assert asked.spent is not None
@@ -270,8 +271,9 @@ def test_a_budget_is_never_passed(tmp_path: Path) -> None:
 
 
 def test_a_budget_needs_a_limit_on_the_output() -> None:
+    groups = [Group(Judge("openai-api", "judge"), ())]
     with pytest.raises(SettingsError, match="max_tokens"):
-        Budget(1.0, Prices(1, 1), Judge("openai-api", "judge"), token_counter("x"))
+        Budget(1.0, Prices(1, 1), token_counter("x"), groups)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 
 from fault_server import Asked, Behaviour, FaultServer, Handler
 from pfgen_rs.ask.engines.openai import OpenAIEngine
-from pfgen_rs.ask.server import Backoff
+from pfgen_rs.ask.retrying import Backoff
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.requests import Judge
 

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 
 from pfgen_rs.ask.loop import key_of, passed
@@ -13,7 +14,6 @@ from pfgen_rs.ask.protocol import (
     Parameters,
     Task,
     by_parameters,
-    closing_outcomes,
 )
 from pfgen_rs.errors import GenerationError
 from pfgen_rs.io.ahead import Ahead
@@ -113,8 +113,8 @@ class EngineAnswers:
                 group = [tasks[place] for place in places]
                 in_flight: dict[tuple[int, str], Task] = {}
                 asked = passed(self._engine, group, parameters or self._parameters, in_flight)
-                with closing_outcomes(asked) as outcomes:
-                    yield from outcomes
+                with closing(asked):
+                    yield from asked
                 if in_flight:  # it ended early, so that the other tasks stay open, too
                     return
         except TimeoutError as error:  # which means something else to whoever waits for an outcome
