@@ -16,12 +16,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from disks import FULL_DISK, SLOW_DISK
 from helpers import (
     CATS,
+    FULL_DISK,
     GOOD,
     SCRIPT,
     SEAS,
+    SLOW_DISK,
     TIMEOUT,
     environment,
     lines,

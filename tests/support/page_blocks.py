@@ -10,8 +10,6 @@ from pathlib import Path
 
 from places import DOCS, ROOT
 
-__all__ = ["PAGES", "Block", "blocks", "commands", "inline_commands", "lines", "name"]
-
 PAGES = sorted(
     page for page in [ROOT / "README.md", *DOCS.rglob("*.md")] if not page.name.endswith(".ja.md")
 )

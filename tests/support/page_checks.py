@@ -28,8 +28,6 @@ from pfgen_rs.references.rules import read_answer_rules
 from pfgen_rs.report.site.model_facts import read_facts
 from pfgen_rs.studies.benchmark_table import read_aliases
 
-__all__ = ["PYTHON", "SHELL", "check", "check_inline"]
-
 PYTHON, SHELL = {"python", "py"}, {"sh", "bash"}
 VARIABLE = re.compile(r"\$(?:\w+|\{[^}]*\})")
 UsageError: Any = typer.BadParameter.__bases__[0]

@@ -14,8 +14,6 @@ import page_world
 from page_blocks import Block, blocks, lines
 from page_checks import PYTHON, SHELL
 
-__all__ = ["run_page"]
-
 TIMEOUT = 600
 """Seconds for a block, far more than any takes: a busy machine is no fault of a page."""
 ELISION = "…"
