@@ -20,7 +20,6 @@ from pfgen_rs import (
     Settings,
     SettingsError,
     UnknownQuestionError,
-    load_benchmark,
 )
 from pfgen_rs.metrics.settings import Metric
 
@@ -78,8 +77,10 @@ def test_plain_lists_are_scored_as_columns_are(
 def test_expressions_and_other_units_are_scored_as_ever() -> None:
     """What the short way of plain lists does not know goes the general way."""
     question = {"question_id": "Q1", "question": "何？", "answers": {"A": ["猫と犬", "鳥と犬"]}}
-    bench = small.benchmark(question | {"keywords": [{"t": "猫.犬"}]})
-    assert bench.scorer("helpfulness")("Q1", ["猫と犬", "犬"]).tolist() == [1.0, 0.0]
+    rules = [{"t": "猫.犬"}, {"t": "鳥", "importance": 0.5}]
+    bench = small.benchmark(question | {"keywords": rules})
+    found = bench.scorer("helpfulness")("Q1", ["猫と犬と鳥", "猫と犬", "犬"])
+    assert found.tolist() == [1.0, 0.5, 0.0]
     words = bench.with_settings(Settings(unit="word"))
     expected = words.score_batch(["Q1"], ["猫と犬"])["average"].to_list()
     assert words.scorer()(["Q1"], ["猫と犬"]).tolist() == expected
@@ -103,17 +104,6 @@ def test_what_is_wrong_is_told(mini: Benchmark) -> None:
         scorer(["Q01", "Q99"], ["猫", "犬"])
     with pytest.raises(SettingsError, match="unknown metric 'length': expected one of average, "):
         mini.scorer("length")  # type: ignore[arg-type]
-
-
-def test_regular_expressions_are_looked_for() -> None:
-    rules = [{"t": "猫[はが]"}, {"t": "犬", "importance": 0.5}]
-    benchmark = small.benchmark({"answers": {"P": ["猫は犬"]}, "keywords": rules})
-    answers = ["猫は犬", "猫が", "犬", ""]
-    helpfulness = benchmark.scorer("helpfulness")(["Q1"] * 4, answers)
-    assert helpfulness.tolist() == [1.0, 0.5, 0.0, 0.0]
-    assert (
-        helpfulness.tolist() == benchmark.score_batch(["Q1"] * 4, answers)["helpfulness"].to_list()
-    )
 
 
 def test_threads_share_one(mini: Benchmark, pairs: tuple[list[str], list[str]]) -> None:
@@ -155,8 +145,3 @@ def test_it_can_be_pickled(mini: Benchmark) -> None:
     assert (again.metric, again.threads) == ("fluency", None)
     assert again("Q01", ["猫は"]).tolist() == scorer("Q01", ["猫は"]).tolist()
     assert repr(again) == repr(scorer)
-
-
-def test_a_benchmark_without_a_cache_has_one_too() -> None:
-    assert small.benchmark({"answers": {"P": ["猫"]}}).scorer()("Q1", ["猫"]).shape == (1,)
-    assert load_benchmark("mini").scorer()("Q01", [""]).shape == (1,)
