@@ -27,7 +27,7 @@ from pfgen_rs.cli.compare import verdict
 from pfgen_rs.comparisons import compare_runs, distinct
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report.site import write_comparison
-from pfgen_rs.runs.sample import sample_of
+from pfgen_rs.runs.outputs import sample_of
 
 QUESTIONS = 8
 

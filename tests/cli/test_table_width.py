@@ -25,7 +25,6 @@ from rich.progress import (
 from helpers import on_terminal, pfgen, write_benchmark, write_run
 from pfgen_rs import Result, score_file
 from pfgen_rs.cli import data
-from pfgen_rs.cli.options import RowsFormat
 from pfgen_rs.cli.progress import OneLineProgress
 from pfgen_rs.cli.score_table import show_results
 from pfgen_rs.questions.locate import Available, bundled_path
@@ -76,7 +75,7 @@ def test_all_metrics_are_shown(
         [each.config for each in bundled] if models is None else [{"model": m} for m in models]
     )
     named = [replace(each, config=config) for each, config in zip(bundled, configs, strict=True)]
-    show_results(named, RowsFormat.TABLE)
+    show_results(named, "table")
     shown = capsys.readouterr().out
     check(shown, named, width)
     if models is None:
