@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pfgen_rs import InputError, load_benchmark, score_file
-from pfgen_rs.errors import UnknownQuestionError
+from pfgen_rs import InputError, PfgenError, load_benchmark, score_file
 from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.reading import Reading
 from pfgen_rs.io.source import Source
@@ -48,19 +47,6 @@ def test_empty_lines_are_passed_over_but_counted(
             assert found == expected
 
 
-def test_scores_do_not_depend_on_empty_lines(tmp_path: Path) -> None:
-    benchmark = load_benchmark("mini")
-    plain, blank = tmp_path / "a.csv", tmp_path / "b.csv"
-    plain.write_text(f"{HEADER}Q01,水\nQ02,光合成\n", "utf-8")
-    blank.write_text(f"{HEADER}\nQ01,水\n\nQ02,光合成\n\n", "utf-8")
-    ours, theirs = (score_file(path, benchmark) for path in (blank, plain))
-    found = [each.to_dict(allow_partial=True) for each in (ours, theirs)]
-    hashes = {each.pop("input_hash") for each in found}  # of the files' bytes
-    assert len(hashes) == 2
-    assert found[0] == found[1]
-    assert ours.frame.get_column("line").to_list() == [2, 4]
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
@@ -68,27 +54,22 @@ def test_scores_do_not_depend_on_empty_lines(tmp_path: Path) -> None:
         ("question;answer\nQ01;a\n", "found 'question;answer'; is the file separated by ';'"),
         ("x,y\nQ01,a\n", "missing columns 'question' and 'answer': found 'x', 'y'; choose others"),
         ("question,y\nQ01,a\n", "missing column 'answer': found 'question', 'y'; choose another"),
+        ('question,"ans"wer\nQ01,a\n', "quotation mark"),
+        (HEADER, "no responses"),
+        (HEADER[:-1], "no responses"),
+        (f"{HEADER},\n", "row 1, question '': the question is empty"),
     ],
 )
 def test_faults_of_a_csv_in_plain_words(tmp_path: Path, text: str, words: str) -> None:
     path = tmp_path / "a.csv"
     path.write_text(text, "utf-8")
-    with pytest.raises(InputError) as error:
+    with pytest.raises(PfgenError) as error:
         score_file(path, load_benchmark("mini"))
     assert words in str(error.value)
 
 
-def test_an_empty_question_is_called_empty(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text(f"{HEADER},\n", "utf-8")
-    with pytest.raises(UnknownQuestionError, match=r"row 1, question '': the question is empty$"):
-        score_file(path, load_benchmark("mini"))
-
-
 def answers(path: Path, text: str, size: int = 8 << 20) -> list[str]:
-    path.write_text(text, "utf-8", newline="")
-    chunks = Reading(Source(path), Options(text_size=size)).chunks()
-    return [answer for chunk in chunks for answer in chunk.answers.to_list()]
+    return [answer for _, _, answer in read(path, text, text_size=size)]
 
 
 @pytest.mark.parametrize(
@@ -126,8 +107,3 @@ def test_marks_that_all_readers_understand(
         assert answers(tmp_path / "a.csv", HEADER + records, size) == expected
         tabs = (HEADER + records).replace(",", "\t")
         assert answers(tmp_path / "a.tsv", tabs, size) == expected
-
-
-def test_a_mark_in_the_header(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="quotation mark"):
-        answers(tmp_path / "a.csv", 'question,"ans"wer\n猫,a\n')

@@ -71,15 +71,6 @@ def test_other_formats(name: str, tmp_path: Path) -> None:
     assert "not JSON" not in str(caught.value)
 
 
-def test_the_command_says_the_same(tmp_path: Path) -> None:
-    write_benchmark(tmp_path / "tiny")
-    done = pfgen("score", "-", "-b", tmp_path / "tiny", stdin=zipped("xl/workbook.xml"))
-    assert done.returncode == 2
-    assert done.stderr == (
-        "error: -: is an Excel workbook (.xlsx): save it as CSV (UTF-8) and score that file\n"
-    )
-
-
 @pytest.mark.parametrize(
     "text", [b"\xff", b"\xe9t\xe9 \xe0 la plage", "naïve café".encode("latin-1"), b"\x80\x81\x82"]
 )
@@ -141,25 +132,17 @@ def test_a_failed_request_is_no_empty_answer(tmp_path: Path) -> None:
 
 def test_what_is_exported_is_answered_by_a_batch_and_imported(tmp_path: Path) -> None:
     samples = write(tmp_path / "s.jsonl", *({"question": q, "answer": a} for q, a in TEXTS.items()))
-    command = (
-        "generate",
-        "m/m",
-        "-e",
-        "manual",
-        "--mode=qa",
-        "--trials=2",
-        f"--out={tmp_path}",
-    )
-    more = (f"--benchmark={samples}",)
+    start = ("generate", "m/m", "--engine=manual", "--mode=qa", "--trials=2")
+    command = (*start, f"--out={tmp_path}", f"--benchmark={samples}")
     tasks = tmp_path / "tasks.jsonl"
-    assert pfgen(*command, *more, f"--export={tasks}").returncode == 0
+    assert pfgen(*command, f"--export={tasks}").returncode == 0
     asked = [json.loads(line) for line in tasks.read_text(encoding="utf-8").splitlines()]
     made = [response(task["custom_id"], f"{task['trial']}: 答え") for task in asked]
     made[2] = response(asked[2]["custom_id"], None, 429)
     path = write(tmp_path / "b.jsonl", *made)
     engine = AnswersFile("m", path)
     assert (engine.blank, len(engine.unused)) == (1, 3)
-    done = pfgen(*command, *more, f"--import={path}")
+    done = pfgen(*command, f"--import={path}")
     assert done.returncode == 1  # a trial is unfinished
     assert "1 of 2 trials, 3 new answers" in done.stdout
     assert "1 of the imported answers are empty or failed: their tasks stay open" in done.stderr
@@ -168,7 +151,7 @@ def test_what_is_exported_is_answered_by_a_batch_and_imported(tmp_path: Path) ->
     told = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
     assert [(each["served"], each["finish_reason"]) for each in told] == [("m", "stop")] * 3
     other = write(tmp_path / "c.jsonl", response("mine", "x"))
-    refused = pfgen(*command, *more, f"--import={other}")
+    refused = pfgen(*command, f"--import={other}")
     assert refused.returncode == 2
     assert (
         "line 1: 'trial' must be an integer, not None: expected the keys question" in refused.stderr

@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import CATS, SEAS, TIMEOUT, environment, lines, write_benchmark
-from pfgen_rs import InputError, OutputError, _native
+from pfgen_rs import OutputError
 from pfgen_rs.io.table_writer import TableWriter
 
 GROUP = 1 << 13
@@ -131,19 +131,6 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_native_files(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        _native.ParquetFile(tmp_path / "missing", PLAIN.schema, GROUP)
-    path = tmp_path / "x.parquet"
-    path.touch()
-    file = _native.ParquetFile(path, PLAIN.schema, GROUP)
-    file.finish()
-    assert pl.read_parquet(path).schema == PLAIN.schema
-    for again in (file.finish, lambda: file.write(PLAIN)):
-        with pytest.raises(InputError, match="finished already"):
-            again()
-
-
 LIMITED = """
 import resource
 resource.setrlimit(resource.RLIMIT_FSIZE, (@, @))
@@ -159,22 +146,16 @@ def test_a_disk_that_fills(tmp_path: Path, size: int) -> None:
     rows = [(CATS if i % 3 else SEAS, f"猫は{i}" * 20) for i in range(2 * GROUP)]
     (tmp_path / "a.jsonl").write_bytes(lines(rows))
     (tmp_path / "scores.parquet").write_text("old")
-    arguments: list[str | Path] = [tmp_path / "a.jsonl", "-b", folder, "--per-response"]
+    command = ["score", tmp_path / "a.jsonl", "-b", folder]
     done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            LIMITED.replace("@", str(size)),
-            "score",
-            *arguments,
-            tmp_path / "scores.parquet",
-        ],
+        [sys.executable, "-c", LIMITED.replace("@", str(size)), *command,
+         "--per-response", tmp_path / "scores.parquet"],
         capture_output=True,
         text=True,
         env=environment(PFGEN_RS_CACHE=str(tmp_path / "cache")),
         timeout=TIMEOUT,
         check=False,
-    )
+    )  # fmt: skip
     assert done.returncode == 2, done.stderr
     assert "scores.parquet: cannot be written: File too large\n" in done.stderr
     assert "Traceback" not in done.stderr
