@@ -146,7 +146,7 @@ def test_a_disk_that_fills(tmp_path: Path, size: int) -> None:
     rows = [(CATS if i % 3 else SEAS, f"猫は{i}" * 20) for i in range(2 * GROUP)]
     (tmp_path / "a.jsonl").write_bytes(lines(rows))
     (tmp_path / "scores.parquet").write_text("old")
-    command = ["score", tmp_path / "a.jsonl", "-b", folder]
+    command: list[str | Path] = ["score", tmp_path / "a.jsonl", "-b", folder]
     done = subprocess.run(
         [sys.executable, "-c", LIMITED.replace("@", str(size)), *command,
          "--per-response", tmp_path / "scores.parquet"],
