@@ -175,11 +175,11 @@ def test_journals_claim_records(windows: Ranges, tmp_path: Path) -> None:
     ):
         place = elsewhere.fileno(), _offset((1,))
         assert one.claim((1,))
-        assert not locks.lock_byte(*place)  # as another process would find
+        assert not locks.lock(*place)  # as another process would find
         assert one.add({"id": 1})
         assert not other.add({"id": 1})
         one.release((1,))
-        assert locks.lock_byte(*place)
+        assert locks.lock(*place)
         assert one.claim((2,))
         with Journal(one.path, ["id"]):
             pass

@@ -19,10 +19,9 @@ import oracle
 import small
 from expressions import EXPRESSIONS, LINES, OTHER, SAME, TEXTS
 from pfgen_rs import Benchmark, BenchmarkError, Settings, _native
-from pfgen_rs.metrics import limited_expressions
+from pfgen_rs.metrics import expressions
+from pfgen_rs.metrics.expressions import OutOfTimeError, limited_ends, linear_expression
 from pfgen_rs.metrics.helpfulness import Helpfulness, parse_rules
-from pfgen_rs.metrics.limited_expressions import OutOfTimeError, limited_ends
-from pfgen_rs.metrics.linear_expressions import linear_expression
 
 SETTINGS = Settings()
 
@@ -124,7 +123,7 @@ def test_nested_repetitions_cost_nothing() -> None:
 def test_a_search_that_takes_too_long_is_an_error(
     unit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limited_expressions, "TIME_LIMIT", 0.3)
+    monkeypatch.setattr(expressions, "TIME_LIMIT", 0.3)
     settings = Settings(unit=unit)  # type: ignore[arg-type]
     benchmark = rules("い", r"\b(a+)+$", settings=settings)
     assert list(benchmark.helpfulness(benchmark["Q1"]).backtracking) == [r"\b(a+)+$"]
@@ -157,9 +156,8 @@ def test_both_engines_give_the_oracles_helpfulness() -> None:
 
 
 def process() -> int:
-    worker = limited_expressions._workers._worker
-    assert worker is not None
-    return worker._process.pid
+    assert expressions._searching.process is not None
+    return expressions._searching.process.pid
 
 
 def test_one_process_for_all_threads() -> None:
@@ -186,14 +184,14 @@ def test_a_killed_process_is_replaced() -> None:
     ("owner", "name", "value", "words"),
     [
         (sys, "executable", "/nowhere/python3", r".*'\(\?=a\)'.*/nowhere/python3.* failed"),
-        (limited_expressions, "_SCRIPT", "/nowhere/script.py", ".* failed: exit status 2"),
+        (expressions, "_SCRIPT", "/nowhere/script.py", ".* failed: exit status 2"),
         (sys, "executable", "/usr/bin/x", ".*'/usr/bin/x' is not a Python interpreter: write"),
     ],
 )
 def test_a_process_that_cannot_start_is_an_error(
     owner: Any, name: str, value: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    limited_expressions._workers.close()
+    expressions._searching.close()
     monkeypatch.setattr(owner, name, value)
     with pytest.raises(BenchmarkError, match=f"cannot match {words}"):
         limited_ends("(?=a)", ["a"])
@@ -202,7 +200,7 @@ def test_a_process_that_cannot_start_is_an_error(
 def test_a_rule_that_compiles_for_minutes_is_an_error_after_seconds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(limited_expressions, "TIME_LIMIT", 0.5)
+    monkeypatch.setattr(expressions, "TIME_LIMIT", 0.5)
     pattern = "|".join(f"{branch:05}{'あ' * 195}" for branch in range(20_000))
     started = time.perf_counter()
     with pytest.raises(
@@ -257,7 +255,7 @@ def test_ctrl_c_ends_a_search() -> None:
 
 
 def test_the_time_limit_is_for_one_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limited_expressions, "TIME_LIMIT", 0.5)
+    monkeypatch.setattr(expressions, "TIME_LIMIT", 0.5)
     text = "a" * 20 + "b"
     started = time.perf_counter()
     assert theirs(r"\b(a+)+$", text) == _native.UNKNOWN

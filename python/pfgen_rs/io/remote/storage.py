@@ -362,12 +362,30 @@ class RemoteTarget:
 
     def put(self, content: bytes | Path) -> None:
         """Replace the object by bytes or a file's content, or leave it as it was. Raises `OutputError`."""
+        stopped, ended = Event(), Event()
+
+        def upload() -> None:
+            try:
+                self._upload(content, stopped)
+            finally:
+                ended.set()
+
         with self._as_output():
-            upload = _Upload(self._storage.object(self._url), content)
             try:
                 interruptibly(upload)
-            finally:
-                upload.abort()
+            finally:  # after Ctrl-C, obstore removes the parts that have arrived
+                stopped.set()
+                ended.wait(_PATIENCE)
+
+    def _upload(self, content: bytes | Path, stopped: Event) -> None:
+        found, part = self._storage.object(self._url), _PART
+        data: bytes | Path | Iterator[bytes] = content
+        if isinstance(content, Path):
+            size = content.stat().st_size
+            part = max(_PART, -(-size // _PARTS))
+            data = content.read_bytes() if size <= part else _parts(content, part, stopped)
+        with storage_errors(self.shown):
+            found.store.put(found.key, data, chunk_size=part, max_concurrency=_AT_ONCE)
 
     @contextmanager
     def _as_output(self) -> Iterator[None]:
@@ -377,36 +395,9 @@ class RemoteTarget:
             raise OutputError(f"{self.shown}: cannot be written: {error.problem}") from None
 
 
-class _Upload:
-    """An upload, to be called in a thread. An error, or `abort`, also removes the parts that have arrived."""
-
-    def __init__(self, found: Object, content: bytes | Path) -> None:
-        self._found, self._content = found, content
-        self._stopped, self._ended = Event(), Event()
-
-    def __call__(self) -> None:
-        """Upload everything, or raise `StorageError`."""
-        content: bytes | Path | Iterator[bytes] = self._content
-        part = _PART
-        try:
-            if isinstance(content, Path):
-                size = content.stat().st_size
-                part = max(_PART, -(-size // _PARTS))
-                content = content.read_bytes() if size <= part else self._parts(content, part)
-            how: dict[str, Any] = {"chunk_size": part, "max_concurrency": _AT_ONCE}
-            with storage_errors(self._found.shown):
-                self._found.store.put(self._found.key, content, **how)
-        finally:
-            self._ended.set()
-
-    def abort(self) -> None:
-        """Wait until nothing is uploaded any more, if only for some seconds."""
-        self._stopped.set()
-        self._ended.wait(_PATIENCE)
-
-    def _parts(self, path: Path, size: int) -> Iterator[bytes]:
-        with path.open("rb") as file:
-            while part := file.read(size):
-                if self._stopped.is_set():
-                    raise ValueError("the upload was stopped")  # and obstore aborts it
-                yield part
+def _parts(path: Path, size: int, stopped: Event) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while part := file.read(size):
+            if stopped.is_set():
+                raise ValueError("the upload was stopped")  # and obstore aborts it
+            yield part
