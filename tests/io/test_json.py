@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import gzip
 import json
-import lzma
 import math
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from hypothesis import assume, example, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from helpers import CATS, GOOD, SEAS, pfgen, write_benchmark
+from helpers import CATS, GOOD, SEAS, write_benchmark
 from pfgen_rs import InputError, PfgenError, score_file
 from pfgen_rs.io import compression
 from pfgen_rs.io import lines as line_reader
@@ -246,24 +245,6 @@ def test_an_element_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "a.json").write_text('[{"question": "' + "x" * 5000)
     with pytest.raises(InputError, match="array element is longer than"):
         read(tmp_path / "a.json", text_size=100)
-
-
-def test_arrays_through_the_command(benchmark: Path, tmp_path: Path) -> None:
-    """From standard input, compressed, with all outputs."""
-    (tmp_path / "a.jsonl").write_text("".join(json.dumps(r) + "\n" for r in RECORDS))
-    packed = lzma.compress(json.dumps(RECORDS, indent=1).encode())
-    tables, results = [], []
-    for source in (tmp_path / "a.jsonl", "-"):
-        table, out = tmp_path / "t.csv", tmp_path / "out"
-        done = pfgen(
-            *("score", source, "-b", benchmark, "--per-response", table, "--out", out),
-            stdin=packed,
-        )
-        assert done.returncode == 0, done.stderr
-        tables.append(table.read_text().replace(str(source), "-"))
-        results.append({**json.loads((out / "result.json").read_bytes()), "input_hash": ""})
-    assert tables[0] == tables[1]
-    assert results[0] == results[1]
 
 
 ATOMS = st.one_of(

@@ -15,17 +15,7 @@ from typing import Any, NamedTuple
 from pfgen_rs import extras
 from pfgen_rs.errors import InputError, OutputError, SettingsError
 from pfgen_rs.io.ahead import interruptibly
-from pfgen_rs.io.remote import web
-from pfgen_rs.io.remote.urls import (
-    BUCKETS,
-    WEB,
-    Place,
-    check_environment,
-    checked_options,
-    shown_url,
-    split_url,
-    url_text,
-)
+from pfgen_rs.io.remote import urls, web
 
 _PREFIXES = ("aws_", "azure_", "google_")
 _CLIENT = (
@@ -103,18 +93,18 @@ class Storage:
     """
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
-        self.options = checked_options(options or {})
+        self.options = urls.checked_options(options or {})
         self._stores: dict[str, Any] = {}
         self._contents: dict[str, bytes | None] = {}
         self.sizes: dict[str, int] = {}  # of what was listed
 
     def object(self, url: str) -> Object:
         """Returns the object of this URL, which need not exist. Raises `InputError` for invalid URLs."""
-        place = split_url(url)
+        place = urls.split_url(url)
         if not place.path:
-            raise InputError("the URL names no object", path=shown_url(url))
-        shown = shown_url(url)
-        if place.scheme in WEB:
+            raise InputError("the URL names no object", path=urls.shown_url(url))
+        shown = urls.shown_url(url)
+        if place.scheme in urls.WEB:
             return Object(self._web_file(url, {}, shown), "", shown)
         if place.scheme == "hf":
             return Object(self._web_file(web.hub_address(url), web.hub_headers(), shown), "", shown)
@@ -124,9 +114,9 @@ class Storage:
         bucket = self.bucket(place, url)
         return Object(lambda: bucket, place.path, shown)
 
-    def bucket(self, place: Place, url: str) -> Any:
+    def bucket(self, place: urls.Place, url: str) -> Any:
         """Returns the store of a bucket."""
-        key, shown = f"{place.scheme}://{place.host}", shown_url(url)
+        key, shown = f"{place.scheme}://{place.host}", urls.shown_url(url)
         if key not in self._stores:
             opened = self._opened(place.scheme, key, {}, shown)
             _check_endpoints(self.options, place.host, shown)
@@ -135,7 +125,7 @@ class Storage:
 
     def _opened(self, kind: str, url: str, headers: Mapping[str, str], shown: str) -> Any:
         extras.needed("obstore", "remote")
-        check_environment(kind)
+        urls.check_environment(kind)
         with storage_errors(shown):
             return _opened_store(kind, url, self.options, headers)
 
@@ -251,7 +241,9 @@ def _check_endpoints(options: Mapping[str, Any], bucket: str, shown: str) -> Non
                 raise
             continue  # which the first request says better
         if not is_own:
-            problem = f"the endpoint redirects to {shown_url(final)}: name the address that answers"
+            problem = (
+                f"the endpoint redirects to {urls.shown_url(final)}: name the address that answers"
+            )
             raise StorageError(problem, path=shown, kind="redirected")
 
 
@@ -335,14 +327,14 @@ class RemoteTarget:
         url: str | os.PathLike[str],
         storage: Storage | Mapping[str, Any] | None = None,
     ) -> None:
-        self._url = url_text(url)
+        self._url = urls.url_text(url)
         self._storage = storage if isinstance(storage, Storage) else Storage(storage)
-        self.shown = shown_url(self._url)
+        self.shown = urls.shown_url(self._url)
         try:
-            place = split_url(self._url)
+            place = urls.split_url(self._url)
         except InputError as error:
             raise OutputError(str(error)) from None
-        if place.scheme not in BUCKETS:
+        if place.scheme not in urls.BUCKETS:
             raise OutputError(
                 f"{self.shown}: nothing can be written there: expected a local path, or a URL that begins "
                 "with s3://, gs:// or az://"
