@@ -6,16 +6,30 @@ The trial and a seed determine which examples are shown, their order, and the se
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from pfgen_rs.ask.protocol import SEEDS, Task
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.cleaning import MODES, Mode
-from pfgen_rs.questions.examples import Example
+from pfgen_rs.questions.examples import Example, read_examples
 
 _TITLE = "## 回答例\n"
 _SYSTEM = f"例と同様の文体及び文字数で、ユーザの質問に1行で答えてください。\n\n{_TITLE}"
 _INSTRUCTION = f"例と同様の文体及び文字数で、質問に1行で答えてください。\n\n{_TITLE}"
+
+
+def asked(
+    benchmark: str | None, mode: Mode, trials: int, num_examples: int, seed: str, prefix: str
+) -> Iterator[tuple[Task, str]]:
+    """Yield the tasks of all trials, trial by trial, with the example answers to their questions.
+
+    `mode`, `num_examples`, `seed` and `prefix` are those of `Prompter`.
+    """
+    examples = read_examples(benchmark)
+    prompter = Prompter(examples, mode, num_examples=num_examples, seed=seed, prefix=prefix)
+    for trial in range(1, trials + 1):
+        for task, example in zip(prompter.tasks(trial), examples, strict=True):
+            yield task, example.answer
 
 
 class Prompter:

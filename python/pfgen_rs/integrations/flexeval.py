@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import InputError, PfgenError, UnknownQuestionError
 from pfgen_rs.extras import missing
 from pfgen_rs.generate import Mode
-from pfgen_rs.integrations.common import asked, prepared
+from pfgen_rs.generate.prompts import asked
 from pfgen_rs.io.cleaning import Think, cleaned, default_stop
+from pfgen_rs.questions.placed import loaded
 
 try:
     from flexeval import (
@@ -54,7 +56,7 @@ class PfgenMetric(Metric):
     def __init__(
         self, benchmark: str | None = None, mode: Mode | None = None, think: Think = "keep"
     ) -> None:
-        self.benchmark = prepared(benchmark)
+        self.benchmark = loaded(Benchmark, benchmark).prepare()
         self.mode, self.think = mode, think
 
     def evaluate(

@@ -17,7 +17,7 @@ from transformers.generation import StopStringCriteria
 from pfgen_rs.ask.protocol import Parameters, Task, by_parameters
 from pfgen_rs.errors import GenerationError, SettingsError
 from pfgen_rs.integrations.callbacks import check_sampling
-from pfgen_rs.training.checks import CollectiveError, reason_of
+from pfgen_rs.training.background import CollectiveError, reason_of
 
 T = TypeVar("T")
 B = TypeVar("B")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
@@ -65,6 +66,14 @@ class Placed:
 
 def _found_there(kind: type[Q], *place: Any) -> Q:
     return Place(*place).found(kind)
+
+
+def loaded(
+    kind: type[Q], name: str | os.PathLike[str] | None = None, settings: Settings | None = None
+) -> Q:
+    """Load a benchmark like `load_benchmark`, once per process and settings: harnesses ask repeatedly."""
+    folder = Path(os.path.abspath(benchmark_path(name)))  # noqa: PTH100 - resolve follows links
+    return read_once(kind, folder, settings)
 
 
 def read_once(kind: type[Q], folder: Path, settings: Settings | None) -> Q:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from pfgen_rs.ask.protocol import Engine, Parameters
 from pfgen_rs.benchmark import Benchmark, resolve
@@ -26,13 +26,14 @@ from pfgen_rs.io.cleaning import (
 from pfgen_rs.io.source import Closing
 from pfgen_rs.lazy import pl
 from pfgen_rs.questions.examples import Example
-from pfgen_rs.training import checks
+from pfgen_rs.training import background, checks
 from pfgen_rs.training.curve import Axis, Record, plot_curve
-from pfgen_rs.training.engine_answers import EngineAnswers
 from pfgen_rs.training.loggers import Logger
-from pfgen_rs.training.sample import FixedSample, TaskSample
+from pfgen_rs.training.question_sample import QuestionSample
+from pfgen_rs.training.task_sample import TaskSample
 
 Generate = Callable[..., Sequence[str | None]]
+OnError = Literal["raise", "warn"]
 _LOG = logging.getLogger("pfgen_rs")
 
 
@@ -121,10 +122,10 @@ class StepEvaluator(Closing):
         folder: str | os.PathLike[str] | None = None,
         loggers: Logger | Sequence[Logger] = (),
         is_main: bool = True,
-        on_error: checks.OnError = "raise",
+        on_error: OnError = "raise",
     ) -> None:
         self.every = checks.count(every, "every")
-        checks.check_on_error(on_error)
+        checks.check_choice(on_error, "on_error", get_args(OnError))
         checks.check_who_answers(generate, engine, parameters, budget)
         if stop is None:
             stop = parameters.stop if parameters else default_stop(mode)
@@ -133,11 +134,10 @@ class StepEvaluator(Closing):
                 "`stop` cannot be combined with `parameters`, which have stop strings"
             )
         stop = checks.checked_texts(stop, "stop")
-        if think not in THINK:
-            raise SettingsError(f"`think` must be one of {', '.join(THINK)}, not {think!r}")
+        checks.check_choice(think, "think", THINK)
         benchmark = resolve(benchmark, None)
         self.is_main = is_main
-        self.sample = FixedSample(
+        self.sample = QuestionSample(
             benchmark,
             examples,
             trials=trials,
@@ -155,7 +155,7 @@ class StepEvaluator(Closing):
         self._engine = None
         if engine is not None:
             parameters = replace(parameters or Parameters(), stop=stop)
-            self._engine = EngineAnswers(engine, parameters, budget)
+            self._engine = background.EngineAnswers(engine, parameters, budget)
         self._record = Record(
             self.sample,
             partial(cleaned, mode=mode, stop=stop, think=think),
@@ -164,9 +164,9 @@ class StepEvaluator(Closing):
             beside,
             partial(_cleaned_output, think=think),
         )
-        self._background = checks.Background()
+        self._background = background.Background()
         self._warns = on_error == "warn"
-        self._skipped = checks.Skipped()
+        self._skipped = background.Skipped()
         self._seen: int | None = None  # the step of the last call
         self._done: set[int] = set()  # steps evaluated or failed since, the same on all ranks
         self._asking: int | None = None  # the step that the engine is asked about
@@ -210,7 +210,7 @@ class StepEvaluator(Closing):
         try:
             texts = checks.check_texts(self._generate(self.tasks), self.tasks)
         except Exception as error:
-            if not self._warns or isinstance(error, checks.CollectiveError):
+            if not self._warns or isinstance(error, background.CollectiveError):
                 raise
             self._done.add(step)  # other ranks may have succeeded
             self._skipped.add(step, error)
@@ -296,7 +296,7 @@ class StepEvaluator(Closing):
         except OutputError as error:
             if not self._warns:
                 raise
-            _LOG.warning("the curve of the checkpoint: %s", checks.reason_of(error))
+            _LOG.warning("the curve of the checkpoint: %s", background.reason_of(error))
 
     def _leave(self, error: BaseException | None) -> None:
         """Close the evaluator; an exception already being raised takes precedence."""
@@ -309,7 +309,9 @@ class StepEvaluator(Closing):
                 raise
             error.add_note(f"also failed in the background: {ours}")
 
-    def _begin_asking(self, engine: EngineAnswers, step: int, tokens: int | None) -> bool:
+    def _begin_asking(
+        self, engine: background.EngineAnswers, step: int, tokens: int | None
+    ) -> bool:
         if not self.is_main or self._is_busy(step):
             return False
         self._done.add(step)
@@ -318,7 +320,7 @@ class StepEvaluator(Closing):
         self._submit(f"the answers of step {step}", partial(self._ask, engine, step, tokens), step)
         return True
 
-    def _ask(self, engine: EngineAnswers, step: int, tokens: int | None) -> None:
+    def _ask(self, engine: background.EngineAnswers, step: int, tokens: int | None) -> None:
         try:
             answers = engine(self.tasks)
             if answers.missing:
@@ -350,7 +352,7 @@ class StepEvaluator(Closing):
             if step is not None:
                 self._skipped.add(step, error)
                 return
-            _LOG.warning("%s: %s", what, checks.reason_of(error))
+            _LOG.warning("%s: %s", what, background.reason_of(error))
             _LOG.debug("%s", what, exc_info=error)
 
     def _notice(self, step: int) -> None:

@@ -2,9 +2,8 @@
 
 import math
 import os
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from numbers import Real
 from typing import Any
 
@@ -85,21 +84,18 @@ class Reward:
             )
         found = self._asked.ids(named)
         answers = self._answers(prompts, completions)
-        known = [question for question in found if question is not None]
-        if len(known) == len(found):
-            return list(self._score(known, answers).tolist())
-        if self.unknown is None:
+        if self.unknown is None and None in found:
             raise UnknownQuestionError(
                 "the prompt contains no question of the benchmark: name it in a column `question`, or set "
                 "the reward of such prompts with `unknown`",
                 question=_end(prompt_text(named[found.index(None)])),
             )
-        rewards = [self.unknown] * len(found)
-        rows = [row for row, question in enumerate(found) if question is not None]
-        scores = self._score(known, [answers[row] for row in rows])
-        for row, score in zip(rows, scores.tolist(), strict=True):
-            rewards[row] = score
-        return rewards
+        known = [(each, answer) for each, answer in zip(found, answers, strict=True) if each]
+        scores = iter(
+            self._score([each for each, _ in known], [text for _, text in known]).tolist()
+        )
+        unknown = math.nan if self.unknown is None else self.unknown
+        return [next(scores) if each else unknown for each in found]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the constructor arguments, and of the benchmark where it is."""
@@ -120,21 +116,6 @@ class Reward:
 
 
 _CUT = ("Q:", "A:", "\n\n")
-_default = cache(Reward)
-_making = threading.Lock()
-
-
-def reward(prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float]:
-    """Returns the average score of each completion with the default benchmark: `load_benchmark()`.
-
-    Uses a `Reward` that is created on first use, once per process; see there for the arguments.
-
-    >>> reward(["Q02", "Q14"], ["光合成", "風呂敷"])
-    [0.34292, 0.34693]
-    """
-    with _making:
-        default = _default()
-    return default(prompts, completions, **columns)
 
 
 def _cleaned(prompt: Any, text: str) -> str:
