@@ -17,7 +17,7 @@ from pfgen_rs.io.cleaning import MODES, Mode, clean_column, count_unclean
 from pfgen_rs.io.lines import missing
 from pfgen_rs.io.run_files import Paths, expand
 from pfgen_rs.io.source import TABLE_SUFFIXES, opened_sources, storage_for
-from pfgen_rs.io.tables import is_table, table_columns
+from pfgen_rs.io.tables import table_columns
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.metrics.settings import Chosen, score_names, share_names, signature
@@ -109,7 +109,7 @@ class _Reader:
             return
         storage = storage_for(paths, storage_options)
         for source in opened_sources(expand(paths, storage), storage):
-            if not is_table(source):
+            if not source.is_table:
                 known = f"scores are read from {', '.join(TABLE_SUFFIXES)}"
                 advice = "pass the rows of other files as a DataFrame"
                 raise InputError(f"{known}: {advice}", path=source.path)

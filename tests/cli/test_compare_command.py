@@ -45,7 +45,7 @@ from pfgen_rs.cli.score_table import show_results
 from pfgen_rs.comparisons import compare_runs, distinct
 from pfgen_rs.questions.locate import Available, bundled_path
 from pfgen_rs.report.site import write_comparison
-from pfgen_rs.runs.sample import sample_of
+from pfgen_rs.runs.outputs import sample_of
 from pfgen_rs.stats.permutation import shown_p
 
 QUESTIONS = 8

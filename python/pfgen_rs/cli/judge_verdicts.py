@@ -220,8 +220,8 @@ def plot(
 
     - `pfgen-rs judge plot scores ratings --run runs/a --run runs/b -b pfgen-bench --out scores.svg`
     """
+    from pfgen_rs.io.run_files import named_results
     from pfgen_rs.judge import plots
-    from pfgen_rs.runs.naming import named_results
 
     look: dict[str, Any] = {"language": language.value, "font": font}
     if kind == "scores":

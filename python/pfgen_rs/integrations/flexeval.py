@@ -16,7 +16,7 @@ from pfgen_rs.extras import missing
 from pfgen_rs.generate import Mode
 from pfgen_rs.generate.prompts import asked
 from pfgen_rs.io.cleaning import Think, cleaned, default_stop
-from pfgen_rs.questions.placed import loaded
+from pfgen_rs.questions.folder import loaded
 
 try:
     from flexeval import (

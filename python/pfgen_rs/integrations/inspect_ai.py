@@ -18,7 +18,7 @@ from pfgen_rs.io.cleaning import MODES, THINK, Think, cleaned, default_stop
 from pfgen_rs.lazy import np
 from pfgen_rs.metrics.settings import BY_SOURCE, METRICS, share_name
 from pfgen_rs.metrics.sums import left_sum
-from pfgen_rs.questions.placed import loaded
+from pfgen_rs.questions.folder import loaded
 from pfgen_rs.runs.summary import question_scores, run_scores
 from pfgen_rs.training.checks import check_choice, count, whole
 
