@@ -7,6 +7,7 @@ Files are recognised as `pfgen_rs.io.known_files` says.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
@@ -229,8 +230,7 @@ def loaded(
     kind: type[Q], name: str | os.PathLike[str] | None = None, settings: Settings | None = None
 ) -> Q:
     """Load a benchmark like `load_benchmark`, once per process and settings: harnesses ask repeatedly."""
-    folder = Path(os.path.abspath(benchmark_path(name)))
-    return read_once(kind, folder, settings)
+    return read_once(kind, benchmark_path(name).absolute(), settings)
 
 
 def read_once(kind: type[Q], folder: Path, settings: Settings | None) -> Q:
