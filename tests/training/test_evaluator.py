@@ -30,7 +30,7 @@ from pfgen_rs.generate import Example, Task
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.training import StepEvaluator, read_curve
 from pfgen_rs.training.curve import SCHEMA
-from pfgen_rs.training.question_sample import QuestionSample
+from pfgen_rs.training.fixed_samples import QuestionSample
 
 RUN = bundled_path() / "runs" / "faithful"
 PARTS = ("fluency", "truthfulness", "helpfulness")

@@ -10,7 +10,7 @@ import pytest
 from pfgen_rs import InputError, PfgenError, SettingsError
 from pfgen_rs.generate import Task
 from pfgen_rs.training import CollectiveError, StepEvaluator, read_curve
-from pfgen_rs.training.question_sample import QuestionSample
+from pfgen_rs.training.fixed_samples import QuestionSample
 
 QUESTIONS = 3
 

@@ -4,8 +4,6 @@ inspect_ai finds them through this package's entry point: `inspect eval pfgen_rs
 inspect_ai 0.3.285.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any

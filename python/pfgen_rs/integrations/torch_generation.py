@@ -1,7 +1,5 @@
 """Generates answers with a transformers model during training, without affecting training, on all ranks."""
 
-from __future__ import annotations
-
 import gc
 import warnings
 from collections.abc import Callable, Iterator, Sequence

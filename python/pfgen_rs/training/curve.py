@@ -16,9 +16,8 @@ from pfgen_rs.io.atomic import remove_unfinished, writing_failed
 from pfgen_rs.io.table_writer import write_parquet
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import PARTS
+from pfgen_rs.training.fixed_samples import TASK_ANSWERS, TASK_COLUMNS, QuestionSample, TaskSample
 from pfgen_rs.training.loggers import Logger, LoggerQueues
-from pfgen_rs.training.question_sample import QuestionSample
-from pfgen_rs.training.task_sample import TASK_ANSWERS, TASK_COLUMNS, TaskSample
 
 Axis = Literal["step", "tokens"]
 

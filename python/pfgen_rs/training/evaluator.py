@@ -14,23 +14,14 @@ from typing import Any, Literal, get_args
 from pfgen_rs.ask.protocol import Engine, Parameters
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError, OutputError, PfgenError, SettingsError
-from pfgen_rs.io.cleaning import (
-    THINK,
-    Mode,
-    Think,
-    cleaned,
-    default_stop,
-    unicode_text,
-    without_thoughts,
-)
+from pfgen_rs.io import cleaning
 from pfgen_rs.io.source import Closing
 from pfgen_rs.lazy import pl
 from pfgen_rs.questions.examples import Example
 from pfgen_rs.training import background, checks
 from pfgen_rs.training.curve import Axis, Record, plot_curve
+from pfgen_rs.training.fixed_samples import QuestionSample, TaskSample
 from pfgen_rs.training.loggers import Logger
-from pfgen_rs.training.question_sample import QuestionSample
-from pfgen_rs.training.task_sample import TaskSample
 
 Generate = Callable[..., Sequence[str | None]]
 OnError = Literal["raise", "warn"]
@@ -108,11 +99,11 @@ class StepEvaluator(Closing):
         trials: int = 1,
         questions: int | Sequence[str] | None = None,
         seed: str | int = "",
-        mode: Mode = "completion",
+        mode: cleaning.Mode = "completion",
         num_examples: int = 20,
         examples: Sequence[Example] | None = None,
         stop: Sequence[str] | None = None,
-        think: Think = "keep",
+        think: cleaning.Think = "keep",
         tasks: str | Sequence[str] = (),
         n: int | None = 100,
         shots: int = 4,
@@ -128,13 +119,13 @@ class StepEvaluator(Closing):
         checks.check_choice(on_error, "on_error", get_args(OnError))
         checks.check_who_answers(generate, engine, parameters, budget)
         if stop is None:
-            stop = parameters.stop if parameters else default_stop(mode)
+            stop = parameters.stop if parameters else cleaning.default_stop(mode)
         elif parameters is not None:
             raise SettingsError(
                 "`stop` cannot be combined with `parameters`, which have stop strings"
             )
         stop = checks.checked_texts(stop, "stop")
-        checks.check_choice(think, "think", THINK)
+        checks.check_choice(think, "think", cleaning.THINK)
         benchmark = resolve(benchmark, None)
         self.is_main = is_main
         self.sample = QuestionSample(
@@ -158,7 +149,7 @@ class StepEvaluator(Closing):
             self._engine = background.EngineAnswers(engine, parameters, budget)
         self._record = Record(
             self.sample,
-            partial(cleaned, mode=mode, stop=stop, think=think),
+            partial(cleaning.cleaned, mode=mode, stop=stop, think=think),
             Path(folder) if folder and is_main else None,
             checks.functions(loggers, "loggers"),
             beside,
@@ -383,7 +374,7 @@ class StepEvaluator(Closing):
             self._submit(what, partial(drop, step))
 
 
-def _cleaned_output(text: str, think: Think) -> str:
+def _cleaned_output(text: str, think: cleaning.Think) -> str:
     """Returns an output for a task: as it was generated, but for reasoning and invalid text."""
-    text = unicode_text(text)
-    return without_thoughts(text) if think == "strip" else text
+    text = cleaning.unicode_text(text)
+    return cleaning.without_thoughts(text) if think == "strip" else text

@@ -14,14 +14,7 @@ from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
 from pfgen_rs.io.text import visible
 from pfgen_rs.llm_jp_eval.catalog import find_task
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, read_task
-from pfgen_rs.llm_jp_eval.metrics.samples import (
-    CORRELATIONS,
-    check_variant,
-    find_metric,
-    normalized_gold,
-    prediction,
-    sample_metrics,
-)
+from pfgen_rs.llm_jp_eval.metrics import samples
 from pfgen_rs.metrics.settings import Metric
 from pfgen_rs.questions.folder import Placed
 from pfgen_rs.questions.question_set import QuestionSet
@@ -256,17 +249,15 @@ class TaskReward:
         if split is not None and not isinstance(data, TaskData):
             self.data = read_task(data, task, split)
         self.metric, self.variant = self._metric(metric), variant
-        check_variant(variant)
+        samples.check_variant(variant)
         _check_reward(clean, unknown)
         self.clean, self.unknown = clean, unknown
         self.__name__ = f"llm_jp_eval_{task}"
-        samples = () if self.data is None else self.data.samples
-        of = "" if self.data is None else self.data.split
-        self._by_id = {item_id(task, of, n): sample.output for n, sample in enumerate(samples)}
+        known, of = (self.data.samples, self.data.split) if self.data else ((), "")
+        self._by_id = {item_id(task, of, n): sample.output for n, sample in enumerate(known)}
         self._by_input: dict[str, str | None] = {}  # `None`: there are several
-        for sample in samples:
-            known = self._by_input.setdefault(sample.input, sample.output)
-            if known != sample.output:
+        for sample in known:
+            if self._by_input.setdefault(sample.input, sample.output) != sample.output:
                 self._by_input[sample.input] = None
 
     def __call__(
@@ -280,12 +271,12 @@ class TaskReward:
         if self.clean is not None:
             texts = map(self.clean, texts)
         # Sample by sample: threads of native code and polars do not survive a fork.
-        value = find_metric(self.metric).value
+        value = samples.find_metric(self.metric).value
         unknown = math.nan if self.unknown is None else self.unknown
         return [
             unknown
             if gold is None
-            else value(prediction(text, self.variant), normalized_gold(gold))
+            else value(samples.prediction(text, self.variant), samples.normalized_gold(gold))
             for text, gold in zip(texts, golds, strict=True)
         ]
 
@@ -302,13 +293,13 @@ class TaskReward:
     def _metric(self, name: str | None) -> str:
         if name is None:
             metrics = find_task(self.task).metrics if self.data is None else self.data.metrics
-            if metrics[0] in CORRELATIONS:
+            if metrics[0] in samples.CORRELATIONS:
                 raise SettingsError(
                     f"the metrics of {self.task} are correlations, of which single samples have no value: "
-                    f"choose `metric` among {', '.join(sample_metrics())}"
+                    f"choose `metric` among {', '.join(samples.sample_metrics())}"
                 )
             return metrics[0]
-        return find_metric(name).name
+        return samples.find_metric(name).name
 
     def _golds(self, prompts: Sequence[Any], columns: dict[str, Any]) -> list[str | None]:
         """Returns the expected output for each prompt, `None` where it is unknown and has a reward."""

@@ -23,7 +23,7 @@ from pfgen_rs.io.ahead import THREADS
 from pfgen_rs.io.atomic import command_words, writing_failed
 from pfgen_rs.io.cleaning import Mode, Think, cleaned, default_stop
 from pfgen_rs.io.locks import lock
-from pfgen_rs.training import background, checks, curve, question_sample
+from pfgen_rs.training import background, checks, curve, fixed_samples
 
 PATTERNS = ("step_*", "checkpoint-*")  # the second is that of transformers' `Trainer`
 _PLACE, _WORKER = "{checkpoint}", "{worker}"
@@ -99,7 +99,7 @@ class Watcher:
         self._command = _words(command)
         benchmark = resolve(benchmark, None)
         self._parameters = Parameters(stop=default_stop(mode))
-        self._sample = question_sample.QuestionSample(
+        self._sample = fixed_samples.QuestionSample(
             benchmark, trials=trials, questions=questions, mode=mode, num_examples=num_examples
         )
         clean = partial(cleaned, mode=mode, stop=self._parameters.stop, think=think)
