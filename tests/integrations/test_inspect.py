@@ -244,7 +244,10 @@ def test_settings_are_checked_before_anybody_is_asked() -> None:
         (ours.pfgen, {"trials": "x"}, "`trials` must be an integer of at least 1, not 'x'"),
         (ours.pfgen, {"trials": 0}, "at least 1, not 0"),
         (ours.pfgen, {"num_examples": "x"}, "the number of examples must be an integer"),
-        *((each, {"think": "foo"}, "`think` must be one of keep, strip, not 'foo'") for each in both),
+        *(
+            (each, {"think": "foo"}, "`think` must be one of keep, strip, not 'foo'")
+            for each in both
+        ),
         *((each, {"mode": "poem"}, "`mode` must be one of") for each in both),
     ):
         how: Any = wrong

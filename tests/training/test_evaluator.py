@@ -389,19 +389,16 @@ def test_an_error_of_training_comes_first(tmp_path: Path) -> None:
     assert any("in the background" in note for note in caught.value.__notes__)
 
 
-@pytest.mark.filterwarnings("default")
-def test_a_logger_that_fails_is_warned_about() -> None:
+def test_a_logger_that_fails_is_warned_about(caplog: pytest.LogCaptureFixture) -> None:
     told: list[int] = []
 
     def bad(*_: object) -> None:
         raise OSError("no network")
 
     loggers: Any = [bad, lambda _, step: told.append(step)]
-    with (
-        pytest.warns(RuntimeWarning, match="the logger bad failed at step 0: OSError: no network"),
-        StepEvaluator("mini", said(), every=1, loggers=loggers) as evaluator,
-    ):
+    with StepEvaluator("mini", said(), every=1, loggers=loggers) as evaluator:
         evaluator(0)
+    assert caplog.messages == ["the logger bad failed at step 0: OSError: no network"]
     assert told == [0]
     assert len(evaluator.curve) == 1
 
@@ -484,12 +481,15 @@ def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
 FORKS = """
 import multiprocessing, sys
 from pfgen_rs import PfgenError
-from pfgen_rs.training import StepEvaluator, Reward
-reward = Reward()
+from pfgen_rs.training import Reward, StepEvaluator, TaskReward
+reward, task_reward = Reward(), TaskReward("wiki_reading", split=None)
+texts = ["ひらがな" * 9, "かたかな"] * 500
+values = task_reward(texts, texts[::-1], gold=texts)
 evaluator = StepEvaluator("mini", lambda tasks: ["猫"] * len(tasks), every=1, folder=sys.argv[1])
 expected = reward(["Q02"] * 500, ["光合成は光で糖を作ります。"] * 500)
 def work(i):
     assert reward(["Q02"] * 500, ["光合成は光で糖を作ります。"] * 500) == expected
+    assert task_reward(texts, texts[::-1], gold=texts) == values
     try:
         evaluator(0)
     except PfgenError as error:

@@ -2,7 +2,6 @@
 
 import math
 import pickle
-import time
 from functools import partial
 from typing import Any
 
@@ -165,17 +164,6 @@ def test_it_can_be_pickled(mini: Benchmark) -> None:
         *mini.score_batch(["Q02"], [ANSWER])["fluency"].to_list(),
     ]
     assert repr(again) == f"Reward({mini.signature!r}, 'fluency')"
-
-
-def test_calls_have_no_set_up(scores: Reward) -> None:
-    tasks, answers = asked("completion")
-    prompts, texts = [t.prompt for t in tasks] * 3, answers * 3
-    spent = []
-    for _ in range(20):
-        begun = time.perf_counter()
-        scores(prompts[:64], texts[:64])
-        spent.append(time.perf_counter() - begun)
-    assert sorted(spent)[10] < 0.02
 
 
 def test_settings_that_cannot_be(mini: Benchmark) -> None:

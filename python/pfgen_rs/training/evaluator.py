@@ -70,8 +70,8 @@ class StepEvaluator(Closing):
     with a warning in the log `pfgen_rs`.
 
     `loggers` (one or several) are called as `logger({"pfgen/score": …}, step)`, each in a thread of its own.
-    If one fails, a warning is issued. If one lags behind by more than 64 steps, steps are dropped for it,
-    with a warning in the log `pfgen_rs`; `close` waits for loggers for at most 30 seconds. Set
+    If one fails, or lags behind by more than 64 steps so that steps are dropped for it, there is
+    a warning in the log `pfgen_rs`; `close` waits for loggers for at most 30 seconds. Set
     `is_main=False` on other ranks, which generate (if all ranks are needed for that) but neither score nor
     write.
 
