@@ -112,6 +112,12 @@ def test_verdicts_are_those_of_the_texts_that_pairs_have_now(seed: int, tmp_path
                 file.write(b'{"pair": "p1", "torn')
         if source.random() < 0.3:
             (folder / ".digests.csv").unlink()
+        if source.random() < 0.3 and (folder / "pairs.jsonl").exists():  # changed by hand
+            present = {
+                name: replace(pair, answers=(source.choice(TEXTS), pair.answers[1]))
+                for name, pair in present.items()
+            }
+            write_pairs(folder / "pairs.jsonl", present.values())
         check_verdicts(folder, present)
 
 
@@ -294,19 +300,6 @@ def test_a_verdict_on_earlier_texts_is_not_shown_for_later_ones(tmp_path: Path) 
     assert "判定がそろっていないペアが 2 件あります" in page.read_text("utf-8")
     assert len(read_folder(folder).judgments) == 2
     assert len(VerdictFolder(folder).judgments()) == 8
-
-
-def test_texts_changed_by_hand_have_no_verdicts(tmp_path: Path) -> None:
-    folder = tmp_path / "v"
-    judge(ONE, folder)
-    (folder / ".digests.csv").unlink()
-    frame, coverage = VerdictFolder(folder).read()
-    assert frame["probability"].to_list() == ["A"] * 3
-    assert (coverage.missing, coverage.stale) == ([], 0)
-    write_pairs(folder / "pairs.jsonl", [ONE[0], *OTHER[1:]])
-    frame, coverage = VerdictFolder(folder).read()
-    assert frame["probability"].to_list() == ["A", None, None]
-    assert (list(coverage.missing), coverage.stale) == (["p1", "p2"], 4)
 
 
 def test_imported_judgments_belong_to_the_texts_they_came_with(tmp_path: Path) -> None:

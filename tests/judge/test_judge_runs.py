@@ -20,7 +20,7 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.run_files import named_results
 from pfgen_rs.judge import Pair, grading, read_pairs, sample_path
 from pfgen_rs.judge.agreement.agree import agreement_by_margin, scored_pairs
-from pfgen_rs.judge.pairs import pairs_of_runs, references_of
+from pfgen_rs.judge.pairs import pairs_of_runs
 
 
 def frame(model: str, questions: int, trials: int) -> pl.DataFrame:
@@ -169,17 +169,6 @@ def test_runs_are_graded_and_correlated(tmp_path: Path) -> None:
         mine = ratings.filter(pl.col("model") == model)["rating"]
         assert row["mean"] == pytest.approx(mine.mean())
         assert (row["ratings"], row["invalid"]) == (28, 0)
-
-
-def test_grading_needs_references(tmp_path: Path) -> None:
-    run = tmp_path / "run.jsonl"
-    question = next(iter(references_of("mini")))
-    run.write_text(json.dumps({"question": question, "answer": "答え"}) + "\n")
-    prompts = tmp_path / "prompts.toml"
-    prompts.write_text('[grade.mine]\ntext = "{answer} {user2}"\n')
-    own = ("--prompts", prompts, "--prompt", "mine")
-    error = graded(tmp_path / "r", "http://127.0.0.1:9/v1", run, *own, status=2)
-    assert "prompt 'mine' needs {user2}" in error
 
 
 def test_rubrics_are_filled_and_results_read(tmp_path: Path) -> None:
