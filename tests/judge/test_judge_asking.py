@@ -16,6 +16,7 @@ from fault_server import Asked, Behaviour, FaultServer, Handler, close, cut, han
 from helpers import SCRIPT
 from judging import (
     JUDGE,
+    FakeEngine,
     chat_reply,
     judged,
     judging,
@@ -27,6 +28,7 @@ from judging import (
     token,
 )
 from pfgen_rs.ask.costs import Budget, Prices, read_prices, token_counter
+from pfgen_rs.ask.protocol import Answered
 from pfgen_rs.errors import PfgenError, SettingsError
 from pfgen_rs.judge import VerdictFolder, write_pairs
 from pfgen_rs.judge.compare import compare
@@ -205,17 +207,11 @@ def test_pairs_can_be_added_and_changed_answers_are_asked_about(out: Path) -> No
 
 
 def test_engines_are_asked_what_they_can_do_first(out: Path) -> None:
-    class Mute:
-        name = "mute"
-        abilities = frozenset({"completion"})
-
-        def generate(self, *_: object) -> Any:
-            raise AssertionError("nothing may be sent")
-
-        def close(self) -> None: ...
-
-    with pytest.raises(SettingsError, match="'mute' does not support chats"):
-        compare(made_pairs(1), Mute(), JUDGE, RESULT, out)
+    engine = FakeEngine(Answered)  # type: ignore[arg-type]
+    engine.abilities = frozenset({"completion"})
+    with pytest.raises(SettingsError, match="'fake' does not support chats"):
+        compare(made_pairs(1), engine, JUDGE, RESULT, out)
+    assert engine.asked == 0
 
 
 def test_a_budget_is_never_passed(out: Path) -> None:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import math
-import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +14,7 @@ import pytest
 from helpers import pfgen
 from pfgen_rs.errors import InputError, OutputError, SettingsError
 from pfgen_rs.judge import VerdictFolder, sample_path
-from pfgen_rs.judge.formats import read_format, write_format
-from pfgen_rs.judge.imported import Imported, read_folder, write_folder
+from pfgen_rs.judge.formats import Imported, read_folder, read_format, write_folder, write_format
 
 Record = dict[str, Any]
 Read = Callable[..., Imported]
@@ -43,8 +40,6 @@ ALPACA = {
     "annotator": "gpt4",
     "preference": 1,
 }
-GAMES = [{"judgment": "[[B>>A]]", "score": "B>>A"}, {"judgment": "[[A>B]]", "score": "A>B"}]
-ARENA = {"question_id": "q", "model": "m", "judge": "gpt-4", "games": GAMES}
 PLAIN = {
     "id": "q1/m1/m2",
     "question": "何ですか？",
@@ -55,7 +50,6 @@ PLAIN = {
 }
 EXAMPLES: dict[str, Record] = {
     "alpaca-eval": ALPACA,
-    "arena-hard": ARENA,
     "fastchat": FASTCHAT,
     "json-lines": PLAIN,
 }
@@ -159,13 +153,19 @@ def test_compressed_files_in_folders_are_read(tmp_path: Path) -> None:
     assert len(read_format([tmp_path]).judgments) == 2
 
 
-def test_judges_are_told_apart_and_texts_of_one_pair_are_the_same(read: Read) -> None:
-    imported = read("alpaca-eval", ALPACA, {**ALPACA, "annotator": "x"})
-    assert imported.judges == ["gpt4", "x"]
-    for judge, problem in ((None, "several judges"), ("y", "unknown judge 'y'")):
-        with pytest.raises(InputError, match=f"{problem}: choose one of gpt4, x"):
+def test_judges_are_told_apart_and_texts_of_one_pair_are_the_same(
+    read: Read, tmp_path: Path
+) -> None:
+    records = [{**PLAIN, "id": n, "judge": judge} for n in range(3) for judge in ("x", "y")]
+    imported, out = read("json-lines", *records), tmp_path / "v"
+    assert imported.judges == ["x", "y"]
+    for judge, problem in ((None, "several judges"), ("z", "unknown judge 'z'")):
+        with pytest.raises(InputError, match=f"{problem}: choose one of x, y"):
             imported.of_judge(judge)
-    assert imported.of_judge("x").judges == ["x"]
+    done = pfgen("judge", "import", tmp_path / "json-lines.json", "--judge", "y", "--out", out)
+    assert done.stdout == f"wrote 3 pairs and 6 judgments to {out}\n"
+    assert VerdictFolder(out).judge_name == "y"
+    assert same(read_folder(out), imported.of_judge("y"))
     with pytest.raises(InputError, match="line 2: pair '1:m1:m2' occurs twice with different"):
         read("alpaca-eval", ALPACA, {**ALPACA, "output_1": "丙", "annotator": "x"})
 
@@ -275,31 +275,6 @@ def test_a_preference_of_both_orders_is_normalised_and_ties_are_half(
     assert found["preference"] == pytest.approx(1 + (0.35 + 0.04) / 0.98)
 
 
-# Arena-Hard.
-
-
-def test_levels_are_kept_with_their_letters(read: Read) -> None:
-    imported = read("arena-hard", ARENA)
-    assert imported.pairs["q:baseline:m"].models == ("baseline", "m")
-    assert letters(imported) == [("q:baseline:m", 1, "B"), ("q:baseline:m", 2, "A")]
-    assert [each["level"] for each in imported.judgments] == ["B>>A", "A>B"]
-
-
-def test_the_newer_form_of_arena_hard_is_read(read: Read) -> None:
-    games = [{"score": "A=B", "judgment": {"answer": "[[A=B]]"}}, {"score": None}]
-    about = {"category": "hard", "judge": "j", "model": "m", "baseline": "b"}
-    question = {"uid": "u", "category": "hard", "prompt": "問い"}
-    user, said = {"role": "user", "content": "問い"}, {"b": "甲", "m": "乙"}
-    turns = {m: [user, {"role": "assistant", "content": {"answer": t}}] for m, t in said.items()}
-    answers = [{"uid": "u", "model": model, "messages": turns[model]} for model in turns]
-    imported = read("arena-hard", question, *answers, {"uid": "u", **about, "games": games})
-    [pair] = imported.pairs.values()
-    assert (pair.question, pair.answers, pair.task) == ("問い", ("甲", "乙"), "hard")
-    shown = [(each["shown"], each["output"]) for each in imported.judgments]
-    assert shown == [("C", "[[A=B]]"), (None, "")]
-    assert not imported.notes
-
-
 # Plain JSON lines.
 
 
@@ -329,36 +304,12 @@ def test_the_sample_goes_to_other_formats_and_comes_back(tmp_path: Path) -> None
         assert all(one == other or (other == "C" and rule != "tie") for one, other in found)
 
 
-def test_one_of_several_judges_is_imported(tmp_path: Path) -> None:
-    records = [{**PLAIN, "id": n, "judge": judge} for n in range(3) for judge in ("x", "y")]
-    path, out = written(tmp_path, "json-lines", records), tmp_path / "verdicts"
-    done = pfgen("judge", "import", path, "--out", out)
-    assert done.returncode == 2
-    assert "several judges: choose one of x, y" in done.stderr
-    assert not out.exists()
-    done = pfgen("judge", "import", path, "--judge", "y", "--out", out)
-    assert done.stdout == f"wrote 3 pairs and 6 judgments to {out}\n"
-    assert VerdictFolder(out).judge_name == "y"
-    assert same(read_folder(out), read_format([path]).of_judge("y"))
-
-
 def test_a_folder_with_something_in_it_is_not_written(tmp_path: Path) -> None:
     (tmp_path / "note.txt").write_text("mine")
     for path in (tmp_path, tmp_path / "note.txt"):
         with pytest.raises(OutputError, match="already exists: choose another folder"):
             write_folder(path, read_folder(CAREFUL))
     assert [path.name for path in tmp_path.iterdir()] == ["note.txt"]
-
-
-def test_the_last_judgment_counts(tmp_path: Path) -> None:
-    given = read_folder(CAREFUL)
-    first, *others = given.judgments
-    shutil.copytree(CAREFUL, tmp_path / "v")
-    with (tmp_path / "v" / "judgments.jsonl").open("a") as file:
-        file.write(json.dumps({**first, "shown": "C"}) + "\n")
-    assert sorted(letters(read_folder(tmp_path / "v"))) == sorted(
-        [(first["pair"], first["order"], "C"), *letters(replace(given, judgments=others))]
-    )
 
 
 def test_published_judgments_of_japanese_vicuna_qa_as_plain_lines(

@@ -266,8 +266,7 @@ def import_verdicts(
 
     Example: `pfgen-rs judge import gpt-4_pair.jsonl question.jsonl model_answer/ --out verdicts`
     """
-    from pfgen_rs.judge.formats import read_format
-    from pfgen_rs.judge.imported import write_folder
+    from pfgen_rs.judge.formats import read_format, write_folder
 
     found = read_format(files).of_judge(judge)
     write_folder(out, found)
@@ -295,8 +294,7 @@ def export_verdicts(
 
     Example: `pfgen-rs judge export verdicts --to alpaca-eval --out annotations.json`
     """
-    from pfgen_rs.judge.formats import write_format
-    from pfgen_rs.judge.imported import read_folder
+    from pfgen_rs.judge.formats import read_folder, write_format
 
     found = read_folder(verdicts)
     written = write_format(out, found, target)

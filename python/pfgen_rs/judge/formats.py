@@ -1,4 +1,4 @@
-"""Judgments in formats of other tools: AlpacaEval, Arena-Hard, FastChat, and JSON lines for all others."""
+"""Judgments in formats of other tools: AlpacaEval, FastChat, and plain JSON lines for all others."""
 
 from __future__ import annotations
 
@@ -6,21 +6,25 @@ import json
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.errors import InputError, Item, OutputError, SettingsError
 from pfgen_rs.io import json_lines, lines
-from pfgen_rs.io.atomic import write_atomic
+from pfgen_rs.io.atomic import write_atomic, writing_failed
 from pfgen_rs.io.lines import optional_text_field, text_field
+from pfgen_rs.judge import requests
 from pfgen_rs.judge.decisions import decide
-from pfgen_rs.judge.imported import Imported, Judgment, Texts, files_of, question_id, records
 from pfgen_rs.judge.pairs import Pair, pair_of, pair_record
+from pfgen_rs.judge.verdict_folder import VerdictFolder, open_verdict_folder
 from pfgen_rs.judge.verdicts import LETTERS, SWAPPED, Letter, Verdict
 
 __all__ = ["detect_format", "read_format", "write_format"]
+
+Judgment = dict[str, Any]
 
 
 def detect_format(files: Sequence[Path]) -> str:
@@ -39,7 +43,7 @@ def detect_format(files: Sequence[Path]) -> str:
 def read_format(paths: Sequence[str | os.PathLike[str]], name: str | None = None) -> Imported:
     """Read files of one format. A folder stands for the `.json` and `.jsonl` files in it.
 
-    `name`: `alpaca-eval`, `arena-hard`, `fastchat` or `json-lines` (default: as `detect_format` says). Raises
+    `name`: `alpaca-eval`, `fastchat` or `json-lines` (default: as `detect_format` says). Raises
     `InputError` with file and line or element, and `SettingsError` for an unknown name.
     """
     if name is not None and name not in _READERS:
@@ -67,6 +71,175 @@ def write_format(path: str | os.PathLike[str], imported: Imported, name: str) ->
     else:
         raise SettingsError(f"cannot write {name!r}: expected alpaca-eval or json-lines")
     return len(written)
+
+
+# Pairs and judgments
+
+
+@dataclass
+class Imported:
+    """Pairs by id, and judgments, which are records as in the journal of a verdict folder.
+
+    `source`: the name of the format, the `engine` of its judgments. `notes`: what is missing or was left out,
+    for the user.
+    """
+
+    source: str
+    pairs: dict[str, Pair] = field(default_factory=dict)
+    judgments: list[Judgment] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    _digests: set[str] = field(default_factory=set, repr=False, compare=False)
+
+    @property
+    def judges(self) -> list[str]:
+        """The judges, in the order in which they occur."""
+        return list(dict.fromkeys(each["judge"]["model"] for each in self.judgments))
+
+    def of_judge(self, judge: str | None) -> Imported:
+        """Returns the same with the judgments of one judge.
+
+        `judge`: may be `None` if there is one. Raises `InputError` for an unknown or unclear choice.
+        """
+        known = self.judges
+        if judge is None and len(known) == 1:
+            return self
+        if judge not in known:
+            problem = "several judges" if judge is None else f"unknown judge {judge!r}"
+            raise InputError(f"{problem}: choose one of {', '.join(known)}")
+        kept = [each for each in self.judgments if each["judge"]["model"] == judge]
+        return replace(self, judgments=kept)
+
+    def by_pair(self) -> list[tuple[Pair, dict[int, Judgment]]]:
+        """Returns the pairs with the judgments of each, which may be none, by order."""
+        found: dict[str, dict[int, Judgment]] = {name: {} for name in self.pairs}
+        for each in self.judgments:
+            found[each["pair"]][each["order"]] = each
+        return [(self.pairs[name], judgments) for name, judgments in found.items()]
+
+    def add_pair(self, pair: Pair) -> None:
+        """Add a pair, which may occur again unchanged. Raises `InputError` if other texts have its id."""
+        if self.pairs.setdefault(pair.id, pair) != pair:
+            raise InputError(f"pair {pair.id!r:.80} occurs twice with different texts")
+
+    def add_judgment(
+        self,
+        pair: Pair,
+        order: int,
+        judge: str,
+        shown: Letter | None,
+        *,
+        prompt: str = "",
+        output: Any = "",
+        problem: str = "no verdict",
+        **more: Any,
+    ) -> None:
+        """Add a judgment. `output`: empty if it is no text. `problem`: why there is no verdict.
+
+        `more`: other fields of its record. Raises `InputError` for a second one.
+        """
+        digest = requests.imported_digest(self.source, judge, pair, order)
+        if digest in self._digests:
+            raise InputError(
+                f"second judgment of pair {pair.id!r:.80} in order {order} by {judge!r:.80}"
+            )
+        self._digests.add(digest)
+        unknown = dict.fromkeys(("temperature", "seed", "base_url"))
+        self.judgments.append(
+            {
+                **requests.about_pair(pair, order),
+                "sample": 0,
+                "prompt": prompt,
+                "judge": {"engine": self.source, "model": judge, **unknown},
+                "digest": digest,
+                "output": output if isinstance(output, str) else "",
+                "finish_reason": None,
+                "shown": shown,
+                "probabilities": None,
+                "problem": problem if shown is None else None,
+                "usage": None,
+                "left_out": [],
+                "timestamp": None,
+                **more,
+            }
+        )
+
+
+def write_folder(out: str | os.PathLike[str], imported: Imported) -> None:
+    """Write a new verdict folder with the judgments of one judge.
+
+    Raises `InputError` if there are several judges, and `OutputError` if the folder has anything in it.
+    """
+    chosen, folder = imported.of_judge(None), Path(out)
+    try:
+        taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+        if not taken:
+            folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise writing_failed(folder, error) from error
+    if taken:
+        raise OutputError(f"{folder}: already exists: choose another folder")
+    judge, prompt = (chosen.judgments[0][key] for key in ("judge", "prompt"))
+    config = {"kind": "pairwise", "judge": judge, "prompt": {"name": prompt}}
+    open_verdict_folder(folder, config, chosen.pairs.values())
+    json_lines.write_objects(folder / requests.JUDGMENTS, chosen.judgments)
+
+
+def read_folder(path: str | os.PathLike[str]) -> Imported:
+    """Read a verdict folder: pairs, and the last judgment of each pair's present texts in each order.
+
+    Raises `InputError`.
+    """
+    folder = VerdictFolder(path)
+    pairs = {pair.id: pair for pair in folder.pairs()}
+    last = {(each["pair"], each["order"]): each for each in folder.present_judgments()}
+    return Imported(folder.judge_name, pairs, [*last.values()], folder.read()[1].notes())
+
+
+# Records with their places
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a record is: `with place:` gives `InputError`s raised within it file and line or element."""
+
+    path: Path
+    number: int
+    item: Item = "line"
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, InputError) and error.path is None:
+            raise InputError(
+                error.problem, path=self.path, line=self.number, item=self.item
+            ) from None
+
+
+def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """Returns the files at these paths; a folder stands for the JSON files right in it, by name.
+
+    They may be compressed.
+    """
+    found: list[Path] = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            inside = sorted(p for p in path.iterdir() if {".json", ".jsonl"} & {*p.suffixes})
+            if not inside:
+                raise InputError("contains no .json or .jsonl files", path=path)
+            found += inside
+        else:
+            found.append(path)
+    return found
+
+
+def records(paths: Sequence[Path]) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Yield the objects of files of JSON lines or of JSON arrays, with their places.
+
+    Raises `InputError` with file and line or element.
+    """
+    for path in paths:
+        for line in json_lines.lines(path):
+            yield Place(path, line.number, line.item), line.record
 
 
 # AlpacaEval: annotations with a preference from 1 (first output) to 2 (second output)
@@ -179,49 +352,6 @@ def _probabilities(preference: float | None) -> dict[str, float] | None:
     return {"A": 2 - preference, "B": preference - 1, "C": 0.0}
 
 
-# Arena-Hard: two games a question against a baseline, each with one of five levels
-
-
-_LEVELS: Mapping[str, Letter] = {"A>>B": "A", "A>B": "A", "A=B": "C", "B>A": "B", "B>>A": "B"}
-"""The five levels, as shown, and their letters."""
-
-
-def _read_arena_hard(paths: Sequence[Path]) -> Imported:
-    """Read `model_judgment/JUDGE/MODEL.jsonl`, with files of questions and answers for the texts.
-
-    The first game shows the baseline first. A file without `baseline` has a baseline of that name. Raises
-    `InputError`.
-    """
-    found, texts = Imported("arena-hard"), Texts(paths)
-    for place, record in texts.others:
-        with place:
-            _add_arena_hard(found, texts, record)
-    found.notes += texts.notes()
-    return found
-
-
-def _add_arena_hard(found: Imported, texts: Texts, record: dict[str, Any]) -> None:
-    question = question_id(record)
-    baseline = text_field(record, "baseline") if "baseline" in record else "baseline"
-    models, task = (baseline, text_field(record, "model")), optional_text_field(record, "category")
-    pair = texts.pair(question, models, task=task)
-    found.add_pair(pair)
-    judge, games = text_field(record, "judge"), record.get("games")
-    if not isinstance(games, list) or not 1 <= len(games) <= 2:
-        raise InputError("'games' must be a list of one or two games")
-    for order, game in enumerate(games, 1):
-        if game is None:
-            continue
-        if not isinstance(game, dict):
-            raise InputError("'games' must contain objects only")
-        level, said = game.get("score"), game.get("judgment")
-        if level is not None and (not isinstance(level, str) or level not in _LEVELS):
-            raise InputError(f"invalid 'score' {level!r:.40}: expected one of {', '.join(_LEVELS)}")
-        output = said.get("answer") if isinstance(said, dict) else said
-        shown = None if level is None else _LEVELS[level]
-        found.add_judgment(pair, order, judge, shown, output=output, level=level)
-
-
 # FastChat: winners of two games; texts are in other files
 
 
@@ -231,6 +361,7 @@ _SHOWN: Mapping[int, Mapping[str, Letter]] = {
 }
 """Winners are models; letters speak of what was shown first, which is model_2 in the second game."""
 _FAILED = "error"
+_REFERENCES = "reference_answer"
 
 
 def _read_fastchat(paths: Sequence[Path]) -> Imported:
@@ -240,7 +371,7 @@ def _read_fastchat(paths: Sequence[Path]) -> Imported:
     both turns. Without files of questions and answers the texts are empty, and a note says so. Raises
     `InputError`.
     """
-    found, texts = Imported("fastchat"), Texts(paths)
+    found, texts = Imported("fastchat"), _Texts(paths)
     for place, record in texts.others:
         with place:
             if "score" in record and "model" in record and "g1_winner" not in record:
@@ -292,6 +423,79 @@ def _iso_time(seconds: Any) -> str | None:
         return None
 
 
+class _Texts:
+    """Questions, answers and reference answers by question id, as FastChat writes them.
+
+    `others`: the records that are none of these, with their places. Answers in a folder `reference_answer`
+    are references.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._questions: dict[str, list[str]] = {}
+        self._categories: dict[str, str | None] = {}
+        self._answers: dict[tuple[str, str], list[str]] = {}
+        self._references: dict[str, list[str]] = {}
+        self.others: list[tuple[Place, dict[str, Any]]] = []
+        for place, record in records(paths):
+            with place:
+                if "choices" in record:
+                    question = json_lines.id_field(record, "question_id")
+                    if place.path.parent.name == _REFERENCES:
+                        self._references[question] = _answers_of(record)
+                    else:
+                        model = text_field(record, "model_id")
+                        self._answers[question, model] = _answers_of(record)
+                elif "turns" in record:
+                    question = json_lines.id_field(record, "question_id")
+                    self._questions[question] = _texts_of(record["turns"])
+                    self._categories[question] = optional_text_field(record, "category")
+                else:
+                    self.others.append((place, record))
+
+    def pair(self, question: str, models: tuple[str, str], turn: int) -> Pair:
+        """Returns a pair with the texts up to a turn (from 1), separated by empty lines; empty if unknown.
+
+        Its id is `QUESTION:MODEL_1:MODEL_2`, with `:turn-N` for later turns.
+        """
+
+        def up_to(turns: Sequence[str]) -> str:
+            return "\n\n".join(turns[:turn])
+
+        one, other = (up_to(self._answers.get((question, model), ())) for model in models)
+        return Pair(
+            id=":".join((question, *models)) + (f":turn-{turn}" if turn > 1 else ""),
+            question=up_to(self._questions.get(question, ())),
+            models=models,
+            answers=(one, other),
+            question_id=question,
+            task=self._categories.get(question),
+            reference=up_to(self._references.get(question, ())) or None,
+        )
+
+    def notes(self) -> list[str]:
+        """Returns what to tell a user if no texts were found."""
+        if self._questions and self._answers:
+            return []
+        known = {"questions": self._questions, "answers": self._answers}
+        lacking = " and ".join(name for name, texts in known.items() if not texts)
+        return [
+            f"the files have no {lacking}: these texts are empty; add question.jsonl and model_answer/"
+        ]
+
+
+def _answers_of(record: Mapping[str, Any]) -> list[str]:
+    """Returns the texts of the assistant's turns, of the first choice."""
+    choices = record["choices"]
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return _texts_of(first.get("turns") if isinstance(first, dict) else None)
+
+
+def _texts_of(turns: Any) -> list[str]:
+    if not isinstance(turns, list) or not all(isinstance(text, str) for text in turns):
+        raise InputError("'turns' must be a list of texts")
+    return turns
+
+
 # Plain JSON lines: a pair with the verdicts of a judge
 
 
@@ -334,14 +538,12 @@ def _read_json_lines(paths: Sequence[Path]) -> Imported:
 
 _KEYS: Mapping[str, set[str]] = {
     "alpaca-eval": {"instruction", "output_1", "output_2", "preference"},
-    "arena-hard": {"games"},
     "fastchat": {"g1_winner", "model_1"},
     "json-lines": {"models", "answers", "verdicts"},
 }
 """Keys by which the records of each format are recognised."""
 _READERS: Mapping[str, Callable[[Sequence[Path]], Imported]] = {
     "alpaca-eval": _read_alpaca_eval,
-    "arena-hard": _read_arena_hard,
     "fastchat": _read_fastchat,
     "json-lines": _read_json_lines,
 }
