@@ -201,12 +201,6 @@ def test_tables_have_the_columns_of_the_files(first: str, made: Made) -> None:
     assert named == columns
 
 
-def test_files_of_runs_of_llm_jp_eval_are_named(made: Made) -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    for path in (made.folder / "llm" / "run").iterdir():
-        assert f"`{path.name}`" in text
-
-
 ANSWERS = pl.DataFrame({"question": ["Q02", "Q02"], "answer": ["光合成です。", "光です。"]})
 
 

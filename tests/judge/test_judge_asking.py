@@ -29,6 +29,7 @@ from judging import (
 )
 from pfgen_rs.ask.costs import Budget, Prices, read_prices, token_counter
 from pfgen_rs.ask.protocol import Answered
+from pfgen_rs.ask.request import Group
 from pfgen_rs.errors import PfgenError, SettingsError
 from pfgen_rs.judge import VerdictFolder, write_pairs
 from pfgen_rs.judge.compare import compare
@@ -219,7 +220,7 @@ def test_a_budget_is_never_passed(out: Path) -> None:
     counter = token_counter("judge")
     sent = 0
     for limit, spent in ((2.0, 0.0), (3.0, 1.21)):
-        budget = Budget(limit, prices, JUDGE, counter, spent=spent)
+        budget = Budget(limit, prices, counter, (), spent=spent)
         asked, more = judged(out, 30, limits={"budget": budget})
         sent += len(more)
         assert asked.spent is not None
@@ -228,7 +229,7 @@ def test_a_budget_is_never_passed(out: Path) -> None:
     assert sent == len(records(out))
     assert 10 < sent <= 27
     with pytest.raises(SettingsError, match="max_tokens"):
-        Budget(1.0, prices, Judge("openai-api", "judge"), counter)
+        Budget(1.0, prices, counter, [Group(Judge("openai-api", "judge"), ())])
 
 
 def test_bad_prices_are_errors(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ from pfgen_rs.judge.agreement import measures
 from pfgen_rs.judge.agreement.intervals import clopper_pearson, share_of
 from pfgen_rs.judge.decisions import RULES, letter_codes, swapped_back
 from pfgen_rs.judge.dialogues.association import model_means
-from pfgen_rs.judge.dialogues.mt_bench import read_questions, read_ratings
+from pfgen_rs.judge.dialogues.fastchat_files import read_questions, read_ratings
 from pfgen_rs.judge.verdicts import Letter
 
 LETTER = st.sampled_from("ABC")

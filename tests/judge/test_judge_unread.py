@@ -60,7 +60,7 @@ def dialogues_of(out: Path) -> Any:
 
 
 def dialogues_answered(engine: FakeEngine, out: Path) -> None:
-    answering.answer(items_of_dialogues(dialogues_of(out)), engine, JUDGE, out)
+    answering.chats_in(out, JUDGE).answer(items_of_dialogues(dialogues_of(out)), engine)
 
 
 def dialogues_graded(engine: FakeEngine, out: Path) -> None:
@@ -129,7 +129,7 @@ def test_an_output_without_a_verdict_that_the_limit_ended_is_cut_not_empty(
 ) -> None:
     out, engine = tmp_path / "out", says(text, finish=finish)
     if prompt == "answer":
-        answering.answer(items_of_dialogues(dialogues_of(out))[:3], engine, JUDGE, out)
+        answering.chats_in(out, JUDGE).answer(items_of_dialogues(dialogues_of(out))[:3], engine)
         name = "answers.jsonl"
     elif prompt == "mtbench++-10":
         found = dialogues_of(out)[:3]

@@ -14,7 +14,7 @@ from fault_server import Asked, Behaviour, FaultServer, Handler
 from helpers import pfgen
 from pfgen_rs.ask.engines.openai import OpenAIEngine
 from pfgen_rs.ask.protocol import Outcome, Parameters, Task
-from pfgen_rs.ask.server import Backoff
+from pfgen_rs.ask.retrying import Backoff
 from pfgen_rs.judge.compare import compare
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.requests import Judge, find_prompt

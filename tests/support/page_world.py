@@ -28,8 +28,6 @@ if sys.version_info >= (3, 14):
 else:
     from backports import zstd
 
-__all__ = ["furnish", "outside", "translated"]
-
 RUNS = {"a": "faithful", "b": "careless", "c": "babbling"}
 WIDTH = 80
 """Of the window in which the pages were written."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
 from pfgen_rs.cli import output, process
-from pfgen_rs.cli.engine_options import BudgetOf, EngineOptions, tokens_or_none
+from pfgen_rs.cli.engine_options import EngineOptions, tokens_or_none
 from pfgen_rs.cli.options import with_options
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge.decisions import Rule
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from pfgen_rs.ask.journal import Journal
-    from pfgen_rs.ask.loop import Asked, AskingProgress
+    from pfgen_rs.ask.loop import Asked, Limits
     from pfgen_rs.ask.protocol import Engine
     from pfgen_rs.ask.request import Request
     from pfgen_rs.judge.requests import Judge, Kind, Prompt
@@ -199,14 +199,13 @@ class AskOptions(EngineOptions):
         from pfgen_rs.ask.protocol import abilities
         from pfgen_rs.ask.request import Group
 
-        def checked(engine: Engine, budget_of: BudgetOf, progress: AskingProgress) -> Asked:
+        def checked(engine: Engine, **limits: Unpack[Limits]) -> Asked:
             if judge.logprobs is not None and "logprobs" not in abilities(engine):
                 process.warn(
                     f"the engine {engine.name!r} reports no log probabilities: decisions by probability and "
                     "expected ratings are not possible"
                 )
-            more = {"budget": budget_of(judge), "keep_going": self.keep_going, "progress": progress}
-            return call(engine=engine, **more)
+            return call(engine=engine, **limits)
 
         return self.ask_groups([Group(judge, requests)], doing, journal, checked)
 

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from pfgen_rs.ask.journal import Journal, journal_records
-from pfgen_rs.ask.loop import Asked, ask
+from pfgen_rs.ask.loop import Asked, Limits, ask
 from pfgen_rs.ask.protocol import Answered, Details, Engine
-from pfgen_rs.ask.request import Request
+from pfgen_rs.ask.request import Group, Request
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge import requests as asking
 from pfgen_rs.judge import verdicts
 from pfgen_rs.judge.pairs import references_of
-from pfgen_rs.judge.requests import Judge, Limits, Prompt
+from pfgen_rs.judge.requests import Judge, Prompt
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.stats.correlation import fisher_interval, pearson, spearman
 
@@ -150,7 +150,7 @@ def grade(
         return read_grading(answered, prompt)
 
     with open_ratings(folder) as journal:
-        return ask(journal, requests, engine, judge, read, **limits)
+        return ask(journal, [Group(judge, requests)], engine, read, **limits)
 
 
 def open_ratings(folder: Path) -> Journal:

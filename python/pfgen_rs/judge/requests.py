@@ -15,10 +15,8 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypedDict
+from typing import Any, ClassVar, Literal
 
-from pfgen_rs.ask.costs import Budget
-from pfgen_rs.ask.loop import AskingProgress
 from pfgen_rs.ask.request import Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.atomic import write_atomic, writing_failed
@@ -40,14 +38,6 @@ class Judge(Respondent):
 
     role: ClassVar[str] = "judge"
     logprobs: int | None = 20
-
-
-class Limits(TypedDict, total=False):
-    """Arguments of everything that asks a judge; see `pfgen_rs.ask.loop.ask`."""
-
-    budget: Budget | None
-    keep_going: bool
-    progress: AskingProgress | None
 
 
 # Prompts
