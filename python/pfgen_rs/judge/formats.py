@@ -18,6 +18,7 @@ from pfgen_rs.io.atomic import write_atomic, writing_failed
 from pfgen_rs.io.lines import optional_text_field, text_field
 from pfgen_rs.judge import requests
 from pfgen_rs.judge.decisions import decide
+from pfgen_rs.judge.dialogues.fastchat_files import Question, read_answers, read_questions
 from pfgen_rs.judge.pairs import Pair, pair_of, pair_record
 from pfgen_rs.judge.verdict_folder import VerdictFolder, open_verdict_folder
 from pfgen_rs.judge.verdicts import LETTERS, SWAPPED, Letter, Verdict
@@ -368,26 +369,60 @@ def _read_fastchat(paths: Sequence[Path]) -> Imported:
     """Read pairwise judgments, with `question.jsonl` and `model_answer/*.jsonl` for the texts.
 
     The id of a pair is `QUESTION:MODEL_1:MODEL_2`, with `:turn-2` for second turns, whose texts are those of
-    both turns. Without files of questions and answers the texts are empty, and a note says so. Raises
-    `InputError`.
+    both turns. Without files of questions and answers the texts are empty, and a note says so. Answers in a
+    folder `reference_answer` are references. Raises `InputError`.
     """
-    found, texts = Imported("fastchat"), _Texts(paths)
-    for place, record in texts.others:
+    found, judged = Imported("fastchat"), list[tuple[Place, dict[str, Any]]]()
+    questions: dict[str, Question] = {}
+    answers: dict[str | None, dict[str, tuple[str, ...]]] = {}  # by model, references by None
+    for path in paths:
+        _, first = next(records([path]), (None, {}))
+        if "choices" in first:
+            for each in read_answers(path):
+                model = None if path.parent.name == _REFERENCES else each.model
+                answers.setdefault(model, {}).update(each.answers)
+        elif "turns" in first:
+            questions |= {each.id: each for each in read_questions(path)}
+        else:
+            judged += records([path])
+    for place, record in judged:
         with place:
-            if "score" in record and "model" in record and "g1_winner" not in record:
-                raise InputError(
-                    "is a rating of one answer, not of a pair: use 'pfgen-rs judge dialogues'"
-                )
-            question = json_lines.id_field(record, "question_id")
-            models = (text_field(record, "model_1"), text_field(record, "model_2"))
-            turn = record.get("turn", 1)
-            if type(turn) is not int or turn not in (1, 2):
-                raise InputError(f"invalid 'turn' {turn!r:.40}: expected 1 or 2")
-            pair = texts.pair(question, models, turn)
+            pair = _fastchat_pair(record, questions, answers)
             found.add_pair(pair)
             _add_games(found, pair, record)
-    found.notes += texts.notes()
+    known = {"questions": questions, "answers": answers.keys() - {None}}
+    if lacking := " and ".join(name for name, texts in known.items() if not texts):
+        found.notes.append(
+            f"the files have no {lacking}: these texts are empty; add question.jsonl and model_answer/"
+        )
     return found
+
+
+def _fastchat_pair(
+    record: Mapping[str, Any],
+    questions: Mapping[str, Question],
+    answers: Mapping[str | None, Mapping[str, Sequence[str]]],
+) -> Pair:
+    """Returns the pair of a judgment, with the texts up to its turn."""
+    if "score" in record and "model" in record and "g1_winner" not in record:
+        raise InputError("is a rating of one answer, not of a pair: use 'pfgen-rs judge dialogues'")
+    name = json_lines.id_field(record, "question_id")
+    models = (text_field(record, "model_1"), text_field(record, "model_2"))
+    turn, question = record.get("turn", 1), questions.get(name)
+    if type(turn) is not int or turn not in (1, 2):
+        raise InputError(f"invalid 'turn' {turn!r:.40}: expected 1 or 2")
+    one, other, reference = (
+        "\n\n".join(answers.get(model, {}).get(name, ())[:turn]) for model in (*models, None)
+    )
+    return Pair(
+        id=":".join((name, *models)) + (":turn-2" if turn == 2 else ""),
+        question="\n\n".join(question.turns[:turn]) if question else "",
+        models=models,
+        answers=(one, other),
+        question_id=name,
+        task=question.category if question else None,
+        reference=reference or None,
+    )
 
 
 def _add_games(found: Imported, pair: Pair, record: Mapping[str, Any]) -> None:
@@ -421,79 +456,6 @@ def _iso_time(seconds: Any) -> str | None:
         return datetime.fromtimestamp(seconds, UTC).isoformat()
     except (TypeError, OverflowError, OSError, ValueError):
         return None
-
-
-class _Texts:
-    """Questions, answers and reference answers by question id, as FastChat writes them.
-
-    `others`: the records that are none of these, with their places. Answers in a folder `reference_answer`
-    are references.
-    """
-
-    def __init__(self, paths: Sequence[Path]) -> None:
-        self._questions: dict[str, list[str]] = {}
-        self._categories: dict[str, str | None] = {}
-        self._answers: dict[tuple[str, str], list[str]] = {}
-        self._references: dict[str, list[str]] = {}
-        self.others: list[tuple[Place, dict[str, Any]]] = []
-        for place, record in records(paths):
-            with place:
-                if "choices" in record:
-                    question = json_lines.id_field(record, "question_id")
-                    if place.path.parent.name == _REFERENCES:
-                        self._references[question] = _answers_of(record)
-                    else:
-                        model = text_field(record, "model_id")
-                        self._answers[question, model] = _answers_of(record)
-                elif "turns" in record:
-                    question = json_lines.id_field(record, "question_id")
-                    self._questions[question] = _texts_of(record["turns"])
-                    self._categories[question] = optional_text_field(record, "category")
-                else:
-                    self.others.append((place, record))
-
-    def pair(self, question: str, models: tuple[str, str], turn: int) -> Pair:
-        """Returns a pair with the texts up to a turn (from 1), separated by empty lines; empty if unknown.
-
-        Its id is `QUESTION:MODEL_1:MODEL_2`, with `:turn-N` for later turns.
-        """
-
-        def up_to(turns: Sequence[str]) -> str:
-            return "\n\n".join(turns[:turn])
-
-        one, other = (up_to(self._answers.get((question, model), ())) for model in models)
-        return Pair(
-            id=":".join((question, *models)) + (f":turn-{turn}" if turn > 1 else ""),
-            question=up_to(self._questions.get(question, ())),
-            models=models,
-            answers=(one, other),
-            question_id=question,
-            task=self._categories.get(question),
-            reference=up_to(self._references.get(question, ())) or None,
-        )
-
-    def notes(self) -> list[str]:
-        """Returns what to tell a user if no texts were found."""
-        if self._questions and self._answers:
-            return []
-        known = {"questions": self._questions, "answers": self._answers}
-        lacking = " and ".join(name for name, texts in known.items() if not texts)
-        return [
-            f"the files have no {lacking}: these texts are empty; add question.jsonl and model_answer/"
-        ]
-
-
-def _answers_of(record: Mapping[str, Any]) -> list[str]:
-    """Returns the texts of the assistant's turns, of the first choice."""
-    choices = record["choices"]
-    first = choices[0] if isinstance(choices, list) and choices else None
-    return _texts_of(first.get("turns") if isinstance(first, dict) else None)
-
-
-def _texts_of(turns: Any) -> list[str]:
-    if not isinstance(turns, list) or not all(isinstance(text, str) for text in turns):
-        raise InputError("'turns' must be a list of texts")
-    return turns
 
 
 # Plain JSON lines: a pair with the verdicts of a judge

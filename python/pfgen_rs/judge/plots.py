@@ -141,8 +141,8 @@ def agreement_matrix(
 ) -> Figure:
     """Draw Cohen's κ of every two judges or raters, as a coloured matrix.
 
-    `table`: columns `one`, `other` and `kappa`, as `agreement.measures.agreements` makes it. Raises `PlotError`
-    if there is nothing to draw, and for more than 40 names.
+    `table`: columns `one`, `other` and `kappa`, as `measures.agreements` has it. Raises `PlotError` if there
+    is nothing to draw, and for more than 40 names.
     """
     names = list(dict.fromkeys([*table["one"], *table["other"]]))
     if len(names) < 2:
@@ -268,7 +268,7 @@ def ranks(
     """Draw the Bradley–Terry strength of each model with its interval, and the ranks that are left open.
 
     `models`: columns `model`, `strength`, `strength_low`, `strength_high`, `best_rank` and `worst_rank`, as
-    `agreement.bradley_terry.rank` has them. The 100 best models are shown. Raises `PlotError` if there is none.
+    `bradley_terry.rank` has them. The 100 best models are shown. Raises `PlotError` if there is none.
     """
     found = drawable(models, ["model"], ["strength"])
     shown = found.sort("strength", descending=True, maintain_order=True).head(_RANKED)
