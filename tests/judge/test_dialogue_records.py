@@ -19,7 +19,7 @@ from sklearn.metrics import cohen_kappa_score  # type: ignore[import-untyped]
 
 from made_dialogues import made_dialogue, rating, write_json_lines
 from pfgen_rs.errors import ConfigError, InputError
-from pfgen_rs.judge.dialogues import Answer, Dialogue, Fields, read_dialogues, read_fields
+from pfgen_rs.judge.dialogues import Answer, Fields, read_dialogues, read_fields
 from pfgen_rs.judge.dialogues.association import judge_agreement, model_means
 from pfgen_rs.judge.dialogues.fastchat_files import (
     answer_record,
@@ -69,9 +69,9 @@ def test_compressed_files_blank_lines_and_byte_order_marks(tmp_path: Path) -> No
     lines = [json.dumps(made_dialogue(name)).encode() for name in "ab"]
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + lines[0] + b"\r\n\n  \n" + lines[1]))
-    found = read_dialogues(path)
-    assert [each.id for each in found] == ["a", "b"]
-    assert [each.source for each in found] == lines
+    assert [(each.id, each.source) for each in read_dialogues(path)] == list(
+        zip("ab", lines, strict=True)
+    )
 
 
 BAD: list[tuple[dict[str, Any], str]] = [
@@ -113,16 +113,22 @@ def test_missing_fields_and_duplicate_ids_are_located(tmp_path: Path) -> None:
         read_dialogues(path)
 
 
-def test_broken_lines_and_empty_files(tmp_path: Path) -> None:
-    path = write_json_lines(tmp_path / "a.jsonl", [made_dialogue("a")])
-    path.write_bytes(path.read_bytes() + b"{\n")
-    with pytest.raises(InputError, match="line 2: is not JSON"):
-        read_dialogues(path)
-    path.write_bytes(b"\n")
-    with pytest.raises(InputError, match=f"{path}: contains no dialogues"):
-        read_dialogues(path)
-    with pytest.raises(InputError, match=r"missing\.jsonl: cannot be read: No such file"):
-        read_dialogues(tmp_path / "missing.jsonl")
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    path, whole = tmp_path / "a.json", json.dumps(made_dialogue("a")).encode()
+    array = json.dumps([made_dialogue("a"), made_dialogue("b", gpt1=9)]).encode()
+    packed = gzip.compress(b"".join(whole.replace(b'"a"', b"%d" % i) + b"\n" for i in range(99)))
+    for content, said in (
+        (whole + b"\n{\n", "line 2: is not JSON"),
+        (b"\n", f"{path}: contains no dialogues"),
+        (array, "element 2: 'gpt1' must be a score from 1 to 5, not '9'"),
+        (packed[:-20], r"line \d+: the compressed data is damaged or cut short"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=said):
+            read_dialogues(path)
+    for missing, said in ((tmp_path / "none.jsonl", "No such file"), (tmp_path, "Is a directory")):
+        with pytest.raises(InputError, match=f"cannot be read: {said}"):
+            read_dialogues(missing)
 
 
 def test_other_names_of_fields(tmp_path: Path) -> None:
@@ -186,23 +192,6 @@ def test_sizes_of_the_paper(tmp_path: Path) -> None:
     ]
 
 
-def test_arrays_and_damaged_files(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps([made_dialogue("a"), made_dialogue("b", gpt1=9)]))
-    with pytest.raises(InputError, match="element 2: 'gpt1' must be a score from 1 to 5, not '9'"):
-        read_dialogues(path)
-    path.write_text(json.dumps([made_dialogue("a"), made_dialogue("b")]))
-    assert [each.id for each in read_dialogues(path)] == ["a", "b"]
-    packed = gzip.compress(
-        b"".join(json.dumps(made_dialogue(i)).encode() + b"\n" for i in range(99))
-    )
-    path.write_bytes(packed[:-20])
-    with pytest.raises(InputError, match=r"line \d+: the compressed data is damaged or cut short"):
-        read_dialogues(path)
-    with pytest.raises(InputError, match="cannot be read: Is a directory"):
-        read_dialogues(tmp_path)
-
-
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner),
@@ -214,19 +203,16 @@ anything = st.recursive(
 @given(st.sampled_from(sorted(made_dialogue("a"))), anything)
 def test_whatever_stands_in_a_field(tmp_path: Path, key: str, value: Any) -> None:
     """Either it is read, or the error has a place."""
-    path = tmp_path / "a.jsonl"
-    path.write_text(json.dumps(made_dialogue("a", **{key: value})) + "\n")
-    found: tuple[Dialogue, ...] | InputError
+    path = write_json_lines(tmp_path / "a.jsonl", [made_dialogue("a", **{key: value})])
     try:
-        found = read_dialogues(path)
+        [dialogue] = read_dialogues(path)
     except InputError as error:
-        found = error
-    if isinstance(found, InputError):
-        assert (found.path, found.line) == (path, 1)
+        place = error.path, error.line
     else:
-        [dialogue] = found
+        place = path, 1
         assert all(1 <= score <= 5 for answer in dialogue.seconds for score in answer.human)
         assert dialogue.category in CATEGORIES
+    assert place == (path, 1)
 
 
 # The published files.
@@ -260,14 +246,11 @@ def test_the_means_of_japanese_mt_bench(judging_dir: Path) -> None:
 def test_the_published_questions_and_answers(judging_dir: Path) -> None:
     folder = judging_dir / "data/japanese-mt-bench"
     questions = read_questions(folder / "question.jsonl")
-    assert len(questions) == 60
-    assert all(len(question.turns) == 2 for question in questions)
-    [reference] = read_answers(folder / "reference_answer/gpt-4.jsonl")
-    assert reference.model == "gpt-4"
+    assert [len(question.turns) for question in questions] == [2] * 60
+    assert read_answers(folder / "reference_answer/gpt-4.jsonl")[0].model == "gpt-4"
     for path in sorted((folder / "model_answer").glob("*.jsonl")):
         [answers] = read_answers(path)
-        assert answers.model == path.stem
-        assert len(answers.answers) == 80
+        assert (answers.model, len(answers.answers)) == (path.stem, 80)
         assert {question.id for question in questions} <= answers.answers.keys()
 
 
@@ -306,21 +289,15 @@ def test_four_judges_of_23_models(judging_dir: Path) -> None:
 # Reading.
 
 
-def test_a_rating_that_fastchat_could_not_read_is_invalid(tmp_path: Path) -> None:
-    records = [
-        rating(score=-1),
-        rating(question_id="2", score=4),
-        rating(question_id=3, score=None),
-    ]
+def test_invalid_ratings_and_duplicates_are_noted(tmp_path: Path) -> None:
+    scores = {1: -1, "2": 4, 3: None}
+    records = [rating(question_id=question, score=score) for question, score in scores.items()]
     ratings = read_ratings([write_json_lines(tmp_path / "a.jsonl", records)])
     assert ratings.frame["score"].to_list() == [None, 4.0, None]
     assert ratings.notes == ("2 invalid ratings left out of means",)
     [row] = model_means(ratings).filter(pl.col("category") == "mean").to_dicts()
     assert (row["ratings"], row["invalid"], row["mean"]) == (1, 2, 4.0)
-
-
-def test_ids_are_texts_and_duplicates_are_kept(tmp_path: Path) -> None:
-    paths = [
+    paths = [  # ids are texts
         write_json_lines(tmp_path / "a.jsonl", [rating(question_id=11, score=1)]),
         write_json_lines(tmp_path / "b.jsonl", [rating(question_id="11", score=4, judge="j")]),
     ]
