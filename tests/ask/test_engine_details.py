@@ -444,8 +444,11 @@ def test_the_warning_does_not_contain_the_key(caplog: pytest.LogCaptureFixture) 
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        ("stop", "'stop' cannot be optional: expected one of logprobs, seed, temperature, top_p"),
-        (["seed", "max_tokens"], "'max_tokens' cannot be optional"),
+        (
+            "stop",
+            "optional: invalid option 'stop': expected one of logprobs, seed, temperature, top_p",
+        ),
+        (["seed", "max_tokens"], "optional: invalid option 'max_tokens'"),
         (5, "optional must be a list of names, not 5"),
     ],
 )

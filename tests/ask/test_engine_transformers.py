@@ -256,7 +256,7 @@ def test_one_token_takes_one_forward_pass(folder: Path, monkeypatch: pytest.Monk
     list(asking.generate(varied(1), SOME))
     assert asking._batches is not None
     passes = []
-    asking._batches._model.register_forward_hook(lambda *_: passes.append(1))
+    asking._batches.model.register_forward_hook(lambda *_: passes.append(1))
     list(asking.generate(varied(3), replace(SOME, max_tokens=1, logprobs=20)))
     assert len(passes) == 1
 
@@ -388,4 +388,4 @@ def test_a_dtype_is_passed_on(folder: Path) -> None:
     half = TransformersEngine(str(folder), dtype="bfloat16", device="cpu")
     assert len(texts(list(half.generate(varied(3), SOME)))) == 3
     assert half._batches is not None
-    assert half._batches._model.dtype == torch.bfloat16
+    assert half._batches.model.dtype == torch.bfloat16
