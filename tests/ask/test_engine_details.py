@@ -31,8 +31,7 @@ from pfgen_rs.ask.protocol import (
 )
 from pfgen_rs.ask.server import find_place
 from pfgen_rs.errors import GenerationError, SettingsError
-from pfgen_rs.judge.tokens import TokenText, spelling
-from pfgen_rs.judge.verdicts import Verdict, read_output
+from pfgen_rs.judge.verdicts import TokenText, Verdict, read_output, spelling
 
 pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
 

@@ -32,8 +32,7 @@ from pfgen_rs.ask.request import Group
 from pfgen_rs.errors import InputError, PfgenError, SettingsError
 from pfgen_rs.judge.compare import compare
 from pfgen_rs.judge.pairs import write_pairs
-from pfgen_rs.judge.prompts import find_prompt
-from pfgen_rs.judge.requests import Judge, comparison_requests
+from pfgen_rs.judge.requests import Judge, comparison_requests, find_prompt
 from pfgen_rs.judge.verdict_folder import VerdictFolder
 
 pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")

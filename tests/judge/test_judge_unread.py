@@ -24,7 +24,7 @@ from pfgen_rs.judge.dialogues.answering import items_of_dialogues, record_answer
 from pfgen_rs.judge.dialogues.records import read_dialogues
 from pfgen_rs.judge.grading import Graded, grade
 from pfgen_rs.judge.pairs import write_pairs
-from pfgen_rs.judge.prompts import find_prompt
+from pfgen_rs.judge.requests import find_prompt
 from pfgen_rs.judge.verdict_folder import VerdictFolder
 from pfgen_rs.llm_jp_eval.data import read_tasks
 from pfgen_rs.llm_jp_eval.running import run_tasks

@@ -99,7 +99,7 @@ def judged(
 ) -> tuple[Any, list[Asked]]:
     """Have a server judge pairs into a folder; returns what `compare` does, and what the server was asked."""
     from pfgen_rs.judge.compare import compare
-    from pfgen_rs.judge.prompts import find_prompt
+    from pfgen_rs.judge.requests import find_prompt
 
     about = made_pairs(pairs) if isinstance(pairs, int) else pairs
     with FaultServer(faults or {}, default=behave) as server:

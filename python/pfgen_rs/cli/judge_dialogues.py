@@ -219,7 +219,7 @@ def answer(
     Example: `pfgen-rs judge dialogues answer lite.jsonl --engine openai --model gpt-4o --out answers/gpt-4o`
     """
     from pfgen_rs.judge.dialogues import answering
-    from pfgen_rs.judge.prompts import Prompt
+    from pfgen_rs.judge.requests import Prompt
 
     items, _ = answering.read_items(data, fields, turns)
     model = asking.retrying(asking.judge(Prompt("answer", "grade", ""), brief=False), out)

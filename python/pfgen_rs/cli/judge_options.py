@@ -13,8 +13,7 @@ from pfgen_rs.cli import output, process
 from pfgen_rs.cli.engine_options import EngineOptions, tokens_or_none
 from pfgen_rs.cli.options import with_options
 from pfgen_rs.io.text import counted
-from pfgen_rs.judge.verdicts import Rule
-from pfgen_rs.lazy import pl
+from pfgen_rs.judge.decisions import Rule
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,9 +22,8 @@ if TYPE_CHECKING:
     from pfgen_rs.ask.loop import Asked, Limits
     from pfgen_rs.ask.protocol import Engine
     from pfgen_rs.ask.request import Request
-    from pfgen_rs.judge.prompts import Kind, Prompt
-    from pfgen_rs.judge.requests import Judge
-    from pfgen_rs.judge.verdict_folder import Coverage, VerdictFolder
+    from pfgen_rs.judge.requests import Judge, Kind, Prompt
+    from pfgen_rs.judge.verdict_folder import FolderVerdicts, VerdictFolder
 
 _SHORT, _LONG = 64, 2048
 """Limits of a judge's output in tokens: for letters and numbers alone, and with reasons."""
@@ -89,15 +87,12 @@ def rows_table(
     return output.new_table(*names, numbers=names[words:], title=title, rows=rows)
 
 
-def read_decisions(folders: Sequence[VerdictFolder]) -> list[tuple[pl.DataFrame, Coverage]]:
-    """Returns the decisions of folders on the same pairs, and says what is missing or out of date."""
-    from pfgen_rs.judge.verdict_folder import check_same_pairs
+def read_decisions(paths: Sequence[Path]) -> list[FolderVerdicts]:
+    """Returns what folders on the same pairs say, and warns of what is missing or out of date."""
+    from pfgen_rs.judge.verdict_folder import coverage_notes, read_verdicts
 
-    check_same_pairs(folders)
-    read = [folder.read() for folder in folders]
-    for folder, (_, coverage) in zip(folders, read, strict=True):
-        place = f"{folder.path}: " if len(folders) > 1 else ""
-        warn_all(f"{place}{note}" for note in coverage.notes())
+    read = read_verdicts(paths)
+    warn_all(coverage_notes(read))
     return read
 
 
@@ -166,7 +161,7 @@ class AskOptions(EngineOptions):
 
     def prompt(self, name: str, kind: Kind) -> Prompt:
         """Returns a prompt by name."""
-        from pfgen_rs.judge.prompts import find_prompt
+        from pfgen_rs.judge.requests import find_prompt
 
         return find_prompt(name, kind, self.prompts)
 

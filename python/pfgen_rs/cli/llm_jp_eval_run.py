@@ -12,7 +12,6 @@ import typer
 
 from pfgen_rs.cli import llm_jp_eval as shared
 from pfgen_rs.cli import options, output, process
-from pfgen_rs.cli.demo_steps import tell
 from pfgen_rs.cli.engine_options import EngineOptions, finish_asking, resumable_asking
 from pfgen_rs.cli.llm_jp_eval import SampleOptions
 from pfgen_rs.errors import InputError
@@ -106,7 +105,10 @@ def run(
     if asked is None:
         return
     told = f"{folder}: {asked.stored:,} of {counted(asked.total, 'output')}, {asked.new:,} new"
-    (process.remark if output_format == "json" else tell)(told)
+    if output_format == "json":
+        process.remark(told)
+    else:
+        process.emit(f"{told}\n")
     if asked.complete or allow_missing:
         scored = score_run(folder, datas, respondent, settings, allow_missing=allow_missing)
         show_evaluation(*scored, output_format)

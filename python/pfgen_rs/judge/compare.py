@@ -16,11 +16,16 @@ from pfgen_rs.io.lines import text_field
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge import requests as asking
 from pfgen_rs.judge.pairs import Pair
-from pfgen_rs.judge.prompts import Prompt
-from pfgen_rs.judge.requests import Judge
-from pfgen_rs.judge.tokens import THOUGHT_BEGIN, problem_of, without_thoughts
+from pfgen_rs.judge.requests import Judge, Prompt
 from pfgen_rs.judge.verdict_folder import judgment_journal, named, open_verdict_folder
-from pfgen_rs.judge.verdicts import Verdict, Which, read_output
+from pfgen_rs.judge.verdicts import (
+    THOUGHT_BEGIN,
+    Verdict,
+    Which,
+    problem_of,
+    read_output,
+    without_thoughts,
+)
 
 
 def compare(

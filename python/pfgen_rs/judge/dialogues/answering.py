@@ -18,7 +18,7 @@ from pfgen_rs.judge.dialogues import fastchat_files
 from pfgen_rs.judge.dialogues.fastchat_files import ModelAnswers, Question
 from pfgen_rs.judge.dialogues.records import Dialogue, Fields, read_dialogues
 from pfgen_rs.judge.requests import Judge, folder_config, judge_of_config, write_folder_config
-from pfgen_rs.judge.tokens import CUT, THOUGHT_BEGIN, without_thoughts
+from pfgen_rs.judge.verdicts import CUT, THOUGHT_BEGIN, without_thoughts
 
 Turns = Literal["second", "both"]
 TURNS: tuple[Turns, ...] = ("second", "both")

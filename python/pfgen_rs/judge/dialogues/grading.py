@@ -19,8 +19,14 @@ from pfgen_rs.judge.dialogues.answering import Item
 from pfgen_rs.judge.dialogues.association import MEAN, mean_rating
 from pfgen_rs.judge.dialogues.fastchat_files import ModelAnswers, Ratings
 from pfgen_rs.judge.grading import read_grading
-from pfgen_rs.judge.prompts import Prompt, built_in_prompts, read_prompts
-from pfgen_rs.judge.requests import Judge, folder_config, write_folder_config
+from pfgen_rs.judge.requests import (
+    Judge,
+    Prompt,
+    built_in_prompts,
+    folder_config,
+    read_prompts,
+    write_folder_config,
+)
 from pfgen_rs.lazy import pl
 
 REFERENCE_CATEGORIES = ("math", "reasoning", "coding")
