@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,31 +75,26 @@ def test_compressed_files_blank_lines_and_byte_order_marks(tmp_path: Path) -> No
     )
 
 
-BAD: list[tuple[dict[str, Any], str]] = [
-    ({"id": None}, "'id' must be a non-empty text or a number, found null"),
-    ({"id": True}, "'id' must be a non-empty text or a number, found true"),
-    ({"id": 1.5}, "'id' must be a non-empty text or a number, found 1.5"),
-    (
-        {"category": "math"},
-        "unknown category 'math': expected one of human, roleplay, writing, STEM, reasoning",
-    ),
-    ({"turn2_type": "Same"}, "unknown turn2_type 'Same': expected one of same, free"),
-    ({"turns": ["a", "b"]}, "'turns' must be a list of 3 texts"),
-    ({"turns": ["a", "b", 3]}, "'turns' must contain texts only"),
-    ({"turns": "abc"}, "'turns' must be a list of 3 texts"),
-    ({"author1": 3}, "'author1' must be text, not 3"),
-    ({"human1": [0]}, "'human1' must be a score from 1 to 5, not '0'"),
-    ({"human1": [True]}, "'human1' must be a score from 1 to 5, not 'True'"),
-    ({"human1": [float("nan")]}, "'human1' must be a score from 1 to 5, not 'nan'"),
-    ({"gpt1": "4"}, "'gpt1' must be a score from 1 to 5, not '4'"),
-    ({"gpt1": 5.01}, "'gpt1' must be a score from 1 to 5, not '5.01'"),
-    ({"answers2": {}}, "'answers2' must be a list, not '{}'"),
-    ({"answers2": ["x"]}, "'answers2', answer 1: expected an object, not 'x'"),
-    ({"answers2": [{"author": "m"}]}, "'answers2', answer 1: missing key 'text'"),
-    (
-        {"answers2": [{"author": "m", "text": "", "human": [6]}]},
-        "'answers2', answer 1: 'human' must be a score from 1 to 5, not '6'",
-    ),
+NO_ID, NO_SCORE = "must be a non-empty text or a number", "must be a score from 1 to 5, not"
+BAD: list[tuple[str, Any, str]] = [
+    ("id", None, f"'id' {NO_ID}, found null"),
+    ("id", True, f"'id' {NO_ID}, found true"),
+    ("id", 1.5, f"'id' {NO_ID}, found 1.5"),
+    ("category", "math", "unknown category 'math': expected one of human, roleplay, writing, STEM"),
+    ("turn2_type", "Same", "unknown turn2_type 'Same': expected one of same, free"),
+    ("turns", ["a", "b"], "'turns' must be a list of 3 texts"),
+    ("turns", ["a", "b", 3], "'turns' must contain texts only"),
+    ("turns", "abc", "'turns' must be a list of 3 texts"),
+    ("author1", 3, "'author1' must be text, not 3"),
+    ("human1", [0], f"'human1' {NO_SCORE} '0'"),
+    ("human1", [True], f"'human1' {NO_SCORE} 'True'"),
+    ("human1", [float("nan")], f"'human1' {NO_SCORE} 'nan'"),
+    ("gpt1", "4", f"'gpt1' {NO_SCORE} '4'"),
+    ("gpt1", 5.01, f"'gpt1' {NO_SCORE} '5.01'"),
+    ("answers2", {}, "'answers2' must be a list, not '{}'"),
+    ("answers2", ["x"], "'answers2', answer 1: expected an object, not 'x'"),
+    ("answers2", [{"author": "m"}], "'answers2', answer 1: missing key 'text'"),
+    ("answers2", [{"author": "m", "text": "", "human": [6]}], "'answers2', answer 1: 'human' must"),
 ]
 
 
@@ -325,30 +321,35 @@ def test_means_over_turns_and_categories(tmp_path: Path) -> None:
     ]
 
 
-BAD_RATINGS: list[tuple[dict[str, Any], str]] = [
-    ({"question_id": None}, "'question_id' must be a non-empty text or a number"),
-    ({"model": 3}, "'model' must be text, not 3"),
-    ({"judge": []}, "'judge' must be a name, or a list"),
-    ({"judge": [1]}, "'judge' must be a name, or a list"),
-    ({"turn": "1"}, "'turn' must be a whole number of at least 1, not '1'"),
-    ({"turn": 0}, "'turn' must be a whole number of at least 1, not 0"),
-    ({"score": "5"}, "'score' must be a number of at least 0, or -1, not '5'"),
-    ({"score": -2}, "'score' must be a number of at least 0, or -1, not -2"),
-    ({"score": True}, "'score' must be a number of at least 0, or -1, not True"),
-    ({"score": math.inf}, "'score' must be a number of at least 0, or -1, not inf"),
+NO_JUDGE, NO_RATING = "must be a name, or a list", "must be a number of at least 0, or -1, not"
+BAD_RATINGS: list[tuple[str, Any, str]] = [
+    ("question_id", None, f"'question_id' {NO_ID}"),
+    ("model", 3, "'model' must be text, not 3"),
+    ("judge", [], f"'judge' {NO_JUDGE}"),
+    ("judge", [1], f"'judge' {NO_JUDGE}"),
+    ("turn", "1", "'turn' must be a whole number of at least 1, not '1'"),
+    ("turn", 0, "'turn' must be a whole number of at least 1, not 0"),
+    ("score", "5", f"'score' {NO_RATING} '5'"),
+    ("score", -2, f"'score' {NO_RATING} -2"),
+    ("score", True, f"'score' {NO_RATING} True"),
+    ("score", math.inf, f"'score' {NO_RATING} inf"),
 ]
 
 
-@pytest.mark.parametrize(("changes", "message"), BAD + BAD_RATINGS)
-def test_bad_fields_are_located(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
-    is_rating = (changes, message) in BAD_RATINGS
-    good, bad = (
-        rating(**each) if is_rating else made_dialogue(number, **each)
-        for number, each in enumerate(({}, changes))
-    )
-    path = write_json_lines(tmp_path / "a.jsonl", [good, bad])
+@pytest.mark.parametrize(
+    ("make", "read", "key", "value", "message"),
+    [
+        *((partial(made_dialogue, 1), read_dialogues, *bad) for bad in BAD),
+        *((rating, lambda path: read_ratings([path]), *bad) for bad in BAD_RATINGS),
+    ],
+)
+def test_bad_fields_are_located(
+    make: Any, read: Any, key: str, value: Any, message: str, tmp_path: Path
+) -> None:
+    records = [{**make(), **changes} for changes in ({"id": 0}, {key: value})]
+    path = write_json_lines(tmp_path / "a.jsonl", records)
     with pytest.raises(InputError) as caught:
-        read_ratings([path]) if is_rating else read_dialogues(path)
+        read(path)
     assert str(caught.value).startswith(f"{path}, line 2: {message}")
 
 
@@ -374,23 +375,17 @@ def test_bad_questions_and_answers_are_located(tmp_path: Path) -> None:
     [
         ("question_id,model,a\n", "missing columns: expected question_id, model, turn and a col"),
         ("question_id,model,turn\n", "missing columns"),
-        ("question_id,model,turn,j\n1,m,1,8\n1,m,x,9\n", "row 2: 'j' rates turn None of question"),
-        ("question_id,model,turn,j\n1,m,1,8\n1,,1,9\n", "row 2: 'j' rates turn 1 of question '1'"),
-        ("question_id,model,turn,j\n1,m,1,8,9\n", "cannot be read as CSV: found more fields"),
-        (
-            "question_id,model,turn,j\n1,m,1,-3\n",
-            "row 1: 'j' rates turn 1 of question '1' by 'm' as '-3'",
-        ),
-        (
-            "question_id,model,turn,j\n1,m,1,nan\n",
-            "row 1: 'j' rates turn 1 .* a number of at least 0",
-        ),
-        ("question_id,model,turn,j\n", "no judgments found"),
+        ("1,m,1,8\n1,m,x,9\n", "row 2: 'j' rates turn None of question"),
+        ("1,m,1,8\n1,,1,9\n", "row 2: 'j' rates turn 1 of question '1'"),
+        ("1,m,1,8,9\n", "cannot be read as CSV: found more fields"),
+        ("1,m,1,-3\n", "row 1: 'j' rates turn 1 of question '1' by 'm' as '-3'"),
+        ("1,m,1,nan\n", "row 1: 'j' rates turn 1 .* a number of at least 0"),
+        ("", "no judgments found"),
     ],
 )
 def test_bad_tables_of_judges(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    path.write_text(text)
+    path.write_text(text if text.startswith("question") else f"question_id,model,turn,j\n{text}")
     with pytest.raises(InputError, match=message):
         read_judge_table(path)
 

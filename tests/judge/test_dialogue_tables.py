@@ -254,19 +254,6 @@ def test_versions_equal_an_independent_choice(version: Any, seed: int) -> None:
     assert places == sorted(places)
 
 
-def test_easy_is_above_lite_and_lite_above_hard() -> None:
-    dialogues = dialogues_of(made_set(80, 3))
-    means = {}
-    for version in VERSIONS:
-        found = light_version(dialogues, version).dialogues
-        assert len(found) == 5 * 60
-        for category in CATEGORIES:
-            scores = [difficulty(each) for each in found if each.category == category]
-            means[version, category] = sum(s for s in scores if s is not None) / len(scores)
-    for category in CATEGORIES:
-        assert means["easy", category] > means["lite", category] > means["hard", category]
-
-
 scores = st.lists(st.integers(1, 5), max_size=3)
 
 
