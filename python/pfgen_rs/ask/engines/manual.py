@@ -1,7 +1,5 @@
 """Answers by people and batch APIs: asked interactively, or read from a file; and the tasks for them."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
