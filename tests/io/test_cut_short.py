@@ -201,8 +201,10 @@ def rewrite(path: Path, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_file_that_is_rewritten_while_it_is_used_gets_no_score(name: str, tmp_path: Path) -> None:
-    path, bench = tmp_path / name, write_benchmark(tmp_path / "bench")
+def test_a_file_that_is_rewritten_while_it_is_used_gets_no_score(
+    name: str, bench: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / name
     before, after = (FORMATS[name](frame(name, text)) for text in ("猫", "海"))
     assert len(before) == len(after)
     path.write_bytes(before)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import gzip
+import io
 import json
 import lzma
 from collections.abc import Mapping
@@ -17,17 +18,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from helpers import GOOD, lines, pfgen, write_benchmark, write_run
-from pfgen_rs import (
-    InputError,
-    OutputError,
-    PfgenError,
-    SettingsError,
-    load_benchmark,
-    scan,
-    score_file,
-    score_runs,
-)
+import pfgen_rs
+from helpers import GOOD, lines, pfgen, write_run
+from pfgen_rs import InputError, OutputError, load_benchmark, score_file
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.remote import files, storage, web
@@ -70,16 +63,10 @@ def keys(store: Any) -> list[str]:
     return sorted(entry["path"] for page in store.list() for entry in page)
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Path:
-    return write_benchmark(tmp_path / "bench")
-
-
-def parquet(tmp_path: Path) -> bytes:
-    questions, answers = zip(*GOOD, strict=True)
-    frame = pl.DataFrame({"question": questions, "answer": answers, "seed": [1, 2, 3, 4]})
-    frame.write_parquet(tmp_path / "x.parquet")
-    return (tmp_path / "x.parquet").read_bytes()
+def parquet() -> bytes:
+    frame, file = pl.DataFrame(GOOD, ["question", "answer"], orient="row"), io.BytesIO()
+    frame.with_columns(seed=pl.arange(1, 5)).write_parquet(file)
+    return file.getvalue()
 
 
 @pytest.mark.parametrize(
@@ -137,7 +124,7 @@ def test_urls_are_recognised_and_shown_without_secrets(text: str, shown: str) ->
 )
 def test_urls_that_are_not_read(url: str, words: str, memory: dict[str, Any]) -> None:
     bucket(FILES, memory)
-    for read in (score_runs, scan):
+    for read in (pfgen_rs.score_runs, pfgen_rs.scan):
         with pytest.raises(InputError, match=words) as caught:
             read(url)
         assert "secret" not in str(caught.value)
@@ -203,7 +190,7 @@ def test_remote_files_have_the_scores_of_local_ones(
         ".jsonl.xz": lzma.compress(lines()),
         ".jsonl.zst": _zstd(lines()),
         ".csv": pl.read_ndjson(lines()).write_csv().encode(),
-        ".parquet": parquet(tmp_path),
+        ".parquet": parquet(),
     }[suffix]
     folder = tmp_path / "run"
     folder.mkdir()
@@ -214,10 +201,12 @@ def test_remote_files_have_the_scores_of_local_ones(
     local = score_file(folder / f"x{suffix}", bench)
     remote = score_file(f"s3://b/run/x{suffix}", bench)
     assert remote.to_bytes() == local.to_bytes()  # whose samples are read again
+    remote.to_json("s3://b/result.json")
+    assert memory["s3://b"].get("result.json").bytes() == local.to_bytes()
     assert (remote.name, remote.path) == (local.name, f"s3://b/run/x{suffix}")
     assert remote.frame.equals(local.frame)
-    scanned = scan(f"s3://b/run/*{suffix}", bench).collect(engine="streaming")
-    expected = scan(folder / f"x{suffix}", bench).collect()
+    scanned = pfgen_rs.scan(f"s3://b/run/*{suffix}", bench).collect(engine="streaming")
+    expected = pfgen_rs.scan(folder / f"x{suffix}", bench).collect()
     assert scanned.drop("file").equals(expected.drop("file"))
     assert scanned["file"].unique().to_list() == [f"s3://b/run/x{suffix}"]
 
@@ -267,7 +256,7 @@ def test_columns_of_a_large_table_are_known_without_its_rows(
 def test_copies_of_tables_go_when_they_take_too_much_room(
     memory: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    content = parquet(tmp_path)
+    content = parquet()
     bucket({f"{i}.parquet": content for i in range(4)}, memory)
     monkeypatch.setattr(files, "_LARGEST_COPIES", 2 * len(content))
     sources = [RemoteSource(f"s3://b/{i}.parquet", Storage()) for i in range(4)]
@@ -286,9 +275,9 @@ def test_copies_of_tables_go_when_they_take_too_much_room(
 def test_a_file_that_changes_is_not_mixed(
     suffix: str, memory: dict[str, Any], bench: Path, tmp_path: Path
 ) -> None:
-    content = lines() if suffix == ".jsonl" else parquet(tmp_path)
+    content = lines() if suffix == ".jsonl" else parquet()
     store = bucket({f"x{suffix}": content}, memory)
-    [result] = score_runs(f"s3://b/x{suffix}", bench)
+    [result] = pfgen_rs.score_runs(f"s3://b/x{suffix}", bench)
     store.put(f"x{suffix}", content)  # the same bytes, and still another version
     if suffix == ".parquet":
         result.responses._source.drop()  # type: ignore[attr-defined]
@@ -438,7 +427,7 @@ def test_settings_that_obstore_fails_with(
             monkeypatch.setenv(name, options[name])
     given = {} if in_environment else options
     begin = "" if in_environment else "storage option:? "
-    with pytest.raises(SettingsError, match=f"^invalid {begin}{words}") as caught:
+    with pytest.raises(pfgen_rs.SettingsError, match=f"^invalid {begin}{words}") as caught:
         Storage(given).object("az://b/x" if "AZURE_ENDPOINT" in options else "s3a://b/x")
     assert "secret\n" not in str(caught.value)
     if in_environment:
@@ -450,13 +439,6 @@ def test_options_of_other_types_are_kept() -> None:
     assert Storage(options).options == options
     for endpoint in ("http://127.0.0.1:9000", "HTTPS://[::1]:80/a/", "https://s3.x_y.example"):
         assert Storage({"endpoint": endpoint}).options["endpoint"] == endpoint
-
-
-def test_a_result_writes_itself_to_storage(memory: dict[str, Any], bench: Path) -> None:
-    store = bucket({"in.jsonl": lines()}, memory)
-    result = score_file("s3://b/in.jsonl", bench)
-    result.to_json("s3://b/result.json")
-    assert store.get("result.json").bytes() == result.to_bytes()
 
 
 class Refusing:
@@ -559,31 +541,25 @@ def test_options_of_storage_and_of_connections() -> None:
         {"timeout": "5s", "allow_http": "true"},
     )
     for wrong in ("endpoint", "=x", ""):
-        with pytest.raises(SettingsError, match="expected KEY=VALUE"):
+        with pytest.raises(pfgen_rs.SettingsError, match="expected KEY=VALUE"):
             parsed_options([wrong])
-    with pytest.raises(SettingsError, match=r"invalid storage option: .*'nonsense'"):
+    with pytest.raises(pfgen_rs.SettingsError, match=r"invalid storage option: .*'nonsense'"):
         score_file("s3://b/x.jsonl", "mini", storage_options={"nonsense": "1"})
 
 
-@pytest.mark.parametrize(
-    ("url", "address"),
-    [
-        ("hf://datasets/u/n/a/x.jsonl", "/datasets/u/n/resolve/main/a/x.jsonl"),
-        (
-            "hf://datasets/u/n@refs%2Fpr%2F1/x y.jsonl",
-            "/datasets/u/n/resolve/refs%2Fpr%2F1/x%20y.jsonl",
-        ),
-        ("hf://spaces/u/n@v1/x.jsonl", "/spaces/u/n/resolve/v1/x.jsonl"),
-        ("hf://u/n/x.jsonl", "/u/n/resolve/main/x.jsonl"),
-    ],
-)
-def test_addresses_on_the_hub(url: str, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_addresses_on_the_hub(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9/")
-    assert web.hub_address(url) == f"http://127.0.0.1:9{address}"
+    addresses = {
+        "datasets/u/n/a/x.jsonl": "datasets/u/n/resolve/main/a/x.jsonl",
+        "datasets/u/n@refs%2Fpr%2F1/x y.jsonl": "datasets/u/n/resolve/refs%2Fpr%2F1/x%20y.jsonl",
+        "spaces/u/n@v1/x.jsonl": "spaces/u/n/resolve/v1/x.jsonl",
+        "u/n/x.jsonl": "u/n/resolve/main/x.jsonl",
+    }
+    for path, address in addresses.items():
+        assert web.hub_address(f"hf://{path}") == f"http://127.0.0.1:9/{address}"
 
 
 def test_names_of_runs_behind_urls() -> None:
-    assert run_name("s3://b/runs/model/trials.jsonl.xz") == "model"
     assert run_name("s3://b/part-1.parquet") == "part-1"
     paths = ["s3://b/m/trials.jsonl", "gs://b/m/trials.jsonl", "s3://c/x.jsonl"]
     assert output_names(paths) == ["s3/b/m", "gs/b/m", "s3/c/x"]
@@ -628,7 +604,7 @@ def test_commands_refuse_urls_that_they_do_not_take(
 
 def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "obstore", None)
-    with pytest.raises(PfgenError, match=r"pip install 'pfgen_rs\[remote\]'"):
+    with pytest.raises(pfgen_rs.PfgenError, match=r"pip install 'pfgen_rs\[remote\]'"):
         score_file("s3://b/x.jsonl", "mini")
 
 
@@ -679,7 +655,7 @@ def test_columns_of_remote_csv_are_kept(
 def test_a_copy_that_does_not_fit_says_where(
     memory: dict[str, Any], bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bucket({"x.parquet": parquet(tmp_path)}, memory)
+    bucket({"x.parquet": parquet()}, memory)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     with pytest.raises(
         InputError, match=r"^s3://b/x\.parquet: cannot be copied to .*none: No such file"
