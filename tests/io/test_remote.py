@@ -35,25 +35,26 @@ from pfgen_rs.runs.resumable import Job
 obstore = pytest.importorskip("obstore")
 
 
-@pytest.fixture
-def memory(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Buckets in memory by their URLs, made when they are first opened."""
-    from obstore.store import MemoryStore
+BUCKETS: dict[str, Any] = {}
+"""Object storage in memory: buckets by their URLs, made when they are first opened."""
+OPENED = storage._opened_store
 
-    buckets: dict[str, Any] = {}
+
+@pytest.fixture(autouse=True)
+def in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    from obstore.store import MemoryStore
 
     def opened(kind: str, url: str, *_: object) -> Any:
-        return buckets.setdefault(url, MemoryStore())
+        return BUCKETS.setdefault(url, MemoryStore())
 
+    BUCKETS.clear()
     monkeypatch.setattr(storage, "_opened_store", opened)
-    return buckets
 
 
-def bucket(files: Mapping[str, bytes], memory: dict[str, Any], url: str = "s3://b") -> Any:
-    from obstore.store import MemoryStore
-
-    store = memory.setdefault(url, MemoryStore())
-    for key, content in files.items():
+def bucket(objects: Mapping[str, bytes]) -> Any:
+    """Returns the bucket `s3://b` with these objects."""
+    store = storage._opened_store("s3", "s3://b", {}, {})
+    for key, content in objects.items():
         store.put(key, content)
     return store
 
@@ -121,8 +122,8 @@ def test_urls_are_recognised_and_shown_without_secrets(text: str, shown: str) ->
         ("hf://datasets/u/n@v1/*.jsonl", "globs are read in object storage alone"),
     ],
 )
-def test_urls_that_are_not_read(url: str, words: str, memory: dict[str, Any]) -> None:
-    bucket(FILES, memory)
+def test_urls_that_are_not_read(url: str, words: str) -> None:
+    bucket(FILES)
     for read in (pfgen_rs.score_runs, pfgen_rs.scan):
         with pytest.raises(InputError, match=words) as caught:
             read(url)
@@ -146,10 +147,8 @@ FILES = {
     ["*", "*.jsonl", "a/*.jsonl", "a/[2-9].jsonl", "a/?.jsonl", "*/*.jsonl", "**/*.jsonl", "a/**",
      "a*/**/*.jsonl", "**/deep/**/*.p*", "a/deep/*", "a/.h*", "*/deep/3.jsonl", "**"],
 )  # fmt: skip
-def test_globs_match_what_they_match_in_folders(
-    pattern: str, memory: dict[str, Any], tmp_path: Path
-) -> None:
-    bucket(FILES, memory)
+def test_globs_match_what_they_match_in_folders(pattern: str, tmp_path: Path) -> None:
+    bucket(FILES)
     for name, content in FILES.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -162,10 +161,10 @@ def test_globs_match_what_they_match_in_folders(
     assert found.sizes == {f"s3://b/{name}": len(FILES[name]) for name in names}
 
 
-def test_folders_of_runs(memory: dict[str, Any], tmp_path: Path) -> None:
+def test_folders_of_runs(tmp_path: Path) -> None:
     names = ["m/trials.jsonl.xz", "m/trials.jsonl", "m/old/trials.jsonl", "deep/n/trials.jsonl.gz",
              ".hidden/trials.jsonl", "m-2/trials.jsonl", "other/x.jsonl"]  # fmt: skip
-    bucket({f"r/{name}": b"1" for name in names}, memory)
+    bucket({f"r/{name}": b"1" for name in names})
     for name in names:
         (tmp_path / "r" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "r" / name).write_bytes(b"")
@@ -181,7 +180,7 @@ def test_folders_of_runs(memory: dict[str, Any], tmp_path: Path) -> None:
     "suffix", [".jsonl", ".jsonl.gz", ".jsonl.xz", ".jsonl.zst", ".csv", ".parquet"]
 )
 def test_remote_files_have_the_scores_of_local_ones(
-    suffix: str, memory: dict[str, Any], bench: Path, tmp_path: Path
+    suffix: str, bench: Path, tmp_path: Path
 ) -> None:
     content = {
         ".jsonl": lines(),
@@ -195,13 +194,13 @@ def test_remote_files_have_the_scores_of_local_ones(
     folder.mkdir()
     (folder / f"x{suffix}").write_bytes(content)
     (folder / "config.json").write_text('{"model": "m"}')
-    bucket({f"run/x{suffix}": content, "run/config.json": b'{"model": "m"}'}, memory)
+    bucket({f"run/x{suffix}": content, "run/config.json": b'{"model": "m"}'})
 
     local = score_file(folder / f"x{suffix}", bench)
     remote = score_file(f"s3://b/run/x{suffix}", bench)
     assert remote.to_bytes() == local.to_bytes()  # whose samples are read again
     remote.to_json("s3://b/result.json")
-    assert memory["s3://b"].get("result.json").bytes() == local.to_bytes()
+    assert BUCKETS["s3://b"].get("result.json").bytes() == local.to_bytes()
     assert (remote.name, remote.path) == (local.name, f"s3://b/run/x{suffix}")
     assert remote.frame.equals(local.frame)
     scanned = pfgen_rs.scan(f"s3://b/run/*{suffix}", bench).collect(engine="streaming")
@@ -216,9 +215,9 @@ def _zstd(data: bytes) -> bytes:
     return compression._zstd().compress(data)  # type: ignore[no-any-return]
 
 
-def test_no_part_of_a_large_file_is_missing_or_doubled(memory: dict[str, Any]) -> None:
+def test_no_part_of_a_large_file_is_missing_or_doubled() -> None:
     content = b"".join(b"%015d\n" % number for number in range(1_500_000))  # 24 MB
-    bucket({"x.jsonl": content}, memory)
+    bucket({"x.jsonl": content})
     source = RemoteSource("s3://b/x.jsonl", Storage())
     with source.open() as raw:
         assert raw.size == len(content)
@@ -232,9 +231,7 @@ def test_no_part_of_a_large_file_is_missing_or_doubled(memory: dict[str, Any]) -
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
-def test_columns_of_a_large_table_are_known_without_its_rows(
-    suffix: str, memory: dict[str, Any], tmp_path: Path
-) -> None:
+def test_columns_of_a_large_table_are_known_without_its_rows(suffix: str, tmp_path: Path) -> None:
     frame = pl.DataFrame({"question": ["x"] * 60_000, "n": range(60_000)})
     frame = frame.with_columns(answer=pl.col("n").cast(pl.String).str.zfill(100))
     path = tmp_path / f"x{suffix}"
@@ -242,7 +239,7 @@ def test_columns_of_a_large_table_are_known_without_its_rows(
         frame.write_parquet(path, compression="uncompressed", row_group_size=1000)
     else:
         frame.write_ipc(path, record_batch_size=1000)
-    bucket({f"x{suffix}": path.read_bytes()}, memory)
+    bucket({f"x{suffix}": path.read_bytes()})
     source = RemoteSource(f"s3://b/x{suffix}", Storage())
     assert table_schema(source) == dict(frame.schema)
     content = Path(source.schema_file()).read_bytes()
@@ -253,10 +250,10 @@ def test_columns_of_a_large_table_are_known_without_its_rows(
 
 
 def test_copies_of_tables_go_when_they_take_too_much_room(
-    memory: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = parquet()
-    bucket({f"{i}.parquet": content for i in range(4)}, memory)
+    bucket({f"{i}.parquet": content for i in range(4)})
     monkeypatch.setattr(files, "_LARGEST_COPIES", 2 * len(content))
     sources = [RemoteSource(f"s3://b/{i}.parquet", Storage()) for i in range(4)]
     places = [Path(source.file()) for source in sources]
@@ -271,11 +268,9 @@ def test_copies_of_tables_go_when_they_take_too_much_room(
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
-def test_a_file_that_changes_is_not_mixed(
-    suffix: str, memory: dict[str, Any], bench: Path, tmp_path: Path
-) -> None:
+def test_a_file_that_changes_is_not_mixed(suffix: str, bench: Path, tmp_path: Path) -> None:
     content = lines() if suffix == ".jsonl" else parquet()
-    store = bucket({f"x{suffix}": content}, memory)
+    store = bucket({f"x{suffix}": content})
     [result] = pfgen_rs.score_runs(f"s3://b/x{suffix}", bench)
     store.put(f"x{suffix}", content)  # the same bytes, and still another version
     if suffix == ".parquet":
@@ -284,16 +279,16 @@ def test_a_file_that_changes_is_not_mixed(
         result.to_bytes()
 
 
-def test_a_missing_object_is_named(memory: dict[str, Any], bench: Path) -> None:
+def test_a_missing_object_is_named(bench: Path) -> None:
     with pytest.raises(InputError, match=r"^s3://b/none\.jsonl: there is no such object$"):
         score_file(Path("s3://b/none.jsonl"), bench)
 
 
 def test_outputs_are_those_of_a_local_run(
-    memory: dict[str, Any], bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    store = bucket({"in/m/trials.jsonl": lines(), "in/n/trials.jsonl": lines(GOOD[:2])}, memory)
+    store = bucket({"in/m/trials.jsonl": lines(), "in/n/trials.jsonl": lines(GOOD[:2])})
     for name, answers in (("m", GOOD), ("n", GOOD[:2])):
         write_run(tmp_path / "in" / name, answers)
     before = set(tmp_path.iterdir())
@@ -322,16 +317,11 @@ def _run(paths: list[str], bench: Path, out: str | Path, table: str | Path) -> N
 
 @pytest.mark.parametrize("suffix", [".parquet", ".jsonl", ".csv", ".arrow"])
 def test_nothing_is_uploaded_before_everything_is_scored(
-    suffix: str,
-    memory: dict[str, Any],
-    bench: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    suffix: str, bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
-    store = bucket({"in.jsonl": lines() + b'{"question": 1}\n'}, memory)
+    store = bucket({"in.jsonl": lines() + b'{"question": 1}\n'})
     target = f"s3://b/x{suffix}"
     job = Job(load_benchmark(bench), ["s3://b/in.jsonl"], Options(), per_response=target)
     with job, pytest.raises(InputError, match=r"s3://b/in\.jsonl, line 5"):
@@ -356,10 +346,9 @@ def test_nothing_is_uploaded_before_everything_is_scored(
     ],
 )
 def test_outputs_that_cannot_be_written_are_refused_first(
-    how: dict[str, Any], words: str, memory: dict[str, Any], bench: Path
+    how: dict[str, Any], words: str, bench: Path
 ) -> None:
-
-    bucket({"in.jsonl": lines()}, memory)
+    bucket({"in.jsonl": lines()})
     with pytest.raises(OutputError, match=words):
         Job(load_benchmark(bench), ["s3://b/in.jsonl"], Options(), **how)
 
@@ -382,8 +371,8 @@ def test_an_input_is_not_overwritten_by_another_name(source: str, target: str) -
 
 
 @pytest.mark.parametrize("key", ["/x.jsonl", "a//x.jsonl", "x.jsonl/"])
-def test_keys_that_would_be_changed_are_refused(key: str, memory: dict[str, Any]) -> None:
-    bucket({"x.jsonl": lines(), "a/x.jsonl": lines()}, memory)
+def test_keys_that_would_be_changed_are_refused(key: str) -> None:
+    bucket({"x.jsonl": lines(), "a/x.jsonl": lines()})
     with pytest.raises(InputError, match="not the name of an object"):
         Storage().object(f"s3://b/{key}")
     with pytest.raises(OutputError, match="not the name of an object"):
@@ -391,9 +380,9 @@ def test_keys_that_would_be_changed_are_refused(key: str, memory: dict[str, Any]
 
 
 @pytest.mark.parametrize("key", ["a[1].jsonl", "a?.jsonl", "a*.jsonl", "[ab]/x.jsonl"])
-def test_an_object_is_not_taken_for_a_glob(key: str, memory: dict[str, Any]) -> None:
+def test_an_object_is_not_taken_for_a_glob(key: str) -> None:
     others = {"a1.jsonl": b"", "ab.jsonl": b"", "a/x.jsonl": b""}
-    store = bucket({key: b"literal", **others}, memory)
+    store = bucket({key: b"literal", **others})
     found = Storage()
     assert expanded_url(f"s3://b/{key}", found) == [f"s3://b/{key}"]
     assert found.sizes[f"s3://b/{key}"] == 7
@@ -533,7 +522,8 @@ def test_a_panic_of_obstore_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None
         Storage().object("s3://b/x").get()
 
 
-def test_options_of_storage_and_of_connections() -> None:
+def test_options_of_storage_and_of_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "_opened_store", OPENED)
     options = parsed_options(["AWS_Endpoint=http://x=y", "timeout=5s", "aws_allow_http=true"])
     assert storage._sorted_options(options) == (
         {"aws_endpoint": "http://x=y"},
@@ -607,11 +597,11 @@ def test_without_the_extra_it_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         score_file("s3://b/x.jsonl", "mini")
 
 
-def test_config_beside_a_remote_file_must_be_sound(memory: dict[str, Any], bench: Path) -> None:
-    bucket({"x.jsonl": lines(), "config.json": b"{"}, memory)
+def test_config_beside_a_remote_file_must_be_sound(bench: Path) -> None:
+    bucket({"x.jsonl": lines(), "config.json": b"{"})
     with pytest.raises(InputError, match=r"^s3://b/config\.json: is not valid JSON"):
         score_file("s3://b/x.jsonl", bench)
-    bucket({"config.json": json.dumps({"mode": "qa"}).encode()}, memory)
+    bucket({"config.json": json.dumps({"mode": "qa"}).encode()})
     assert score_file("s3://b/x.jsonl", bench).config == {"mode": "qa"}
 
 
@@ -631,6 +621,7 @@ def test_config_beside_a_remote_file_must_be_sound(memory: dict[str, Any], bench
 def test_each_kind_of_storage_is_opened(
     url: str, kind: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(storage, "_opened_store", OPENED)
     monkeypatch.setattr(web, "final_address", lambda address, *_: address)
     options = {"account_name": "account", "timeout": "5s"} if "az" in url else {"timeout": "5s"}
     found = Storage({**options, "skip_signature": "true"}).object(url)
@@ -639,11 +630,9 @@ def test_each_kind_of_storage_is_opened(
     assert name in repr(found.store)
 
 
-def test_columns_of_remote_csv_are_kept(
-    memory: dict[str, Any], bench: Path, tmp_path: Path
-) -> None:
+def test_columns_of_remote_csv_are_kept(bench: Path, tmp_path: Path) -> None:
     frame = pl.read_ndjson(lines()).with_columns(seed=pl.lit("7"))
-    bucket({"x.csv": frame.write_csv().encode()}, memory)
+    bucket({"x.csv": frame.write_csv().encode()})
     table = tmp_path / "x.parquet"
     with Job(load_benchmark(bench), ["s3://b/x.csv"], Options(), per_response=table) as job:
         job.run()
@@ -652,9 +641,9 @@ def test_columns_of_remote_csv_are_kept(
 
 
 def test_a_copy_that_does_not_fit_says_where(
-    memory: dict[str, Any], bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bucket({"x.parquet": parquet()}, memory)
+    bucket({"x.parquet": parquet()})
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
     with pytest.raises(
         InputError, match=r"^s3://b/x\.parquet: cannot be copied to .*none: No such file"

@@ -21,7 +21,7 @@ from pfgen_rs.io.atomic import temporary_copy
 from pfgen_rs.io.remote.storage import Object, Storage, StorageError, storage_errors
 from pfgen_rs.io.remote.urls import BUCKETS, MAGIC, shown_url, split_url, url_text
 from pfgen_rs.io.run_files import CONFIG, RESPONSES
-from pfgen_rs.io.source import TABLE_SUFFIXES, Raw, Source, parsed_config
+from pfgen_rs.io.source import Raw, Source, parsed_config
 
 _FIRST, _LARGEST = 1 << 20, 4 << 20  # bytes of a request
 _LARGEST_COPIES = 4 << 30  # bytes of copies that are kept in case that they are read again
@@ -75,7 +75,7 @@ class RemoteSource(Source):
         if copy is not None and self._is_whole(copy):
             return Raw(cast("IO[bytes]", open(copy.name, "rb", buffering=0)))  # noqa: PTH123
         file = self._asked()
-        if isinstance(file, _Ranged) and not self._is_copied:
+        if isinstance(file, _Ranged) and not self.is_table:
             return Raw(cast("IO[bytes]", file), size=file.size)
         return Raw(cast("IO[bytes]", file), self._new_copy())
 
@@ -93,7 +93,7 @@ class RemoteSource(Source):
 
     def file(self) -> str:
         """Returns the name of a local file with the content of a table; of others, the URL."""
-        if not self._is_copied:
+        if not self.is_table:
             return self.path
         with _FREE_GUARD:
             _FREE.pop(id(self), None)
@@ -147,10 +147,6 @@ class RemoteSource(Source):
         except StorageError as error:  # which is about the storage
             raise InputError(error.problem, path=self.path) from None
         return None if content is None else parsed_config(content, shown_url(url))
-
-    @property
-    def _is_copied(self) -> bool:
-        return self.suffix in TABLE_SUFFIXES
 
     def _is_whole(self, copy: IO[bytes]) -> bool:
         copy.flush()
@@ -299,12 +295,10 @@ def expanded_url(url: str, storage: Storage) -> list[str]:
     Raises `InputError` if a glob matches nothing, and for globs where no files are listed.
     """
     place = split_url(url)
-    if place.scheme not in BUCKETS:
-        if "*" in place.path:
-            problem = "globs are read in object storage alone: name the files"
-            raise InputError(problem, path=shown_url(url))
-        return [url]
-    if not MAGIC.intersection(url):
+    if place.scheme not in BUCKETS and "*" in place.path:
+        problem = "globs are read in object storage alone: name the files"
+        raise InputError(problem, path=shown_url(url))
+    if place.scheme not in BUCKETS or not MAGIC.intersection(url):
         return [url]
     found = _listed(url, storage)
     if not found:
