@@ -299,11 +299,9 @@ def test_commands(tmp_path: Path) -> None:
     for path in folder.iterdir():
         path.write_text(json.dumps(json.loads(path.read_bytes()) | scoring), encoding="utf-8")
     stated = ("-b", folder)
-    assert pfgen("index", "build", *stated).returncode == 0
     found = json.loads(pfgen("index", "count", "Q01", "2 3", *stated, "--format", "json").stdout)
     assert found == [{"pattern": "2 3", "count": 2}]
     assert "2 3" in pfgen("index", "top", "Q01", "-n", "2", *stated).stdout
-    assert "2 3" in pfgen("index", "locate", "Q01", "2 3", *stated).stdout
     refused = pfgen("index", "count", "Q01", "two", *stated)
     assert refused.returncode == 2
     assert "expected token ids separated by spaces, not 'two'" in refused.stderr
