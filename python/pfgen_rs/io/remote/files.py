@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from fnmatch import fnmatchcase
 from functools import partial
@@ -79,14 +79,16 @@ class RemoteSource(Source):
             return Raw(cast("IO[bytes]", file), size=file.size)
         return Raw(cast("IO[bytes]", file), self._new_copy())
 
-    def _asked(self) -> _Ranged | _Streamed:
+    def _asked(self) -> _Received:
         found = self._storage.object(self._url)
         try:
             return _Ranged(found, found.get(0, _FIRST), self._check_version)
         except StorageError as error:
             if error.kind != "unranged":  # it is empty, or the server sends whole files only
                 raise
-            return _Streamed(found, found.get(), self._check_version)
+            answer = found.get()
+            self._check_version(answer.meta)
+            return _streamed(found, answer)
 
     def check(self) -> None:
         """Do nothing: each part was checked when it came."""
@@ -177,10 +179,13 @@ def _ends_of_table(file: _Ranged, suffix: str) -> IO[bytes]:
 
 
 class _Received(io.RawIOBase):
-    """Bytes that come in parts: `_following` returns the next one, empty only at the end."""
+    """Bytes that come in parts: `following` returns the next one, empty only at the end."""
 
     _left = memoryview(b"")
     _at = 0
+
+    def __init__(self, following: Callable[[], memoryview]) -> None:
+        self._following = following
 
     def readable(self) -> bool:
         return True
@@ -196,26 +201,16 @@ class _Received(io.RawIOBase):
         self._at += count
         return count
 
-    def _following(self) -> memoryview:
-        raise NotImplementedError
 
+def _streamed(found: Object, answer: Any) -> _Received:
+    """Returns the content of one answer, from front to back."""
+    parts = iter(answer.stream(_FIRST))
 
-class _Streamed(_Received):
-    """The content of one answer, from front to back."""
+    def following() -> memoryview:
+        with storage_errors(found.shown):
+            return memoryview(next((part for part in parts if part), b""))
 
-    def __init__(
-        self, found: Object, answer: Any, check: Callable[[Mapping[str, Any]], int]
-    ) -> None:
-        self._shown = found.shown
-        self.size = check(answer.meta)
-        self._parts: Iterator[Any] = iter(answer.stream(_FIRST))
-
-    def _following(self) -> memoryview:
-        with storage_errors(self._shown):
-            for part in self._parts:
-                if view := memoryview(part):
-                    return view
-        return memoryview(b"")
+    return _Received(following)
 
 
 class _Ranged(_Received):
@@ -224,6 +219,7 @@ class _Ranged(_Received):
     def __init__(
         self, found: Object, first: Any, check: Callable[[Mapping[str, Any]], int]
     ) -> None:
+        super().__init__(self._asked_ahead)
         self._found, self._check = found, check
         self.size = check(first.meta)
         self._left = self._received(first, min(_FIRST, self.size))
@@ -255,7 +251,7 @@ class _Ranged(_Received):
         self._coming.clear()
         super().close()
 
-    def _following(self) -> memoryview:
+    def _asked_ahead(self) -> memoryview:
         if self._at >= self.size:
             return memoryview(b"")
         while len(self._coming) <= self._ahead and self._next < self.size:
