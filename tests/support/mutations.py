@@ -23,8 +23,6 @@ from pfgen_rs.io.reading import Reading
 from pfgen_rs.io.source import Source
 from pfgen_rs.metrics import expressions
 
-__all__ = ["TARGETS", "check", "run"]
-
 _PACKERS: dict[str, Callable[[bytes], bytes]] = {".gz": gzip.compress, ".xz": lzma.compress}
 
 Rows = list[tuple[int, str, str]]
