@@ -150,23 +150,17 @@ def check(
     same_tables(found, wanted, ids)
 
 
-@pytest.mark.parametrize("count", [2, 3, 10])
+@pytest.mark.parametrize("settings", [{}, {"level": 0.8, "permutations": 333, "seed": 2**70 + 5}])
 def test_any_choice_of_made_runs_has_the_figures_of_python(
-    calculator: Page, mini: Benchmark, count: int
+    calculator: Page, mini: Benchmark, settings: dict[str, Any]
 ) -> None:
     samples = made_samples(mini)
-    data, chance = data_of(mini, samples), random.Random(count)
-    choices = [chance.sample(range(40), count) for _ in range(3)]
-    if count == 2:
-        choices += [[4, 5], [2, 3], [7, 8], [10, 11], [12, 9]]
-    for chosen in choices:
-        check(calculator, data, samples, chosen)
-
-
-def test_settings_of_a_comparison_are_those_of_its_data(calculator: Page, mini: Benchmark) -> None:
-    samples = made_samples(mini)
-    settings = {"level": 0.8, "permutations": 333, "seed": 2**70 + 5}
-    check(calculator, data_of(mini, samples, **settings), samples, [0, 1, 9], **settings)
+    data, chance = data_of(mini, samples, **settings), random.Random(3)
+    choices = [chance.sample(range(40), count) for count in (2, 3, 10) for _ in range(3)]
+    for chosen in (
+        [[0, 1, 9]] if settings else [*choices, [4, 5], [2, 3], [7, 8], [10, 11], [12, 9]]
+    ):
+        check(calculator, data, samples, chosen, **settings)
 
 
 def test_what_is_kept_of_a_run_is_small_and_json(mini: Benchmark) -> None:
@@ -180,18 +174,13 @@ def test_what_is_kept_of_a_run_is_small_and_json(mini: Benchmark) -> None:
     assert size / (len(samples) * len(categories)) < 1e6 / (517 * 50)
 
 
-@pytest.mark.parametrize("questions", [2, 3])
-def test_few_questions_are_enumerated(calculator: Page, mini: Benchmark, questions: int) -> None:
-    ids = ids_of(mini)
-    samples = [each.only(ids[:questions]) for each in made_samples(mini)[20:30]]
-    check(calculator, data_of(mini, samples), samples, [0, 1, 2])
-
-
-def test_runs_without_two_common_questions_are_not_compared(
+def test_few_questions_are_enumerated_and_one_is_not_compared(
     calculator: Page, mini: Benchmark
 ) -> None:
-    ids = ids_of(mini)
-    samples = made_samples(mini)
+    ids, samples = ids_of(mini), made_samples(mini)
+    for questions in (2, 3):
+        few = [each.only(ids[:questions]) for each in samples[20:30]]
+        check(calculator, data_of(mini, few), few, [0, 1, 2])
     samples[0], samples[1] = samples[0].only(ids[:3]), samples[1].only(ids[2:])
     found = calculator.evaluate(
         "([data, chosen]) => pfgen.compared(data, chosen)", [data_of(mini, samples), [0, 1]]

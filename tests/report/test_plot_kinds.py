@@ -154,14 +154,6 @@ def test_what_is_no_curve(tmp_path: Path) -> None:
             draw("learning", PlotRequest(paths))
 
 
-def test_cut_lists_are_told(checkout: Path) -> None:
-    for kind in ("intervals", "categories"):
-        drawn = draw(kind, PlotRequest([str(checkout)], top=2))
-        assert drawn.notes == ["2 of 3 runs shown, best first"]
-        assert len(rows(drawn)) == 3  # the table has them all
-        assert draw(kind, PlotRequest([str(checkout)])).notes == []
-
-
 def test_the_command_writes_the_table_and_tells_what_is_cut(checkout: Path, tmp_path: Path) -> None:
     out, table = tmp_path / "a.svg", tmp_path / "a.csv"
     done = pfgen("plot", "intervals", checkout, "--top", "1", "-o", out, "--csv", table)

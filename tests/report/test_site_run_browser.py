@@ -158,7 +158,8 @@ def test_pointing_at_characters_and_keys_show_and_say_their_counts(
     slider = page.get_by_role("slider").first
     page.locator("[name=text]").focus()
     last = len(text) - 1
-    for key, place in {"Tab": 0, "ArrowRight": 1, "End": last, "ArrowLeft": last - 1}.items():
+    places = {"Tab": last, "Home": 0, "ArrowRight": 1, "End": last, "ArrowLeft": last - 1}
+    for key, place in places.items():
         page.keyboard.press(key)
         expect(slider).to_be_focused()
         found = windows(mini, "Q02", text, place)
