@@ -13,7 +13,7 @@ import pytest
 
 from checkouts import BETTER, FIRST, SECOND, add_run, contents, make_checkout, text
 from helpers import GOOD
-from pfgen_rs.checkout.inspection import inspect_run
+from pfgen_rs.checkout.checkout import inspect_run
 from pfgen_rs.io import known_files
 from pfgen_rs.report import update
 from pfgen_rs.report.update import report

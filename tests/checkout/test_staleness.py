@@ -13,7 +13,7 @@ import pytest
 import readings
 from checkouts import FIRST, MARKS, SECOND, add_run, contents, make_checkout
 from helpers import GOOD, pfgen
-from pfgen_rs.checkout.inspection import inspect_run, reason_lines
+from pfgen_rs.checkout.checkout import inspect_run, reason_lines
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.metrics.settings import Summation
 from pfgen_rs.report import update

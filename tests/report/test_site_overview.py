@@ -178,7 +178,7 @@ def test_models_of_unknown_size_are_in_no_plot() -> None:
     found = overview(entries, run_labels(entries), facts)
     assert found.dates is None, "one date is no plot"
     assert found.sizes is not None
-    points = {(point.name, point.text, point.source) for point in found.sizes.scatter.points}
+    points = {(point.name, point.text, point.source) for point in found.sizes.points}
     assert points == {
         ("a/x-1b", "1B", "name"),
         ("b/x-7b", "7B", "name"),
@@ -186,7 +186,7 @@ def test_models_of_unknown_size_are_in_no_plot() -> None:
         ("e/x-8x7b", "46.7B", "s"),
         ("f/x-3b", "3B", "name"),
     }
-    assert (found.sizes.known, found.models) == (5, 6)
+    assert (len(found.sizes.points), found.models) == (5, 6)
 
 
 SCORES = st.floats(0, 1.2)

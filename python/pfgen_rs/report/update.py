@@ -11,8 +11,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pfgen_rs.checkout.checkout import Checkout, open_checkout, write_changed
-from pfgen_rs.checkout.inspection import State, inspect_run, remember_run, remembered_run
+from pfgen_rs.checkout.checkout import (
+    Checkout,
+    State,
+    inspect_run,
+    open_checkout,
+    remember_run,
+    remembered_run,
+    write_changed,
+)
 from pfgen_rs.checkout.leaderboard import JSON, load_leaderboard, ranked, results_digest
 from pfgen_rs.checkout.published import Published, RememberedQuestions, digest_line
 from pfgen_rs.errors import BenchmarkError, InputError, PfgenError, SettingsError, unreadable
