@@ -27,8 +27,17 @@ from checkouts import (
     text,
     times,
 )
-from disks import FULL_DISK, SLOW_DISK
-from helpers import CATS, GOOD, SEAS, TIMEOUT, environment, pfgen, write_benchmark
+from helpers import (
+    CATS,
+    FULL_DISK,
+    GOOD,
+    SEAS,
+    SLOW_DISK,
+    TIMEOUT,
+    environment,
+    pfgen,
+    write_benchmark,
+)
 from pfgen_rs import score_file
 from pfgen_rs.checkout.published import read_published
 from pfgen_rs.errors import BenchmarkError, BenchmarkNotFoundError, OutputError
