@@ -22,8 +22,6 @@ from pfgen_rs.report.plot_kinds import KINDS, Drawn, draw
 from pfgen_rs.report.plots.inputs import PlotRequest, read_curve_rows
 from pfgen_rs.report.update import report
 
-OF_RUNS = {"metrics", "length", "intervals"}
-
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -83,24 +81,6 @@ def test_every_kind_is_drawn(
 def test_a_figure_that_there_is_not() -> None:
     with pytest.raises(errors.PlotError, match="unknown figure 'yours': expected one of metrics"):
         draw("yours", PlotRequest([]))
-
-
-@pytest.mark.parametrize("kind", sorted(OF_RUNS))
-def test_numbers_of_runs_are_the_published_ones(checkout: Path, kind: str) -> None:
-    found = rows(draw(kind, PlotRequest([str(checkout)])))
-    assert [row["score"] for row in found] == sorted(
-        (row["score"] for row in found), key=float, reverse=True
-    )
-    for row in found:
-        published = result(checkout, row["run"])
-        assert float(row["score"]) == published["score"]
-        assert row["mode"] == published["config"]["mode"]
-        if kind == "length":
-            assert float(row["length"]) == published["length"]
-        if kind == "metrics":
-            assert float(row["helpfulness"]) == published["scores"]["helpfulness"]
-    names = sorted(row["name"] for row in found)
-    assert names == ["model · completion", "other/model · chat", "some/model · chat"]
 
 
 def test_numbers_of_categories_are_means(checkout: Path) -> None:

@@ -229,24 +229,18 @@ def test_our_scripts_cannot_end_their_element() -> None:
         assert not re.search("</(script|style)|<!--", file.read_text(encoding="utf-8")), file.name
 
 
-@pytest.mark.parametrize(
-    ("values", "low", "high", "labels"),
-    [
-        ([0.31, 0.58], 0.3, 0.6, ["0.3", "0.4", "0.5", "0.6"]),
-        ([0.3, 0.6], 0.3, 0.6, ["0.3", "0.4", "0.5", "0.6"]),
-        ([0.5], 0.5, 0.6, ["0.5", "0.6"]),
-        ([], 0.0, 1.0, ["0.0", "", "0.2", "", "0.4", "", "0.6", "", "0.8", "", "1.0"]),
-        ([float("nan"), 0.1], 0.1, 0.2, ["0.1", "0.2"]),
-    ],
-)
-def test_axes_end_at_tenths(
-    values: list[float], low: float, high: float, labels: list[str]
-) -> None:
-    axis = Axis.of(values)
-    assert (axis.low, axis.high) == pytest.approx((low, high))
-    assert [label for _, label in axis.ticks] == labels
-    assert axis.at(axis.low) < axis.at(axis.high)
-    assert axis.at(-9) == axis.at(axis.low)
+def test_axes_end_at_tenths() -> None:
+    for values, labels in (
+        ([0.31, 0.58], "0.3 0.4 0.5 0.6"),
+        ([0.3, 0.6], "0.3 0.4 0.5 0.6"),
+        ([0.5], "0.5 0.6"),
+        ([], "0.0  0.2  0.4  0.6  0.8  1.0"),
+        ([float("nan"), 0.1], "0.1 0.2"),
+    ):
+        axis = Axis.of(values)
+        assert [label for _, label in axis.ticks] == labels.split(" ")
+        assert (axis.low, axis.high) == pytest.approx((float(labels[:3]), float(labels[-3:])))
+        assert axis.at(-9) == axis.at(axis.low) < axis.at(axis.high)
 
 
 def test_a_run_without_interval_or_range_has_none_drawn() -> None:
@@ -281,15 +275,6 @@ def test_references_are_the_answers_and_their_most_frequent_ngrams(
     assert (data["tokens"], data["answers"]) == (True, [["1 12", "112 1 12"]])
     assert data["ngrams"]["2"][0] == ["1 12", 2]
     assert b"<section" in benchmark_page(bench)
-
-
-def test_rules_are_put_into_words() -> None:
-    nested = {"or": [{"t": "a.c"}, {"and": [{"t": "い"}, {"t": "光"}]}], "importance": 0.25}
-    bench = small.benchmark({"answers": {"A": ["赤い光"]}, "keywords": [{"t": "赤"}, nested]})
-    page = re.sub(r"<[^>]*>|\s+", " ", benchmark_page(bench).decode())
-    text = " ".join(page.split())
-    assert "赤 （必須：満たさないと有用性は 0）" in text
-    assert "/ a.c / または ( い かつ 光 ) （満たさないと 25 % 減）" in text
 
 
 def built(folder: Path, bench: Benchmark, jobs: int | None = None) -> dict[str, bytes]:

@@ -14,15 +14,11 @@ from importlib import resources
 from importlib.metadata import distribution, version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from pfgen_rs.errors import OutputError, PlotError
 from pfgen_rs.io.text import acts, escaped
 from pfgen_rs.lazy import Figure
-
-if TYPE_CHECKING:
-    from matplotlib.ft2font import FT2Font
-
 
 ENVIRONMENT = "PFGEN_RS_FONT"
 LATIN = "DejaVu Sans"  # comes with matplotlib, so that figures look the same everywhere
@@ -94,7 +90,8 @@ def _default_font() -> str:
 
 
 @cache
-def _font_of_family(family: str) -> FT2Font | None:
+def _font_of_family(family: str) -> Any:
+    """Returns matplotlib's font of a family, or `None`."""
     from matplotlib import font_manager
 
     # A list, since a lone name is read as a fontconfig pattern, in which hyphens have a meaning.
