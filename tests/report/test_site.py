@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import small
 from pfgen_rs import Benchmark, Settings, load_benchmark
 from pfgen_rs.checkout.leaderboard import RunName, run_labels
 from pfgen_rs.drawing.style import CATEGORIES
@@ -29,7 +28,7 @@ from pfgen_rs.report.site.charts import Axis
 from pfgen_rs.report.site.folder import MARKER, SiteFolder, slug
 from pfgen_rs.report.site.leaderboard import leaderboard_page
 from pfgen_rs.report.site.pages import plain, shown
-from site_samples import HOSTILE, Elements, hostile_entries, made_entries
+from site_samples import Elements, hostile_benchmark, hostile_entries, made_entries
 
 ASSETS = resources.files("pfgen_rs.report.site") / "assets"
 TEMPLATES = resources.files("pfgen_rs.report.site") / "templates"
@@ -127,22 +126,8 @@ def pages(mini: Benchmark) -> dict[str, bytes]:
     return {
         "leaderboard": leaderboard_page(hostile_entries()),
         "benchmark": benchmark_page(mini),
-        "hostile benchmark": benchmark_page(hostile()),
+        "hostile benchmark": benchmark_page(hostile_benchmark()),
     }
-
-
-def hostile() -> Benchmark:
-    return small.benchmark(
-        *(
-            {
-                "question_id": f"{i}{text[:99]}",
-                "question": f"{i}{text}",
-                "answers": {text[:99]: [text, "x"]},
-                "keywords": [{"t": f"[{i}]", "name": text}],
-            }
-            for i, text in enumerate(HOSTILE)
-        )
-    )
 
 
 def digest(text: str) -> str:
