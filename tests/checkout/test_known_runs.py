@@ -149,6 +149,17 @@ def test_other_answers_are_scored_and_a_broken_run_is_told_each_time(remembered:
         assert report(remembered).failed == [FIRST]
 
 
+def test_each_way_of_judging_has_its_own_memory(remembered: Path, inspected: list[str]) -> None:
+    config = remembered / FIRST / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_bytes()), "temperature": 0.5}))
+    assert report(remembered, as_published=True).stale == {}
+    inspected.clear()
+    assert report(remembered, as_published=True).stale == {}
+    assert inspected == []  # remembered
+    assert report(remembered).stale.keys() == {FIRST}
+    assert inspected == [FIRST]  # and not by the other way of judging
+
+
 def test_files_that_have_just_changed_are_not_remembered(
     tmp_path: Path, cache: Path, inspected: list[str]
 ) -> None:

@@ -23,6 +23,7 @@ from checkouts import (
     SECOND,
     add_run,
     contents,
+    edit,
     make_checkout,
     text,
     times,
@@ -139,12 +140,6 @@ def test_a_damaged_run_among_many(checkout: Path, jobs: int) -> None:
 
 
 # What is stale.
-
-
-def edit(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
-    found = json.loads(path.read_bytes())
-    change(found)
-    path.write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
 
 
 def damage(content: bytes) -> Callable[[Path], Any]:
