@@ -10,6 +10,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from helpers import write_benchmark
 from pfgen_rs import Benchmark, Result, load_benchmark, score_file
 from pfgen_rs.io import known_files
 from public_data import VARIABLE, needed, published_runs
@@ -40,6 +41,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         skipped = pytest.mark.skip(reason=f"{VARIABLE} has no pfgen-bench")
         missing = pytest.param("", id="none", marks=skipped)
         metafunc.parametrize("published_run", published_runs() or [missing])
+
+
+@pytest.fixture
+def benchmark(tmp_path: Path) -> Path:
+    """Question files of the tiny benchmark."""
+    return write_benchmark(tmp_path / "tiny")
 
 
 @pytest.fixture

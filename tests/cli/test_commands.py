@@ -27,7 +27,6 @@ from helpers import (
     lines,
     on_terminal,
     pfgen,
-    write_benchmark,
     write_run,
 )
 from pfgen_rs import load_benchmark, score_file
@@ -38,11 +37,6 @@ from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.runs.outputs import summary_row
 
 PLAIN = {"NO_COLOR": "1"}
-
-
-@pytest.fixture
-def benchmark(tmp_path: Path) -> Path:
-    return write_benchmark(tmp_path / "tiny")
 
 
 def better() -> list[tuple[str, str]]:
@@ -122,14 +116,6 @@ def test_bad_usage(arguments: list[str]) -> None:
     assert "rror" in done.stderr
 
 
-def test_a_plot_makes_no_folders(tmp_path: Path) -> None:
-    place = tmp_path / "none" / "x.png"
-    done = pfgen("plot", "metrics", tmp_path, "--out", place, env={"COLUMNS": "500"})
-    assert (done.returncode, done.stdout) == (2, "")
-    assert f"{place.parent}: not a directory" in done.stderr
-    assert not place.parent.exists()
-
-
 # score
 
 
@@ -177,6 +163,9 @@ def test_json_and_csv_say_the_same(benchmark: Path, tmp_path: Path) -> None:
         result = score_file(run["file"], benchmark)
         for key in ("score", "score_std", "length", "length_std", "fluency", "helpfulness"):
             assert run[key] == getattr(result, key) == float(row[key])
+        for key in ("trial_se", "question_se", "score_low", "score_high"):
+            assert run[key] == float(row[key]) == summary_row(result)[key]
+        assert run["score_low"] < run["score"] < run["score_high"]
         assert run["signature"] == row["signature"] == result.signature
 
 

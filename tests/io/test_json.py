@@ -17,7 +17,7 @@ from hypothesis import assume, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from helpers import CATS, GOOD, SEAS, pfgen, write_benchmark
+from helpers import CATS, GOOD, SEAS, pfgen
 from pfgen_rs import InputError, score_file
 from pfgen_rs.io import compression
 from pfgen_rs.io import lines as line_reader
@@ -136,11 +136,6 @@ def read(path: Path, **options: Any) -> tuple[list[tuple[str, str, int]], list[s
         found += list(zip(chunk.questions, chunk.answers, chunk.lines.tolist(), strict=True))
         problems += [str(problem).removeprefix(f"{path}, ") for problem in chunk.problems]
     return found, problems
-
-
-@pytest.fixture
-def benchmark(tmp_path: Path) -> Path:
-    return write_benchmark(tmp_path / "tiny")
 
 
 @examples(max_examples=150)

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import io
 import lzma
 import os
-import re
-import sys
 import threading
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import polars as pl
@@ -26,7 +21,6 @@ from pfgen_rs import PfgenError, score_file
 from pfgen_rs.io import compression, tables
 from pfgen_rs.io.compression import UnpackingError, read_some, read_whole, unpacking
 from pfgen_rs.metrics import limited_expressions
-from places import ROOT
 
 # Seeds that `make fuzz` found; those of CSV have stray quotation marks.
 SEEDS = [("csv", 239), ("csv", 1099), ("csv", 1275)]
@@ -42,30 +36,6 @@ def test_some_damaged_files(target: str, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(("target", "seed"), SEEDS)
 def test_what_was_found(target: str, seed: int) -> None:
     mutations.check(target, seed)
-
-
-def test_make_fuzz_has_all_targets() -> None:
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    named = dict(re.findall(r"^(FUZZED|DAMAGED) := (.*)$", makefile, flags=re.MULTILINE))
-    programs = sorted(path.stem for path in (ROOT / "rust/fuzz/fuzz_targets").glob("*.rs"))
-    assert named["FUZZED"].split() == programs
-    assert named["DAMAGED"].split() == list(mutations.TARGETS)
-    seeds = sorted(path.name for path in (ROOT / "rust/fuzz/seeds").iterdir())
-    assert seeds == programs
-
-
-def test_fuzzing_names_the_seed_that_failed(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fails(random: Random, folder: Path) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setitem(mutations.TARGETS, "csv", fails)
-    monkeypatch.setattr(mutations, "_PATIENCE", 0.1)
-    with pytest.raises(ZeroDivisionError):
-        mutations.run("csv", 5)
-    time.sleep(2)  # the watchdog would end this process after one
-    assert re.match(r"failed: add \('csv', \d+\) to SEEDS of", capsys.readouterr().err)
 
 
 def test_no_text_of_a_panic_stands_beside_the_error_of_a_damaged_table(
@@ -107,11 +77,6 @@ def test_what_is_printed_while_a_table_is_read_is_not_lost(
     for thread in threads:
         thread.join()
     assert capfd.readouterr().err == "a line\n" * 8
-
-
-zstd = importlib.import_module(
-    "backports.zstd" if sys.version_info < (3, 14) else "compression.zstd"
-)
 
 
 TEXT = b"".join(b'{"question": "Q%02d", "answer": "%d"}\n' % (i % 50, i * i) for i in range(12_000))
@@ -187,7 +152,9 @@ def test_a_question_file_of_blanks_is_too_large_rather_than_out_of_memory(tmp_pa
 @pytest.mark.parametrize("suffix", ["", ".xz", ".gz", ".zst"])
 def test_whole_files_are_held_up_to_a_limit(suffix: str, tmp_path: Path) -> None:
     content, path = b"a" * (2 << 20), tmp_path / f"x{suffix}"
-    pack = {"": bytes, ".xz": lzma.compress, ".gz": gzip.compress, ".zst": zstd.compress}[suffix]
+    pack = {"": bytes, ".xz": lzma.compress, ".gz": gzip.compress, ".zst": helpers.zstd.compress}[
+        suffix
+    ]
     path.write_bytes(pack(content))
     assert read_whole(path, len(content)) == content
     unpacked = " once unpacked" if suffix else ""
@@ -200,7 +167,9 @@ def test_whole_files_are_held_up_to_a_limit(suffix: str, tmp_path: Path) -> None
 
 
 def _with_checksum(content: bytes) -> bytes:
-    compressed: bytes = zstd.compress(content, options={zstd.CompressionParameter.checksum_flag: 1})
+    compressed: bytes = helpers.zstd.compress(
+        content, options={helpers.zstd.CompressionParameter.checksum_flag: 1}
+    )
     return compressed
 
 

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkouts import FIRST, add_run, contents, line, make_checkout, text
-from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark, write_run
+from helpers import CATS, GOOD, SEAS, lines, pfgen, write_run
 from pfgen_rs import InputError, load_benchmark, scan, score_file, score_runs
 from pfgen_rs.io.run_files import expand_runs, is_trial_file, packed_trials
 from pfgen_rs.report.update import report
@@ -160,11 +160,6 @@ def test_a_run_that_has_just_begun_is_no_run_yet(tmp_path: Path) -> None:
         done = report(checkout)
         assert (done.problems, len(done.runs)) == ([], 2)
         assert contents(run) == before
-
-
-@pytest.fixture
-def benchmark(tmp_path: Path) -> Path:
-    return write_benchmark(tmp_path / "tiny")
 
 
 @pytest.fixture
