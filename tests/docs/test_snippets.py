@@ -29,7 +29,7 @@ from pfgen_rs.ask.costs import read_prices
 from pfgen_rs.cli.app import app
 from pfgen_rs.judge.dialogues.records import read_fields
 from pfgen_rs.judge.pairs import read_pairs
-from pfgen_rs.judge.prompts import read_prompts
+from pfgen_rs.judge.requests import read_prompts
 from pfgen_rs.llm_jp_eval.metrics import samples
 from pfgen_rs.references.config import read_config, read_outlines
 from pfgen_rs.references.rules import read_answer_rules

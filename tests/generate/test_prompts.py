@@ -211,24 +211,6 @@ def test_as_published(text: str, mode: Any, stop: tuple[str, ...], wanted: str) 
     assert cleaned(text, mode, stop) == wanted
 
 
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("<think>Q: 何？\n\n</think>\n\n猫です。\n\n終わり", "猫です。"),
-        ("考えた。</think>\n\n猫です。", "猫です。"),
-        ("<think>長い", ""),
-        ("猫<think>犬</think>です。", "猫です。"),
-        ("猫です。", "猫です。"),
-    ],
-)
-def test_thoughts(text: str, wanted: str) -> None:
-    assert cleaned(text, "completion", default_stop("completion"), think="strip") == wanted
-
-
-def test_default_stops() -> None:
-    assert [default_stop(mode) for mode in MODES] == [("Q:", "\n\n"), ("Q:",), ("Q:",)]
-
-
 def test_unknown_choice() -> None:
     with pytest.raises(SettingsError, match="keep, strip"):
         cleaned("猫", "qa", think="hide")  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ import mutations
 from pfgen_rs import PfgenError, score_file
 from pfgen_rs.io import compression, tables
 from pfgen_rs.io.compression import UnpackingError, read_some, read_whole, unpacking
-from pfgen_rs.metrics import limited_expressions
+from pfgen_rs.metrics import expressions
 
 # Seeds that `make fuzz` found; those of CSV have stray quotation marks.
 SEEDS = [("csv", 239), ("csv", 1099), ("csv", 1275)]
@@ -28,7 +28,7 @@ SEEDS = [("csv", 239), ("csv", 1099), ("csv", 1275)]
 
 @pytest.mark.parametrize("target", mutations.TARGETS)
 def test_some_damaged_files(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limited_expressions, "TIME_LIMIT", 0.2)
+    monkeypatch.setattr(expressions, "TIME_LIMIT", 0.2)
     for seed in range(40):
         mutations.check(target, seed)
 

@@ -19,7 +19,7 @@ import checkouts
 import pfgen_rs
 from fault_server import Asked, FaultServer, Handler, body
 from helpers import environment, zstd
-from pfgen_rs.judge.sample import sample_path
+from pfgen_rs.judge.pairs import sample_path
 from pfgen_rs.questions.locate import bundled_path
 from places import ROOT
 

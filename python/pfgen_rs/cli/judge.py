@@ -84,7 +84,7 @@ def demo() -> None:
     Example: `pfgen-rs judge demo`
     """
     from pfgen_rs.cli.demos import show_demo
-    from pfgen_rs.judge.sample import sample_path
+    from pfgen_rs.judge.pairs import sample_path
 
     folder = sample_path()
     known = {path.name for path in folder.iterdir()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -92,16 +93,13 @@ def run(
                 groups,
                 "generating",
                 output_journal(folder),
-                lambda engine, budget_of, progress: run_tasks(
+                partial(
+                    run_tasks,
                     folder,
                     datas,
-                    engine,
-                    respondent,
+                    respondent=respondent,
                     n=settings.n,
                     prompts=prompts,
-                    budget_of=budget_of,
-                    keep_going=asking.keep_going,
-                    progress=progress,
                 ),
             )
     if asked is None:
