@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,24 @@ import oracle
 from pfgen_rs import Benchmark, Result, Score, score_file
 
 pytestmark = pytest.mark.published
+
+
+@pytest.fixture(scope="module")
+def reference_run(
+    published_dir: Path,
+    published_benchmark: Benchmark,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Result:
+    """The run whose responses are the reference answers, sources in the order P, R, S, T."""
+    folder = tmp_path_factory.mktemp("final")
+    shutil.copy(published_dir / "data" / "final" / "config.json", folder)
+    with (folder / "trials.jsonl").open("w", encoding="utf-8", newline="\n") as file:
+        for question in published_benchmark:
+            for source in "PRST":
+                for answer in question.answers.get(source, ()):
+                    record = {"question": question.text, "answer": answer}
+                    file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    return score_file(folder, published_benchmark)
 
 
 def assert_same_bytes(got: bytes, expected: bytes) -> None:

@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from pfgen_rs import InputError, OutputError, _native
+from pfgen_rs import OutputError, _native
 from pfgen_rs.metrics.sums import left_mean
 from pfgen_rs.runs.score_store import ResponseScores, Store
 
@@ -101,13 +101,3 @@ def test_means_are_added_by_rank(rng: np.random.Generator, compensated: bool) ->
         np.testing.assert_equal(mean, left_mean(column, compensated=compensated))
         squares = (column - mean) ** 2
         np.testing.assert_equal(variance, left_mean(squares, compensated=compensated))
-
-
-def test_what_does_not_fit_is_refused() -> None:
-    rows = np.zeros((2, 3))
-    for columns, average, places in ([3], 0, []), ([0], 3, []), ([0], 0, [2]):
-        with pytest.raises(InputError, match="out of range"):
-            _native.ranked_summary(rows, columns, average, places, False)
-    lines, counts = np.arange(3), np.zeros(3, dtype=np.uint32)
-    with pytest.raises(InputError, match="different lengths"):
-        _native.rows_by_number(counts, lines[:2], None, counts, [])
