@@ -55,4 +55,4 @@ def test_the_published_scorer_is_run_on_a_copy(
     assert sorted(checkout.rglob("*")) == before
     (checkout / "Makefile").unlink()
     (line,) = published.lines()
-    assert line.endswith("cannot be measured: there is no Makefile")
+    assert "cannot be measured: there is no Makefile" in line
