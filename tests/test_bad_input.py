@@ -116,11 +116,6 @@ BAD_QUESTIONS: dict[str, tuple[dict[str, Any], list[str]]] = {
 each_bad_line = pytest.mark.parametrize("name", BAD_LINES)
 
 
-@pytest.fixture
-def benchmark(tmp_path: Path) -> Path:
-    return write_benchmark(tmp_path / "tiny")
-
-
 def must_hold(message: str, *parts: object) -> None:
     for part in parts:
         assert str(part) in message

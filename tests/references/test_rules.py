@@ -20,7 +20,7 @@ from pfgen_rs.references.rules import (
     read_answer_rules,
     read_style,
 )
-from public_data import needed
+from places import needed
 
 STYLE = Style.standard()
 SAMPLES = [text for rule in STYLE.rules for pair in rule.examples for text in pair if text]
