@@ -20,7 +20,8 @@ from pfgen_rs.io.source import TABLE_SUFFIXES, opened_sources, storage_for
 from pfgen_rs.io.tables import table_columns
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import NDArray, np, pl
-from pfgen_rs.metrics.settings import Chosen, score_names, share_names, signature
+from pfgen_rs.metrics.settings import Chosen, score_names, share_names
+from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.in_memory import MemoryResponses, NoTexts, result_in_memory
 from pfgen_rs.runs.result import Responses, Result

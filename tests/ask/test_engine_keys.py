@@ -24,7 +24,7 @@ from generating import Key, journal, key_of
 from helpers import pfgen
 from pfgen_rs import GenerationError
 from pfgen_rs.ask.engines.command import CommandEngine
-from pfgen_rs.ask.engines.manual import AnswersFile, ManualEngine
+from pfgen_rs.ask.engines.manual import AnswersFile
 from pfgen_rs.ask.engines.openai import gathered
 from pfgen_rs.ask.engines.vllm import VllmEngine
 from pfgen_rs.ask.protocol import Answered, Engine, Failed, Meter, Outcome, Parameters
@@ -274,7 +274,6 @@ def _other_engines(folder: Path, text: str, patch: pytest.MonkeyPatch) -> Iterat
     program = folder / "echo.py"
     program.write_text(ECHO.replace("task['question']", ascii(text)), encoding="utf-8")
     yield CommandEngine("m", command=[sys.executable, str(program)])
-    yield ManualEngine("m", ask=lambda _task: text)
     answers = folder / "answers.jsonl"
     record = {"question": "q0", "trial": 1, "answer": text}
     answers.write_text(json.dumps(record) + "\n", encoding="utf-8")

@@ -16,7 +16,8 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.extras import needed
 from pfgen_rs.io.cleaning import Clean, Mode, cleaned, cleaning_mode, default_stop
 from pfgen_rs.lazy import NDArray, np
-from pfgen_rs.metrics.settings import Settings, score_names, signature
+from pfgen_rs.metrics.settings import Settings, score_names
+from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.folder import Place, loaded
 from pfgen_rs.scoring import batch
 

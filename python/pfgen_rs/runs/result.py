@@ -18,7 +18,8 @@ from pfgen_rs.io.remote.urls import is_url
 from pfgen_rs.io.run_files import run_name
 from pfgen_rs.io.text import counted, plural, shortened
 from pfgen_rs.lazy import pl
-from pfgen_rs.metrics.settings import BY_SOURCE, PARTS, Settings, Summation, share_name, signature
+from pfgen_rs.metrics.settings import BY_SOURCE, PARTS, Settings, Summation, share_name
+from pfgen_rs.metrics.signature import signature
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.folder import Placed
