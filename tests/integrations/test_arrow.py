@@ -117,15 +117,6 @@ def test_every_layout_of_text(layout: str) -> None:
     assert mine.schema.types[:2] == other.schema.types[:2]
 
 
-def test_no_rows() -> None:
-    score = scorer("mini")
-    none = batch_of().slice(0)
-    assert score(none).schema == score.schema(none.schema)
-    assert score(none).num_rows == 0
-    assert score(pa.table({"question": ["a"], "answer": ["b"]}).slice(1)).num_rows == 0
-    assert list(score([])) == []
-
-
 def test_rows_that_cannot_be_scored_stay_and_say_why(mini: Benchmark) -> None:
     data = batch_of(
         ("Q02", "光合成"), (None, "a"), ("Q99", "b"), ("Q14", None), (None, None), ("Q02", "光")
