@@ -88,11 +88,6 @@ def test_https_is_not_left(https_server: Server, server: Server, cache: Path) ->
     assert store.installed_path("tiny") is None
 
 
-def test_redirects_to_https(https_server: Server, server: Server) -> None:
-    source = f"{server.url}/to/{https_server.url}/to/{https_server.url}/good"
-    assert_installed(installer.install("tiny", source))
-
-
 def test_unknown_certificates_are_refused(
     https_server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -111,17 +106,18 @@ def test_unannounced_size_is_limited(
     assert not target.exists()
 
 
-@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://127.0.0.1/x", "s3://bucket/x"])
-def test_only_web_urls(url: str) -> None:
-    with pytest.raises(InstallError, match="not an http or https URL: give a path"):
-        installer.install("tiny", url)
-
-
 @pytest.mark.parametrize(
-    "url", ["http://", "http://[::1", "http://127.0.0.1:port/x", "http://127.0.0.1/a b"]
+    ("url", "said"),
+    [
+        *(
+            (url, "not an http or https URL: give a path")
+            for url in ("file:///x", "ftp://h/x", "s3://b/x")
+        ),
+        *((f"http://{rest}", "http") for rest in ("", "[::1", "127.0.0.1:port/x", "127.0.0.1/a b")),
+    ],
 )
-def test_malformed_url(url: str) -> None:
-    with pytest.raises(InstallError, match="http"):
+def test_other_urls(url: str, said: str) -> None:
+    with pytest.raises(InstallError, match=said):
         installer.install("tiny", url)
 
 
@@ -131,12 +127,3 @@ def test_refused_connection() -> None:
         url = f"http://127.0.0.1:{nobody_listens.getsockname()[1]}/x"
         with pytest.raises(InstallError, match=r"cannot be downloaded: .*refused.*try again"):
             installer.install("tiny", url)
-
-
-def test_error_in_progress_passes_and_cleans_up(server: Server, cache: Path) -> None:
-    def stop(done: int, total: int | None) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        installer.install("tiny", f"{server.url}/good", stop)
-    assert leftovers(cache) == []

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -33,12 +32,6 @@ from pfgen_rs.install.store import CatalogEntry
 NEWER = {**FILES, "data/Q03.json": b'{"question_id": "Q03"}\n'}
 
 
-def test_nothing_is_installed_at_first(cache: Path) -> None:
-    assert store.installed() == []
-    assert store.installed_path("tiny") is None
-    assert not cache.exists()
-
-
 @pytest.mark.parametrize("name", ["", ".", "..", "../tiny", "/tiny", "a/b", ".tiny", "a\\b"])
 def test_a_path_is_no_name(name: str, good: Path) -> None:
     installer.install("tiny", good)
@@ -47,54 +40,43 @@ def test_a_path_is_no_name(name: str, good: Path) -> None:
         installer.install(name, good)
 
 
-def test_installed_tells_what_is_there(good: Path) -> None:
+def test_what_is_installed_is_told_and_not_installed_again(
+    good: Path, cache: Path, tmp_path: Path
+) -> None:
+    assert (store.installed(), store.installed_path("tiny")) == ([], None)
+    assert not cache.exists()
     path = installer.install("tiny", good)
     assert store.installed() == [store.Installed("tiny", path, "0123abcd", 2)]
     assert store.installed_path("tiny") == path
-
-
-def test_second_install_does_nothing(good: Path, tmp_path: Path) -> None:
-    path = installer.install("tiny", good)
     before = path.stat()
     assert installer.install("tiny", tmp_path / "absent") == path
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
-def spoil(path: Path) -> None:
-    (path / "Q01.json").write_bytes(b"[]")
+HARMS: dict[str, tuple[str, bytes | None]] = {
+    "spoil": ("Q01.json", b"[]"),
+    "remove a file": ("Q01.json", None),
+    "remove the record": ("installed.json", None),
+    "spoil the record": ("installed.json", b"[1, 2]"),
+    "add a question": ("Q99.json", b"{}"),
+}
 
 
-def remove_file(path: Path) -> None:
-    (path / "Q01.json").unlink()
+def harmed(path: Path, harm: str) -> None:
+    name, content = HARMS[harm]
+    if content is None:
+        (path / name).unlink()
+    else:
+        (path / name).write_bytes(content)
 
 
-def remove_record(path: Path) -> None:
-    (path / "installed.json").unlink()
-
-
-def spoil_record(path: Path) -> None:
-    (path / "installed.json").write_text("[1, 2]")
-
-
-def add_question(path: Path) -> None:
-    (path / "Q99.json").write_text("{}")
-
-
-@pytest.mark.parametrize("harm", [spoil, remove_file, remove_record, spoil_record, add_question])
-def test_damaged_installation_is_repaired(
-    harm: Callable[[Path], None], good: Path, cache: Path
-) -> None:
-    path = installer.install("tiny", good)
-    harm(path)
+@pytest.mark.parametrize("harm", HARMS)
+def test_damaged_installation_is_repaired(harm: str, good: Path, cache: Path) -> None:
+    harmed(installer.install("tiny", good), harm)
+    is_listed = harm in ("spoil", "add a question")  # files are not checked again
+    assert [found.name for found in store.installed()] == ["tiny"] * is_listed
     assert_installed(installer.install("tiny", good))
     assert leftovers(cache) == []
-
-
-@pytest.mark.parametrize("harm", [remove_file, remove_record, spoil_record])
-def test_incomplete_installation_is_not_listed(harm: Callable[[Path], None], good: Path) -> None:
-    harm(installer.install("tiny", good))
-    assert store.installed() == []
-    assert store.installed_path("tiny") is None
 
 
 @pytest.mark.parametrize("in_the_way", ["file", "folder", "dangling"])
@@ -148,7 +130,7 @@ def test_failed_swap_restores_the_older(
 def test_lost_race_is_no_error(
     moment: str, good: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spoil(installer.install("tiny", good))
+    harmed(installer.install("tiny", good), "spoil")
     rename = Path.rename
 
     def after_another_process(self: Path, target: Path) -> Path:
@@ -282,24 +264,21 @@ def test_concurrent_processes(good: Path, cache: Path) -> None:
 
 
 @pytest.mark.published
-def test_published_archive(
-    published_archive: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", ["archive", "checkout", "data"])
+def test_published_files(
+    kind: str,
+    published_archive: Path,
+    checkout: Path,
+    cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    entry = PUBLISHED
-    use(monkeypatch, entry)
-    path = installer.install(source=published_archive)
+    use(monkeypatch, PUBLISHED)
+    sources = {"archive": published_archive, "checkout": checkout, "data": checkout / "data"}
+    path = installer.install(source=sources[kind])
     assert path == cache / "benchmarks" / "pfgen-bench"
-    assert [(i.revision, i.questions) for i in store.installed()] == [(entry.revision, 50)]
+    assert [(i.revision, i.questions) for i in store.installed()] == [(PUBLISHED.revision, 50)]
     assert installer.install() == path
-
-
-@pytest.mark.published
-@pytest.mark.parametrize("inner", ["", "data"])
-def test_published_checkout(inner: str, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = PUBLISHED
-    use(monkeypatch, entry)
-    path = installer.install(source=checkout / inner)
-    for name in entry.files:
+    for name in PUBLISHED.files:
         assert (path / name).read_bytes() == (checkout / "data" / name).read_bytes()
 
 
