@@ -228,12 +228,6 @@ def test_the_scorer_in_somebody_elses_task(harness: Harness, mini: Benchmark) ->
     )
 
 
-def test_a_mode_that_chats_do_not_have(harness: Harness) -> None:
-    done = harness.command("pfgen_rs/pfgen", "--model", "mockllm/model", "-T", "mode=completion")
-    assert done.returncode != 0
-    assert done.stdout.strip() == "`mode` must be one of chat, qa, not 'completion'"
-
-
 def test_settings_are_checked_before_anybody_is_asked() -> None:
     from inspect_ai._util.error import PrerequisiteError
 
