@@ -192,10 +192,11 @@ def test_lists_of_tokens(tmp_path: Path) -> None:
 
 def test_what_cannot_be_is_told(mini: Benchmark) -> None:
     taken = {"question": ["a"], "answer": ["b"], "average": [1], "problem": [2]}
+    others: list[Any] = [None, 1, "text", {"question": ["Q02"]}, [{}]]
     cases: Any = (
         ({"answer_field": "text"}, batch_of(("Q02", "a")), "'text': found question, answer"),
         ({}, pa.record_batch(taken), "columns of its own called average, problem"),
-        *(({}, data, "expected") for data in (None, 1, "text", {"question": ["Q02"]}, [{}])),
+        *(({}, other, "expected") for other in others),
     )
     for fields, data, match in cases:
         with pytest.raises(InputError, match=match):

@@ -13,7 +13,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from queue import Queue
@@ -133,6 +133,14 @@ def _new_writer(folder: str | os.PathLike[str]) -> Any:
         raise writing_failed(Path(folder), error) from error
 
 
+# Calls loggers in threads of their own, so that a slow or blocked one delays nothing else.
+
+_DEPTH = 64  # steps that wait for one logger, with the one it is called for
+_PATIENCE = 30.0  # seconds that `close` waits for all loggers together
+# With polars' SIGINT handler installed, a wait without a timeout could not be interrupted.
+_TICK = 0.05
+
+
 class Finished:
     """Stores metrics until `take` is called, for trainers that must log on their own thread."""
 
@@ -149,45 +157,13 @@ class Finished:
             yield self._entries.popleft()
 
 
-# Calls loggers in threads of their own, so that a slow or blocked one delays nothing else.
+class LoggerQueue:
+    """Calls a logger in a thread of its own, step by step. Neither waits for it nor raises.
 
-_DEPTH = 64  # steps that wait for one logger, with the one it is called for
-_PATIENCE = 30.0  # seconds that `close` waits for all loggers together
-# With polars' SIGINT handler installed, a wait without a timeout could not be interrupted.
-_TICK = 0.05
-
-
-class LoggerQueues:
-    """Calls each logger in a thread of its own, step by step. Neither waits for loggers nor raises.
-
-    If a logger lags behind by more than 64 steps, further steps are dropped for it, with a warning in the log
-    `pfgen_rs` at the first one, and another one with their number when the queues are closed.
+    `answers`: how many it wants of each step. If it lags behind by more than 64 steps, further steps are
+    dropped, with a warning in the log `pfgen_rs` at the first one, and another one with their number when the
+    queue is closed. The thread starts with the first step, and ends then.
     """
-
-    def __init__(self, loggers: Sequence[Logger]) -> None:
-        # `Finished` never blocks, and trainers expect its metrics as soon as a step is scored.
-        self._prompt = [logger for logger in loggers if isinstance(logger, Finished)]
-        self._queues = [_LoggerQueue(one) for one in loggers if not isinstance(one, Finished)]
-
-    @property
-    def want_answers(self) -> bool:
-        """Whether any logger wants the answers."""
-        return any(queue.answers for queue in self._queues)
-
-    def put(self, step: int, metrics: dict[str, float], answers: pl.DataFrame | None) -> None:
-        """Have a step logged: its metrics and, if any logger wants them, its answers."""
-        for logger in self._prompt:
-            logger(dict(metrics), step)
-        for queue in self._queues:
-            queue.put(step, metrics, answers)
-
-    def close(self) -> None:
-        """Wait for the loggers, at most 30 seconds, and report what was dropped. May be called again."""
-        _close(self._queues)
-
-
-class _LoggerQueue:
-    """Calls one logger. Its thread starts with the first step, and ends when the queue is closed."""
 
     def __init__(self, logger: Logger) -> None:
         self._logger = logger
@@ -198,6 +174,7 @@ class _LoggerQueue:
         self._closed = False
 
     def put(self, step: int, metrics: dict[str, float], answers: pl.DataFrame | None) -> None:
+        """Have a step logged: its metrics and, if the logger wants them, answers."""
         if self._steps.unfinished_tasks >= _DEPTH:
             self._dropped += 1
             if self._dropped == 1:
@@ -213,6 +190,7 @@ class _LoggerQueue:
             threading.Thread(target=self._run, name=THREADS, daemon=True).start()
 
     def close(self, deadline: float) -> None:
+        """Wait for the logger, and report what was dropped."""
         if self._closed:
             return
         while self._steps.unfinished_tasks and time.monotonic() < deadline:
@@ -240,10 +218,11 @@ class _LoggerQueue:
             _LOG.warning("the logger %s failed at step %d: %s", self._name, step, reason)
 
 
-_UNFINISHED: WeakSet[_LoggerQueue] = WeakSet()
+_UNFINISHED: WeakSet[LoggerQueue] = WeakSet()
 
 
-def _close(queues: Iterable[_LoggerQueue]) -> None:
+def close_queues(queues: Iterable[LoggerQueue]) -> None:
+    """Wait for loggers, at most 30 seconds, and report what was dropped. May be called again."""
     deadline = time.monotonic() + _PATIENCE
     for queue in queues:
         queue.close(deadline)
@@ -252,7 +231,7 @@ def _close(queues: Iterable[_LoggerQueue]) -> None:
 @atexit.register
 def _finish_all() -> None:
     """Log what is waiting when the process ends, unless a logger is blocked."""
-    _close(list(_UNFINISHED))
+    close_queues(list(_UNFINISHED))
 
 
 if hasattr(os, "register_at_fork"):  # the threads are not copied
