@@ -48,10 +48,7 @@ class Harness:
         told = self.folder / "answers.json"
         told.write_text(json.dumps(answers), encoding="utf-8")
         model = ["--model", "told/model", "-M", f"answers={told}", "-M", f"calls={self.calls}"]
-        done = self.command(task, *model, "--log-format", "json", *options)
-        assert done.returncode == 0, done.stdout + done.stderr
-        [path] = (self.folder / "logs").glob("*.json")
-        log: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        log = self._log("eval", task, *model, "--log-format", "json", *options)
         assert log["status"] == "success", log["error"]
         return log
 
@@ -59,17 +56,11 @@ class Harness:
         """The log of the run, scored again by `inspect score`."""
         [path] = (self.folder / "logs").glob("*.json")
         scorer = ["--scorer", "pfgen_rs/pfgen_scorer", "-S", "benchmark=mini", "-S", "mode=qa"]
-        done = self.command(
-            str(path), *scorer, "--action", "overwrite", "--overwrite", verb="score"
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        log: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return log
+        return self._log("score", str(path), *scorer, "--action", "overwrite", "--overwrite")
 
-    def command(self, *args: str, verb: str = "eval") -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "inspect_ai", verb, *args, "--display", "plain"]
-        return subprocess.run(
-            command,
+    def _log(self, *args: str) -> dict[str, Any]:
+        done = subprocess.run(
+            [sys.executable, "-m", "inspect_ai", *args, "--display", "plain"],
             capture_output=True,
             timeout=120,
             env=self.env,
@@ -77,6 +68,10 @@ class Harness:
             check=False,
             encoding="utf-8",
         )
+        assert done.returncode == 0, done.stdout + done.stderr
+        [path] = (self.folder / "logs").glob("*.json")
+        log: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return log
 
     def asked(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.calls.read_text(encoding="utf-8").splitlines()]
