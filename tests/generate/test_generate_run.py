@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import pfgen_rs
 from generating import (
     BEGUN,
     CONFIG,
@@ -29,13 +30,6 @@ from generating import (
     wanted,
 )
 from helpers import CATS, SEAS
-from pfgen_rs import (
-    InputError,
-    OutputError,
-    SettingsError,
-    load_benchmark,
-    score_file,
-)
 from pfgen_rs.ask import journal
 from pfgen_rs.ask.journal import Journal
 from pfgen_rs.ask.protocol import Answered, Failed, Outcome, available
@@ -104,7 +98,7 @@ def test_a_run(place: Place, kind: type[FakeEngine]) -> None:
     assert engine.parameters == [CONFIG.parameters]
     assert [figures[:2] for figures in told] == [(n, 6) for n in range(7)]
     assert run.result is not None
-    assert run.result.to_bytes() == score_file(run.folder, place.benchmark).to_bytes()
+    assert run.result.to_bytes() == pfgen_rs.score_file(run.folder, place.benchmark).to_bytes()
 
 
 def test_finished_trials_are_not_asked_again(place: Place) -> None:
@@ -122,14 +116,14 @@ def test_a_finished_run_opens_no_journal(place: Place, monkeypatch: pytest.Monke
     first = place.run(FakeEngine())
 
     def refuse(self: Journal) -> Journal:
-        raise OutputError(f"{self.path}: cannot be written")
+        raise pfgen_rs.OutputError(f"{self.path}: cannot be written")
 
     monkeypatch.setattr(Journal, "__enter__", refuse)
     before = {path: path.read_bytes() for path in first.folder.iterdir()}
     again = place.run(FakeEngine(), score=True)
     assert (again.finished, again.complete) == (3, True)
     assert {path: path.read_bytes() for path in first.folder.iterdir()} == before
-    with pytest.raises(OutputError, match=r"journal\.jsonl: cannot be written"):
+    with pytest.raises(pfgen_rs.OutputError, match=r"journal\.jsonl: cannot be written"):
         place.run(FakeEngine(), trials=4)
 
 
@@ -211,12 +205,12 @@ def test_seed_and_prefix_of_the_configuration_are_used(place: Place) -> None:
 
 
 def test_benchmarks_of_every_kind(place: Place) -> None:
-    loaded = load_benchmark(place.benchmark)
+    loaded = pfgen_rs.load_benchmark(place.benchmark)
     first = place.run(FakeEngine(), benchmark=loaded, score=True)
     assert first.result is not None
     assert open_tasks(CONFIG, benchmark=loaded, trials=3, results=place.results) == []
     alone = type(loaded)(list(loaded), "")
-    with pytest.raises(SettingsError, match="as `examples`"):
+    with pytest.raises(pfgen_rs.SettingsError, match="as `examples`"):
         place.run(FakeEngine(), benchmark=alone)
     again = place.run(FakeEngine(), benchmark=alone, examples=read_examples(place.benchmark))
     assert (again.folder, again.new) == (first.folder, 0)
@@ -310,18 +304,18 @@ def test_strange_folders_are_refused_and_stay(place: Place, kind: str) -> None:
     if kind == "no trials":
         path.unlink()
     before = {path: path.read_bytes() for path in place.folder.iterdir()}
-    with pytest.raises((GenerationError, InputError), match=said):
+    with pytest.raises((GenerationError, pfgen_rs.InputError), match=said):
         place.run(engine)
     assert engine.calls == []
     assert {path: path.read_bytes() for path in place.folder.iterdir()} == before
 
 
 def test_what_cannot_be_is_told(place: Place) -> None:
-    with pytest.raises(SettingsError, match="trials must be at least 1"):
+    with pytest.raises(pfgen_rs.SettingsError, match="trials must be at least 1"):
         place.run(FakeEngine(), trials=0)
     assert not place.results.exists()
     place.results.write_text("in the way")
-    with pytest.raises(OutputError, match="cannot be written"):
+    with pytest.raises(pfgen_rs.OutputError, match="cannot be written"):
         place.run(FakeEngine())
 
 
@@ -349,7 +343,7 @@ def test_a_disk_that_is_full_once(place: Place, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(os, "fsync", fsync)
     for hit in range(1, 6):  # configuration, three trials, packed trials
         left, asked = hit, FakeEngine()
-        with pytest.raises(OutputError, match="No space left"):
+        with pytest.raises(pfgen_rs.OutputError, match="No space left"):
             place.run(asked, RunConfig("fake", f"full/{hit}"))
         again = FakeEngine()
         run = place.run(again, RunConfig("fake", f"full/{hit}"))
@@ -374,7 +368,7 @@ def test_a_torn_journal(tmp_path_factory: pytest.TempPathFactory, cut: int, rubb
     try:
         kept = sum(bool(json.loads(line)["answer"]) for line in lines if line.strip())
     except (ValueError, KeyError):
-        with pytest.raises(InputError, match=r"journal\.jsonl, line .*remove the line"):
+        with pytest.raises(pfgen_rs.InputError, match=r"journal\.jsonl, line .*remove the line"):
             place.run(engine)
         return
     run = place.run(engine)
@@ -427,7 +421,7 @@ def fail_to_claim(failing: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
     def claim(self: Journal, key: Any) -> bool:
         if key[0] == failing:
-            raise OutputError("no room")
+            raise pfgen_rs.OutputError("no room")
         return real(self, key)
 
     monkeypatch.setattr(Journal, "claim", claim)
@@ -438,7 +432,7 @@ def test_a_claim_that_fails_ends_the_engine_s_work(
 ) -> None:
     fail_to_claim(3, monkeypatch)
     asked = Rolling(window=1)
-    with pytest.raises(OutputError, match="no room"):
+    with pytest.raises(pfgen_rs.OutputError, match="no room"):
         place.run(asked)
     assert asked.closed == 1
     assert list(answers(place.folder)) == list(wanted(2))
