@@ -104,8 +104,7 @@ class Record:
         self.sample, self.tasks, self.folder = sample, tasks, folder
         self._clean, self._clean_output = clean, clean_output
         # `Finished` never blocks, and trainers expect its metrics as soon as a step is scored.
-        self._prompt = [logger for logger in loggers if isinstance(logger, Finished)]
-        self._queues = [LoggerQueue(one) for one in loggers if not isinstance(one, Finished)]
+        self._loggers = [one if isinstance(one, Finished) else LoggerQueue(one) for one in loggers]
         self.description = sample.description | (tasks.description if tasks else {})
         """The settings that must agree for steps to be comparable, as values for JSON."""
         self._schema = pl.Schema({**SCHEMA, **(tasks.schema if tasks else {})})
@@ -150,11 +149,7 @@ class Record:
         outputs = [None if text is None else self._clean_output(text) for text in texts[asked:]]
         scored = self.sample.scored(answers)
         of_tasks, task_table = self.tasks.scored(outputs) if self.tasks else ({}, None)
-        table = None
-        if scored is not None and (
-            self.folder is not None or any(queue.answers for queue in self._queues)
-        ):
-            table = scored.table()
+        table = None if scored is None or self.folder is None else scored.table()
         with self._lock:
             baseline = self._rows.get(0) if step else None
             row = {"questions": 0, "answers": 0} if scored is None else scored.row(baseline)
@@ -162,15 +157,13 @@ class Record:
             row = {name: row.get(name) for name in self._schema}
             self._write(row, {ANSWERS: table, OUTPUTS: task_table})
         metrics = self._metrics(row)
-        for logger in self._prompt:
+        for logger in self._loggers:
             logger(metrics, step)
-        for queue in self._queues:
-            queue.put(step, metrics, table)
         return row
 
     def close(self) -> None:
         """Wait for the loggers, for a limited time, and report what they did not receive."""
-        close_queues(self._queues)
+        close_queues(self._loggers)
 
     def _write(self, row: dict[str, Any], tables: Mapping[str, pl.DataFrame | None]) -> None:
         step = row["step"]
