@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,7 +12,6 @@ import typer
 
 from pfgen_rs.cli import llm_jp_eval as shared
 from pfgen_rs.cli import options, output, process
-from pfgen_rs.cli.demo_steps import tell
 from pfgen_rs.cli.engine_options import EngineOptions, finish_asking, resumable_asking
 from pfgen_rs.cli.llm_jp_eval import SampleOptions
 from pfgen_rs.errors import InputError
@@ -93,22 +93,22 @@ def run(
                 groups,
                 "generating",
                 output_journal(folder),
-                lambda engine, budget_of, progress: run_tasks(
+                partial(
+                    run_tasks,
                     folder,
                     datas,
-                    engine,
-                    respondent,
+                    respondent=respondent,
                     n=settings.n,
                     prompts=prompts,
-                    budget_of=budget_of,
-                    keep_going=asking.keep_going,
-                    progress=progress,
                 ),
             )
     if asked is None:
         return
     told = f"{folder}: {asked.stored:,} of {counted(asked.total, 'output')}, {asked.new:,} new"
-    (process.remark if output_format == "json" else tell)(told)
+    if output_format == "json":
+        process.remark(told)
+    else:
+        process.emit(f"{told}\n")
     if asked.complete or allow_missing:
         scored = score_run(folder, datas, respondent, settings, allow_missing=allow_missing)
         show_evaluation(*scored, output_format)

@@ -14,7 +14,7 @@ from pfgen_rs.ask.engines import cure_for_thinking
 from pfgen_rs.ask.journal import Journal, Key
 from pfgen_rs.ask.loop import Asked, AskingProgress, UnreadError, ask
 from pfgen_rs.ask.protocol import LOG, SEEDS, Answered, Details, Engine, Task, Usage
-from pfgen_rs.ask.request import Request, Respondent, digest_of
+from pfgen_rs.ask.request import Group, Request, Respondent, digest_of
 from pfgen_rs.benchmark import Benchmark, resolve, score_file
 from pfgen_rs.errors import GenerationError, InputError, SettingsError, unreadable
 from pfgen_rs.generate.config import Prompter, RunConfig
@@ -247,9 +247,8 @@ def generate(
         if is_open:
             asked = ask(
                 folder,
-                requests,
+                [Group(_respondent(config), requests)],
                 engine,
-                _respondent(config),
                 _Answers(folder, config, getattr(engine, "model", None)).read,
                 mode="completion" if config.mode == "completion" else "chat",
                 keep_going=keep_going,

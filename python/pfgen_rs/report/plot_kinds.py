@@ -1,8 +1,9 @@
 """Kinds of figures of runs: each registers itself, and is drawn by name.
 
-A kind is a function with the decorator `plot_kind` in any file of `report/plots`:
+A kind is a function with the decorator `plot_kind` in any file of `report/plots`. It makes a table, and its
+figure:
 
-    @plot_kind("length", "score against mean length", page=always)
+    @plot_kind("length", "score against mean length", of_sites=True)
     def _length(request: PlotRequest) -> Plot:
         runs = request.inputs.runs
         return Plot(run_columns(runs, ["length"]), partial(score_length, runs))
@@ -13,26 +14,17 @@ choices and the help of `pfgen-rs plot`, the page of figures of a site and the s
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
-from importlib import import_module
-from importlib.metadata import entry_points
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pfgen_rs.drawing.style import NEEDED, available
 from pfgen_rs.errors import OutputError, PlotError
-from pfgen_rs.lazy import pl
+from pfgen_rs.lazy import Figure, pl
+from pfgen_rs.registry import Registry
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from pfgen_rs.report.plots.inputs import PlotRequest
-
-GROUP = "pfgen_rs.plots"
-"""The group of entry points of other packages' kinds."""
 
 
 @dataclass(frozen=True)
@@ -41,91 +33,51 @@ class Plot:
 
     `table`: the numbers, of all runs that could be drawn. `draw`: takes `title`, `language` and `font`.
     `notes`: what is left out. `is_cut`: whether the figure shows the best runs of the table only.
+    `suits_site`: whether the page of a site shows it.
     """
 
     table: pl.DataFrame
     draw: Callable[..., Figure]
     notes: Sequence[str] = ()
     is_cut: bool = False
+    suits_site: bool = True
 
 
 @dataclass(frozen=True)
 class PlotKind:
     """A kind of figure.
 
-    `options`: the options of `PlotRequest` that it alone reads. `page`: whether a site shows the figure of a
-    table; `None` for figures of what a site does not have.
+    `options`: those of `PlotRequest` that it alone reads. `of_sites`: whether a site has what it shows.
     """
 
     name: str
     summary: str
     make: Callable[[PlotRequest], Plot]
     options: Sequence[str] = ()
-    page: Callable[[pl.DataFrame], bool] | None = None
+    of_sites: bool = False
+
+
+_registry: Registry[PlotKind] = Registry(
+    "figure", "pfgen_rs.report.plots", "pfgen_rs.plots", PlotError
+)
 
 
 def plot_kind(
-    name: str,
-    summary: str,
-    *,
-    options: Sequence[str] = (),
-    page: Callable[[pl.DataFrame], bool] | None = None,
+    name: str, summary: str, *, options: Sequence[str] = (), of_sites: bool = False
 ) -> Callable[[Callable[[PlotRequest], Plot]], PlotKind]:
-    """Register a kind; the first two arguments are literals, which help reads without importing the file."""
+    """Register the decorated function as a kind of figure; the arguments are fields of `PlotKind`."""
 
     def register(make: Callable[[PlotRequest], Plot]) -> PlotKind:
-        kind = _REGISTERED[name] = PlotKind(name, summary, make, options, page)
+        kind = PlotKind(name, summary, make, options, of_sites)
+        _registry.add(name, kind)
         return kind
 
     return register
 
 
-_REGISTERED: dict[str, PlotKind] = {}
-
-
-def always(_table: pl.DataFrame) -> bool:
-    """For `page`: every site shows the figure."""
-    return True
-
-
-class _Declared(NamedTuple):
-    """Where a kind is, before it is loaded."""
-
-    summary: str
-    load: Callable[[], object]
-
-
-@cache
-def _declared() -> dict[str, _Declared]:
-    kinds = dict(_own_kinds())
-    for entry in entry_points(group=GROUP):
-        kinds.setdefault(entry.name, _Declared(f"from {entry.module}", entry.load))
-    return kinds
-
-
-def _own_kinds() -> Iterator[tuple[str, _Declared]]:
-    """Yield the kinds of this package, whose files are parsed, but not run: they need numpy and polars."""
-    for path in sorted(Path(__file__).with_name("plots").glob("*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            for call in getattr(node, "decorator_list", ()):
-                if isinstance(call, ast.Call) and ast.unparse(call.func) == plot_kind.__name__:
-                    name, summary = map(ast.literal_eval, call.args)
-                    module = f"pfgen_rs.report.plots.{path.stem}"
-                    yield name, _Declared(summary, partial(import_module, module))
-
-
-def plot_summaries() -> dict[str, str]:
-    """Returns what each kind of figure shows, by name; fast."""
-    return {name: kind.summary for name, kind in _declared().items()}
-
-
-def get_plot_kind(name: str) -> PlotKind:
-    """Load a kind of figure; raises `PlotError` for an unknown one."""
-    declared = _declared().get(name)
-    if declared is None:
-        raise PlotError(f"unknown figure {name!r}: expected one of {', '.join(_declared())}")
-    loaded = declared.load()
-    return loaded if isinstance(loaded, PlotKind) else _REGISTERED[name]
+def plot_kinds() -> dict[str, PlotKind]:
+    """Returns all kinds of figures by name."""
+    return {name: _registry.get(name) for name in _registry.names()}
 
 
 @dataclass
@@ -149,10 +101,10 @@ def csv_of(table: pl.DataFrame) -> bytes:
     return csv_text(table.select(plain)).encode()
 
 
-def draw(name: str, request: PlotRequest) -> Drawn:
+def draw(kind: str, request: PlotRequest) -> Drawn:
     """Draw a kind of figure. Raises a `PfgenError` for what cannot be read, scored or drawn."""
-    kind = get_plot_kind(name)
+    made = _registry.get(kind)
     if not available():  # before anything is scored
         raise OutputError(NEEDED)
-    plot = kind.make(request)
+    plot = made.make(request)
     return Drawn(plot.draw(**request.look), list(plot.notes), plot.table)

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import closing
 from dataclasses import dataclass
 
 from pfgen_rs.ask import protocol
@@ -217,8 +218,8 @@ class EngineAnswers:
                 group = [tasks[place] for place in places]
                 in_flight: dict[tuple[int, str], protocol.Task] = {}
                 asked = passed(self._engine, group, parameters or self._parameters, in_flight)
-                with protocol.closing_outcomes(asked) as outcomes:
-                    yield from outcomes
+                with closing(asked):
+                    yield from asked
                 if in_flight:  # it ended early, so that the other tasks stay open, too
                     return
         except TimeoutError as error:  # which means something else to whoever waits for an outcome

@@ -11,22 +11,18 @@
     )
     def read_my_tool(paths: Sequence[Path]) -> Imported: ...
 
-The file is called like the format, with `_` for `-`. Other packages add theirs by an entry point of the
-group `pfgen_rs.judge_formats`, whose name is the format's and whose object is the decorated function. The
-choices of `judge import` and `judge export`, the table in the documentation and shared tests follow. These
-expect that every key of `example` is required, and that a pair's second judgment by one judge is refused.
+Other packages add theirs by an entry point of the group `pfgen_rs.judge_formats`, whose name is the
+format's and whose object is the decorated function. The choices of `judge import` and `judge export`, the
+table in the documentation and shared tests follow. These expect that every key of `example` is required, and
+that a pair's second judgment by one judge is refused.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.json_lines import write_objects
+from pfgen_rs.registry import Registry
 
 if TYPE_CHECKING:
     from pfgen_rs.judge.imported import Imported
@@ -48,10 +45,8 @@ __all__ = [
     "write_format",
 ]
 
-GROUP = "pfgen_rs.judge_formats"
 Reader = Callable[[Sequence[Path]], "Imported"]
 Writer = Callable[["Imported"], Iterable[Mapping[str, Any]]]
-_formats: dict[str, JudgeFormat] = {}
 
 
 @dataclass(frozen=True)
@@ -76,37 +71,18 @@ class JudgeFormat:
     is_array: bool = False
 
 
+_registry: Registry[JudgeFormat] = Registry("format", __name__, "pfgen_rs.judge_formats")
+format_names, get_format = _registry.names, _registry.get
+
+
 def judge_format(name: str, **about: Any) -> Callable[[Reader], Reader]:
     """Register the decorated reader as the format `name`; `about`: the other fields of `JudgeFormat`."""
 
     def register(read: Reader) -> Reader:
-        _formats[name] = JudgeFormat(name, read=read, **about)
+        _registry.add(name, JudgeFormat(name, read=read, **about))
         return read
 
     return register
-
-
-def format_names() -> list[str]:
-    """Returns the names of all formats, without importing them."""
-    own = [module.name.replace("_", "-") for module in pkgutil.iter_modules(__path__)]
-    return list(dict.fromkeys([*own, *_foreign(), *_formats]))
-
-
-def get_format(name: str) -> JudgeFormat:
-    """Returns a format by name. Raises `SettingsError` for an unknown one."""
-    if name not in format_names():
-        raise SettingsError(f"unknown format {name!r}: expected one of {', '.join(format_names())}")
-    if name not in _formats:
-        if name in _foreign():
-            _foreign()[name].load()
-        else:
-            import_module(f"{__name__}.{name.replace('-', '_')}")
-    return _formats[name]
-
-
-@cache
-def _foreign() -> dict[str, EntryPoint]:
-    return {point.name: point for point in entry_points(group=GROUP)}
 
 
 def detect_format(paths: Sequence[str | os.PathLike[str]]) -> str:

@@ -11,7 +11,7 @@ from pfgen_rs.io.lines import text_field
 from pfgen_rs.judge.formats import judge_format
 from pfgen_rs.judge.imported import Imported, Texts
 from pfgen_rs.judge.pairs import Pair
-from pfgen_rs.judge.tokens import Letter
+from pfgen_rs.judge.verdicts import Letter
 
 _SHOWN: Mapping[int, Mapping[str, Letter]] = {
     1: {"model_1": "A", "model_2": "B", "tie": "C"},

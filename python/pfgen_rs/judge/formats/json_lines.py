@@ -9,7 +9,7 @@ from pfgen_rs.io.lines import text_field
 from pfgen_rs.judge.formats import judge_format
 from pfgen_rs.judge.imported import Imported, records
 from pfgen_rs.judge.pairs import pair_of, pair_record
-from pfgen_rs.judge.tokens import LETTERS, SWAPPED, Letter
+from pfgen_rs.judge.verdicts import LETTERS, SWAPPED, Letter
 
 
 def write_json_lines(imported: Imported) -> Iterator[dict[str, Any]]:

@@ -14,7 +14,7 @@ from pfgen_rs.errors import PlotError
 from pfgen_rs.lazy import pl
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.report.plot_kinds import Plot, PlotKind, csv_of, get_plot_kind, plot_summaries
+from pfgen_rs.report.plot_kinds import Plot, PlotKind, csv_of, plot_kinds
 from pfgen_rs.report.plots.inputs import CategoryScores, Inputs, PlotRequest, named_runs
 from pfgen_rs.report.site.pages import render
 
@@ -61,7 +61,7 @@ def are_plottable(entries: Sequence[Entry]) -> bool:
 def plots_key(entries: Sequence[Entry]) -> list[Any]:
     """Returns what the page depends on besides the questions and this package, as JSON types; cheap."""
     rows = [[repr(entry), dict(entry.questions)] for entry in entries]
-    return [drawn_with(), plot_summaries(), rows]
+    return [drawn_with(), list(plot_kinds()), rows]
 
 
 def plots_files(
@@ -69,7 +69,7 @@ def plots_files(
 ) -> Iterator[File]:
     """Yields the page and its files, as paths within the site with their contents.
 
-    A kind of figure with a `page` has a CSV and, if matplotlib is installed, an SVG in each language, which
+    A kind of figure `of_sites` has a CSV and, if matplotlib is installed, an SVG in each language, which
     is light or, at the fragment `#dark`, dark. Figures that cannot be drawn, such as steps of no checkpoints,
     are left out. In figures with a row for each run, there are the 40 best. Time: about 0.5 to 1 s a figure.
     """
@@ -77,9 +77,8 @@ def plots_files(
         (), top=_TOP, entries=entries, questions=benchmark, metadata_hash=benchmark.metadata_hash
     )
     yield _TABLE, csv_of(entries_frame(entries))
-    kinds = [get_plot_kind(name) for name in plot_summaries()]
     shown = []
-    for kind in kinds:
+    for kind in plot_kinds().values():
         plot = _plot_of_page(kind, request)
         if plot is not None:
             images, files = _images(kind.name, plot)
@@ -101,20 +100,20 @@ def plots_files(
         signature=benchmark.signature,
         plots=shown,
         runs=len(entries),
-        others=[_about(kind) for kind in kinds if kind.page is None],
+        others=[_about(kind) for kind in plot_kinds().values() if not kind.of_sites],
         is_drawn=available(),
     )
     yield PLOTS_PAGE, page
 
 
 def _plot_of_page(kind: PlotKind, request: PlotRequest) -> Plot | None:
-    if kind.page is None:
+    if not kind.of_sites:
         return None
     try:
         plot = kind.make(request)
     except PlotError:
         return None
-    return plot if kind.page(plot.table) else None
+    return plot if plot.suits_site else None
 
 
 def _about(kind: PlotKind, plot: Plot | None = None) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Golden values of verdicts, decisions and ratings."""
+"""Verdicts and ratings are read as the contract says, from whatever text or tokens."""
 
 from __future__ import annotations
 
@@ -16,48 +16,54 @@ from typer.testing import CliRunner
 from fault_server import Asked, Handler
 from judging import chat_reply, judged, judging, made_pairs, probabilities_for, records
 from pfgen_rs.cli.app import app
-from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.judge import Verdict, decide, read_rating, read_verdict
-from pfgen_rs.judge.pairs import Pair, read_pairs, write_pairs
-from pfgen_rs.judge.prompts import built_in_prompts, find_prompt, read_prompts
-from pfgen_rs.judge.requests import comparison_requests
-from pfgen_rs.judge.verdict_folder import VerdictFolder
-from pfgen_rs.judge.verdicts import Which, doubt_of, read_verdict_text
+from pfgen_rs.judge import Verdict, VerdictFolder, decide, read_rating, read_verdict, verdicts
+from pfgen_rs.judge.pairs import Pair, read_pairs
+from pfgen_rs.judge.requests import comparison_requests, find_prompt
+from pfgen_rs.judge.verdicts import Which, read_verdict_text
 
 EXACT = 1e-12
 
 
-def vectors(folder: Path, name: str) -> list[dict[str, Any]]:
-    rows = [json.loads(line) for line in (folder / "vectors" / name).read_bytes().splitlines()]
-    assert rows
-    return rows
+def test_golden_values(judging_dir: Path) -> None:
+    def rows(name: str) -> list[dict[str, Any]]:
+        found = (judging_dir / "vectors" / name).read_bytes().splitlines()
+        assert found
+        return [json.loads(line) for line in found]
 
-
-def test_verdicts(judging_dir: Path) -> None:
-    for row in vectors(judging_dir, "verdicts.jsonl"):
+    for row in rows("verdicts.jsonl"):
         if "tokens" in row:
             found = read_verdict(row["tokens"], row["which"])
         else:
             found = read_verdict_text(row["text"], row["which"])
         assert found.shown == row["shown"], row
         assert found.probabilities == pytest.approx(row["probabilities"], abs=EXACT), row
-
-
-def test_decisions(judging_dir: Path) -> None:
-    for row in vectors(judging_dir, "decisions.jsonl"):
+    for row in rows("decisions.jsonl"):
         decision = decide(Verdict(row["shown1"], row["p1"]), Verdict(row["shown2"], row["p2"]))
         for name, expected in row["expected"].items():
-            found = getattr(decision, name)
-            if isinstance(expected, bool | str) or expected is None:
-                assert found == expected, (name, row)
-            else:
-                assert found == pytest.approx(expected, abs=EXACT), (name, row)
-
-
-def test_ratings(judging_dir: Path) -> None:
-    for row in vectors(judging_dir, "ratings.jsonl"):
+            value = getattr(decision, name)
+            exact = isinstance(expected, bool | str) or expected is None
+            assert value == (expected if exact else pytest.approx(expected, abs=EXACT)), (name, row)
+    for row in rows("ratings.jsonl"):
         low, high = row["scale"]
         assert read_rating(row["text"], low, high, row["brackets"]) == row["rating"], row
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("Feedback: good. [RESULT] 4", 4.0),
+        ("[RESULT] (5)", 5.0),
+        ("[RESULT] 2 or rather [RESULT] 3", 3.0),
+        ("［RESULT］　４", 4.0),
+        ("[RESULT] 4.5", 4.5),
+        ("[RESULT] 6", None),
+        ("[RESULT] 1.2.3", None),
+        ("[RESULT] 3 [RESULT] A", None),
+        ("4", None),
+    ],
+)
+def test_results_are_read_from_replies(text: str, result: float | None) -> None:
+    assert verdicts.read_result(text) == result
 
 
 @pytest.mark.parametrize(
@@ -67,7 +73,7 @@ def test_ratings(judging_dir: Path) -> None:
         ("I cannot judge. A", "first", "A", "refusal"),
         ("申し訳ありませんが、A と B は比べられません", "first", "A", "refusal"),
         ("「すみません、A は読めません」", "last", "A", "refusal"),
-        ("AとBの比較はできません。判断できません: C", "first", None, "refusal"),
+        ("AとBの比較はできません。判断できません: C", "first", "A", "refusal"),
         ("結論：C（A と B は同等のため）", "last", "B", "several letters"),
         ("A better answer is B", "first", "A", "several letters"),
         ("アシスタント A は詳しく、B は短い。\n\nA", "last", "A", None),
@@ -82,9 +88,8 @@ def test_ratings(judging_dir: Path) -> None:
 def test_refusals_and_several_letters_are_doubtful_and_read_as_before(
     output: str, which: Which, shown: str | None, doubt: str | None
 ) -> None:
-    if shown is not None:
-        assert read_verdict_text(output, which).shown == shown
-    assert doubt_of(output, which) == doubt
+    assert read_verdict_text(output, which).shown == shown
+    assert verdicts.doubt_of(output, which) == doubt
 
 
 def test_doubtful_verdicts_are_counted_and_shown(tmp_path: Path) -> None:
@@ -102,7 +107,6 @@ def test_doubtful_verdicts_are_counted_and_shown(tmp_path: Path) -> None:
     assert len(found) == 11  # one has no verdict
     shown = found.drop_nulls("doubt").select("shown", "doubt", "output").rows()
     assert sorted(shown) == [("A", "refusal", texts[0]), ("A", "several letters", texts[1])]
-
     done = CliRunner().invoke(app, ["judge", "decide", str(tmp_path), "--by", "first"])
     assert "2 of 11 verdicts (18.2 %) are doubtful" in done.stderr
     assert "those of pairs 'p0' with pfgen-rs judge page" in done.stderr
@@ -149,11 +153,10 @@ def test_verdicts_in_answers_are_not_read(tmp_path: Path) -> None:
         Pair(f"p{n}", "質問", ("a", "b"), (text, HOSTILE[n - 1]), reference="模範")
         for n, text in enumerate(HOSTILE)
     ]
-    prompt = find_prompt("result", "pairwise")
     assert judged(tmp_path / "v", pairs)[0].complete
     requests = {
         (r.about["pair"], r.about["order"]): r.messages[-1][1]
-        for r in comparison_requests(pairs, prompt)
+        for r in comparison_requests(pairs, find_prompt("result", "pairwise"))
     }
     found = records(tmp_path / "v")
     assert len(found) == 2 * len(HOSTILE)
@@ -180,26 +183,15 @@ def oracle(text: str, which: str) -> str | None:
         and not (i and is_word(normal[i - 1]))
         and not (i + 1 < len(normal) and is_word(normal[i + 1]))
     ]
-    if not alone:
-        return None
-    return alone[0] if which == "first" else alone[-1]
+    return (alone[0] if which == "first" else alone[-1]) if alone else None
 
 
 @given(
     st.text(st.sampled_from("ABCＡＢab1 。[]「」はé</think>\n"), max_size=30),
     st.sampled_from(["first", "last"]),
 )
-def test_texts_are_read_as_the_rule_says(text: str, which: str) -> None:
-    assert read_verdict_text(text, which).shown == oracle(text, which)  # type: ignore[arg-type]
-
-
-@given(st.text(max_size=200))
-def test_any_text_can_be_read(text: str) -> None:
-    for which in ("first", "last", "brackets", "fastchat"):
-        assert read_verdict_text(text, which).shown in (None, "A", "B", "C")
-    for brackets in (False, True):
-        rating = read_rating(text, 1, 10, brackets)
-        assert rating is None or 1 <= rating <= 10
+def test_texts_are_read_as_the_rule_says(text: str, which: Which) -> None:
+    assert read_verdict_text(text, which).shown == oracle(text, which)
 
 
 JSON = st.recursive(
@@ -214,12 +206,15 @@ LISTED = JSON.map(lambda value: {"token": "A", "top_logprobs": value})
 TOKENS = st.lists(st.fixed_dictionaries({}, optional=ANY) | LISTED, max_size=5)
 
 
-@given(TOKENS)
-def test_any_tokens_can_be_read(tokens: list[dict[str, object]]) -> None:
-    for which in ("first", "last", "brackets"):
-        found = read_verdict(tokens, which)
-        if found.probabilities is not None:
-            assert all(0 <= p <= 1 for p in found.probabilities.values())
+@given(st.text(max_size=200), TOKENS)
+def test_any_text_and_any_tokens_can_be_read(text: str, tokens: list[dict[str, object]]) -> None:
+    for which in verdicts.WHICH:
+        assert read_verdict_text(text, which).shown in (None, "A", "B", "C")
+        probabilities = read_verdict(tokens, which).probabilities or {}
+        assert all(0 <= p <= 1 for p in probabilities.values())
+    for brackets in (False, True):
+        rating = read_rating(text, 1, 10, brackets)
+        assert rating is None or 1 <= rating <= 10
 
 
 def test_split_characters_are_joined() -> None:
@@ -231,10 +226,8 @@ def test_split_characters_are_joined() -> None:
     ]
     assert read_verdict(tokens) == read_verdict_text("Ａ")
     whole = [{"token": "?", "bytes": wide, "logprob": -0.1, "top_logprobs": tops}]
-    found = read_verdict(whole)
-    assert found.shown == "A"
     # The sampled token is another spelling of the letter than the listed one; their sum is more than 1.
-    assert found.probabilities == {"A": 1.0, "B": 0.0, "C": 0.0}
+    assert read_verdict(whole) == Verdict("A", {"A": 1.0, "B": 0.0, "C": 0.0})
 
 
 @pytest.mark.parametrize(
@@ -248,125 +241,13 @@ def test_split_characters_are_joined() -> None:
         ("［［Ｃ］］", "brackets", "C"),
     ],
 )
-def test_bracketed_verdicts(text: str, which: str, shown: str | None) -> None:
-    assert read_verdict_text(text, which).shown == shown  # type: ignore[arg-type]
+def test_bracketed_verdicts(text: str, which: Which, shown: str | None) -> None:
+    assert read_verdict_text(text, which).shown == shown
     tokens = [
         {"token": c, "logprob": -0.1, "top_logprobs": [{"token": c, "logprob": -0.5}]} for c in text
     ]
-    found = read_verdict(tokens, which)  # type: ignore[arg-type]
+    found = read_verdict(tokens, which)
     assert found.shown == shown
     if shown is not None and text.isascii():
         assert found.probabilities is not None
         assert found.probabilities[shown] == pytest.approx(0.6065306597126334)
-
-
-WHOLE = 'text = "{question}{answer_a}{answer_b}"'
-
-
-@pytest.mark.parametrize(
-    ("toml", "problem"),
-    [
-        ('[pairwise.x]\ntext = "{question}{answer_a}"', r"missing placeholder \{answer_b\}"),
-        (f'[pairwise.x]\n{WHOLE[:-1]}{{answr}}"', r"unknown placeholder \{answr\}"),
-        ("[pairwise.x]\ntext = 1", "needs 'text'"),
-        ('[pair.x]\ntext = "a"', r"unknown table \[pair\]"),
-        ('[grade.x]\ntext = "{answer}"\nscale = [5, 1]', "invalid scale"),
-        ('[grade.x]\ntext = "{answer}"\nbrackets = 1', "'brackets' must be of type bool, not 1"),
-        (f'[pairwise.x]\n{WHOLE}\nverdict = "best"', "invalid verdict 'best'"),
-        (f'[pairwise.x]\n{WHOLE}\nsytem = "x"', "unknown key 'sytem'"),
-        ("", "contains no prompts"),
-        ("[", "is not TOML"),
-    ],
-)
-def test_bad_prompts_are_errors(toml: str, problem: str, tmp_path: Path) -> None:
-    path = tmp_path / "prompts.toml"
-    path.write_text(toml)
-    with pytest.raises(InputError, match=problem):
-        read_prompts(path)
-
-
-def test_own_prompts_are_used(tmp_path: Path) -> None:
-    path = tmp_path / "prompts.toml"
-    path.write_text(
-        '[pairwise.mine]\nsystem = "S {rubric} {question}"\n'
-        'text = "{question}|{answer_a}|{answer_b}|{\\"x\\"}"\n'
-    )
-    prompt = find_prompt("mine", "pairwise", path)
-    values = {"question": "{answer_a}", "answer_a": "1", "answer_b": "2"}
-    with pytest.raises(SettingsError, match=r"needs \{rubric\}"):
-        prompt.filled(values)
-    assert prompt.filled({**values, "rubric": "R"}) == (
-        ("system", "S R {answer_a}"),
-        ("user", '{answer_a}|1|2|{"x"}'),
-    )
-    with pytest.raises(SettingsError, match="unknown prompt 'reason': expected one of mine"):
-        find_prompt("reason", "pairwise", path)
-
-
-def test_prompts_are_those_of_the_papers(judging_dir: Path) -> None:
-    import tomllib
-
-    golden = tomllib.loads((judging_dir / "prompts.toml").read_text("utf-8"))
-    known = built_in_prompts()
-    assert known["criteria"].text == golden["criteria"]["text"]
-    for kind in ("pairwise", "grade"):
-        for name, entry in golden[kind].items():
-            assert known[name].text == entry["text"]
-            assert known[name].kind == kind
-            assert known[name].verdict == entry.get("verdict", "first")
-            assert known[name].brackets == entry.get("brackets", False)
-            assert list(known[name].scale) == entry.get("scale", [1, 10])
-    lines = (
-        (judging_dir / "data" / "ja-vicuna-qa" / "judge_prompts.jsonl").read_bytes().splitlines()
-    )
-    for record in map(json.loads, lines):
-        if record["type"] == "pairwise":
-            ours = known[record["name"]]
-            assert ours.system == record["system_prompt"]
-            assert ours.text == record["prompt_template"].replace("{ref_answer_1}", "{reference}")
-
-
-def test_prompts_without_a_reference_say_so() -> None:
-    for name in ("criteria-reason", "criteria-result", "reason", "result"):
-        prompt = find_prompt(name, "pairwise").without_reference()
-        assert prompt.name == f"{name}/no-reference"
-        assert "模範回答" not in prompt.text
-        assert "\n\n\n" not in prompt.text
-        assert prompt.text.count("\n") == find_prompt(name, "pairwise").text.count("\n") - 5
-    with pytest.raises(SettingsError, match="needs a reference answer"):
-        find_prompt("pair-math", "pairwise").without_reference()
-    assert find_prompt("pair", "pairwise").without_reference() is find_prompt("pair", "pairwise")
-
-
-GOOD: dict[str, Any] = {"id": 1, "question": "q", "models": ["a", "b"], "answers": ["x", "y"]}
-
-
-@pytest.mark.parametrize(
-    ("line", "problem"),
-    [
-        (b"{", "is not JSON"),
-        (b"[]", "expected an object"),
-        (b'{"id": "a"}', "'models' must be a list of 2 texts"),
-        ({"id": True}, "'id' must be"),
-        ({"id": 2, "models": ["a"]}, "'models' must be a list of 2"),
-        ({"id": 2, "models": ["a", 1]}, "'models' must contain texts"),
-        ({"id": 2, "question": 1}, "'question' must be text"),
-        ({"id": "1"}, "duplicate pair id '1'"),
-        (b"\xff", "is not UTF-8"),
-    ],
-)
-def test_bad_pairs_are_errors_with_file_and_line(
-    line: bytes | dict[str, Any], problem: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "pairs.jsonl"
-    bad = line if isinstance(line, bytes) else json.dumps({**GOOD, **line}).encode()
-    path.write_bytes(json.dumps(GOOD).encode() + b"\n\n" + bad + b"\n")
-    with pytest.raises(InputError, match=problem) as caught:
-        read_pairs(path)
-    assert (caught.value.path, caught.value.line) == (path, 3)
-
-
-def test_pairs_survive_being_written(tmp_path: Path) -> None:
-    pairs = [*made_pairs(3), Pair("x", "q", ("a", "b"), ("\u2028", "\U0001f600"))]
-    write_pairs(tmp_path / "p.jsonl", pairs)
-    assert read_pairs(tmp_path / "p.jsonl") == pairs

@@ -1,4 +1,4 @@
-"""The documentation site, built once for all tests. A pytest plugin."""
+"""The documentation site, built once for all tests."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ import pytest
 
 from pfgen_rs.io.locks import locked
 from places import ROOT
-
-__all__ = ["built_docs"]
 
 
 @pytest.fixture(scope="session")

@@ -12,10 +12,9 @@ from typing import Any
 from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.extras import missing
 from pfgen_rs.io.text import counted
-from pfgen_rs.judge import decision_columns as columns
-from pfgen_rs.judge.agreement import intervals, resampling
-from pfgen_rs.judge.decision_columns import NONE, Codes, Indices
-from pfgen_rs.judge.verdicts import Rule, check_rule
+from pfgen_rs.judge import decisions as columns
+from pfgen_rs.judge.agreement import intervals
+from pfgen_rs.judge.decisions import NONE, Codes, Indices, Rule
 from pfgen_rs.lazy import Floats, NDArray, np, pl
 from pfgen_rs.stats.checks import check_resampling
 from pfgen_rs.stats.permutation import ranges
@@ -67,7 +66,7 @@ def rank(
     rule: Rule = "probability",
     with_strengths: bool = True,
     level: float = 0.95,
-    resamples: int = resampling.RESAMPLES,
+    resamples: int = intervals.RESAMPLES,
     seed: int = 0,
 ) -> Ranking:
     """Returns models ranked by the decisions about their pairs.
@@ -82,7 +81,7 @@ def rank(
     """
     check_level(level)
     check_resampling(resamples, seed)
-    check_rule(rule)
+    columns.check_rule(rule)
     games = games_of(decisions, rule)
     scores = _Scores(games, with_strengths, resamples, seed)
     head_to_head = _head_to_head(games, scores.pairings)
@@ -159,8 +158,8 @@ class _Scores:
         size = len(pairings) * _OUTCOMES
         first, second = pairings // models, pairings % models
         observed = np.bincount(classes, minlength=size).reshape(1, -1, _OUTCOMES)
-        questions = resampling.Questions(games.questions, classes)
-        drawn = resampling.resampled_counts(questions, size, resamples, seed)
+        questions = intervals.Questions(games.questions, classes)
+        drawn = intervals.resampled_counts(questions, size, resamples, seed)
         self.pairings = first, second, observed[0]
         self.unsolved = 0
         wins, resampled = (
@@ -192,7 +191,7 @@ class _Scores:
         played = known.astype(np.float64)
         sums = [sums_by_model(games, won, lost), sums_by_model(games, played, played)]
         values = np.concatenate(sums, axis=1)
-        drawn = resampling.resampled_values(values, self._resamples, self._seed)
+        drawn = intervals.resampled_values(values, self._resamples, self._seed)
         observed = values.sum(axis=0)[None]
         rates = [_ratios(each[:, :models], each[:, models:]) for each in (observed, drawn)]
         return rates[0][0], rates[1]

@@ -1,16 +1,18 @@
-"""Agreement of letters: concordance and robustness; beyond chance Fleiss' and Cohen's κ, Krippendorff's α."""
+"""Measures of agreement: concordance, robustness, κ and α beyond chance, position bias, calibration."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Literal
 
 from pfgen_rs.errors import InputError, PfgenError, SettingsError
 from pfgen_rs.extras import missing
-from pfgen_rs.judge.decision_columns import NONE, Codes, Indices, letter_codes
-from pfgen_rs.judge.tokens import LETTERS
+from pfgen_rs.judge.agreement.intervals import Interval, Share, clopper_pearson, share_of
+from pfgen_rs.judge.decisions import NONE, Codes, Indices, letter_codes
+from pfgen_rs.judge.verdicts import LETTERS
 from pfgen_rs.lazy import Floats, NDArray, np, pl
 
 Letters = Sequence[str | None]
@@ -282,3 +284,108 @@ def agreements(letters: Mapping[str, Codes]) -> pl.DataFrame:
     columns = {"one": pl.String, "other": pl.String, "pairs": pl.Int64}
     columns |= dict.fromkeys(("share", "kappa"), pl.Float64)
     return pl.DataFrame(rows, schema=columns, orient="row").fill_nan(None)
+
+
+# Position bias
+
+
+_A, _B = 0, 1
+
+
+def position_bias(first: Letters, second: Letters, *, level: float = 0.95) -> Share:
+    """Returns among pairs that flip between winners the share won by the answer shown first in both orders.
+
+    `first`, `second`: letters of order 1 and of order 2, the latter swapped back; pairs with a tie or an
+    invalid verdict (`None`) do not count. Without position bias the share is 1/2. The interval is exact
+    (extra `judge`). Raises `InputError` for unequal lengths and unknown letters.
+
+    >>> position_bias(["A", "A", "B", "C"], ["B", "B", "A", "A"]).value
+    0.6666666666666666
+    """
+    return position_bias_of_codes(*paired_codes(first, second), level)
+
+
+def position_bias_of_codes(first: Codes, second: Codes, level: float) -> Share:
+    """Returns the same from codes."""
+    towards_first = int(np.count_nonzero((first == _A) & (second == _B)))
+    towards_second = int(np.count_nonzero((first == _B) & (second == _A)))
+    return share_of(towards_first, towards_first + towards_second, level)
+
+
+# Calibration
+
+
+_BINS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """How often the decisions of `probability` are the raters' majority, by the winner's probability.
+
+    The winner's probability is the largest of the mean probabilities, as they are (not renormalised).
+    `table`: ten bins of equal width, one row each: `from`, `to` (a bin holds from ≤ p < to; the last one
+    also p = 1), `pairs`, `probability` (mean of the bin), `right`, `share` (right/pairs) with its exact
+    interval `low`, `high`; null where no pair is. `error`: expected calibration error, the mean over
+    pairs of |share - probability| of their bins; NaN without pairs. `pairs`: how many; `without_probability`
+    and `without_majority` were left out. Pairs for which several letters share the lead among the raters
+    have no majority.
+    """
+
+    table: pl.DataFrame = field(repr=False)
+    error: float
+    pairs: int
+    without_probability: int
+    without_majority: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns JSON types."""
+        return {
+            "expected_calibration_error": None if math.isnan(self.error) else self.error,
+            "pairs": self.pairs,
+            "without_probability": self.without_probability,
+            "without_majority": self.without_majority,
+            "bins": self.table.to_dicts(),
+        }
+
+
+def calibration(
+    decisions: Codes, probabilities: Floats, raters: Codes, level: float = 0.95
+) -> Calibration:
+    """Returns the calibration of decisions by `probability`.
+
+    `decisions`: shape (pairs,). `probabilities`: that of the winner, NaN for none. `raters`: shape (raters,
+    pairs). Source of the error: M. P. Naeini, G. F. Cooper, M. Hauskrecht, "Obtaining well calibrated
+    probabilities using Bayesian binning", AAAI 2015.
+    """
+    known = (decisions != NONE) & ~np.isnan(probabilities)
+    chosen = majority(raters)
+    kept = known & (chosen != NONE)
+    p, right = probabilities[kept], same(decisions, chosen)[kept]
+    bins = np.minimum((p * _BINS).astype(np.int64), _BINS - 1)
+    number = np.bincount(bins, minlength=_BINS)
+    sums = np.bincount(bins, weights=p, minlength=_BINS)
+    hits = np.bincount(bins[right], minlength=_BINS)
+    bounds = [
+        clopper_pearson(hit, n, level) if n else Interval(math.nan, math.nan, level)
+        for hit, n in zip(hits.tolist(), number.tolist(), strict=True)
+    ]
+    edges, total = np.arange(_BINS + 1) / _BINS, int(number.sum())
+    with np.errstate(invalid="ignore"):
+        means, shares = sums / number, hits / number
+    columns = {
+        "from": edges[:-1],
+        "to": edges[1:],
+        "pairs": number,
+        "probability": means,
+        "right": hits,
+        "share": shares,
+        "low": [each.low for each in bounds],
+        "high": [each.high for each in bounds],
+    }
+    return Calibration(
+        table=pl.DataFrame(columns).fill_nan(None),
+        error=float(np.abs(hits - sums).sum() / total) if total else math.nan,
+        pairs=total,
+        without_probability=int(np.count_nonzero(~known)),
+        without_majority=int(np.count_nonzero(known & ~kept)),
+    )

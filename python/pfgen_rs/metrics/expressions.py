@@ -1,7 +1,7 @@
-r"""Regular expressions of Python as those of Rust's crate `regex`, where both have the same meaning.
+r"""Regular expressions of rules: natively in linear time, and otherwise by Python with a time limit.
 
-The crate matches in time linear in the text. Python's own parser reads an expression; what has the same
-meaning in both is written for the crate, and every other expression is left to Python:
+Rust's crate `regex` matches in time linear in the text. Python's own parser reads an expression; what has
+the same meaning in both is written for the crate, and every other expression is left to Python:
 
 | of Python's `re` | why it means the same |
 | --- | --- |
@@ -16,18 +16,33 @@ meaning in both is written for the crate, and every other expression is left to 
 
 What it lacks: flags, lookaround, references to groups, atomic groups and possessive repetitions, `\b`,
 surrogates, `$` before something else, and repetitions of what can be empty, which engines end in different
-ways.
+ways. Python's `re` cannot be interrupted by other threads, since it holds the interpreter's lock while it
+searches. So it searches in a process of its own, one for all threads, which is started when first needed,
+ends with this process, and is not shared with forks of it.
 """
 
 from __future__ import annotations
 
+import atexit
+import marshal
+import os
 import re
+import select
+import subprocess
+import sys
+import threading
+import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import IO, Any, TypeVar, cast
 
-from pfgen_rs.lazy import np
+from pfgen_rs._native import UNKNOWN
+from pfgen_rs.errors import BenchmarkError
+from pfgen_rs.io.text import shortened
+from pfgen_rs.lazy import NDArray, np
 
 T = TypeVar("T")
 LONGEST = 10_000
@@ -179,3 +194,148 @@ def _class_ranges(letter: str) -> _Ranges:
         spans = (match.span() for match in runs.finditer(text))
         found += [(start + first, start + end - 1) for first, end in spans]
     return tuple(found)
+
+
+# Searches by Python, with a time limit.
+
+
+TIME_LIMIT = 5.0
+"""Seconds that compiling and the search of one text may take; they end a tenth later or earlier."""
+
+_SCRIPT = Path(__file__).with_name("expression_worker.py")
+_OUT_OF_TIME = 1
+_SLICE = 1024  # texts in one request
+
+
+class OutOfTimeError(Exception):
+    """Compiling or a search took longer than the limit."""
+
+
+class _EndedError(Exception):
+    """The other process has ended."""
+
+
+class _Searching:
+    """The other process, if it runs, and the lock around it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def ends(self, pattern: str, texts: Sequence[str]) -> NDArray[np.int64]:
+        with self._lock:
+            if self.process is not None:
+                # It may have been killed since it was last used.
+                with suppress(_EndedError):
+                    return self._asked(self.process, pattern, texts)
+            try:
+                started = subprocess.Popen(  # noqa: S603 (our own script)
+                    [sys.executable, "-I", "-S", str(_SCRIPT)],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    bufsize=0,  # a fork must not write what is left in a buffer
+                )
+                return self._asked(started, pattern, texts)
+            except (_EndedError, OSError) as error:
+                raise BenchmarkError(
+                    f"cannot match the regular expression {shortened(repr(pattern))}: the Python process "
+                    f"that matches it ({sys.executable}) failed: {error}"
+                ) from None
+
+    def close(self) -> None:
+        with self._lock:
+            if self.process is not None:
+                _closed(self.process)
+                self.process = None
+
+    def forget(self) -> None:
+        """Start anew in a forked process, and leave the other one to the one that has forked this one."""
+        self._lock = threading.Lock()
+        if self.process is not None:
+            for pipe in _pipes(self.process):
+                pipe.close()
+            self.process.returncode = 0
+            self.process = None
+
+    def _asked(
+        self, process: subprocess.Popen[bytes], pattern: str, texts: Sequence[str]
+    ) -> NDArray[np.int64]:
+        self.process = None
+        requests, answers = _pipes(process)
+        request = marshal.dumps((TIME_LIMIT, pattern, list(texts)))
+        started = time.monotonic()
+        try:
+            rest = memoryview(len(request).to_bytes(8, "little") + request)
+            while rest:
+                rest = rest[requests.write(rest) :]
+            found = np.frombuffer(_received(answers, 8 * len(texts)), np.int64)
+        except OSError:
+            status = _closed(process)
+            # Python exits with the same status if it cannot start.
+            if status == _OUT_OF_TIME and time.monotonic() - started > TIME_LIMIT / 2:
+                raise OutOfTimeError from None
+            raise _EndedError(f"exit status {status}") from None
+        except BaseException:  # Ctrl-C between request and answer
+            process.kill()
+            _closed(process)
+            raise
+        self.process = process
+        return found
+
+
+def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes]]:
+    return cast("IO[bytes]", process.stdin), cast("IO[bytes]", process.stdout)
+
+
+def _received(answers: IO[bytes], size: int) -> bytes:
+    content = b""
+    while len(content) < size:
+        if os.name == "posix":
+            # Reading goes on after Ctrl-C where a library has set a handler of its own, polling does not.
+            polling = select.poll()
+            polling.register(answers, select.POLLIN)
+            polling.poll()
+        part = answers.read(size - len(content))
+        if not part:
+            raise BrokenPipeError
+        content += part
+    return content
+
+
+def _closed(process: subprocess.Popen[bytes]) -> int:
+    """Wait for the end of the process, which has no more requests, and return its exit status."""
+    requests, answers = _pipes(process)
+    requests.close()
+    try:
+        process.wait(1)
+    except subprocess.TimeoutExpired:
+        process.kill()
+    answers.close()
+    return process.wait()
+
+
+_searching = _Searching()
+atexit.register(_searching.close)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_searching.forget)
+
+
+def limited_ends(pattern: str, texts: Sequence[str]) -> NDArray[np.uint32]:
+    """Returns the end of the first match in each text in code points, or `UNKNOWN`; uint32, shape (texts,).
+
+    Raises `OutOfTimeError` if the search of one text takes longer than `TIME_LIMIT`, and `BenchmarkError` in
+    programs that embed Python or are frozen, which have no interpreter to start.
+    """
+    if "python" not in Path(sys.executable or "").name.lower() or getattr(sys, "frozen", False):
+        raise BenchmarkError(
+            f"cannot match the regular expression {shortened(repr(pattern))}: this needs a process of its "
+            f"own, but {sys.executable!r} is not a Python interpreter: write it without flags, "
+            "lookaround, \\b and backreferences"
+        )
+    parts = [
+        _searching.ends(pattern, texts[start : start + _SLICE])
+        for start in range(0, len(texts), _SLICE)
+    ]
+    found = np.concatenate([np.empty(0, np.int64), *parts])
+    return np.where(found < 0, UNKNOWN, found).astype(np.uint32)

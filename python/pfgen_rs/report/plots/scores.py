@@ -1,41 +1,27 @@
-"""Leaderboards as figures: scores with their intervals, and scores by category."""
+"""Scores of runs as figures: with their intervals by rank, and by category of questions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from pfgen_rs.drawing import figures, fonts, style
-from pfgen_rs.lazy import np, pl
-from pfgen_rs.report.plot_kinds import Plot, always, plot_kind
-from pfgen_rs.report.plots import inputs
-from pfgen_rs.report.plots.points import (
-    RUNS,
-    bounds_of,
-    check_top,
-    cut_in_figure,
-    cut_note,
-    kinds,
-    numbered_points,
-    scatter,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
+from pfgen_rs.lazy import Axes, Figure, np, pl
+from pfgen_rs.report.plot_kinds import Plot, plot_kind
+from pfgen_rs.report.plots import inputs, points
 
 MOST = 100  # runs with intervals that are shown
 _RANK_SIZE, _RANK_GAP = 8.5, 4.0  # points
 
 
-@plot_kind("intervals", "scores with their intervals, by rank", options=["top"], page=always)
+@plot_kind("intervals", "scores with their intervals, by rank", options=["top"], of_sites=True)
 def _intervals(request: inputs.PlotRequest) -> Plot:
+    """Returns the plot of the kind `intervals`."""
     runs = request.inputs.runs
     top = MOST if request.top is None else request.top
     table = inputs.run_columns(runs, (*inputs.BOUNDS, "rank", "rank_low", "rank_high"))
-    notes = [*request.inputs.notes, *cut_note(RUNS, top, len(table))]
+    notes = [*request.inputs.notes, *points.cut_note(points.RUNS, top, len(table))]
     return Plot(table, partial(intervals, runs, top=top), notes, len(table) > top)
 
 
@@ -52,8 +38,8 @@ def intervals(
     is a point only. `top`: number of runs that are shown, the best ones. Raises `PlotError` if there is
     nothing to draw.
     """
-    found = numbered_points(inputs.drawable(runs, ["model", "mode"], ["score"]))
-    shown = found.head(check_top(top))
+    found = points.numbered_points(inputs.drawable(runs, ["model", "mode"], ["score"]))
+    shown = found.head(points.check_top(top))
     with style.drawing(**options) as look:
         height = 1.5 + 0.235 * len(shown)
         figure = look.figure(look.title, "Scores with 95 % intervals", 9.4, height)
@@ -66,10 +52,10 @@ def intervals(
         axes.set_ylim(len(shown) - 0.4, -0.6)
         axes.set_xlabel(look.say("Score (95 % interval over questions, Student's t)"))
         figures.not_below_zero(axes, x=True)
-        figures.remark(axes, cut_in_figure(look, RUNS, len(shown), len(found)))
+        figures.remark(axes, points.cut_in_figure(look, points.RUNS, len(shown), len(found)))
         axes.grid(visible=False, axis="y")
         _rank_ranges(axes, shown, look)
-        if len(kinds(shown)) > 1:
+        if len(points.kinds(shown)) > 1:
             lines, names = axes.get_legend_handles_labels()
             said = [look.say(name) for name in names]
             figure.legend(lines, said, loc="outside lower center", ncols=len(said))
@@ -79,11 +65,11 @@ def intervals(
 
 def _interval_rows(axes: Axes, runs: pl.DataFrame) -> None:
     placed = runs.with_row_index("row")
-    for kind, drawn in kinds(runs).items():
+    for kind, drawn in points.kinds(runs).items():
         part = placed.filter(pl.col("kind") == kind)
-        low, high = bounds_of(part)
+        low, high = points.bounds_of(part)
         axes.hlines(part["row"].to_numpy(), low, high, color=drawn["color"], linewidth=1.6)
-    scatter(axes, placed, "score", "row", size=6)
+    points.scatter(axes, placed, "score", "row", size=6)
 
 
 def _rank_ranges(axes: Axes, runs: pl.DataFrame, look: style.Look) -> None:
@@ -123,12 +109,13 @@ MOST_CATEGORIES = 80  # runs on a map
 _FEW = 8  # beside which a scale is as high as the map
 
 
-@plot_kind("categories", "a heat map of runs and categories", options=["top"], page=always)
+@plot_kind("categories", "a heat map of runs and categories", options=["top"], of_sites=True)
 def _categories(request: inputs.PlotRequest) -> Plot:
+    """Returns the plot of the kind `categories`."""
     scores = request.category_scores
     top = MOST_CATEGORIES if request.top is None else request.top
     table = category_means(*scores)
-    notes = [*request.inputs.notes, *cut_note(RUNS, top, len(table))]
+    notes = [*request.inputs.notes, *points.cut_note(points.RUNS, top, len(table))]
     return Plot(table, partial(category_map, *scores, top=top), notes, len(table) > top)
 
 
@@ -179,7 +166,7 @@ def category_map(
     `top`: number of runs that are shown, the best ones. Raises `PlotError` if there is nothing to draw.
     """
     table = category_means(scores, categories, overall)
-    shown = table.head(check_top(top))
+    shown = table.head(points.check_top(top))
     with style.drawing(**options) as look:
         names = [column.removeprefix("in ") for column in shown.columns[1:]]
         width, height = 3.9 + 0.5 * len(names), 1.7 + 0.245 * len(shown)
@@ -196,7 +183,7 @@ def category_map(
             bar=look.say("Score"),
             shrink=0.5 if len(values) > _FEW else 1,
         )
-        figures.remark(axes, cut_in_figure(look, RUNS, len(shown), len(table)))
+        figures.remark(axes, points.cut_in_figure(look, points.RUNS, len(shown), len(table)))
         axes.axvline(0.5, color="white", linewidth=3)
         description = f"{look.say('Runs')}: {len(shown)} / {len(table)}"
         return figures.finish(figure, description)

@@ -20,8 +20,6 @@ from pfgen_rs.lazy import pl
 
 INVALID = -1
 """The score of a judgment without a rating that FastChat could read."""
-REFERENCE_CATEGORIES = ("math", "reasoning", "coding")
-"""Categories that are graded with a reference answer."""
 
 Row = tuple[str, str, str, str | None, int, float | None]
 """Question, model, judge, prompt, turn and score (`None`: invalid) of a rating."""

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError, PfgenError, SettingsError
 from pfgen_rs.judge import rank
-from pfgen_rs.judge.agreement import resampling
-from pfgen_rs.judge.agreement.ranking import (
+from pfgen_rs.judge.agreement import intervals
+from pfgen_rs.judge.agreement.bradley_terry import (
     bradley_terry,
     rank_ranges_of_resamples,
     resampled_strengths,
 )
-from pfgen_rs.judge.agreement.resampling import Questions
+from pfgen_rs.judge.agreement.intervals import Questions
 
 MODELS = ("alpha", "beta", "gamma", "delta", "epsilon")
 STRENGTHS = dict(zip(MODELS, (1.0, 0.6, 0.0, -0.4, -1.2), strict=True))
@@ -236,7 +236,7 @@ def test_counts_of_resamples() -> None:
 def test_large_tables_are_not_made(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = sample()
     usual = rank(frame, rule="tie").to_dict()
-    monkeypatch.setattr(resampling, "_LARGE", 0)
+    monkeypatch.setattr(intervals, "_LARGE", 0)
     assert rank(frame, rule="tie").to_dict() == usual
 
 

@@ -1,4 +1,4 @@
-"""Results of runs from rows that have scores already, whichever engine made them, on whichever machines."""
+"""Results of runs from scores that were computed before, by whichever engine, on whichever machines."""
 
 from __future__ import annotations
 
@@ -150,9 +150,8 @@ class _Reader:
         ours = (self._benchmark.metadata_hash, self._benchmark.settings)
         expected = {signature(*ours, clean=mode): mode for mode in (None, *MODES)}
         for whole in signatures:
-            parts = (whole or "").split(
-                "|"
-            )  # of which one is how many questions the run has answered
+            parts = (whole or "").split("|")
+            # Without the number of questions that the run has answered.
             name = "|".join(part for part in parts if not part.startswith("questions:"))
             if name not in expected:
                 raise InputError(f"rows were scored as {whole}, not as {next(iter(expected))}")
@@ -177,13 +176,15 @@ class _Reader:
             raise InputError(f"the column {name!r} must have numbers, not {column.dtype}")
         series = column.cast(pl.Float64).fill_null(math.nan)
         values = series.to_numpy()
-        wrong = _impossible(name, values)
-        if name in share_names(self._benchmark.sources):
+        kind, possible = "a score", np.abs(values) <= _LARGEST
+        if name == "length":
+            kind = f"an integer from 0 to {_LONGEST}"
+            possible = (values >= 0) & (values <= _LONGEST) & (values == np.floor(values))
+        elif name in share_names(self._benchmark.sources):
             lacks = [name not in share_names(q.sources) for q in self._benchmark.in_order]
-            wrong &= ~(np.isnan(values) & np.array(lacks)[numbers])
-        if wrong.any():
-            row = int(np.flatnonzero(wrong)[0])
-            kind = f"an integer from 0 to {_LONGEST}" if name == "length" else "a score"
+            possible |= np.isnan(values) & np.array(lacks)[numbers]
+        if not possible.all():
+            row = int(np.flatnonzero(~possible)[0])
             id_ = self._benchmark.ids[int(numbers[row])]
             raise InputError(f"a row of {id_} has {values[row]:.15g} in {name!r}: expected {kind}")
         return series
@@ -249,11 +250,3 @@ def _cast(frame: pl.DataFrame, name: str, kind: type[pl.String | pl.Int64]) -> p
         return column.cast(kind)
     except pl.exceptions.InvalidOperationError:
         raise InputError(f"the column {name!r} has integers of more than 63 bits") from None
-
-
-def _impossible(name: str, values: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Returns which values the column of scores cannot have."""
-    possible: NDArray[np.bool_] = np.abs(values) <= _LARGEST
-    if name == "length":
-        possible = (values >= 0) & (values <= _LONGEST) & (values == np.floor(values))
-    return ~possible

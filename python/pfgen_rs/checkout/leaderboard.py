@@ -1,14 +1,21 @@
-"""The order of the runs on a leaderboard, their ranks, and their names as people read them."""
+"""A leaderboard: the order of its runs with ties, ranks, short names, and its rows from results or a file."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import count
+from pathlib import Path
+from typing import Any
 
+from pfgen_rs import _native
 from pfgen_rs.checkout.published import Published
+from pfgen_rs.errors import InputError, unreadable
+from pfgen_rs.metrics.settings import PARTS
+from pfgen_rs.questions.question import file_digest
 
 
 def ranked(runs: Iterable[Published]) -> list[Published]:
@@ -78,3 +85,63 @@ def _forms_of_label(run: RunName, is_repeated: bool) -> list[str]:
 
 def _name_without_path(run: RunName) -> str:
     return run.model.rpartition("/")[2] or run.model
+
+
+# Rows of a leaderboard, from the results of a checkout or a `leaderboard.json`.
+
+
+JSON = "leaderboard.json"
+_LAYOUT = 3  # changes with the columns, so that older files are written again
+_NUMBER, _ANY_TEXT = (int, float), (str, type(None))
+_NEEDED = {  # own rank ranges are not: files of earlier versions have none
+    **dict.fromkeys(("run", "model", "icon"), (str,)),
+    **dict.fromkeys(("organisation", "mode", "engine"), _ANY_TEXT),
+    **dict.fromkeys(("rank", "rank_low", "rank_high"), (int, type(None))),
+    **dict.fromkeys(("score_low", "score_high"), (*_NUMBER, type(None))),
+    **dict.fromkeys(("score", "score_std", "num_trials", "length", "length_std"), _NUMBER),
+    **dict.fromkeys(PARTS, _NUMBER),
+}
+
+Row = dict[str, Any]
+
+
+def results_digest(results: Iterable[tuple[str, str]]) -> str:
+    """Returns what a `leaderboard.json` says about the results that it was made from.
+
+    `results`: the SHA-1 of each `result.json` and the run's folder, by folder.
+    """
+    about = "".join(f"{digest}  {run}\n" for digest, run in results)
+    return file_digest(f"{about}{_native.__version__} {_LAYOUT}".encode())
+
+
+def read_rows_file(path: Path) -> list[Row]:
+    """Read the rows of a `leaderboard.json`. Raises `InputError` for missing or wrong columns."""
+    rows = load_leaderboard(path).get("runs")
+    if not isinstance(rows, list):
+        raise InputError("not a leaderboard: no list of 'runs'", path=path)
+    for number, row in enumerate(rows, 1):
+        wrong = [name for name, kinds in _NEEDED.items() if not _has_column(row, name, kinds)]
+        if wrong:
+            raise InputError(
+                f"run {number}: {wrong[0]!r} is missing or has the wrong type: pfgen-rs report "
+                "writes the file again",
+                path=path,
+            )
+    return rows
+
+
+def _has_column(row: object, name: str, kinds: tuple[type, ...]) -> bool:
+    return isinstance(row, dict) and name in row and type(row[name]) in kinds
+
+
+def load_leaderboard(path: Path) -> dict[str, Any]:
+    """Read the object of a `leaderboard.json`. Raises `InputError` if it is not one."""
+    try:
+        found = json.loads(path.read_bytes().decode())
+    except OSError as error:
+        raise InputError(unreadable(error), path=path) from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"invalid JSON: {error}", path=path) from None
+    if not isinstance(found, dict):
+        raise InputError("not a leaderboard: expected a JSON object", path=path)
+    return found
