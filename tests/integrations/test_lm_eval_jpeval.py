@@ -11,11 +11,15 @@ from pfgen_rs import SettingsError
 from pfgen_rs.integrations import harness_path
 from pfgen_rs.integrations.lm_eval.choices import JPEVAL_KEY, JpevalChoices, jpeval_choices
 from pfgen_rs.llm_jp_eval import convert
-from pfgen_rs.llm_jp_eval.catalog import CATEGORIES, tasks
-from pfgen_rs.llm_jp_eval.data import TaskData, item_id, read_tasks
+from pfgen_rs.llm_jp_eval.catalog import CATEGORIES, TaskData, item_id, read_tasks, tasks
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, filled, template
-from pfgen_rs.llm_jp_eval.results import ScoreSettings, signature
-from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate, standard_errors
+from pfgen_rs.llm_jp_eval.scoring import (
+    Evaluation,
+    ScoreSettings,
+    evaluate,
+    signature,
+    standard_errors,
+)
 from told import lm_eval_arguments, run_lm_eval, section
 
 PAGE = section("harnesses.md", "lm-evaluation-harness")

@@ -15,7 +15,7 @@ from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark
 from pfgen_rs import InputError, score_file
 from pfgen_rs.ask.engines.manual import AnswersFile
 from pfgen_rs.io.formats import other_encoding
-from pfgen_rs.llm_jp_eval.outputs import read_outputs
+from pfgen_rs.llm_jp_eval.prompts import read_outputs
 
 CSV = "question,answer\n" + "".join(f"{question},{answer}\n" for question, answer in GOOD)
 

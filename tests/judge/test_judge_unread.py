@@ -26,7 +26,7 @@ from pfgen_rs.judge.grading import Graded, grade
 from pfgen_rs.judge.pairs import write_pairs
 from pfgen_rs.judge.prompts import find_prompt
 from pfgen_rs.judge.verdict_folder import VerdictFolder
-from pfgen_rs.llm_jp_eval.data import read_tasks
+from pfgen_rs.llm_jp_eval.catalog import read_tasks
 from pfgen_rs.llm_jp_eval.running import run_tasks
 
 RESULT, REASON = find_prompt("result", "pairwise"), find_prompt("reason", "pairwise")

@@ -21,9 +21,8 @@ import jpeval_oracle as oracle
 from jpeval_texts import TEXTS, WILD_TEXTS
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.llm_jp_eval import metric
+from pfgen_rs.llm_jp_eval import metric, metrics
 from pfgen_rs.llm_jp_eval.metrics import (
-    columns,
     gold_column,
     gold_expression,
     metric_column,
@@ -32,7 +31,7 @@ from pfgen_rs.llm_jp_eval.metrics import (
     prediction_column,
     prediction_expression,
 )
-from pfgen_rs.llm_jp_eval.metrics.samples import sample_metrics
+from pfgen_rs.llm_jp_eval.values import sample_metrics
 
 VARIANTS = ("upstream", "swallow")
 FRAME = pl.DataFrame(
@@ -82,7 +81,7 @@ def test_values_of_columns_equal_the_oracle(
 @given(st.lists(st.tuples(WILD_TEXTS, WILD_TEXTS), min_size=1, max_size=4))
 @example([("\ud800", "\ud800"), ("a\udfffb", "a b"), ("x", "x")])
 def test_long_lists_may_have_surrogates(pairs: list[tuple[str, str]]) -> None:
-    times = columns._FEW
+    times = metrics._FEW
     preds, golds = ([pair[side] for pair in pairs] * times for side in (0, 1))
     for name in sample_metrics():
         expected = [oracle.value(name, *pair) for pair in pairs]
@@ -102,17 +101,17 @@ def test_code_points_are_those_of_the_running_python() -> None:
 
 def checked_page(number: int) -> Iterator[str]:
     """Yields the code points of a page whose NFKC is marked as depending on neighbours."""
-    flags, nfkc, lower = columns.page(number)
+    flags, nfkc, lower = metrics.page(number)
     normal, small = dict(nfkc), dict(lower)
     for place, flag in enumerate(flags):
         c = chr(256 * number + place)
-        assert bool(flag & columns.WORD) == (c.isalnum() or c == "_")
-        assert bool(flag & columns.SPACE) == c.isspace()
-        if flag & columns.NFKC_IN_CONTEXT:
+        assert bool(flag & metrics.WORD) == (c.isalnum() or c == "_")
+        assert bool(flag & metrics.SPACE) == c.isspace()
+        if flag & metrics.NFKC_IN_CONTEXT:
             yield c
         else:
             assert normal.get(place, c) == unicodedata.normalize("NFKC", c)
-        if not flag & columns.LOWER_IN_CONTEXT:
+        if not flag & metrics.LOWER_IN_CONTEXT:
             assert small.get(place, c) == c.lower()
 
 
@@ -147,7 +146,7 @@ def test_ratios_equal_those_of_rapidfuzz_for_all_lengths() -> None:
 
 @pytest.mark.parametrize("chunk", [1, 3, 1 << 17])
 def test_threads_and_chunks_do_not_matter(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "CHUNK", chunk)
+    monkeypatch.setattr(metrics, "CHUNK", chunk)
     rows = 4 if chunk < 9 else 2_000
     outputs = ["東京　", "Ａ b\n\nc", "か\u3099AΣ", ""] * rows
     golds = ["東京", "b a", "がaς", "x"] * rows
@@ -208,7 +207,7 @@ BAD: list[tuple[Any, str]] = [
 
 
 def test_errors_of_columns(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "CHUNK", 2)
+    monkeypatch.setattr(metrics, "CHUNK", 2)
     for column, message in BAD:
         with pytest.raises(InputError, match=message):
             gold_column(column)
@@ -222,18 +221,18 @@ def test_errors_of_columns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_native_code_refuses_pages_that_do_not_fit() -> None:
     texts = _native.Texts(["あ"])
-    pages: list[columns.Page] = [(b"", [], []), (bytes(256), [(0, "a")], [])]
+    pages: list[metrics.Page] = [(b"", [], []), (bytes(256), [(0, "a")], [])]
     for page in pages:
         points = _native.CodePoints({0x30: page}.__getitem__)
         with pytest.raises(InputError, match="page 48: expected flags of 256 code points"):
             points.normalized(texts, str, cut=False, strip=False)
 
-    def interrupted(number: int) -> columns.Page:
+    def interrupted(number: int) -> metrics.Page:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         _native.CodePoints(interrupted).normalized(texts, str, cut=False, strip=False)
-    known = columns.code_points()
+    known = metrics.code_points()
     with pytest.raises(InputError, match="1 predictions but 2 golds"):
         known.values("set_f1", texts, _native.Texts(["a", "b"]), sample_metrics()["set_f1"].value)
     with pytest.raises(InputError, match="unknown metric"):

@@ -14,8 +14,8 @@ import pytest
 from helpers import SCRIPT, pfgen, python
 from pfgen_rs.errors import InputError, OutputError
 from pfgen_rs.llm_jp_eval import Conversion, convert
+from pfgen_rs.llm_jp_eval.catalog import find_data, installed_data
 from pfgen_rs.llm_jp_eval.conversion.installing import shown_names
-from pfgen_rs.llm_jp_eval.data import find_data, installed_data
 
 COUNTS = {
     "jamp": (8955, 995, 348),

@@ -16,11 +16,17 @@ import pytest
 
 from pfgen_rs.io.json_lines import lines
 from pfgen_rs.llm_jp_eval import convert
-from pfgen_rs.llm_jp_eval.catalog import tasks
-from pfgen_rs.llm_jp_eval.data import RUNS, TaskData, item_id, read_task, read_tasks, sample_path
+from pfgen_rs.llm_jp_eval.catalog import (
+    RUNS,
+    TaskData,
+    item_id,
+    read_task,
+    read_tasks,
+    sample_path,
+    tasks,
+)
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, filled, template
-from pfgen_rs.llm_jp_eval.results import result_content
-from pfgen_rs.llm_jp_eval.scoring import evaluate
+from pfgen_rs.llm_jp_eval.scoring import evaluate, result_content
 from places import ROOT
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from jpeval_data import SAMPLES, jp_eval, write_data
 from pfgen_rs.errors import InputError
-from pfgen_rs.llm_jp_eval.outputs import read_outputs
+from pfgen_rs.llm_jp_eval.prompts import read_outputs
 
 GOLD: list[dict[str, Any]] = [
     {"id": f"{task}/test/{index}", "output": output}

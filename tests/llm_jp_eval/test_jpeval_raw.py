@@ -18,7 +18,7 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.llm_jp_eval import convert
 from pfgen_rs.llm_jp_eval.catalog import find_task, tasks
 from pfgen_rs.llm_jp_eval.conversion import converting
-from pfgen_rs.llm_jp_eval.conversion.datasets import (
+from pfgen_rs.llm_jp_eval.conversion.converting import (
     halved,
     shuffled,
     task_splits,
@@ -26,9 +26,15 @@ from pfgen_rs.llm_jp_eval.conversion.datasets import (
     with_test,
     without_test,
 )
-from pfgen_rs.llm_jp_eval.conversion.finding import find_raw
-from pfgen_rs.llm_jp_eval.conversion.published import RawFile, RawFiles, Status
-from pfgen_rs.llm_jp_eval.conversion.reading import json_lines, raw_text, tsv_rows
+from pfgen_rs.llm_jp_eval.conversion.installing import find_raw
+from pfgen_rs.llm_jp_eval.conversion.raw_files import (
+    RawFile,
+    RawFiles,
+    Status,
+    json_lines,
+    raw_text,
+    tsv_rows,
+)
 
 TSV = "a\tb\tc\td\te\tf\tg\th\n"
 XML = '<?xml version="1.0"?>\n'

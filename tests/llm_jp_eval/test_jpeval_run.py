@@ -22,11 +22,9 @@ from pfgen_rs.ask.costs import Budget, Prices, token_counter
 from pfgen_rs.ask.loop import Asked as Outcome
 from pfgen_rs.ask.request import Respondent
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.llm_jp_eval.catalog import AVERAGED
-from pfgen_rs.llm_jp_eval.data import TaskData, read_tasks
+from pfgen_rs.llm_jp_eval.catalog import AVERAGED, TaskData, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, filled
 from pfgen_rs.llm_jp_eval.report.runs import read_result
-from pfgen_rs.llm_jp_eval.results import ScoreSettings
 from pfgen_rs.llm_jp_eval.running import (
     default_folder,
     open_run,
@@ -36,6 +34,7 @@ from pfgen_rs.llm_jp_eval.running import (
     score_run,
     stored_outputs,
 )
+from pfgen_rs.llm_jp_eval.scoring import ScoreSettings
 
 MODEL = Respondent("openai-api", "judge")
 GOLD = {text: output for pairs in SAMPLES.values() for text, output in pairs}

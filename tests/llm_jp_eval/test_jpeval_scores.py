@@ -17,24 +17,21 @@ from jpeval_data import SAMPLES, jp_eval, write_data
 from jpeval_run_folders import made_data
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.cleaning import without_thoughts
-from pfgen_rs.llm_jp_eval.catalog import tasks
-from pfgen_rs.llm_jp_eval.data import TaskData, raw_digest, read_tasks
+from pfgen_rs.llm_jp_eval.catalog import TaskData, raw_digest, read_tasks, tasks
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings
 from pfgen_rs.llm_jp_eval.report.runs import read_result
-from pfgen_rs.llm_jp_eval.results import (
-    ScoreSettings,
-    result_content,
-    score_config,
-    signature,
-    write_results,
-)
 from pfgen_rs.llm_jp_eval.scoring import (
     LENIENT,
     Evaluation,
+    ScoreSettings,
     evaluate,
     evaluate_variants,
     leniently,
+    result_content,
+    score_config,
+    signature,
     standard_errors,
+    write_results,
 )
 
 

@@ -15,12 +15,17 @@ import jpeval_wiki_oracle as oracle
 from jpeval_wiki import corpus, samples
 from jpeval_wiki_documents import damaged_documents, documents
 from pfgen_rs.errors import InputError
-from pfgen_rs.llm_jp_eval.catalog import SPLITS
-from pfgen_rs.llm_jp_eval.conversion import entities
-from pfgen_rs.llm_jp_eval.conversion.entities import Entity, mention_text, read_entities
+from pfgen_rs.llm_jp_eval.catalog import SPLITS, read_task
+from pfgen_rs.llm_jp_eval.conversion import wikipedia
 from pfgen_rs.llm_jp_eval.conversion.knp import DOCUMENT_BYTES, SENTENCE_CHARACTERS, read_document
-from pfgen_rs.llm_jp_eval.conversion.wikipedia import WIKI_TASKS, document_samples, named_entity
-from pfgen_rs.llm_jp_eval.data import read_task
+from pfgen_rs.llm_jp_eval.conversion.wikipedia import (
+    WIKI_TASKS,
+    Entity,
+    document_samples,
+    mention_text,
+    named_entity,
+    read_entities,
+)
 
 
 def test_published_outputs_of_coreference_are_among_ours(
@@ -351,7 +356,7 @@ def test_documents_made_to_take_long(name: str) -> None:
 
 
 def test_too_many_relations_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entities, "STEPS", 100)
+    monkeypatch.setattr(wikipedia, "STEPS", 100)
     content = near_pairs(50)
     message = error_of(content)
     assert message.startswith("knp/a.knp, line 102: too many relations between entities")

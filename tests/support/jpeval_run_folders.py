@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from jpeval_data import Pairs, write_data
-from pfgen_rs.llm_jp_eval.catalog import tasks
-from pfgen_rs.llm_jp_eval.data import read_tasks
-from pfgen_rs.llm_jp_eval.results import ScoreSettings, score_config, write_results
-from pfgen_rs.llm_jp_eval.scoring import evaluate_variants
+from pfgen_rs.llm_jp_eval.catalog import read_tasks, tasks
+from pfgen_rs.llm_jp_eval.scoring import (
+    ScoreSettings,
+    evaluate_variants,
+    score_config,
+    write_results,
+)
 
 WRONG = "ちがう答え"
 

@@ -15,7 +15,7 @@ from pfgen_rs import InputError, SettingsError
 from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.generate import Task
 from pfgen_rs.llm_jp_eval import correlation
-from pfgen_rs.llm_jp_eval.data import TaskData, read_task, read_tasks
+from pfgen_rs.llm_jp_eval.catalog import TaskData, read_task, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import filled, template
 from pfgen_rs.llm_jp_eval.scoring import evaluate
 from pfgen_rs.training import StepEvaluator, read_curve

@@ -17,7 +17,7 @@ from pfgen_rs.ask.protocol import Parameters  # noqa: E402
 from pfgen_rs.generate import Prompter, Task, read_examples  # noqa: E402
 from pfgen_rs.integrations.torch_generation import ModelGenerate  # noqa: E402
 from pfgen_rs.io.cleaning import unicode_text  # noqa: E402
-from pfgen_rs.llm_jp_eval.data import read_tasks  # noqa: E402
+from pfgen_rs.llm_jp_eval.catalog import read_tasks  # noqa: E402
 from pfgen_rs.llm_jp_eval.scoring import evaluate  # noqa: E402
 from pfgen_rs.training import StepEvaluator  # noqa: E402
 

@@ -20,8 +20,8 @@ from pfgen_rs.errors import unreadable
 from pfgen_rs.io.text import counted, visible
 
 if TYPE_CHECKING:
+    from pfgen_rs.llm_jp_eval.catalog import TaskData
     from pfgen_rs.llm_jp_eval.conversion.installing import MissingFiles
-    from pfgen_rs.llm_jp_eval.data import TaskData
     from pfgen_rs.llm_jp_eval.prompts import PromptSettings
 
 
@@ -138,8 +138,7 @@ class SampleOptions:
 
     def datas(self) -> list[TaskData]:
         """Read the data of tasks; those without a file are skipped with a remark, unless named."""
-        from pfgen_rs.llm_jp_eval.catalog import chosen_tasks
-        from pfgen_rs.llm_jp_eval.data import find_data, read_task, read_tasks
+        from pfgen_rs.llm_jp_eval.catalog import chosen_tasks, find_data, read_task, read_tasks
 
         wanted = listed_names(self.tasks)
         chosen = [task.name for task in chosen_tasks(wanted)]
@@ -348,7 +347,7 @@ def demo() -> None:
 
     Example: `pfgen-rs llm-jp-eval demo`
     """
-    from pfgen_rs.llm_jp_eval.data import sample_path
+    from pfgen_rs.llm_jp_eval.catalog import sample_path
 
     folder = sample_path()
     tell("The sample is made up: scores on it say nothing about models.")

@@ -58,7 +58,6 @@ def run(
     from pfgen_rs.ask.engines import recorded_name
     from pfgen_rs.ask.loop import Asked
     from pfgen_rs.ask.request import Respondent
-    from pfgen_rs.llm_jp_eval.results import ScoreSettings
     from pfgen_rs.llm_jp_eval.running import (
         default_folder,
         open_run,
@@ -67,6 +66,7 @@ def run(
         run_tasks,
         score_run,
     )
+    from pfgen_rs.llm_jp_eval.scoring import ScoreSettings
 
     if asking.engine == "manual":
         raise typer.BadParameter(
@@ -202,15 +202,16 @@ def score(
 
     Example: `pfgen-rs llm-jp-eval score outputs.jsonl --limit 100 --out scores`
     """
-    from pfgen_rs.llm_jp_eval.outputs import outputs_by_task, read_outputs
-    from pfgen_rs.llm_jp_eval.results import (
+    from pfgen_rs.llm_jp_eval.prompts import outputs_by_task, read_outputs
+    from pfgen_rs.llm_jp_eval.running import settings_of_outputs
+    from pfgen_rs.llm_jp_eval.scoring import (
+        MissingOutputsError,
         ScoreSettings,
+        evaluate_variants,
         score_config,
         scores_record,
         write_results,
     )
-    from pfgen_rs.llm_jp_eval.running import settings_of_outputs
-    from pfgen_rs.llm_jp_eval.scoring import MissingOutputsError, evaluate_variants
 
     n, every = samples.limit, "all" in shared.listed_names(samples.tasks)
     prompts = samples.prompts(None)

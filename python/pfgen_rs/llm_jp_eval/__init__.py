@@ -16,23 +16,21 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from pfgen_rs.llm_jp_eval.catalog import averages, tasks
+    from pfgen_rs.llm_jp_eval.catalog import averages, read_tasks, tasks
     from pfgen_rs.llm_jp_eval.conversion.converting import Conversion, convert
-    from pfgen_rs.llm_jp_eval.data import read_tasks
-    from pfgen_rs.llm_jp_eval.metrics.columns import metric
-    from pfgen_rs.llm_jp_eval.metrics.samples import correlation, mean, prediction
+    from pfgen_rs.llm_jp_eval.metrics import metric
     from pfgen_rs.llm_jp_eval.scoring import evaluate
+    from pfgen_rs.llm_jp_eval.values import correlation, mean, prediction
 else:
     from pfgen_rs import lazy
 
     __getattr__, __dir__ = lazy.exports(
         __name__,
         {
-            "catalog": ("averages", "tasks"),
+            "catalog": ("averages", "read_tasks", "tasks"),
             "conversion.converting": ("Conversion", "convert"),
-            "data": ("read_tasks",),
-            "metrics.columns": ("metric",),
-            "metrics.samples": ("correlation", "mean", "prediction"),
+            "metrics": ("metric",),
             "scoring": ("evaluate",),
+            "values": ("correlation", "mean", "prediction"),
         },
     )

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import resources
 from importlib.resources import files
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pfgen_rs.errors import SettingsError
-from pfgen_rs.llm_jp_eval.metrics.samples import mean, score_metrics
+from pfgen_rs.errors import InputError, SettingsError, unreadable
+from pfgen_rs.io.known_files import cache_folder
+from pfgen_rs.io.source import has_lone_surrogate
+from pfgen_rs.llm_jp_eval.values import mean, score_metrics
 
 ALL = "all"
 SPLITS = ("train", "dev", "test")
@@ -136,3 +143,254 @@ def score_texts(scores: Mapping[str, float], *, with_averages: bool = False) -> 
         shown |= averages(scores)
         del shown["AVR"]
     return {name: f"{shown[name]:.4f}" for name in sorted(shown)}
+
+
+# Evaluation files: samples of a task in a split and the examples for its prompts, and where they are.
+
+
+_EVALUATION = "evaluation"
+_KEYS: dict[str, type] = {
+    "instruction": str,
+    "output_length": int,
+    "metrics": list,
+    "samples": list,
+}
+_JSON_NAMES = {str: "text", int: "a whole number", list: "a list"}
+_DIGEST = 8  # hex digits of digests in signatures
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """An input and the output that is expected, as they stand in the file."""
+
+    input: str
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class TaskData:
+    """The samples of a task in a split, in file order.
+
+    `output_length`: maximum number of new tokens. `shots`: all samples of the task's train file, from which
+    prompts take their first examples. `sha256`, `shots_sha256`: digests of both files.
+    """
+
+    task: str
+    split: str
+    instruction: str
+    output_length: int
+    metrics: tuple[str, ...]
+    samples: tuple[Sample, ...]
+    shots: tuple[Sample, ...]
+    sha256: str
+    shots_sha256: str
+
+
+def item_id(task: str, split: str, index: int) -> str:
+    """Returns the id of a sample, such as `jamp/test/0`; `index` counts from 0 in file order."""
+    return f"{task}/{split}/{index}"
+
+
+def find_data(folder: str | os.PathLike[str] | None = None) -> Path:
+    """Returns the folder that has `train`, `dev` and `test` with evaluation files.
+
+    `folder`: that folder, or one that contains it as `evaluation`. `None`: the installed data. Raises
+    `InputError` if there is none.
+    """
+    place = installed_data() if folder is None else Path(folder)
+    if not place.is_dir():
+        if folder is None:
+            raise InputError(
+                "no data is installed: install raw files with 'pfgen-rs llm-jp-eval install' and convert "
+                "them with 'pfgen-rs llm-jp-eval convert', or name a folder of converted files with --data",
+                path=place,
+            )
+        raise InputError("not a directory" if place.exists() else "not found", path=place)
+    candidates = (place, place / _EVALUATION)
+    for candidate in candidates:
+        if any((candidate / split).is_dir() for split in SPLITS):
+            return candidate
+    raise InputError(
+        "no evaluation files: expected evaluation/{train,dev,test}/TASK.json, as 'pfgen-rs llm-jp-eval "
+        "convert' writes them",
+        path=place,
+    )
+
+
+def read_task(folder: str | os.PathLike[str] | None, task: str, split: str = "test") -> TaskData:
+    """Read a task's samples and examples from a folder of converted files (see `find_data`).
+
+    Instruction, output length and metrics are those of the split's file. Raises `InputError` with the file,
+    also if the train file is missing, and `SettingsError` for unknown splits.
+    """
+    if split not in SPLITS:
+        raise SettingsError(f"unknown split {split!r}: expected one of {', '.join(SPLITS)}")
+    place = find_data(folder)
+    path = place / split / f"{task}.json"
+    if not path.is_file():
+        raise InputError(f"no file of the task {task!r} in the split {split}", path=path)
+    record, samples, digest = _read_file(path)
+    shots_path = place / "train" / f"{task}.json"
+    if not shots_path.is_file():
+        problem = "not found: the examples of prompts are taken from it, even if there are none"
+        raise InputError(problem, path=shots_path)
+    shots, shots_digest = samples, digest
+    if split != "train":
+        _, shots, shots_digest = _read_file(shots_path)
+    return TaskData(
+        task,
+        split,
+        record["instruction"],
+        record["output_length"],
+        tuple(record["metrics"]),
+        samples,
+        shots,
+        digest,
+        shots_digest,
+    )
+
+
+def read_tasks(
+    folder: str | os.PathLike[str] | None,
+    tasks: Iterable[str],
+    split: str = "test",
+    *,
+    skipped: Callable[[str], None] | None = None,
+) -> list[TaskData]:
+    """Read several tasks, in this order.
+
+    `skipped` is called with the name of each task that has no file in the split; without it, that is an
+    `InputError`, as everything is that `read_task` rejects. Also raised if every task is skipped.
+    """
+    place, found = find_data(folder), []
+    for task in tasks:
+        if skipped is not None and not (place / split / f"{task}.json").is_file():
+            skipped(task)
+        else:
+            found.append(read_task(place, task, split))
+    if not found:
+        raise InputError(f"no files of these tasks in the split {split}", path=place / split)
+    return found
+
+
+def used(data: TaskData, n: int | None) -> int:
+    """Returns the number of samples that are used: the first `n`, or all (`None`, or below 1)."""
+    count = len(data.samples)
+    return n if n is not None and 0 < n < count else count
+
+
+def raw_digest(datas: Sequence[TaskData]) -> str:
+    """Returns the first 8 hex digits of the SHA-256 of the evaluation files used, for signatures.
+
+    It is that of the lines `<sha256>  <split>/<task>.json`, each task's file followed by its train file.
+    """
+    lines = []
+    for data in datas:
+        files = {data.split: data.sha256, "train": data.shots_sha256}
+        lines += [f"{digest}  {split}/{data.task}.json\n" for split, digest in files.items()]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()[:_DIGEST]
+
+
+def read_json(path: Path) -> tuple[Any, str]:
+    """Returns the value of a JSON file in UTF-8 and its SHA-256. Raises `InputError` with file and line."""
+    try:
+        content = path.read_bytes()
+        return json.loads(content.decode("utf-8")), hashlib.sha256(content).hexdigest()
+    except OSError as error:
+        raise InputError(unreadable(error), path=path) from error
+    except UnicodeDecodeError as error:
+        problem = f"is not UTF-8: {error.reason} at byte {error.start}"
+        raise InputError(problem, path=path) from None
+    except RecursionError:
+        raise InputError("is nested too deeply", path=path) from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"is not JSON: {error.msg}", path=path, line=error.lineno) from None
+    except ValueError as error:  # a number with too many digits
+        raise InputError(f"is not JSON: {error}", path=path) from None
+
+
+def _read_file(path: Path) -> tuple[dict[str, Any], tuple[Sample, ...], str]:
+    """Returns what an evaluation file says, checked, its samples, and its SHA-256."""
+    record, digest = read_json(path)
+    try:
+        _check_keys(record)
+        _check_metrics(record["metrics"])
+        return record, _samples(record["samples"]), digest
+    except InputError as error:
+        raise InputError(error.problem, path=path) from None
+
+
+def _check_keys(record: Any) -> None:
+    if not isinstance(record, dict):
+        raise InputError("is not an evaluation file: expected an object")
+    for key, kind in _KEYS.items():
+        if key not in record:
+            found = ", ".join(map(repr, list(record)[:8])) or "nothing"
+            raise InputError(f"is not an evaluation file: missing key {key!r}, found {found}")
+        if not isinstance(record[key], kind) or isinstance(record[key], bool):
+            raise InputError(f"{key!r} must be {_JSON_NAMES[kind]}")
+    _check_text(record["instruction"], "'instruction'")
+    if record["output_length"] < 1:
+        raise InputError(f"'output_length' must be at least 1, not {record['output_length']}")
+
+
+def _check_metrics(names: list[Any]) -> None:
+    if not names:
+        raise InputError("'metrics' is empty")
+    known = score_metrics()
+    for name in names:
+        if name not in known:
+            raise InputError(f"unknown metric {name!r}: expected one of {', '.join(known)}")
+    if len(set(names)) < len(names):
+        raise InputError("'metrics' names a metric twice")
+
+
+def _samples(samples: list[Any]) -> tuple[Sample, ...]:
+    if not samples:
+        raise InputError("'samples' is empty")
+    return tuple(_sample(index, sample) for index, sample in enumerate(samples))
+
+
+def _sample(index: int, sample: Any) -> Sample:
+    if not isinstance(sample, dict):
+        raise InputError(f"sample {index} must be an object with 'input' and 'output'")
+    for key in ("input", "output"):
+        if not isinstance(sample.get(key), str):
+            raise InputError(f"{key!r} of sample {index} must be text")
+        _check_text(sample[key], f"{key!r} of sample {index}")
+    return Sample(sample["input"], sample["output"])
+
+
+def _check_text(text: str, name: str) -> None:
+    if has_lone_surrogate(text):
+        raise InputError(f"{name} contains a lone surrogate, which is not valid Unicode")
+
+
+# Where raw files and converted data are installed.
+
+
+def installed_raw() -> Path:
+    """Returns the folder of installed raw files, by the reference's names; it need not exist."""
+    return cache_folder() / "llm-jp-eval" / "raw_files"
+
+
+def installed_data() -> Path:
+    """Returns the folder with the installed `evaluation/` and `tuning/`; it need not exist."""
+    return cache_folder() / "llm-jp-eval" / "data"
+
+
+# The bundled, made-up raw data, and outputs of a small model for them.
+
+
+RUNS = ("3-shot", "0-shot")
+"""The recorded runs, by the names of their files in `outputs/`; the smallest task has three examples."""
+
+
+def sample_path() -> Path:
+    """Returns the folder of the bundled sample.
+
+    It has raw files of every task in `raw_files/`, named as the published tool names them, and the outputs of
+    SmolLM2-135M for their test splits in `outputs/`. The texts are made up to contain edge cases: scores on
+    them say nothing about models.
+    """
+    return Path(str(resources.files("pfgen_rs") / "data" / "llm-jp-eval-mini"))

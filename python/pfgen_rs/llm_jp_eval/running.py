@@ -25,11 +25,16 @@ from pfgen_rs.io.lines import parse_line
 from pfgen_rs.io.locks import locked
 from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.io.source import has_lone_surrogate
-from pfgen_rs.llm_jp_eval.data import TaskData, item_id, used
-from pfgen_rs.llm_jp_eval.outputs import Outputs, check_digests
-from pfgen_rs.llm_jp_eval.prompts import SHOTS, PromptSettings, items
-from pfgen_rs.llm_jp_eval.results import SAMPLING, ScoreSettings, signature, write_results
-from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate_variants
+from pfgen_rs.llm_jp_eval.catalog import TaskData, item_id, used
+from pfgen_rs.llm_jp_eval.prompts import SHOTS, Outputs, PromptSettings, check_digests, items
+from pfgen_rs.llm_jp_eval.scoring import (
+    SAMPLING,
+    Evaluation,
+    ScoreSettings,
+    evaluate_variants,
+    signature,
+    write_results,
+)
 
 BudgetOf = Callable[[Respondent], Budget | None]
 KIND = "llm-jp-eval"

@@ -10,8 +10,7 @@ from itertools import islice
 from typing import Any
 
 from pfgen_rs.lazy import Floats, NDArray, np, pl
-from pfgen_rs.llm_jp_eval.catalog import find_task
-from pfgen_rs.llm_jp_eval.data import TaskData
+from pfgen_rs.llm_jp_eval.catalog import TaskData, find_task
 from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate, standard_errors
 from pfgen_rs.metrics.settings import COLUMNS, PARTS
 from pfgen_rs.scoring import batch

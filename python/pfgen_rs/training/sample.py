@@ -15,10 +15,18 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.generate.prompts import Prompter
 from pfgen_rs.io.cleaning import Mode
 from pfgen_rs.lazy import NDArray, np, pl
-from pfgen_rs.llm_jp_eval.catalog import AVERAGES, chosen_tasks, find_task
-from pfgen_rs.llm_jp_eval.data import TaskData, item_id, raw_digest, read_tasks, used
-from pfgen_rs.llm_jp_eval.metrics.samples import check_variant
+from pfgen_rs.llm_jp_eval.catalog import (
+    AVERAGES,
+    TaskData,
+    chosen_tasks,
+    find_task,
+    item_id,
+    raw_digest,
+    read_tasks,
+    used,
+)
 from pfgen_rs.llm_jp_eval.prompts import filled, template
+from pfgen_rs.llm_jp_eval.values import check_variant
 from pfgen_rs.questions.examples import Example, read_examples
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.training.checks import checked_texts, count, whole

@@ -22,13 +22,17 @@ from pfgen_rs.integrations.lm_eval.pfgen import (
     shown_error,
 )
 from pfgen_rs.io.cleaning import unicode_text
-from pfgen_rs.llm_jp_eval.catalog import find_task
-from pfgen_rs.llm_jp_eval.data import Sample, TaskData, item_id
-from pfgen_rs.llm_jp_eval.metrics.columns import metric
-from pfgen_rs.llm_jp_eval.metrics.samples import CORRELATIONS, mean, parse_float, prediction
+from pfgen_rs.llm_jp_eval.catalog import Sample, TaskData, find_task, item_id
+from pfgen_rs.llm_jp_eval.metrics import metric
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, filled, template
-from pfgen_rs.llm_jp_eval.results import ScoreSettings, signature
-from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate, standard_errors
+from pfgen_rs.llm_jp_eval.scoring import (
+    Evaluation,
+    ScoreSettings,
+    evaluate,
+    signature,
+    standard_errors,
+)
+from pfgen_rs.llm_jp_eval.values import CORRELATIONS, mean, parse_float, prediction
 
 SCORE = "score"
 """The main metric of every task that counts in AVR, under one name, so that groups can average it."""

@@ -12,8 +12,8 @@ from typing import Literal
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.lazy import Floats, np
 from pfgen_rs.llm_jp_eval import catalog
-from pfgen_rs.llm_jp_eval.metrics.samples import CORRELATIONS
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
+from pfgen_rs.llm_jp_eval.values import CORRELATIONS
 from pfgen_rs.stats.correlation import correlation_interval
 from pfgen_rs.stats.permutation import holm, resolution, sign_flip_by_size
 from pfgen_rs.stats.shares import (

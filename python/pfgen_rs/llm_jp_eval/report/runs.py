@@ -14,17 +14,15 @@ from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import Floats, pl
-from pfgen_rs.llm_jp_eval.catalog import same_score, split_score, tasks
-from pfgen_rs.llm_jp_eval.data import read_json
-from pfgen_rs.llm_jp_eval.metrics.samples import (
+from pfgen_rs.llm_jp_eval.catalog import read_json, same_score, split_score, tasks
+from pfgen_rs.llm_jp_eval.scoring import SAMPLES, SAMPLING, SCORES, evaluated_predictions
+from pfgen_rs.llm_jp_eval.values import (
     CORRELATIONS,
     correlation,
     correlation_values,
     mean,
     sample_metrics,
 )
-from pfgen_rs.llm_jp_eval.results import SAMPLES, SAMPLING, SCORES
-from pfgen_rs.llm_jp_eval.scoring import evaluated_predictions
 
 _MUST_AGREE = ("variant", "split")
 """Settings that decide what the figures mean."""

@@ -1,4 +1,4 @@
-"""Values and predictions of lists, columns and polars expressions, in native code.
+"""Metrics of llm-jp-eval, value for value: of lists, columns and polars expressions, in native code.
 
 Code points are those of the running Python, of which native code is told page by page.
 """
@@ -13,14 +13,29 @@ from unicodedata import category, normalize
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError
 from pfgen_rs.lazy import Floats, np, pl
-from pfgen_rs.llm_jp_eval.metrics.samples import (
+from pfgen_rs.llm_jp_eval.values import (
     check_texts,
     check_types,
     check_variant,
     find_metric,
     normalized_gold,
     prediction,
+    sample_metric,
+    sample_metrics,
 )
+
+__all__ = [
+    "gold_column",
+    "gold_expression",
+    "metric",
+    "metric_column",
+    "metric_expression",
+    "output_metric_column",
+    "prediction_column",
+    "prediction_expression",
+    "sample_metric",
+    "sample_metrics",
+]
 
 Column = str | pl.Expr
 Page = tuple[bytes, list[tuple[int, str]], list[tuple[int, str]]]
