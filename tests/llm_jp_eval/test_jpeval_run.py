@@ -21,19 +21,11 @@ from judging import engine_for
 from pfgen_rs.ask.costs import Budget, Prices, token_counter
 from pfgen_rs.ask.loop import Asked as Outcome
 from pfgen_rs.ask.request import Respondent
-from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.errors import InputError
 from pfgen_rs.llm_jp_eval.catalog import AVERAGED, TaskData, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, filled
 from pfgen_rs.llm_jp_eval.report.runs import read_result
-from pfgen_rs.llm_jp_eval.running import (
-    default_folder,
-    open_run,
-    output_journal,
-    request_groups,
-    run_tasks,
-    score_run,
-    stored_outputs,
-)
+from pfgen_rs.llm_jp_eval.running import TaskRun, default_folder
 from pfgen_rs.llm_jp_eval.scoring import ScoreSettings
 
 MODEL = Respondent("openai-api", "judge")
@@ -74,19 +66,14 @@ def slowly(handler: Handler, asked: Asked) -> None:
 
 
 def run(folder: Path, out: Path, url: str, *more: object) -> Result:
-    given = [
-        "-e",
-        "openai",
-        "--base-url",
-        url,
-        "--data",
-        folder,
-        "--out",
-        out,
-        "--set",
-        "retries=0",
-    ]
-    return jp_eval("run", "org/m", *given, *more)
+    engine = ("-e", "openai", "--base-url", url, "--set", "retries=0")
+    return jp_eval("run", "org/m", *engine, "--data", folder, "--out", out, *more)
+
+
+def opened(out: Path, datas: list[TaskData]) -> TaskRun:
+    made = TaskRun(out, datas, MODEL)
+    made.open()
+    return made
 
 
 def records(out: Path) -> list[dict[str, Any]]:
@@ -154,43 +141,34 @@ def test_tasks_samples_and_splits_are_added(folder: Path, tmp_path: Path) -> Non
     assert config["data"].keys() >= {"test/jsquad.json", "dev/jamp.json"}
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--shots", 2], "was started with shots=4, now 2: choose another folder with --out"),
-        (["--chat"], "was started with chat=False, now True"),
-        (["--max-tokens", 7], "was started with max_tokens=None, now 7"),
-        (["--seed", 2], "was started with seed=1, now 2"),
-        (["--temperature", "none"], "was started with temperature=0.0, now None"),
-    ],
-)
-def test_other_settings_are_refused(
-    folder: Path, tmp_path: Path, options: list[object], message: str
-) -> None:
+OTHER_SETTINGS: list[tuple[list[object], str]] = [
+    (["--shots", 2], "was started with shots=4, now 2: choose another folder with --out"),
+    (["--chat"], "was started with chat=False, now True"),
+    (["--max-tokens", 7], "was started with max_tokens=None, now 7"),
+    (["--seed", 2], "was started with seed=1, now 2"),
+    (["--temperature", "none"], "was started with temperature=0.0, now None"),
+]
+
+
+def test_other_settings_data_and_folders_are_refused(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with FaultServer(default=gold) as server:
         run(folder, out, server.url, "-t", "jamp")
         before = {path.name: path.read_bytes() for path in out.iterdir()}
-        done = run(folder, out, server.url, "-t", "jamp", *options)
-        assert (done.exit_code, len(server.asked)) == (2, 2)
-    assert message in done.stderr
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
-
-
-def test_other_data_and_other_folders_are_refused(folder: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    with FaultServer(default=gold) as server:
-        run(folder, out, server.url, "-t", "jamp")
+        for options, message in OTHER_SETTINGS:
+            done = run(folder, out, server.url, "-t", "jamp", *options)
+            assert (done.exit_code, message in done.stderr) == (2, True)
+            assert {path.name: path.read_bytes() for path in out.iterdir()} == before
         path = folder / "evaluation/test/jamp.json"
         path.write_bytes(path.read_bytes() + b"\n")
-        done = run(folder, out, server.url, "-t", "jamp")
-        assert "was started with another file test/jamp.json" in done.stderr
-        (out / "config.json").write_text('{"kind": "grade"}')
-        done = run(folder, out, server.url, "-t", "jamp")
-        assert "is not the folder of a run of llm-jp-eval" in done.stderr
-        (out / "config.json").unlink()
-        done = run(folder, out, server.url, "-t", "jamp")
-        assert "has outputs but no config.json: choose another folder" in done.stderr
+        config, changed = out / "config.json", "was started with another file test/jamp.json"
+        assert changed in run(folder, out, server.url, "-t", "jamp").stderr
+        config.write_text('{"kind": "grade"}')
+        foreign = "is not the folder of a run of llm-jp-eval"
+        assert foreign in run(folder, out, server.url, "-t", "jamp").stderr
+        config.unlink()
+        lost = "has outputs but no config.json: choose another folder"
+        assert lost in run(folder, out, server.url, "-t", "jamp").stderr
         assert len(server.asked) == 2
 
 
@@ -249,12 +227,15 @@ def test_the_budget_counts_over_all_groups(datas: list[TaskData], tmp_path: Path
     prices, counter = Prices(0.0, 1_000_000.0), token_counter("judge")
     spent: list[float] = []
 
+    made = opened(tmp_path / "run", datas)
+
     def budget_of(respondent: Respondent) -> Budget:
-        spent.append(2.0 * len(stored_outputs(tmp_path / "run")))
+        journal = made.folder / "outputs.jsonl"
+        spent.append(2.0 * journal.read_bytes().count(b"\n") if journal.exists() else 0.0)
         return Budget(206.0, prices, respondent, counter, spent=spent[-1])
 
     with FaultServer(default=gold) as server, closing(engine_for(server.url)) as engine:
-        found = run_tasks(tmp_path / "run", datas, engine, MODEL, budget_of=budget_of)
+        found = made.ask(engine, budget_of=budget_of)
         assert len(server.asked) == 8
     # Two outputs of at most 191 tokens: when 14 are spent, there is room for one, and after it for none.
     assert spent == [0.0, 10.0, 14.0]
@@ -269,34 +250,33 @@ def test_progress_counts_all_groups(datas: list[TaskData], tmp_path: Path) -> No
 
     script = {all_prompts(tmp_path / "data")[0]: [status(400)]}
     with FaultServer(script, gold) as server, closing(engine_for(server.url)) as engine:
-        run_tasks(tmp_path / "run", datas, engine, MODEL, progress=tell)
+        made = opened(tmp_path / "run", datas)
+        made.ask(engine, progress=tell)
         assert {total for _, total, _ in told} == {TOTAL}
         assert told[-1] == (8, TOTAL, 1)
         assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
         told.clear()
-        found = run_tasks(tmp_path / "run", datas, engine, MODEL, progress=tell)
+        found = made.ask(engine, progress=tell)
     assert told[0] == (8, TOTAL, 0)
     assert told[-1] == (9, TOTAL, 0)
     assert found == Outcome(TOTAL, TOTAL, 1)
 
 
 def test_what_others_answer_meanwhile_counts(datas: list[TaskData], tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    first = request_groups(datas, MODEL, None, PromptSettings())[0]
+    made = opened(tmp_path / "run", datas)
+    first = made.groups[0]
     request = first.requests[0]
     about = {**request.about, "sample": 0, "digest": request.digest(first.respondent)}
-    other = output_journal(out)
+    other = made.journal()
 
     def meanwhile(handler: Handler, asked: Asked) -> None:
         if asked.body["max_tokens"] > 3:  # after the first group
             other.add({**about, "output": "x"})
         gold(handler, asked)
 
-    with FaultServer(default=meanwhile) as server, closing(engine_for(server.url)) as engine:
-        open_run(out, datas, MODEL, None, PromptSettings())
-        with other:
-            assert other.claim(other.key(about))
-            found = run_tasks(out, datas, engine, MODEL)
+    with FaultServer(default=meanwhile) as server, closing(engine_for(server.url)) as engine, other:
+        assert other.claim(other.key(about))
+        found = made.ask(engine)
     assert (found.stored, found.new, found.elsewhere, found.complete) == (9, 8, 0, True)
 
 
@@ -310,34 +290,30 @@ def test_hostile_outputs_and_samples(tmp_path: Path) -> None:
         text = input_of(asked.prompt)
         handler.reply(200, body("x" * 1_000_000 if text == "long" else text))
 
-    out = tmp_path / "run"
+    made = opened(tmp_path / "run", datas)
     with FaultServer(default=echo) as server, closing(engine_for(server.url)) as engine:
-        assert run_tasks(out, datas, engine, MODEL).complete
-    _, found = score_run(out, datas, MODEL, ScoreSettings())
+        assert made.ask(engine).complete
+    _, found = made.score()
     assert found.scores == {"jsquad_char_f1": 1.0}
     assert found.frame["output"].to_list() == [hostile, "x" * 1_000_000]
 
 
 def test_requests_are_grouped_by_length(datas: list[TaskData]) -> None:
-    def sizes(n: int | None, prompts: PromptSettings) -> list[tuple[int | None, int]]:
-        groups = request_groups(datas, MODEL, n, prompts)
-        return [(group.respondent.max_tokens, len(group.requests)) for group in groups]
-
-    assert sizes(None, PromptSettings()) == [(3, 5), (25, 2), (191, 2)]
-    assert sizes(1, PromptSettings(max_tokens=8)) == [(8, 4)]
+    limited = ScoreSettings(n=1, prompts=PromptSettings(max_tokens=8))
+    for settings, sizes in ((ScoreSettings(), [(3, 5), (25, 2), (191, 2)]), (limited, [(8, 4)])):
+        groups = TaskRun(Path(), datas, MODEL, settings).groups
+        assert [(g.respondent.max_tokens, len(g.requests)) for g in groups] == sizes
 
 
 def test_damaged_journals_are_told_with_their_line(datas: list[TaskData], tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    out.mkdir()
-    (out / "outputs.jsonl").write_text('{"id": "jamp/test/0", "output": 3}\n')
-    with pytest.raises(InputError, match="a record lacks 'id' or 'output'"):
-        stored_outputs(out)
-    (out / "outputs.jsonl").write_text('{"id": "jamp/test/0", "output": "3"}\n{"id"\n')
-    with pytest.raises(InputError, match="line 2: is not JSON"):
-        stored_outputs(out)
-    with pytest.raises(SettingsError, match="has outputs but no config"):
-        run_tasks(out, datas, engine_for("http://127.0.0.1:9/v1"), MODEL)
+    made = opened(tmp_path / "run", datas)
+    for lines, told in (
+        ('{"id": "jamp/test/0", "output": 3}\n', "a record lacks 'id' or 'output'"),
+        ('{"id": "jamp/test/0", "output": "3"}\n{"id"\n', "line 2: is not JSON"),
+    ):
+        (made.folder / "outputs.jsonl").write_text(lines)
+        with pytest.raises(InputError, match=told):
+            made.score()
 
 
 def test_folders_are_named_after_models_which_people_are_not() -> None:
@@ -476,7 +452,7 @@ def test_outputs_for_samples_in_another_order_are_refused(
     assert scored(outputs, made / "data", *shots)["scores"]["jamp_exact_match"] == 1.0
     done = jp_eval("score", outputs, "-d", reversed_data(tmp_path / "data"), *shots)
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "2 outputs answer other prompts than the samples here, by the digest" in done.stderr
+    assert "by their digests, 2 outputs answered prompts other than those here" in done.stderr
     assert "the first is jamp/test/0: choose --data" in done.stderr
     less = jp_eval("score", outputs, "-d", tmp_path / "data", "-t", "jsts,EL", *shots)
     assert less.exit_code == 0  # the other tasks are the same
@@ -497,7 +473,7 @@ def test_outputs_of_a_run_are_signed_as_the_run_is(made: Path, tmp_path: Path) -
     (tmp_path / "copied.jsonl").write_bytes(outputs.read_bytes())
     assert scored(tmp_path / "copied.jsonl", made / "data", "-k", 3)["signature"] == signature
     done = jp_eval("score", tmp_path / "copied.jsonl", "-d", made / "data")
-    assert "9 outputs answer other prompts" in done.stderr  # those with four examples
+    assert "9 outputs answered prompts other than" in done.stderr  # those with four examples
     for option, told in (
         (("--shots", 4), "shots=3, not 4"),
         (("--chat",), "chat=False, not True"),

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
@@ -17,7 +15,7 @@ from typing import Any
 
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.known_files import cache_folder
-from pfgen_rs.io.source import has_lone_surrogate
+from pfgen_rs.io.lines import parse_line
 from pfgen_rs.llm_jp_eval.values import mean, score_metrics
 
 ALL = "all"
@@ -148,14 +146,14 @@ def score_texts(scores: Mapping[str, float], *, with_averages: bool = False) -> 
 # Evaluation files: samples of a task in a split and the examples for its prompts, and where they are.
 
 
-_EVALUATION = "evaluation"
-_KEYS: dict[str, type] = {
-    "instruction": str,
-    "output_length": int,
-    "metrics": list,
-    "samples": list,
+_LIST = (lambda value: isinstance(value, list) and value != [], "a list that is not empty")
+_KEYS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "instruction": (lambda value: isinstance(value, str), "text"),
+    "output_length": (lambda value: type(value) is int and value > 0, "a number of tokens"),
+    "metrics": _LIST,
+    "samples": _LIST,
 }
-_JSON_NAMES = {str: "text", int: "a whole number", list: "a list"}
+"""What evaluation files must have, whether a value is that, and what it is called."""
 _DIGEST = 8  # hex digits of digests in signatures
 
 
@@ -206,8 +204,7 @@ def find_data(folder: str | os.PathLike[str] | None = None) -> Path:
                 path=place,
             )
         raise InputError("not a directory" if place.exists() else "not found", path=place)
-    candidates = (place, place / _EVALUATION)
-    for candidate in candidates:
+    for candidate in (place, place / "evaluation"):
         if any((candidate / split).is_dir() for split in SPLITS):
             return candidate
     raise InputError(
@@ -221,54 +218,25 @@ def read_task(folder: str | os.PathLike[str] | None, task: str, split: str = "te
     """Read a task's samples and examples from a folder of converted files (see `find_data`).
 
     Instruction, output length and metrics are those of the split's file. Raises `InputError` with the file,
-    also if the train file is missing, and `SettingsError` for unknown splits.
+    also if the train file is missing, from which prompts take their examples even if there are none.
     """
-    if split not in SPLITS:
-        raise SettingsError(f"unknown split {split!r}: expected one of {', '.join(SPLITS)}")
     place = find_data(folder)
     path = place / split / f"{task}.json"
     if not path.is_file():
         raise InputError(f"no file of the task {task!r} in the split {split}", path=path)
-    record, samples, digest = _read_file(path)
-    shots_path = place / "train" / f"{task}.json"
-    if not shots_path.is_file():
-        problem = "not found: the examples of prompts are taken from it, even if there are none"
-        raise InputError(problem, path=shots_path)
-    shots, shots_digest = samples, digest
-    if split != "train":
-        _, shots, shots_digest = _read_file(shots_path)
+    own = _read_file(path)
+    train = own if split == "train" else _read_file(place / "train" / f"{task}.json")
     return TaskData(
-        task,
-        split,
-        record["instruction"],
-        record["output_length"],
-        tuple(record["metrics"]),
-        samples,
-        shots,
-        digest,
-        shots_digest,
+        task=task, split=split, shots=train["samples"], shots_sha256=train["sha256"], **own
     )
 
 
 def read_tasks(
-    folder: str | os.PathLike[str] | None,
-    tasks: Iterable[str],
-    split: str = "test",
-    *,
-    skipped: Callable[[str], None] | None = None,
+    folder: str | os.PathLike[str] | None, tasks: Iterable[str], split: str = "test"
 ) -> list[TaskData]:
-    """Read several tasks, in this order.
-
-    `skipped` is called with the name of each task that has no file in the split; without it, that is an
-    `InputError`, as everything is that `read_task` rejects. Also raised if every task is skipped.
-    """
-    place, found = find_data(folder), []
-    for task in tasks:
-        if skipped is not None and not (place / split / f"{task}.json").is_file():
-            skipped(task)
-        else:
-            found.append(read_task(place, task, split))
-    if not found:
+    """Read several tasks, in this order. Raises `InputError` as `read_task` does, and without any task."""
+    place = find_data(folder)
+    if not (found := [read_task(place, task, split) for task in tasks]):
         raise InputError(f"no files of these tasks in the split {split}", path=place / split)
     return found
 
@@ -279,6 +247,12 @@ def used(data: TaskData, n: int | None) -> int:
     return n if n is not None and 0 < n < count else count
 
 
+def files_of(data: TaskData) -> dict[str, str]:
+    """Returns the digests of a task's file and of its train file by their names, `<split>/<task>.json`."""
+    files = {data.split: data.sha256, "train": data.shots_sha256}
+    return {f"{split}/{data.task}.json": digest for split, digest in files.items()}
+
+
 def raw_digest(datas: Sequence[TaskData]) -> str:
     """Returns the first 8 hex digits of the SHA-256 of the evaluation files used, for signatures.
 
@@ -286,84 +260,49 @@ def raw_digest(datas: Sequence[TaskData]) -> str:
     """
     lines = []
     for data in datas:
-        files = {data.split: data.sha256, "train": data.shots_sha256}
-        lines += [f"{digest}  {split}/{data.task}.json\n" for split, digest in files.items()]
+        lines += [f"{digest}  {name}\n" for name, digest in files_of(data).items()]
     return hashlib.sha256("".join(lines).encode()).hexdigest()[:_DIGEST]
 
 
-def read_json(path: Path) -> tuple[Any, str]:
-    """Returns the value of a JSON file in UTF-8 and its SHA-256. Raises `InputError` with file and line."""
+def read_object(path: Path) -> tuple[dict[str, Any], str]:
+    """Returns the object in a JSON file and the file's SHA-256. Raises `InputError`."""
     try:
         content = path.read_bytes()
-        return json.loads(content.decode("utf-8")), hashlib.sha256(content).hexdigest()
+        return parse_line(content), hashlib.sha256(content).hexdigest()
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
-    except UnicodeDecodeError as error:
-        problem = f"is not UTF-8: {error.reason} at byte {error.start}"
-        raise InputError(problem, path=path) from None
-    except RecursionError:
-        raise InputError("is nested too deeply", path=path) from None
-    except json.JSONDecodeError as error:
-        raise InputError(f"is not JSON: {error.msg}", path=path, line=error.lineno) from None
-    except ValueError as error:  # a number with too many digits
-        raise InputError(f"is not JSON: {error}", path=path) from None
-
-
-def _read_file(path: Path) -> tuple[dict[str, Any], tuple[Sample, ...], str]:
-    """Returns what an evaluation file says, checked, its samples, and its SHA-256."""
-    record, digest = read_json(path)
-    try:
-        _check_keys(record)
-        _check_metrics(record["metrics"])
-        return record, _samples(record["samples"]), digest
     except InputError as error:
         raise InputError(error.problem, path=path) from None
 
 
-def _check_keys(record: Any) -> None:
-    if not isinstance(record, dict):
-        raise InputError("is not an evaluation file: expected an object")
-    for key, kind in _KEYS.items():
-        if key not in record:
-            found = ", ".join(map(repr, list(record)[:8])) or "nothing"
-            raise InputError(f"is not an evaluation file: missing key {key!r}, found {found}")
-        if not isinstance(record[key], kind) or isinstance(record[key], bool):
-            raise InputError(f"{key!r} must be {_JSON_NAMES[kind]}")
-    _check_text(record["instruction"], "'instruction'")
-    if record["output_length"] < 1:
-        raise InputError(f"'output_length' must be at least 1, not {record['output_length']}")
-
-
-def _check_metrics(names: list[Any]) -> None:
-    if not names:
-        raise InputError("'metrics' is empty")
-    known = score_metrics()
-    for name in names:
-        if name not in known:
-            raise InputError(f"unknown metric {name!r}: expected one of {', '.join(known)}")
-    if len(set(names)) < len(names):
-        raise InputError("'metrics' names a metric twice")
-
-
-def _samples(samples: list[Any]) -> tuple[Sample, ...]:
-    if not samples:
-        raise InputError("'samples' is empty")
-    return tuple(_sample(index, sample) for index, sample in enumerate(samples))
+def _read_file(path: Path) -> dict[str, Any]:
+    """Returns fields of `TaskData` from an evaluation file."""
+    record, digest = read_object(path)
+    try:
+        for key, (is_valid, expected) in _KEYS.items():
+            if not is_valid(record.get(key)):
+                raise InputError(f"is not an evaluation file: {key!r} must be {expected}")
+        known = score_metrics()
+        for name in record["metrics"]:
+            if name not in known:
+                raise InputError(f"unknown metric {name!r}: expected one of {', '.join(known)}")
+        samples = tuple(_sample(index, sample) for index, sample in enumerate(record["samples"]))
+    except InputError as error:
+        raise InputError(error.problem, path=path) from None
+    return {
+        "instruction": record["instruction"],
+        "output_length": record["output_length"],
+        "metrics": tuple(record["metrics"]),
+        "samples": samples,
+        "sha256": digest,
+    }
 
 
 def _sample(index: int, sample: Any) -> Sample:
-    if not isinstance(sample, dict):
-        raise InputError(f"sample {index} must be an object with 'input' and 'output'")
-    for key in ("input", "output"):
-        if not isinstance(sample.get(key), str):
-            raise InputError(f"{key!r} of sample {index} must be text")
-        _check_text(sample[key], f"{key!r} of sample {index}")
-    return Sample(sample["input"], sample["output"])
-
-
-def _check_text(text: str, name: str) -> None:
-    if has_lone_surrogate(text):
-        raise InputError(f"{name} contains a lone surrogate, which is not valid Unicode")
+    match sample:
+        case {"input": str(given), "output": str(expected)}:
+            return Sample(given, expected)
+    raise InputError(f"sample {index} must be an object with the texts 'input' and 'output'")
 
 
 # Where raw files and converted data are installed.
@@ -379,13 +318,6 @@ def installed_data() -> Path:
     return cache_folder() / "llm-jp-eval" / "data"
 
 
-# The bundled, made-up raw data, and outputs of a small model for them.
-
-
-RUNS = ("3-shot", "0-shot")
-"""The recorded runs, by the names of their files in `outputs/`; the smallest task has three examples."""
-
-
 def sample_path() -> Path:
     """Returns the folder of the bundled sample.
 
@@ -393,4 +325,4 @@ def sample_path() -> Path:
     SmolLM2-135M for their test splits in `outputs/`. The texts are made up to contain edge cases: scores on
     them say nothing about models.
     """
-    return Path(str(resources.files("pfgen_rs") / "data" / "llm-jp-eval-mini"))
+    return Path(str(files("pfgen_rs") / "data" / "llm-jp-eval-mini"))

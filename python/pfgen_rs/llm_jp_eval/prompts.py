@@ -16,7 +16,7 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.formats import response_text
 from pfgen_rs.io.json_lines import Line, parsed_lines
 from pfgen_rs.io.lines import as_text
-from pfgen_rs.io.text import counted, plural
+from pfgen_rs.io.text import counted
 from pfgen_rs.llm_jp_eval.catalog import SPLITS, TaskData, item_id, tasks, used
 
 SHOTS = 4
@@ -153,10 +153,6 @@ class PromptSettings:
             return Template(_INPUT, ("", ""))
         return template(data, self.shots, self.prompt, self.fewshots)
 
-    def record(self) -> dict[str, Any]:
-        """Returns the settings for configurations."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
 class Item:
@@ -208,9 +204,10 @@ def items(datas: Sequence[TaskData], n: int | None, prompts: PromptSettings) -> 
 
 
 _TEXTS = ("output", "text", "response", "completion", "generated_text")
-_ID = re.compile(rf"(.+)/({'|'.join(SPLITS)})/(0|[1-9][0-9]{{0,8}})(?:#([0-9a-f]{{16}}))?")
+_ID = re.compile(
+    rf"({'|'.join(tasks())})/({'|'.join(SPLITS)})/(0|[1-9][0-9]{{0,8}})(?:#([0-9a-f]{{16}}))?"
+)
 _DIGEST = re.compile("[0-9a-f]{64}")
-_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +222,7 @@ class Made:
     left_out: tuple[str, ...]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Outputs:
     """The outputs of the file `path`, by task and index; null outputs and failed requests have none.
 
@@ -236,25 +233,14 @@ class Outputs:
     texts: dict[str, dict[int, str]] = field(default_factory=dict)
     made: dict[str, Made] = field(default_factory=dict)
 
-    def add(self, name: str, task: str, index: int, record: Mapping[str, Any]) -> None:
-        """Add what a record says under its id. Raises `InputError`."""
-        own = self.texts.setdefault(task, {})
-        if record.get("error"):
-            return
-        if made := _made(record):
-            self.made[name] = made
-        text = _text(record)
-        if text is not None:
-            own[index] = text
-
 
 def read_outputs(path: str | Path, split: str = "test") -> Outputs:
     """Read outputs by id: JSON lines, also compressed, or a JSON array.
 
-    An object is identified by `custom_id` or `id` (`jamp/test/0`), or by `task` and `index`. Its text is
-    under `output`, `text`, `response`, `completion` or `generated_text`, or in the response of OpenAI's batch
-    API. Null texts and failed requests are missing outputs. Raises `InputError` with file and line for
-    anything else, outputs of other splits, and ids that occur twice.
+    An object is identified by `custom_id` or `id` (`jamp/test/0`). Its text is under `output`, `text`,
+    `response`, `completion` or `generated_text`, or in the response of OpenAI's batch API. Null texts and
+    failed requests are missing outputs. Raises `InputError` with file and line for anything else, outputs of
+    other splits, and ids that occur twice.
     """
     file, found = Path(path), Outputs(Path(path))
     if file.is_dir():
@@ -263,14 +249,17 @@ def read_outputs(path: str | Path, split: str = "test") -> Outputs:
     lines: dict[str, int] = {}
 
     def read(line: Line) -> None:
-        task, own_split, index = _place(line.record)
-        name = item_id(task, own_split or split, index)
-        if own_split not in (None, split):
-            raise InputError(f"{name} is not of the split {split}: choose --split {own_split}")
+        task, index, digest = _place(line.record, split)
+        name = item_id(task, split, index)
         if name in lines:
             raise InputError(f"duplicate id {name!r}, which line {lines[name]} has as well")
         lines[name] = line.number
-        found.add(name, task, index, line.record)
+        own = found.texts.setdefault(task, {})
+        failed = line.record.get("error")
+        if made := None if failed else _made(line.record, digest):
+            found.made[name] = made
+        if (text := None if failed else _text(line.record)) is not None:
+            own[index] = text
 
     for _ in parsed_lines(file, read):
         pass
@@ -322,11 +311,9 @@ def check_digests(
         if not own.startswith(made.digest):
             wrong.append(item.id)
     if wrong:
-        answer = plural(len(wrong), "answers another prompt", "answer other prompts")
         raise InputError(
-            f"{counted(len(wrong), 'output')} {answer} than the {plural(len(wrong), 'sample', 'samples')} "
-            f"here, by the digest, the first is {wrong[0]}: choose --data, --shots and the other options of "
-            "prompts as they were",
+            f"by their digests, {counted(len(wrong), 'output')} answered prompts other than those here, the "
+            f"first is {wrong[0]}: choose --data, --shots and the other options of prompts as they were",
             path=found.path,
         )
     return not silent
@@ -342,38 +329,26 @@ def _digest_of_request(item: Item, model: Mapping[str, Any], top_p: float | None
         return ""
 
 
-def _made(record: Mapping[str, Any]) -> Made | None:
-    found = _ID.fullmatch(str(record.get("custom_id", record.get("id"))))
-    if found and found[4]:
-        return Made(found[4], None, ())
+def _place(record: Mapping[str, Any], split: str) -> tuple[str, int, str | None]:
+    """Returns task, index and the first digits of the digest in a record's id."""
+    name = record.get("custom_id", record.get("id"))
+    match = _ID.fullmatch(name) if isinstance(name, str) else None
+    if match is None:
+        shown = f"{as_text(name)!r:.60}"
+        raise InputError(f"unknown id {shown}: expected TASK/SPLIT/INDEX, such as jamp/test/0")
+    if match[2] != split:
+        raise InputError(f"{name} is not of the split {split}: choose --split {match[2]}")
+    return match[1], int(match[3]), match[4]
+
+
+def _made(record: Mapping[str, Any], digest_in_id: str | None) -> Made | None:
+    if digest_in_id:
+        return Made(digest_in_id, None, ())
     digest, model, left_out = (record.get(key) for key in ("digest", "model", "left_out"))
     if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
         return None
     names = left_out if isinstance(left_out, list) else []
     return Made(digest, model if isinstance(model, dict) else None, tuple(map(str, names)))
-
-
-def _place(record: Mapping[str, Any]) -> tuple[str, str | None, int]:
-    name = record.get("custom_id", record.get("id"))
-    if isinstance(name, str) and (match := _ID.fullmatch(name)):
-        _check_task(match[1])
-        return match[1], match[2], int(match[3])
-    task, index, split = record.get("task"), record.get("index"), record.get("split")
-    if isinstance(task, str) and isinstance(index, int) and not isinstance(index, bool):
-        if index < 0 or (split is not None and split not in SPLITS):
-            raise InputError(f"invalid index {index} or split {as_text(split)}")
-        _check_task(task)
-        return task, split, index
-    if name is not None:
-        shown = f"{as_text(name)}"[:_SHOWN]
-        raise InputError(f"unknown id {shown!r}: expected TASK/SPLIT/INDEX, such as jamp/test/0")
-    keys = ", ".join(map(repr, list(record)[:8])) or "nothing"
-    raise InputError(f"no id: expected 'id', 'custom_id', or 'task' and 'index', found {keys}")
-
-
-def _check_task(task: str) -> None:
-    if task not in tasks():
-        raise InputError(f"unknown task {task!r:.60}: expected one of {', '.join(tasks())}")
 
 
 def _text(record: Mapping[str, Any]) -> str | None:
@@ -383,12 +358,7 @@ def _text(record: Mapping[str, Any]) -> str | None:
         value = record[key]
         if key == "response" and isinstance(value, Mapping):
             return response_text(value)
-        if isinstance(value, list):
-            raise InputError(
-                f"{key!r} is a list of {len(value)}: expected a single output a sample"
-            )
         if value is not None and not isinstance(value, str):
-            raise InputError(f"{key!r} must be text, not {as_text(value)!s:.60}")
+            raise InputError(f"{key!r} must be a single text, not {as_text(value)!s:.60}")
         return value
-    keys = ", ".join(map(repr, list(record)[:8]))
-    raise InputError(f"no output: expected one of {', '.join(_TEXTS)}; found {keys}")
+    raise InputError(f"no output: expected one of {', '.join(_TEXTS)}")

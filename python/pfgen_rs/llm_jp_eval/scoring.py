@@ -7,7 +7,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +115,7 @@ def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
         task, kind = split_score(name, rows)
         own = rows[task].sort("index")
         if kind in CORRELATIONS:
-            values = correlation_values(kind, own["pred"], list(map(float, own["gold"])))
+            values = correlation_values(kind, own["pred"], own["gold"])
         else:
             values = np.array([]) if task in seen else own["value"].to_numpy()
             seen.add(task)
@@ -252,12 +252,8 @@ def leniently(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
         before = _values(name, pairs)
         for way in LENIENT:
             read = [_read(way, *each) for each in zip(frame["output"], frame["gold"], strict=True)]
-            changed = [i for i, pair in enumerate(read) if pair != pairs[i]]
-            values = [*before]
-            own = _values(name, [read[i] for i in changed])
-            for i, value in zip(changed, own, strict=True):
-                values[i] = value
-            if more := sum(values[i] == 1 != before[i] for i in changed):
+            values = _values(name, read)
+            if more := sum(v == 1 != b for v, b in zip(values, before, strict=True)):
                 right[way][task] = more
             if name not in CORRELATIONS:
                 scores[way][f"{task}_{name}"] = mean(values)
@@ -394,7 +390,7 @@ def score_config(datas: Sequence[TaskData], settings: ScoreSettings) -> dict[str
         "split": datas[0].split,
         "variant": settings.variant,
         "n": settings.n,
-        **settings.prompts.record(),
+        **asdict(settings.prompts),
     }
 
 
