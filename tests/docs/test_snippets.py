@@ -13,7 +13,7 @@ import page_world
 from page_blocks import PAGES, blocks, inline_commands, name
 from page_checks import PYTHON, SHELL, check, check_inline
 from page_runs import run_page
-from pfgen_rs.llm_jp_eval import values
+from pfgen_rs.llm_jp_eval import measures
 
 ELSEWHERE: Mapping[str, Collection[str]] = {
     "docs/how-to/harnesses.md": {"jsonnet", "python"},  # integrations
@@ -54,6 +54,6 @@ def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     if not fnmatch(name(page), "docs/tutorial/*"):  # which can be followed in an empty folder
         page_world.furnish(folder, name(page).removeprefix("docs/"))
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(values, "_METRICS", dict(values._METRICS))  # pages register some
+    monkeypatch.setattr(measures, "_METRICS", dict(measures._METRICS))  # pages register some
     with page_world.outside(tmp_path) as env:
         run_page(page, folder, env, ELSEWHERE.get(name(page), ()))

@@ -22,6 +22,7 @@ from jpeval_texts import TEXTS, WILD_TEXTS
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval import metric, metrics
+from pfgen_rs.llm_jp_eval.measures import sample_metrics
 from pfgen_rs.llm_jp_eval.metrics import (
     gold_column,
     gold_expression,
@@ -31,7 +32,6 @@ from pfgen_rs.llm_jp_eval.metrics import (
     prediction_column,
     prediction_expression,
 )
-from pfgen_rs.llm_jp_eval.values import sample_metrics
 
 VARIANTS = ("upstream", "swallow")
 FRAME = pl.DataFrame(

@@ -22,7 +22,7 @@ import jpeval_oracle as oracle
 from jpeval_texts import TEXTS
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval import correlation, mean, metric, prediction
-from pfgen_rs.llm_jp_eval.values import (
+from pfgen_rs.llm_jp_eval.measures import (
     indel_distance,
     normalized_gold,
     parse_float,

@@ -15,7 +15,7 @@ from jpeval_versions import EXAMINED, TRANSLATED
 from pfgen_rs import InputError, SettingsError
 from pfgen_rs.llm_jp_eval import averages
 from pfgen_rs.llm_jp_eval.catalog import AVERAGES
-from pfgen_rs.llm_jp_eval.report.columns import average_column, category_columns, compared_columns
+from pfgen_rs.llm_jp_eval.report.comparing import average_column, category_columns, compared_columns
 from pfgen_rs.llm_jp_eval.report.report import Report, report_of
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
 from pfgen_rs.stats import holm

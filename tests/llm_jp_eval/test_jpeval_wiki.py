@@ -248,7 +248,7 @@ def error_of(content: str | bytes) -> str:
         (f"# S-ID:a\n{SENTENCE}", 2, "before the previous one ended"),
         (SENTENCE + SENTENCE.replace("NIL", "").replace("東", "\x00 "), 9, r"found '\\x00 "),
         (f'* -1D\n+ -1D <rel type="ガ" target="x" sid="a"/>\n{WORD}\nEOS\n', 2, "damaged tag"),
-        (f'* -1D\n+ -1D <rel type="=" target="x"/><rel >\n{WORD}\nEOS\n', 2, "found '<rel >'"),
+        (f'* -1D\n+ -1D <rel type="=" target="x"/><rel >\n{WORD}\nEOS\n', 2, "damaged tag"),
         (SENTENCE.encode() + b"\n\xe6\x9d", 7, "not valid UTF-8: unexpected end of data"),
         (b"a\r\rb\r\n\xff\n", 4, "not valid UTF-8: invalid start byte"),
         (SENTENCE.encode("utf-16-le"), 5, "not valid UTF-8"),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pfgen_rs.llm_jp_eval.report import pages
     from pfgen_rs.llm_jp_eval.report import report as reports
-    from pfgen_rs.llm_jp_eval.report.columns import Column, ColumnEstimate, ColumnPair
+    from pfgen_rs.llm_jp_eval.report.comparing import Column, ColumnEstimate, ColumnPair
 else:
     pages = lazy.module("pfgen_rs.llm_jp_eval.report.pages")
     reports = lazy.module("pfgen_rs.llm_jp_eval.report.report")

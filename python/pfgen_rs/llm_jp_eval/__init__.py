@@ -18,9 +18,9 @@ __all__ = [
 if TYPE_CHECKING:
     from pfgen_rs.llm_jp_eval.catalog import averages, read_tasks, tasks
     from pfgen_rs.llm_jp_eval.conversion.converting import Conversion, convert
+    from pfgen_rs.llm_jp_eval.measures import correlation, mean, prediction
     from pfgen_rs.llm_jp_eval.metrics import metric
     from pfgen_rs.llm_jp_eval.scoring import evaluate
-    from pfgen_rs.llm_jp_eval.values import correlation, mean, prediction
 else:
     from pfgen_rs import lazy
 
@@ -31,6 +31,6 @@ else:
             "conversion.converting": ("Conversion", "convert"),
             "metrics": ("metric",),
             "scoring": ("evaluate",),
-            "values": ("correlation", "mean", "prediction"),
+            "measures": ("correlation", "mean", "prediction"),
         },
     )

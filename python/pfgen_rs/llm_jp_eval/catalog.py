@@ -16,7 +16,7 @@ from typing import Any
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.known_files import cache_folder
 from pfgen_rs.io.lines import parse_line
-from pfgen_rs.llm_jp_eval.values import mean, score_metrics
+from pfgen_rs.llm_jp_eval.measures import mean, score_metrics
 
 ALL = "all"
 SPLITS = ("train", "dev", "test")

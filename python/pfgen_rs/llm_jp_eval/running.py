@@ -24,16 +24,9 @@ from pfgen_rs.io.atomic import write_atomic, writing_failed
 from pfgen_rs.io.locks import locked
 from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.io.source import has_lone_surrogate
+from pfgen_rs.llm_jp_eval import scoring
 from pfgen_rs.llm_jp_eval.catalog import TaskData, files_of, item_id, read_object, used
 from pfgen_rs.llm_jp_eval.prompts import SHOTS, Outputs, PromptSettings, check_digests, items
-from pfgen_rs.llm_jp_eval.scoring import (
-    SAMPLING,
-    Evaluation,
-    ScoreSettings,
-    evaluate_variants,
-    signature,
-    write_results,
-)
 
 BudgetOf = Callable[[Respondent], Budget | None]
 KIND = "llm-jp-eval"
@@ -62,7 +55,7 @@ class TaskRun:
     folder: Path
     datas: Sequence[TaskData]
     respondent: Respondent
-    settings: ScoreSettings = field(default_factory=ScoreSettings)
+    settings: scoring.ScoreSettings = field(default_factory=scoring.ScoreSettings)
 
     @cached_property
     def groups(self) -> list[Group]:
@@ -116,7 +109,7 @@ class TaskRun:
                 progress=progress,
             )
 
-    def score(self, *, allow_missing: bool = False) -> tuple[dict[str, Any], Evaluation]:
+    def score(self, *, allow_missing: bool = False) -> tuple[dict[str, Any], scoring.Evaluation]:
         """Score the outputs and write `result.json`, `scores.json` and `samples.parquet`.
 
         Returns the content of `scores.json`, and the evaluation of the chosen variant. Raises
@@ -130,12 +123,12 @@ class TaskRun:
             ]
             for data in self.datas
         }
-        evaluations = evaluate_variants(self.datas, outputs, allow_missing=allow_missing)
+        evaluations = scoring.evaluate_variants(self.datas, outputs, allow_missing=allow_missing)
         left_out = {str(name) for record in found.values() for name in record.get("left_out") or ()}
         sent = _sent(self.respondent.identity(), left_out)
         settings = replace(self.settings, sampling=sent)
-        config = {**_read_config(self.folder), "signature": signature(self.datas, settings)}
-        record = write_results(self.folder, self.datas, evaluations, config, settings)
+        config = {**_read_config(self.folder), "signature": scoring.signature(self.datas, settings)}
+        record = scoring.write_results(self.folder, self.datas, evaluations, config, settings)
         return record, evaluations[settings.variant]
 
     def _outputs(self) -> dict[str, Mapping[str, Any]]:
@@ -171,8 +164,8 @@ class TaskRun:
 
 
 def settings_of_outputs(
-    found: Outputs, datas: Sequence[TaskData], settings: ScoreSettings
-) -> ScoreSettings:
+    found: Outputs, datas: Sequence[TaskData], settings: scoring.ScoreSettings
+) -> scoring.ScoreSettings:
     """Returns settings with what outputs and their run's folder say of how they were made.
 
     `settings.prompts` as far as they were chosen. Raises `SettingsError` if a run had others, and
@@ -206,14 +199,16 @@ def _sampling_of_records(found: Outputs) -> dict[str, float | None]:
     models = [made.model for made in found.made.values()]
     if None in models:
         return {}
-    alike = {name: {(model or {}).get(name) for model in models} for name in SAMPLING}
+    alike = {name: {(model or {}).get(name) for model in models} for name in scoring.SAMPLING}
     return {name: values.pop() for name, values in alike.items() if len(values) == 1}
 
 
 def _sent(sampling: Mapping[str, float | None], left_out: set[str]) -> dict[str, float | None]:
     """Returns the sampling parameters, of which those that a server refused were left to it."""
     return {
-        name: None if name in left_out else sampling[name] for name in SAMPLING if name in sampling
+        name: None if name in left_out else sampling[name]
+        for name in scoring.SAMPLING
+        if name in sampling
     }
 
 
@@ -277,7 +272,7 @@ def _settings_of_run(path: Path) -> tuple[PromptSettings, dict[str, float | None
     except InputError:  # of another program
         return None
     found: dict[str, Any] = {each.name: config.get(each.name) for each in fields(PromptSettings)}
-    sampling = {name: config["parameters"].get(name) for name in SAMPLING}
+    sampling = {name: config["parameters"].get(name) for name in scoring.SAMPLING}
     numbers = found["shots"], *(value for value in sampling.values() if value is not None)
     if not all(isinstance(value, int | float) for value in numbers):
         return None

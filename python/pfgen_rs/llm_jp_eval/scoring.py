@@ -19,21 +19,9 @@ from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.io.source import has_lone_surrogate
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import np, pl
-from pfgen_rs.llm_jp_eval import catalog
-from pfgen_rs.llm_jp_eval.catalog import TaskData, averages, item_id, raw_digest, split_score
+from pfgen_rs.llm_jp_eval import catalog, measures
 from pfgen_rs.llm_jp_eval.metrics import metric
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, template_digest
-from pfgen_rs.llm_jp_eval.values import (
-    CORRELATIONS,
-    VARIANTS,
-    check_variant,
-    correlation,
-    correlation_values,
-    mean,
-    normalized_gold,
-    parse_float,
-    prediction,
-)
 
 _SHOWN = 3
 _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
@@ -72,7 +60,7 @@ class Evaluation:
 
 
 def evaluate(
-    datas: Sequence[TaskData],
+    datas: Sequence[catalog.TaskData],
     outputs: Mapping[str, Sequence[str | None]],
     variant: str = "upstream",
     *,
@@ -83,7 +71,7 @@ def evaluate(
     `None` stands for a missing output, which is an error unless `allow_missing` is set; then it counts as
     empty. Raises `MissingOutputsError`, `InputError` and `SettingsError`.
     """
-    check_variant(variant)
+    measures.check_variant(variant)
     names = [data.task for data in datas]
     if len(set(names)) < len(names):
         raise SettingsError("a task is named twice")
@@ -99,7 +87,7 @@ def evaluate(
         scores.update({f"{data.task}_{name}": value for name, value in found.items()})
     counts = Counter(task for task, _ in missing)
     whole = pl.concat(frames) if frames else pl.DataFrame(schema=_COLUMNS)
-    return Evaluation(whole, scores, averages(scores), variant, dict(counts))
+    return Evaluation(whole, scores, catalog.averages(scores), variant, dict(counts))
 
 
 def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
@@ -112,10 +100,10 @@ def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
     found: dict[str, float | None] = {}
     seen: set[str] = set()
     for name in evaluation.scores:
-        task, kind = split_score(name, rows)
+        task, kind = catalog.split_score(name, rows)
         own = rows[task].sort("index")
-        if kind in CORRELATIONS:
-            values = correlation_values(kind, own["pred"], own["gold"])
+        if kind in measures.CORRELATIONS:
+            values = measures.correlation_values(kind, own["pred"], own["gold"])
         else:
             values = np.array([]) if task in seen else own["value"].to_numpy()
             seen.add(task)
@@ -125,7 +113,7 @@ def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
 
 
 def _missing(
-    datas: Sequence[TaskData], outputs: Mapping[str, Sequence[str | None]]
+    datas: Sequence[catalog.TaskData], outputs: Mapping[str, Sequence[str | None]]
 ) -> list[tuple[str, str]]:
     """Returns tasks and ids of samples without an output."""
     found = []
@@ -138,7 +126,7 @@ def _missing(
                 f"{data.task} has {len(data.samples)} samples, but there are {len(own)} outputs"
             )
         found += [
-            (data.task, item_id(data.task, data.split, index))
+            (data.task, catalog.item_id(data.task, data.split, index))
             for index, output in enumerate(own)
             if output is None
         ]
@@ -146,7 +134,7 @@ def _missing(
 
 
 def _evaluated(
-    data: TaskData, given: Sequence[str | None], variant: str
+    data: catalog.TaskData, given: Sequence[str | None], variant: str
 ) -> tuple[pl.DataFrame, dict[str, float]]:
     samples = data.samples[: len(given)]
     outputs = [output or "" for output in given]
@@ -154,20 +142,20 @@ def _evaluated(
         return evaluated_predictions(
             data.task,
             data.metrics,
-            [prediction(output, variant) for output in outputs],
+            [measures.prediction(output, variant) for output in outputs],
             [sample.output for sample in samples],
             inputs=[sample.input for sample in samples],
             outputs=outputs,
         )
     except UnicodeEncodeError:
         wrong = next(n for n, text in enumerate(outputs) if has_lone_surrogate(text))
-        place = item_id(data.task, data.split, wrong)
+        place = catalog.item_id(data.task, data.split, wrong)
         problem = f"the output of {place} contains a lone surrogate, which is not valid Unicode"
         raise InputError(problem) from None
 
 
 def evaluate_variants(
-    datas: Sequence[TaskData],
+    datas: Sequence[catalog.TaskData],
     outputs: Mapping[str, Sequence[str | None]],
     *,
     allow_missing: bool = False,
@@ -175,7 +163,7 @@ def evaluate_variants(
     """Returns the evaluations of both variants by name (see `evaluate`)."""
     return {
         variant: evaluate(datas, outputs, variant, allow_missing=allow_missing)
-        for variant in VARIANTS
+        for variant in measures.VARIANTS
     }
 
 
@@ -196,18 +184,18 @@ def evaluated_predictions(
     values = {
         name: metric(name, predictions, golds)
         for name in dict.fromkeys([*metrics, "char_f1"])
-        if name not in CORRELATIONS
+        if name not in measures.CORRELATIONS
     }
     try:
         scores = {
-            name: correlation(name, predictions, golds)
-            if name in CORRELATIONS
-            else mean(values[name])
+            name: measures.correlation(name, predictions, golds)
+            if name in measures.CORRELATIONS
+            else measures.mean(values[name])
             for name in metrics
         }
     except InputError as error:
         raise InputError(f"{task}: {error.problem}") from None
-    normalised = [normalized_gold(gold) for gold in golds]
+    normalised = [measures.normalized_gold(gold) for gold in golds]
     nothing = [None] * len(golds)
     columns = {
         "task": [task] * len(golds),
@@ -244,7 +232,7 @@ def leniently(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
     names = evaluation.frame["task"].unique().to_list()
     main: dict[str, str] = {}
     for score in evaluation.scores:
-        task, name = split_score(score, names)
+        task, name = catalog.split_score(score, names)
         main.setdefault(task, name)
     for (key,), frame in evaluation.frame.group_by("task", maintain_order=True):
         task, name = str(key), main[str(key)]
@@ -255,23 +243,25 @@ def leniently(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
             values = _values(name, read)
             if more := sum(v == 1 != b for v, b in zip(values, before, strict=True)):
                 right[way][task] = more
-            if name not in CORRELATIONS:
-                scores[way][f"{task}_{name}"] = mean(values)
-    return {way: {"right": right[way], "averages": averages(scores[way])} for way in LENIENT}
+            if name not in measures.CORRELATIONS:
+                scores[way][f"{task}_{name}"] = measures.mean(values)
+    return {
+        way: {"right": right[way], "averages": catalog.averages(scores[way])} for way in LENIENT
+    }
 
 
 def _values(name: str, pairs: Sequence[Pair]) -> list[float]:
     preds, golds = [pred for pred, _ in pairs], [gold for _, gold in pairs]
-    if name not in CORRELATIONS:
+    if name not in measures.CORRELATIONS:
         return list(metric(name, preds, golds))
-    return [float(parse_float(pred) == float(gold)) for pred, gold in pairs]
+    return [float(measures.parse_float(pred) == float(gold)) for pred, gold in pairs]
 
 
 def _read(way: str, text: str, gold: str) -> Pair:
     """Returns the prediction in an output that is read in this way, and the gold answer to compare."""
     if way in ("without_thoughts", "all"):
         text = without_thoughts(text)
-    pred = prediction(text.strip(), "swallow")
+    pred = measures.prediction(text.strip(), "swallow")
     if way in ("unquoted", "all"):
         pred = _unquoted(pred, gold)
     return (pred.lower(), gold.lower()) if way in ("lower_cased", "all") else (pred, gold)
@@ -308,10 +298,10 @@ class ScoreSettings:
     sampling: Mapping[str, float | None] | None = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_variant(self.variant)
+        measures.check_variant(self.variant)
 
 
-def signature(datas: Sequence[TaskData], settings: ScoreSettings | None = None) -> str:
+def signature(datas: Sequence[catalog.TaskData], settings: ScoreSettings | None = None) -> str:
     """Returns one line that says how scores were made: `llm-jp-eval|v:…|variant:upstream|split:test|…`.
 
     `raw` is the digest of the evaluation files of the tasks (see `data.raw_digest`). What is not known is
@@ -327,7 +317,7 @@ def signature(datas: Sequence[TaskData], settings: ScoreSettings | None = None) 
         f"n:{'all' if chosen.n is None else chosen.n}",
         f"shots:{_UNKNOWN if made.shots is None else made.shots}",
         "avg:AVR",
-        f"raw:{raw_digest(datas)}",
+        f"raw:{catalog.raw_digest(datas)}",
     ]
     parts += [f"{name}:{_sampled_text(chosen.sampling, name)}" for name in SAMPLING]
     if chosen.sampling is None and made.max_tokens is None:
@@ -347,7 +337,7 @@ def _sampled_text(sampling: Mapping[str, float | None] | None, name: str) -> str
 
 
 def scores_record(
-    datas: Sequence[TaskData],
+    datas: Sequence[catalog.TaskData],
     evaluations: Mapping[str, Evaluation],
     settings: ScoreSettings,
 ) -> dict[str, Any]:
@@ -381,7 +371,7 @@ def scores_record(
     }
 
 
-def score_config(datas: Sequence[TaskData], settings: ScoreSettings) -> dict[str, Any]:
+def score_config(datas: Sequence[catalog.TaskData], settings: ScoreSettings) -> dict[str, Any]:
     """Returns what result files say about how outputs made elsewhere were scored."""
     return {
         "kind": "llm-jp-eval",
@@ -421,7 +411,7 @@ def result_content(
 
 def write_results(
     folder: str | os.PathLike[str],
-    datas: Sequence[TaskData],
+    datas: Sequence[catalog.TaskData],
     evaluations: Mapping[str, Evaluation],
     config: Mapping[str, Any],
     settings: ScoreSettings,

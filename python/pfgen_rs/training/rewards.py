@@ -14,7 +14,7 @@ from pfgen_rs.errors import InputError, SettingsError, UnknownQuestionError
 from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
 from pfgen_rs.io.text import visible
 from pfgen_rs.llm_jp_eval.catalog import TaskData, find_task, item_id, read_task
-from pfgen_rs.llm_jp_eval.values import (
+from pfgen_rs.llm_jp_eval.measures import (
     CORRELATIONS,
     check_variant,
     find_metric,

@@ -25,8 +25,8 @@ from pfgen_rs.llm_jp_eval.catalog import (
     read_tasks,
     used,
 )
+from pfgen_rs.llm_jp_eval.measures import check_variant
 from pfgen_rs.llm_jp_eval.prompts import filled, template
-from pfgen_rs.llm_jp_eval.values import check_variant
 from pfgen_rs.questions.examples import Example, read_examples
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.training.checks import checked_texts, count, whole

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.llm_jp_eval.catalog import TaskData, read_task
+from pfgen_rs.llm_jp_eval.measures import check_variant
 from pfgen_rs.llm_jp_eval.prompts import SHOTS
-from pfgen_rs.llm_jp_eval.values import check_variant
 from pfgen_rs.questions.locate import BUNDLED, ENVIRONMENT
 
 KEY, JPEVAL_KEY = "pfgen", "llm_jp_eval"

@@ -13,16 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.llm_jp_eval.catalog import (
-    SPLITS,
-    TaskInfo,
-    chosen_tasks,
-    installed_data,
-    installed_raw,
-)
-from pfgen_rs.llm_jp_eval.conversion import installing, raw_files
-from pfgen_rs.llm_jp_eval.conversion.knp import read_document
-from pfgen_rs.llm_jp_eval.conversion.wikipedia import WIKI_TASKS, document_samples
+from pfgen_rs.llm_jp_eval import catalog
+from pfgen_rs.llm_jp_eval.conversion import installing, knp, raw_files, wikipedia
 
 Pair = tuple[str, str]
 """Input and output of a sample."""
@@ -196,11 +188,13 @@ def _mawps_example(place: raw_files.Place, record: object) -> Pair:
 
 def wikipedia_splits(raw: raw_files.RawFiles) -> dict[str, Splits]:
     """Returns the splits of the tasks of the Wikipedia Annotated Corpus, which share all documents."""
-    found: dict[str, Splits] = {task: {split: [] for split in SPLITS} for task in WIKI_TASKS}
-    for split in SPLITS:
+    found: dict[str, Splits] = {
+        task: {split: [] for split in catalog.SPLITS} for task in wikipedia.WIKI_TASKS
+    }
+    for split in catalog.SPLITS:
         for file in raw.of(f"{split}/"):
-            document = read_document(file.label, file.content)
-            for task, sample in document_samples(document).items():
+            document = knp.read_document(file.label, file.content)
+            for task, sample in wikipedia.document_samples(document).items():
                 found[task][split].append(sample)
     return found
 
@@ -285,9 +279,9 @@ def convert(
     `out` cannot be written.
     """
     names = None if tasks is None else list(tasks)
-    chosen = chosen_tasks(names)
-    folder = installed_data() if out is None else Path(out)
-    source = installed_raw() if raw is None else Path(raw)
+    chosen = catalog.chosen_tasks(names)
+    folder = catalog.installed_data() if out is None else Path(out)
+    source = catalog.installed_raw() if raw is None else Path(raw)
     if raw is None and not source.is_dir():
         advice = "install them with `pfgen-rs llm-jp-eval install --from DIR`, or name a folder with --raw"
         raise InputError(f"no raw files are installed: {advice}", path=source)
@@ -301,8 +295,8 @@ def convert(
     with installing.staged_folder(folder, "converting") as content, ThreadPoolExecutor(1) as writer:
         writing: list[Future[ConvertedFile]] = []
         for info, splits in _splits_by_task(chosen, absent, found):
-            counts = {split: len(splits[split]) for split in SPLITS}
-            if empty := [split for split in SPLITS if not counts[split]]:
+            counts = {split: len(splits[split]) for split in catalog.SPLITS}
+            if empty := [split for split in catalog.SPLITS if not counts[split]]:
                 problem = (
                     f"{info.name}: no samples for {empty[0]}: too few samples in its raw files"
                 )
@@ -318,7 +312,7 @@ def convert(
 
 def _check_missing(
     source: Path,
-    chosen: Sequence[TaskInfo],
+    chosen: Sequence[catalog.TaskInfo],
     missing: Sequence[installing.MissingFiles],
     names: Sequence[str],
 ) -> None:
@@ -334,8 +328,8 @@ def _check_missing(
 
 
 def _splits_by_task(
-    chosen: Sequence[TaskInfo], absent: set[str], raw: raw_files.RawFiles
-) -> Iterator[tuple[TaskInfo, Splits]]:
+    chosen: Sequence[catalog.TaskInfo], absent: set[str], raw: raw_files.RawFiles
+) -> Iterator[tuple[catalog.TaskInfo, Splits]]:
     corpus: dict[str, Splits] = {}
     for info in chosen:
         if info.name in absent:
@@ -360,14 +354,14 @@ def _write(folder: Path, file: ConvertedFile, content: Iterator[bytes]) -> Conve
 
 
 def _task_files(
-    info: TaskInfo, splits: Splits, tuning: bool
+    info: catalog.TaskInfo, splits: Splits, tuning: bool
 ) -> Iterator[tuple[ConvertedFile, Iterator[bytes]]]:
     """Yield files, without digests and sizes, and contents in blocks."""
 
     def file(folder: str, split: str, count: int) -> ConvertedFile:
         return ConvertedFile(f"{folder}/{split}/{info.name}.json", info.name, split, count, "", 0)
 
-    for split in SPLITS:
+    for split in catalog.SPLITS:
         samples = encoded(splits[split])
         yield file("evaluation", split, len(samples)), evaluation_file(info, samples)
         if tuning and split != "test":
@@ -414,7 +408,7 @@ def _inside_quotes(text: str) -> bytes:
     return _ENCODER.encode(text)[1:-1].encode()
 
 
-def evaluation_file(info: TaskInfo, samples: Sequence[Encoded]) -> Iterator[bytes]:
+def evaluation_file(info: catalog.TaskInfo, samples: Sequence[Encoded]) -> Iterator[bytes]:
     """Yield an evaluation file in blocks, as `json.dump(…, ensure_ascii=False, indent=4)` writes it."""
     head = {
         "instruction": info.instruction,
@@ -428,12 +422,12 @@ def evaluation_file(info: TaskInfo, samples: Sequence[Encoded]) -> Iterator[byte
     return _in_blocks(start + b',\n    "samples": [\n', objects, b"\n    ]\n}")
 
 
-def tuning_file(info: TaskInfo, samples: Sequence[Encoded]) -> Iterator[bytes]:
+def tuning_file(info: catalog.TaskInfo, samples: Sequence[Encoded]) -> Iterator[bytes]:
     """Yield a tuning file in blocks: samples with ids and complete texts."""
     return _in_blocks(b"[\n", _tuning_samples(info, samples), b"\n]")
 
 
-def _tuning_samples(info: TaskInfo, samples: Sequence[Encoded]) -> Iterator[bytes]:
+def _tuning_samples(info: catalog.TaskInfo, samples: Sequence[Encoded]) -> Iterator[bytes]:
     instruction = _inside_quotes(info.instruction)
     start = _inside_quotes(f"{_INTRODUCTION}\n\n### 指示:\n{info.instruction}")
     before_input = _inside_quotes("\n\n### 入力:\n")

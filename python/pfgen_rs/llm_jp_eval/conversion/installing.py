@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import NoReturn
 
 from pfgen_rs.errors import InputError, InstallError, OutputError, unreadable
@@ -38,8 +39,13 @@ def find_raw(source: str | Path, tasks: Iterable[str]) -> raw_files.RawFiles:
     Raises `InputError` for sources that cannot be read, and if several different files could be a raw file.
     """
     search = _Search(frozenset(need for task in tasks for need in raw_files.needs(task)))
+    kept = 0
     for entry in entries(Path(source), search.wants):
         search.add(entry)
+        kept += entry.kept
+        if kept > KEPT_LIMIT:
+            problem = f"more than {KEPT_LIMIT:,} bytes of raw files in archives"
+            raise InputError(problem, path=source)
     return search.resolved()
 
 
@@ -175,12 +181,13 @@ class Entry:
     """A file.
 
     `path`: with "/", without the suffix of a compressed file; begins with the names of the folders that the
-    source lies in. `label`: name in errors.
+    source lies in. `label`: name in errors. `kept`: bytes that are kept of an archive.
     """
 
     path: str
     label: str
     read: Callable[[], bytes]
+    kept: int = 0
 
 
 def entries(source: Path, wanted: Wanted) -> Iterator[Entry]:
@@ -193,7 +200,7 @@ def entries(source: Path, wanted: Wanted) -> Iterator[Entry]:
         if source.is_dir():
             yield from _of_folder(source, wanted)
         elif source.is_file():
-            yield from _of_file(source, wanted, _Kept())
+            yield from _of_file(source, wanted)
         else:
             there = "not a regular file or folder" if source.exists() else "no such file or folder"
             raise InputError(there, path=source)
@@ -202,7 +209,7 @@ def entries(source: Path, wanted: Wanted) -> Iterator[Entry]:
 
 
 def _of_folder(source: Path, wanted: Wanted) -> Iterator[Entry]:
-    kept, count = _Kept(), 0
+    count = 0
     for folder, subfolders, names in os.walk(source, onerror=_raise_unlisted):
         subfolders[:] = sorted(name for name in subfolders if not _is_hidden(name))
         for name in sorted(name for name in names if not _is_hidden(name)):
@@ -212,17 +219,17 @@ def _of_folder(source: Path, wanted: Wanted) -> Iterator[Entry]:
                 raise InputError(problem, path=source)
             path = Path(folder, name)
             if path.is_file():
-                yield from _of_file(path, wanted, kept)
+                yield from _of_file(path, wanted)
 
 
 def _raise_unlisted(error: OSError) -> NoReturn:
     raise error
 
 
-def _of_file(path: Path, wanted: Wanted, kept: _Kept) -> Iterator[Entry]:
+def _of_file(path: Path, wanted: Wanted) -> Iterator[Entry]:
     parent = "/".join(path.absolute().parts[1:-1])
     if path.name.lower().endswith(_ARCHIVES):
-        yield from _of_archive(path, parent, wanted, kept)
+        yield from _of_archive(path, parent, wanted)
         return
     compressed = path.suffix in SUFFIXES
     logical = f"{parent}/{path.stem if compressed else path.name}"
@@ -231,7 +238,7 @@ def _of_file(path: Path, wanted: Wanted, kept: _Kept) -> Iterator[Entry]:
         yield Entry(logical, str(path), partial(file_bytes, path))
 
 
-def _of_archive(path: Path, parent: str, wanted: Wanted, kept: _Kept) -> Iterator[Entry]:
+def _of_archive(path: Path, parent: str, wanted: Wanted) -> Iterator[Entry]:
     def match(name: str, size: int) -> str | None:
         parts = PurePosixPath(name).parts
         if any(map(_is_hidden, parts)) or not parts:
@@ -240,9 +247,8 @@ def _of_archive(path: Path, parent: str, wanted: Wanted, kept: _Kept) -> Iterato
 
     try:
         for name, content in matching_members(path, match, limit=FILE_LIMIT):
-            kept.add(len(content), path)
             logical = f"{parent}/{PurePosixPath(name)}"
-            yield Entry(logical, f"{path}: {name}", partial(bytes, content))
+            yield Entry(logical, f"{path}: {name}", partial(bytes, content), len(content))
     except InstallError as error:
         raise InputError(str(error).removeprefix(f"{path}: "), path=path) from error
 
@@ -259,18 +265,6 @@ def file_bytes(path: Path) -> bytes:
         raise InputError(unreadable(error), path=path) from error
     except UnpackingError as error:
         raise InputError(str(error), path=path) from None
-
-
-class _Kept:
-    """Counts the bytes that are kept of archives."""
-
-    def __init__(self) -> None:
-        self._size = 0
-
-    def add(self, size: int, path: Path) -> None:
-        self._size += size
-        if self._size > KEPT_LIMIT:
-            raise InputError(f"more than {KEPT_LIMIT:,} bytes of raw files in archives", path=path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +329,12 @@ def install_raw(source: str | Path) -> Installation:
         elif files:
             chosen[need] = files
     if not chosen:
-        raise InputError(_nothing(refused), path=source)
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
+        raise InputError(
+            f"contains none of the published raw files{f' ({reasons})' if refused else ''}: `pfgen-rs "
+            "llm-jp-eval install` without --from lists them, and `convert --raw` takes others",
+            path=source,
+        )
     taken = tuple(_taken(need, files) for need, files in chosen.items())
     folder = installed_raw()
     with staged_folder(folder, "installing") as content:
@@ -343,15 +342,13 @@ def install_raw(source: str | Path) -> Installation:
             target = content / file.name
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(file.content)
-    return _installation(taken, refused)
+    return raw_installation(taken, refused)
 
 
-def raw_installation() -> Installation:
+def raw_installation(
+    taken: tuple[Taken, ...] = (), refused: Mapping[str, str] = MappingProxyType({})
+) -> Installation:
     """Returns what is installed, and what is missing. Raises `InputError` if it cannot be read."""
-    return _installation((), {})
-
-
-def _installation(taken: tuple[Taken, ...], refused: dict[str, str]) -> Installation:
     folder = installed_raw()
     found = find_raw(folder, tasks()) if folder.is_dir() else raw_files.RawFiles({})
     missing = tuple(filter(None, (missing_files(task, found) for task in tasks())))
@@ -386,19 +383,6 @@ def _refusal(need: str, files: list[raw_files.RawFile]) -> str | None:
         return f"{file.label} does not have the {raw_files.DOCUMENTED[need]:,} samples of the published file"
     digest = raw_files.published()[need].sha256
     return f"{file.label} is not the published file: SHA-256 {file.sha256}, expected {digest}"
-
-
-def _nothing(refused: dict[str, str]) -> str:
-    if not refused:
-        return (
-            "contains no raw files of llm-jp-eval: `pfgen-rs llm-jp-eval install` without --from lists what "
-            "is published where"
-        )
-    reasons = "; ".join(f"{name}: {reason}" for name, reason in refused.items())
-    return (
-        f"contains none of the published raw files ({reasons}); `pfgen-rs llm-jp-eval convert --raw` takes "
-        "others"
-    )
 
 
 def _taken(need: str, files: list[raw_files.RawFile]) -> Taken:

@@ -219,15 +219,14 @@ def _names_by_tail() -> Mapping[str, str]:
 # Reads raw files as text, TSV, JSON and XML; errors name file and line.
 
 
+@dataclass(slots=True)
 class Place:
     """A position in a raw file, for reading values there; errors name it."""
 
-    __slots__ = ("item", "line", "path", "where")
-
-    def __init__(
-        self, path: str, line: int | None = None, item: Item = "line", where: str = ""
-    ) -> None:
-        self.path, self.line, self.item, self.where = path, line, item, where
+    path: str
+    line: int | None = None
+    item: Item = "line"
+    where: str = ""
 
     def fail(self, problem: str) -> NoReturn:
         """Raise `InputError` with this place."""
@@ -308,21 +307,17 @@ def tsv_rows(file: RawFile, columns: int) -> Iterator[Sequence[str]]:
     width = None
     for number, line in _numbered_lines(file):
         row = line.split("\t")
-        if width is None:
-            width = len(row)
-            if width < columns:
-                _fail_width(file, number, f"a header of {columns} columns", width)
-        elif len(row) != width:
-            _fail_width(file, number, f"{width} columns as in the header", len(row))
-        else:
+        fits = len(row) >= columns if width is None else len(row) == width
+        if not fits:
+            header = f"a header of {columns} columns"
+            expected = header if width is None else f"{width} columns as in the header"
+            problem = f"expected {expected}, separated by tabs, found {len(row)}"
+            raise InputError(problem, path=file.label, line=number)
+        if width is not None:
             yield row
+        width = len(row)
     if width is None:
         raise InputError("empty file: expected a header and rows", path=file.label)
-
-
-def _fail_width(file: RawFile, number: int, expected: str, found: int) -> NoReturn:
-    problem = f"expected {expected}, separated by tabs, found {found}"
-    raise InputError(problem, path=file.label, line=number)
 
 
 def json_lines(file: RawFile) -> Iterator[tuple[Place, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import accumulate
@@ -158,7 +158,7 @@ def read_entities(sentences: Iterable[knp.Sentence]) -> Entities:
     Tags into other sentences lead to nothing. Raises `InputError` with the line of a tag.
     """
     sentences = list(sentences)
-    targets = Targets(sentences)
+    targets = _by_id(sentences)
     entities = Entities()
     for sentence in sentences:
         for base_phrase in sentence.base_phrases:
@@ -170,12 +170,12 @@ def read_entities(sentences: Iterable[knp.Sentence]) -> Entities:
     return entities
 
 
-def _read_rel(tag: knp.Rel, source: knp.BasePhrase, targets: Targets, entities: Entities) -> None:
+def _read_rel(tag: knp.Rel, source: knp.BasePhrase, targets: Sentences, entities: Entities) -> None:
     if tag.type.startswith("="):
         if tag.mode not in _LEFT_OUT:
             _read_coreference(tag, source, targets, entities)
     elif tag.id:
-        target = targets.find(tag, source)
+        target = _target(tag, source, targets)
         if target is not None:
             entities.give(target)
     elif tag.target != _NOTHING:
@@ -183,14 +183,14 @@ def _read_rel(tag: knp.Rel, source: knp.BasePhrase, targets: Targets, entities: 
 
 
 def _read_coreference(
-    tag: knp.Rel, source: knp.BasePhrase, targets: Targets, entities: Entities
+    tag: knp.Rel, source: knp.BasePhrase, targets: Sentences, entities: Entities
 ) -> None:
     entities.give(source)
     near = tag.type.endswith(_NEAR)
     if not tag.id:
         entities.link_referent(source, entities.of_referent(tag.target), near)
         return
-    target = targets.find(tag, source)
+    target = _target(tag, source, targets)
     if target is not None and target is not source:
         entities.give(target)
         entities.link(source, target, near)
@@ -209,24 +209,27 @@ def _unique_referent(text: str) -> str | None:
 # Where tags of relations lead to.
 
 
-class Targets:
-    """The base phrases of some sentences, found by the tags that name them."""
+Sentences = Mapping[str, knp.Sentence]
+"""The first sentence with each id."""
 
-    def __init__(self, sentences: Iterable[knp.Sentence]) -> None:
-        self._sentences: dict[str, knp.Sentence] = {}
-        for sentence in sentences:
-            self._sentences.setdefault(sentence.sid, sentence)
 
-    def find(self, tag: knp.Rel, base_phrase: knp.BasePhrase) -> knp.BasePhrase | None:
-        """Returns where a tag of this base phrase leads to; `None` if to nothing in the sentences."""
-        if not tag.id:
-            return None
-        # A tag without the id of a sentence leads to its own one.
-        sentence = self._sentences.get(tag.sid) if tag.sid else base_phrase.sentence
-        index = knp.number(tag.id)
-        if sentence is None or index >= len(sentence.base_phrases):
-            return None
-        return sentence.base_phrases[index]
+def _by_id(sentences: Iterable[knp.Sentence]) -> Sentences:
+    found: dict[str, knp.Sentence] = {}
+    for sentence in sentences:
+        found.setdefault(sentence.sid, sentence)
+    return found
+
+
+def _target(
+    tag: knp.Rel, base_phrase: knp.BasePhrase, sentences: Sentences
+) -> knp.BasePhrase | None:
+    """Returns where a tag of this base phrase leads to; `None` if to nothing in the sentences."""
+    # A tag without the id of a sentence leads to its own one.
+    sentence = sentences.get(tag.sid) if tag.sid else base_phrase.sentence
+    if not tag.id or sentence is None:
+        return None
+    index = knp.number(tag.id)
+    return sentence.base_phrases[index] if index < len(sentence.base_phrases) else None
 
 
 # wiki_coreference: phrases that mean the same.
@@ -269,11 +272,11 @@ def mention_text(base_phrase: knp.BasePhrase) -> str:
     units = base_phrase.sentence.base_phrases
     start, stop = base_phrase.phrase.base_phrases[0].index, base_phrase.index + 1
     end = base_phrase.phrase.base_phrases[-1].index + 1
-    dependents = _Dependents(base_phrase)
+    known = {base_phrase.index: True}
     first = base_phrase.index
-    while stop < end and stop in dependents:
+    while stop < end and _depends(units, stop, known):
         stop += 1
-    while first > start and first - 1 in dependents:
+    while first > start and _depends(units, first - 1, known):
         first -= 1
     morphemes = [each for unit in units[first:stop] for each in unit.morphemes]
     return trimmed_text(morphemes, FUNCTION_WORDS, FUNCTION_WORDS)
@@ -294,24 +297,18 @@ def trimmed_text(
     return knp.joined(morphemes[start:stop] if start < stop else morphemes)
 
 
-class _Dependents:
-    """The indexes of the base phrases that depend on one, found as they are asked for."""
-
-    def __init__(self, head: knp.BasePhrase) -> None:
-        self._units = head.sentence.base_phrases
-        self._known = {head.index: True}
-
-    def __contains__(self, index: int) -> bool:
-        path = []
-        # Parents that lead back to the path do not lead to the head.
-        while index >= 0 and index not in self._known:
-            self._known[index] = False
-            path.append(index)
-            index = self._units[index].parent
-        found = index >= 0 and self._known[index]
-        if found:
-            self._known.update(dict.fromkeys(path, True))
-        return found
+def _depends(units: Sequence[knp.BasePhrase], index: int, known: dict[int, bool]) -> bool:
+    """Whether a base phrase depends on one, directly or indirectly. `known`: of which that is known."""
+    path = []
+    # Parents that lead back to the path do not lead to the head.
+    while index >= 0 and index not in known:
+        known[index] = False
+        path.append(index)
+        index = units[index].parent
+    found = index >= 0 and known[index]
+    if found:
+        known.update(dict.fromkeys(path, True))
+    return found
 
 
 # wiki_ner: named entities and their kinds.
@@ -434,7 +431,7 @@ _KATAKANA = {code: code + 0x60 for code in range(0x3041, 0x3097)}
 
 def predicates(document: knp.Document) -> str:
     """Returns a line `predicate case：argument …` for each predicate with arguments."""
-    targets = Targets(document.sentences)
+    targets = _by_id(document.sentences)
     lines = [
         _predicate_line(base_phrase, targets)
         for sentence in document.sentences
@@ -444,17 +441,15 @@ def predicates(document: knp.Document) -> str:
     return "\n".join(filter(None, lines))
 
 
-def _predicate_line(base_phrase: knp.BasePhrase, targets: Targets) -> str:
+def _predicate_line(base_phrase: knp.BasePhrase, targets: Sentences) -> str:
     """Returns the line of a base phrase; nothing if it has no arguments to list."""
     arguments = "".join(_argument_texts(base_phrase, targets))
-    return _predicate_text(base_phrase) + arguments if arguments else ""
+    words = base_phrase.phrase.morphemes
+    text = trimmed_text(words, FUNCTION_WORDS, _BEHIND_PREDICATES)
+    return text + arguments if arguments else ""
 
 
-def _predicate_text(base_phrase: knp.BasePhrase) -> str:
-    return trimmed_text(base_phrase.phrase.morphemes, FUNCTION_WORDS, _BEHIND_PREDICATES)
-
-
-def _argument_texts(base_phrase: knp.BasePhrase, targets: Targets) -> Iterator[str]:
+def _argument_texts(base_phrase: knp.BasePhrase, targets: Sentences) -> Iterator[str]:
     arguments = _arguments(base_phrase, targets)
     for case in sorted(arguments, key=CASES.index):
         for argument, optional in arguments[case].items():
@@ -466,7 +461,7 @@ Arguments = dict[knp.BasePhrase, bool]
 """Base phrases in the order of their tags, and whether each is optional."""
 
 
-def _arguments(base_phrase: knp.BasePhrase, targets: Targets) -> dict[str, Arguments]:
+def _arguments(base_phrase: knp.BasePhrase, targets: Sentences) -> dict[str, Arguments]:
     """Returns the arguments of each case in the order of their tags, and whether each is optional."""
     found: dict[str, Arguments] = {}
     for tag in base_phrase.rels:
@@ -476,7 +471,7 @@ def _arguments(base_phrase: knp.BasePhrase, targets: Targets) -> dict[str, Argum
         arguments = found.setdefault(case, {})
         if not tag.id and tag.target == _NOTHING:
             arguments.update(dict.fromkeys(arguments, True))
-        elif (target := targets.find(tag, base_phrase)) is not None:
+        elif (target := _target(tag, base_phrase, targets)) is not None:
             arguments.setdefault(target, False)
     return found
 

@@ -1,4 +1,4 @@
-"""A report as Markdown and as a web page: a single file, or a folder with the page and its data."""
+"""A report as a web page, and as figures (which require the extra `plots`)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,10 @@ from pfgen_rs.errors import PlotError
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.llm_jp_eval.catalog import tasks
-from pfgen_rs.llm_jp_eval.report.columns import LEVEL, Column, ColumnEstimate
+from pfgen_rs.llm_jp_eval.measures import CORRELATIONS, parse_float
+from pfgen_rs.llm_jp_eval.report.comparing import LEVEL, Column, ColumnEstimate
 from pfgen_rs.llm_jp_eval.report.report import Report
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
-from pfgen_rs.llm_jp_eval.values import CORRELATIONS, parse_float
 from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.pages import render
@@ -28,8 +29,6 @@ from pfgen_rs.stats.permutation import shown_p
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from pfgen_rs.llm_jp_eval.report.columns import ColumnEstimate
 
 
 def write_report_page(
@@ -43,7 +42,8 @@ def write_report_page(
     by_name = {run.name: run for run in runs}
     ordered = [by_name[name] for name in report.runs]
     known = set(report.samples) | {column.parts[0].task for column in report.of_kind("task")}
-    table = sample_table([_with_tasks(run, known) for run in ordered])
+    shown = [replace(r, frame=r.frame.filter(r.frame["task"].is_in(list(known)))) for r in ordered]
+    table = sample_table(shown)
     starts = report_chunk_starts(table)
     index = report_index(table, ordered, report.runs, starts)
     if Path(path).suffix == ".html":
@@ -59,10 +59,6 @@ def write_report_page(
         folder.write("index.html", page)
         folder.finish()
     return len(table)
-
-
-def _with_tasks(run: ReportRun, known: set[str]) -> ReportRun:
-    return replace(run, frame=run.frame.filter(run.frame["task"].is_in(list(known))))
 
 
 def _report_page(report: Report, chunks: int, samples: int, payloads: Mapping[str, Any]) -> bytes:
@@ -237,16 +233,15 @@ def rank_text(ranks: tuple[int, int] | None) -> str:
 # Marks of categories that lack some of their tasks.
 
 
-def starred_name(report: Report, column: Column, look: Look) -> str:
+def _starred_name(report: Report, column: Column, look: Look) -> str:
     """Returns the name of a column, with a star if a run's value lacks some of the tasks."""
     return f"{look.name(column.name)}{'*' if _is_partial(report, column) else ''}"
 
 
-def star_text(report: Report, columns: Sequence[Column], look: Look) -> str:
+def _star_text(report: Report, columns: Sequence[Column], look: Look) -> str:
     """Returns what stars say; nothing if no column has one."""
-    if not any(_is_partial(report, column) for column in columns):
-        return ""
-    return look.say("* some tasks were not run")
+    starred = any(_is_partial(report, column) for column in columns)
+    return look.say("* some tasks were not run") if starred else ""
 
 
 def _drawn_columns(report: Report, runs: Sequence[str], *kinds: str) -> list[Column]:
@@ -284,62 +279,41 @@ def bars(
     columns = _drawn_columns(report, runs, "average", "category")
     if not columns:
         raise PlotError("nothing to draw: no run has a category")
-    with drawing(language, font) as look:
-        figure = _bar_panels(report, runs, columns, title, look)
-        figure.supxlabel(_bars_label(report, columns, look), fontsize=10)
-        return finish(figure, _description(report, runs, columns, look, bounds=True))
-
-
-def _bar_panels(
-    report: Report, runs: Sequence[str], columns: Sequence[Column], title: str | None, look: Look
-) -> Figure:
     across = min(_ACROSS, len(columns))
     down = math.ceil(len(columns) / across)
     height = 1.3 + down * (0.75 + 0.27 * len(runs))
-    figure = look.figure(title, "Scores by category", 3.2 + 2.35 * across, height)
-    panels = figure.subplots(down, across, squeeze=False, sharey=True)
-    for place, axes in enumerate(panels.flat):
-        if place < len(columns):
-            _bar_panel(axes, report, runs, columns[place], look)
-        else:
-            axes.set_visible(False)
-    panels[0, 0].set_yticks(range(len(runs)), [look.name(run, 34) for run in runs])
-    panels[0, 0].set_ylim(len(runs) - 0.4, -0.6)
-    return figure
-
-
-def _bars_label(report: Report, columns: Sequence[Column], look: Look) -> str:
-    label = look.say("Score (95 % interval)")
-    told = star_text(report, columns, look)
-    return f"{label}    {told}" if told else label
+    with drawing(language, font) as look:
+        figure = look.figure(title, "Scores by category", 3.2 + 2.35 * across, height)
+        panels = figure.subplots(down, across, squeeze=False, sharey=True)
+        for column, axes in zip_longest(columns, panels.flat):
+            if column is None:
+                axes.set_visible(False)
+            else:
+                _bar_panel(axes, report, runs, column, look)
+        panels[0, 0].set_yticks(range(len(runs)), [look.name(run, 34) for run in runs])
+        panels[0, 0].set_ylim(len(runs) - 0.4, -0.6)
+        told = look.say("Score (95 % interval)"), _star_text(report, columns, look)
+        figure.supxlabel("    ".join(filter(None, told)), fontsize=10)
+        return finish(figure, _description(report, runs, columns, look, bounds=True))
 
 
 def _bar_panel(axes: Axes, report: Report, runs: Sequence[str], column: Column, look: Look) -> None:
     found = [report.estimates[run][column.name] for run in runs]
+    colour = COLOURS[1] if column.kind == "average" else COLOURS[0]
     for place, each in enumerate(found):
         if each.value is not None:
-            _bar(axes, place, each, _bar_colour(column))
-    axes.set_title(starred_name(report, column, look), loc="left", fontweight="bold")
-    axes.set_xlim(_bars_start(found), 1)
+            _bar(axes, place, each, each.value, colour)
+    lowest = min(min(each.value, each.low or 0.0) for each in found if each.value is not None)
+    axes.set_title(_starred_name(report, column, look), loc="left", fontweight="bold")
+    axes.set_xlim(-1.0 if lowest < 0 else 0.0, 1)
     axes.grid(visible=False, axis="y")
 
 
-def _bar_colour(column: Column) -> str:
-    return COLOURS[1] if column.kind == "average" else COLOURS[0]
-
-
-def _bars_start(found: Sequence[ColumnEstimate]) -> float:
-    lowest = [min(each.value, each.low or 0.0) for each in found if each.value is not None]
-    return -1.0 if min(lowest) < 0 else 0.0
-
-
-def _bar(axes: Axes, place: int, found: ColumnEstimate, colour: str) -> None:
-    value = found.value or 0.0
+def _bar(axes: Axes, place: int, found: ColumnEstimate, value: float, colour: str) -> None:
     axes.barh(place, value, 0.66, color=colour, alpha=0.55)
-    if found.low is None or found.high is None:
-        return
-    reach: Any = [[max(value - found.low, 0.0)], [max(found.high - value, 0.0)]]
-    axes.errorbar([value], [place], xerr=reach, color=INK, capsize=2, linewidth=1.2)
+    if found.low is not None and found.high is not None:
+        reach: Any = [[max(value - found.low, 0.0)], [max(found.high - value, 0.0)]]
+        axes.errorbar([value], [place], xerr=reach, color=INK, capsize=2, linewidth=1.2)
 
 
 def _description(
@@ -351,11 +325,9 @@ def _description(
         values = []
         for column in columns:
             found = report.estimates[run][column.name]
+            interval = _bracketed_bounds(found.low, found.high) if bounds else ""
             if found.value is not None:
-                interval = f" [{found.low:.3f}, {found.high:.3f}]" if found.low is not None else ""
-                values.append(
-                    f"{look.name(column.name)} {found.value:.3f}{interval if bounds else ''}"
-                )
+                values.append(f"{look.name(column.name)} {found.value:.3f} {interval}".rstrip())
         told.append(f"{look.name(run)}: {', '.join(values)}")
     return "; ".join(told)
 
@@ -379,8 +351,7 @@ def radar(
     columns = _drawn_columns(report, report.runs, "category")
     if len(report.runs) > _MOST:
         raise PlotError(
-            f"too many runs for one radar chart: {len(report.runs)}, at most {_MOST} (bars and tasks show "
-            "more)"
+            f"too many runs for one radar chart: {len(report.runs)}, at most {_MOST} (bars show more)"
         )
     if len(columns) < _FEWEST_AXES:
         raise PlotError(
@@ -391,30 +362,21 @@ def radar(
         axes: Any = figure.add_subplot(projection="polar")
         _radar_grid(axes, columns, report, look)
         for place, run in enumerate(report.runs):
-            _radar_line(
-                axes,
-                place,
-                _radar_values(report, run, columns),
-                look.name(run, 60),
-                len(report.runs),
-            )
+            known = [report.estimates[run][column.name].value for column in columns]
+            values = [math.nan if value is None else max(value, 0.0) for value in known]
+            _radar_line(axes, place, values, look.name(run, 60), filled=len(report.runs) <= _FILLED)
         across = 1 if max(map(len, report.runs)) > 28 else 2
         legend = figure.legend(loc="outside lower center", ncols=min(across, len(report.runs)))
-        if told := star_text(report, columns, look):
+        if told := _star_text(report, columns, look):
             legend.set_title(told)
             legend.get_title().set_fontsize(9)
         return finish(figure, _description(report, report.runs, columns, look, bounds=False))
 
 
-def _radar_values(report: Report, run: str, columns: Sequence[Column]) -> list[float]:
-    found = [report.estimates[run][column.name].value for column in columns]
-    return [math.nan if value is None else max(value, 0.0) for value in found]
-
-
 def _radar_grid(axes: Any, columns: Sequence[Column], report: Report, look: Look) -> None:
     axes.set_theta_offset(math.pi / 2)
     axes.set_theta_direction(-1)
-    labels = [starred_name(report, column, look) for column in columns]
+    labels = [_starred_name(report, column, look) for column in columns]
     axes.set_xticks(_radar_angles(len(columns)), labels, fontsize=11)
     axes.tick_params(axis="x", pad=8)
     axes.set_ylim(0, 1)
@@ -426,7 +388,9 @@ def _radar_angles(number: int) -> list[float]:
     return [2 * math.pi * place / number for place in range(number)]
 
 
-def _radar_line(axes: Any, place: int, values: Sequence[float], label: str, runs: int) -> None:
+def _radar_line(
+    axes: Any, place: int, values: Sequence[float], label: str, *, filled: bool
+) -> None:
     angles = _radar_angles(len(values))
     colour = COLOURS[place % len(COLOURS)]
     around = [*angles, angles[0]], [*values, values[0]]
@@ -441,7 +405,7 @@ def _radar_line(axes: Any, place: int, values: Sequence[float], label: str, runs
         clip_on=False,
         zorder=3,
     )
-    if runs <= _FILLED and not any(map(math.isnan, values)):
+    if filled and not any(map(math.isnan, values)):
         axes.fill(*around, color=colour, alpha=0.08, linewidth=0)
 
 

@@ -14,15 +14,9 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import Floats, pl
+from pfgen_rs.llm_jp_eval import measures
 from pfgen_rs.llm_jp_eval.catalog import read_object, same_score, split_score, tasks
 from pfgen_rs.llm_jp_eval.scoring import SAMPLING, evaluated_predictions
-from pfgen_rs.llm_jp_eval.values import (
-    CORRELATIONS,
-    correlation,
-    correlation_values,
-    mean,
-    sample_metrics,
-)
 
 _MUST_AGREE = ("variant", "split")
 """Settings that decide what the figures mean."""
@@ -97,8 +91,8 @@ class ReportRun:
         key = task, metric
         if key not in self._values:
             rows = self.frame.filter(pl.col("task") == task).sort("index")
-            if metric in CORRELATIONS:
-                self._values[key] = correlation_values(metric, rows["pred"], rows["gold"])
+            if metric in measures.CORRELATIONS:
+                self._values[key] = measures.correlation_values(metric, rows["pred"], rows["gold"])
             else:
                 self._values[key] = rows["value"].to_numpy()
         return self._values[key]
@@ -109,9 +103,9 @@ class ReportRun:
         if known is not None:
             return known
         rows = self.frame.filter(pl.col("task") == task)
-        if metric in CORRELATIONS:
-            return correlation(metric, rows["pred"].to_list(), rows["gold"].to_list())
-        return mean(rows["value"].to_numpy())
+        if metric in measures.CORRELATIONS:
+            return measures.correlation(metric, rows["pred"].to_list(), rows["gold"].to_list())
+        return measures.mean(rows["value"].to_numpy())
 
 
 def aligned(runs: Sequence[ReportRun]) -> tuple[list[ReportRun], list[str]]:
@@ -297,7 +291,11 @@ def _of_record(record: Mapping[str, Any], name: str) -> ReportRun:
 
 
 def _known_metric(task: str, parts: Mapping[str, tuple[str, str]]) -> tuple[str, ...]:
-    known = [metric for own, metric in parts.values() if own == task and metric in sample_metrics()]
+    known = [
+        metric
+        for own, metric in parts.values()
+        if own == task and metric in measures.sample_metrics()
+    ]
     return tuple(known[:1])
 
 
