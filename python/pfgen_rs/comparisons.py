@@ -12,10 +12,10 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import expand
 from pfgen_rs.io.source import Source
 from pfgen_rs.lazy import np, pl
-from pfgen_rs.metrics.settings import signature
+from pfgen_rs.metrics.signature import signature
 from pfgen_rs.metrics.units import Answer
+from pfgen_rs.runs.outputs import cleaned_together, sample_of
 from pfgen_rs.runs.result import Result
-from pfgen_rs.runs.sample import cleaned_together, sample_of
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Floats", "NDArray", "exports", "module", "np", "pl"]
+__all__ = ["ArrayLike", "Floats", "NDArray", "exports", "module", "np", "pl"]
 
 
 def exports(
@@ -54,9 +54,9 @@ def module(name: str) -> Any:
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
 else:
     np, pl = module("numpy"), module("polars")
-    NDArray = Floats = list  # stand for the types in aliases, which are only checked
+    ArrayLike = NDArray = Floats = list  # stand for the types in aliases, which are only checked

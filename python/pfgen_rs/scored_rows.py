@@ -17,10 +17,11 @@ from pfgen_rs.io.cleaning import MODES, Mode, clean_column, count_unclean
 from pfgen_rs.io.lines import missing
 from pfgen_rs.io.run_files import Paths, expand
 from pfgen_rs.io.source import TABLE_SUFFIXES, opened_sources, storage_for
-from pfgen_rs.io.tables import is_table, table_columns
+from pfgen_rs.io.tables import table_columns
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import NDArray, np, pl
-from pfgen_rs.metrics.settings import Chosen, score_names, share_names, signature
+from pfgen_rs.metrics.settings import Chosen, score_names, share_names
+from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.in_memory import MemoryResponses, NoTexts, result_in_memory
 from pfgen_rs.runs.result import Responses, Result
@@ -109,7 +110,7 @@ class _Reader:
             return
         storage = storage_for(paths, storage_options)
         for source in opened_sources(expand(paths, storage), storage):
-            if not is_table(source):
+            if not source.is_table:
                 known = f"scores are read from {', '.join(TABLE_SUFFIXES)}"
                 advice = "pass the rows of other files as a DataFrame"
                 raise InputError(f"{known}: {advice}", path=source.path)

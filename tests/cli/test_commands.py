@@ -34,7 +34,7 @@ from pfgen_rs import load_benchmark, score_file
 from pfgen_rs.cli import process
 from pfgen_rs.cli.app import COMMANDS, SECTIONS
 from pfgen_rs.install import known
-from pfgen_rs.metrics.settings import fixed_part
+from pfgen_rs.metrics.signature import fixed_part
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.runs.outputs import summary_row
 

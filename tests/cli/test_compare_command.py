@@ -39,13 +39,12 @@ from payload_texts import file_payloads, page_payloads
 from pfgen_rs import Benchmark, Result, load_benchmark, score_file, score_runs, stats
 from pfgen_rs.cli import data
 from pfgen_rs.cli.compare import verdict
-from pfgen_rs.cli.options import RowsFormat
 from pfgen_rs.cli.progress import OneLineProgress, shortened
 from pfgen_rs.cli.score_table import show_results
 from pfgen_rs.comparisons import compare_runs, distinct
 from pfgen_rs.questions.locate import Available, bundled_path
 from pfgen_rs.report.site import write_comparison
-from pfgen_rs.runs.sample import sample_of
+from pfgen_rs.runs.outputs import sample_of
 from pfgen_rs.stats.permutation import shown_p
 
 QUESTIONS = 8
@@ -483,7 +482,7 @@ def test_the_bundled_runs_show_their_metrics(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    show_results(bundled, RowsFormat.TABLE)
+    show_results(bundled, "table")
     shown = capsys.readouterr().out
     check(shown, bundled, width)
     assert ("published ±" in shown.split("not shown")[0]) == (width in {40, 100, 120, 200})
@@ -501,7 +500,7 @@ def test_long_and_japanese_names_show_their_metrics(
         replace(result, config={"model": model})
         for result, model in zip(bundled, MODELS, strict=True)
     ]
-    show_results(named, RowsFormat.TABLE)
+    show_results(named, "table")
     shown = capsys.readouterr().out
     check(shown, named, width)
     letters = re.sub(r"\W|[a-z0-9]", "", shown)
@@ -520,7 +519,7 @@ def test_published_runs_show_their_metrics(
     results = [score_file(published_dir / "result" / name, benchmark) for name in names]
     for width in (80, 100):
         monkeypatch.setenv("COLUMNS", str(width))
-        show_results(results, RowsFormat.TABLE)
+        show_results(results, "table")
         check(capsys.readouterr().out, results, width)
 
 

@@ -35,10 +35,9 @@ from pfgen_rs.io.remote import storage, web
 from pfgen_rs.io.remote.files import RemoteSource, expanded_url
 from pfgen_rs.io.remote.storage import RemoteTarget, Storage, StorageError
 from pfgen_rs.io.remote.urls import is_url, parsed_options, shown_url, split_url
-from pfgen_rs.io.run_files import expand, expand_runs, refuse_overwriting
+from pfgen_rs.io.run_files import expand, expand_runs, output_names, refuse_overwriting, run_name
 from pfgen_rs.io.source import Source
 from pfgen_rs.io.tables import table_chunks, table_schema
-from pfgen_rs.runs.naming import output_names, run_name
 from pfgen_rs.runs.resumable import Job
 
 obstore = pytest.importorskip("obstore")

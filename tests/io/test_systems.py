@@ -26,10 +26,10 @@ from pfgen_rs.cli import app, output, process
 from pfgen_rs.generate.config import RunConfig
 from pfgen_rs.io import atomic, locks
 from pfgen_rs.io.atomic import temporary_copy, write_atomic
+from pfgen_rs.io.run_files import result_names
 from pfgen_rs.io.source import Source
 from pfgen_rs.questions import index_cache
 from pfgen_rs.references.pipeline import build
-from pfgen_rs.runs.naming import result_names
 
 RUN = Path("data/mini/runs/faithful")
 

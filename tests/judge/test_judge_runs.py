@@ -18,6 +18,7 @@ from judging import chat_reply, token
 from pfgen_rs import sample_runs, score_runs
 from pfgen_rs.benchmark import load_benchmark
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.io.run_files import named_results
 from pfgen_rs.judge.against_scores import (
     RatedRuns,
     agreement_by_margin,
@@ -29,7 +30,6 @@ from pfgen_rs.judge.grading import mean_ratings, read_ratings
 from pfgen_rs.judge.pairs import Pair, pairs_of_runs, read_pairs, references_of
 from pfgen_rs.judge.sample import sample_path
 from pfgen_rs.judge.verdicts import read_result
-from pfgen_rs.runs.naming import named_results
 
 
 def frame(model: str, questions: int, trials: int) -> pl.DataFrame:

@@ -21,10 +21,9 @@ from pfgen_rs import (
     load_benchmark,
     stats,
 )
-from pfgen_rs.cli.compare import ComparedMetric
-from pfgen_rs.cli.options import MetricName
 from pfgen_rs.metrics import settings as names
-from pfgen_rs.metrics.settings import SKIPPED, fixed_part, signature
+from pfgen_rs.metrics.settings import SKIPPED
+from pfgen_rs.metrics.signature import fixed_part, signature
 from pfgen_rs.report import plots
 from pfgen_rs.training import rewards
 
@@ -200,11 +199,6 @@ USES: dict[str, Callable[[], object]] = {
 def test_an_unknown_metric_is_one_kind_of_error(use: str) -> None:
     with pytest.raises(SettingsError, match=r"^unknown metric 'beauty': expected one of \w+, "):
         USES[use]()
-
-
-@pytest.mark.parametrize("choices", [ComparedMetric, MetricName])
-def test_choices_of_options_are_the_metrics(choices: type[ComparedMetric]) -> None:
-    assert tuple(choice.value for choice in choices if choice.value != "all") == names.METRICS
 
 
 def test_columns_of_scores_are_named_so() -> None:

@@ -18,7 +18,7 @@ from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import site
 from pfgen_rs.report.site import single
 from pfgen_rs.report.site.folder import slug
-from pfgen_rs.runs.sample import sample_of
+from pfgen_rs.runs.outputs import sample_of
 from site_samples import made_entries
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from pfgen_rs.report.site.charts import Histogram
 from pfgen_rs.report.site.folder import MARKER
 from pfgen_rs.report.site.run_page import estimates, run_page, run_view
 from pfgen_rs.runs import streaming
-from pfgen_rs.runs.sample import sample_of
+from pfgen_rs.runs.outputs import sample_of
 from site_samples import HOSTILE, RUNS, Elements, hostile_run
 
 

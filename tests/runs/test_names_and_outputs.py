@@ -10,7 +10,7 @@ import pytest
 from helpers import GOOD, write_benchmark, write_run
 from pfgen_rs import IncompleteRunError, InputError, OutputError, load_benchmark, score_file
 from pfgen_rs.io import run_files
-from pfgen_rs.runs import naming, outputs
+from pfgen_rs.runs import outputs
 from pfgen_rs.runs.outputs import ranked_results
 
 
@@ -47,7 +47,7 @@ def test_patterns_expand_in_order_without_repeats(
     ],
 )
 def test_output_names(paths: list[str], names: list[str]) -> None:
-    assert naming.output_names(paths) == names
+    assert run_files.output_names(paths) == names
 
 
 def test_a_run_is_not_called_as_the_folder_that_nobody_named(
@@ -62,14 +62,14 @@ def test_a_run_is_not_called_as_the_folder_that_nobody_named(
 
 def test_output_names_never_leave_the_folder() -> None:
     paths = ["../a/x/trials.jsonl", "../../a/x/trials.jsonl", "x/trials.jsonl", "./y/../x.jsonl"]
-    for name in naming.output_names(paths):
+    for name in run_files.output_names(paths):
         assert ".." not in Path(name).parts
         assert not Path(name).is_absolute()
 
 
 def test_the_same_file_twice_has_no_two_names() -> None:
     with pytest.raises(InputError, match="same path"):
-        naming.output_names(["a/x.jsonl", "b/../a/x.jsonl"])
+        run_files.output_names(["a/x.jsonl", "b/../a/x.jsonl"])
 
 
 def test_ranking_naming_and_writing(tmp_path: Path) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -14,7 +13,7 @@ from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.app import is_folder_there
 from pfgen_rs.cli.options import ScoringOptions, scoring_options
 from pfgen_rs.io.text import counted
-from pfgen_rs.metrics.settings import METRICS
+from pfgen_rs.metrics.settings import METRICS, Metric
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -23,16 +22,6 @@ if TYPE_CHECKING:
 
     from pfgen_rs.comparisons import RunComparison
     from pfgen_rs.stats import Comparison, Pair
-
-
-class ComparedMetric(StrEnum):
-    """The metric to compare, or all metrics."""
-
-    AVERAGE = "average"
-    FLUENCY = "fluency"
-    TRUTHFULNESS = "truthfulness"
-    HELPFULNESS = "helpfulness"
-    ALL = "all"
 
 
 def _html_path(path: Path | None) -> Path | None:
@@ -53,9 +42,9 @@ def compare(
     ],
     scoring: ScoringOptions,
     benchmark: options.BenchmarkName = None,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
     metric: Annotated[
-        ComparedMetric | None,
+        Literal[Metric, "all"] | None,
         typer.Option(
             help="Metric to compare (default: all for two runs, the average for more).",
             show_default=False,
@@ -104,8 +93,8 @@ def compare(
     paths = comparisons.distinct(files)
     results = scoring.score_with(paths, benchmark, threads=threads)
     if metric is None:
-        metric = ComparedMetric.ALL if len(results) == 2 else ComparedMetric.AVERAGE
-    metrics = METRICS if metric is ComparedMetric.ALL else (metric.value,)
+        metric = "all" if len(results) == 2 else "average"
+    metrics = METRICS if metric == "all" else (metric,)
     found = comparisons.compare_runs(results, metrics=metrics, level=level)
     for note in found.notes:
         process.warn(note)
@@ -114,7 +103,7 @@ def compare(
 
         with output.busy(f"writing {html}"):
             write_comparison(results, html, level=level)
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         process.emit_json(comparison_document(found, limit))
     else:
         output.show(*comparison_report(found, limit, output.width()))

@@ -44,7 +44,7 @@ def generate_answers(
         ),
     ],
     asking: EngineChoice,
-    mode: options.Mode = options.ModeName.COMPLETION,
+    mode: options.Mode = "completion",
     name: Annotated[
         str | None,
         typer.Option(
@@ -83,7 +83,7 @@ def generate_answers(
             "a blank line in mode completion), or 'none' for no stop strings.",
         ),
     ] = None,
-    think: options.Think = options.ThinkName.KEEP,
+    think: options.Think = "keep",
     out: Annotated[Path, options.out_option("DIR", "Folder for all runs.")] = Path("result"),
     benchmark: options.BenchmarkName = None,
     answers: Annotated[
@@ -146,13 +146,13 @@ def generate_answers(
     config = RunConfig(
         engine=recorded_name(asking.engine),
         model=name or model,
-        mode=mode.value,
+        mode=mode,
         num_examples=shots,
         stop=_stop_strings(stop),
         max_tokens=engine_options.tokens_or_none("--max-tokens", max_tokens),
         temperature=_option("--temperature", temperature, 1.0, asking.engine),
         top_p=_option("--top-p", top_p, 0.98, asking.engine),
-        more=_recorded(given, think.value),
+        more=_recorded(given, think),
     ).with_questions(shown)
     _check_examples(shots, len(shown))
     # The benchmark is named because the default one is small.
@@ -355,4 +355,4 @@ def _tell_score(run: Run) -> None:
         process.warn("nothing to score: no question has an answer")
         return
     report_gaps(run.result)
-    show_results([run.result], options.RowsFormat.TABLE)
+    show_results([run.result], "table")

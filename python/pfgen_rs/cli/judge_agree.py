@@ -48,7 +48,7 @@ def agree(
             "--allow-missing", help="Raters may lack pairs: Krippendorff's α instead of Fleiss' κ."
         ),
     ] = False,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
 ) -> None:
     """Compare a judge's decisions with verdicts of people, and its two orders with each other.
 
@@ -79,7 +79,7 @@ def agree(
     if len(frames) == 2 and people is not None:
         between = compare_judges(frames[0], frames[1], people, rules=(by, by))
     names = distinct_judge_names(folders)
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         rows = [{"name": n, **each.to_dict()} for n, each in zip(names, found, strict=True)]
         coverage = [each.to_dict() for _, each in read]
         process.emit_json(

@@ -19,7 +19,7 @@ from pfgen_rs.cli.judge_options import (
     tell_asked,
     warn_all,
 )
-from pfgen_rs.cli.plot import Language, LanguageName
+from pfgen_rs.cli.plot import Language
 from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
@@ -77,9 +77,7 @@ Turns = Annotated[
 
 
 @app.command()
-def sizes(
-    data: Data, fields: FieldNames = None, output_format: options.Rows = options.RowsFormat.TABLE
-) -> None:
+def sizes(data: Data, fields: FieldNames = None, output_format: options.Rows = "table") -> None:
     """Count the dialogues of each category and type of second turn.
 
     Example: `pfgen-rs judge dialogues sizes dialogues.jsonl`
@@ -87,9 +85,9 @@ def sizes(
     from pfgen_rs.judge.dialogues.report import tables_of
 
     [table] = tables_of([data], ["2"], fields=fields).tables
-    if output_format is options.RowsFormat.TABLE:
+    if output_format == "table":
         _show(table, with_title=False)
-    elif output_format is options.RowsFormat.JSON:
+    elif output_format == "json":
         process.emit_json(table.frame.to_dicts())
     else:
         process.emit_csv(table.frame.to_dicts())
@@ -160,8 +158,8 @@ def tables(
         Path | None,
         options.out_option("DIR", "Folder for each table as Parquet, CSV, Markdown and figure."),
     ] = None,
-    language: Language = LanguageName.ENGLISH,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    language: Language = "en",
+    output_format: options.Format = "table",
 ) -> None:
     """Make the tables of the paper on Japanese MT-bench++, and compare judges.
 
@@ -187,7 +185,7 @@ def tables(
         data, table, per_category=per_category, seed=seed, fields=fields, questions=questions
     )
     warn_all(made.notes)
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         process.emit_json({table.name: table.frame.to_dicts() for table in made.tables})
     else:
         for each in made.tables:
@@ -197,7 +195,7 @@ def tables(
                     process.emit(f"{note}\n")
     if out is not None:
         plot = "svg" if available() else None
-        written = write_tables(out, made.tables, plot=plot, language=language.value)
+        written = write_tables(out, made.tables, plot=plot, language=language)
         process.remark(f"wrote {counted(len(written), 'file')} to {out}")
 
 

@@ -11,8 +11,8 @@ import typer
 from pfgen_rs.cli import judge_options as shared
 from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.judge_options import number, percent, range_text, rows_table
-from pfgen_rs.cli.options import JsonFormat, ReadingOptions, RowsFormat
-from pfgen_rs.cli.plot import Font, Language, LanguageName, PlotOut
+from pfgen_rs.cli.options import ReadingOptions
+from pfgen_rs.cli.plot import Font, Language, PlotOut
 from pfgen_rs.io.text import counted, visible
 from pfgen_rs.judge.formats import format_names
 from pfgen_rs.lazy import pl
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def decide(
     verdicts: shared.Verdicts,
     by: shared.By = "probability",
-    output_format: options.Rows = RowsFormat.TABLE,
+    output_format: options.Rows = "table",
 ) -> None:
     """Decide each pair, and count the decisions.
 
@@ -44,9 +44,9 @@ def decide(
 
     folder = VerdictFolder(verdicts)
     [(found, _)] = shared.read_decisions([folder])
-    if output_format is RowsFormat.JSON:
+    if output_format == "json":
         process.emit_json(decision_rows(found, by).to_dicts())
-    elif output_format is RowsFormat.CSV:
+    elif output_format == "csv":
         process.emit(csv_text(decision_rows(found, by)))
     else:
         counts = decision_counts(found, by)
@@ -66,7 +66,7 @@ def rank(
             help="Do not fit Bradley–Terry, which needs models that are connected by wins.",
         ),
     ] = False,
-    output_format: options.Format = JsonFormat.TABLE,
+    output_format: options.Format = "table",
 ) -> None:
     """Rank models by Bradley–Terry and by win rates, with intervals and the ranks that they leave open.
 
@@ -81,7 +81,7 @@ def rank(
     folder = VerdictFolder(verdicts)
     [(decisions, coverage)] = shared.read_decisions([folder])
     found = ranked(decisions, rule=by, with_strengths=not win_rates_only)
-    if output_format is JsonFormat.JSON:
+    if output_format == "json":
         values = {"name": folder.judge_name, **found.to_dict(), "coverage": coverage.to_dict()}
         process.emit_json(values)
         return
@@ -138,7 +138,7 @@ def against_scores(
     benchmark: options.BenchmarkName = None,
     humans: shared.Humans = None,
     by: shared.By = "probability",
-    output_format: options.Format = JsonFormat.TABLE,
+    output_format: options.Format = "table",
 ) -> None:
     """Tell how often the answer with the higher score is the one that a judge or people prefer, by margin.
 
@@ -153,7 +153,7 @@ def against_scores(
     scores = library.scored_pairs(pairs, options.load(benchmark, None))
     frames = dict(zip(distinct_judge_names(folders), (frame for frame, _ in read), strict=True))
     table = library.agreement_by_margin(scores, library.verdicts_by_name(frames, by, humans))
-    if output_format is JsonFormat.JSON:
+    if output_format == "json":
         coverage = [coverage.to_dict() for _, coverage in read]
         process.emit_json({"pairs": table.to_dicts(), "coverage": coverage})
     else:
@@ -197,7 +197,7 @@ def plot(
         typer.Option("--run", metavar="RUN", help="A rated run, for `scores`; repeatable."),
     ] = None,
     benchmark: options.BenchmarkName = None,
-    language: Language = LanguageName.ENGLISH,
+    language: Language = "en",
     font: Font = None,
 ) -> None:
     """Plot what judges did. Requires matplotlib and scipy (`pip install 'pfgen_rs[plots,judge]'`).
@@ -220,10 +220,10 @@ def plot(
 
     - `pfgen-rs judge plot scores ratings --run runs/a --run runs/b -b pfgen-bench --out scores.svg`
     """
+    from pfgen_rs.io.run_files import named_results
     from pfgen_rs.judge import plots
-    from pfgen_rs.runs.naming import named_results
 
-    look: dict[str, Any] = {"language": language.value, "font": font}
+    look: dict[str, Any] = {"language": language, "font": font}
     if kind == "scores":
         if len(verdicts) != 1 or not runs:
             raise typer.BadParameter(

@@ -22,7 +22,7 @@ def leaderboard(
             help="Folder of a checkout of pfgen-bench, or a leaderboard.json.",
         ),
     ],
-    output_format: options.Rows = options.RowsFormat.TABLE,
+    output_format: options.Rows = "table",
     mode: Annotated[
         str | None, typer.Option(metavar="MODE", help="Only this mode: completion, qa, chat, …")
     ] = None,
@@ -55,10 +55,10 @@ def leaderboard(
         process.fail(1)
 
 
-def _print(rows: list[dict[str, Any]], output_format: options.RowsFormat) -> None:
-    if output_format is options.RowsFormat.JSON:
+def _print(rows: list[dict[str, Any]], output_format: str) -> None:
+    if output_format == "json":
         process.emit_json(rows)
-    elif output_format is options.RowsFormat.CSV:
+    elif output_format == "csv":
         process.emit_csv(rows)
     elif rows:
         output.show(*leaderboard_report(rows, output.width()))

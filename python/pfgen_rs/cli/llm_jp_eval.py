@@ -182,7 +182,7 @@ def install(
             show_default=False,
         ),
     ] = None,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
 ) -> None:
     """Install raw files of the data sets for the current user, and list what is missing.
 
@@ -196,7 +196,7 @@ def install(
 
     with output.busy("reading raw files"):
         found = raw_installation() if source is None else install_raw(source)
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         process.emit_json(asdict(found) | {"folder": str(found.folder)})
         return
     rows = []
@@ -255,7 +255,7 @@ def convert(
     ] = None,
     tasks: TaskNames = None,
     tuning: Annotated[bool, typer.Option(help="Write tuning files as well.")] = True,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
 ) -> None:
     """Convert raw files to the files of llm-jp-eval, byte for byte.
 
@@ -272,7 +272,7 @@ def convert(
 
     with output.busy("converting raw files"):
         found = convert(raw, out, tasks=listed_names(tasks), tuning=tuning)
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         process.emit_json(asdict(found) | {"folder": str(found.folder)})
         return
     splits = ("train", "dev", "test")
@@ -294,12 +294,12 @@ def convert(
     process.emit(f"wrote {counted(len(found.files), 'file')} to {found.folder}\n")
 
 
-def tasks(output_format: options.Format = options.JsonFormat.TABLE) -> None:
+def tasks(output_format: options.Format = "table") -> None:
     """List the tasks: data set, category, metrics, maximum number of new tokens, and licence of the data."""
     from pfgen_rs.llm_jp_eval.catalog import tasks
 
     found = tasks().values()
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         process.emit_json([asdict(each) for each in found])
         return
     headings = ["task", "category", "metrics", "tokens", "data set", "licence"]

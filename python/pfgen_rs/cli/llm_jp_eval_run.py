@@ -14,7 +14,6 @@ from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.demo_steps import tell
 from pfgen_rs.cli.engine_options import EngineOptions, finish_asking, resumable_asking
 from pfgen_rs.cli.llm_jp_eval import SampleOptions
-from pfgen_rs.cli.options import JsonFormat
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import pl
@@ -46,7 +45,7 @@ def run(
     ] = None,
     variant: shared.Variant = "upstream",
     allow_missing: shared.AllowMissing = False,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
 ) -> None:
     """Run a model on the tasks and score it: one output a sample, with temperature 0.
 
@@ -94,7 +93,7 @@ def run(
     if asked is None:
         return
     told = f"{folder}: {asked.stored:,} of {counted(asked.total, 'output')}, {asked.new:,} new"
-    (process.remark if output_format is options.JsonFormat.JSON else tell)(told)
+    (process.remark if output_format == "json" else tell)(told)
     if asked.complete or allow_missing:
         show_evaluation(*made.score(allow_missing=allow_missing), output_format)
     elif asked.stored + asked.elsewhere == asked.total:
@@ -175,7 +174,7 @@ def score(
             "Folder for result.json (as llm-jp-eval writes it), scores.json and samples.parquet.",
         ),
     ] = None,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
 ) -> None:
     """Score outputs made elsewhere from the prompts of 'prompts', by their ids.
 
@@ -207,12 +206,10 @@ def score(
     show_evaluation(record, evaluations[variant], output_format)
 
 
-def show_evaluation(
-    record: Mapping[str, Any], evaluation: Evaluation, output_format: JsonFormat
-) -> None:
+def show_evaluation(record: Mapping[str, Any], evaluation: Evaluation, output_format: str) -> None:
     """Print scores as a table or as JSON. `record`: what `scores.json` says."""
     chosen, notes = record["variants"][record["variant"]], _means_of_notes(evaluation)
-    if output_format is JsonFormat.JSON:
+    if output_format == "json":
         told = {task: {"exact": e, "char_f1": c} for task, (_, e, c) in notes.items()}
         rest = {key: value for key, value in record.items() if key != "variants"}
         process.emit_json({**rest, **chosen, "notes": told})

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand
@@ -13,26 +12,12 @@ from typer.core import TyperCommand
 from pfgen_rs.cli import options, process
 from pfgen_rs.cli.app import is_folder_there
 from pfgen_rs.cli.options import ReadingOptions
-
-
-class AxisName(StrEnum):
-    """What a learning curve is drawn against."""
-
-    STEP = "step"
-    TOKENS = "tokens"
-
-
-class LanguageName(StrEnum):
-    """The language of titles and axes."""
-
-    ENGLISH = "en"
-    JAPANESE = "ja"
-
+from pfgen_rs.metrics.settings import Metric
 
 Title = Annotated[
     str | None, typer.Option(metavar="TEXT", help="Title (default: depends on the figure).")
 ]
-Language = Annotated[LanguageName, typer.Option(help="Language of titles and axes.")]
+Language = Annotated[Literal["en", "ja"], typer.Option(help="Language of titles and axes.")]
 Font = Annotated[
     str | None,
     typer.Option(
@@ -112,8 +97,8 @@ def plot(
     out: PlotOut,
     benchmark: options.BenchmarkName = None,
     metric: Annotated[
-        options.MetricName, typer.Option(help="Metric for `sources` and `convergence`.")
-    ] = options.MetricName.AVERAGE,
+        Metric, typer.Option(help="Metric for `sources` and `convergence`.")
+    ] = "average",
     top: Annotated[
         int | None,
         typer.Option(
@@ -123,7 +108,7 @@ def plot(
         ),
     ] = None,
     x: Annotated[
-        AxisName | None,
+        Literal["step", "tokens"] | None,
         typer.Option("--x", help="What `learning` is drawn against (default: step)."),
     ] = None,
     csv: Annotated[
@@ -135,7 +120,7 @@ def plot(
             help="Also write the plotted numbers as CSV, of all runs.",
         ),
     ] = None,
-    language: Language = LanguageName.ENGLISH,
+    language: Language = "en",
     font: Font = None,
 ) -> None:
     """Plot runs. Requires matplotlib (`pip install 'pfgen_rs[plots]'`).
@@ -161,11 +146,9 @@ def plot(
     from pfgen_rs.report.plots.inputs import PlotRequest
 
     _check_options(kind, {"top": top, "x": x})
-    look = {"language": language.value, "font": font}
+    look = {"language": language, "font": font}
     score = ReadingOptions().score_with
-    request = PlotRequest(
-        inputs, benchmark, metric.value, top, (x or AxisName.STEP).value, look, score
-    )
+    request = PlotRequest(inputs, benchmark, metric, top, x or "step", look, score)
     drawn = draw(kind, request)
     save(drawn.figure, out)
     if csv is not None:

@@ -12,9 +12,10 @@ import typer
 from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.app import group
 from pfgen_rs.cli.options import ReadingOptions
-from pfgen_rs.cli.plot import Language, LanguageName, plot_file_path
+from pfgen_rs.cli.plot import Language, plot_file_path
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.text import counted
+from pfgen_rs.metrics.settings import Metric
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -56,11 +57,11 @@ PlotFile = Annotated[
 ]
 
 
-def _write_plot(draw: Callable[..., Figure], path: Path, language: LanguageName) -> None:
+def _write_plot(draw: Callable[..., Figure], path: Path, language: str) -> None:
     """Draw a figure and write it."""
     from pfgen_rs.drawing.figures import save
 
-    save(draw(language=language.value), path)
+    save(draw(language=language), path)
 
 
 @app.command()
@@ -84,12 +85,12 @@ def sources(
         ),
     ] = None,
     metric: Annotated[
-        options.MetricName,
+        Metric,
         typer.Option(help="Metric of the table and the figure, one that depends on sources."),
-    ] = options.MetricName.AVERAGE,
+    ] = "average",
     plot: PlotFile = None,
-    language: Language = LanguageName.ENGLISH,
-    output_format: options.Rows = options.RowsFormat.TABLE,
+    language: Language = "en",
+    output_format: options.Rows = "table",
 ) -> None:
     """Correlate scores with the reference answers of one source and of another.
 
@@ -106,7 +107,7 @@ def sources(
 
     - `pfgen-rs study sources 'runs/*' -b pfgen-bench --metric fluency --plot sources.svg`
     """
-    if metric is options.MetricName.HELPFULNESS:
+    if metric == "helpfulness":
         raise typer.BadParameter("helpfulness does not depend on sources", param_hint="--metric")
     from pfgen_rs.report.plots.inputs import question_folder
     from pfgen_rs.studies.sources import study_sources
@@ -122,10 +123,10 @@ def sources(
     if plot is not None:
         from pfgen_rs.studies.plots import correlation_map
 
-        matrix = found.matrix(metric.value)
+        matrix = found.matrix(metric)
         draw = partial(correlation_map, matrix, usual="Scores by source of reference answers")
         _write_plot(draw, plot, language)
-    _print(output_format, found, lambda: _source_parts(found, metric.value))
+    _print(output_format, found, lambda: _source_parts(found, metric))
 
 
 @app.command()
@@ -135,8 +136,8 @@ def metrics(
         typer.Argument(metavar="CHECKOUT|FILE", help=LEADERBOARD),
     ],
     plot: PlotFile = None,
-    language: Language = LanguageName.ENGLISH,
-    output_format: options.Rows = options.RowsFormat.TABLE,
+    language: Language = "en",
+    output_format: options.Rows = "table",
 ) -> None:
     """Correlate Fluency, Truthfulness, Helpfulness and the score.
 
@@ -188,8 +189,8 @@ def against(
         ),
     ] = None,
     metric: Annotated[
-        options.MetricName, typer.Option(help="Metric of the leaderboard; average is the score.")
-    ] = options.MetricName.AVERAGE,
+        Metric, typer.Option(help="Metric of the leaderboard; average is the score.")
+    ] = "average",
     aliases: Annotated[
         Path | None,
         typer.Option(
@@ -201,8 +202,8 @@ def against(
         typer.Option(metavar="MODEL", help="Leave out a model, such as an outlier; repeatable."),
     ] = None,
     plot: PlotFile = None,
-    language: Language = LanguageName.ENGLISH,
-    output_format: options.Rows = options.RowsFormat.TABLE,
+    language: Language = "en",
+    output_format: options.Rows = "table",
 ) -> None:
     """Correlate the leaderboard with another benchmark.
 
@@ -226,7 +227,7 @@ def against(
             leaderboard,
             columns,
             name=name,
-            metric=metric.value,
+            metric=metric,
             aliases=None if aliases is None else read_aliases(aliases),
             exclude=exclude or (),
         )
@@ -239,15 +240,15 @@ def against(
 
 
 def _print(
-    output_format: options.RowsFormat,
+    output_format: str,
     study: AgainstStudy | MetricStudy | SourceStudy,
     parts: Callable[[], list[RenderableType]],
 ) -> None:
     """Print a study; JSON has its notes itself."""
-    if output_format is options.RowsFormat.JSON:
+    if output_format == "json":
         process.emit_json(study.to_dict())
         return
-    if output_format is options.RowsFormat.CSV:
+    if output_format == "csv":
         process.emit_csv([_row(row) for row in study.frame().to_dicts()])
     else:
         output.show(*parts())

@@ -43,7 +43,7 @@ def verify(
     ],
     scoring: ScoringOptions,
     benchmark: options.BenchmarkName = None,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
     threads: options.Threads = None,
 ) -> None:
     """Score runs again and compare every number with their result.json.
@@ -77,7 +77,7 @@ def verify(
             process.print_error(error)
             checked.append(error)
     done = [found for found in checked if isinstance(found, Verification)]
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         process.emit_json([_entry(run, c) for run, c in zip(paths, checked, strict=True)])
     elif done:
         output.show(*_report(done, output.width()))

@@ -17,8 +17,9 @@ from pfgen_rs.extras import needed
 from pfgen_rs.integrations.common import loaded
 from pfgen_rs.io.cleaning import Clean, Mode, cleaned, cleaning_mode, default_stop
 from pfgen_rs.lazy import NDArray, np
-from pfgen_rs.metrics.settings import Settings, score_names, signature
-from pfgen_rs.questions.placed import Place
+from pfgen_rs.metrics.settings import Settings, score_names
+from pfgen_rs.metrics.signature import signature
+from pfgen_rs.questions.folder import Place
 from pfgen_rs.scoring import batch
 
 needed("pyarrow", "arrow")

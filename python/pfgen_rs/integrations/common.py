@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.questions.folder import read_once
 from pfgen_rs.questions.locate import benchmark_path
-from pfgen_rs.questions.placed import read_once
 
 if TYPE_CHECKING:
     from pfgen_rs.generate import Mode, Task

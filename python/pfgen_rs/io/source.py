@@ -92,6 +92,11 @@ class Source:
         return inner if last in SUFFIXES and inner in DELIMITED else last
 
     @property
+    def is_table(self) -> bool:
+        """Whether the file's name is that of a Parquet or Arrow file."""
+        return self.suffix in TABLE_SUFFIXES
+
+    @property
     def size(self) -> int | None:
         """Size on disk in bytes, if known before reading."""
         try:

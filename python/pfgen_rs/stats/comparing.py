@@ -11,7 +11,8 @@ from typing import Any, Literal, get_args
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.lazy import Floats, np, pl
-from pfgen_rs.metrics.settings import METRICS, check_metric, with_answered
+from pfgen_rs.metrics.settings import METRICS, check_metric
+from pfgen_rs.metrics.signature import with_answered
 from pfgen_rs.stats.checks import check_seed, whole_number
 from pfgen_rs.stats.estimates import RESAMPLES, Estimate, Resampler, interval, resampled_estimate
 from pfgen_rs.stats.permutation import holm, ranges, resolution, sign_flip_pairs

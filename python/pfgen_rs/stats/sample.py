@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeGuard
-
-from numpy.typing import ArrayLike
+from typing import TypeAlias, TypeGuard
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.lazy import Floats, NDArray, np
+from pfgen_rs.lazy import ArrayLike, Floats, NDArray, np
 from pfgen_rs.stats.checks import LARGEST, numbers, shown_value
 
-Ints = NDArray[np.int64]
+Ints: TypeAlias = "NDArray[np.int64]"
 
 
 @dataclass(frozen=True, eq=False)

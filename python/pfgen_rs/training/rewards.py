@@ -23,7 +23,7 @@ from pfgen_rs.llm_jp_eval.measures import (
     sample_metrics,
 )
 from pfgen_rs.metrics.settings import Metric
-from pfgen_rs.questions.placed import Placed
+from pfgen_rs.questions.folder import Placed
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.training.checks import function
 

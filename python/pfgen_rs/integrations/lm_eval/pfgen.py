@@ -16,8 +16,8 @@ from pfgen_rs.generate import Mode
 from pfgen_rs.integrations.common import asked
 from pfgen_rs.integrations.lm_eval.choices import choices
 from pfgen_rs.io.cleaning import cleaned, default_stop
+from pfgen_rs.runs.outputs import sample_of
 from pfgen_rs.runs.result import Result
-from pfgen_rs.runs.sample import sample_of
 
 # Names in the harness, and our names.
 METRICS = {

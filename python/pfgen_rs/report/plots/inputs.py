@@ -18,7 +18,8 @@ from pfgen_rs.errors import InputError, PfgenError, PlotError, unreadable
 from pfgen_rs.io.run_files import RESULT, expand
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import pl
-from pfgen_rs.metrics.settings import Settings, has_helpfulness
+from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.metrics.signature import has_helpfulness
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import read_folder
 from pfgen_rs.runs.result import Result

@@ -30,8 +30,8 @@ from pfgen_rs.report.site import (
 )
 from pfgen_rs.report.site.compare_page import COMPARISON, COMPARISON_PAGE
 from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
+from pfgen_rs.runs.outputs import sample_of
 from pfgen_rs.runs.result import Result
-from pfgen_rs.runs.sample import sample_of
 
 Nav = Sequence[tuple[str, str]]
 """Pages of a site: names (keys of strings) and paths."""

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pfgen_rs.lazy import Floats, np
-from pfgen_rs.metrics.settings import METRICS, signature
+from pfgen_rs.metrics.settings import METRICS
+from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions import question_set, unknown
 from pfgen_rs.report.site import pages, run_page
 from pfgen_rs.stats import Sample, comparing, student

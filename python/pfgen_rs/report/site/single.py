@@ -15,7 +15,7 @@ from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.answers import Windows, distinct_windows, run_answers, window_table
 from pfgen_rs.report.site import compare_page, payload, run_page
 from pfgen_rs.report.site.folder import SiteFolder
-from pfgen_rs.runs import naming, sample
+from pfgen_rs.runs import outputs
 from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.comparing import check_comparable, check_settings
 
@@ -32,7 +32,7 @@ def write_run(
     everything. Raises `SettingsError` for units that pages cannot show, `InputError` if
     `answers_per_question` is below 5, and `OutputError`.
     """
-    view = run_page.run_view(result, run_page.estimates(sample.sample_of(result)))
+    view = run_page.run_view(result, run_page.estimates(outputs.sample_of(result)))
     folder = run_page.page_folder(result.name)
     _write_page(
         Path(path),
@@ -59,15 +59,15 @@ def write_comparison(
     if not results:
         raise InputError("no run to compare")
     check_settings(level, seed)
-    named = naming.named_results(results)
-    benchmark, clean = results[0].benchmark, sample.cleaned_together(results)
-    check_comparable([sample.sample_of(result, name) for name, result in named.items()])
+    named = run_files.named_results(results)
+    benchmark, clean = results[0].benchmark, outputs.cleaned_together(results)
+    check_comparable([outputs.sample_of(result, name) for name, result in named.items()])
     most = min(max(len(named), compare_page.MOST_COMPARED), _MOST_COMPARED)
     runs = (
         compare_page.listed_run(
             name,
             run_page.page_folder(name),
-            compare_page.compared_run(benchmark, sample.sample_of(result)),
+            compare_page.compared_run(benchmark, outputs.sample_of(result)),
             is_system=run_files.is_system(result.config or {}),
         )
         for name, result in named.items()

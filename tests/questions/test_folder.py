@@ -20,7 +20,7 @@ from pfgen_rs import (
     load_benchmark,
 )
 from pfgen_rs.io import known_files
-from pfgen_rs.questions.known_questions import KnownQuestions, KnownSet
+from pfgen_rs.questions.folder import KnownQuestions, KnownSet
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar, cast
 
 from pfgen_rs import _native
 from pfgen_rs.errors import BenchmarkError
@@ -24,15 +24,17 @@ from pfgen_rs.io.known_files import (
 )
 from pfgen_rs.metrics.helpfulness import parse_rules
 from pfgen_rs.metrics.settings import Chosen, Settings, chosen_settings
+from pfgen_rs.questions.locate import benchmark_path, name_of
 from pfgen_rs.questions.question import (
     Question,
     UnreadAnswers,
     question_paths,
+    read_folder,
     read_question,
     set_question_file,
     stated_unit,
 )
-from pfgen_rs.questions.question_set import QuestionSet
+from pfgen_rs.questions.question_set import QuestionSet, stated_by
 
 _VERSION = [4, _native.__version__]  # of the format, and of what decides which files are questions
 
@@ -164,3 +166,72 @@ class KnownQuestions:
                 "questions": questions,
             },
         )
+
+
+# Benchmarks that are pickled as where they are, rather than with all reference answers.
+
+
+Q = TypeVar("Q", bound=QuestionSet)
+
+
+class Place(NamedTuple):
+    """Where a process finds a benchmark that was read from a folder, and what it must be."""
+
+    name: str
+    metadata_hash: str
+    settings: Settings
+
+    @classmethod
+    def of(cls, benchmark: QuestionSet, folder: Path) -> Place:
+        """Returns the place of a benchmark that was read from this folder."""
+        return cls(name_of(folder.absolute()), benchmark.metadata_hash, benchmark.settings)
+
+    def found(self, kind: type[Q]) -> Q:
+        """Returns the benchmark, which a process reads once.
+
+        Raises `BenchmarkError` if another one is there.
+        """
+        folder = benchmark_path(self.name).absolute()
+        found = read_once(kind, folder, self.settings)
+        if found.metadata_hash != self.metadata_hash:  # it may have been built again since
+            _read_once.cache_clear()
+            found = read_once(kind, folder, self.settings)
+        if found.metadata_hash != self.metadata_hash:
+            raise BenchmarkError(
+                f"benchmark {self.name!r} has other questions here than where this was made "
+                f"(set {found.metadata_hash[:8]}, not {self.metadata_hash[:8]}): install the same one"
+            )
+        return found
+
+
+class Placed:
+    """Stands for a benchmark in a pickle; when that is read, it is the benchmark.
+
+    One that was not read from a folder is pickled whole.
+    """
+
+    def __init__(self, benchmark: QuestionSet) -> None:
+        self._benchmark = benchmark
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle where the benchmark is."""
+        benchmark, folder = self._benchmark, self._benchmark.folder
+        if folder is None:
+            return benchmark.__reduce__()
+        return _found_there, (type(benchmark), *Place.of(benchmark, folder))
+
+
+def _found_there(kind: type[Q], *place: Any) -> Q:
+    return Place(*place).found(kind)
+
+
+def read_once(kind: type[Q], folder: Path, settings: Settings | None) -> Q:
+    """Returns the benchmark of a folder, which is read once per process and settings (`None`: its own)."""
+    return cast("Q", _read_once(cast("Any", kind), folder, settings))
+
+
+@lru_cache(maxsize=8)
+def _read_once(kind: Any, folder: Path, settings: Settings | None) -> QuestionSet:
+    questions, metadata_hash = read_folder(folder)
+    chosen = settings_of_folder(folder, settings, stated_by(questions))
+    return cast("QuestionSet", kind(questions, metadata_hash, chosen, folder))
