@@ -164,33 +164,25 @@ def test_the_python_interface_gives_our_figures(folder: Path, tmp_path: Path) ->
     assert "nowhere" in refused[1]["error"]
 
 
+WRONG: list[dict[str, Any]] = [
+    *({JPEVAL_KEY: chosen} for chosen in (3, {"shots": "4"}, {"shots": True}, {"variant": "old"})),
+    *({JPEVAL_KEY: {"n": 3}}, {"shots": 0}, {"variant": "swallow"}),
+]
+
+
 def test_choices() -> None:
     assert jpeval_choices({"pretrained": "x"}) == JpevalChoices()
     chosen = {"data": "here", "shots": 0, "variant": "swallow", "split": "dev"}
     assert jpeval_choices({JPEVAL_KEY: chosen}) == JpevalChoices(**chosen)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    "metadata",
-    [
-        {JPEVAL_KEY: 3},
-        {JPEVAL_KEY: {"shots": "4"}},
-        {JPEVAL_KEY: {"shots": True}},
-        {JPEVAL_KEY: {"variant": "old"}},
-        {JPEVAL_KEY: {"n": 3}},
-        {"shots": 0},
-        {"variant": "swallow"},
-    ],
-)
-def test_wrong_choices_are_refused(metadata: Any) -> None:
-    with pytest.raises(SettingsError, match=r"llm_jp_eval|variant"):
-        jpeval_choices(metadata)
+    for metadata in WRONG:
+        with pytest.raises(SettingsError, match=r"llm_jp_eval|variant"):
+            jpeval_choices(metadata)
 
 
 def test_there_is_a_task_for_each_task_of_the_catalog() -> None:
-    files = (harness_path("lm_eval") / "llm_jp_eval").glob("[!_]*.yaml")
+    files = list((harness_path("lm_eval") / "llm_jp_eval").glob("[!_]*.yaml"))
     assert {path.stem for path in files} == set(tasks())
-    for path in (harness_path("lm_eval") / "llm_jp_eval").glob("[!_]*.yaml"):
+    for path in files:
         text = path.read_text(encoding="utf-8")
         assert f"task: llm_jp_eval_{path.stem}\n" in text
         assert f"jpeval_task: {path.stem}\n" in text

@@ -18,20 +18,11 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import Indel
 
 import jpeval_oracle as oracle
-from jpeval_texts import TEXTS, WILD_TEXTS
+from jpeval_oracle import TEXTS, WILD_TEXTS
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.llm_jp_eval import metric, metrics
 from pfgen_rs.llm_jp_eval.measures import sample_metrics
-from pfgen_rs.llm_jp_eval.metrics import (
-    gold_column,
-    gold_expression,
-    metric_column,
-    metric_expression,
-    output_metric_column,
-    prediction_column,
-    prediction_expression,
-)
 
 VARIANTS = ("upstream", "swallow")
 FRAME = pl.DataFrame(
@@ -47,10 +38,12 @@ FRAME = pl.DataFrame(
 @example(["\U0001d165\U0001d15e", "\u0f73\u0344", "ﾡ", "ⅷ㍿ﷺ", "\u0374\u037e\u212b"], "upstream")
 def test_predictions_of_columns_equal_the_oracle(texts: list[str], variant: str) -> None:
     expected = [oracle.prediction(text, variant) for text in texts]
-    assert prediction_column(texts, variant).to_list() == expected
-    assert prediction_column(pl.Series(texts, dtype=pl.String), variant).to_list() == expected
+    assert metrics.prediction_column(texts, variant).to_list() == expected
+    assert (
+        metrics.prediction_column(pl.Series(texts, dtype=pl.String), variant).to_list() == expected
+    )
     golds = [unicodedata.normalize("NFKC", text) for text in texts]
-    assert gold_column(texts).to_list() == golds
+    assert metrics.gold_column(texts).to_list() == golds
 
 
 @given(
@@ -71,11 +64,11 @@ def test_values_of_columns_equal_the_oracle(
 ) -> None:
     texts, golds = ([pair[side] for pair in pairs] for side in (0, 1))
     expected = [oracle.value(name, *pair) for pair in pairs]
-    assert metric_column(name, texts, golds).tolist() == expected
+    assert metrics.metric_column(name, texts, golds).tolist() == expected
     both = pl.Series(texts, dtype=pl.String), pl.Series(golds, dtype=pl.String)
-    assert metric_column(name, *both).tolist() == expected
+    assert metrics.metric_column(name, *both).tolist() == expected
     expected = [oracle.value(name, oracle.prediction(o, variant), g) for o, g in pairs]
-    assert output_metric_column(name, texts, golds, variant).tolist() == expected
+    assert metrics.output_metric_column(name, texts, golds, variant).tolist() == expected
 
 
 @given(st.lists(st.tuples(WILD_TEXTS, WILD_TEXTS), min_size=1, max_size=4))
@@ -121,7 +114,7 @@ def test_what_is_not_marked_keeps_its_nfkc_beside_anything() -> None:
     points += [chr(c) for c in range(0xF900, 0xFFFE)] + [chr(c) for c in range(0x10000, 0x1FFFF, 5)]
     texts = ["".join(generator.choices(points, k=4)) for _ in range(20_000)]
     expected = [unicodedata.normalize("NFKC", text) for text in texts]
-    assert gold_column(texts).to_list() == expected
+    assert metrics.gold_column(texts).to_list() == expected
 
 
 def test_the_final_sigma_is_the_only_letter_with_two_small_ones() -> None:
@@ -141,7 +134,7 @@ def test_ratios_equal_those_of_rapidfuzz_for_all_lengths() -> None:
         preds.append(one)
         golds.append(other)
         expected.append(round(100 * Indel.normalized_similarity(one, other)) / 100)
-    assert metric_column("char_f1", preds, golds).tolist() == expected
+    assert metrics.metric_column("char_f1", preds, golds).tolist() == expected
 
 
 @pytest.mark.parametrize("chunk", [1, 3, 1 << 17])
@@ -152,8 +145,8 @@ def test_threads_and_chunks_do_not_matter(chunk: int, monkeypatch: pytest.Monkey
     golds = ["東京", "b a", "がaς", "x"] * rows
     expected = None
     for threads in (1, 2, None):
-        preds = prediction_column(outputs, "swallow", threads=threads)
-        found = metric_column("char_f1", preds, pl.Series(golds), threads=threads).tolist()
+        preds = metrics.prediction_column(outputs, "swallow", threads=threads)
+        found = metrics.metric_column("char_f1", preds, pl.Series(golds), threads=threads).tolist()
         assert found == (expected := expected or found)
     assert expected == [1.0, 1.0, 1.0, 0.0] * rows
 
@@ -164,18 +157,23 @@ def test_columns_of_other_libraries() -> None:
         pa.chunked_array([texts[:1], texts[1:]]),
         pl.Series(texts, dtype=pl.Categorical),
     ):
-        assert gold_column(column).to_list() == ["あ", "A", ""]
-        assert metric_column("exact_match", column, texts).tolist() == [1.0, 0.0, 1.0]
-    assert gold_column(np.array(texts)).to_list() == ["あ", "A", ""]
-    assert gold_column([]).dtype == prediction_column(pl.Series([], dtype=pl.Null)).dtype
-    assert metric_column("set_f1", [], []).shape == (0,)
+        assert metrics.gold_column(column).to_list() == ["あ", "A", ""]
+        assert metrics.metric_column("exact_match", column, texts).tolist() == [1.0, 0.0, 1.0]
+    assert metrics.gold_column(np.array(texts)).to_list() == ["あ", "A", ""]
+    assert (
+        metrics.gold_column([]).dtype
+        == metrics.prediction_column(pl.Series([], dtype=pl.Null)).dtype
+    )
+    assert metrics.metric_column("set_f1", [], []).shape == (0,)
 
 
 def test_expressions_keep_what_is_missing() -> None:
     frame = FRAME.select(
-        prediction_expression("output", "swallow").alias("pred"),
-        gold_expression(pl.col("gold")).alias("gold"),
-        metric_expression("char_f1", prediction_expression("output"), "gold").alias("value"),
+        metrics.prediction_expression("output", "swallow").alias("pred"),
+        metrics.gold_expression(pl.col("gold")).alias("gold"),
+        metrics.metric_expression("char_f1", metrics.prediction_expression("output"), "gold").alias(
+            "value"
+        ),
     )
     assert frame["pred"].to_list() == ["Aあ", None, "が", "b a", "ΑΣ"]
     assert frame["gold"].to_list() == ["Aあ", "x", "が", None, "ας"]
@@ -185,7 +183,9 @@ def test_expressions_keep_what_is_missing() -> None:
 def test_expressions_stream_and_group(tmp_path: Path) -> None:
     path = tmp_path / "outputs.parquet"
     pl.concat([FRAME] * 300).with_row_index("task").write_parquet(path, row_group_size=100)
-    value = metric_expression("exact_match", prediction_expression("output"), "gold")
+    value = metrics.metric_expression(
+        "exact_match", metrics.prediction_expression("output"), "gold"
+    )
     query = pl.scan_parquet(path).with_columns(value.alias("value"), task=pl.col("task") % 5)
     for engine in ("streaming", "in-memory"):
         found = query.collect(engine=engine)
@@ -210,13 +210,13 @@ def test_errors_of_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "CHUNK", 2)
     for column, message in BAD:
         with pytest.raises(InputError, match=message):
-            gold_column(column)
+            metrics.gold_column(column)
     with pytest.raises(InputError, match="2 predictions but 1 golds"):
-        metric_column("set_f1", ["a", "b"], pl.Series(["a"]))
+        metrics.metric_column("set_f1", ["a", "b"], pl.Series(["a"]))
     with pytest.raises(SettingsError, match="unknown variant"):
-        prediction_expression("output", "x")
+        metrics.prediction_expression("output", "x")
     with pytest.raises(SettingsError, match="unknown metric"):
-        metric_expression("x", "output", "gold")
+        metrics.metric_expression("x", "output", "gold")
 
 
 def test_native_code_refuses_pages_that_do_not_fit() -> None:

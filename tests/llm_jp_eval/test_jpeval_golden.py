@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,24 +11,17 @@ from typing import Any
 
 import pytest
 
+from helpers import pfgen
 from pfgen_rs.io.json_lines import lines
-from pfgen_rs.llm_jp_eval import convert
-from pfgen_rs.llm_jp_eval.catalog import (
-    TaskData,
-    item_id,
-    read_task,
-    read_tasks,
-    sample_path,
-    tasks,
-)
+from pfgen_rs.llm_jp_eval import catalog, convert
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, filled, template
 from pfgen_rs.llm_jp_eval.scoring import evaluate, result_content
 from places import ROOT
 
 
 @pytest.fixture(scope="module")
-def datas(jpeval_converted: Path) -> Mapping[str, TaskData]:
-    return {task: read_task(jpeval_converted, task) for task in tasks()}
+def datas(jpeval_converted: Path) -> Mapping[str, catalog.TaskData]:
+    return {task: catalog.read_task(jpeval_converted, task) for task in catalog.tasks()}
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +37,7 @@ def json_lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def test_published_prompts(jpeval_dir: Path, datas: Mapping[str, TaskData]) -> None:
+def test_published_prompts(jpeval_dir: Path, datas: Mapping[str, catalog.TaskData]) -> None:
     records = [
         record
         for path in sorted((jpeval_dir / "golden" / "prompts").glob("*.jsonl"))
@@ -63,7 +53,7 @@ def test_published_prompts(jpeval_dir: Path, datas: Mapping[str, TaskData]) -> N
         assert hashlib.sha256(prompt.encode()).hexdigest() == record["sha256"]
 
 
-def test_prompts_of_own_templates(jpeval_dir: Path, datas: Mapping[str, TaskData]) -> None:
+def test_prompts_of_own_templates(jpeval_dir: Path, datas: Mapping[str, catalog.TaskData]) -> None:
     records = json_lines(jpeval_dir / "golden" / "custom_templates.jsonl")
     assert len(records) == 4
     for record in records:
@@ -77,7 +67,7 @@ def test_prompts_of_own_templates(jpeval_dir: Path, datas: Mapping[str, TaskData
 @pytest.mark.parametrize("variant", ["upstream", "swallow"])
 def test_replayed_outputs(
     jpeval_dir: Path,
-    datas: Mapping[str, TaskData],
+    datas: Mapping[str, catalog.TaskData],
     replayed: Mapping[str, list[str | None]],
     variant: str,
 ) -> None:
@@ -92,7 +82,9 @@ def test_replayed_outputs(
 
 
 def test_the_published_result_file(
-    jpeval_dir: Path, datas: Mapping[str, TaskData], replayed: Mapping[str, list[str | None]]
+    jpeval_dir: Path,
+    datas: Mapping[str, catalog.TaskData],
+    replayed: Mapping[str, list[str | None]],
 ) -> None:
     outputs = {task: texts[:3] for task, texts in replayed.items()}
     used = [data for task, data in datas.items() if task in outputs]
@@ -104,7 +96,7 @@ def test_the_published_result_file(
 
 @pytest.mark.parametrize("variant", ["upstream", "swallow"])
 def test_gold_answers_as_outputs_score_one_but_for_documented_exceptions(
-    datas: Mapping[str, TaskData], variant: str
+    datas: Mapping[str, catalog.TaskData], variant: str
 ) -> None:
     golds: dict[str, list[str | None]] = {
         task: [sample.output for sample in data.samples] for task, data in datas.items()
@@ -127,41 +119,34 @@ def test_gold_answers_as_outputs_score_one_but_for_documented_exceptions(
 # The bundled sample
 
 
-def test_the_package_has_the_folder_of_the_source_tree() -> None:
-    assert sample_path().resolve() == (ROOT / "data" / "llm-jp-eval-mini").resolve()
-    readme = (sample_path() / "README.md").read_text("utf-8")
-    assert "Scores on them say nothing about models" in readme
-
-
 def test_raw_files_are_those_of_the_golden_run(jpeval_dir: Path) -> None:
     def files(folder: Path) -> dict[str, bytes]:
         found = (path for path in folder.rglob("*") if path.is_file())
         return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
+    assert catalog.sample_path().resolve() == (ROOT / "data" / "llm-jp-eval-mini").resolve()
     golden = jpeval_dir / "golden" / "mini" / "raw_files"
-    assert files(sample_path() / "raw_files") == files(golden)
+    assert files(catalog.sample_path() / "raw_files") == files(golden)
 
 
 def test_outputs_are_recorded_for_every_sample(tmp_path: Path) -> None:
-    convert(sample_path() / "raw_files", tmp_path, tuning=False)
-    datas = read_tasks(tmp_path, tasks())
-    ids = {item_id(d.task, "test", n) for d in datas for n in range(len(d.samples))}
+    convert(catalog.sample_path() / "raw_files", tmp_path, tuning=False)
+    datas = catalog.read_tasks(tmp_path, catalog.tasks())
+    ids = {catalog.item_id(d.task, "test", n) for d in datas for n in range(len(d.samples))}
     assert min(len(data.shots) for data in datas) == 3
     for name in ("3-shot", "0-shot"):
-        records = [line.record for line in lines(sample_path() / "outputs" / f"{name}.jsonl")]
+        records = [
+            line.record for line in lines(catalog.sample_path() / "outputs" / f"{name}.jsonl")
+        ]
         assert {record["id"] for record in records} == ids
         assert len(records) == len(ids)
 
 
-def test_the_demonstration_shows_every_step(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "pfgen_rs", "llm-jp-eval", "demo"],
-        cwd=tmp_path,
-        env={**os.environ, "COLUMNS": "80"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def test_the_demonstration_shows_every_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = pfgen("llm-jp-eval", "demo", env={"COLUMNS": "80"})
     assert done.returncode == 0, done.stderr
     shown = [line for line in done.stdout.splitlines() if line.startswith("$ pfgen-rs")]
     assert [line.split()[3] for line in shown] == ["convert", "prompts", "score", "score", "report"]

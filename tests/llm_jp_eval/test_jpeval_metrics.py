@@ -19,16 +19,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import jpeval_oracle as oracle
-from jpeval_texts import TEXTS
+from jpeval_oracle import TEXTS
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.llm_jp_eval import correlation, mean, metric, prediction
-from pfgen_rs.llm_jp_eval.measures import (
-    indel_distance,
-    normalized_gold,
-    parse_float,
-    sample_metric,
-    sample_metrics,
-)
+from pfgen_rs.llm_jp_eval import correlation, mean, measures, metric, prediction
 
 VARIANTS = {"upstream": "", "swallow": "_stripped"}
 
@@ -45,7 +38,7 @@ def test_golden_samples_bit_for_bit(jpeval_dir: Path, variant: str) -> None:
     for row in rows:
         pred = prediction(row["output"], variant)
         assert pred == row[f"pred{VARIANTS[variant]}"], row
-        assert normalized_gold(row["gold"]) == row["gold_normalized"], row
+        assert measures.normalized_gold(row["gold"]) == row["gold_normalized"], row
         expected = row[f"value{VARIANTS[variant]}"]
         for times in (1, 300):  # one by one, and as columns
             value = metric(row["metric"], [pred] * times, [row["gold"]] * times)
@@ -60,7 +53,7 @@ def test_golden_correlations(jpeval_dir: Path, variant: str) -> None:
     for row in rows:
         preds = [prediction(output, variant) for output in row["output"]]
         assert preds == row[f"pred{end}"]
-        assert [parse_float(pred) for pred in preds] == row[f"parsed{end}"]
+        assert [measures.parse_float(pred) for pred in preds] == row[f"parsed{end}"]
         for name in ("pearson", "spearman"):
             found = correlation(name, preds, row["gold"])
             assert found == pytest.approx(row[f"{name}{end}"], abs=1e-12), row["id"]
@@ -75,7 +68,7 @@ def test_predictions_equal_the_oracle(output: str, variant: str) -> None:
 
 
 @given(
-    st.sampled_from(list(sample_metrics())),
+    st.sampled_from(list(measures.sample_metrics())),
     st.lists(st.tuples(TEXTS, TEXTS), min_size=1, max_size=5),
 )
 @example("char_f1", [("ΑΣ ΑΣΑ", "ας ασα"), ("İstanbul I", "i̇stanbul ı"), ("ẞ ß", "ß")])
@@ -86,14 +79,16 @@ def test_metrics_equal_the_oracle(name: str, samples: list[tuple[str, str]]) -> 
     preds, golds = ([sample[side] for sample in samples] for side in (0, 1))
     expected = [oracle.value(name, *sample) for sample in samples]
     assert metric(name, preds, golds) == expected
-    plain = [sample_metrics()[name].value(p, normalized_gold(g)) for p, g in samples]
+    plain = [
+        measures.sample_metrics()[name].value(p, measures.normalized_gold(g)) for p, g in samples
+    ]
     assert plain == expected
 
 
 @given(st.text("abあ𠮷", max_size=90), st.text("abあ𠮷", max_size=90))
 def test_indel_distance_follows_from_the_longest_common_subsequence(one: str, other: str) -> None:
     common = oracle.longest_common_subsequence(one, other)
-    assert indel_distance(one, other) == len(one) + len(other) - 2 * common
+    assert measures.indel_distance(one, other) == len(one) + len(other) - 2 * common
 
 
 def test_ratios_are_rounded_as_doubles_in_the_order_of_the_reference() -> None:
@@ -232,13 +227,13 @@ def test_packages_contribute_metrics(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["Char F1", "", "pearson", "char_f1"])
 def test_names_of_metrics_are_plain_and_not_taken(name: str) -> None:
     with pytest.raises(SettingsError, match=r"invalid name|already that of"):
-        sample_metric(name)(lambda *_: 0.0)
+        measures.sample_metric(name)(lambda *_: 0.0)
 
 
-@given(st.sampled_from(list(sample_metrics())), TEXTS, TEXTS)
+@given(st.sampled_from(list(measures.sample_metrics())), TEXTS, TEXTS)
 def test_every_metric_is_a_share_and_full_for_equal_texts(name: str, one: str, other: str) -> None:
-    value = sample_metrics()[name].value
+    value = measures.sample_metrics()[name].value
     assert 0.0 <= value(one, other) <= 1.0
-    assert sample_metrics()[name].summary
+    assert measures.sample_metrics()[name].summary
     if "\n" not in one:
         assert value(one, one) == 1.0

@@ -13,9 +13,8 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from jpeval_data import RUNNER, jp_eval
-from jpeval_run_folders import made_data, made_scores
-from jpeval_versions import TRANSLATED, result_of_1_3_0, result_of_2
+from jpeval_data import RUNNER, jp_eval, made_data, made_scores
+from jpeval_runs import TRANSLATED, result_of_1_3_0, result_of_2
 from pfgen_rs.cli.app import app
 from pfgen_rs.llm_jp_eval.catalog import AVERAGED, split_score, tasks
 from pfgen_rs.llm_jp_eval.report.runs import read_report_runs
@@ -324,8 +323,10 @@ def test_an_average_that_lacks_categories_names_them_in_every_output(own: Path) 
     average = found["scores"]["run"]["AVG"]
     assert average["lacking"] == ["HE", "MT"]
     assert MISSING in found["notes"]
-    table = jp_eval("report", own, "--average", "AVG")
+    page = own.parent / "page.html"
+    table = jp_eval("report", own, "--average", "AVG", "--html", page)
     assert MISSING in table.stderr
+    assert f'<li lang="en"><bdi>{MISSING}</bdi></li>' in page.read_text("utf-8")
     assert f"{average['value']:.4f}*" in table.stdout
     text = jp_eval("report", own, "--average", "AVG", "-f", "csv").stdout
     rows = list(csv.DictReader(io.StringIO(text)))
@@ -333,9 +334,6 @@ def test_an_average_that_lacks_categories_names_them_in_every_output(own: Path) 
 
 
 def test_runs_that_lack_other_categories_are_named(own: Path, tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    jp_eval("report", own, "--average", "AVG", "--html", page)
-    assert f'<li lang="en"><bdi>{MISSING}</bdi></li>' in page.read_text("utf-8")
     some = made_scores(tmp_path / "some", own.parent / "data", right=0.5, chosen=("jamp", "jsquad"))
     notes = reported(own, some)["notes"]
     assert f"{MISSING} (run)" in notes

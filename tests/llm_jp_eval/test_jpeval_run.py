@@ -80,6 +80,10 @@ def records(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (out / "outputs.jsonl").read_bytes().splitlines()]
 
 
+def content(path: Path) -> Any:
+    return json.loads(path.read_bytes())
+
+
 def test_a_run_asks_scores_and_asks_nothing_twice(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     with FaultServer(default=gold) as server:
@@ -113,13 +117,12 @@ def test_records_and_results_say_how_they_were_made(folder: Path, tmp_path: Path
     assert record["seconds"] > 0
     assert record["usage"] == {"prompt_tokens": 5, "completion_tokens": 2}
     assert record["model"]["model"] == "org/m"
-    config = json.loads((out / "config.json").read_text("utf-8"))
+    config = content(out / "config.json")
     assert (config["kind"], config["tasks"], config["shots"]) == ("llm-jp-eval", ["jamp"], 0)
     assert (config["split"], config["n"]) == ("test", None)
     assert config["data"].keys() == {"test/jamp.json", "train/jamp.json"}
-    result = json.loads((out / "result.json").read_text("utf-8"))
-    scores = json.loads((out / "scores.json").read_text("utf-8"))
-    assert result["config"] == {**config, "signature": scores["signature"]}
+    signature = content(out / "scores.json")["signature"]
+    assert content(out / "result.json")["config"] == {**config, "signature": signature}
     assert read_result(out / "result.json").sampled == {"jamp_exact_match"}
     frame = pl.read_parquet(out / "samples.parquet")
     assert frame["output"].to_list() == ["entailment", "contradiction"]
@@ -131,13 +134,13 @@ def test_tasks_samples_and_splits_are_added(folder: Path, tmp_path: Path) -> Non
     with FaultServer(default=gold) as server:
         run(folder, out, server.url, "-t", "jamp", "-n", 1)
         assert len(server.asked) == 1
-        assert "n:1|" in json.loads((out / "scores.json").read_text())["signature"]
+        assert "n:1|" in content(out / "scores.json")["signature"]
         run(folder, out, server.url, "-t", "jamp,QA,RC")
         assert len(server.asked) == 4
         done = run(folder, out, server.url, "-t", "jamp", "--split", "dev")
         assert (done.exit_code, len(server.asked)) == (0, 6)
     assert {r["id"] for r in records(out)[-2:]} == {"jamp/dev/0", "jamp/dev/1"}
-    config = json.loads((out / "config.json").read_text("utf-8"))
+    config = content(out / "config.json")
     assert config["data"].keys() >= {"test/jsquad.json", "dev/jamp.json"}
 
 
@@ -190,10 +193,10 @@ def test_failures_are_told_and_asked_again(folder: Path, tmp_path: Path) -> None
         done = run(folder, out, server.url, "--allow-missing")
         assert (done.exit_code, len(server.asked)) == (1, 11)
         assert "1 output was missing and counts as empty" in done.stderr
-        assert json.loads((out / "scores.json").read_text())["missing"] == {"chabsa": 1}
+        assert content(out / "scores.json")["missing"] == {"chabsa": 1}
         done = run(folder, out, server.url)
         assert (done.exit_code, len(server.asked)) == (0, 12)
-    assert json.loads((out / "scores.json").read_text())["missing"] == {}
+    assert content(out / "scores.json")["missing"] == {}
 
 
 def all_prompts(folder: Path) -> list[str]:
@@ -328,7 +331,7 @@ def test_folders_are_named_after_models_which_people_are_not() -> None:
 
 def test_results_have_averages_if_all_tasks_were_asked_for(folder: Path, tmp_path: Path) -> None:
     def scores(out: str) -> dict[str, str]:
-        found = json.loads((tmp_path / out / "result.json").read_text("utf-8"))["scores"]
+        found = content(tmp_path / out / "result.json")["scores"]
         assert isinstance(found, dict)
         return found
 
@@ -386,7 +389,7 @@ def test_a_killed_run_goes_on_where_it_stopped(large: Path, tmp_path: Path) -> N
     assert f"80 of 80 outputs, {80 - len(whole)} new" in stdout
     assert len({r["id"] for r in records(out)}) == len(records(out)) == 80
     assert journal.read_bytes().startswith(b"".join(whole))
-    assert json.loads((out / "scores.json").read_text())["samples"] == {"jamp": 60, "jsquad": 20}
+    assert content(out / "scores.json")["samples"] == {"jamp": 60, "jsquad": 20}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no locks")
@@ -398,7 +401,7 @@ def test_processes_share_a_run(large: Path, tmp_path: Path) -> None:
         assert [process.returncode for process in processes] == [0, 0], ends
         assert len(server.asked) == 80
     assert len({r["id"] for r in records(out)}) == len(records(out)) == 80
-    found = json.loads((out / "scores.json").read_text())["variants"]["swallow"]["scores"]
+    found = content(out / "scores.json")["variants"]["swallow"]["scores"]
     assert found == {"jamp_exact_match": 1.0, "jsquad_char_f1": 1.0}
 
 
@@ -459,13 +462,13 @@ def test_outputs_for_samples_in_another_order_are_refused(
 
 
 def test_outputs_of_a_run_are_signed_as_the_run_is(made: Path, tmp_path: Path) -> None:
-    signature = json.loads((made / "run" / "scores.json").read_bytes())["signature"]
+    signature = content(made / "run" / "scores.json")["signature"]
     assert "|shots:3|" in signature
     assert signature.endswith("|temperature:0|seed:1|top_p:default")
     outputs = made / "run" / "outputs.jsonl"
     assert scored(outputs, made / "data", "-o", tmp_path / "s")["signature"] == signature
-    result = json.loads((tmp_path / "s" / "result.json").read_bytes())
-    assert result == json.loads((made / "run" / "result.json").read_bytes()) | {
+    result = content(tmp_path / "s" / "result.json")
+    assert result == content(made / "run" / "result.json") | {
         "config": result["config"],
         "scores": result["scores"],
     }
@@ -491,7 +494,7 @@ def test_what_is_not_known_of_outputs_is_named_unknown(made: Path, tmp_path: Pat
     found = scored(outputs, made / "data", "-o", tmp_path / "s")["signature"]
     assert "|shots:unknown|" in found
     assert found.endswith(f"|{unknown}|max_tokens:unknown")
-    result = json.loads((tmp_path / "s" / "result.json").read_bytes())
+    result = content(tmp_path / "s" / "result.json")
     assert {each["prompt"] for each in result["outputs"]["jamp"]} == {"{input}"}
     found = scored(outputs, made / "data", "-k", 3, "--max-tokens", 9, "--chat")["signature"]
     assert "|shots:3|" in found
@@ -513,25 +516,9 @@ def test_parameters_that_a_server_refused_are_signed_as_its_own(made: Path, tmp_
     assert json.loads(again.stdout)["signature"] == found
 
 
-def test_reports_say_in_what_settings_runs_differ_or_may_differ(made: Path, tmp_path: Path) -> None:
-    data, elsewhere = made / "data", tmp_path / "o.jsonl"
-    with FaultServer(default=gold) as server:
-        run(data, tmp_path / "warm", server.url, "-k", 3, "--temperature", 0.7, "--seed", 5)
-    lines = [json.dumps({"id": r["id"], "output": r["output"]}) for r in records(made / "run")]
-    elsewhere.write_text("\n".join(lines), "utf-8")
-    scored(elsewhere, data, "-o", tmp_path / "elsewhere")
-    found = jp_eval("report", made / "run", tmp_path / "warm", "-f", "json")
-    notes = json.loads(found.stdout)["notes"]
-    assert {"the runs differ in temperature: 0, 0.7", "the runs differ in seed: 1, 5"} <= {*notes}
-    found = jp_eval("report", made / "run", tmp_path / "elsewhere", "-f", "json")
-    told = "not known: shots, max_tokens, temperature, seed, top_p (elsewhere)"
-    notes = json.loads(found.stdout)["notes"]
-    assert told in notes
-
-
-@pytest.mark.parametrize("content", ["{", "[]", '{"kind": "other"}', '{"kind": "llm-jp-eval"}'])
-def test_a_config_of_another_program_says_nothing(content: str, made: Path, tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text(content, "utf-8")
+@pytest.mark.parametrize("text", ["{", "[]", '{"kind": "other"}', '{"kind": "llm-jp-eval"}'])
+def test_a_config_of_another_program_says_nothing(text: str, made: Path, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(text, "utf-8")
     (tmp_path / "outputs.jsonl").write_bytes((made / "run" / "outputs.jsonl").read_bytes())
     found = scored(tmp_path / "outputs.jsonl", made / "data", "--shots", 3)
     assert found["scores"]["jamp_exact_match"] == 1.0

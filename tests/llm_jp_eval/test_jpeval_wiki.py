@@ -12,20 +12,11 @@ import pytest
 from hypothesis import given, settings
 
 import jpeval_wiki_oracle as oracle
-from jpeval_wiki import corpus, samples
-from jpeval_wiki_documents import damaged_documents, documents
+from jpeval_wiki import corpus, damaged_documents, documents, samples
 from pfgen_rs.errors import InputError
 from pfgen_rs.llm_jp_eval.catalog import SPLITS, read_task
 from pfgen_rs.llm_jp_eval.conversion import wikipedia
 from pfgen_rs.llm_jp_eval.conversion.knp import DOCUMENT_BYTES, SENTENCE_CHARACTERS, read_document
-from pfgen_rs.llm_jp_eval.conversion.wikipedia import (
-    WIKI_TASKS,
-    Entity,
-    document_samples,
-    mention_text,
-    named_entity,
-    read_entities,
-)
 
 
 def test_published_outputs_of_coreference_are_among_ours(
@@ -61,14 +52,14 @@ def test_coreference_of_made_up_documents(jpeval_dir: Path) -> None:
 
 @given(documents())
 def test_all_tasks_agree_with_the_oracle(text: str) -> None:
-    assert document_samples(read_document("x.knp", text.encode())) == oracle.outputs(text)
+    assert wikipedia.document_samples(read_document("x.knp", text.encode())) == oracle.outputs(text)
 
 
 @given(documents())
 @settings(max_examples=50)
 def test_mentions_agree_with_the_oracle(text: str) -> None:
     ours, theirs = read_document("x.knp", text.encode()), oracle.read(text)
-    assert [mention_text(b) for s in ours.sentences for b in s.base_phrases] == [
+    assert [wikipedia.mention_text(b) for s in ours.sentences for b in s.base_phrases] == [
         oracle.mention(theirs, b) for s in theirs for b in s.units
     ]
 
@@ -77,9 +68,9 @@ def test_mentions_agree_with_the_oracle(text: str) -> None:
 @settings(max_examples=50)
 def test_entities_and_mentions_know_each_other(text: str) -> None:
     sentences = read_document("x.knp", text.encode()).sentences
-    made = read_entities(sentences)
+    made = wikipedia.read_entities(sentences)
     mentions = [b for s in sentences for b in s.base_phrases]
-    known: set[Entity] = {each for mention in mentions for each in made.both(mention)}
+    known: set[wikipedia.Entity] = {each for mention in mentions for each in made.both(mention)}
     for entity in known:
         assert entity in made
         assert not entity.identical & entity.near
@@ -95,7 +86,7 @@ def test_entities_and_mentions_know_each_other(text: str) -> None:
 def test_damage_is_an_input_error_at_most(content: bytes) -> None:
     error = None
     try:
-        assert tuple(samples([("knp/x.knp", content)])) == WIKI_TASKS
+        assert tuple(samples([("knp/x.knp", content)])) == wikipedia.WIKI_TASKS
     except InputError as caught:
         error = caught
     if error is not None:
@@ -108,7 +99,7 @@ def test_the_corpus_agrees_with_the_oracle(jpeval_dir: Path) -> None:
     split = corpus(jpeval_dir)["dev"]
     assert len(split) == 100
     for name, content in split:
-        ours = document_samples(read_document(name, content))
+        ours = wikipedia.document_samples(read_document(name, content))
         assert ours == oracle.outputs(content.decode()), name
 
 
@@ -202,7 +193,7 @@ def test_predicates(tags: str, expected: str) -> None:
     ],
 )
 def test_features_of_named_entities(features: str, expected: tuple[str, str] | None) -> None:
-    assert named_entity(features) == expected
+    assert wikipedia.named_entity(features) == expected
 
 
 def test_names_are_runs_of_morphemes() -> None:
