@@ -98,29 +98,30 @@ def test_failed_requests_are_missing(tmp_path: Path) -> None:
     assert found.texts == {"jamp": {}, "jsts": {0: ""}}
 
 
-@pytest.mark.parametrize(
-    ("record", "message"),
-    [
-        ({"output": "x"}, "unknown id None: expected TASK/SPLIT/INDEX, such as jamp/test/0"),
-        ({"id": 3, "output": "x"}, "unknown id '3'"),
-        ({"id": "jamp/test/01", "output": "x"}, "unknown id 'jamp/test/01'"),
-        ({"id": "jumps/test/2", "output": "x"}, "unknown id 'jumps/test/2'"),
-        ({"custom_id": "jamp/test/1", "output": "x"}, "duplicate id 'jamp/test/1', which line 1"),
-        ({"id": "jamp/dev/0", "output": "x"}, "is not of the split test: choose --split dev"),
-        ({"id": "jamp/test/0"}, "no output: expected one of output, text, response"),
-        ({"id": "jamp/test/0", "output": ["a"]}, r"'output' must be a single text, not \[\"a\"\]"),
-        (batch("jamp/test/0", []), "'response' has no body with choices"),
-        (batch("jamp/test/0", [{}, {}]), "'response' has 2 choices"),
-        (batch("jamp/test/0", [{"text": 3}]), "must have a text or a message with text"),
-        ({"id": "jamp/test/0", "output": "\ud800"}, "lone surrogate"),
-    ],
-)
-def test_wrong_lines_are_named(record: dict[str, Any], message: str, tmp_path: Path) -> None:
+WRONG_LINES: list[tuple[dict[str, Any], str]] = [
+    ({"output": "x"}, "unknown id None: expected TASK/SPLIT/INDEX, such as jamp/test/0"),
+    ({"id": 3, "output": "x"}, "unknown id '3'"),
+    ({"id": "jamp/test/01", "output": "x"}, "unknown id 'jamp/test/01'"),
+    ({"id": "jumps/test/2", "output": "x"}, "unknown id 'jumps/test/2'"),
+    ({"custom_id": "jamp/test/1", "output": "x"}, "duplicate id 'jamp/test/1', which line 1"),
+    ({"id": "jamp/dev/0", "output": "x"}, "is not of the split test: choose --split dev"),
+    ({"id": "jamp/test/0"}, "no output: expected one of output, text, response"),
+    ({"id": "jamp/test/0", "output": ["a"]}, r"'output' must be a single text, not \[\"a\"\]"),
+    (batch("jamp/test/0", []), "'response' has no body with choices"),
+    (batch("jamp/test/0", [{}, {}]), "'response' has 2 choices"),
+    (batch("jamp/test/0", [{"text": 3}]), "must have a text or a message with text"),
+    ({"id": "jamp/test/0", "output": "\ud800"}, "lone surrogate"),
+]
+
+
+def test_wrong_lines_are_named(tmp_path: Path) -> None:
     path = tmp_path / "o.jsonl"
-    path.write_text(json.dumps({"id": "jamp/test/1", "output": "x"}) + "\n" + json.dumps(record))
-    with pytest.raises(InputError, match=message) as error:
-        read_outputs(path)
-    assert error.value.line == 2
+    good = json.dumps({"id": "jamp/test/1", "output": "x"})
+    for record, message in WRONG_LINES:
+        path.write_text(f"{good}\n{json.dumps(record)}")
+        with pytest.raises(InputError, match=message) as error:
+            read_outputs(path)
+        assert error.value.line == 2
 
 
 def test_files_without_outputs_of_these_samples_are_refused(folder: Path, tmp_path: Path) -> None:
@@ -181,7 +182,7 @@ RECORDS = st.dictionaries(KEYS, LIKELY | VALUES)
 @given(st.lists(RECORDS, min_size=1, max_size=3))
 def test_any_object_is_read_or_refused(tmp_path: Path, found: list[dict[str, Any]]) -> None:
     path = tmp_path / "o.jsonl"
-    path.write_text("".join(json.dumps(each) + "\n" for each in found), encoding="utf-8")
+    write_lines(path, found)
     try:
         assert read_outputs(path).texts.keys() <= {"jamp"}
     except InputError as error:

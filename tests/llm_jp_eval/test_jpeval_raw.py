@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import random
 import shutil
@@ -199,20 +198,6 @@ def test_only_three_line_ends() -> None:
     assert raw_files.raw_text(made(text)) == "a\nb\nc\u2028d\x0be\x0cf\x85g\x1ch\n"
     rows = list(raw_files.tsv_rows(made('x\ty\n"a\tb\u2028"\r\n'), 2))
     assert rows == [['"a', 'b\u2028"']]
-
-
-@given(st.text(), st.text())
-def test_text_mode(before: str, after: str) -> None:
-    text = f"{before}\r\n{after}".encode("utf-8", "ignore").decode().lstrip("\ufeff")
-    expected = text.replace("\r\n", "\n").replace("\r", "\n")
-    assert raw_files.raw_text(made(text)) == expected
-
-
-@given(st.binary())
-def test_random_bytes_are_text_or_an_error(content: bytes) -> None:
-    for read in (lambda file: raw_files.tsv_rows(file, 2), raw_files.json_lines):
-        with contextlib.suppress(InputError):
-            list(read(made(content)))
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))

@@ -16,12 +16,13 @@ from typer.testing import Result
 
 from fault_server import Asked, Behaviour, FaultServer, Handler, answer, body, status
 from helpers import SCRIPT, environment
-from jpeval_data import SAMPLES, SHOTS, jp_eval, write_data
+from jpeval_data import SAMPLES, SHOTS, jp_eval, jp_json, write_data
 from judging import engine_for
 from pfgen_rs.ask.costs import Budget, Prices, token_counter
 from pfgen_rs.ask.loop import Asked as Outcome
 from pfgen_rs.ask.request import Respondent
 from pfgen_rs.errors import InputError
+from pfgen_rs.io.json_lines import write_objects
 from pfgen_rs.llm_jp_eval.catalog import AVERAGED, TaskData, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, filled
 from pfgen_rs.llm_jp_eval.report.runs import read_result
@@ -423,11 +424,8 @@ def reversed_data(folder: Path) -> Path:
     return write_data(folder, {**SAMPLES, "jamp": SAMPLES["jamp"][::-1]})
 
 
-def scored(outputs: Path, data: Path, *more: object) -> dict[str, Any]:
-    done = jp_eval("score", outputs, "-d", data, "-f", "json", *more)
-    assert done.exit_code == 0, done.output
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+def scored(outputs: Path, data: Path, *more: object) -> Any:
+    return jp_json("score", outputs, "-d", data, *more)
 
 
 def answered_prompts(place: Path, data: Path) -> Path:
@@ -436,8 +434,7 @@ def answered_prompts(place: Path, data: Path) -> Path:
     lines = [json.loads(x) for x in (place / "prompts.jsonl").read_bytes().splitlines()]
     for line in lines:
         line["output"] = GOLD[input_of(line.pop("prompt"))]
-    text = "".join(json.dumps(line) + "\n" for line in lines)
-    (place / "answered.jsonl").write_text(text, "utf-8")
+    write_objects(place / "answered.jsonl", lines)
     return place / "answered.jsonl"
 
 
@@ -488,8 +485,8 @@ def test_outputs_of_a_run_are_signed_as_the_run_is(made: Path, tmp_path: Path) -
 
 def test_what_is_not_known_of_outputs_is_named_unknown(made: Path, tmp_path: Path) -> None:
     outputs = tmp_path / "o.jsonl"
-    lines = [json.dumps({"id": r["id"], "output": r["output"]}) for r in records(made / "run")]
-    outputs.write_text("\n".join(lines), "utf-8")
+    texts = [{"id": r["id"], "output": r["output"]} for r in records(made / "run")]
+    write_objects(outputs, texts)
     unknown = "temperature:unknown|seed:unknown|top_p:unknown"
     found = scored(outputs, made / "data", "-o", tmp_path / "s")["signature"]
     assert "|shots:unknown|" in found

@@ -13,9 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pfgen_rs
-from jpeval_data import SAMPLES, jp_eval, made_data, write_data
+from jpeval_data import SAMPLES, jp_eval, jp_json, made_data, write_data
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.cleaning import without_thoughts
+from pfgen_rs.io.json_lines import write_objects
 from pfgen_rs.llm_jp_eval import scoring
 from pfgen_rs.llm_jp_eval.catalog import TaskData, raw_digest, read_tasks, tasks
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings
@@ -141,24 +142,14 @@ def test_signatures_say_what_figures_depend_on(datas: list[TaskData]) -> None:
     start = f"llm-jp-eval|v:{pfgen_rs.__version__}|variant:"
     raw = f"raw:{raw_digest(datas)}"
     unknown = "temperature:unknown|seed:unknown|top_p:unknown"
-    assert (
-        scoring.signature(datas)
-        == f"{start}upstream|split:test|n:all|shots:4|avg:AVR|{raw}|{unknown}"
-    )
+    expected = f"{start}upstream|split:test|n:all|shots:4|avg:AVR|{raw}|{unknown}"
+    assert scoring.signature(datas) == expected
     prompts = PromptSettings(0, "{input}", None, chat=True, max_tokens=9)
     settings = scoring.ScoreSettings("swallow", 100, prompts)
     expected = f"{start}swallow|split:test|n:100|shots:0|avg:AVR|{raw}|{unknown}"
-    assert (
-        scoring.signature(datas, settings) == f"{expected}|prompt:5e1df29a|mode:chat|max_tokens:9"
-    )
+    more = "|prompt:5e1df29a|mode:chat|max_tokens:9"
+    assert scoring.signature(datas, settings) == expected + more
     assert scoring.signature(datas[:1]) != scoring.signature(datas)
-    sampling = {"temperature": 0.5, "seed": 12, "top_p": None}
-    known = scoring.signature(datas, scoring.ScoreSettings(sampling=sampling))
-    assert known.endswith(f"|{raw}|temperature:0.5|seed:12|top_p:default")
-    nothing = scoring.ScoreSettings(prompts=PromptSettings(None), sampling=None)
-    assert "|shots:unknown|" in scoring.signature(datas, nothing)
-    assert scoring.signature(datas, nothing).endswith(f"|{unknown}|max_tokens:unknown")
-    assert scoring.score_config(datas, settings)["prompt"] == "{input}"
 
 
 def test_standard_errors_are_those_of_means_and_of_the_jackknife(datas: list[TaskData]) -> None:
@@ -174,23 +165,23 @@ def test_standard_errors_are_those_of_means_and_of_the_jackknife(datas: list[Tas
 SAMPLE = {"input": "", "pred": "1", "gold": "x"}
 
 
-@pytest.mark.parametrize(
-    ("outputs", "message"),
-    [
-        (None, "is not a result file: expected an object with 'scores' and 'outputs'"),
-        ({"mmlu_en": []}, "'outputs' has none of them"),
-        ({"jamp": []}, "outputs of jamp must be a list that is not empty"),
-        ({"jamp": [{"input": "x"}]}, "'pred' of sample 0 of jamp must be"),
-        ({"jsts": [SAMPLE]}, "jsts: gold 0: expected a number"),
-        ({"jamp": [{**SAMPLE, "pred": "\ud800"}]}, "lone surrogate"),
-    ],
-)
-def test_wrong_result_files_are_named(outputs: Any, message: str, tmp_path: Path) -> None:
+WRONG_FILES: list[tuple[Any, str]] = [
+    (None, "is not a result file: expected an object with 'scores' and 'outputs'"),
+    ({"mmlu_en": []}, "'outputs' has none of them"),
+    ({"jamp": []}, "outputs of jamp must be a list that is not empty"),
+    ({"jamp": [{"input": "x"}]}, "'pred' of sample 0 of jamp must be"),
+    ({"jsts": [SAMPLE]}, "jsts: gold 0: expected a number"),
+    ({"jamp": [{**SAMPLE, "pred": "\ud800"}]}, "lone surrogate"),
+]
+
+
+def test_wrong_result_files_are_named(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
-    path.write_text(json.dumps({"scores": {}, "outputs": outputs}))
-    with pytest.raises(InputError, match=message) as error:
-        read_result(path)
-    assert error.value.path == path
+    for outputs, message in WRONG_FILES:
+        path.write_text(json.dumps({"scores": {}, "outputs": outputs}))
+        with pytest.raises(InputError, match=message) as error:
+            read_result(path)
+        assert error.value.path == path
     with pytest.raises(InputError, match="cannot be read"):
         read_result(tmp_path / "none.json")
 
@@ -224,7 +215,7 @@ def written(place: Path, data: Path, form: Form) -> Path:
         for each in read_tasks(data, tasks())
         for i, s in enumerate(each.samples)
     ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    write_objects(path, lines)
     return path
 
 
@@ -234,7 +225,7 @@ def test_answers_wrong_for_their_form_are_told_by_task(
 ) -> None:
     make, ways = FORMS[form]
     outputs = written(tmp_path, data, make)
-    found = json.loads(jp_eval("score", outputs, "-d", data, "-f", "json").stdout)
+    found = jp_json("score", outputs, "-d", data)
     lenient, average = found["lenient"], found["averages"]["AVR"]
     assert [*lenient] == [*scoring.LENIENT]
     for way, each in lenient.items():
@@ -266,11 +257,10 @@ def test_answers_that_are_expected_in_quotation_marks_keep_them(tmp_path: Path) 
 def test_an_average_that_lacks_categories_is_not_promised(tmp_path: Path) -> None:
     data = write_data(tmp_path / "data")
     outputs = tmp_path / "o.jsonl"
-    lines = [
-        json.dumps({"id": f"jamp/test/{i}", "output": f"{output}\n"})
-        for i, (_, output) in enumerate(SAMPLES["jamp"])
-    ]
-    outputs.write_text("\n".join(lines), "utf-8")
+    write_objects(
+        outputs,
+        [{"id": f"jamp/test/{i}", "output": f"{x}\n"} for i, (_, x) in enumerate(SAMPLES["jamp"])],
+    )
     done = jp_eval("score", outputs, "-d", data)
     assert "2 answers are wrong only for blanks" in done.stderr
     assert "would be 1" not in done.stderr

@@ -272,27 +272,25 @@ def test_braces_of_templates_are_halved_twice(task: catalog.TaskData) -> None:
     assert filled(template(task, 0, "{{input}}"), "問") == "問"
 
 
-@pytest.mark.parametrize(
-    ("shots", "custom", "examples", "message"),
-    [
-        (2, "{instruction}", None, r"the template has no \{input\}"),
-        (2, "", None, "a template is empty"),
-        (2, "{input}", "", "a template is empty"),
-        (0, "{few_shots_text}{input}", None, r"\{few_shots_text\} in the template"),
-        (2, "{question}{input}", None, r"\{question\} in the template: expected \{instruction\}"),
-        (2, "{input.__class__}", None, r"unknown placeholder \{input.__class__\}"),
-        (2, "{input!r}", None, r"\{input\} must have no format"),
-        (2, "{input}{", None, "invalid template: "),
-        (2, "{{x}}{input}", None, "write four of them for one"),
-        (2, "{few_shots_text}{input}", "{instruction}", "in the template of examples"),
-        (2, "{few_shots_text}{input}", "{{{input}}}", r"\{入0\} in the template .* four of them"),
-    ],
-)
-def test_unusable_templates_are_refused(
-    task: catalog.TaskData, shots: int, custom: str, examples: str | None, message: str
-) -> None:
-    with pytest.raises(SettingsError, match=message):
-        template(task, shots, custom, examples)
+UNUSABLE: list[tuple[int, str, str | None, str]] = [
+    (2, "{instruction}", None, r"the template has no \{input\}"),
+    (2, "", None, "a template is empty"),
+    (2, "{input}", "", "a template is empty"),
+    (0, "{few_shots_text}{input}", None, r"\{few_shots_text\} in the template"),
+    (2, "{question}{input}", None, r"\{question\} in the template: expected \{instruction\}"),
+    (2, "{input.__class__}", None, r"unknown placeholder \{input.__class__\}"),
+    (2, "{input!r}", None, r"\{input\} must have no format"),
+    (2, "{input}{", None, "invalid template: "),
+    (2, "{{x}}{input}", None, "write four of them for one"),
+    (2, "{few_shots_text}{input}", "{instruction}", "in the template of examples"),
+    (2, "{few_shots_text}{input}", "{{{input}}}", r"\{入0\} in the template .* four of them"),
+]
+
+
+def test_unusable_templates_are_refused(task: catalog.TaskData) -> None:
+    for *given_template, message in UNUSABLE:
+        with pytest.raises(SettingsError, match=message):
+            template(task, *given_template)  # type: ignore[arg-type]
 
 
 def test_digests_of_templates() -> None:

@@ -64,23 +64,6 @@ def test_mentions_agree_with_the_oracle(text: str) -> None:
     ]
 
 
-@given(documents())
-@settings(max_examples=50)
-def test_entities_and_mentions_know_each_other(text: str) -> None:
-    sentences = read_document("x.knp", text.encode()).sentences
-    made = wikipedia.read_entities(sentences)
-    mentions = [b for s in sentences for b in s.base_phrases]
-    known: set[wikipedia.Entity] = {each for mention in mentions for each in made.both(mention)}
-    for entity in known:
-        assert entity in made
-        assert not entity.identical & entity.near
-    for mention in mentions:
-        both = made.both(mention)
-        assert [e.number for e in both] == sorted({e.number for e in both})
-        assert set(both) == {e for e in known if mention in e}
-        assert set(made.identical(mention)) == {e for e in known if mention in e.identical}
-
-
 @given(damaged_documents())
 @settings(max_examples=60)
 def test_damage_is_an_input_error_at_most(content: bytes) -> None:

@@ -79,6 +79,13 @@ def jp_eval(*arguments: object) -> Result:
     return done
 
 
+def jp_json(*arguments: object) -> Any:
+    """What a subcommand that succeeds prints as JSON."""
+    done = jp_eval(*arguments, "--format", "json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
 WRONG = "ちがう答え"
 
 

@@ -62,11 +62,6 @@ class SampleMetric:
     column: ColumnValues | None = None
     native: bool = False
 
-    @property
-    def summary(self) -> str:
-        """The first line of the function's docstring."""
-        return (self.value.__doc__ or "").strip().partition("\n")[0]
-
 
 _METRICS: dict[str, SampleMetric] = {}
 
