@@ -27,8 +27,7 @@ from pfgen_rs.io.run_files import named_results
 from pfgen_rs.judge.compare import comparison_config
 from pfgen_rs.judge.grading import answers_of_run, grading_config, grading_requests
 from pfgen_rs.judge.pairs import Pair, pair_of, pair_record, pairs_of_runs, references_of
-from pfgen_rs.judge.prompts import find_prompt
-from pfgen_rs.judge.requests import Judge, comparison_requests
+from pfgen_rs.judge.requests import Judge, comparison_requests, find_prompt
 
 __all__ = ["FOLDER", "SOURCES", "files"]
 

@@ -229,20 +229,12 @@ def test_chats_and_templates_of_ones_own(folder: Path, tmp_path: Path) -> None:
 
 def test_the_budget_counts_over_all_groups(datas: list[TaskData], tmp_path: Path) -> None:
     prices, counter = Prices(0.0, 1_000_000.0), token_counter("judge")
-    spent: list[float] = []
-
     made = opened(tmp_path / "run", datas)
-
-    def budget_of(respondent: Respondent) -> Budget:
-        journal = made.folder / "outputs.jsonl"
-        spent.append(2.0 * journal.read_bytes().count(b"\n") if journal.exists() else 0.0)
-        return Budget(206.0, prices, respondent, counter, spent=spent[-1])
-
+    budget = Budget(206.0, prices, counter, made.groups)
     with FaultServer(default=gold) as server, closing(engine_for(server.url)) as engine:
-        found = made.ask(engine, budget_of=budget_of)
+        found = made.ask(engine, budget=budget)
         assert len(server.asked) == 8
     # Two outputs of at most 191 tokens: when 14 are spent, there is room for one, and after it for none.
-    assert spent == [0.0, 10.0, 14.0]
     assert (found.stored, found.unaffordable, found.spent, found.complete) == (8, 1, 16.0, False)
 
 

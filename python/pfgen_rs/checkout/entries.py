@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pfgen_rs.checkout.checkout import RUNS, find_runs
+from pfgen_rs.checkout.leaderboard import RunName, ranked, ranks
 from pfgen_rs.checkout.published import Published, read_published
-from pfgen_rs.checkout.ranking import RunName, ranked, ranks
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.lazy import np, pl

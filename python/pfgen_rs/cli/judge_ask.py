@@ -19,7 +19,7 @@ from pfgen_rs.lazy import pl
 
 if TYPE_CHECKING:
     from pfgen_rs.ask.loop import Asked
-    from pfgen_rs.judge.against_scores import RunCorrelation
+    from pfgen_rs.judge.grading import RunCorrelation
     from pfgen_rs.judge.verdict_folder import VerdictFolder
 
 
@@ -189,7 +189,7 @@ def grade(
     """
     from pfgen_rs.io.run_files import named_results
     from pfgen_rs.judge import grading
-    from pfgen_rs.judge.against_scores import rated_runs
+    from pfgen_rs.judge.grading import rated_runs
     from pfgen_rs.judge.pairs import references_of
 
     results = named_results(reading.score(runs, options.load(benchmark, None)))

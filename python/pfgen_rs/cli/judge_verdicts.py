@@ -14,13 +14,12 @@ from pfgen_rs.cli.judge_options import number, percent, range_text, rows_table
 from pfgen_rs.cli.options import ReadingOptions
 from pfgen_rs.cli.plot import Font, Language, PlotOut
 from pfgen_rs.io.text import counted, visible
-from pfgen_rs.judge.formats import format_names
 from pfgen_rs.lazy import pl
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from pfgen_rs.judge.agreement.ranking import Ranking
+    from pfgen_rs.judge.agreement.bradley_terry import Ranking
 
 
 def decide(
@@ -39,11 +38,10 @@ def decide(
     Example: `pfgen-rs judge decide verdicts --by probability`
     """
     from pfgen_rs.io.table_writer import csv_text
-    from pfgen_rs.judge.decision_columns import decision_counts, decision_rows
-    from pfgen_rs.judge.verdict_folder import VerdictFolder
+    from pfgen_rs.judge.decisions import decision_counts, decision_rows
 
-    folder = VerdictFolder(verdicts)
-    [(found, _)] = shared.read_decisions([folder])
+    [read] = shared.read_decisions([verdicts])
+    found = read.decisions
     if output_format == "json":
         process.emit_json(decision_rows(found, by).to_dicts())
     elif output_format == "csv":
@@ -53,7 +51,7 @@ def decide(
         names = ["model a", "model b", *counts.columns[2:]]
         title = f"decisions by {by}"
         output.show(rows_table(names, counts.iter_rows(), words=2, title=title))
-        shared.warn_of_doubts(folder)
+        shared.warn_of_doubts(read.folder)
 
 
 def rank(
@@ -75,17 +73,15 @@ def rank(
 
     Example: `pfgen-rs judge rank verdicts`
     """
-    from pfgen_rs.judge.agreement.ranking import rank as ranked
-    from pfgen_rs.judge.verdict_folder import VerdictFolder
+    from pfgen_rs.judge.agreement.bradley_terry import rank as ranked
 
-    folder = VerdictFolder(verdicts)
-    [(decisions, coverage)] = shared.read_decisions([folder])
-    found = ranked(decisions, rule=by, with_strengths=not win_rates_only)
+    [read] = shared.read_decisions([verdicts])
+    found = ranked(read.decisions, rule=by, with_strengths=not win_rates_only)
     if output_format == "json":
-        values = {"name": folder.judge_name, **found.to_dict(), "coverage": coverage.to_dict()}
+        values = {"name": read.name, **found.to_dict(), "coverage": read.coverage.to_dict()}
         process.emit_json(values)
         return
-    _show_ranking(folder.judge_name, found)
+    _show_ranking(read.name, found)
 
 
 def _show_ranking(name: str, found: Ranking) -> None:
@@ -144,17 +140,15 @@ def against_scores(
 
     Example: `pfgen-rs judge against-scores verdicts -b pfgen-bench --humans humans.jsonl`
     """
-    from pfgen_rs.judge import against_scores as library
-    from pfgen_rs.judge.verdict_folder import VerdictFolder, distinct_judge_names
+    from pfgen_rs.judge.agreement import agree as library
 
-    folders = [VerdictFolder(path) for path in verdicts]
-    read = shared.read_decisions(folders)
-    pairs = list({pair.id: pair for folder in folders for pair in folder.pairs()}.values())
+    read = shared.read_decisions(verdicts)
+    pairs = list({pair.id: pair for each in read for pair in each.folder.pairs()}.values())
     scores = library.scored_pairs(pairs, options.load(benchmark, None))
-    frames = dict(zip(distinct_judge_names(folders), (frame for frame, _ in read), strict=True))
+    frames = {each.name: each.decisions for each in read}
     table = library.agreement_by_margin(scores, library.verdicts_by_name(frames, by, humans))
     if output_format == "json":
-        coverage = [coverage.to_dict() for _, coverage in read]
+        coverage = [each.coverage.to_dict() for each in read]
         process.emit_json({"pairs": table.to_dicts(), "coverage": coverage})
     else:
         _show_margins(table)
@@ -263,15 +257,14 @@ def page(
     Example: `pfgen-rs judge page verdicts --humans humans.jsonl --out verdicts.html`
     """
     from pfgen_rs.judge.pages import write_verdict_page
+    from pfgen_rs.judge.verdict_folder import coverage_notes
 
     with output.busy("writing the page"):
         view = write_verdict_page(verdicts, out, humans=humans)
     listed = len(view.pairs)
     said = f", {listed:,} of them listed, drawn at random" if listed < view.total else ""
     process.emit(f"{visible(str(out))}: {counted(view.total, 'pair')}{said}\n")
-    for judge in view.judges:
-        place = f"{judge.name}: " if len(view.judges) > 1 else ""
-        shared.warn_all(f"{place}{note}" for note in judge.coverage.notes())
+    shared.warn_all(coverage_notes([judge.read for judge in view.judges]))
 
 
 def import_verdicts(
@@ -311,8 +304,7 @@ def export_verdicts(
         typer.Option(
             "--to",
             metavar="FORMAT",
-            autocompletion=format_names,
-            help=f"Format to write: one of {', '.join(format_names())}, unless it is imported only.",
+            help="Format to write: alpaca-eval or json-lines.",
             show_default=False,
         ),
     ],

@@ -11,7 +11,6 @@ import typer
 
 from pfgen_rs.cli import llm_jp_eval as shared
 from pfgen_rs.cli import options, output, process
-from pfgen_rs.cli.demo_steps import tell
 from pfgen_rs.cli.engine_options import EngineOptions, finish_asking, resumable_asking
 from pfgen_rs.cli.llm_jp_eval import SampleOptions
 from pfgen_rs.errors import InputError
@@ -79,21 +78,14 @@ def run(
     asked: Asked | None = Asked(total, total, 0)
     if asking.dry_run or made.open():
         with resumable_asking(folder, "generated"):
-            asked = asking.ask_groups(
-                made.groups,
-                "generating",
-                made.journal(),
-                lambda engine, budget_of, progress: made.ask(
-                    engine,
-                    budget_of=budget_of,
-                    keep_going=asking.keep_going,
-                    progress=progress,
-                ),
-            )
+            asked = asking.ask_groups(made.groups, "generating", made.journal(), made.ask)
     if asked is None:
         return
     told = f"{folder}: {asked.stored:,} of {counted(asked.total, 'output')}, {asked.new:,} new"
-    (process.remark if output_format == "json" else tell)(told)
+    if output_format == "json":
+        process.remark(told)
+    else:
+        process.emit(f"{told}\n")
     if asked.complete or allow_missing:
         show_evaluation(*made.score(allow_missing=allow_missing), output_format)
     elif asked.stored + asked.elsewhere == asked.total:

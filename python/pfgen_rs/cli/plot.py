@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand
@@ -13,6 +13,9 @@ from pfgen_rs.cli import options, process
 from pfgen_rs.cli.app import is_folder_there
 from pfgen_rs.cli.options import ReadingOptions
 from pfgen_rs.metrics.settings import Metric
+
+if TYPE_CHECKING:
+    from pfgen_rs.report.plot_kinds import PlotKind
 
 Title = Annotated[
     str | None, typer.Option(metavar="TEXT", help="Title (default: depends on the figure).")
@@ -57,17 +60,16 @@ class PlotCommand(TyperCommand):
 
     def __init__(self, *args: Any, **attributes: Any) -> None:
         super().__init__(*args, **attributes)
-        from pfgen_rs.report.plot_kinds import plot_summaries
-
-        kinds = plot_summaries()
-        listed = "\n\n".join(f"- `{name}`: {summary}" for name, summary in kinds.items())
+        listed = "\n\n".join(f"- `{name}`: {kind.summary}" for name, kind in _kinds().items())
         self.help = (self.help or "").replace("{kinds}", listed)
 
 
-def _kinds() -> list[str]:
-    from pfgen_rs.report.plot_kinds import plot_summaries
+def _kinds() -> Mapping[str, PlotKind]:
+    from pfgen_rs.report.plot_kinds import (
+        KINDS,  # here, since other commands take names from this file
+    )
 
-    return list(plot_summaries())
+    return KINDS
 
 
 def _known_kind(kind: str) -> str:
@@ -83,7 +85,7 @@ def plot(
             metavar="KIND",
             help="One of the figures below.",
             callback=_known_kind,
-            autocompletion=_kinds,
+            autocompletion=lambda: list(_kinds()),
         ),
     ],
     inputs: Annotated[
@@ -159,11 +161,9 @@ def plot(
 
 def _check_options(kind: str, options: Mapping[str, object]) -> None:
     """Raise `typer.BadParameter` for options of other figures."""
-    from pfgen_rs.report.plot_kinds import get_plot_kind, plot_summaries
-
     for option, value in options.items():
-        if value is not None and option not in get_plot_kind(kind).options:
-            kinds = [name for name in plot_summaries() if option in get_plot_kind(name).options]
+        if value is not None and option not in _kinds()[kind].options:
+            kinds = [name for name, each in _kinds().items() if option in each.options]
             raise typer.BadParameter(
                 f"--{option} requires the figure {' or '.join(kinds)}", param_hint=f"--{option}"
             )

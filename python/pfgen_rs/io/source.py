@@ -13,7 +13,6 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self, cast
 
 from pfgen_rs.errors import InputError, unreadable
@@ -336,12 +335,7 @@ class Closing(ABC):
         """Returns itself; it is closed at the end of the block."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         """Close it."""
         self._leave(error)
 

@@ -8,15 +8,14 @@ result.json, scores.json, samples.parquet: as `scoring` writes them
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
-from pfgen_rs.ask.costs import Budget
 from pfgen_rs.ask.journal import Journal, journal_records
-from pfgen_rs.ask.loop import Asked, AskingProgress, UnreadError, ask_groups, open_requests
+from pfgen_rs.ask.loop import Asked, Limits, UnreadError, ask, open_requests
 from pfgen_rs.ask.protocol import Answered, Details, Engine
 from pfgen_rs.ask.request import Group, Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError
@@ -28,7 +27,6 @@ from pfgen_rs.llm_jp_eval import scoring
 from pfgen_rs.llm_jp_eval.catalog import TaskData, files_of, item_id, read_object, used
 from pfgen_rs.llm_jp_eval.prompts import SHOTS, Outputs, PromptSettings, check_digests, items
 
-BudgetOf = Callable[[Respondent], Budget | None]
 KIND = "llm-jp-eval"
 OUTPUTS = "outputs.jsonl"
 _KEY = ("id", "sample", "digest")
@@ -85,29 +83,14 @@ class TaskRun:
             _write_config(self.folder, self._config())
         return sum(len(group.requests) for group in open_requests(self.journal(), self.groups))
 
-    def ask(
-        self,
-        engine: Engine,
-        *,
-        budget_of: BudgetOf | None = None,
-        keep_going: bool = False,
-        progress: AskingProgress | None = None,
-    ) -> Asked:
+    def ask(self, engine: Engine, **limits: Unpack[Limits]) -> Asked:
         """Ask for the outputs and keep them in the folder, which is open; nothing is asked twice.
 
-        `budget_of` returns the budget that is left when a group of requests begins. Raises what `ask` raises.
+        `limits` are those of `ask.loop.ask`, and so is what this raises.
         """
+        mode = "chat" if self.settings.prompts.chat else "completion"
         with self.journal() as journal:
-            return ask_groups(
-                journal,
-                self.groups,
-                engine,
-                _read_task_output,
-                mode="chat" if self.settings.prompts.chat else "completion",
-                budget_of=budget_of,
-                keep_going=keep_going,
-                progress=progress,
-            )
+            return ask(journal, self.groups, engine, _read_task_output, mode=mode, **limits)
 
     def score(self, *, allow_missing: bool = False) -> tuple[dict[str, Any], scoring.Evaluation]:
         """Score the outputs and write `result.json`, `scores.json` and `samples.parquet`.

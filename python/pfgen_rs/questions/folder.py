@@ -7,6 +7,7 @@ Files are recognised as `pfgen_rs.io.known_files` says.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
@@ -223,6 +224,13 @@ class Placed:
 
 def _found_there(kind: type[Q], *place: Any) -> Q:
     return Place(*place).found(kind)
+
+
+def loaded(
+    kind: type[Q], name: str | os.PathLike[str] | None = None, settings: Settings | None = None
+) -> Q:
+    """Load a benchmark like `load_benchmark`, once per process and settings: harnesses ask repeatedly."""
+    return read_once(kind, benchmark_path(name).absolute(), settings)
 
 
 def read_once(kind: type[Q], folder: Path, settings: Settings | None) -> Q:

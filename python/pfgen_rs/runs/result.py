@@ -362,7 +362,7 @@ class Result:
         if the unit is not a character, `InputError` for fewer than 5 answers per question, and `OutputError`.
         """
         # The one upward import: pages need results, but results rarely need a page.
-        from pfgen_rs.report.site.single import write_run
+        from pfgen_rs.report.site.run_page import write_run
 
         write_run(self, path, answers_per_question=answers_per_question)
 

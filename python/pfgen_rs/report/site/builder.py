@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from pfgen_rs.checkout.entries import Entry
-from pfgen_rs.checkout.ranking import run_labels
+from pfgen_rs.checkout.leaderboard import run_labels
 from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.io.run_files import is_system
 from pfgen_rs.questions.question import Question
