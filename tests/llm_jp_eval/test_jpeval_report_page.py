@@ -95,13 +95,6 @@ def test_long_texts_make_small_chunks(runs: list[ReportRun]) -> None:
     assert report_chunk_starts(sample_table([replace(runs[0], frame=long)]))[:3] == [0, 2, 4]
 
 
-def test_runs_without_inputs(runs: list[ReportRun], tmp_path: Path) -> None:
-    bare = replace(runs[0], frame=runs[0].frame.drop("input"))
-    assert sample_table([bare])["input"].null_count() == 120
-    assert sample_table([bare, runs[1]])["input"].null_count() == 60
-    write_report_page(report_of([bare]), [bare], tmp_path / "page.html")
-
-
 def test_numbers_that_are_too_large_or_none(runs: list[ReportRun], tmp_path: Path) -> None:
     jsts = runs[0].frame.filter(pl.col("task") == "jsts")
     for pred, gold, value in (

@@ -107,14 +107,14 @@ def report_chunk_name(number: int) -> str:
 def sample_table(runs: Sequence[ReportRun]) -> pl.DataFrame:
     """Returns a row a sample that any run has, by task (as first run) and index.
 
-    Columns: `task`, `index`, `gold`, `input` (null if no run has it), and for each run i `pred{i}` and
+    Columns: `task`, `index`, `gold`, `input`, and for each run i `pred{i}` and
     `value{i}`: for jsts, 1 minus the deviation from gold in parts of the scale, at least 0. Null where a run
     lacks the sample.
     """
     order = {task: i for i, task in enumerate(dict.fromkeys(t for run in runs for t in run.tasks))}
-    texts = pl.concat(_texts(run) for run in runs)
+    texts = pl.concat(run.frame.select("task", "index", "gold", "input") for run in runs)
     table = texts.group_by("task", "index", maintain_order=True).agg(
-        pl.col("gold").first(), pl.col("input").drop_nulls().first()
+        pl.col("gold", "input").first()
     )
     for i, run in enumerate(runs):
         own = run.frame.select(
@@ -180,12 +180,6 @@ def report_chunks(
             for row in table[start:stop].select(columns).iter_rows()
         ]
         yield report_chunk_name(number), {"samples": rows, "texts": list(known)}
-
-
-def _texts(run: ReportRun) -> pl.DataFrame:
-    has = "input" in run.frame.columns
-    text = pl.col("input").cast(pl.String) if has else pl.lit(None, pl.String).alias("input")
-    return run.frame.select("task", pl.col("index").cast(pl.Int64), "gold", text)
 
 
 def _metric(runs: Sequence[ReportRun], task: str) -> str:

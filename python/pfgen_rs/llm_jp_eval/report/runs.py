@@ -32,8 +32,8 @@ _UNKNOWN = "unknown"
 class ReportRun:
     """An evaluated run.
 
-    `frame`: a row a sample, as `scoring.Evaluation.frame` has it: at least `task`, `index` (from 0), `pred`,
-    `gold` and `value` (the main metric; null for correlations), optionally `input`. `scores`: by
+    `frame`: a row a sample, as `scoring.Evaluation.frame` has it: at least `task`, `index` (from 0), `input`,
+    `pred`, `gold` and `value` (the main metric; null for correlations). `scores`: by
     `{task}_{metric}`; what is not given is computed from the samples. `settings`: parts of the signature by
     name (`variant`, `split`, `shots`, …), as far as they are known. `metrics`: by task, those whose values
     the samples have (default: the catalog's). `stated`: averages and categories as the run's file states
@@ -145,7 +145,7 @@ def _check_settings(runs: Sequence[ReportRun]) -> None:
 
 
 def _check_same_samples(first: ReportRun, other: ReportRun) -> None:
-    about = ["gold", *(["input"] if _has_inputs(first) and _has_inputs(other) else [])]
+    about = ("gold", "input")
     both = first.frame.select("task", "index", *about).join(
         other.frame.select("task", "index", *about), on=["task", "index"], suffix=" of the other"
     )
@@ -157,10 +157,6 @@ def _check_same_samples(first: ReportRun, other: ReportRun) -> None:
                 f"{first.name!r} and {other.name!r} were evaluated on different data: the {name}s of "
                 f"{counted(len(apart), 'sample')} differ, the first is {task} {index}"
             )
-
-
-def _has_inputs(run: ReportRun) -> bool:
-    return "input" in run.frame.columns and run.frame["input"].null_count() == 0
 
 
 def _reduced_to(keys: pl.DataFrame, run: ReportRun) -> ReportRun:
