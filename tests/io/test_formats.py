@@ -18,7 +18,7 @@ from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.formats import other_encoding
 from pfgen_rs.io.reading import Reading
 from pfgen_rs.io.source import Source
-from pfgen_rs.llm_jp_eval.outputs import read_outputs
+from pfgen_rs.llm_jp_eval.prompts import read_outputs
 
 CSV = "question,answer\n" + "".join(f"{question},{answer}\n" for question, answer in GOOD)
 
