@@ -9,12 +9,11 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pfgen_rs.errors import ConfigError
 from pfgen_rs.io.source import Source
@@ -78,7 +77,7 @@ def build(
     if outlines is None and config.questions:
         outlines = read_outlines(config.path(config.questions))
     cores = threads or os.cpu_count() or 1
-    running = Build(config, config.prepared(), memory, cores, progress)
+    running = _Build(config, memory, cores, progress)
     with locked(work):
         try:
             return running.run(work, sources, outlines)
@@ -91,18 +90,17 @@ class _StoppedError(Exception):
     """Another question failed, or Ctrl-C was pressed."""
 
 
-class Build:
+class _Build:
     """One build: its configuration, what is in the files that it names, and whether it is to stop."""
 
     def __init__(
         self,
         config: BuildConfig,
-        prepared: Mapping[str, Any],
         memory: int,
         threads: int,
-        progress: BuildProgress | None = None,
+        progress: BuildProgress | None,
     ) -> None:
-        self._config, self._prepared = config, prepared
+        self._config, self._prepared = config, config.prepared()
         self._memory, self._threads, self._progress = memory, threads, progress
         self._stopped = threading.Event()
 
@@ -114,7 +112,7 @@ class Build:
             self._config, work, sources, outlines, memory=self._memory, progress=self._tell
         )
         ids = [outline.question_id for outline, _ in gathered.questions]
-        refuse_unknown_rules(self._config, self._prepared, ids)
+        self._refuse_unknown_rules(ids)
         built = finish_set(
             self._config,
             self._prepared["normalise"].digest,
@@ -129,6 +127,15 @@ class Build:
             shutil.rmtree(work, ignore_errors=True)
         return built
 
+    def _refuse_unknown_rules(self, known: Sequence[str]) -> None:
+        """Raise `ConfigError` for rules of a question with none of these ids, unless only some are built."""
+        unknown = sorted(self._prepared.get("rules", {}).keys() - set(known))
+        if unknown and not self._config.only:
+            raise ConfigError(
+                f"unknown question {unknown[0]!r}: expected one of {', '.join(known)}",
+                path=self._config.path(self._config.rules.file),
+            )
+
     def _tell(self, what: str, step: str, done: float, total: float) -> None:
         if self._stopped.is_set():
             raise _StoppedError
@@ -141,7 +148,7 @@ class Build:
         with ThreadPoolExecutor(workers) as pool:
             jobs = [
                 pool.submit(
-                    self.stepped,
+                    self._stepped,
                     outline,
                     count,
                     pool_key(self._config, gathered.inputs, outline),
@@ -162,8 +169,8 @@ class Build:
                 pool.shutdown(cancel_futures=True)
         return [job.result() for job in jobs]
 
-    def stepped(
-        self, outline: Outline, count: int, key: str, checkpoints: Checkpoints, workers: int = 1
+    def _stepped(
+        self, outline: Outline, count: int, key: str, checkpoints: Checkpoints, workers: int
     ) -> BuiltQuestion:
         """Take a pool of `count` candidates through all steps that have not finished."""
         pool = Pool(checkpoints.pool(CANDIDATES, key))
@@ -207,18 +214,6 @@ class Build:
             memory=self._memory // workers,
             threads=max(1, self._threads // workers),
             progress=tell,
-        )
-
-
-def refuse_unknown_rules(
-    config: BuildConfig, prepared: Mapping[str, Any], known: Sequence[str]
-) -> None:
-    """Raise `ConfigError` for rules of a question with none of these ids, unless only some are built."""
-    unknown = sorted(prepared.get("rules", {}).keys() - set(known))
-    if unknown and not config.only:
-        raise ConfigError(
-            f"unknown question {unknown[0]!r}: expected one of {', '.join(known)}",
-            path=config.path(config.rules.file),
         )
 
 
