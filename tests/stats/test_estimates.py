@@ -17,10 +17,10 @@ from statsmodels.stats.multitest import multipletests  # type: ignore[import-unt
 
 from made_samples import made, sample
 from pfgen_rs import stats
-from pfgen_rs.stats import student
+from pfgen_rs.stats import checks
+from pfgen_rs.stats.checks import normal_quantile, two_sided_p, two_sided_quantile
 from pfgen_rs.stats.estimates import Resampler, interval
 from pfgen_rs.stats.permutation import RankTests, holm_by_row
-from pfgen_rs.stats.student import normal_quantile, two_sided_p, two_sided_quantile
 
 Floats = NDArray[np.float64]
 LEVELS = st.floats(0.5, 0.999)
@@ -46,8 +46,8 @@ def test_quantiles_are_those_of_scipy(level: float, freedom: int) -> None:
 
 
 def test_known_quantiles_are_those_that_are_found() -> None:
-    for (level, freedom), value in student._QUANTILES.items():
-        found = student._bisected_quantile(level, freedom)
+    for (level, freedom), value in checks._QUANTILES.items():
+        found = checks._bisected_quantile(level, freedom)
         # numpy's cosines differ in the last bit between processors
         assert value == pytest.approx(found, rel=1e-15)
         assert two_sided_quantile(level, freedom) == value

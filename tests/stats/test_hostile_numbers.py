@@ -26,9 +26,8 @@ from made_samples import made
 from pfgen_rs import stats
 from pfgen_rs.errors import InputError
 from pfgen_rs.stats import correlation, shares
-from pfgen_rs.stats.checks import count_number
+from pfgen_rs.stats.checks import count_number, two_sided_quantile
 from pfgen_rs.stats.permutation import sign_flip_by_size
-from pfgen_rs.stats.student import two_sided_quantile
 
 NAN, INF = math.nan, math.inf
 DRAWN = correlation.group_resamples(2, 100, 0)

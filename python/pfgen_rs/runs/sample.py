@@ -8,7 +8,7 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import is_system
 from pfgen_rs.metrics.settings import METRICS
 from pfgen_rs.runs.result import Result
-from pfgen_rs.stats.sample import Sample
+from pfgen_rs.stats.estimates import Sample
 
 
 def sample_of(result: Result, name: str | None = None) -> Sample:

@@ -18,9 +18,8 @@ from pfgen_rs.judge.decision_columns import NONE, Codes, Judged, judged
 from pfgen_rs.judge.tokens import LETTERS
 from pfgen_rs.judge.verdicts import Rule, check_rule
 from pfgen_rs.lazy import NDArray, np, pl
-from pfgen_rs.stats.checks import check_resampling
+from pfgen_rs.stats.checks import check_level, check_resampling
 from pfgen_rs.stats.permutation import resolution, sign_flip_by_size
-from pfgen_rs.stats.student import check_level
 
 
 @dataclass(frozen=True, eq=False)

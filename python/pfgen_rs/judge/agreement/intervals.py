@@ -12,8 +12,8 @@ from pfgen_rs.extras import missing
 from pfgen_rs.judge.agreement.kappa import Letters, majority, paired_codes, same
 from pfgen_rs.judge.decision_columns import NONE, Codes
 from pfgen_rs.lazy import Floats, NDArray, np, pl
+from pfgen_rs.stats.checks import MOST_FREEDOM, check_level, two_sided_quantile
 from pfgen_rs.stats.shares import wilson
-from pfgen_rs.stats.student import MOST_FREEDOM, check_level, two_sided_quantile
 
 _NO_SPREAD = 1e-18
 

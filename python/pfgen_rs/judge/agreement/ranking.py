@@ -17,9 +17,8 @@ from pfgen_rs.judge.agreement import intervals, resampling
 from pfgen_rs.judge.decision_columns import NONE, Codes, Indices
 from pfgen_rs.judge.verdicts import Rule, check_rule
 from pfgen_rs.lazy import Floats, NDArray, np, pl
-from pfgen_rs.stats.checks import check_resampling
+from pfgen_rs.stats.checks import check_level, check_resampling
 from pfgen_rs.stats.permutation import ranges
-from pfgen_rs.stats.student import check_level
 
 _OUTCOMES = 3
 _TIE = 2
