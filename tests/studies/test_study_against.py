@@ -175,7 +175,7 @@ def test_many_columns_are_not_all_correlated(ours: Path, monkeypatch: pytest.Mon
         for i, name in enumerate(SCORES)
     )
     table = BenchmarkTable("t", ("name", *names), rows)
-    monkeypatch.setattr("pfgen_rs.studies.against.correlations", fail)
+    monkeypatch.setattr("pfgen_rs.studies.metrics.correlations", fail)
     study = study_against(table, ours, names, name="name")
     told = study.to_dict()
     assert len(told["correlations"]["pairs"]) == 40

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from figures import HOSTILE, check_names_are_inert, check_words_are_japanese
 from pfgen_rs.errors import PlotError
 from pfgen_rs.studies import AgainstStudy, BenchmarkTable, Leaderboard, study_against
-from pfgen_rs.studies.correlations import correlations
+from pfgen_rs.studies.metrics import correlations
 from pfgen_rs.studies.plots import against_figure, against_scatter, correlation_map
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pfgen_rs.errors import ConfigError, InputError
 from pfgen_rs.studies import BenchmarkTable, model_key, read_aliases, read_benchmark_table
-from pfgen_rs.studies.benchmark_table import KEYS, near_misses
+from pfgen_rs.studies.tables import KEYS, near_misses
 from study_tables import key_of
 
 ROWS = [

@@ -26,7 +26,7 @@ from pfgen_rs.judge.prompts import read_prompts
 from pfgen_rs.references.config import read_config, read_outlines
 from pfgen_rs.references.rules import read_answer_rules
 from pfgen_rs.report.site.model_facts import read_facts
-from pfgen_rs.studies.benchmark_table import read_aliases
+from pfgen_rs.studies.tables import read_aliases
 
 __all__ = ["PYTHON", "SHELL", "check", "check_inline"]
 

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from pfgen_rs.studies.against import AgainstStudy
-    from pfgen_rs.studies.correlations import Correlation, CorrelationMatrix
-    from pfgen_rs.studies.leaderboard import MetricStudy
+    from pfgen_rs.studies.metrics import Correlation, CorrelationMatrix, MetricStudy
     from pfgen_rs.studies.sources import SourceStudy
 
 
@@ -147,7 +146,7 @@ def metrics(
 
     - `pfgen-rs study metrics pfgen-bench --plot metrics.svg`
     """
-    from pfgen_rs.studies.leaderboard import study_metrics
+    from pfgen_rs.studies.metrics import study_metrics
 
     with output.busy("reading results"):
         found = study_metrics(leaderboard)
@@ -218,7 +217,7 @@ def against(
     - `pfgen-rs study against swallow.json --leaderboard pfgen-bench --name id --column 'ja_pre.*'`
     """
     from pfgen_rs.studies.against import study_against
-    from pfgen_rs.studies.benchmark_table import read_aliases
+    from pfgen_rs.studies.tables import read_aliases
 
     with output.busy("correlating"):
         found = study_against(

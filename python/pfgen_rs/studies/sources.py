@@ -11,17 +11,15 @@ from typing import Any, Literal, get_args
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.checkout.checkout import find_runs, is_checkout
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io import run_files, text
+from pfgen_rs.io import run_files, source, text
 from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.reading import with_runs
-from pfgen_rs.io.run_files import expand, expand_runs
-from pfgen_rs.io.source import opened_sources, storage_for
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import BY_SOURCE, METRICS
 from pfgen_rs.questions.unknown import order
 from pfgen_rs.runs import streaming
 from pfgen_rs.runs.result import Result
-from pfgen_rs.studies.correlations import FEWEST, CorrelationMatrix, correlations
+from pfgen_rs.studies.metrics import FEWEST, CorrelationMatrix, correlations
 
 Questions = Literal["common", "all"]
 Track = Callable[[Sequence[str]], Iterable[str]]
@@ -57,11 +55,6 @@ class SourceStudy:
         if metric not in SOURCE_METRICS:
             raise SettingsError(
                 f"{metric!r} does not depend on sources: expected one of {', '.join(SOURCE_METRICS)}"
-            )
-        if questions not in get_args(Questions):
-            raise SettingsError(
-                f"unknown choice of questions {questions!r}: expected one of "
-                f"{', '.join(get_args(Questions))}"
             )
         found = self.scores.filter(pl.col("questions") == questions)
         return correlations(
@@ -163,11 +156,11 @@ def _checked(study: SourceStudy) -> SourceStudy:
 
 def _scored(paths: Sequence[str], benchmark: Benchmark, options: Options) -> Iterator[Result]:
     """Yield the results of all runs, of which few are in memory at once."""
-    storage = storage_for(paths)
-    files = expand_runs(paths, storage)
+    storage = source.storage_for(paths)
+    files = run_files.expand_runs(paths, storage)
     options = replace(options, tokens=benchmark.settings.unit == "token")
     for start in range(0, len(files), _AT_ONCE):
-        sources = opened_sources(files[start : start + _AT_ONCE], storage)
+        sources = source.opened_sources(files[start : start + _AT_ONCE], storage)
         store = streaming.new_store(benchmark)
         yield from streaming.score_sources(benchmark, sources, options, store)
 
@@ -225,7 +218,7 @@ def _run_paths(patterns: Sequence[str]) -> tuple[list[str], list[str]]:
     """Returns the paths of runs with answers, and notes about runs of checkouts without."""
     paths: list[str] = []
     lacking = 0
-    for place in expand(patterns):
+    for place in run_files.expand(patterns):
         if not is_checkout(Path(place)):
             paths.append(place)
             continue

@@ -178,12 +178,14 @@ def _listed(names: Sequence[str]) -> str:
     return f"{shown} and {left:,} more" if left > 0 else shown
 
 
-def read_benchmark_table(path: str | os.PathLike[str]) -> BenchmarkTable:
-    """Read a table of another benchmark, whole.
+def read_benchmark_table(path: str | os.PathLike[str] | BenchmarkTable) -> BenchmarkTable:
+    """Read a table of another benchmark, whole; returns one that has been read.
 
     CSV with a header; JSON: a list of rows, or a mapping of names to rows or to single values (the columns
     `(names)` and `value`). Raises `InputError` for files that are not tables.
     """
+    if isinstance(path, BenchmarkTable):
+        return path
     place = Path(path)
     read = {".csv": _csv_rows, ".json": _json_rows}.get(place.suffix.lower())
     if read is None:
