@@ -21,9 +21,8 @@ from pfgen_rs.references import config
 from pfgen_rs.references.built import Built
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.pipeline import build
-from pfgen_rs.references.pool import State
 from pfgen_rs.references.selection import Select
-from pfgen_rs.references.step import Context, Step, StepReport
+from pfgen_rs.references.steps import Context, State, Step, StepReport
 
 TOO_MANY = CONFIG.replace("count = 40", "count = 1_000").replace("2_000", "0")
 """Asks for more answers than are left: the build fails after its last step."""

@@ -29,7 +29,7 @@ from pfgen_rs import (
     score_file,
 )
 from pfgen_rs.cli import build
-from pfgen_rs.references.check import check
+from pfgen_rs.references.check import check, report_markdown
 from pfgen_rs.references.check.answers import (
     coverage,
     lengths,
@@ -37,7 +37,6 @@ from pfgen_rs.references.check.answers import (
     rules,
     similar_pairs,
 )
-from pfgen_rs.references.check.diagnosis import report_markdown
 from pfgen_rs.references.check.scores import (
     contamination,
     run_means,

@@ -26,8 +26,8 @@ from pfgen_rs.references.consensus import Consensus, consensus
 from pfgen_rs.references.filters import Singletons, duplicates, singletons
 from pfgen_rs.references.lengths import nearest_length
 from pfgen_rs.references.pipeline import build
-from pfgen_rs.references.pool import Batches
 from pfgen_rs.references.selection import Select
+from pfgen_rs.references.steps import Batches
 
 
 def cut(answers: Sequence[str], sizes: Sequence[int]) -> Batches:

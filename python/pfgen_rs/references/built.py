@@ -24,7 +24,7 @@ from pfgen_rs.questions.question import PROVENANCE
 from pfgen_rs.references.candidates import Input
 from pfgen_rs.references.config import BuildConfig, Outline
 from pfgen_rs.references.lengths import LONGEST, OFFICIAL_STD, Spread, is_off_target
-from pfgen_rs.references.step import StepReport
+from pfgen_rs.references.steps import StepReport
 
 _LOG = logging.getLogger("pfgen_rs.references")
 NEARLY = 0.95

@@ -25,7 +25,7 @@ from pfgen_rs.io.source import Source
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints, key_of
 from pfgen_rs.references.config import BuildConfig, Outline, numbered_outlines
-from pfgen_rs.references.pool import PoolWriter, damaged
+from pfgen_rs.references.steps import PoolWriter, damaged
 
 _ADVICE = (
     "set fields.question in the configuration to use another one",

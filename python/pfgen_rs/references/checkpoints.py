@@ -25,8 +25,7 @@ from pfgen_rs.errors import BuildError
 from pfgen_rs.io import locks
 from pfgen_rs.io.atomic import write_atomic, writing_failed
 from pfgen_rs.lazy import np
-from pfgen_rs.references.pool import Pool, State, damaged
-from pfgen_rs.references.step import StepReport
+from pfgen_rs.references.steps import Pool, State, StepReport, damaged
 
 CANDIDATES = "candidates"
 """What the state before the first step is recorded as."""

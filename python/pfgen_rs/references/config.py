@@ -18,7 +18,7 @@ from pfgen_rs.references.filters import Duplicates, Singletons
 from pfgen_rs.references.lengths import Length
 from pfgen_rs.references.rules import Normalise, Rules
 from pfgen_rs.references.selection import Select
-from pfgen_rs.references.step import Step
+from pfgen_rs.references.steps import Step
 
 T = TypeVar("T")
 Names = tuple[str, ...]

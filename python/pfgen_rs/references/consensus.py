@@ -17,8 +17,7 @@ from pfgen_rs import _native
 from pfgen_rs.lazy import Floats, NDArray, np, pl
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.references.lengths import check_share, kept_number, kept_numbers
-from pfgen_rs.references.pool import Mask, State
-from pfgen_rs.references.step import Context, Step, StepReport, by_source
+from pfgen_rs.references.steps import Context, Mask, State, Step, StepReport, by_source
 
 
 class Agreement(NamedTuple):

@@ -23,8 +23,8 @@ from pfgen_rs.errors import ConfigError
 from pfgen_rs.lazy import pl
 from pfgen_rs.references.candidates import BuildProgress, gather, input_files
 from pfgen_rs.references.config import BuildConfig, read_outlines
-from pfgen_rs.references.pool import Pool
 from pfgen_rs.references.rules import Style
+from pfgen_rs.references.steps import Pool
 
 Kind = Literal["number", "name"]
 

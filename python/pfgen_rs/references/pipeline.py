@@ -24,8 +24,7 @@ from pfgen_rs.references.candidates import BuildProgress, Gathered, pool_key, qu
 from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints, has_finished, key_of, locked
 from pfgen_rs.references.config import BuildConfig, Outline, read_outlines
 from pfgen_rs.references.lengths import spreads
-from pfgen_rs.references.pool import Pool, State
-from pfgen_rs.references.step import Context, StepReport
+from pfgen_rs.references.steps import Context, Pool, State, StepReport
 
 _LOG = logging.getLogger("pfgen_rs.references")
 MEMORY = 4 << 30

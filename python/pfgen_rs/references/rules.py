@@ -32,8 +32,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 from pfgen_rs import _native
 from pfgen_rs.errors import BenchmarkError, SettingsError
 from pfgen_rs.lazy import NDArray, np, pl
-from pfgen_rs.references.pool import Mask, Pool, PoolWriter, State
-from pfgen_rs.references.step import Context, Removals, Step, StepReport
+from pfgen_rs.references import steps
 
 UNSTABLE = "unstable"
 """The reason for rejecting an answer on which the corrections do not converge."""
@@ -328,7 +327,7 @@ def _check_examples(rule: Rule, path: str | Path) -> None:
 
 
 @dataclass(frozen=True)
-class Normalise(Step):
+class Normalise(steps.Step):
     """Style: additional rule files, and names of rules to disable."""
 
     no: ClassVar[str] = "its rules do not apply to these candidates"
@@ -341,20 +340,22 @@ class Normalise(Step):
         """Returns the style."""
         return Style.standard(map(path, self.extra), self.without)
 
-    def key(self, state: State, context: Context) -> Any:
+    def key(self, state: steps.State, context: steps.Context) -> Any:
         """The rules, wherever they come from."""
         del state
         return [context.examples, context.prepared.digest]
 
-    def expected(self, report: StepReport) -> bool:
+    def expected(self, report: steps.StepReport) -> bool:
         """Whether it has only corrected."""
         return report.after == report.before and any(report.details["corrected"].values())
 
-    def run(self, state: State, context: Context) -> tuple[State, StepReport]:
+    def run(
+        self, state: steps.State, context: steps.Context
+    ) -> tuple[steps.State, steps.StepReport]:
         """Write a new pool, of the corrected answers that are not rejected."""
         style: Style = context.prepared
-        removals, changed = Removals(context.examples), dict[str, int]()
-        writer = PoolWriter(context.folder)
+        removals, changed = steps.Removals(context.examples), dict[str, int]()
+        writer = steps.PoolWriter(context.folder)
         done = 0
         for frame in state.frames("answer", "source", "model"):
             answers = frame.get_column("answer")
@@ -366,13 +367,13 @@ class Normalise(Step):
             done += frame.height
             context.progress(done, state.height)
         writer.flush()
-        after = State(Pool(context.folder), np.ones(writer.rows, dtype=np.bool_))
+        after = steps.State(steps.Pool(context.folder), np.ones(writer.rows, dtype=np.bool_))
         details = {"style": style.digest, "corrected": dict(sorted(changed.items()))}
         return after, context.report(self.name, state, after, removals, **details)
 
 
 @dataclass(frozen=True)
-class Rules(Step):
+class Rules(steps.Step):
     """A TOML file of expressions that answers must or must not match, by question id."""
 
     no: ClassVar[str] = "no answer breaks a rule"
@@ -384,21 +385,23 @@ class Rules(Step):
         """Returns the rules by question."""
         return read_answer_rules(path(self.file)) if self.file else {}
 
-    def key(self, state: State, context: Context) -> Any:
+    def key(self, state: steps.State, context: steps.Context) -> Any:
         """The question's own rules."""
         del state
         own = context.prepared.get(context.question_id)
         return [context.examples, own and own.digest]
 
-    def expected(self, report: StepReport) -> bool:
+    def expected(self, report: steps.StepReport) -> bool:
         """Whether the question has no rules."""
         return not report.details["rules"]
 
-    def run(self, state: State, context: Context) -> tuple[State, StepReport]:
+    def run(
+        self, state: steps.State, context: steps.Context
+    ) -> tuple[steps.State, steps.StepReport]:
         """Drop the answers that break a rule of the question."""
         own: AnswerRules = context.prepared.get(context.question_id) or AnswerRules(())
         names = [rule.name for rule in own.rules]
-        removals, masks = Removals(context.examples), list[Mask]()
+        removals, masks = steps.Removals(context.examples), list[steps.Mask]()
         for frame in state.frames("answer") if names else ():
             answers = frame.get_column("answer")
             broken = own.apply(answers, threads=context.threads)

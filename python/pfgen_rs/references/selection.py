@@ -11,8 +11,7 @@ from typing import Any, ClassVar, TypeVar
 from pfgen_rs import _native
 from pfgen_rs.errors import ConfigError, InputError, SettingsError
 from pfgen_rs.lazy import NDArray, np, pl
-from pfgen_rs.references.pool import Mask, State
-from pfgen_rs.references.step import Context, Step, StepReport, by_source, joined
+from pfgen_rs.references.steps import Context, Mask, State, Step, StepReport, by_source, joined
 
 SelectionProgress = Callable[[int, float], None]
 """Called with the number of proposals so far and the current error; an exception ends the search."""
