@@ -209,12 +209,12 @@ def test_outlines(tmp_path: Path) -> None:
         ("q.toml", "", "no questions"),
         ("q.jsonl", "{", "invalid JSON lines"),
         ("q.jsonl", "3", "question 1: expected an object, not 3"),
-        ("q.jsonl", '{"question": "a"}', "question 1: 'question_id' must be text"),
-        ("q.jsonl", '{"question_id": "Qa", "question": ""}', "question 1: 'question' must be text"),
+        ("q.jsonl", '{"question": "a"}', "question 1: missing key 'question_id'"),
+        ("q.jsonl", '{"question_id": "Qa", "question": ""}', "question 1: question must not be"),
         (
             "q.jsonl",
             '{"question_id": "Qa", "question": "b", "note": 3}',
-            "question 1: 'note' must be text",
+            "question 1: note: expected a string, not 3",
         ),
         (
             "q.jsonl",

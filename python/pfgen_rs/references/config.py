@@ -272,7 +272,6 @@ def _place(where: str) -> str:
 
 
 _ID = re.compile(r"Q[A-Za-z0-9_-]{1,60}")
-_KEYS = ("question_id", "question", "category", "note", "keywords")
 
 
 @dataclass(frozen=True)
@@ -293,9 +292,9 @@ class Outline:
 
     def to_dict(self, answers: Mapping[str, Sequence[str]]) -> dict[str, Any]:
         """Returns the contents of the question file, with keys in the published order."""
-        own = {key: getattr(self, key) for key in _KEYS[:-1]}
         keywords = [dict(rule) for rule in self.keywords]
-        return {**own, "keywords": keywords, "answers": {s: list(a) for s, a in answers.items()}}
+        by_source = {source: list(own) for source, own in answers.items()}
+        return {**vars(self), "keywords": keywords, "answers": by_source}
 
 
 def read_outlines(path: Path) -> list[Outline]:
@@ -330,19 +329,13 @@ def read_outlines(path: Path) -> list[Outline]:
 def _parse_outline(record: object, where: str, path: Path) -> Outline:
     if not isinstance(record, dict):
         raise ConfigError(f"{where}: expected an object, not {record!r}", path=path)
-    unknown = sorted(set(record) - set(_KEYS))
-    if unknown:
-        shown = ", ".join(_KEYS)
-        raise ConfigError(
-            f"{where}: unknown key {unknown[0]!r}: expected one of {shown}", path=path
-        )
-    for key in _KEYS[:-1]:
-        if not isinstance(record.get(key, ""), str) or (key in _KEYS[:2] and not record.get(key)):
-            raise ConfigError(f"{where}: {key!r} must be text", path=path)
-    keywords = record.get("keywords", [])
+    keywords = record.pop("keywords", [])
     try:
         parse_rules(keywords)
-        return Outline(**{**record, "keywords": tuple(keywords)})
+        outline = _table(Outline, record, "", keywords=tuple(keywords))
+        if not outline.question:
+            raise ConfigError("question must not be empty")
+        return outline
     except (BenchmarkError, ConfigError) as error:
         raise ConfigError(f"{where}: {error}", path=path) from None
 

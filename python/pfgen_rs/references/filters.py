@@ -127,8 +127,7 @@ class Duplicates(steps.Step):
             "most": int(counts.max(initial=0)),
         }
         if self.keep == "all":
-            none = steps.Removals(context.examples)
-            return state, context.report(self.name, state, state, none, **details)
+            return state, context.report(self.name, state, state, [], **details)
         after, report = context.narrowed(self.name, state, first, "the same text again", **details)
         if self.keep == "weight":
             weights = np.zeros(len(state.kept), dtype=np.uint32)
@@ -256,8 +255,7 @@ class Singletons(steps.Step):
                 self.name, before, before, [], {**details, "not_applied": left}
             )
         times = "once" if self.threshold == 1 else f"at most {self.threshold} times"
-        removals = context.removed(state, ~kept, f"a {self.n}-gram that occurs {times}")
+        reason = f"a {self.n}-gram that occurs {times}"
+        removed = context.removed(state, [reason], np.where(kept, -1, 0))
         # With few candidates everything is rare; the funnel shows that without an error.
-        return state.narrowed(kept), steps.StepReport(
-            self.name, before, left, removals.sorted(), details
-        )
+        return state.narrowed(kept), steps.StepReport(self.name, before, left, removed, details)

@@ -354,22 +354,20 @@ class Normalise(steps.Step):
     ) -> tuple[steps.State, steps.StepReport]:
         """Write a new pool, of the corrected answers that are not rejected."""
         style: Style = context.prepared
-        removals, changed = steps.Removals(context.examples), dict[str, int]()
+        changed, codes = dict[str, int](), [np.zeros(0, dtype=np.int32)]
         writer = steps.PoolWriter(context.folder)
-        done = 0
         for frame in state.frames("answer", "source", "model"):
-            answers = frame.get_column("answer")
-            result = style.apply(answers, threads=context.threads)
+            result = style.apply(frame.get_column("answer"), threads=context.threads)
             for name, count in result.changed.items():
                 changed[name] = changed.get(name, 0) + count
-            removals.add_rows(style.reasons, result.reason, answers)
+            codes.append(result.reason)
             writer.add(frame.with_columns(answer=result.answers).filter(pl.Series(result.kept)))
-            done += frame.height
-            context.progress(done, state.height)
+            context.progress(sum(map(len, codes)), state.height)
         writer.flush()
         after = steps.State(steps.Pool(context.folder), np.ones(writer.rows, dtype=np.bool_))
+        removed = context.removed(state, style.reasons, np.concatenate(codes))
         details = {"style": style.digest, "corrected": dict(sorted(changed.items()))}
-        return after, context.report(self.name, state, after, removals, **details)
+        return after, context.report(self.name, state, after, removed, **details)
 
 
 @dataclass(frozen=True)
@@ -400,13 +398,10 @@ class Rules(steps.Step):
     ) -> tuple[steps.State, steps.StepReport]:
         """Drop the answers that break a rule of the question."""
         own: AnswerRules = context.prepared.get(context.question_id) or AnswerRules(())
-        names = [rule.name for rule in own.rules]
-        removals, masks = steps.Removals(context.examples), list[steps.Mask]()
+        names, codes = [rule.name for rule in own.rules], [np.zeros(0, dtype=np.int32)]
         for frame in state.frames("answer") if names else ():
-            answers = frame.get_column("answer")
-            broken = own.apply(answers, threads=context.threads)
-            removals.add_rows(names, broken, answers)
-            masks.append(broken < 0)
-            context.progress(sum(map(len, masks)), state.height)
-        after = state.narrowed(np.concatenate(masks)) if masks else state
-        return after, context.report(self.name, state, after, removals, rules=names)
+            codes.append(own.apply(frame.get_column("answer"), threads=context.threads))
+            context.progress(sum(map(len, codes)), state.height)
+        broken = np.concatenate(codes) if names else np.full(state.height, -1)
+        after, removed = state.narrowed(broken < 0), context.removed(state, names, broken)
+        return after, context.report(self.name, state, after, removed, rules=names)

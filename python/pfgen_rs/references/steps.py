@@ -250,10 +250,9 @@ class Context:
     progress: Callable[..., None]
 
     def report(
-        self, name: str, before: State, after: State, removals: Removals, **details: Any
+        self, name: str, before: State, after: State, removed: list[Removed], **details: Any
     ) -> StepReport:
         """Returns the report of a step; raises `BuildError` if a single rule removed everything."""
-        removed = removals.sorted()
         if removed and removed[0].count == before.height:
             hint = " (the standard style is meant for Japanese text)" * (name == "normalise")
             raise BuildError(
@@ -267,22 +266,27 @@ class Context:
         self, name: str, state: State, kept: Mask, reason: str, **details: Any
     ) -> tuple[State, StepReport]:
         """Returns the answers for which `kept` is true, and the report: all others go for one reason."""
-        after = state.narrowed(kept)
-        return after, self.report(name, state, after, self.removed(state, ~kept, reason), **details)
+        after, removed = state.narrowed(kept), self.removed(state, [reason], np.where(kept, -1, 0))
+        return after, self.report(name, state, after, removed, **details)
 
-    def removed(self, state: State, mask: Mask, reason: str) -> Removals:
-        """Returns the removal of the answers for which `mask` is true, all for the same reason."""
-        first: list[str] = []
-        at = 0
+    def removed(
+        self, state: State, reasons: Sequence[str], codes: NDArray[np.integer[Any]]
+    ) -> list[Removed]:
+        """Returns what is removed, with the first answers, by descending count and then by reason.
+
+        `codes`: of each answer the index of the reason for which it goes, or -1.
+        """
+        counts = np.bincount(codes[codes >= 0], minlength=len(reasons)).tolist()
+        found = [Removed(reason, n, []) for reason, n in zip(reasons, counts, strict=True) if n]
+        numbers, at = [number for number, n in enumerate(counts) if n], 0
         for frame in state.frames("answer"):
-            rows = np.flatnonzero(mask[at : at + frame.height])[: self.examples - len(first)]
-            first += map(str, frame.get_column("answer")[rows].to_list())
-            at += frame.height
-            if len(first) >= self.examples:
+            if all(len(each.examples) == min(self.examples, each.count) for each in found):
                 break
-        removals = Removals(self.examples)
-        removals.add(reason, first, int(np.count_nonzero(mask)))
-        return removals
+            own, at = codes[at : at + frame.height], at + frame.height
+            for number, each in zip(numbers, found, strict=True):
+                first = np.flatnonzero(own == number)[: self.examples - len(each.examples)]
+                each.examples.extend(frame.get_column("answer")[first].to_list())
+        return sorted(found, key=lambda each: (-each.count, each.reason))
 
     def coded(self, state: State) -> Batches:
         """Returns the remaining answers with one code point per unit; words are read into memory."""
@@ -338,29 +342,3 @@ class StepReport:
         """Inverse of `dataclasses.asdict`."""
         removed = [Removed(**each) for each in data["removed"]]
         return cls(**{**data, "removed": removed})
-
-
-class Removals:
-    """Counts removed answers by reason, and keeps the first examples of each."""
-
-    def __init__(self, examples: int) -> None:
-        self._examples = examples
-        self._removed: dict[str, Removed] = {}
-
-    def add(self, reason: str, answers: Sequence[str], count: int) -> None:
-        """Add `count` removed answers; `answers` holds the first of them."""
-        if count:
-            known = self._removed.get(reason, Removed(reason, 0, []))
-            examples = [*known.examples, *answers][: self._examples]
-            self._removed[reason] = Removed(reason, known.count + count, examples)
-
-    def add_rows(self, reasons: Sequence[str], rows: NDArray[np.int32], answers: pl.Series) -> None:
-        """Add the rows that have the index of a reason; the others have -1."""
-        counts = np.bincount(rows[rows >= 0], minlength=len(reasons))
-        for number in np.flatnonzero(counts).tolist():
-            first = np.flatnonzero(rows == number)[: self._examples]
-            self.add(reasons[number], answers[first].to_list(), int(counts[number]))
-
-    def sorted(self) -> list[Removed]:
-        """Returns all removals by descending count, then by reason."""
-        return sorted(self._removed.values(), key=lambda each: (-each.count, each.reason))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -108,8 +108,7 @@ def _correlated_columns(
     notes: list[str] = []
     for label, (column, by_pattern) in labels.items():
         try:
-            figures = replace(theirs.figures(names, column, aliases), column=label)
-            found.append(_correlated(figures, ours, heading))
+            found.append(_correlated(label, *theirs.figures(names, column, aliases), ours, heading))
         except InputError as error:
             if not by_pattern:
                 if error.path is not None:
@@ -121,25 +120,17 @@ def _correlated_columns(
     return sorted(found, key=lambda one: -one.correlation.pearson), notes
 
 
-def _correlated(figures: tables.Figures, ours: pl.DataFrame, heading: str) -> BenchmarkCorrelation:
-    theirs = pl.DataFrame(
-        {
-            "key": list(figures.values),
-            "name": [figures.names[key] for key in figures.values],
-            "value": list(figures.values.values()),
-        },
-        schema={"key": pl.String, "name": pl.String, "value": pl.Float64},
-    )
+def _correlated(
+    label: str, theirs: pl.DataFrame, missing: int, ours: pl.DataFrame, heading: str
+) -> BenchmarkCorrelation:
     # By key, so that sums, and with them the last digits, do not depend on the order of either file.
     points = ours.join(theirs, on="key", how="inner").sort("key")
     x, y = points["figure"].to_numpy(), points["value"].to_numpy()
-    correlation = metrics.correlate(heading, x, figures.column, y)
+    correlation = metrics.correlate(heading, x, label, y)
     line = regression_line(x, y)
     drawn = points.with_columns(residual=pl.Series(line.residuals, dtype=pl.Float64))
     ordered = drawn.sort("figure", descending=True, maintain_order=True)
-    return BenchmarkCorrelation(
-        figures.column, ordered, correlation, figures.missing, line.slope, line.intercept
-    )
+    return BenchmarkCorrelation(label, ordered, correlation, missing, line.slope, line.intercept)
 
 
 def _idle_aliases(
