@@ -108,10 +108,7 @@ def test_ids_serve_as_questions(tmp_path: Path) -> None:
     ("line", "told"),
     [
         (b"{", "line 2: is not JSON"),
-        (
-            b'{"question": "a"}',
-            "line 2: missing key 'answer': found 'question'; set fields.answer",
-        ),
+        (b'{"question": "a"}', "line 2: missing key 'answer': found 'question'; set fields.answer"),
         (b'{"question": "a", "answer": "b", "model": 3}', "line 2: 'model' must be text, not 3"),
     ],
 )

@@ -285,10 +285,7 @@ CALLS: list[tuple[Any, ...]] = [
             "different numbers of values of 'fluency' and other metrics",
         ),
         ({"average": [[1], [2]]}, ("q", "q"), "a question twice"),
-        (
-            *({"average": [[1], [2]]}, ("p", "q"), {"p": None}),
-            "'x': question 'q' has no category",
-        ),
+        (*({"average": [[1], [2]]}, ("p", "q"), {"p": None}), "'x': question 'q' has no category"),
         ({"average": [[1], [1e99]]}, r"average\[0\] is 1e\+99: expected"),
     ),
     *rows(
@@ -315,9 +312,7 @@ CALLS: list[tuple[Any, ...]] = [
     (of(stats.plan_trials, precision=1e-9), A, Setting("choose a larger value")),
     (of(stats.plan_trials, metric="fluency"), ONE_METRIC, "no values of 'fluency'"),
     *rows(
-        stats.plan_trials,
-        ([], "expected one or two runs to plan trials for"),
-        ([1.0], NO_SAMPLE),
+        stats.plan_trials, ([], "expected one or two runs to plan trials for"), ([1.0], NO_SAMPLE)
     ),
     *(
         row

@@ -158,11 +158,7 @@ BAD: dict[str, tuple[str, object, str]] = {
         "row 1: 'a' is no Unicode text: '\\udfff'",
     ),
     "half a pair in a key": ("t.json", '{"\\ud83d": 1}', "row 1: '(names)' is no Unicode text"),
-    "another format": (
-        "t.xlsx",
-        b"",
-        "unknown format: expected a name ending in .csv or .json",
-    ),
+    "another format": ("t.xlsx", b"", "unknown format: expected a name ending in .csv or .json"),
 }
 
 
@@ -252,16 +248,6 @@ def test_any_name(name: str) -> None:
     assert all(c == "-" or c.isalnum() for c in key)
     assert model_key(unicodedata.normalize("NFKC", name)) == key
     assert model_key(f"organisation/{name}") == key
-
-
-@given(
-    st.text(st.characters(categories=["Ll", "Nd"], max_codepoint=0x7F), min_size=1),
-    st.text(st.characters(categories=["Ll", "Nd"], max_codepoint=0x7F), min_size=1),
-    st.text("-_. :,+|()", min_size=1),
-)
-def test_separators_are_all_alike(one: str, other: str, between: str) -> None:
-    assert model_key(f"{one}{between}{other}") == f"{one}-{other}"
-    assert model_key(f"{between}{one.upper()}{between}") == one
 
 
 def test_aliases(tmp_path: Path) -> None:

@@ -165,12 +165,12 @@ proposals = 2_000
 
 
 def command(
-    folder: Path, *more: str, config: str = CONFIG, **env: str
+    folder: Path, *more: str, config: str = CONFIG, first: str = "", **env: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run `build` in a process that logs its steps and ends where `POINT` says."""
+    """Run `first` and `build` in a process that logs its steps and ends where `POINT` says."""
     (folder / "set.toml").write_text(config, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-c", COMMAND, "build", str(folder / "set.toml"), *more],
+        [sys.executable, "-c", f"{first}\n{COMMAND}", "build", str(folder / "set.toml"), *more],
         capture_output=True,
         text=True,
         env=environment(LOG=str(folder / "log"), **env),

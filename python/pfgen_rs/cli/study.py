@@ -72,14 +72,6 @@ def sources(
     ],
     reading: ReadingOptions,
     benchmark: options.BenchmarkName = None,
-    chosen: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--source",
-            metavar="NAME",
-            help="Source to compare; repeatable (default: those that share a question with another).",
-        ),
-    ] = None,
     metric: Annotated[
         options.MetricName,
         typer.Option(help="Metric of the table and the figure, one that depends on sources."),
@@ -111,7 +103,6 @@ def sources(
     found = studies.study_sources(
         runs,
         reading.load(question_folder(runs, benchmark)),
-        sources=chosen,
         options=reading.options(),
         run_field=reading.run_field,
         track=lambda names: output.track(names, "scoring with"),

@@ -63,10 +63,7 @@ def question_bytes(question: BuiltQuestion, scoring: Mapping[str, Any] | None = 
 
     `scoring`: the settings by which answers are scored, if they are not the published ones.
     """
-    content = question.outline.to_dict(question.answers)
-    if scoring is not None:
-        answers = content.pop("answers")  # last, since they are long
-        content |= {"scoring": scoring, "answers": answers}
+    content = question.outline.to_dict(question.answers, scoring)
     return json.dumps(content, ensure_ascii=False, indent=2).encode()
 
 

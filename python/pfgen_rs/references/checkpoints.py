@@ -38,12 +38,6 @@ def key_of(*parts: Any) -> str:
     return hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()[:_KEY_DIGITS]
 
 
-def has_finished(folder: Path) -> bool:
-    """Whether any step has finished in the working folder of a build."""
-    records = folder.glob("questions/*/*.json")
-    return any(not record.name.startswith(f"{CANDIDATES}-") for record in records)
-
-
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Create and lock `folder`; raises `BuildError` if another build is using it."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from numpy.typing import ArrayLike
 
 from pfgen_rs import _native
-from pfgen_rs.errors import ConfigError, InputError, SettingsError
+from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.references import steps
 
@@ -102,11 +102,7 @@ class Duplicates(steps.Step):
     no: ClassVar[str] = "no two answers are equal"
     nearly: ClassVar[str] = "most candidates are equal"
 
-    keep: str = "once"
-
-    def __post_init__(self) -> None:
-        if self.keep not in ("all", "once", "weight"):
-            raise ConfigError(f"keep must be one of 'all', 'once', 'weight', not {self.keep!r}")
+    keep: Literal["all", "once", "weight"] = "once"
 
     def expected(self, report: steps.StepReport) -> bool:
         """Whether all are to be kept."""

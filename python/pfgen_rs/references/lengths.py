@@ -111,15 +111,6 @@ def is_off_target(mean: float, target: float) -> bool:
     return abs(mean - target) > OFF_TARGET * target
 
 
-def kept_numbers(state: steps.State, count: int, share: float, needed: int) -> dict[str, Any]:
-    """Returns `kept_number` for each source, without a deviation: what results depend on."""
-    heights = {source: int(own.sum()) for source, own in state.by_source().items()}
-    return {
-        source: kept_number(height, min(count, height), share, None, needed)
-        for source, height in heights.items()
-    }
-
-
 def _lengths(batches: steps.Batches, threads: int | None) -> NDArray[np.uint32]:
     parts = [texts.lengths() for _, texts in steps.batch_texts(batches, threads=threads)]
     return np.concatenate([np.zeros(0, np.uint32), *(part.astype(np.uint32) for part in parts)])
@@ -177,6 +168,7 @@ class Length(steps.Step):
     fewer): then the nearest of them are kept.
     """
 
+    breaks_ties: ClassVar[bool] = True
     no: ClassVar[str] = "lower length.share or length.count, or set length.deviation"
     nearly: ClassVar[str] = "hardly any length is near length.target"
 
@@ -190,17 +182,6 @@ class Length(steps.Step):
         if self.target > LONGEST:
             raise ConfigError(f"target must be at most {LONGEST}, not {self.target}")
         check_share(self.share)
-
-    def key(self, state: steps.State, context: steps.Context) -> Any:
-        """Without a deviation, the result depends on how many answers to keep of each source.
-
-        So another number to select only matters if it changes how many answers it needs.
-        """
-        settings: dict[str, Any] = {**asdict(self), "at_least": context.needed}
-        if self.deviation is None:
-            kept = kept_numbers(state, self.count, self.share, context.needed)
-            settings = {"target": self.target, "kept": kept}
-        return [context.unit, context.examples, context.seed, settings]
 
     def expected(self, report: steps.StepReport) -> bool:
         """Whether the number of answers to keep is a setting, so that any share may have to go."""

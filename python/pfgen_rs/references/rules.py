@@ -340,9 +340,8 @@ class Normalise(steps.Step):
         """Returns the style."""
         return Style.standard(map(path, self.extra), self.without)
 
-    def key(self, state: steps.State, context: steps.Context) -> Any:
+    def key(self, context: steps.Context) -> Any:
         """The rules, wherever they come from."""
-        del state
         return [context.examples, context.prepared.digest]
 
     def expected(self, report: steps.StepReport) -> bool:
@@ -383,9 +382,8 @@ class Rules(steps.Step):
         """Returns the rules by question."""
         return read_answer_rules(path(self.file)) if self.file else {}
 
-    def key(self, state: steps.State, context: steps.Context) -> Any:
+    def key(self, context: steps.Context) -> Any:
         """The question's own rules."""
-        del state
         own = context.prepared.get(context.question_id)
         return [context.examples, own and own.digest]
 

@@ -185,11 +185,13 @@ class Step:
     """A step, which narrows the answers to a question; its fields are its section of the configuration.
 
     The section is named as the class. `no` and `nearly`: advice for users if it removes no or nearly all
-    answers; without advice nothing is said.
+    answers; without advice nothing is said. `breaks_ties`: whether the seed has a say, and how many answers
+    later steps need.
     """
 
     no: ClassVar[str] = ""
     nearly: ClassVar[str] = ""
+    breaks_ties: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
@@ -200,10 +202,10 @@ class Step:
         """Returns what is in the files that the settings name, read once for all questions."""
         del path
 
-    def key(self, state: State, context: Context) -> Any:
+    def key(self, context: Context) -> Any:
         """Returns all that the result depends on besides the answers, as JSON: equal keys, equal results."""
-        del state
-        return [context.unit, context.examples, asdict(self)]
+        own = [context.unit, context.examples, asdict(self)]
+        return [*own, context.seed, context.target, context.needed] if self.breaks_ties else own
 
     def needs(self, after: int) -> int:
         """Returns how many answers must be there so that `after` are left."""

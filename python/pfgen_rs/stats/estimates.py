@@ -243,11 +243,7 @@ def estimate(
 
 
 def resampled_estimate(
-    sample: Sample,
-    metric: str,
-    level: float,
-    draws: Resampler | None,
-    errors: Floats | None = None,
+    sample: Sample, metric: str, level: float, draws: Resampler | None, errors: Floats | None = None
 ) -> Estimate:
     """`estimate` with existing resamples, if any; `errors` as returned by `Resampler.within`."""
     means, variances, counts = sample.means(metric), sample.variances(metric), sample.counts
@@ -262,11 +258,7 @@ def resampled_estimate(
 
 
 def from_summary(
-    question_means: ArrayLike,
-    question_sds: ArrayLike,
-    trials: ArrayLike,
-    *,
-    level: float = 0.95,
+    question_means: ArrayLike, question_sds: ArrayLike, trials: ArrayLike, *, level: float = 0.95
 ) -> Estimate:
     """Estimate a run's mean and its errors from its `result.json`, without its responses.
 
@@ -383,7 +375,7 @@ class Resampler:
         random = np.random.default_rng(
             [self._seed, zlib.crc32(name.encode(errors="backslashreplace"))]
         )
-        noise = _trial_noise(values, random)
+        noise = np.stack([_errors_of_mean(each, random) for each in values])
         draws = noise.shape[1]
         places = random.integers(0, draws, self._picks.shape, dtype=np.int32)
         places += self._picks * np.int32(draws)
@@ -398,15 +390,11 @@ def interval(mean: float, resampled: Floats, questions: int, level: float) -> tu
     return mean + (low - mean) * stretch, mean + (high - mean) * stretch
 
 
-def _trial_noise(values: Sequence[Floats], random: np.random.Generator) -> Floats:
-    """Returns errors of question means due to the finite number of trials: shape (questions, draws).
+def _errors_of_mean(values: Floats, random: np.random.Generator) -> Floats:
+    """Returns errors of a question's mean due to the finite number of trials: shape (draws,).
 
     Each is the mean of n residuals drawn with replacement, stretched by √(n/(n-1)); 0 for a single response.
     """
-    return np.stack([_errors_of_mean(each, random) for each in values])
-
-
-def _errors_of_mean(values: Floats, random: np.random.Generator) -> Floats:
     n = len(values)
     if n == 1:
         return np.zeros(_DRAWS)

@@ -10,12 +10,7 @@ from pfgen_rs.studies.metrics import (
     study_metrics,
 )
 from pfgen_rs.studies.sources import SourceStudy, study_sources
-from pfgen_rs.studies.tables import (
-    BenchmarkTable,
-    model_key,
-    read_aliases,
-    read_benchmark_table,
-)
+from pfgen_rs.studies.tables import BenchmarkTable, model_key, read_aliases, read_benchmark_table
 
 __all__ = [
     "AgainstStudy",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -181,6 +181,10 @@ class BenchmarkCorrelation:
         )
         return by_size.head(count)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the column's name, correlation and number of missing figures."""
+        return {"column": self.column, **asdict(self.correlation), "missing": self.missing}
+
     def told_outliers(self) -> str:
         """Returns our names of the outliers, and residuals."""
         rows = self.outliers().select("model", "key", "residual").iter_rows()
@@ -232,27 +236,16 @@ class AgainstStudy:
     def frame(self) -> pl.DataFrame:
         """Returns one row a column: `column`, `n`, both correlations with bounds, and `outliers` (keys)."""
         rows = [
-            {
-                "column": found.column,
-                **{
-                    name: value
-                    for name, value in found.correlation.to_dict().items()
-                    if name not in ("one", "other")
-                },
-                "missing": found.missing,
-                "outliers": found.outliers()["key"].to_list(),
-            }
+            {**found.to_dict(), "outliers": found.outliers()["key"].to_list()}
             for found in self.columns
         ]
-        return pl.DataFrame(rows)
+        return pl.DataFrame(rows).drop("one", "other")
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON; of 40 columns and more without their correlations with each other."""
         columns = [
             {
-                "column": found.column,
-                **found.correlation.to_dict(),
-                "missing": found.missing,
+                **found.to_dict(),
                 "slope": found.slope,
                 "intercept": found.intercept,
                 "outliers": found.outliers().select("key", "residual").rows(),

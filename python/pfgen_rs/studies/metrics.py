@@ -52,10 +52,6 @@ class Correlation:
             interval_text(self.spearman_low, self.spearman_high),
         ]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Returns everything as JSON."""
-        return asdict(self)
-
 
 _CORRELATION = {
     field.name: {"n": pl.Int64, "one": pl.String, "other": pl.String}.get(field.name, pl.Float64)
@@ -72,7 +68,7 @@ class CorrelationMatrix:
 
     def frame(self) -> pl.DataFrame:
         """Returns a row for each pair, with the fields of `Correlation` as columns."""
-        return pl.DataFrame([pair.to_dict() for pair in self.pairs], schema=_CORRELATION)
+        return pl.DataFrame([asdict(pair) for pair in self.pairs], schema=_CORRELATION)
 
     def values(self) -> Floats:
         """Returns Pearson's r: float64, shape (names, names), 1 on the diagonal, NaN where undefined."""
@@ -85,7 +81,7 @@ class CorrelationMatrix:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON."""
-        return {"names": list(self.names), "pairs": [pair.to_dict() for pair in self.pairs]}
+        return {"names": list(self.names), "pairs": [asdict(pair) for pair in self.pairs]}
 
 
 def correlate(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, combinations
 from typing import Any
 
@@ -21,7 +21,7 @@ from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark, score_file
 from pfgen_rs.errors import SettingsError, UnknownQuestionError
 from pfgen_rs.io import run_files
-from pfgen_rs.lazy import Floats, pl
+from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import BY_SOURCE, COLUMNS, share_name, share_names
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.question import Question
@@ -76,14 +76,18 @@ def _of_question(benchmark: Benchmark, question: Question, threads: int | None) 
         baseline = benchmark.baselines(question)[source]
         values = leave_one_out(own, baseline, benchmark.settings)
         for metric, value in zip(BY_SOURCE, values, strict=True):
-            shares[share_name(metric, source)][rows] = _rounded(value / len(question.sources), 6)
+            shares[share_name(metric, source)][rows] = _native.round_half_even(
+                value / len(question.sources), 6
+            )
         first += len(own)
     fluency, truthfulness = (
         left_sum(shares[share_name(metric, source)] for source in question.sources)
         for metric in BY_SOURCE
     )
     helpfulness = scores.get_column("helpfulness").to_numpy()
-    average = _rounded(benchmark.settings.average(fluency, truthfulness, helpfulness), 5)
+    average = _native.round_half_even(
+        benchmark.settings.average(fluency, truthfulness, helpfulness), 5
+    )
     changed = {"fluency": fluency, "truthfulness": truthfulness, "average": average, **shares}
     result = scores.select(
         "question_id",
@@ -96,10 +100,6 @@ def _of_question(benchmark: Benchmark, question: Question, threads: int | None) 
     return result.with_columns(
         pl.Series(name, values, nan_to_null=True) for name, values in changed.items()
     )
-
-
-def _rounded(values: Floats, digits: int) -> Floats:
-    return _native.round_half_even(values, digits)
 
 
 # Sources.
@@ -135,12 +135,13 @@ def sources_compared(benchmark: Benchmark, self_scores: pl.DataFrame) -> pl.Data
 
 def sources_overall(compared: pl.DataFrame) -> pl.DataFrame:
     """Average `sources_compared`: `source`, `against`, number of `questions` with both, and the means."""
-    keys = _KEYS[1:]
-    counts = compared.group_by(keys, maintain_order=True).len("questions")
-    numbers = answers.means(compared, keys, [*BY_SOURCE, "both"])
-    return counts.with_columns(pl.col("questions").cast(pl.Int64)).join(
-        numbers, on=keys, maintain_order="left"
-    )
+    return _with_questions(compared, _KEYS[1:], [*BY_SOURCE, "both"])
+
+
+def _with_questions(frame: pl.DataFrame, keys: list[str], columns: Sequence[str]) -> pl.DataFrame:
+    """Returns the number of `questions` (rows) of each combination of keys, and the means of columns."""
+    counts = frame.group_by(keys, maintain_order=True).agg(questions=pl.len().cast(pl.Int64))
+    return counts.join(answers.means(frame, keys, columns), on=keys, maintain_order="left")
 
 
 def sources_by_runs(benchmark: Benchmark, responses: pl.DataFrame) -> pl.DataFrame:
@@ -236,11 +237,7 @@ def run_means(responses: pl.DataFrame) -> pl.DataFrame:
     """
     by_question = answers.means(responses, ["run", "question_id"], COLUMNS)
     both = ((pl.col("fluency") + pl.col("truthfulness")) / 2).alias("both")
-    counts = by_question.group_by("run", maintain_order=True).len("questions")
-    by_run = answers.means(by_question.with_columns(both), ["run"], (*COLUMNS, "both"))
-    return counts.with_columns(pl.col("questions").cast(pl.Int64)).join(
-        by_run, on="run", maintain_order="left"
-    )
+    return _with_questions(by_question.with_columns(both), ["run"], (*COLUMNS, "both"))
 
 
 # Answers of runs that are in the set: a sign that a model was trained on it, or wrote it.
