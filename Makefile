@@ -103,6 +103,9 @@ lint: build ## Run every linter that CI runs
 	$(BIN)/python -m mypy.stubtest pfgen_rs._native
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/codespell
+	$(BIN)/zizmor --offline --quiet --no-progress .github
+	$(BIN)/check-jsonschema --builtin-schema github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema dependabot .github/dependabot.yml
 
 # The variable silences a notice about the generator's successor.
 .PHONY: docs

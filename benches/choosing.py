@@ -22,7 +22,7 @@ from pfgen_rs.report.site.compare_page import (
     comparison_page,
     listed_run,
 )
-from pfgen_rs.runs.sample import sample_of
+from pfgen_rs.runs.outputs import sample_of
 from pfgen_rs.stats import METRICS, Sample
 
 __all__ = ["comparisons"]

@@ -28,10 +28,9 @@ import timing
 from pfgen_rs.judge import VerdictFolder, agree, rank, read_verdict
 from pfgen_rs.judge.compare import comparison_config
 from pfgen_rs.judge.pairs import Pair
-from pfgen_rs.judge.prompts import find_prompt
-from pfgen_rs.judge.requests import Judge
-from pfgen_rs.judge.tokens import LETTERS
+from pfgen_rs.judge.requests import Judge, find_prompt
 from pfgen_rs.judge.verdict_folder import open_verdict_folder
+from pfgen_rs.judge.verdicts import LETTERS
 
 PAIRS, QUICK_PAIRS = 500_000, 5_000
 MODELS = 15  # 105 pairs of models: 100 of them meet on a question

@@ -23,12 +23,11 @@ from typing import Any
 import made
 from pfgen_rs import score_runs
 from pfgen_rs.ask.request import Request
+from pfgen_rs.io.run_files import named_results
 from pfgen_rs.judge.compare import comparison_config
 from pfgen_rs.judge.grading import answers_of_run, grading_config, grading_requests
 from pfgen_rs.judge.pairs import Pair, pair_of, pair_record, pairs_of_runs, references_of
-from pfgen_rs.judge.prompts import find_prompt
-from pfgen_rs.judge.requests import Judge, comparison_requests
-from pfgen_rs.runs.naming import named_results
+from pfgen_rs.judge.requests import Judge, comparison_requests, find_prompt
 
 __all__ = ["FOLDER", "SOURCES", "files"]
 

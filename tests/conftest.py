@@ -14,7 +14,7 @@ from pfgen_rs import Benchmark, Result, load_benchmark, score_file
 from pfgen_rs.io import known_files
 from public_data import VARIABLE, needed, published_runs
 
-pytest_plugins = ["browser", "built_docs", "figure_settings", "jpeval_converted"]
+pytest_plugins = ["browser", "jpeval_converted"]
 
 hypothesis.settings.register_profile("pfgen", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("pfgen")
@@ -129,3 +129,13 @@ def reference_run(
 def mini() -> Benchmark:
     """The bundled benchmark with all scorers built."""
     return load_benchmark("mini").prepare()
+
+
+@pytest.fixture
+def settings_stay() -> Iterator[None]:
+    """Fails if matplotlib's settings are others after the test."""
+    import matplotlib as mpl  # some environments of tests lack it
+
+    before = dict(mpl.rcParams)
+    yield
+    assert dict(mpl.rcParams) == before

@@ -129,6 +129,16 @@ class Reference:
         return max(best, score)
 
 
+def reference_without(answers: list[str], number: int, settings: Settings) -> Reference:
+    """The source as if one of its answers had never been there; without a baseline of its own."""
+    others = answers[:number] + answers[number + 1 :]
+    reference = object.__new__(Reference)
+    reference.settings, reference.size = settings, len(others)
+    lengths = settings.ngram_lengths()
+    reference.df = Counter(gram for text in others for gram in substrings(text, lengths))
+    return reference
+
+
 def own_mean(totals: list[float]) -> float:
     """The baseline of 2.4; ValueError where it would be 0 and divide nothing."""
     baseline = left_sum(totals) / len(totals)

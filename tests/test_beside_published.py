@@ -61,30 +61,25 @@ def test_the_published_scorer_is_run_on_a_copy(
     assert sorted(checkout.rglob("*")) == before
 
 
-def test_without_a_checkout_one_line_says_how(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(published.VARIABLE, raising=False)
-    (line,) = published.lines()
-    assert f"set {published.VARIABLE}" in line
-
-
 @pytest.mark.parametrize(
-    ("spoil", "reason"),
+    ("file", "content", "reason"),
     [
-        ("Makefile", "there is no Makefile"),
-        ("evaluate.py", "`make` failed: "),
-        ("result/maker/model/abc1234/trials.jsonl.xz", "there is no run"),
+        ("Makefile", None, "there is no Makefile"),
+        ("evaluate.py", None, "`make` failed: "),
+        ("evaluate.py", "", "`make` wrote no result.json"),
+        ("result/maker/model/abc1234/trials.jsonl.xz", None, "there is no run"),
     ],
 )
 def test_what_cannot_be_run_is_told_in_a_line(
-    spoil: str, reason: str, monkeypatch: pytest.MonkeyPatch, checkout: Path
+    file: str,
+    content: str | None,
+    reason: str,
+    monkeypatch: pytest.MonkeyPatch,
+    checkout: Path,
 ) -> None:
-    (checkout / spoil).unlink()
+    if content is None:
+        (checkout / file).unlink()
+    else:
+        (checkout / file).write_text(content, encoding="utf-8")
     line = told(monkeypatch, checkout)
     assert line.startswith(f"the published scorer in {checkout} cannot be measured: {reason}")
-
-
-def test_a_scorer_that_writes_no_result_is_not_measured(
-    monkeypatch: pytest.MonkeyPatch, checkout: Path
-) -> None:
-    (checkout / "evaluate.py").write_text("", encoding="utf-8")
-    assert "wrote no result.json" in told(monkeypatch, checkout)

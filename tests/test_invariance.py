@@ -138,6 +138,7 @@ def test_evaluating_and_scanning_take_the_same(
 ) -> None:
     for result in (mini.evaluate(TABLES[form](columns)), score_file(TABLES[form](columns), mini)):
         assert_same(result.frame.select(expected.columns), expected)
+        assert result.frame["answer"].to_list() == columns["answer"]
     scanned = scan(TABLES[form](columns), mini).collect()
     assert_same(scanned.select(expected.columns), expected)
 
@@ -191,14 +192,6 @@ def test_no_rows(form: str, expected: pl.DataFrame) -> None:
 def test_one_by_one(mini: Benchmark, columns: Columns, expected: pl.DataFrame) -> None:
     for question, answer, row in zip(*columns.values(), expected.to_dicts(), strict=True):
         assert_same_row(mini, question, answer, row)
-
-
-def test_a_result_keeps_the_order(
-    mini: Benchmark, columns: Columns, expected: pl.DataFrame
-) -> None:
-    result = mini.evaluate(columns)
-    assert_same(result.frame.select(expected.columns), expected)
-    assert result.frame["answer"].to_list() == columns["answer"]
 
 
 # Files.

@@ -23,7 +23,7 @@ from pfgen_rs.errors import BenchmarkError, SettingsError
 from pfgen_rs.integrations import arrow
 from pfgen_rs.integrations.lm_eval.pfgen import scored
 from pfgen_rs.metrics.units import Answer, Unit
-from pfgen_rs.questions.known_questions import KnownQuestions
+from pfgen_rs.questions.folder import KnownQuestions
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.lengths import Length
 from pfgen_rs.references.pipeline import build
@@ -165,7 +165,7 @@ def test_the_command_scores_a_set_of_another_length_and_signs_it(
         [row] = json.loads(by_command(made, tmp_path).stdout)
         assert part in row["signature"]
         assert row["score"] == score_file(tmp_path / "run.jsonl", made.folder).score
-        monkeypatch.setattr("pfgen_rs.questions.known_questions.is_settled", lambda *_: True)
+        monkeypatch.setattr("pfgen_rs.questions.folder.is_settled", lambda *_: True)
         KnownQuestions(made.folder).keep(made.bench.prepare())
     explained = pfgen("explain", "Q01", "x", "-b", made.folder, "--format", "json")
     assert explained.returncode == (2 if made.settings.unit == "token" else 0)

@@ -56,11 +56,11 @@ if TYPE_CHECKING:
     from pfgen_rs.benchmark import Benchmark, load_benchmark, score_file, score_runs
     from pfgen_rs.metrics.ngram_index import NgramIndex
     from pfgen_rs.metrics.settings import Settings
+    from pfgen_rs.precomputed_scores import results_from_scores
     from pfgen_rs.questions.locate import sample_runs
     from pfgen_rs.questions.question import Question
     from pfgen_rs.runs.result import Result
     from pfgen_rs.scanning import scan
-    from pfgen_rs.scored_rows import results_from_scores
     from pfgen_rs.scoring.answer_scorer import AnswerScorer
     from pfgen_rs.scoring.batch import Score
     from pfgen_rs.scoring.explain import Explanation
@@ -74,10 +74,10 @@ else:  # importing polars and numpy takes longer than many programs need for the
             "benchmark": ("Benchmark", "Question", "load_benchmark", "score_file", "score_runs"),
             "metrics.ngram_index": ("NgramIndex",),
             "metrics.settings": ("Settings",),
+            "precomputed_scores": ("results_from_scores",),
             "questions.locate": ("sample_runs",),
             "runs.result": ("Result",),
             "scanning": ("scan",),
-            "scored_rows": ("results_from_scores",),
             "scoring.answer_scorer": ("AnswerScorer",),
             "scoring.batch": ("Score",),
             "scoring.explain": ("Explanation",),

@@ -17,7 +17,7 @@ from pfgen_rs.io.source import opened_sources, storage_for
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import Chosen, Metric
 from pfgen_rs.metrics.units import Answer
-from pfgen_rs.questions.known_questions import KnownQuestions, settings_of_folder
+from pfgen_rs.questions.folder import KnownQuestions, settings_of_folder
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import Question, read_folder
 from pfgen_rs.questions.question_set import QuestionSet, stated_by

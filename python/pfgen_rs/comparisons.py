@@ -12,10 +12,10 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import expand
 from pfgen_rs.io.source import Source
 from pfgen_rs.lazy import np, pl
-from pfgen_rs.metrics.settings import signature
+from pfgen_rs.metrics.signature import signature
 from pfgen_rs.metrics.units import Answer
+from pfgen_rs.runs.outputs import cleaned_together, sample_of
 from pfgen_rs.runs.result import Result
-from pfgen_rs.runs.sample import cleaned_together, sample_of
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,6 @@ class RunComparison:
 
     results: Sequence[Result] = field(repr=False)
     statistics: stats.Comparison
-    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """Show the statistics in short."""
@@ -84,37 +83,24 @@ def compare_runs(results: Sequence[Result], **settings: Any) -> RunComparison:
 
     Runs scored with different `summation` are compared in that of the first.
     """
-    results = _comparable_results(results)
-    statistics = stats.compare(comparison_samples(results), **settings)
-    return RunComparison(results, statistics, statistics.notes)
-
-
-def _comparable_results(results: Sequence[Result]) -> Sequence[Result]:
     summation = results[0].benchmark.settings.summation if results else "plain"
-    return [
+    results = [
         result if result.benchmark.settings.variant == "paper" else result.with_summation(summation)
         for result in results
     ]
+    return RunComparison(results, stats.compare(comparison_samples(results), **settings))
 
 
 def comparison_samples(results: Sequence[Result]) -> list[stats.Sample]:
-    """Returns the values of the runs, named so that they can be told apart."""
+    """Returns the values of the runs, named by model, and by file where several have the same."""
     found, clean = [], cleaned_together(results)
-    for result, name in zip(results, _compared_names(results), strict=True):
-        sample = sample_of(result, name)
+    names = [result.name for result in results]
+    for result, name in zip(results, names, strict=True):
+        told_apart = f"{name} ({result.path})" if names.count(name) > 1 else name
         bench = result.benchmark
         told = signature(bench.metadata_hash, bench.settings, clean=clean)
-        found.append(replace(sample, signature=told))
+        found.append(replace(sample_of(result, told_apart), signature=told))
     return found
-
-
-def _compared_names(results: Sequence[Result]) -> list[str]:
-    """Returns the names of the runs: the model, followed by the file if several runs have the same."""
-    names = [result.name for result in results]
-    return [
-        f"{name} ({result.path})" if names.count(name) > 1 else name
-        for name, result in zip(names, results, strict=True)
-    ]
 
 
 def _typical_answers(

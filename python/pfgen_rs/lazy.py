@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Floats", "NDArray", "exports", "module", "np", "pl"]
+__all__ = ["ArrayLike", "Axes", "Figure", "Floats", "NDArray", "exports", "module", "np", "pl"]
 
 
 def exports(
@@ -50,13 +50,17 @@ def module(name: str) -> Any:
     return _Module(name)
 
 
-# numpy and polars, which much of the package needs, but neither starting it nor scoring JSON lines.
+# numpy and polars, which much of the package needs, but neither starting it nor scoring JSON lines; and types
+# of figures.
 if TYPE_CHECKING:
     import numpy as np
     import polars as pl
-    from numpy.typing import NDArray
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
 else:
     np, pl = module("numpy"), module("polars")
-    NDArray = Floats = list  # stand for the types in aliases, which are only checked
+    # Stand for types, which are only checked.
+    ArrayLike = NDArray = Floats = Axes = Figure = list

@@ -18,7 +18,7 @@ from pfgen_rs.io.run_files import expand_runs
 from pfgen_rs.io.source import opened_sources, storage_for
 from pfgen_rs.io.tables import check_columns
 from pfgen_rs.lazy import pl
-from pfgen_rs.metrics.settings import signature
+from pfgen_rs.metrics.signature import signature
 from pfgen_rs.runs import outputs
 from pfgen_rs.runs.score_store import stored_columns
 from pfgen_rs.runs.streaming import Known

@@ -14,10 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fault_server as faults
-from engine_tasks import engine, tasks
+from engine_tasks import bare, details, engine, exchanged, tasks
 from fault_server import Asked, Behaviour, FaultServer, Handler
+from pfgen_rs.ask import wire
 from pfgen_rs.ask.engines.openai import OpenAIEngine
 from pfgen_rs.ask.protocol import (
+    ABILITIES,
     Answered,
     Details,
     Failed,
@@ -28,33 +30,16 @@ from pfgen_rs.ask.protocol import (
     abilities,
 )
 from pfgen_rs.ask.server import find_place
-from pfgen_rs.ask.wire import Form, completed, read_answer, read_reply, read_tokens, texts_in_tokens
 from pfgen_rs.errors import GenerationError, SettingsError
-from pfgen_rs.judge.tokens import TokenText, spelling
-from pfgen_rs.judge.verdicts import Verdict, read_output
+from pfgen_rs.judge.verdicts import TokenText, Verdict, read_output, spelling
 
 pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
 
 KEY = "sk-0123456789-very-secret"
 JUDGING = Parameters(max_tokens=1, temperature=0.0, top_p=None, stop=(), logprobs=20)
-TOKEN = {
-    "token": "A",
-    "logprob": -0.25,
-    "bytes": [65],
-    "top_logprobs": [
-        {"token": "A", "logprob": -0.25, "bytes": [65]},
-        {"token": " B", "logprob": -1.5, "bytes": None},
-    ],
-}
-READ = {
-    "token": "A",
-    "logprob": -0.25,
-    "bytes": [65],
-    "top_logprobs": [
-        {"token": "A", "logprob": -0.25, "bytes": [65]},
-        {"token": " B", "logprob": -1.5},
-    ],
-}
+LIKELIEST = {"token": "A", "logprob": -0.25, "bytes": [65]}
+TOKEN = {**LIKELIEST, "top_logprobs": [LIKELIEST, {"token": " B", "logprob": -1.5, "bytes": None}]}
+READ = {**LIKELIEST, "top_logprobs": [LIKELIEST, {"token": " B", "logprob": -1.5}]}
 LEGACY = {
     "tokens": ["A", "bytes:\\xe3\\x81"],
     "token_logprobs": [-0.25, None],
@@ -70,54 +55,40 @@ def reply(chat: bool = True, text: str = "A", **more: Any) -> Behaviour:
     return faults.raw(json.dumps(content).encode())
 
 
-def details(outcome: Outcome) -> Details:
-    assert isinstance(outcome, Answered), outcome
-    assert outcome.details is not None
-    return outcome.details
-
-
-def asked_of(server: FaultServer, task: Task, parameters: Parameters) -> dict[str, Any]:
-    [outcome] = engine(server).generate([task], parameters)
-    assert isinstance(outcome, Answered)
-    return {key: server.asked[-1].body.get(key) for key in ("logprobs", "top_logprobs")}
+def sent(task: Task, parameters: Parameters, url: str | None = "http://localhost/v1") -> Any:
+    """The body of a request."""
+    form = OpenAIEngine("m", base_url=url, api_key=KEY)._form
+    return form.request(task, form.options(task, parameters))[1]
 
 
 def test_log_probabilities_are_asked_for_as_each_api_has_it() -> None:
-    with FaultServer() as server:
-        [chat], [completion] = tasks(mode="chat"), tasks()
-        assert asked_of(server, chat, JUDGING) == {"logprobs": True, "top_logprobs": 20}
-        assert asked_of(server, completion, JUDGING) == {"logprobs": 20, "top_logprobs": None}
-        assert asked_of(server, chat, replace(JUDGING, logprobs=0))["top_logprobs"] == 0
-        assert asked_of(server, chat, Parameters()) == dict.fromkeys(("logprobs", "top_logprobs"))
-
-
-@pytest.mark.parametrize(("url", "sent"), [(None, 5), ("http://localhost/v1", 20)])
-def test_openai_itself_is_asked_for_five_alternatives_of_a_completion(
-    url: str | None, sent: int
-) -> None:
-    asking = OpenAIEngine("m", base_url=url, api_key=KEY)
-    for parameters, expected in ((JUDGING, sent), (replace(JUDGING, logprobs=3), 3)):
-        [task], [chat] = tasks(), tasks(mode="chat")
-        _, body = asking._form.request(task, asking._form.options(task, parameters))
-        assert body["logprobs"] == expected
-        _, body = asking._form.request(chat, asking._form.options(chat, parameters))
-        assert body["top_logprobs"] == parameters.logprobs
-    assert find_place(url, KEY).is_openai == (url is None)
+    [chat], [completion] = tasks(mode="chat"), tasks()
+    for task, count, logprobs, top in (
+        (chat, 20, True, 20),
+        (completion, 20, 20, None),
+        (chat, 0, True, 0),
+        (chat, None, None, None),
+    ):
+        body = sent(task, replace(JUDGING, logprobs=count))
+        assert (body.get("logprobs"), body.get("top_logprobs")) == (logprobs, top)
+    for count, most in ((20, 5), (3, 3)):  # OpenAI itself reports five for completions
+        assert sent(completion, replace(JUDGING, logprobs=count), None)["logprobs"] == most
+        assert sent(chat, replace(JUDGING, logprobs=count), None)["top_logprobs"] == count
+    assert find_place(None, KEY).is_openai
+    assert not find_place("http://localhost/v1", KEY).is_openai
 
 
 def test_earlier_turns_are_sent() -> None:
     history = (("user", "u1"), ("assistant", "a1"))
-    [task] = tasks(mode="chat")
-    with FaultServer() as server:
-        list(engine(server).generate([replace(task, history=history)], Parameters()))
-    roles = [(turn["role"], turn["content"]) for turn in server.asked[0].body["messages"]]
+    _, [asked] = exchanged([replace(*tasks(mode="chat"), history=history)])
+    roles = [(turn["role"], turn["content"]) for turn in asked.body["messages"]]
     assert roles == [("system", "answer"), *history, ("user", "p0")]
 
 
 def test_what_was_not_asked_for_changes_no_request() -> None:
     """The bodies of runs, as they have always been."""
     [chat], [completion] = tasks(mode="chat"), tasks()
-    form = Form("m", extra={"top_k": 5})
+    form = wire.Form("m", extra={"top_k": 5})
     for task, first in ((chat, {"messages": chat.messages}), (completion, {"prompt": "p0"})):
         _, body = form.request(task, form.options(task, Parameters()))
         options = {"seed": 100, "stop": ["Q:"], "max_tokens": 300, "temperature": 1.0}
@@ -126,104 +97,76 @@ def test_what_was_not_asked_for_changes_no_request() -> None:
 
 
 def test_details_of_a_chat() -> None:
-    behaviour = faults.raw(
-        json.dumps(
-            {
-                "choices": [
-                    {
-                        "message": {"content": "A", "reasoning_content": "hm"},
-                        "finish_reason": "length",
-                        "logprobs": {"content": [TOKEN]},
-                    }
-                ],
-                "usage": {"prompt_tokens": 7, "completion_tokens": 1},
-            }
-        ).encode()
-    )
-    with FaultServer(default=behaviour) as server:
-        [outcome] = engine(server).generate(tasks(mode="chat"), JUDGING)
-    assert outcome == Answered(
-        tasks(mode="chat")[0], "A", Details([READ], "length", "hm", Usage(0, 1, 7, 1), ())
-    )
+    message = {"content": "A", "reasoning_content": "hm"}
+    more: Any = {"message": message, "finish_reason": "length", "logprobs": {"content": [TOKEN]}}
+    asked = tasks(mode="chat")
+    outcomes, _ = exchanged(asked, default=reply(**more), parameters=JUDGING)
+    known = Details([READ], "length", "hm", Usage(0, 1, 7, 1), ())
+    assert outcomes == [Answered(asked[0], "A", known)]
 
 
-@pytest.mark.parametrize("logprobs", [LEGACY, {"content": [TOKEN]}])
-@pytest.mark.parametrize("chat", [False, True])
-def test_either_form_is_read_for_either_api(logprobs: Mapping[str, Any], chat: bool) -> None:
-    with FaultServer(default=reply(chat, logprobs=logprobs)) as server:
-        [outcome] = engine(server).generate(tasks(mode="chat" if chat else "completion"), JUDGING)
-    if "content" in logprobs:
-        assert details(outcome).tokens == [READ]
-        return
-    alternatives = [{"token": "A", "logprob": -0.25}, {"token": " B", "logprob": -1.5}]
-    assert details(outcome).tokens == [
-        {"token": "A", "logprob": -0.25, "top_logprobs": alternatives},
-        {
-            "token": "bytes:\\xe3\\x81",
-            "logprob": None,
-            "bytes": [0xE3, 0x81],
-            "top_logprobs": [],
-        },
-    ]
+LEGACY_READ = [
+    {
+        "token": "A",
+        "logprob": -0.25,
+        "top_logprobs": [{"token": "A", "logprob": -0.25}, {"token": " B", "logprob": -1.5}],
+    },
+    {"token": "bytes:\\xe3\\x81", "logprob": None, "bytes": [0xE3, 0x81], "top_logprobs": []},
+]
+
+
+CONTENTS: list[Any] = [None, [], {}, [5], [TOKEN, None], [{"logprob": -1}], [{"token": 5}]]
+TEXTS: list[Any] = [[], None, [None]]
+DAMAGED: list[Any] = [
+    *(None, 5, "x", [], {}, {"tokens": "AB", "token_logprobs": [-1.0, -2.0]}),
+    *({"content": content} for content in CONTENTS),
+    *({"tokens": texts} for texts in TEXTS),
+]
 
 
 @pytest.mark.parametrize(
-    "logprobs",
-    [
-        *(None, 5, "x", [], {}, {"content": None}, {"content": []}, {"content": {}}),
-        *({"content": [5]}, {"content": [{"logprob": -1}]}, {"content": [{"token": 5}]}),
-        *({"content": [TOKEN, None]}, {"tokens": []}, {"tokens": None}, {"tokens": [None]}),
-        {"tokens": "AB", "token_logprobs": [-1.0, -2.0]},
-    ],
+    ("logprobs", "tokens"),
+    [(LEGACY, LEGACY_READ), ({"content": [TOKEN]}, [READ]), *((each, None) for each in DAMAGED)],
 )
-@pytest.mark.parametrize("chat", [False, True])
-def test_damaged_log_probabilities_are_none_and_the_answer_stays(
-    logprobs: object, chat: bool
-) -> None:
-    with FaultServer(default=reply(chat, logprobs=logprobs)) as server:
-        [outcome] = engine(server).generate(tasks(mode="chat" if chat else "completion"), JUDGING)
-    assert isinstance(outcome, Answered)
-    assert outcome.text == "A"
-    assert details(outcome).tokens is None
-    assert len(server.asked) == 1
+def test_either_form_is_read_for_either_api(logprobs: object, tokens: object) -> None:
+    for mode in ("chat", "completion"):
+        behaviour = reply(mode == "chat", logprobs=logprobs)
+        asked = tasks(mode="chat" if mode == "chat" else "completion")
+        [outcome], [_] = exchanged(asked, default=behaviour, parameters=JUDGING)
+        assert bare([outcome]) == [Answered(asked[0], "A")]
+        assert details(outcome).tokens == tokens
 
 
 @pytest.mark.parametrize("value", [None, "-0.5", "NaN", float("nan"), float("inf"), -9999, 10**400])
 def test_log_probabilities_are_kept_as_they_came(value: object) -> None:
     body = faults.body("A", True, logprobs={"content": [{"token": "A", "logprob": value}]})
     [task] = tasks(mode="chat")
-    [token] = details(read_answer(task, read_reply(body))).tokens or []
+    [token] = details(wire.read_answer(task, wire.read_reply(body))).tokens or []
     assert repr(token["logprob"]) == repr(value)
     assert token["top_logprobs"] == []
 
 
 @pytest.mark.parametrize(
-    ("entry", "expected"),
+    ("alternatives", "read"),
     [
-        ({"top_logprobs": None}, []),
-        ({"top_logprobs": 5}, []),
-        (
-            {"top_logprobs": [None, {"token": None}, {"token": "B"}]},
-            [{"token": "B", "logprob": None}],
-        ),
-        ({"top_logprobs": [{"token": "B", "logprob": []}]}, [{"token": "B", "logprob": None}]),
-        (
-            {"top_logprobs": [{"token": "B", "bytes": [256]}, {"token": "C", "bytes": "x"}]},
-            [{"token": "B", "logprob": None}, {"token": "C", "logprob": None}],
-        ),
+        (None, []),
+        (5, []),
+        ([None, {"token": None}, {"token": "B"}], ["B"]),
+        ([{"token": "B", "logprob": []}], ["B"]),
+        ([{"token": "B", "bytes": [256]}, {"token": "C", "bytes": "x"}], ["B", "C"]),
     ],
 )
-def test_damaged_alternatives_are_dropped(entry: object, expected: object) -> None:
-    assert isinstance(entry, dict)
-    [token] = read_tokens({"content": [{"token": "A", **entry}]}) or []
+def test_damaged_alternatives_are_dropped(alternatives: object, read: list[str]) -> None:
+    [token] = wire.read_tokens({"content": [{"token": "A", "top_logprobs": alternatives}]}) or []
+    expected = [{"token": text, "logprob": None} for text in read]
     assert token == {"token": "A", "logprob": None, "top_logprobs": expected}
 
 
 def test_completions_may_report_fewer_positions_than_tokens() -> None:
-    read = read_tokens({"tokens": ["A", "B"], "token_logprobs": [-1.0]})
+    read = wire.read_tokens({"tokens": ["A", "B"], "token_logprobs": [-1.0]})
     assert read == [
-        {"token": "A", "logprob": -1.0, "top_logprobs": []},
-        {"token": "B", "logprob": None, "top_logprobs": []},
+        {"token": text, "logprob": value, "top_logprobs": []}
+        for text, value in (("A", -1.0), ("B", None))
     ]
 
 
@@ -244,7 +187,7 @@ def spelled(*texts: str) -> list[dict[str, Any]]:
 )
 def test_characters_that_servers_drop_are_filled_in(sent: list[str], text: str) -> None:
     tokens = spelled(*sent)
-    found = completed(tokens, text.removesuffix("<end>"))
+    found = wire.completed(tokens, text.removesuffix("<end>"))
     assert tokens == spelled(*sent)
     assert [{k: v for k, v in one.items() if k != "bytes"} for one in found] == tokens
     assert b"".join(bytes(one["bytes"]) for one in found).decode() == text
@@ -254,7 +197,7 @@ def test_characters_that_servers_drop_are_filled_in(sent: list[str], text: str) 
 def test_parts_of_a_letter_are_no_letter() -> None:
     """The probability of each part says nothing of the letter's."""
     for count in (2, 3, 4):
-        parts = completed(spelled(*[""] * count, "。"), "Ａ。")
+        parts = wire.completed(spelled(*[""] * count, "。"), "Ａ。")
         assert [spelling(part) for part in parts] == [""] * count + ["。"]
         assert read_output("Ａ。", parts) == Verdict("A")
 
@@ -273,20 +216,20 @@ def test_parts_of_a_letter_are_no_letter() -> None:
 )
 def test_tokens_that_fit_already_or_do_not_otherwise_stay(sent: list[str], text: str) -> None:
     tokens = spelled(*sent)
-    assert completed(tokens, text) == tokens
+    assert wire.completed(tokens, text) == tokens
     body = faults.body(text, True, logprobs={"content": tokens})
-    assert details(read_answer(tasks(mode="chat")[0], read_reply(body))).tokens == tokens
+    assert details(wire.read_answer(tasks(mode="chat")[0], wire.read_reply(body))).tokens == tokens
 
 
 def test_bytes_of_the_server_stay() -> None:
     tokens = [{**token, "bytes": [0xE9]} for token in spelled("", "\ufffd")]
-    assert completed([*tokens, *spelled("A")], "鍵A")[:2] == tokens
+    assert wire.completed([*tokens, *spelled("A")], "鍵A")[:2] == tokens
 
 
 @given(st.lists(st.sampled_from(["A", " ", "鍵", "。", ""]), min_size=1), st.text("A 鍵。"))
 def test_filling_in_spells_the_text_or_changes_nothing(sent: list[str], text: str) -> None:
     tokens = spelled(*sent)
-    found = completed(tokens, text)
+    found = wire.completed(tokens, text)
     if found != tokens:
         assert b"".join(bytes(one["bytes"]) for one in found).decode().startswith(text)
 
@@ -308,9 +251,9 @@ NESTED = st.recursive(
 
 @given(NESTED)
 def test_whatever_json_comes_as_log_probabilities_is_read(logprobs: object) -> None:
-    tokens = read_tokens(logprobs)
+    tokens = wire.read_tokens(logprobs)
     assert tokens is None or all(isinstance(token["token"], str) for token in tokens)
-    assert all(isinstance(text, str) for text in texts_in_tokens(tokens or []))
+    assert all(isinstance(text, str) for text in wire.texts_in_tokens(tokens or []))
 
 
 @pytest.mark.parametrize(
@@ -328,20 +271,16 @@ def test_whatever_json_comes_as_log_probabilities_is_read(logprobs: object) -> N
     ],
 )
 def test_an_answer_whose_details_contain_the_key_fails(more: Mapping[str, Any]) -> None:
-    with FaultServer(default=reply(**more)) as server:
-        [outcome] = engine(server, api_key=KEY).generate(tasks(mode="chat"), JUDGING)
-    assert isinstance(outcome, Failed)
-    assert KEY not in repr(outcome)
-    with FaultServer(default=reply(**more)) as server:
-        [outcome] = engine(server, api_key="1").generate(tasks(mode="chat"), JUDGING)
-    assert isinstance(outcome, Answered)
+    for key, kind in ((KEY, Failed), ("1", Answered)):
+        [outcome], _ = exchanged(tasks(mode="chat"), None, reply(**more), JUDGING, api_key=key)
+        assert isinstance(outcome, kind)
+        assert key is not KEY or KEY not in repr(outcome)
 
 
 def test_abilities_are_all_but_what_is_omitted() -> None:
-    everything = {"completion", "chat", "history", "seed", "logprobs", "usage"}
-    assert abilities(OpenAIEngine("m", api_key=KEY)) == everything
+    assert abilities(OpenAIEngine("m", api_key=KEY)) == ABILITIES
     omitting = OpenAIEngine("m", api_key=KEY, omit=["seed", "logprobs", "stop"])
-    assert abilities(omitting) == everything - {"seed", "logprobs"}
+    assert abilities(omitting) == ABILITIES - {"seed", "logprobs"}
 
 
 class Choosy:
@@ -358,10 +297,21 @@ class Choosy:
         faults.answer()(handler, asked)
 
 
-def judged(server: FaultServer, count: int, optional: Sequence[str], **more: Any) -> list[Outcome]:
-    settings = {"retries": 0, "concurrency": 1, **more}
-    asking = engine(server, optional=optional, **settings)
-    return list(asking.generate(tasks(count, "chat"), JUDGING))
+def judged(
+    count: int,
+    optional: Sequence[str],
+    script: Mapping[str, Sequence[Behaviour]] | None = None,
+    default: Behaviour | None = None,
+    **more: Any,
+) -> tuple[list[Outcome], list[Asked]]:
+    settings = {"optional": optional, "retries": 0, "concurrency": 1, **more}
+    return exchanged(tasks(count, "chat"), script, default, JUDGING, **settings)
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    found = [one for one in caplog.records if one.name == "pfgen_rs.generate"]
+    assert {one.levelno for one in found} <= {logging.WARNING}
+    return [one.getMessage() for one in found]
 
 
 REFUSALS = {
@@ -381,33 +331,32 @@ REFUSALS = {
 def test_an_optional_parameter_that_is_refused_twice_in_a_row_is_left_out_from_then_on(
     kind: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with FaultServer(default=Choosy(logprobs=REFUSALS[kind])) as server:
-        outcomes = judged(server, 4, ["logprobs"])
+    outcomes, asked = judged(4, ["logprobs"], None, Choosy(logprobs=REFUSALS[kind]))
     assert [details(one).left_out for one in outcomes] == [("logprobs",)] * 4
-    assert ["logprobs" in a.body for a in server.asked] == [True, False, True, False, False, False]
-    first, again = server.asked[:2]
+    assert ["logprobs" in one.body for one in asked] == [True, False, True, False, False, False]
+    first, again = asked[:2]
     same = {k: v for k, v in first.body.items() if k not in ("logprobs", "top_logprobs")}
     assert again.body == same
-    [record] = [one for one in caplog.records if one.name == "pfgen_rs.generate"]
-    assert record.levelno == logging.WARNING
-    assert "logprobs is not sent from now on, since the server answered" in record.getMessage()
+    [warning] = warnings(caplog)
+    assert "logprobs is not sent from now on, since the server answered" in warning
 
 
 def test_several_are_left_out_one_after_the_other_and_remembered_by_the_engine() -> None:
-    refusals = {
-        name: faults.status(400, f"{name} is unknown") for name in ("logprobs", "seed", "top_p")
-    }
+    names = ("logprobs", "seed", "top_p")
+    refusals = {name: faults.status(400, f"{name} is unknown") for name in names}
     with FaultServer(default=Choosy(**refusals)) as server:
-        asking = engine(server, optional=["seed", "logprobs", "temperature", "top_p"], retries=0)
-        [first] = asking.generate(tasks(1, "chat"), replace(JUDGING, top_p=0.5))
-        assert len(server.asked) == 4
-        [_] = asking.generate(tasks(1, "chat"), replace(JUDGING, top_p=0.5))
-        assert len(server.asked) == 8
-        [second] = asking.generate(tasks(1, "chat"), replace(JUDGING, top_p=0.5))
-        [third] = asking.generate(tasks(1, "chat"), replace(JUDGING, logprobs=None))
-    assert len(server.asked) == 10
-    assert details(first).left_out == details(second).left_out == ("logprobs", "seed", "top_p")
-    assert details(third).left_out == ("seed",)  # the others would not have been sent
+        asking = engine(server, optional=["temperature", *names], retries=0)
+        left_out = []
+        for parameters, requests in (
+            (replace(JUDGING, top_p=0.5), 4),
+            (replace(JUDGING, top_p=0.5), 8),
+            (replace(JUDGING, top_p=0.5), 9),
+            (replace(JUDGING, logprobs=None), 10),  # the others would not have been sent
+        ):
+            [outcome] = asking.generate(tasks(1, "chat"), parameters)
+            left_out.append(details(outcome).left_out)
+            assert len(server.asked) == requests
+    assert left_out == [names, names, names, ("seed",)]
     assert server.asked[-1].body["temperature"] == 0
 
 
@@ -426,13 +375,12 @@ def test_refusals_of_requests_that_are_under_way_fail_none_of_them(
         else:
             faults.answer()(handler, asked)
 
-    with FaultServer(default=behave) as server:
-        outcomes = judged(server, count + 4, ["seed"], concurrency=count)
+    outcomes, asked = judged(count + 4, ["seed"], None, behave, concurrency=count)
     assert [details(one).left_out for one in outcomes] == [("seed",)] * (count + 4)
-    refused = sum("seed" in asked.body for asked in server.asked)
+    refused = sum("seed" in one.body for one in asked)
     assert count <= refused <= count + 4  # until a second one is known to be refused
-    assert len(server.asked) == count + 4 + refused
-    assert len([one for one in caplog.records if one.name == "pfgen_rs.generate"]) == 1
+    assert len(asked) == count + 4 + refused
+    assert len(warnings(caplog)) == 1
 
 
 @pytest.mark.parametrize(
@@ -447,59 +395,49 @@ def test_refusals_of_requests_that_are_under_way_fail_none_of_them(
     ],
 )
 def test_other_refusals_stay_as_they_are(refusal: Behaviour) -> None:
-    with FaultServer({"p0": [refusal]}) as server:
-        first, second = judged(server, 2, ["seed", "logprobs"])
+    (first, second), asked = judged(2, ["seed", "logprobs"], {"p0": [refusal]})
     assert isinstance(first, Failed)
     assert details(second).left_out == ()
-    assert len(server.asked) == 2
-    assert {"seed", "logprobs", "temperature"} <= server.asked[1].body.keys()
+    assert len(asked) == 2
+    assert {"seed", "logprobs", "temperature"} <= asked[1].body.keys()
 
 
 def test_one_refusal_of_log_probabilities_leaves_them_to_all_other_requests(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Also one now and then: a request that is answered with them makes up for a refusal."""
-    refusals = {f"p{n}": [REFUSALS["forbidden"]] for n in (0, 2, 4)}
-    with FaultServer(refusals) as server:
-        outcomes = judged(server, 7, ["logprobs"])
+    outcomes, _ = judged(7, ["logprobs"], {f"p{n}": [REFUSALS["forbidden"]] for n in (0, 2, 4)})
     left_out = [details(one).left_out for one in outcomes]
     assert left_out == [("logprobs",) if n in (0, 2, 4) else () for n in range(7)]
-    assert not [one for one in caplog.records if one.name == "pfgen_rs.generate"]
+    assert not warnings(caplog)
 
 
 def test_a_refusal_that_only_mentions_a_parameter_leaves_nothing_out() -> None:
     """An error message may quote the prompt; only an answer shows that the parameter was the reason."""
     quoting = faults.status(400, "not allowed: 'a seed in the garden'")
-    with FaultServer({"p0": [quoting, quoting]}) as server:
-        first, second = judged(server, 2, ["seed"])
+    (first, second), asked = judged(2, ["seed"], {"p0": [quoting, quoting]})
     assert isinstance(first, Failed)
     assert "a seed in the garden" in first.reason
     assert details(second).left_out == ()
-    assert ["seed" in asked.body for asked in server.asked] == [True, False, True]
+    assert ["seed" in one.body for one in asked] == [True, False, True]
 
 
 def test_without_optional_parameters_refusals_are_failures() -> None:
     for kind in ("param", "message"):
-        with FaultServer({"p0": [REFUSALS[kind]]}) as server:
-            [outcome] = judged(server, 1, [])
+        [outcome], [_] = judged(1, [], {"p0": [REFUSALS[kind]]})
         assert isinstance(outcome, Failed)
         assert "It rejects the option logprobs" in outcome.reason
-        assert len(server.asked) == 1
-    with (
-        FaultServer(default=REFUSALS["hopeless"]) as server,
-        pytest.raises(GenerationError, match=r"omit=\[\"logprobs\"\]"),
-    ):
-        judged(server, 1, [])
+    with pytest.raises(GenerationError, match=r"omit=\[\"logprobs\"\]"):
+        judged(1, [], None, REFUSALS["hopeless"])
 
 
 def test_the_warning_does_not_contain_the_key(caplog: pytest.LogCaptureFixture) -> None:
     refusal = faults.status(400, f"{KEY}: no seed")
-    with FaultServer({"p0": [refusal], "p1": [refusal]}) as server:
-        outcomes = judged(server, 2, ["seed"], api_key=KEY)
+    outcomes, _ = judged(2, ["seed"], {"p0": [refusal], "p1": [refusal]}, api_key=KEY)
     assert [details(outcome).left_out for outcome in outcomes] == [("seed",)] * 2
-    [record] = [one for one in caplog.records if one.name == "pfgen_rs.generate"]
-    assert KEY not in record.getMessage()
-    assert "***: no seed" in record.getMessage()
+    [warning] = warnings(caplog)
+    assert KEY not in warning
+    assert "***: no seed" in warning
 
 
 @pytest.mark.parametrize(
@@ -516,6 +454,5 @@ def test_optional_names_are_checked(names: Any, said: str) -> None:
 
 
 def test_a_server_that_ignores_log_probabilities_gives_none() -> None:
-    with FaultServer() as server:
-        [outcome] = judged(server, 1, ["logprobs"])
+    [outcome], _ = judged(1, ["logprobs"])
     assert details(outcome) == Details(None, "stop")

@@ -6,12 +6,10 @@ import json
 import lzma
 import sys
 import types
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import asynccontextmanager
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
@@ -27,12 +25,10 @@ from pfgen_rs.ask.engines.command import CommandEngine
 from pfgen_rs.ask.engines.manual import AnswersFile, ManualEngine
 from pfgen_rs.ask.engines.openai import gathered
 from pfgen_rs.ask.engines.vllm import VllmEngine
-from pfgen_rs.ask.protocol import Answered, Engine, Failed, Meter, Outcome, Parameters
+from pfgen_rs.ask.protocol import Answered, Counting, Engine, Failed, Outcome, Parameters
 from pfgen_rs.ask.server import Place, redacted
 from pfgen_rs.ask.wire import Form
-from pfgen_rs.generate import Example, Prompter, Task
-from pfgen_rs.generate.config import RunConfig
-from pfgen_rs.generate.runner import generate
+from pfgen_rs.generate import Example, Prompter, RunConfig, Task, generate
 from pfgen_rs.io.cleaning import Mode
 
 PRINTABLE = st.characters(min_codepoint=0x21, max_codepoint=0x7E)
@@ -41,30 +37,30 @@ SHORT_KEYS = st.text(PRINTABLE, min_size=1, max_size=15)
 LONG_KEYS = st.text(PRINTABLE, min_size=16, max_size=60)
 
 
-class Saying:
-    """A server that says whatever `text` is."""
-
-    def __init__(self) -> None:
-        self.text = ""
-        self.server = FaultServer(default=self._behave)
-
-    def _behave(self, handler: Handler, asked: Asked) -> None:
-        faults.answer(self.text)(handler, asked)
-
-    def answer(self, key: str, text: str, mode: Mode = "completion") -> Outcome:
-        self.text = text
-        [outcome] = engine(self.server, api_key=key, retries=0).generate(
-            tasks(1, mode), Parameters()
-        )
-        return outcome
+Saying = Callable[[str, str, Mode], Outcome]
 
 
 @pytest.fixture(scope="module")
 def saying() -> Iterator[Saying]:
+    """What becomes of a text that a server says, for a key."""
     pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
-    one = Saying()
-    with one.server:
-        yield one
+    said = [""]
+
+    def behave(handler: Handler, asked: Asked) -> None:
+        faults.answer(said[0])(handler, asked)
+
+    def answer(key: str, text: str, mode: Mode = "completion") -> Outcome:
+        said[0] = text
+        [outcome] = engine(server, api_key=key, retries=0).generate(tasks(1, mode), Parameters())
+        return outcome
+
+    with FaultServer(default=behave) as server:
+        yield answer
+
+
+def text_of(outcome: Outcome) -> str:
+    assert isinstance(outcome, Answered), outcome
+    return outcome.text
 
 
 @given(key=SHORT_KEYS, text=ANSWERS, mode=st.sampled_from(["completion", "chat"]))
@@ -73,9 +69,7 @@ def test_a_server_s_answer_is_kept_as_it_was_sent(
     saying: Saying, key: str, text: str, mode: Mode
 ) -> None:
     for sent in (text, f"{key}日に{key}時間当たり{text}"):
-        outcome = saying.answer(key, sent, mode)
-        assert isinstance(outcome, Answered)
-        assert outcome.text == sent
+        assert text_of(saying(key, sent, mode)) == sent
 
 
 @given(key=LONG_KEYS, text=ANSWERS)
@@ -84,10 +78,8 @@ def test_an_answer_with_a_secret_fails_and_others_are_kept(
     saying: Saying, key: str, text: str
 ) -> None:
     assume(key not in text)
-    outcome = saying.answer(key, text)
-    assert isinstance(outcome, Answered)
-    assert outcome.text == text
-    exposed = saying.answer(key, f"{text}{key}{text}")
+    assert text_of(saying(key, text, "completion")) == text
+    exposed = saying(key, f"{text}{key}{text}", "completion")
     assert isinstance(exposed, Failed)
     assert "contains the API key (OPENAI_API_KEY)" in exposed.reason
     assert key not in exposed.reason
@@ -113,22 +105,15 @@ class ManyKeys:
         self._url, self._keys = server.url, keys
 
     def generate(self, asked: Iterable[Task | None], parameters: Parameters) -> Iterator[Outcome]:
-        return gathered(asked, partial(self._opened, parameters), 32)
-
-    @asynccontextmanager
-    async def _opened(
-        self, parameters: Parameters
-    ) -> AsyncIterator[Callable[[Task], Awaitable[Outcome]]]:
-        from pfgen_rs.ask.client import Session, connected
+        from pfgen_rs.ask.client import Session
 
         async def outcome(task: Task) -> Outcome:
             place = Place(self._url, self._keys[key_of(task)])
-            given: dict[str, Any] = {"retries": 3, "backoff": SHORT, "meter": Meter()}
-            async with connected(place, 20.0) as client:
-                session = Session(client, place, Form("m"), parameters, timeout=20.0, **given)
-                return await session.outcome(task)
+            count = Counting().count
+            async with Session(place, Form("m"), parameters, 20.0, 3, SHORT, count) as asking:
+                return await asking(task)
 
-        yield outcome
+        return gathered(asked, lambda: nullcontext(outcome), 32)
 
     def close(self) -> None:
         """Hold nothing."""
@@ -208,12 +193,12 @@ def test_no_message_of_a_server_shows_the_key_wherever_it_is_cut(
     how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
-    behave = REFUSALS[how]
     for before in (0, 33, 255, 262, 290):
         for part in (SECRET, SECRET[:45]):
-            said = f"{'x' * before}{part} {part}"
-            with FaultServer(default=behave(said)) as server:
-                asked = engine(server, api_key=SECRET, retries=1, optional=["seed"])
+            behave = REFUSALS[how](f"{'x' * before}{part} {part}")
+            given = {"api_key": SECRET, "retries": 1, "optional": ["seed"]}
+            with FaultServer(default=behave) as server:
+                asked = engine(server, **given)
                 try:
                     reasons = [str(one) for one in asked.generate(tasks(4, "chat"), Parameters())]
                 except GenerationError as error:
@@ -224,34 +209,36 @@ def test_no_message_of_a_server_shows_the_key_wherever_it_is_cut(
 
 @pytest.mark.parametrize("length", [15, 16, 30, 47, 48])
 def test_an_answer_that_is_cut_within_the_key_is_discarded(saying: Saying, length: int) -> None:
-    assert isinstance(
-        saying.answer(SECRET, f"{SECRET[:length]} は"), Failed if length == 48 else Answered
-    )
-    cut = saying.answer(SECRET, f"鍵は{SECRET[:length]}")
+    whole = saying(SECRET, f"{SECRET[:length]} は", "completion")
+    assert isinstance(whole, Failed if length == 48 else Answered)
+    cut = saying(SECRET, f"鍵は{SECRET[:length]}", "completion")
     assert isinstance(cut, Answered if length < 16 else Failed)
+
+
+ECHO = """
+import json, os, sys
+for line in sys.stdin:
+    task = json.loads(line)
+    print(json.dumps({"id": task["id"], REPLY}), flush=True)
+"""
+
+
+def _program(folder: Path, reply: str) -> CommandEngine:
+    """A program that gives this reply, in Python, to each task."""
+    path = folder / "program.py"
+    path.write_text(ECHO.replace("REPLY", reply), encoding="utf-8")
+    return CommandEngine("m", command=[sys.executable, str(path)])
 
 
 def test_a_program_s_errors_do_not_show_the_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", SECRET)
-    program = tmp_path / "failing.py"
-    said = "task = json.loads(line); error = 'x' * 470 + os.environ['OPENAI_API_KEY']"
-    program.write_text(
-        f"import json, os, sys\nfor line in sys.stdin:\n {said}\n"
-        " print(json.dumps({'id': task['id'], 'error': error}), flush=True)\n",
-        encoding="utf-8",
-    )
-    asked = CommandEngine("m", command=[sys.executable, str(program)])
+    asked = _program(tmp_path, "'error': 'x' * 470 + os.environ['OPENAI_API_KEY']")
     [outcome] = asked.generate(tasks(), Parameters())
     asked.close()
     assert isinstance(outcome, Failed)
     assert outcome.reason == "x" * 470 + "***"
-
-
-ECHO = "import json, sys\nfor line in sys.stdin:\n task = json.loads(line)\n" + (
-    " print(json.dumps({'id': task['id'], 'answer': task['question']}), flush=True)\n"
-)
 
 
 def _fake_vllm(text: str) -> types.ModuleType:
@@ -271,9 +258,7 @@ def _fake_vllm(text: str) -> types.ModuleType:
 
 def _other_engines(folder: Path, text: str, patch: pytest.MonkeyPatch) -> Iterator[Engine]:
     """Every engine without a key of its own, saying `text` to the task of `tasks()`."""
-    program = folder / "echo.py"
-    program.write_text(ECHO.replace("task['question']", ascii(text)), encoding="utf-8")
-    yield CommandEngine("m", command=[sys.executable, str(program)])
+    yield _program(folder, f"'answer': {text!a}")
     yield ManualEngine("m", ask=lambda _task: text)
     answers = folder / "answers.jsonl"
     record = {"question": "q0", "trial": 1, "answer": text}
@@ -294,15 +279,14 @@ def test_engines_without_a_key_know_nothing_of_the_environment_s(
         for other in _other_engines(tmp_path, said, patch):
             [outcome] = other.generate(tasks(), Parameters())
             other.close()
-            assert isinstance(outcome, Answered), other
-            assert outcome.text == said, other
+            assert text_of(outcome) == said, other
 
 
 KEY = "sk-0123456789-very-secret"
 LOGGING = {"PYTHONASYNCIODEBUG": "1"}
 
 
-def command(server: FaultServer, results: Path, *more: str, key: str = KEY) -> tuple[int, str]:
+def _command(server: FaultServer, results: Path, *more: str, key: str = KEY) -> tuple[int, str]:
     """Exit code and all output of one trial of the bundled benchmark."""
     pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
     args = ("generate", "org/m", "--engine=openai", "-b", "mini", "--trials=1", "--set=retries=0")
@@ -311,12 +295,13 @@ def command(server: FaultServer, results: Path, *more: str, key: str = KEY) -> t
     return done.returncode, done.stdout + done.stderr
 
 
-def _written(folder: Path) -> bytes:
-    """Every file's name and contents, packed ones unpacked as well."""
+def _check_left_nowhere(folder: Path, shown: str) -> None:
+    """The key is in no output, no file, packed ones unpacked as well, and no file's name."""
     files = [path for path in folder.rglob("*") if path.is_file()]
     contents = [path.read_bytes() for path in files]
     packed = [lzma.decompress(path.read_bytes()) for path in files if path.suffix == ".xz"]
-    return b"\n".join([*contents, *packed, *(str(path).encode() for path in files)])
+    written = b"\n".join([*contents, *packed, *(str(path).encode() for path in files)])
+    assert b"very-secret" not in shown.encode() + written
 
 
 def _answers(folder: Path) -> list[str]:
@@ -325,44 +310,44 @@ def _answers(folder: Path) -> list[str]:
     return [json.loads(line)["answer"] for line in lines]
 
 
-def test_answers_with_the_key_fail_and_the_key_is_left_nowhere(tmp_path: Path) -> None:
-    with FaultServer(default=faults.echo_key(200)) as server:
-        code, shown = command(server, tmp_path, "--mode", "chat", "--keep-going")
-    assert code == 1, shown
-    assert len(server.asked) == 14
+@pytest.mark.parametrize(
+    ("status", "more", "code", "requests", "said"),
+    [
+        (
+            200,
+            ("--mode", "chat", "--keep-going"),
+            1,
+            14,
+            "the answer contains the API key (OPENAI_API_KEY) and was discarded",
+        ),
+        (400, (), 1, 14, "your key is Bearer ***"),
+        (401, (), 2, None, "Check the API key (OPENAI_API_KEY)"),
+    ],
+)
+def test_servers_that_say_the_key_leave_it_nowhere(
+    status: int, more: Sequence[str], code: int, requests: int | None, said: str, tmp_path: Path
+) -> None:
+    with FaultServer(default=faults.echo_key(status)) as server:
+        found, shown = _command(server, tmp_path, *more)
+    assert found == code, shown
+    assert requests in (None, len(server.asked))
     assert {asked.headers["authorization"] for asked in server.asked} == {f"Bearer {KEY}"}
-    assert "the answer contains the API key (OPENAI_API_KEY) and was discarded" in shown
-    assert "very-secret" not in shown
-    assert b"very-secret" not in _written(tmp_path)
+    assert said in shown
+    _check_left_nowhere(tmp_path, shown)
 
 
 def test_placeholders_for_keys_change_no_answer(tmp_path: Path) -> None:
     said = "1月1日に1時間当たり1回、none と EMPTY は x です。"
     for key in ("1", "x", "none", "EMPTY"):
         with FaultServer(default=faults.answer(said)) as server:
-            code, shown = command(server, tmp_path / key, key=key)
+            code, shown = _command(server, tmp_path / key, key=key)
         assert code == 0, shown
         assert set(_answers(tmp_path / key)) == {said}
 
 
-def test_failures_are_told_without_the_key_and_asked_again(tmp_path: Path) -> None:
-    with FaultServer(default=faults.echo_key(400)) as server:
-        code, shown = command(server, tmp_path)
-        assert code == 1, shown
-        assert len(server.asked) == 14
-        assert "very-secret" not in shown
-        assert b"very-secret" not in _written(tmp_path)
-        assert "your key is Bearer ***" in shown
-    with FaultServer() as server:
-        assert command(server, tmp_path)[0] == 0
-        assert len(server.asked) == 14
+def test_what_failed_is_asked_again(tmp_path: Path) -> None:
+    for behave, code in ((faults.echo_key(400), 1), (faults.answer(), 0)):
+        with FaultServer(default=behave) as server:
+            assert _command(server, tmp_path)[0] == code
+            assert len(server.asked) == 14
     assert len(_answers(tmp_path)) == 14
-
-
-def test_a_refused_key_ends_the_run_with_a_message(tmp_path: Path) -> None:
-    with FaultServer(default=faults.echo_key(401)) as server:
-        code, shown = command(server, tmp_path)
-    assert code == 2
-    assert "Check the API key (OPENAI_API_KEY)" in shown
-    assert "very-secret" not in shown
-    assert b"very-secret" not in _written(tmp_path)

@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import json
+import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import fault_server as faults
-from engine_tasks import bare, engine, tasks
+from engine_tasks import bare, engine, exchanged, tasks
 from fault_server import FaultServer
 from pfgen_rs.ask.engines.openai import OpenAIEngine
-from pfgen_rs.ask.protocol import Answered, Failed, Outcome, Parameters, Task
-from pfgen_rs.errors import GenerationError
+from pfgen_rs.ask.protocol import Answered, Failed, Outcome, Parameters
+from pfgen_rs.ask.server import find_place
+from pfgen_rs.ask.wire import CutError, read_answer, read_reply
+from pfgen_rs.errors import GenerationError, PfgenError, SettingsError
 from pfgen_rs.io.cleaning import Mode
 
 pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
 
-
-def run(server: FaultServer, asked: list[Task], **more: Any) -> dict[str, Outcome]:
-    outcomes = bare(engine(server, **more).generate(asked, Parameters()))
-    assert len(outcomes) == len(asked)
-    return {outcome.task.prompt: outcome for outcome in outcomes}
+KEY = "sk-0123456789-very-secret"
 
 
 def reason(outcome: Outcome) -> str:
@@ -36,12 +38,13 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+# Requests.
+
+
 def test_a_completion_is_asked_for_with_every_option() -> None:
-    with FaultServer() as server:
-        [task] = tasks()
-        outcomes = bare(engine(server).generate([task], Parameters(stop=("Q:", "\n\n"))))
-    assert outcomes == [Answered(task, "p0/100")]
-    [asked] = server.asked
+    [task] = tasks()
+    outcomes, [asked] = exchanged([task], parameters=Parameters(stop=("Q:", "\n\n")))
+    assert bare(outcomes) == [Answered(task, "p0/100")]
     assert asked.path == "/v1/completions"
     assert asked.body == {
         "model": "m",
@@ -54,30 +57,44 @@ def test_a_completion_is_asked_for_with_every_option() -> None:
     }
 
 
-@pytest.mark.parametrize("mode", ["chat", "qa"])
-def test_chats_are_asked_for_with_their_messages(mode: Mode) -> None:
-    with FaultServer() as server:
-        [task] = tasks(mode=mode)
-        assert bare(engine(server).generate([task], Parameters())) == [Answered(task, "p0/100")]
-    [asked] = server.asked
+@pytest.mark.parametrize(("mode", "count"), [("chat", 2), ("qa", 1)])
+def test_chats_are_asked_for_with_their_messages(mode: Mode, count: int) -> None:
+    [task] = tasks(mode=mode)
+    outcomes, [asked] = exchanged([task])
+    assert bare(outcomes) == [Answered(task, "p0/100")]
     assert asked.path == "/v1/chat/completions"
     assert asked.body["messages"] == task.messages
-    assert len(task.messages) == (2 if mode == "chat" else 1)
+    assert len(task.messages) == count
 
 
-def test_what_is_none_or_omitted_is_not_sent_and_extras_are() -> None:
-    nothing = Parameters(max_tokens=None, temperature=None, top_p=None, stop=())
-    with FaultServer() as server:
-        list(engine(server, omit="seed").generate(tasks(), nothing))
-        list(engine(server, omit=["stop", "top_p"]).generate(tasks(), Parameters(temperature=0)))
-        renamed = engine(server, max_tokens_name="max_completion_tokens", extra={"top_k": 5})
-        list(renamed.generate(tasks(), Parameters(temperature=None, top_p=None)))
-    assert [set(asked.body) - {"model", "prompt"} for asked in server.asked] == [
-        set(),
-        {"seed", "max_tokens", "temperature"},
-        {"seed", "stop", "max_completion_tokens", "top_k"},
-    ]
-    assert server.asked[1].body["temperature"] == 0
+RENAMED = {"max_tokens_name": "max_completion_tokens", "extra": {"top_k": 5}}
+
+
+@pytest.mark.parametrize(
+    ("settings", "parameters", "names"),
+    [
+        ({"omit": "seed"}, Parameters(None, None, None, ()), set()),
+        (
+            {"omit": ["stop", "top_p"]},
+            Parameters(temperature=0),
+            {"seed", "max_tokens", "temperature"},
+        ),
+        (
+            RENAMED,
+            Parameters(temperature=None, top_p=None),
+            {"seed", "stop", "max_completion_tokens", "top_k"},
+        ),
+    ],
+)
+def test_what_is_none_or_omitted_is_not_sent_and_extras_are(
+    settings: dict[str, Any], parameters: Parameters, names: set[str]
+) -> None:
+    _, [asked] = exchanged(tasks(), parameters=parameters, **settings)
+    assert set(asked.body) - {"model", "prompt"} == names
+    assert asked.body.get("temperature", 0) == 0
+
+
+# Faults.
 
 
 PASSING = {
@@ -100,80 +117,82 @@ PASSING = {
     "hanging": faults.hang(),
     "trickle": faults.trickle(),
 }
+SAID = {
+    "429": "429: slow down",
+    "503": "busy",
+    "hanging": "no answer within 0.6 seconds",
+    "closed": "connection failed",
+    "cut": "connection failed: ",
+}
 
 
 @pytest.mark.parametrize("kind", PASSING)
 def test_what_passes_is_asked_again(kind: str) -> None:
     timeout = 0.6 if kind in ("hanging", "trickle") else 20.0
-    with FaultServer({"p0": [PASSING[kind]]}) as server:
-        outcomes = run(server, tasks(2), timeout=timeout)
+    outcomes, asked = exchanged(tasks(2), {"p0": [PASSING[kind]]}, timeout=timeout)
     # p1 may be slow on a busy machine, and is asked again then.
-    assert outcomes["p0"] == Answered(tasks()[0], "p0/100")
-    assert len(server.attempts("p0")) >= 2
+    assert Answered(tasks()[0], "p0/100") in bare(outcomes)
+    assert len(outcomes) == 2
+    assert sum(one.prompt == "p0" for one in asked) >= 2
 
 
 @pytest.mark.parametrize("kind", PASSING)
 def test_what_does_not_pass_fails_with_its_reason(kind: str) -> None:
     timeout = 0.6 if kind in ("hanging", "trickle") else 20.0
-    with FaultServer({"p1": [PASSING[kind]] * 2}) as server:
-        asking = engine(server, concurrency=1, retries=1, timeout=timeout)
-        first, second = asking.generate(tasks(2), Parameters())
+    script = {"p1": [PASSING[kind]] * 2}
+    outcomes, asked = exchanged(tasks(2), script, concurrency=1, retries=1, timeout=timeout)
+    first, second = outcomes
     assert isinstance(first, Answered)
     assert reason(second).endswith("(attempts: 2)")
-    assert len(server.attempts("p1")) == 2
-    said = {
-        "429": "429: slow down",
-        "503": "busy",
-        "hanging": "no answer within 0.6 seconds",
-        "closed": "connection failed",
-        "cut": "connection failed: ",
-    }
+    assert sum(one.prompt == "p1" for one in asked) == 2
     assert "400" not in reason(second)
-    assert said.get(kind, "") in reason(second)
+    assert SAID.get(kind, "") in reason(second)
     assert reason(second).isprintable()
 
 
-@pytest.mark.parametrize(
-    ("content", "said"),
-    [
-        (b'{"choices": []}', "no choices"),
-        (b'{"choices": [7]}', "no choices"),
-        (b"{}", "no choices"),
-        (b'{"error": {"message": "all\\n busy"}}', "answered with an error: all busy"),
-        (b'{"error": "lost"}', "answered with an error: lost"),
-        (faults.body(None), "no text: text is null"),
-        (faults.body([7]), "no text: text is a list without text"),
-        (faults.body({"a": 1}), "no text: text is dict"),
-        (faults.body("half", finish_reason="content_filter"), "content filter"),
-    ],
-)
-def test_answers_without_text_fail_and_are_not_asked_again(content: bytes, said: str) -> None:
-    with FaultServer({"p0": [faults.raw(content)]}) as server:
-        assert said in reason(run(server, tasks())["p0"])
-    assert len(server.asked) == 1
+def _message(message: object) -> bytes:
+    return json.dumps({"choices": [{"index": 0, "message": message}]}).encode()
 
 
 @pytest.mark.parametrize(
-    ("message", "said"),
+    ("mode", "content", "said"),
     [
-        ({"content": None}, "content is null"),
-        ({"content": None, "reasoning_content": "hm"}, "(only reasoning; try a larger max_tokens)"),
-        ({"content": None, "refusal": "I will\tnot"}, "the model refused: I will not"),
-        ({}, "content is null"),
-        (None, "content is null"),
+        *(("completion", each, "no choices") for each in (b'{"choices": [7]}', b"{}")),
+        ("completion", b'{"choices": []}', "no choices"),
+        ("completion", b'{"error": {"message": "all\\n busy"}}', "with an error: all busy"),
+        ("completion", b'{"error": "lost"}', "answered with an error: lost"),
+        ("completion", faults.body(None), "no text: text is null"),
+        ("completion", faults.body([7]), "no text: text is a list without text"),
+        ("completion", faults.body({"a": 1}), "no text: text is dict"),
+        ("completion", faults.body("half", finish_reason="content_filter"), "content filter"),
+        ("chat", _message({"content": None}), "content is null"),
+        ("chat", _message({}), "content is null"),
+        ("chat", _message(None), "content is null"),
+        (
+            "chat",
+            _message({"content": None, "reasoning_content": "hm"}),
+            "(only reasoning; try a larger max_tokens)",
+        ),
+        (
+            "chat",
+            _message({"content": None, "refusal": "I will\tnot"}),
+            "the model refused: I will not",
+        ),
     ],
 )
-def test_chats_without_text_fail(message: object, said: str) -> None:
-    content = json.dumps({"choices": [{"index": 0, "message": message}]}).encode()
-    with FaultServer({"p0": [faults.raw(content)]}) as server:
-        assert said in reason(run(server, tasks(mode="chat"))["p0"])
+def test_answers_without_text_fail_and_are_not_asked_again(
+    mode: Mode, content: bytes, said: str
+) -> None:
+    [outcome], [_] = exchanged(tasks(mode=mode), {"p0": [faults.raw(content)]})
+    assert said in reason(outcome)
 
 
 def test_texts_come_as_they_are() -> None:
-    with FaultServer({"p0": [faults.answer("")], "p1": [faults.answer(" a\ud83d\n")]}) as server:
-        outcomes = run(server, tasks(2))
-    assert outcomes["p0"] == Answered(tasks()[0], "")
-    assert outcomes["p1"] == Answered(tasks(2)[1], " a\ud83d\n")
+    script = {"p0": [faults.answer("")], "p1": [faults.answer(" a\ud83d\n")]}
+    outcomes, _ = exchanged(tasks(2), script, concurrency=1)
+    assert bare(outcomes) == [
+        Answered(task, text) for task, text in zip(tasks(2), ("", " a\ud83d\n"), strict=True)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -190,13 +209,12 @@ def test_texts_come_as_they_are() -> None:
 def test_a_refusal_fails_its_task_and_names_the_option(
     refusal: faults.Behaviour, said: str
 ) -> None:
-    with FaultServer({"p0": [refusal]}) as server:
-        outcomes = run(server, tasks(2))
-    assert said in reason(outcomes["p0"])
-    assert len(reason(outcomes["p0"])) < 400
-    assert reason(outcomes["p0"]).isprintable()
-    assert isinstance(outcomes["p1"], Answered)
-    assert len(server.asked) == 2
+    (first, second), asked = exchanged(tasks(2), {"p0": [refusal]}, concurrency=1)
+    assert said in reason(first)
+    assert len(reason(first)) < 400
+    assert reason(first).isprintable()
+    assert isinstance(second, Answered)
+    assert len(asked) == 2
 
 
 @pytest.mark.parametrize(
@@ -240,15 +258,12 @@ def test_an_option_that_the_first_tasks_are_all_refused_for_ends_everything() ->
 
 def test_refusals_that_differ_or_follow_an_answer_end_nothing() -> None:
     seed, stop = (faults.status(400, f"bad {option}") for option in ("seed", "stop"))
-    long = {f"p{n}": [faults.status(400, f"only {n} left of max_tokens")] for n in range(20)}
-    scripts = [
+    for script in (
         {f"p{n}": [seed] for n in range(1, 20)},  # after an answer
         {f"p{n}": [stop if n == 3 else seed] for n in range(20)},
-        long,
-    ]
-    for script in scripts:
-        with FaultServer(script) as server:
-            outcomes = list(engine(server, concurrency=1).generate(tasks(20), Parameters()))
+        {f"p{n}": [faults.status(400, f"only {n} left of max_tokens")] for n in range(20)},
+    ):
+        outcomes, _ = exchanged(tasks(20), script, concurrency=1)
         assert sum(isinstance(outcome, Failed) for outcome in outcomes) == len(script)
 
 
@@ -263,9 +278,8 @@ def test_answers_before_such_an_error_are_kept() -> None:
 def test_no_server_is_an_error() -> None:
     with FaultServer() as server:
         pass
-    with pytest.raises(
-        GenerationError, match=r"127.*the connection failed: .*attempts: 2.*Check that"
-    ):
+    said = r"127.*the connection failed: .*attempts: 2.*Check that"
+    with pytest.raises(GenerationError, match=said):
         list(engine(server, retries=1).generate(tasks(), Parameters()))
 
 
@@ -277,6 +291,9 @@ def test_a_server_that_dies_ends_everything_after_eight_tasks() -> None:
         rest: list[Outcome] = []
         with pytest.raises(GenerationError, match="Check that the server is running"):
             rest.extend(outcomes)
+
+
+# Servers and keys.
 
 
 def test_the_proxy_of_the_environment_is_used_unless_it_is_bypassed(
@@ -292,9 +309,8 @@ def test_the_proxy_of_the_environment_is_used_unless_it_is_bypassed(
             assert bare(asking.generate(tasks(), Parameters())) == [Answered(tasks()[0], "p0/100")]
             assert server.asked[-1].path == "http://elsewhere.lan/v1/completions"
         monkeypatch.setenv("http_proxy", "socks5://user:s3cret@127.0.0.1:9")
-        with pytest.raises(
-            GenerationError, match="proxy that the environment names for http is"
-        ) as caught:
+        said = "proxy that the environment names for http is"
+        with pytest.raises(GenerationError, match=said) as caught:
             list(engine(server).generate(tasks(), Parameters()))
         assert "s3cret" not in str(caught.value)
         monkeypatch.setenv("no_proxy", "127.0.0.1")
@@ -308,7 +324,137 @@ def test_passwords_and_cookies_of_others_do_not_replace_the_key(
     (tmp_path / "netrc").write_text("machine 127.0.0.1 login me password s3cret\n")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     reply = faults.raw(faults.body("A"), headers={"set-cookie": "who=me"})
-    with FaultServer(default=reply) as server:
-        list(engine(server, concurrency=1, api_key="sk-0123").generate(tasks(2), Parameters()))
-    assert [asked.headers["authorization"] for asked in server.asked] == ["Bearer sk-0123"] * 2
-    assert not any("cookie" in asked.headers for asked in server.asked)
+    _, asked = exchanged(tasks(2), None, reply, concurrency=1, api_key="sk-0123")
+    assert [one.headers["authorization"] for one in asked] == ["Bearer sk-0123"] * 2
+    assert not any("cookie" in one.headers for one in asked)
+
+
+def test_places_come_from_arguments_then_from_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://10.0.0.7:8000/v1")
+    place = find_place()
+    assert (place.url, place.key, place.sent_key) == ("http://10.0.0.7:8000/v1", None, "none")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert find_place().key == KEY
+    assert find_place("http://there/v1", "other").key == "other"
+    assert find_place("http://there/v1").url == "http://there/v1"
+    monkeypatch.setenv("OPENAI_BASE_URL", "")
+    assert find_place().url == "https://api.openai.com/v1"
+    assert KEY not in repr(find_place())
+
+
+LOCAL = ("localhost:1", "127.3.2.1", "[::1]:8", "192.168.1.2", "vllm:8000", "box.local")
+
+
+def test_local_servers_need_no_key_and_others_do() -> None:
+    assert {find_place(f"http://{host}/v1").sent_key for host in LOCAL} == {"none"}
+    for url in (None, "https://example.com/v1", "http://8.8.8.8/v1"):
+        with pytest.raises(GenerationError, match="set OPENAI_API_KEY in the environment"):
+            find_place(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "key", "said"),
+    [
+        (f"http://user:{KEY}@host/v1", None, "OPENAI_BASE_URL"),
+        (f"http://host/v1?key={KEY}", None, "OPENAI_BASE_URL"),
+        (f"http://host/v1#{KEY}", None, "OPENAI_BASE_URL"),
+        ("host:8000", None, "OPENAI_BASE_URL"),
+        ("ftp://host/v1", None, "OPENAI_BASE_URL"),
+        ("http://", None, "OPENAI_BASE_URL"),
+        ("http://host:99999/v1", None, "OPENAI_BASE_URL"),
+        ("http://[::1/v1", None, "OPENAI_BASE_URL"),
+        ("http://host/v1", f"{KEY}\nx: y", "not shown"),
+        ("http://host/v1", f"{KEY}鍵", "not shown"),
+    ],
+)
+def test_addresses_and_keys_that_cannot_be_used_are_refused_unseen(
+    url: str, key: str | None, said: str
+) -> None:
+    with pytest.raises(SettingsError, match=said) as caught:
+        find_place(url, key)
+    assert KEY not in str(caught.value)
+    assert caught.value.__context__ is None or KEY not in str(caught.value.__context__)
+
+
+OWN = ("model", "messages", "prompt", "seed", "stop", "max_tokens", "temperature", "top_p")
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"concurrency": 0}, "concurrency must be between 1 and 1000, not 0"),
+        ({"timeout": 0.0}, "must be positive"),
+        ({"timeout": float("nan")}, "must be positive"),
+        ({"retries": -1}, "must be at least 0"),
+        ({"omit": ["stops"]}, "cannot omit 'stops': expected one of seed, stop"),
+        ({"omit": "stops"}, "cannot omit 'stops'"),
+        ({"omit": [["seed"]]}, r"cannot omit \['seed'\]"),
+        ({"omit": 5}, "omit must be a list of names, not 5"),
+        ({"max_tokens_name": 5}, "max_tokens_name must be a non-empty string, not 5"),
+        ({"extra": "foo"}, "extra must be an object such as .* not 'foo'"),
+        ({"extra": ["foo"]}, "extra must be an object"),
+        ({"extra": {1: 2}}, "extra must be an object"),
+        *(({"extra": {key: 1}}, f"extra must not set '{key}'") for key in (*OWN, "stream", "n")),
+        ({"extra": {"limit": 1}, "max_tokens_name": "limit"}, "extra must not set 'limit'"),
+    ],
+)
+def test_settings_are_checked(settings: dict[str, Any], said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
+        OpenAIEngine("m", base_url="http://host/v1", **settings)
+
+
+def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "aiohttp", None)
+    with pytest.raises(PfgenError, match=r"pip install 'pfgen_rs\[openai\]'"):
+        OpenAIEngine("m", base_url="http://host/v1")
+
+
+# Reading.
+
+
+NAMES = ["choices", "text", "message", "content", "error", "refusal"]
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from(NAMES), inner),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(st.sampled_from(["choices", "error"]), JSON), st.booleans())
+def test_whatever_json_comes_is_an_answer_or_a_failure(
+    reply: dict[str, object], chat: bool
+) -> None:
+    [task] = tasks(mode="chat" if chat else "completion")
+    outcome = read_answer(task, read_reply(json.dumps(reply).encode()))
+    assert isinstance(outcome, Answered) or reason(outcome).isprintable()
+
+
+@given(st.binary())
+def test_whatever_bytes_come_are_an_answer_a_failure_or_cut(content: bytes) -> None:
+    with suppress(CutError):
+        assert isinstance(read_answer(tasks()[0], read_reply(content)), Failed)
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        ([{"type": "text", "text": "海は"}, {"type": "text", "text": "青い。"}], "海は青い。"),
+        (["海は", {"text": "青い。"}], "海は青い。"),
+        ([{"type": "output_text", "text": "海"}], "海"),
+        ([{"type": "thinking", "text": "hmm"}, {"type": "text", "text": "海"}], "海"),
+        ([{"type": "image_url", "image_url": {}}, {"type": "text", "text": ""}], ""),
+        ([], None),
+        ([{"type": "image_url"}], None),
+        ([None, 5, {"type": "text", "text": None}], None),
+    ],
+)
+def test_parts_of_text_are_joined(parts: list[object], text: str | None) -> None:
+    [task] = tasks(mode="chat")
+    outcome = read_answer(task, {"choices": [{"message": {"content": parts}}]})
+    if text is None:
+        said = "the server's answer has no text: content is a list without text"
+        assert reason(outcome) == said
+    else:
+        assert bare([outcome]) == [Answered(task, text)]

@@ -11,19 +11,23 @@ import subprocess
 import sys
 import time
 import traceback
+from collections.abc import Mapping
 from contextlib import ExitStack
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from itertools import pairwise
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import fault_server as faults
-from engine_tasks import SHORT, bare, engine, tasks, until
+from engine_tasks import SHORT, bare, engine, exchanged, tasks, until
 from fault_server import FaultServer
 from pfgen_rs.ask.engines.openai import OpenAIEngine
 from pfgen_rs.ask.protocol import Answered, Outcome, Parameters
-from pfgen_rs.ask.server import Backoff
+from pfgen_rs.ask.retrying import Backoff, retry_after
 from pfgen_rs.errors import GenerationError
 from places import SUPPORT
 
@@ -34,11 +38,11 @@ NOON = datetime(2026, 1, 2, 12, tzinfo=UTC)
 
 
 def test_all_tasks_are_answered_and_begun_in_order() -> None:
-    asked = tasks(30)
-    with FaultServer() as server:
-        outcomes = bare(engine(server, concurrency=1).generate(asked, Parameters()))
-    assert [one.prompt for one in server.asked] == [task.prompt for task in asked]
-    assert outcomes == [Answered(task, f"{task.prompt}/{task.seed}") for task in asked]
+    given = tasks(30)
+    outcomes, asked = exchanged(given, concurrency=1)
+    assert [one.prompt for one in asked] == [task.prompt for task in given]
+    assert bare(outcomes) == [Answered(task, f"{task.prompt}/{task.seed}") for task in given]
+    assert exchanged([]) == ([], [])
 
 
 def test_as_many_requests_as_allowed_are_under_way_and_never_more() -> None:
@@ -59,40 +63,70 @@ def test_a_slow_reader_is_waited_for() -> None:
     assert len(server.asked) == 60
 
 
+@given(st.integers(0, 5000), st.integers(), st.none() | st.floats(0, 1e9))
+def test_waits_have_bounds(failure: int, seed: int, asked: float | None) -> None:
+    backoff = Backoff(first=0.5, longest=30.0, patience=120.0)
+    wait = backoff.wait(failure, Random(seed), asked)
+    assert wait == backoff.wait(failure, Random(seed), asked)
+    if asked is None:
+        assert 0.25 <= wait <= 30.0
+    else:
+        assert min(asked, 120.0) <= wait <= 120.5
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0"}, 0.0),
+        ({"retry-after": "1.5"}, 1.5),
+        ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
+        ({"retry-after-ms": "soon", "retry-after": "7"}, 7.0),
+        ({"retry-after": format_datetime(NOON + timedelta(seconds=90), usegmt=True)}, 90.0),
+        ({"retry-after": "Fri, 02 Jan 2026 12:00:05 -0000"}, 5.0),
+        ({"retry-after": "Fri, 02 Jan 2026 13:00:05 +0100"}, 5.0),
+        ({"retry-after": "Thu, 01 Jan 2026 12:00:00 GMT"}, 0.0),
+        ({"retry-after": "-3"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "inf"}, None),
+        ({"retry-after": "tomorrow"}, None),
+        ({"retry-after": "Fri, 99 Jan 2026 12:00:00 GMT"}, None),
+        ({"retry-after": "Fri, 02 Jan 2026 12:00:00 -9999"}, None),
+    ],
+)
+def test_when_to_come_back_is_understood(headers: Mapping[str, str], seconds: float | None) -> None:
+    assert retry_after(headers, NOON) == seconds
+
+
+@given(st.text())
+def test_no_header_breaks_the_reading(text: str) -> None:
+    seconds = retry_after({"retry-after": text}, NOON)
+    assert seconds is None or seconds >= 0
+
+
 def test_long_waits_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
     far = faults.status(429, f"{KEY} is slow", {"retry-after": "3600"})
     near = faults.status(429, "soon", {"retry-after": "0.02"})
     script = {"p0": [near, far, far], "p1": [far], "p2": [far]}
-    with FaultServer(script) as server:
-        list(
-            engine(server, api_key=KEY, backoff=Backoff(0.01, 0.01, 0.02)).generate(
-                tasks(3), Parameters()
-            )
-        )
-    assert caplog.messages == [
-        "waiting 0 s: the server answered 429: *** is slow (server asked for 3,600 s)"
-    ]
-    assert caplog.record_tuples[0][:2] == ("pfgen_rs.generate", logging.WARNING)
+    exchanged(tasks(3), script, api_key=KEY, backoff=Backoff(0.01, 0.01, 0.02))
+    said = "waiting 0 s: the server answered 429: *** is slow (server asked for 3,600 s)"
+    assert caplog.record_tuples == [("pfgen_rs.generate", logging.WARNING, said)]
 
 
 def test_waits_double_and_are_seeded() -> None:
-    with FaultServer({"p0": [faults.status(500)] * 3}) as server:
-        list(engine(server).generate(tasks(), Parameters()))
+    _, asked = exchanged(tasks(), {"p0": [faults.status(500)] * 3})
     random = Random("100 q0")
-    for failure, (early, late) in enumerate(pairwise(server.asked)):
+    for failure, (early, late) in enumerate(pairwise(asked)):
         wait = SHORT.wait(failure, random)
         assert 0.01 * 2**failure <= wait <= 0.02 * 2**failure
         assert late.at - early.at >= wait
-    assert len(server.asked) == 4
+    assert len(asked) == 4
 
 
 def test_a_server_that_says_when_is_believed_up_to_a_limit() -> None:
-    busy = [faults.status(429, "wait", {"retry-after-ms": "80"})]
-    patient = [faults.status(429, "wait", {"retry-after": "86400"})]
-    with FaultServer({"p0": busy, "p1": patient}) as server:
-        list(engine(server).generate(tasks(2), Parameters()))
-    for prompt, least in (("p0", 0.08), ("p1", 0.1)):
-        first, second = server.attempts(prompt)
+    for header, least in (({"retry-after-ms": "80"}, 0.08), ({"retry-after": "86400"}, 0.1)):
+        _, (first, second) = exchanged(tasks(), {"p0": [faults.status(429, "wait", header)]})
         assert second.at - first.at >= least
 
 
@@ -124,11 +158,8 @@ except KeyboardInterrupt:
 
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent otherwise there")
 def test_an_interrupt_ends_the_waiting() -> None:
-    folder = SUPPORT
-    environment = {
-        **os.environ,
-        "PYTHONPATH": f"{folder}{os.pathsep}{os.environ.get('PYTHONPATH', '')}",
-    }
+    found = os.pathsep.join([str(SUPPORT), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONPATH": found}
     with FaultServer({"p0": [faults.answer()]}, faults.hang()) as server:
         command = [sys.executable, "-c", INTERRUPTED, server.url]
         with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment) as process:
@@ -146,12 +177,6 @@ def test_it_works_where_an_event_loop_runs() -> None:
 
     with FaultServer() as server:
         assert len(asyncio.run(within(server))) == 3
-
-
-def test_no_tasks_take_no_request() -> None:
-    with FaultServer() as server:
-        assert list(engine(server).generate([], Parameters())) == []
-    assert server.asked == []
 
 
 @pytest.mark.parametrize("code", [200, 400, 401, 429, 500])
@@ -187,10 +212,9 @@ def test_the_key_is_shown_nowhere(
 def test_the_first_timeout_is_told_at_once_and_only_the_first(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    with FaultServer({"p0": [faults.hang()] * 2, "p1": [faults.hang()]}) as server:
-        outcomes = engine(server, timeout=0.5, concurrency=1).generate(tasks(3), Parameters())
-        begun = time.time()
-        assert all(isinstance(outcome, Answered) for outcome in outcomes)
+    begun, script = time.time(), {"p0": [faults.hang()] * 2, "p1": [faults.hang()]}
+    outcomes, _ = exchanged(tasks(3), script, timeout=0.5, concurrency=1)
+    assert all(isinstance(outcome, Answered) for outcome in outcomes)
     said = "a request timed out: no answer within 0.5 seconds (--set timeout=…, retries=…)"
     assert caplog.record_tuples == [("pfgen_rs.generate", logging.WARNING, said)]
     assert 0.5 <= caplog.records[0].created - begun < 1.0

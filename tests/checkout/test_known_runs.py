@@ -120,45 +120,33 @@ def test_a_changed_file_is_read_again(
     assert inspected == [FIRST]
 
 
-def test_other_answers_are_scored(remembered: Path, inspected: list[str]) -> None:
+def test_what_has_changed_is_noticed(remembered: Path, inspected: list[str]) -> None:
+    report(remembered, force=True)
+    assert inspected == sorted([FIRST, SECOND])
+    inspected.clear()
+    (remembered / FIRST / "trial_001.jsonl").write_bytes(text(GOOD))
+    left = remembered / FIRST / f".README.md.{'0' * 16}.tmp"
+    left.write_bytes(b"half")  # of a report that was killed
+    report(remembered)
+    assert inspected == [FIRST]
+    assert not left.exists()
+    add_run(remembered, "result/third/model/0", BETTER)
+    assert scored(remembered) == ["result/third/model/0"]
+    path = next((remembered / "data").glob("Q*.json"))
+    question = json.loads(path.read_bytes())
+    path.write_text(json.dumps({**question, "note": "another"}), encoding="utf-8")
+    assert scored(remembered) == sorted([FIRST, SECOND, "result/third/model/0"])
+
+
+def test_other_answers_are_scored_and_a_broken_run_is_told_each_time(remembered: Path) -> None:
     packed = remembered / FIRST / "trials.jsonl.xz"
     packed.write_bytes((remembered / SECOND / "trials.jsonl.xz").read_bytes())
     assert scored(remembered) == [FIRST]
     (remembered / SECOND / "config.json").write_text('{"model": "new/name"}', encoding="utf-8")
     assert scored(remembered) == [SECOND]
-
-
-def test_new_files_of_a_run_are_seen(remembered: Path, inspected: list[str]) -> None:
-    (remembered / FIRST / "trial_001.jsonl").write_bytes(text(GOOD))
-    report(remembered)
-    assert inspected == [FIRST]
-    add_run(remembered, "result/third/model/0", BETTER)
-    assert scored(remembered) == ["result/third/model/0"]
-
-
-def test_what_is_left_of_a_killed_report_is_removed(remembered: Path) -> None:
-    left = remembered / FIRST / f".README.md.{'0' * 16}.tmp"
-    left.write_bytes(b"half")
-    assert scored(remembered) == []
-    assert not left.exists()
-
-
-def test_other_questions_make_everything_stale(remembered: Path) -> None:
-    path = next((remembered / "data").glob("Q*.json"))
-    question = json.loads(path.read_bytes())
-    path.write_text(json.dumps({**question, "note": "another"}), encoding="utf-8")
-    assert scored(remembered) == sorted([FIRST, SECOND])
-
-
-def test_a_broken_run_is_told_each_time(remembered: Path) -> None:
     (remembered / FIRST / "config.json").unlink()
     for _ in range(2):
         assert report(remembered).failed == [FIRST]
-
-
-def test_force_reads_everything(remembered: Path, inspected: list[str]) -> None:
-    report(remembered, force=True)
-    assert inspected == sorted([FIRST, SECOND])
 
 
 def test_files_that_have_just_changed_are_not_remembered(
@@ -175,22 +163,15 @@ def test_files_that_have_just_changed_are_not_remembered(
     assert inspected == sorted([FIRST, SECOND])
 
 
-@pytest.mark.parametrize("place", [0, 1])
-def test_when_files_count_as_settled(tmp_path: Path, place: int) -> None:
+def test_files_count_as_settled_after_two_seconds_and_only_files(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(b"a")
-    files = known_files.file_states(tmp_path, ["a"])
+    files, now = known_files.file_states(tmp_path, ["a"]), 10**18
     assert files is not None
     for age, expected in ((1_999_999_999, False), (2_000_000_001, True)):
-        now = 10**18
-        times = [0, 0]
-        times[place] = now - age
-        files["a"][1:3] = times
-        assert known_files.is_settled(files, now) is expected
-
-
-def test_what_is_no_file_has_no_state(tmp_path: Path) -> None:
-    (tmp_path / "folder").mkdir()
-    for name in ("folder", "missing", "a\0b"):
+        for times in ([0, now - age], [now - age, 0]):
+            files["a"][1:3] = times
+            assert known_files.is_settled(files, now) is expected
+    for name in ("", "missing", "a\0b"):
         assert known_files.file_states(tmp_path, [name]) is None
 
 

@@ -37,14 +37,6 @@ def test_good_runs_pass(benchmark: Path, tmp_path: Path) -> None:
     assert "|v:" in done.stdout.splitlines()[-1]
 
 
-def test_a_file_is_no_run_to_verify(benchmark: Path, tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_text('{"question": "Q01", "answer": "a"}\n', encoding="utf-8")
-    done = pfgen("verify", path, "-b", benchmark)
-    assert done.returncode == 2
-    assert f"{path}: not a run folder with result.json" in done.stdout + done.stderr
-
-
 def test_paths_stay_legible_in_narrow_windows(benchmark: Path, tmp_path: Path) -> None:
     names = [f"some-organisation/a-model-with-a-long-name-{size}b" for size in (13, 70)]
     for name in names:
@@ -59,9 +51,11 @@ def test_paths_stay_legible_in_narrow_windows(benchmark: Path, tmp_path: Path) -
         assert name.endswith(run[1:])
         assert len(run) >= 30
     assert "not shown: agree, sums, file (use a wider window or --format json)" in done.stdout
-    whole = pfgen("verify", tmp_path / "runs/*/*", "-b", benchmark).stdout
-    assert all(str(tmp_path / "runs" / name) in whole for name in names)
-    assert "not shown" not in whole
+    for width, wanted in ((92, "not shown: sums, file (use"), (120, " agree "), (999, " agree ")):
+        wider = pfgen("verify", tmp_path / "runs/*/*", "-b", benchmark, env={"COLUMNS": f"{width}"})
+        assert wanted in wider.stdout
+        assert ("not shown" in wider.stdout) == (width == 92)
+    assert all(str(tmp_path / "runs" / name) in wider.stdout for name in names)
 
 
 def test_a_unit_passes_and_more_fails(benchmark: Path, tmp_path: Path) -> None:
@@ -83,6 +77,7 @@ def test_a_unit_passes_and_more_fails(benchmark: Path, tmp_path: Path) -> None:
 
 def test_a_broken_run_does_not_hide_the_others(benchmark: Path, tmp_path: Path) -> None:
     broken = write_run(tmp_path / "a-broken")
+    file = broken / "trials.jsonl"
     bad = verified_run(tmp_path / "b-bad", benchmark, score=0.0)
     good = verified_run(tmp_path / "c-good", benchmark)
     done = pfgen("verify", broken, bad, good, "-b", benchmark, "--format", "json")
@@ -95,7 +90,10 @@ def test_a_broken_run_does_not_hide_the_others(benchmark: Path, tmp_path: Path) 
     assert (failure["place"], failure["theirs"], failure["unit"]) == ("score", 0.0, 1e-4)
     assert entries[2]["identical"]
     assert entries[2]["largest_difference"] is None
-    assert pfgen("verify", broken, "-b", benchmark).returncode == 2
+    for path, message in ((broken, "no published result"), (file, "not a run folder with")):
+        done = pfgen("verify", path, "-b", benchmark)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert message in done.stderr
 
 
 def test_strange_values_are_reported(benchmark: Path, tmp_path: Path) -> None:

@@ -10,9 +10,8 @@ import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
-from many_answers import Answers, check_results, check_scored
+from many_answers import Answers, check_results, check_scored, one_killed
 from pfgen_rs.integrations.arrow import scorer
-from processes import one_killed
 
 frames = pytest.importorskip("dask.dataframe")
 dask = pytest.importorskip("dask.distributed")

@@ -12,9 +12,8 @@ import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 
-from many_answers import Answers, check_results, check_scored
+from many_answers import Answers, check_results, check_scored, one_killed
 from pfgen_rs import SettingsError
-from processes import one_killed
 
 ray = pytest.importorskip("ray")
 pytestmark = pytest.mark.filterwarnings("ignore")

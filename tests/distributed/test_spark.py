@@ -12,9 +12,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from many_answers import Answers, check_results, check_scored
+from many_answers import Answers, check_results, check_scored, one_killed
 from pfgen_rs.integrations.arrow import scorer
-from processes import one_killed
 
 sql = pytest.importorskip("pyspark.sql")
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -89,14 +89,6 @@ def test_the_overview_links_to_every_command() -> None:
         assert {f"{file}#{anchor}" for anchor in anchors} <= links
 
 
-@pytest.mark.parametrize(("path", "language"), [("a/b.html", "en"), ("ja/a/b.html", "ja")])
-def test_pages_search_in_their_language(path: str, language: str) -> None:
-    page = SimpleNamespace(file=SimpleNamespace(dest_uri=path, locale=language))
-    text = '{"search": "../assets/javascripts/workers/search.0.min.js"}'
-    changed = page_output.on_post_page(text, page=page)
-    assert changed == f'{{"search": "../assets/search-worker.js?lang={language}"}}'
-
-
 def test_links_between_objects_stay_in_the_language() -> None:
     file = SimpleNamespace(dest_uri="ja/reference/api/a.html", locale="en")
     link = '<a class="autorefs autorefs-internal" title="b" href="../../../reference/api/b.html#c">'
@@ -106,9 +98,3 @@ def test_links_between_objects_stay_in_the_language() -> None:
     assert 'title="b" href="../../reference/api/b.html#c">' in changed
     assert switch in changed
     assert '<h1>a</h1>\n<p lang="ja">このページは docstring から' in changed
-
-
-def test_a_page_without_a_search_is_an_error() -> None:
-    page = SimpleNamespace(file=SimpleNamespace(dest_uri="a.html", locale="en"))
-    with pytest.raises(ValueError, match="search"):
-        page_output.on_post_page("{}", page=page)

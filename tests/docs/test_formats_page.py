@@ -21,7 +21,7 @@ from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.generate import Prompter, read_examples
 from pfgen_rs.io.compression import SUFFIXES
 from pfgen_rs.io.source import DELIMITED, TABLE_SUFFIXES
-from pfgen_rs.judge.sample import sample_path
+from pfgen_rs.judge.pairs import sample_path
 from pfgen_rs.llm_jp_eval.data import sample_path as jpeval_sample
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.training import StepEvaluator
@@ -199,12 +199,6 @@ def test_tables_have_the_columns_of_the_files(first: str, made: Made) -> None:
     named = [name for row in table.column() for name in row]
     columns = [name for name in made.columns[first] if not name.endswith("_B")]
     assert named == columns
-
-
-def test_files_of_runs_of_llm_jp_eval_are_named(made: Made) -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    for path in (made.folder / "llm" / "run").iterdir():
-        assert f"`{path.name}`" in text
 
 
 ANSWERS = pl.DataFrame({"question": ["Q02", "Q02"], "answer": ["光合成です。", "光です。"]})

@@ -16,7 +16,7 @@ from page_tables import fences, japanese
 from pfgen_rs import PfgenError, load_benchmark
 from pfgen_rs.cli import process
 from pfgen_rs.cli.app import app
-from pfgen_rs.metrics import limited_expressions
+from pfgen_rs.metrics import expressions
 from places import DOCS
 
 PAGE = DOCS / "reference" / "messages.md"
@@ -90,7 +90,7 @@ def slow_expression(tmp: Path) -> str:
     """What a rule that takes exponential time says."""
     question(keywords=[{"t": "(?=(a+)+b)"}])(tmp)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(limited_expressions, "TIME_LIMIT", 0.2)
+        patch.setattr(expressions, "TIME_LIMIT", 0.2)
         said = raised(lambda: load_benchmark(tmp).score("Q01", "a" * 60))
     return said.replace("0.2 seconds", "5 seconds")
 

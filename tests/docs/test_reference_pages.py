@@ -16,7 +16,7 @@ import pytest
 
 import pfgen_rs
 from page_tables import codes, fences, japanese, tables
-from pfgen_rs.metrics.settings import signature
+from pfgen_rs.metrics.signature import signature
 from places import DOCS, ROOT
 
 REFERENCE = DOCS / "reference"

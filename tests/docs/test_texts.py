@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 import pictures
 from places import DOCS, ROOT
@@ -45,14 +44,6 @@ def test_paths_and_targets_that_contributors_read_of_exist(name: str) -> None:
 def test_files_that_pages_name_are_there() -> None:
     named = {name for page in DOCS.rglob("*.md") for name in NAMED.findall(page.read_text("utf-8"))}
     assert {name for name in named - MADE if not (ROOT / name).exists()} == set()
-
-
-def test_hooks_run_what_lint_runs() -> None:
-    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    [recipe] = re.findall(r"^lint:.*\n((?:\t.*\n)+)", makefile, flags=re.MULTILINE)
-    lines = [line.strip().replace("$(BIN)", ".venv/bin") for line in recipe.splitlines()]
-    assert [hook["entry"] for hook in config["repos"][0]["hooks"]] == lines
 
 
 @pytest.mark.parametrize(

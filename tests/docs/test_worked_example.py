@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import pfgen_rs
+from page_tables import tables
 from pfgen_rs import Benchmark, Question
 from pfgen_rs.scoring.explain import Explanation
 from places import DOCS
@@ -16,8 +17,6 @@ from places import DOCS
 PAGES = sorted((DOCS / "explanation").glob("metrics*.md"))
 ID, ANSWER = "Q14", "四角い布です。箱も包む布です。"
 LONGEST, SCALE = 10, 200.0
-
-Row = tuple[str, ...]
 
 
 @pytest.fixture(scope="module")
@@ -30,24 +29,12 @@ def explained(bench: Benchmark) -> Explanation:
     return bench.explain(ID, ANSWER)
 
 
-@pytest.fixture(params=PAGES, ids=lambda page: page.stem)
-def page(request: pytest.FixtureRequest) -> str:
-    path: Path = request.param
-    return path.read_text(encoding="utf-8")
+each_page = pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 
 
-def worked(page: str) -> str:
-    """The part of the page that follows one answer: its second section."""
-    return re.split(r"^## ", page, flags=re.MULTILINE)[1]
-
-
-def tables(text: str) -> list[list[Row]]:
-    """The tables of a page without their heads."""
-    found = re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE)
-    return [
-        [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in table.splitlines()]
-        for table in (re.sub(r"\A.*\n.*\n", "", each) for each in found)
-    ]
+def rows(path: Path, place: int) -> list[list[str]]:
+    """The rows of one of the first tables, which follow one answer."""
+    return tables(path)[place].rows
 
 
 def frequencies(question: Question, ngrams: Iterator[str]) -> str:
@@ -63,8 +50,9 @@ def new_ngrams(end: int) -> Iterator[str]:
             yield ANSWER[start:end]
 
 
+@each_page
 def test_fluency_adds_what_the_table_says(
-    page: str, bench: Benchmark, explained: Explanation
+    path: Path, bench: Benchmark, explained: Explanation
 ) -> None:
     total, expected = 0, []
     for i, (character, gain) in enumerate(
@@ -73,27 +61,31 @@ def test_fluency_adds_what_the_table_says(
         total += gain
         parts = frequencies(bench[ID], new_ngrams(i))
         assert gain == sum(int(df.replace(",", "")) for df in re.findall(r" ([\d,]*\d)", parts))
-        expected.append((str(i), character, parts, f"{gain:,}", f"{total:,}"))
-    assert tables(worked(page))[0] == expected
+        expected.append([str(i), character, parts, f"{gain:,}", f"{total:,}"])
+    assert rows(path, 0) == expected
     baseline = bench.baselines(bench[ID])["A"]
     value = explained.score.details.fluency["A"]
     assert total / baseline == value
-    assert f"`{total:,} ÷ {baseline:,.3f} = {value:.6f}`" in page
+    assert f"`{total:,} ÷ {baseline:,.3f} = {value:.6f}`" in path.read_text(encoding="utf-8")
 
 
-def test_truthfulness_is_the_mean_of_its_characters(page: str, explained: Explanation) -> None:
+@each_page
+def test_truthfulness_is_the_mean_of_its_characters(path: Path, explained: Explanation) -> None:
     columns = explained.characters.select("covering_df_A", "skipped").iter_rows()
     reference = explained.references["A"]
     values = [min(1.0, df / reference * SCALE) for df, skipped in columns if not skipped]
     truthfulness = explained.score.details.truthfulness["A"]
     assert sum(values) / len(values) == truthfulness
-    assert f"`{sum(values):g} ÷ {len(values)} = {truthfulness:.6f}`" in page
+    said = f"`{sum(values):g} ÷ {len(values)} = {truthfulness:.6f}`"
+    assert said in path.read_text(encoding="utf-8")
 
 
-def test_helpfulness_and_the_score_follow(page: str, explained: Explanation) -> None:
+@each_page
+def test_helpfulness_and_the_score_follow(path: Path, explained: Explanation) -> None:
     factors = [1.0 if rule.met else 1 - rule.importance for rule in explained.rules]
-    rows = [(row[0], row[1], row[3]) for row in tables(worked(page))[1]]
-    assert rows == [
+    shown = [(row[0], row[1], row[3]) for row in rows(path, 1)]
+    page = path.read_text(encoding="utf-8")
+    assert shown == [
         (rule.label, f"{rule.importance:g}", f"{factor:g}")
         for rule, factor in zip(explained.rules, factors, strict=True)
     ]

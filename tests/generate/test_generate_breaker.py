@@ -58,21 +58,6 @@ CASES: dict[str, tuple[Callable[[], Behaviour], int, tuple[str, ...]]] = {
             "Check the base URL (OPENAI_BASE_URL), whose path is /v1 for most servers",
         ),
     ),
-    "blank": (
-        lambda: faults.answer(" \n"),
-        96,
-        (
-            "could not be read in a row, and no task was answered: the model generated no text. Try another",
-            "--mode; if the model thinks before it answers, allow it more tokens with --max-tokens",
-        ),
-    ),
-    "an error": (
-        lambda: faults.status(500, "out of memory"),
-        160,
-        (
-            "tasks failed in a row, and no task was answered: the server answered 500: out of memory",
-        ),
-    ),
     "a rejection": (
         lambda: faults.status(400, "no chat template"),
         250,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import shlex
 import sys
@@ -15,12 +14,10 @@ from typer.testing import CliRunner
 from generating import answers, finished_names, journal, key_of, names, wanted, write_samples
 from helpers import CATS, SEAS, pfgen
 from pfgen_rs import PfgenError, SettingsError, score_file
-from pfgen_rs.ask.engines.manual import AnswersFile, task_lines
-from pfgen_rs.ask.engines.openai import OpenAIEngine
-from pfgen_rs.ask.protocol import Parameters
+from pfgen_rs.ask.engines.manual import AnswersFile
 from pfgen_rs.cli.app import app
 from pfgen_rs.generate import Prompter, read_examples
-from pfgen_rs.generate.config import config_hash
+from pfgen_rs.generate.config import RunConfig, config_hash
 from places import SUPPORT
 
 PROGRAM = SUPPORT / "answering_program.py"
@@ -102,6 +99,9 @@ def test_carrying_prompts_elsewhere_and_answers_back(tmp_path: Path, tiny: Path)
     tasks = [task for n in (1, 2) for task in Prompter(read_examples(tiny), "chat").tasks(n)]
     assert [(record["trial"], record["question"]) for record in records] == list(map(key_of, tasks))
     assert [record["messages"] for record in records] == [task.messages for task in tasks]
+    about = {"question", "trial", "mode", "seed", "id", "custom_id", "max_tokens", "messages"}
+    assert about <= records[0].keys()
+    assert (records[1]["id"], records[1]["custom_id"]) == (2, f"1/{tasks[1].question}")
     for record in records[1:]:
         record["answer"] = f"A: 試行{record['trial']}の答え：{record['question'][:3]}"
     records[0]["answer"] = " "
@@ -150,18 +150,8 @@ def test_bad_imports(tmp_path: Path, tiny: Path, content: str, said: str) -> Non
 
 def test_the_configuration(tmp_path: Path, tiny: Path) -> None:
     config = config_of(tmp_path, program(tmp_path))
-    digest = config.pop("questions")
-    assert len(digest) == 12
-    assert config == {
-        "engine": "command",
-        "max_tokens": 300,
-        "mode": "completion",
-        "model": "org/model",
-        "num_examples": 20,
-        "stop": ["Q:", "\n\n"],
-        "temperature": 1.0,
-        "top_p": 0.98,
-    }
+    assert len(config.pop("questions")) == 12
+    assert config == json.loads(RunConfig("command", "org/model").to_json())
 
 
 def test_what_was_chosen_is_recorded(tmp_path: Path, tiny: Path) -> None:
@@ -217,17 +207,12 @@ def test_none_is_left_to_the_engine_and_out_of_the_file(tmp_path: Path, tiny: Pa
     assert not any(sampling & found for found in keys)
 
 
-def test_the_prefix_begins_prompts_without_its_escapes(tmp_path: Path, tiny: Path) -> None:
-    shown = RUNNER.invoke(app, command(tmp_path, "--set=prefix=前提\\n", "--export=-"))
-    prompts = [json.loads(line)["prompt"] for line in shown.stdout.splitlines()]
-    assert [prompt[:10] for prompt in prompts] == ["前提\n## 回答例\n"] * 4
-
-
-def test_thinking_is_disabled_by_what_precedes_prompts(tmp_path: Path, tiny: Path) -> None:
-    asked = command(tmp_path, "--export=-", "--mode=chat", "--set=prefix=前提", engine="openai")
+def test_what_precedes_prompts(tmp_path: Path, tiny: Path) -> None:
+    """The prefix without its escapes, and what disables thinking."""
+    asked = command(tmp_path, "--export=-", "--mode=chat", "--set=prefix=前提\\n", engine="openai")
     for more, start in (
-        ["--set=enable_thinking=false", "/no_think\n前提例"],
-        ["--set=enable_thinking=true", "前提例と"],
+        ["--set=enable_thinking=false", "/no_think\n前提\n例"],
+        ["--set=enable_thinking=true", "前提\n例と"],
     ):
         shown = RUNNER.invoke(app, [*asked, more])
         systems = [json.loads(line)["messages"][0] for line in shown.stdout.splitlines()]
@@ -242,16 +227,10 @@ def test_people_have_no_temperature(tmp_path: Path, tiny: Path) -> None:
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["--trials=0"], "greater than or equal to 1"),
-        (["--mode=sing"], "'sing' is not one of"),
-        (["--temperature=warm"], "invalid value 'warm': expected a number or 'none'"),
         (["--max-tokens=0"], "invalid value '0': expected a positive integer or 'none'"),
-        (["--max-tokens=1.5"], "invalid value '1.5': expected a positive integer"),
         (["--stop=x", "--stop=none"], "'none' cannot be combined"),
         (["--set=x"], "invalid setting 'x': expected KEY=VALUE"),
-        (["--set=X!=1"], "invalid setting 'X!=1': expected KEY=VALUE"),
         (["--set=think=strip"], "use --think for think"),
-        (["--set=_model=x"], "use MODEL for model"),
         (["--set=enable_thinking=false"], "enable_thinking requires the engine openai; for vllm"),
         (["--engine=command"], "the engine command requires a program: --command 'PROGRAM …'"),
         (["--set=chat_template=@none"], "none: cannot be read: No such file"),
@@ -281,11 +260,8 @@ def test_bad_usage(tmp_path: Path, tiny: Path, more: list[str], said: str) -> No
             SettingsError,
             "a folder has a name of at most 255 bytes: set --name",
         ),
-        (["--name=org/" + "猫" * 90], SettingsError, "a folder has a name of at most 255 bytes"),
         (["--name=./llama"], SettingsError, "(if the model is a path, set --name)"),
-        (["--temperature=-1"], SettingsError, "must be at least 0"),
         (["--top-p=nan"], SettingsError, "top_p must be a finite number"),
-        (["--engine=command", "--command="], SettingsError, "the command is empty"),
         (["--benchmark=none"], PfgenError, "unknown benchmark 'none'"),
     ],
 )
@@ -294,14 +270,6 @@ def test_bad_input(tmp_path: Path, tiny: Path, more: list[str], kind: type, said
     assert isinstance(done.exception, kind)
     assert said in str(done.exception)
     assert not (tmp_path / "result").exists()
-
-
-def test_help_shows_tags_and_defaults() -> None:
-    done = RUNNER.invoke(app, ["generate", "--help"], env={"COLUMNS": "200", "TERM": "dumb"})
-    shown = " ".join(done.output.replace("│", "").split())
-    assert "Keep or strip `<think>…</think>` in answers." in shown
-    made = inspect.signature(OpenAIEngine).parameters
-    assert f"(openai, default: {made['concurrency'].default})" in shown
 
 
 def test_bad_input_is_one_line(tmp_path: Path, tiny: Path) -> None:
@@ -325,20 +293,3 @@ def test_more_examples_than_there_are(tmp_path: Path, tiny: Path) -> None:
     assert done.stderr.splitlines()[0] == first
     fewer = RUNNER.invoke(app, command(tmp_path, "--shots=1", "--export=-"))
     assert "warning" not in fewer.stderr
-
-
-def test_tasks_as_lines() -> None:
-    tasks = Prompter(read_examples(), "qa", num_examples=1).tasks(1)[:2]
-    first, second = task_lines(tasks, Parameters(5, None, 0.5, ())).splitlines()
-    assert json.loads(first) == {
-        "id": 1,
-        "question": tasks[0].question,
-        "trial": 1,
-        "mode": "qa",
-        "prompt": tasks[0].prompt,
-        "seed": tasks[0].seed,
-        "max_tokens": 5,
-        "top_p": 0.5,
-        "custom_id": f"1/{tasks[0].question}",
-    }
-    assert json.loads(second)["id"] == 2

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import sys
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -15,9 +14,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import fault_server as faults
-from engine_tasks import engine
-from fault_server import FaultServer
 from generating import (
     BEGUN,
     CONFIG,
@@ -42,8 +38,6 @@ from pfgen_rs import (
     score_file,
 )
 from pfgen_rs.ask import journal
-from pfgen_rs.ask.engines import command as engine_command
-from pfgen_rs.ask.engines.command import CommandEngine
 from pfgen_rs.ask.journal import Journal
 from pfgen_rs.ask.protocol import Answered, Failed, Outcome, available
 from pfgen_rs.errors import GenerationError
@@ -475,56 +469,3 @@ def test_a_claim_that_fails_ends_the_engine_s_work(
         place.run(asked)
     assert asked.closed == 1
     assert list(answers(place.folder)) == list(wanted(2))
-
-
-def test_a_server_that_puts_one_task_off_delays_that_task_alone(place: Place) -> None:
-    pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
-    slow = f"Q: {CATS}"
-    later = faults.status(429, "later", {"retry-after": "2"})
-    config = RunConfig("openai-api", "m", "chat")
-    with FaultServer({slow: [later]}, faults.answer("はい。")) as server:
-        asking = engine(server, concurrency=4, backoff=None)
-        assert place.run(asking, config, trials=40).complete
-    put_off = server.attempts(slow)[0]
-    first, again = (asked for asked in server.asked if asked.body == put_off.body)
-    assert again.at - first.at >= 2
-    assert len(server.asked) == 81
-    assert [asked for asked in server.asked if asked.at >= again.at] == [again]
-
-
-HOLDING = """
-import json, sys
-def answer(task):
-    text = f"試行{task['trial']}の答え：{task['question'][:3]}"
-    print(json.dumps({"id": task["id"], "answer": text}), flush=True)
-first, seen = None, 0
-for line in sys.stdin:
-    task = json.loads(line)
-    seen += 1
-    if first is None:
-        first = task
-    else:
-        answer(task)
-    if seen == 14:
-        answer(first)
-"""
-
-
-@pytest.mark.parametrize("fails", [False, True])
-def test_a_program_gets_a_task_for_each_answer_until_no_more_can_be_claimed(
-    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
-) -> None:
-    """This one answers the first task once it has all: it would never get them in batches."""
-    script = tmp_path / "holding.py"
-    script.write_text(HOLDING, encoding="utf-8")
-    monkeypatch.setattr(engine_command, "_OPEN", 4)
-    asked = CommandEngine("m", command=[sys.executable, "-X", "utf8", str(script)], timeout=5.0)
-    if fails:
-        fail_to_claim(3, monkeypatch)
-        with pytest.raises(OutputError, match="no room"):
-            place.run(asked, trials=7)
-        assert asked._program is None
-        return
-    assert place.run(asked, trials=7).complete
-    asked.close()
-    assert answers(place.folder) == wanted(7)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
 import re
@@ -13,13 +14,45 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import prompts_oracle
 from pfgen_rs import BenchmarkError, InputError, Settings, SettingsError, install, load_benchmark
 from pfgen_rs.generate import Example, Prompter, Task, read_examples
 from pfgen_rs.io.cleaning import MODES, THINK, cleaned, default_stop
 
 TEXT = st.text(st.characters(codec="utf-8"), max_size=8)
 SAMPLES = st.dictionaries(TEXT, TEXT, min_size=1, max_size=6).map(lambda d: list(d.items()))
+
+
+def plain_task(
+    samples: list[tuple[str, str]],
+    question: str,
+    *,
+    mode: str,
+    trial: int,
+    num_examples: int,
+    seed_text: str,
+    prefix: str,
+) -> dict[str, Any]:
+    """What a question becomes in a trial, with the keys of the golden prompts."""
+    others = [pair for pair in samples if pair[0] != question]
+    others.sort(key=lambda pair: sha1(f"{seed_text}::{trial}::{pair[0]}"))
+    shown = "".join(f"Q: {q}\nA: {a}\n\n" for q, a in others[:num_examples])
+    titled = "## 回答例\n" + shown
+    seed = int(sha1(f"{seed_text}::{trial}"), 16) % 2**31
+    if mode == "chat":
+        rule = "例と同様の文体及び文字数で、ユーザの質問に1行で答えてください。"
+        system = f"{rule}\n\n{titled}".strip()
+        parts = {"system_prompt": prefix + system, "user_prompt": f"Q: {question}"}
+    elif mode == "qa":
+        rule = "例と同様の文体及び文字数で、質問に1行で答えてください。"
+        examples = f"{rule}\n\n{titled}".strip()
+        parts = {"prompt": f"{prefix}{examples}\n\n## 質問\nQ: {question}"}
+    else:
+        parts = {"prompt": f"{prefix}{titled.strip()}\n\nQ: {question}\nA:"}
+    return {"question": question, **parts, "seed": seed}
+
+
+def sha1(text: str) -> str:
+    return hashlib.sha1(text.encode()).hexdigest()
 
 
 def as_row(task: Task) -> dict[str, Any]:
@@ -49,7 +82,7 @@ def test_golden_prompts(published_dir: Path, vectors_dir: Path) -> None:
         [task] = prompter.tasks(row["trial"], [wanted["question"]])
         assert as_row(task) == wanted
         choice = {key: row[key] for key in row if key != "task"}
-        assert prompts_oracle.task(samples, wanted["question"], **choice) == wanted
+        assert plain_task(samples, wanted["question"], **choice) == wanted
 
 
 @settings(max_examples=200)
@@ -60,7 +93,7 @@ def test_any_questions(
     examples = [Example(*pair) for pair in samples]
     prompter = Prompter(examples, mode, num_examples=shown, seed=seed, prefix=prefix)
     wanted = [
-        prompts_oracle.task(
+        plain_task(
             samples,
             question,
             mode=mode,
@@ -176,24 +209,6 @@ def test_any_text(text: str, mode: Any, stops: bool, think: Any) -> None:
 )
 def test_as_published(text: str, mode: Any, stop: tuple[str, ...], wanted: str) -> None:
     assert cleaned(text, mode, stop) == wanted
-
-
-@pytest.mark.parametrize(
-    ("text", "wanted"),
-    [
-        ("<think>Q: 何？\n\n</think>\n\n猫です。\n\n終わり", "猫です。"),
-        ("考えた。</think>\n\n猫です。", "猫です。"),
-        ("<think>長い", ""),
-        ("猫<think>犬</think>です。", "猫です。"),
-        ("猫です。", "猫です。"),
-    ],
-)
-def test_thoughts(text: str, wanted: str) -> None:
-    assert cleaned(text, "completion", default_stop("completion"), think="strip") == wanted
-
-
-def test_default_stops() -> None:
-    assert [default_stop(mode) for mode in MODES] == [("Q:", "\n\n"), ("Q:",), ("Q:",)]
 
 
 def test_unknown_choice() -> None:

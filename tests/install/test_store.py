@@ -10,12 +10,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-import install_sources
 from install_sources import (
     FILES,
     PUBLISHED,
@@ -167,17 +165,6 @@ def test_lost_race_is_no_error(
     assert leftovers(cache) == []
 
 
-def test_concurrent_installs(good: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    use(monkeypatch, entry_of({"data/Q09.json": b"{}"}, "older"))
-    installer.install("tiny", saved(good.parent, tar_gz([("data/Q09.json", b"{}")])))
-    use(monkeypatch, entry_of(FILES))
-    with ThreadPoolExecutor(8) as pool:
-        paths = list(pool.map(lambda _: installer.install("tiny", good), range(40)))
-    assert len(set(paths)) == 1
-    assert_installed(paths[0])
-    assert leftovers(cache) == []
-
-
 def test_old_leftovers_are_removed_and_fresh_ones_kept(good: Path, cache: Path) -> None:
     old, fresh = (cache / "benchmarks" / f".tiny.{age}.tmp" for age in ("old", "fresh"))
     for folder in (old, fresh):
@@ -314,20 +301,6 @@ def test_published_checkout(inner: str, checkout: Path, monkeypatch: pytest.Monk
     path = installer.install(source=checkout / inner)
     for name in entry.files:
         assert (path / name).read_bytes() == (checkout / "data" / name).read_bytes()
-
-
-@pytest.mark.published
-def test_published_archive_from_a_server(
-    published_archive: Path, server: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    content = published_archive.read_bytes()
-    monkeypatch.setattr(install_sources, "GOOD", content)
-    entry = PUBLISHED
-    use(monkeypatch, entry)
-    seen: list[int] = []
-    path = installer.install(source=f"{server.url}/chunked", progress=lambda n, _: seen.append(n))
-    assert seen[-1] == len(content)
-    assert len(list(path.glob("Q*.json"))) == 50
 
 
 def test_every_published_file_has_a_digest_and_a_name_of_its_own() -> None:

@@ -19,15 +19,14 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 import pfgen_rs
-from helpers import environment, write_benchmark
+from helpers import python, write_benchmark
 from pfgen_rs import Benchmark, InputError, Settings, SettingsError
 from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.integrations.arrow import ArrowScorer, scorer
 from pfgen_rs.metrics.settings import score_names
-from places import DOCS, SUPPORT
+from places import DOCS
 from told import section
 
-ELSEWHERE = SUPPORT / "arrow_elsewhere.py"
 PAGE = DOCS / "how-to" / "scale.md"
 EXAMPLES = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.M)
 ENGINE = re.compile(r"^(?:import|from) (\w+)")
@@ -247,15 +246,28 @@ def test_another_set_of_the_same_name_is_refused(tmp_path: Path) -> None:
     assert "has other questions here than where this was made" in done.stderr
 
 
+ELSEWHERE = """
+import json, lzma, multiprocessing, pickle, sys
+import pyarrow as pa
+import pfgen_rs
+score = pickle.loads(bytes.fromhex(sys.argv[2]))
+if sys.argv[1] == "load":
+    sys.exit(score.benchmark is None)
+with lzma.open(pfgen_rs.sample_runs()["careless"] / "trials.jsonl.xz") as lines:
+    records = list(map(json.loads, lines))  # not by polars, whose threads a fork does not copy
+tables = [pa.Table.from_pylist(records[at : at + 30]) for at in range(0, len(records), 30)]
+tables = [table.select(["question", "answer"]) for table in tables]
+if sys.argv[1] == "fork":
+    score(tables[0])  # so that the benchmark is loaded before, too
+with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+    parts = pool.map(score, tables)
+print(json.dumps([value for part in parts for value in part["average"].to_pylist()]))
+"""
+
+
 def run_elsewhere(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(ELSEWHERE), *arguments],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+    """Score the bundled run `careless` with a pickled scorer in two other processes."""
+    return python(ELSEWHERE, *arguments)
 
 
 @pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])

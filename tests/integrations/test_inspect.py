@@ -231,7 +231,7 @@ def test_the_scorer_in_somebody_elses_task(harness: Harness, mini: Benchmark) ->
 def test_a_mode_that_chats_do_not_have(harness: Harness) -> None:
     done = harness.command("pfgen_rs/pfgen", "--model", "mockllm/model", "-T", "mode=completion")
     assert done.returncode != 0
-    assert done.stdout.strip() == "unknown mode 'completion': expected chat or qa"
+    assert done.stdout.strip() == "`mode` must be one of chat, qa, not 'completion'"
 
 
 def test_settings_are_checked_before_anybody_is_asked() -> None:
@@ -244,8 +244,11 @@ def test_settings_are_checked_before_anybody_is_asked() -> None:
         (ours.pfgen, {"trials": "x"}, "`trials` must be an integer of at least 1, not 'x'"),
         (ours.pfgen, {"trials": 0}, "at least 1, not 0"),
         (ours.pfgen, {"num_examples": "x"}, "the number of examples must be an integer"),
-        *((each, {"think": "foo"}, "think must be one of keep, strip, not 'foo'") for each in both),
-        *((each, {"mode": "poem"}, "unknown mode 'poem': expected") for each in both),
+        *(
+            (each, {"think": "foo"}, "`think` must be one of keep, strip, not 'foo'")
+            for each in both
+        ),
+        *((each, {"mode": "poem"}, "`mode` must be one of") for each in both),
     ):
         how: Any = wrong
         with pytest.raises((PfgenError, PrerequisiteError), match=match):

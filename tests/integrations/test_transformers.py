@@ -121,14 +121,6 @@ def test_resume_from_a_checkpoint(tmp_path: Path, flag: bool) -> None:
     assert pl.read_parquet(tmp_path / "cut" / "curve.parquet").select(FIGURES).equals(expected)
 
 
-def test_chat_templates(tmp_path: Path) -> None:
-    ours = callback(tmp_path / "c", mode="chat")
-    trainer = tiny_torch.trainer(tmp_path, [ours], steps=2, template=tiny_torch.TEMPLATE)
-    trainer.train()
-    assert ours.evaluator is not None
-    assert len(ours.evaluator.curve) == 2
-
-
 def test_a_tokenizer_is_needed(tmp_path: Path) -> None:
     trainer = tiny_torch.trainer(tmp_path, [callback(tmp_path / "c")], steps=2)
     trainer.callback_handler.processing_class = None

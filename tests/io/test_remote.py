@@ -30,15 +30,13 @@ from pfgen_rs import (
 )
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.chunk import Options
-from pfgen_rs.io.remote import files as remote_source
-from pfgen_rs.io.remote import storage, web
+from pfgen_rs.io.remote import files, storage, web
 from pfgen_rs.io.remote.files import RemoteSource, expanded_url
-from pfgen_rs.io.remote.storage import RemoteTarget, Storage, StorageError
-from pfgen_rs.io.remote.urls import is_url, parsed_options, shown_url, split_url
-from pfgen_rs.io.run_files import expand, expand_runs, refuse_overwriting
+from pfgen_rs.io.remote.storage import RemoteTarget, Storage
+from pfgen_rs.io.remote.urls import is_url, parsed_options, shown_url
+from pfgen_rs.io.run_files import expand, expand_runs, output_names, refuse_overwriting, run_name
 from pfgen_rs.io.source import Source
 from pfgen_rs.io.tables import table_chunks, table_schema
-from pfgen_rs.runs.naming import output_names, run_name
 from pfgen_rs.runs.resumable import Job
 
 obstore = pytest.importorskip("obstore")
@@ -110,13 +108,8 @@ def test_urls_are_recognised_and_shown_without_secrets(text: str, shown: str) ->
     assert is_url(text)
     assert shown_url(text) == shown
     assert "secret" not in shown_url(Path(text))
-
-
-@pytest.mark.parametrize(
-    "text", ["x.jsonl", "/a//b", "C:\\x", "a:b", "-", "c://x", "", "./s3://b/x"]
-)
-def test_paths_are_no_urls(text: str) -> None:
-    assert not is_url(text)
+    for path in ("x.jsonl", "/a//b", "C:\\x", "a:b", "-", "c://x", "", f"./{text}"):
+        assert not is_url(path)
 
 
 @pytest.mark.parametrize(
@@ -135,14 +128,18 @@ def test_paths_are_no_urls(text: str) -> None:
         ("s3://b#c/x", "invalid name of a bucket"),
         ("s3://b?c/x", "must be named, not matched"),
         ("s3://b\t/x", "invalid name of a bucket"),
+        ("s3://b/*.none", "no file matches"),
+        ("s3://b*/x", "bucket must be named"),
+        ("https://host/*.jsonl", "globs are read in object storage alone"),
+        ("hf://datasets/u/n@v1/*.jsonl", "globs are read in object storage alone"),
     ],
 )
-def test_urls_that_are_not_read(url: str, words: str) -> None:
-    with pytest.raises(InputError, match=words) as caught:
-        score_file(url)
-    assert "secret" not in str(caught.value)
-    with pytest.raises(InputError, match=words):
-        split_url(url)
+def test_urls_that_are_not_read(url: str, words: str, memory: dict[str, Any]) -> None:
+    bucket(FILES, memory)
+    for read in (score_runs, scan):
+        with pytest.raises(InputError, match=words) as caught:
+            read(url)
+        assert "secret" not in str(caught.value)
 
 
 FILES = {
@@ -176,21 +173,6 @@ def test_globs_match_what_they_match_in_folders(
     found = Storage()
     assert expanded_url(f"s3://b/{pattern}", found) == [f"s3://b/{name}" for name in sorted(names)]
     assert found.sizes == {f"s3://b/{name}": len(FILES[name]) for name in names}
-
-
-@pytest.mark.parametrize(
-    ("url", "words"),
-    [
-        ("s3://b/*.none", "no file matches"),
-        ("s3://b*/x", "bucket must be named"),
-        ("https://host/*.jsonl", "globs are read in object storage alone"),
-        ("hf://datasets/u/n@v1/*.jsonl", "globs are read in object storage alone"),
-    ],
-)
-def test_globs_that_match_nothing(url: str, words: str, memory: dict[str, Any]) -> None:
-    bucket(FILES, memory)
-    with pytest.raises(InputError, match=words):
-        scan(url)
 
 
 def test_folders_of_runs(memory: dict[str, Any], tmp_path: Path) -> None:
@@ -286,7 +268,7 @@ def test_copies_of_tables_go_when_they_take_too_much_room(
 ) -> None:
     content = parquet(tmp_path)
     bucket({f"{i}.parquet": content for i in range(4)}, memory)
-    monkeypatch.setattr(remote_source, "_LARGEST_COPIES", 2 * len(content))
+    monkeypatch.setattr(files, "_LARGEST_COPIES", 2 * len(content))
     sources = [RemoteSource(f"s3://b/{i}.parquet", Storage()) for i in range(4)]
     places = [Path(source.file()) for source in sources]
     assert all(place.is_file() for place in places)  # while they are being read
@@ -344,7 +326,6 @@ def test_outputs_are_those_of_a_local_run(
 
 
 def _run(paths: list[str], bench: Path, out: str | Path, table: str | Path) -> None:
-
     with Job(load_benchmark(bench), paths, Options(), out=out, per_response=table) as job:
         job.run()
         job.write()
@@ -442,12 +423,25 @@ def test_an_object_is_not_taken_for_a_glob(key: str, memory: dict[str, Any]) -> 
         ({"session_token": "secret\n"}, "'session_token': it has other characters"),
         ({"timeout": 5}, "'timeout': expected a string, not int"),
         ({"secret_access_key": 5}, "'secret_access_key': expected a string, not int"),
+        ({"AWS_ENDPOINT_URL": "localhost:9000"}, "AWS_ENDPOINT_URL: "),
+        ({"AWS_SESSION_TOKEN": "secret\n"}, "AWS_SESSION_TOKEN: "),
+        ({"AZURE_ENDPOINT": "host"}, "AZURE_ENDPOINT: "),
     ],
 )
-def test_options_that_obstore_fails_with(options: dict[str, Any], words: str) -> None:
-    with pytest.raises(SettingsError, match=f"^invalid storage option:? {words}") as caught:
-        Storage(options).object("s3://b/x")
+def test_settings_that_obstore_fails_with(
+    options: dict[str, Any], words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those in capitals stand in the environment."""
+    if in_environment := words.endswith(": "):
+        for name in options:
+            monkeypatch.setenv(name, options[name])
+    given = {} if in_environment else options
+    begin = "" if in_environment else "storage option:? "
+    with pytest.raises(SettingsError, match=f"^invalid {begin}{words}") as caught:
+        Storage(given).object("az://b/x" if "AZURE_ENDPOINT" in options else "s3a://b/x")
     assert "secret\n" not in str(caught.value)
+    if in_environment:
+        Storage({"skip_signature": "true"}).object("gs://b/x")  # which it does not concern
 
 
 def test_options_of_other_types_are_kept() -> None:
@@ -455,67 +449,6 @@ def test_options_of_other_types_are_kept() -> None:
     assert Storage(options).options == options
     for endpoint in ("http://127.0.0.1:9000", "HTTPS://[::1]:80/a/", "https://s3.x_y.example"):
         assert Storage({"endpoint": endpoint}).options["endpoint"] == endpoint
-
-
-@pytest.mark.parametrize(
-    ("url", "name", "value"),
-    [
-        ("s3://b/x", "AWS_ENDPOINT_URL", "localhost:9000"),
-        ("s3a://b/x", "AWS_SESSION_TOKEN", "secret\n"),
-        ("az://b/x", "AZURE_ENDPOINT", "host"),
-    ],
-)
-def test_settings_in_the_environment_that_obstore_fails_with(
-    url: str, name: str, value: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv(name, value)
-    with pytest.raises(SettingsError, match=f"^invalid {name}: ") as caught:
-        Storage().object(url)
-    assert "secret" not in str(caught.value)
-    Storage({"skip_signature": "true"}).object("gs://b/x")
-
-
-def test_a_panic_of_obstore_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    panic = type("PanicException", (BaseException,), {})
-    monkeypatch.setattr(storage, "_opened_store", lambda *_: Refusing(panic("secret")))
-    with pytest.raises(
-        StorageError, match=r"^s3://b/x: cannot be used: obstore has failed"
-    ) as caught:
-        Storage().object("s3://b/x").get()
-    assert "secret" not in str(caught.value)
-    monkeypatch.setattr(storage, "_opened_store", lambda *_: Refusing(KeyboardInterrupt()))
-    with pytest.raises(KeyboardInterrupt):
-        Storage().object("s3://b/x").get()
-
-
-@pytest.mark.parametrize(
-    ("message", "is_unranged"),
-    [
-        (
-            "GET http://h/x in 1s - Server returned non-2xx status code: 416 Range Not Satisfiable: ",
-            True,
-        ),
-        ("GET http://h/x - status code: 400 Bad Request: <Code>InvalidRange</Code>", True),
-        ("GET http://range.localhost/x in 1s - HTTP error: error sending request", False),
-        ("GET http://h/x - status code: 503 range: x", False),
-    ],
-)
-def test_a_host_with_range_in_its_name_is_not_a_range(
-    message: str, is_unranged: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _refusing(monkeypatch, "GenericError", f"Generic S3 error: Error performing {message}\n\nDebug")
-    target = RemoteTarget("s3://b/range/x")
-    if is_unranged:
-        target.check()
-        return
-    with pytest.raises(OutputError, match="cannot be reached"):
-        target.check()
-
-
-def test_names_that_cannot_be_listed_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    _refusing(monkeypatch, "InvalidPathError", 'Path "a//x" contained empty path segment\n\nDebug')
-    with pytest.raises(InputError, match=r'^s3://b/\*\*: an object there has .* rename .*"a//x"'):
-        expanded_url("s3://b/**", Storage())
 
 
 def test_a_result_writes_itself_to_storage(memory: dict[str, Any], bench: Path) -> None:
@@ -538,60 +471,84 @@ class Refusing:
         return refuse
 
 
-def _refusing(monkeypatch: pytest.MonkeyPatch, kind: str, message: str) -> None:
+def refusing(monkeypatch: pytest.MonkeyPatch, kind: str, message: str) -> None:
     error = getattr(obstore.exceptions, kind)(message)
     monkeypatch.setattr(storage, "_opened_store", lambda *_: Refusing(error))
+
+
+GENERIC, DENIED = "GenericError", "PermissionDeniedError"
+S3 = "Generic S3 error: Error performing "
+NO_KEY = "status code: 403 Forbidden: <Code>InvalidAccessKeyId</Code>"
+ASKED = f"{S3}PUT http://169.254.169.254/latest/api/token in 1s - HTTP error: error sending request"
 
 
 @pytest.mark.parametrize(
     ("kind", "message", "words"),
     [
-        (
-            "PermissionDeniedError",
-            "GET https://h/x?sig=secret - status code: 403 Forbidden: <Code>InvalidAccessKeyId</Code>\n\nD",
-            r"access was denied \(403 Forbidden, InvalidAccessKeyId\): check the credentials$",
-        ),
-        (
-            "GenericError",
-            "Generic S3 error: Error performing PUT http://169.254.169.254/latest/api/token in 1s - HTTP "
-            "error: error sending request\n\nDebug",
-            "no credentials were found: set them in the environment",
-        ),
-        (
-            "GenericError",
-            "Generic X error: Account must be specified\n",
-            "reached: Account must be",
-        ),
+        (DENIED, f"GET https://h/x?sig=secret - {NO_KEY}\n\nD",
+         r"access was denied \(403 Forbidden, InvalidAccessKeyId\): check the credentials$"),
+        (GENERIC, f"{ASKED}\n\nDebug", "no credentials were found: set them in the environment"),
+        (GENERIC, "Generic X error: Account must be specified\n", "reached: Account must be"),
         ("UnauthenticatedError", "no", r"access was denied \(no reason given\)"),
-        (
-            "GenericError",
-            "GET https://h/x?sig=secret in 3 ms: error\n\nDebug",
-            r"GET … in 3 ms: error$",
-        ),
-        ("GenericError", "status code: 503 Slow Down: x", "the answer was 503 Slow Down$"),
+        (GENERIC, "GET https://h/x?sig=secret in 3 ms: error\n\nD", r"GET … in 3 ms: error$"),
+        (GENERIC, "status code: 503 Slow Down: x", "the answer was 503 Slow Down$"),
+        ("InvalidPathError", 'Path "a//x" contained an empty path segment\n\nDebug',
+         'an object there has .* rename .*"a//x"'),
     ],
-)
+)  # fmt: skip
 def test_errors_of_storage_are_one_line(
-    kind: str, message: str, words: str, bench: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, message: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _refusing(monkeypatch, kind, message)
+    refusing(monkeypatch, kind, message)
     with pytest.raises(InputError, match=f"^s3://b/x.parquet: .*{words}") as caught:
-        score_file("s3://b/x.parquet", bench)
+        score_file("s3://b/x.parquet", "mini")
     assert "\n" not in str(caught.value)
+    with pytest.raises(InputError, match=rf"^s3://b/\*\*: .*{words}"):
+        expanded_url("s3://b/**", Storage())
     with pytest.raises(OutputError, match=r"^s3://b/y: cannot be written: "):
         RemoteTarget("s3://b/y").put(b"")
 
 
-def test_who_may_only_write_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    _refusing(
-        monkeypatch,
-        "PermissionDeniedError",
-        "status code: 403 Forbidden: <Code>AccessDenied</Code>",
-    )
-    RemoteTarget("s3://b/y").check()
-    _refusing(monkeypatch, "PermissionDeniedError", "<Code>SignatureDoesNotMatch</Code>")
-    with pytest.raises(OutputError, match="check the credentials"):
-        RemoteTarget("s3://b/y").check()
+@pytest.mark.parametrize(
+    ("kind", "message", "words"),
+    [
+        (GENERIC, f"{S3}GET http://h/x in 1s - status code: 416 Range Not Satisfiable: ", ""),
+        (
+            GENERIC,
+            f"{S3}GET http://h/x - status code: 400 Bad Request: <Code>InvalidRange</Code>",
+            "",
+        ),
+        (DENIED, "status code: 403 Forbidden: <Code>AccessDenied</Code>", ""),
+        (DENIED, "<Code>SignatureDoesNotMatch</Code>", "check the credentials"),
+        (
+            GENERIC,
+            f"{S3}GET http://range.localhost/x in 1s - HTTP error: error",
+            "cannot be reached",
+        ),
+        (GENERIC, f"{S3}GET http://h/x - status code: 503 range: x", "cannot be reached"),
+    ],
+)
+def test_who_may_only_write_writes_an_object_that_need_not_be_there(
+    kind: str, message: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusing(monkeypatch, kind, message)
+    target = RemoteTarget("s3://b/range/x")
+    if not words:
+        target.check()
+        return
+    with pytest.raises(OutputError, match=words):
+        target.check()
+
+
+def test_a_panic_of_obstore_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    panic = type("PanicException", (BaseException,), {})
+    monkeypatch.setattr(storage, "_opened_store", lambda *_: Refusing(panic("secret")))
+    with pytest.raises(InputError, match=r"^s3://b/x: cannot be used: obstore has") as caught:
+        Storage().object("s3://b/x").get()
+    assert "secret" not in str(caught.value)
+    monkeypatch.setattr(storage, "_opened_store", lambda *_: Refusing(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        Storage().object("s3://b/x").get()
 
 
 def test_options_of_storage_and_of_connections() -> None:
@@ -709,7 +666,6 @@ def test_each_kind_of_storage_is_opened(
 def test_columns_of_remote_csv_are_kept(
     memory: dict[str, Any], bench: Path, tmp_path: Path
 ) -> None:
-
     frame = pl.read_ndjson(lines()).with_columns(seed=pl.lit("7"))
     bucket({"x.csv": frame.write_csv().encode()}, memory)
     table = tmp_path / "x.parquet"

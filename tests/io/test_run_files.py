@@ -37,10 +37,6 @@ def unpacked(run: Path) -> bytes:
     return lzma.decompress(content)
 
 
-def test_all_lines_sorted_bytewise(run: Path) -> None:
-    assert unpacked(run) == SORTED
-
-
 @settings(max_examples=30)
 @given(
     st.lists(
@@ -62,19 +58,19 @@ def test_what_is_packed_stays(run: Path) -> None:
     assert packed_trials(run, 2) == (None, [])
 
 
-def test_more_trials_are_added(run: Path) -> None:
-    (run / "trials.jsonl.xz").write_bytes(lzma.compress(TRIALS[0]))
+@pytest.mark.parametrize(
+    ("name", "before"),
+    [("x", b""), ("trials.jsonl.xz", lzma.compress(TRIALS[0])), ("trials.jsonl", TRIALS[0])],
+    ids=["none", "packed before", "plain, which trial files count more than"],
+)
+def test_all_lines_of_trials_are_sorted_bytewise(name: str, before: bytes, run: Path) -> None:
+    (run / name).write_bytes(before)
     assert unpacked(run) == SORTED
 
 
 def test_plain_responses_keep_their_order(tmp_path: Path) -> None:
     (tmp_path / "trials.jsonl").write_bytes(b"".join(TRIALS))
     assert unpacked(tmp_path) == b"".join(TRIALS)
-
-
-def test_trial_files_count_more_than_plain_responses(run: Path) -> None:
-    (run / "trials.jsonl").write_bytes(TRIALS[0])
-    assert unpacked(run) == SORTED
 
 
 @pytest.mark.parametrize(
@@ -97,32 +93,24 @@ def test_unfinished_trials_are_left_out(run: Path, content: bytes) -> None:
 
 
 def test_names_of_trials() -> None:
-    assert is_trial_file("trial_001.jsonl")
-    assert is_trial_file("trial_1000.jsonl")
-    others = [
-        "trial_001.jsonl.tmp",
-        ".trial_001.jsonl",
-        "trial_.jsonl",
-        "trials.jsonl",
-        "trial_١.jsonl",
-    ]
-    assert not any(map(is_trial_file, others))
+    names = ["trial_001.jsonl", "trial_1000.jsonl", "trial_001.jsonl.tmp", ".trial_001.jsonl"]
+    names += ["trial_.jsonl", "trials.jsonl", "trial_١.jsonl"]
+    assert list(filter(is_trial_file, names)) == names[:2]
 
 
-def test_lines_that_are_nowhere_else_are_not_lost(run: Path) -> None:
-    more = SORTED + line(SEAS, "空の色です。") + b"\n" + SORTED
-    (run / "trials.jsonl.xz").write_bytes(lzma.compress(more))
-    with pytest.raises(
-        InputError, match=r"trials\.jsonl\.xz: has 5 lines that .* remove this file"
-    ):
-        packed_trials(run, 2)
-
-
-def test_a_damaged_file_is_not_overwritten(run: Path) -> None:
-    (run / "trials.jsonl.xz").write_bytes(lzma.compress(SORTED)[:-9])
-    with pytest.raises(
-        InputError, match=r"trials\.jsonl\.xz: the compressed data is damaged or cut short"
-    ):
+@pytest.mark.parametrize(
+    ("packed", "words"),
+    [
+        (
+            lzma.compress(SORTED + line(SEAS, "空の色です。") + b"\n" + SORTED),
+            "has 5 lines that .* remove this file",
+        ),
+        (lzma.compress(SORTED)[:-9], "the compressed data is damaged or cut short"),
+    ],
+)
+def test_nothing_that_is_nowhere_else_is_overwritten(packed: bytes, words: str, run: Path) -> None:
+    (run / "trials.jsonl.xz").write_bytes(packed)
+    with pytest.raises(InputError, match=rf"trials\.jsonl\.xz: {words}"):
         packed_trials(run, 2)
 
 
@@ -194,21 +182,16 @@ def test_a_folder_of_runs_is_all_of_them(runs: Path, benchmark: Path) -> None:
     assert scanned["file"].to_list() == [result.path for result in results]
 
 
-def test_a_run_that_is_not_packed_would_be_missing(runs: Path, benchmark: Path) -> None:
-    (runs / "c").mkdir()
-    (runs / "c" / "trial_001.jsonl").write_bytes(lines())
-    with pytest.raises(InputError, match=r"c: the run has 1 finished trial .* resume"):
-        score_runs(runs, benchmark)
-
-
 def test_other_folders_are_explained(runs: Path, benchmark: Path, tmp_path: Path) -> None:
-    with pytest.raises(
-        InputError, match=r"but contains 3 runs in subfolders: score them with score_runs"
-    ):
+    with pytest.raises(InputError, match=r"but contains 3 runs in subfolders: score them with sco"):
         score_file(runs, benchmark)
     (tmp_path / "loose").mkdir()
     with pytest.raises(InputError, match=r"loose: the folder has none of .*: name the files to"):
         score_runs(tmp_path / "loose", benchmark)
+    (runs / "c").mkdir()
+    (runs / "c" / "trial_001.jsonl").write_bytes(lines())  # which would be missing
+    with pytest.raises(InputError, match=r"c: the run has 1 finished trial .* resume"):
+        score_runs(runs, benchmark)
 
 
 def test_a_list_of_paths_is_a_list_of_runs(runs: Path, benchmark: Path) -> None:
@@ -218,12 +201,6 @@ def test_a_list_of_paths_is_a_list_of_runs(runs: Path, benchmark: Path) -> None:
     assert [result.score for result in found] == [score_file(p, benchmark).score for p in paths]
     with pytest.raises(InputError, match="several runs: score them with score_runs"):
         score_file(paths, benchmark)
-
-
-def test_several_splits_are_refused(benchmark: Path) -> None:
-    split = datasets.Dataset.from_dict({"question": ["Q01"], "answer": [""]})
-    with pytest.raises(InputError, match="choose one of 'test'"):
-        score_file(datasets.DatasetDict(test=split), benchmark)
 
 
 RECORDS = [{"q": question, "a": answer} for question, answer in GOOD]
@@ -251,19 +228,14 @@ ADVICE = r"found 'q', 'a'; choose another with --{}-field \(in Python: {}_field=
 
 @pytest.mark.parametrize("name", MEMORY)
 def test_fields_in_memory(name: str, benchmark: Path) -> None:
-    bench = load_benchmark(benchmark)
-    assert bench.score_batch(MEMORY[name], **FIELDS).height == len(GOOD)
-    assert (
-        bench.evaluate(MEMORY[name], **FIELDS).score
-        == score_file(MEMORY[name], bench, **FIELDS).score
-    )
-    cases: list[tuple[str, dict[str, Any]]] = [
-        ("question", {}),
-        ("answer", {"question_field": "q"}),
-    ]
-    for field, fields in cases:
+    bench, data = load_benchmark(benchmark), MEMORY[name]
+    assert bench.score_batch(data, **FIELDS).height == len(GOOD)
+    assert bench.evaluate(data, **FIELDS).score == score_file(data, bench, **FIELDS).score
+    fields: dict[str, Any] = {}
+    for field in ("question", "answer"):
         with pytest.raises(InputError, match=ADVICE.format(field, field)):
-            bench.score_batch(MEMORY[name], **fields)
+            bench.score_batch(data, **fields)
+        fields = {"question_field": "q"}
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -292,7 +264,10 @@ def test_what_is_no_table(data: Any, problem: str, benchmark: Path) -> None:
         load_benchmark(benchmark).score_batch(data)
 
 
-def test_no_rows(benchmark: Path) -> None:
+def test_no_rows_and_several_splits(benchmark: Path) -> None:
     assert load_benchmark(benchmark).score_batch([]).height == 0
+    split = datasets.DatasetDict(test=MEMORY["Dataset"])
+    with pytest.raises(InputError, match="choose one of 'test'"):
+        score_file(split, benchmark)
     with pytest.raises(InputError, match="no responses"):
         score_file([], benchmark)

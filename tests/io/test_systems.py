@@ -26,10 +26,10 @@ from pfgen_rs.cli import app, output, process
 from pfgen_rs.generate.config import RunConfig
 from pfgen_rs.io import atomic, locks
 from pfgen_rs.io.atomic import temporary_copy, write_atomic
+from pfgen_rs.io.run_files import result_names
 from pfgen_rs.io.source import Source
 from pfgen_rs.questions import index_cache
 from pfgen_rs.references.pipeline import build
-from pfgen_rs.runs.naming import result_names
 
 RUN = Path("data/mini/runs/faithful")
 
@@ -46,9 +46,8 @@ class Ranges:
         state = os.fstat(handle)
         at = os.lseek(handle, 0, os.SEEK_CUR)
         assert count == 1
-        assert (
-            state.st_size < at < 1 << 31 or not state.st_size
-        )  # nobody else can read what is locked
+        # Nobody else can read what is locked.
+        assert state.st_size < at < 1 << 31 or not state.st_size
         place = (state.st_dev, state.st_ino, at)
         if mode == self.LK_UNLCK:
             if self.held.get(place) != handle:
@@ -176,11 +175,11 @@ def test_journals_claim_records(windows: Ranges, tmp_path: Path) -> None:
     ):
         place = elsewhere.fileno(), _offset((1,))
         assert one.claim((1,))
-        assert not locks.lock_byte(*place)  # as another process would find
+        assert not locks.lock(*place)  # as another process would find
         assert one.add({"id": 1})
         assert not other.add({"id": 1})
         one.release((1,))
-        assert locks.lock_byte(*place)
+        assert locks.lock(*place)
         assert one.claim((2,))
         with Journal(one.path, ["id"]):
             pass
@@ -239,8 +238,6 @@ def test_a_copy_that_is_in_use_goes_at_the_end(windows: Ranges) -> None:
     with Path(copy.name).open("rb"):
         copy.close()
         assert Path(copy.name).exists()
-    from pfgen_rs.io import atomic
-
     atomic.remove_temporary_files()
     assert not Path(copy.name).exists()
 
@@ -279,44 +276,37 @@ def test_a_pipe_is_read_twice(tmp_path: Path) -> None:
 # Names
 
 
-@pytest.mark.parametrize(
-    ("name", "portable"),
-    [
-        ("con", "con_"),
-        ("NUL", "NUL_"),
-        ("aux.v2", "aux_.v2"),
-        ("com1 .x", "com1_.x"),
-        ("LPT³", "LPT³_"),
-        ("v1.", "v1_"),
-        ("v1 ", "v1_"),
-        ("con-7b", "con-7b"),
-        ("com10", "com10"),
-        ("コン", "コン"),
-    ],
-)
-def test_names_are_those_of_folders_everywhere(name: str, portable: str) -> None:
-    assert atomic.portable_name(name) == portable
-    assert atomic.portable_name(portable) == portable
+PORTABLE = {
+    "con": "con_",
+    "NUL": "NUL_",
+    "aux.v2": "aux_.v2",
+    "com1 .x": "com1_.x",
+    "LPT³": "LPT³_",
+    "v1.": "v1_",
+    "v1 ": "v1_",
+    "con-7b": "con-7b",
+    "com10": "com10",
+    "コン": "コン",
+}
 
 
-def test_folders_of_results_have_portable_names() -> None:
-    assert result_names([("a.jsonl", "con"), ("a.jsonl", "gemma:2b."), ("a.jsonl", "b")]) == [
-        "con_",
-        "gemma__2b_",
-        "b",
-    ]
+def test_names_are_those_of_folders_everywhere() -> None:
+    for name, portable in PORTABLE.items():
+        assert atomic.portable_name(name) == atomic.portable_name(portable) == portable
+    named = [("a.jsonl", name) for name in ("con", "gemma:2b.", "b")]
+    assert result_names(named) == ["con_", "gemma__2b_", "b"]
 
 
-@pytest.mark.parametrize(
-    "model", ["org/gemma:2b", "aux/model", "org/nul.txt", "org/model.", "a/b?"]
-)
 def test_runs_that_windows_cannot_have_are_refused_there(
-    model: str, windows: Ranges, monkeypatch: pytest.MonkeyPatch
+    windows: Ranges, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(SettingsError, match=r"invalid run name .* Windows .*: set --name"):
-        RunConfig(model=model, engine="vllm", mode="qa")
+    models = ["org/gemma:2b", "aux/model", "org/nul.txt", "org/model.", "a/b?"]
+    for model in models:
+        with pytest.raises(SettingsError, match=r"invalid run name .* Windows .*: set --name"):
+            RunConfig(model=model, engine="vllm", mode="qa")
     monkeypatch.setattr(atomic, "WINDOWS", False)
-    assert RunConfig(model=model, engine="vllm", mode="qa").model == model
+    for model in models:
+        assert RunConfig(model=model, engine="vllm", mode="qa").model == model
 
 
 def test_commands_are_split_as_their_system_does(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -333,58 +323,42 @@ def test_commands_are_split_as_their_system_does(monkeypatch: pytest.MonkeyPatch
 # Streams
 
 
-class _Closed(io.RawIOBase):
-    """A pipe whose reader is gone."""
-
-    def __init__(self, code: int) -> None:
-        super().__init__()
-        self.code = code
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, _: Any) -> int:
-        raise OSError(self.code, os.strerror(self.code))
-
-
 @pytest.mark.parametrize(
     ("code", "is_windows", "gone"),
     [
-        (errno.EPIPE, False, True),
-        (errno.EPIPE, True, True),
-        (errno.EINVAL, True, True),
-        (errno.EINVAL, False, False),
-        (errno.ENOSPC, True, False),
+        *[(errno.EPIPE, False, True), (errno.EPIPE, True, True), (errno.EINVAL, True, True)],
+        *[(errno.EINVAL, False, False), (errno.ENOSPC, True, False)],
     ],
 )
 def test_a_reader_that_is_gone_ends_a_command_quietly(
     code: int, is_windows: bool, gone: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
     monkeypatch.setattr(atomic, "WINDOWS", is_windows)
-    assert atomic.is_reader_gone(OSError(code, "")) is gone
     monkeypatch.setattr(process, "_discard_output", lambda: None)
-    raw = io.BufferedWriter(_Closed(code))
+    assert atomic.is_reader_gone(OSError(code, "")) is gone
+    raw = _Stream()
     stream = process._StandardOutput.of(io.TextIOWrapper(raw, encoding="utf-8"))
     stream.write("x")
+    monkeypatch.setattr(raw, "write", fail)
     with pytest.raises((OutputError, RuntimeError)) as raised:
         stream.flush()
     assert isinstance(raised.value, OutputError) is not gone
-    if gone:
-        assert getattr(raised.value, "exit_code", None) == 141
-    raw.raw.close()  # what is left in the buffer has no place any more
+    assert getattr(raised.value, "exit_code", None) == (141 if gone else None)
     monkeypatch.undo()
 
 
+class _Stream(io.BytesIO):
+    """One whose methods can be replaced."""
+
+
 COMMANDS: list[tuple[str | Path, ...]] = [
-    ("score", RUN),
-    ("score", RUN, "--format", "json"),
-    ("score", RUN, "--format", "csv"),
-    ("score", "無い.jsonl"),
+    *[("score", RUN), ("score", RUN, "--format", "json"), ("score", RUN, "--format", "csv")],
+    *[("score", "無い.jsonl"), ("data", "list"), ("--help",), ("score", "--help")],
     ("explain", "Q02", "光合成は、植物が光を使って養分をつくる働きです。"),
     ("compare", RUN, RUN.with_name("careless"), "--questions", "3"),
-    ("data", "list"),
-    ("--help",),
-    ("score", "--help"),
 ]
 
 
@@ -454,17 +428,13 @@ def commands(folder: Path) -> dict[str, tuple[str | Path, ...]]:
     }
 
 
-@pytest.mark.parametrize("name", ["table", "lines", "results", "page", "generate", "index"])
+@pytest.mark.parametrize("name", ["table", "lines", "results", "page", "generate", "index", "set"])
 def test_commands_end_well_twice(name: str, windows: Ranges, tmp_path: Path) -> None:
+    config = prepare(tmp_path) if name == "set" else None
     for _ in range(2):
-        arguments = list(map(str, commands(tmp_path)[name]))
-        done = CliRunner().invoke(app.app, arguments)
+        if config is not None:
+            build(config)
+            continue
+        done = CliRunner().invoke(app.app, list(map(str, commands(tmp_path)[name])))
         assert done.exit_code == 0, done.output
     assert [path for path in tmp_path.rglob(".*") if path.suffix != ".claims"] == []
-
-
-def test_a_set_is_built_twice(windows: Ranges, tmp_path: Path) -> None:
-    config = prepare(tmp_path)
-    for _ in range(2):
-        build(config)
-    assert list(tmp_path.rglob(".*")) == []

@@ -1,4 +1,4 @@
-"""Tables written bit by bit: Parquet by native code, and by polars where a column's type is not plain."""
+"""Tables written bit by bit, by native code or polars; work in threads that run ahead."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +22,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers import CATS, SEAS, TIMEOUT, environment, lines, write_benchmark
-from pfgen_rs import InputError, OutputError, _native
+from pfgen_rs import InputError, OutputError
+from pfgen_rs.io.ahead import THREADS, Ahead, begun
 from pfgen_rs.io.table_writer import TableWriter
 
 GROUP = 1 << 13
@@ -131,19 +135,6 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
-def test_native_files(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError):
-        _native.ParquetFile(tmp_path / "missing", PLAIN.schema, GROUP)
-    path = tmp_path / "x.parquet"
-    path.touch()
-    file = _native.ParquetFile(path, PLAIN.schema, GROUP)
-    file.finish()
-    assert pl.read_parquet(path).schema == PLAIN.schema
-    for again in (file.finish, lambda: file.write(PLAIN)):
-        with pytest.raises(InputError, match="finished already"):
-            again()
-
-
 LIMITED = """
 import resource
 resource.setrlimit(resource.RLIMIT_FSIZE, (@, @))
@@ -159,24 +150,81 @@ def test_a_disk_that_fills(tmp_path: Path, size: int) -> None:
     rows = [(CATS if i % 3 else SEAS, f"猫は{i}" * 20) for i in range(2 * GROUP)]
     (tmp_path / "a.jsonl").write_bytes(lines(rows))
     (tmp_path / "scores.parquet").write_text("old")
-    arguments: list[str | Path] = [tmp_path / "a.jsonl", "-b", folder, "--per-response"]
+    command: list[str | Path] = ["score", tmp_path / "a.jsonl", "-b", folder]
     done = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            LIMITED.replace("@", str(size)),
-            "score",
-            *arguments,
-            tmp_path / "scores.parquet",
-        ],
+        [sys.executable, "-c", LIMITED.replace("@", str(size)), *command,
+         "--per-response", tmp_path / "scores.parquet"],
         capture_output=True,
         text=True,
         env=environment(PFGEN_RS_CACHE=str(tmp_path / "cache")),
         timeout=TIMEOUT,
         check=False,
-    )
+    )  # fmt: skip
     assert done.returncode == 2, done.stderr
     assert "scores.parquet: cannot be written: File too large\n" in done.stderr
     assert "Traceback" not in done.stderr
     assert (tmp_path / "scores.parquet").read_text() == "old"
     assert not list(tmp_path.glob(".scores*.tmp"))
+
+
+# Work in threads that run ahead.
+
+
+def test_what_runs_ahead_stays_near_and_ends() -> None:
+    made: list[int] = []
+
+    def numbers() -> Iterator[int]:
+        for i in range(100):
+            made.append(i)
+            yield i
+
+    with Ahead(numbers, 2) as ahead:
+        assert [next(ahead), next(ahead)] == [0, 1]
+        time.sleep(0.2)
+        assert len(made) <= 5
+    time.sleep(0.1)
+    assert len(made) <= 6
+    assert THREADS not in {thread.name for thread in threading.enumerate()}
+    assert list(Ahead(lambda: iter(range(50)), 3)) == list(range(50))
+
+
+def test_nothing_is_made_before_there_is_room_for_it() -> None:
+    made: list[int] = []
+
+    def numbers() -> Iterator[int]:
+        for i in range(9):
+            made.append(i)
+            yield i
+
+    with Ahead(numbers, room_first=True) as ahead:
+        for i in range(9):
+            assert next(ahead) == i
+            time.sleep(0.02)
+            assert len(made) <= i + 2
+        assert list(ahead) == []
+
+
+def test_errors_travel_to_where_the_item_is_missed() -> None:
+    def broken() -> Iterator[int]:
+        yield 1
+        raise InputError("oops")
+
+    ahead = Ahead(broken)
+    assert next(ahead) == 1
+    with pytest.raises(InputError, match="oops"):
+        next(ahead)
+    assert list(ahead) == []
+
+
+def test_begun_work_goes_on_meanwhile_and_raises_where_it_is_awaited() -> None:
+    started = threading.Barrier(3, timeout=10)
+
+    def meet(number: int) -> int:
+        started.wait()
+        return number
+
+    both = [begun(partial(meet, number)) for number in (1, 2)]
+    started.wait()  # both are at work
+    assert [next(work) for work in both] == [1, 2]
+    with pytest.raises(ZeroDivisionError):
+        next(begun(lambda: 1 // 0))

@@ -14,7 +14,7 @@ import pytest
 
 from helpers import SCRIPT, environment, pfgen
 from made_dialogues import CATEGORIES, TYPES, made_dialogue, made_set, rating, write_json_lines
-from pfgen_rs.judge.dialogues.mt_bench import read_answers, read_ratings
+from pfgen_rs.judge.dialogues.fastchat_files import read_answers, read_ratings
 
 PROGRAM = Path(__file__).parent.parent / "support" / "dialogue_program.py"
 

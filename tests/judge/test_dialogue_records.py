@@ -21,7 +21,7 @@ from made_dialogues import made_dialogue, rating, write_json_lines
 from pfgen_rs.errors import ConfigError, InputError
 from pfgen_rs.judge.dialogues import Answer, Dialogue, Fields, read_dialogues, read_fields
 from pfgen_rs.judge.dialogues.association import judge_agreement, model_means
-from pfgen_rs.judge.dialogues.mt_bench import (
+from pfgen_rs.judge.dialogues.fastchat_files import (
     answer_record,
     judgment_record,
     read_answers,

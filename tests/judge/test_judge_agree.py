@@ -15,7 +15,7 @@ from made_judgments import decisions_frame, humans_frame, letters, made, raters_
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.judge import agree, compare_judges
 from pfgen_rs.judge.agreement.intervals import clopper_pearson
-from pfgen_rs.judge.verdicts import RULES
+from pfgen_rs.judge.decisions import RULES
 
 PAIRS = 120
 TASKS = ("writing", "summary")

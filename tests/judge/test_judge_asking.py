@@ -28,11 +28,11 @@ from judging import (
 )
 from pfgen_rs.ask.costs import Budget, Prices, read_prices, token_counter
 from pfgen_rs.ask.journal import Journal
+from pfgen_rs.ask.request import Group
 from pfgen_rs.errors import InputError, PfgenError, SettingsError
 from pfgen_rs.judge.compare import compare
 from pfgen_rs.judge.pairs import write_pairs
-from pfgen_rs.judge.prompts import find_prompt
-from pfgen_rs.judge.requests import Judge, comparison_requests
+from pfgen_rs.judge.requests import Judge, comparison_requests, find_prompt
 from pfgen_rs.judge.verdict_folder import VerdictFolder
 
 pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
@@ -260,7 +260,7 @@ def test_a_budget_is_never_passed(tmp_path: Path) -> None:
     counter = token_counter("judge")
     sent = 0
     for limit, spent in ((2.0, 0.0), (3.0, 1.21)):
-        budget = Budget(limit, prices, JUDGE, counter, spent=spent)
+        budget = Budget(limit, prices, counter, (), spent=spent)
         asked, more = judged(tmp_path / "v", 30, limits={"budget": budget})
         sent += len(more)
         assert asked.spent is not None
@@ -271,8 +271,9 @@ def test_a_budget_is_never_passed(tmp_path: Path) -> None:
 
 
 def test_a_budget_needs_a_limit_on_the_output() -> None:
+    groups = [Group(Judge("openai-api", "judge"), ())]
     with pytest.raises(SettingsError, match="max_tokens"):
-        Budget(1.0, Prices(1, 1), Judge("openai-api", "judge"), token_counter("x"))
+        Budget(1.0, Prices(1, 1), token_counter("x"), groups)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Whatever is judged and rated in whatever order, figures are those of a plain reading of the journals."""
+"""Figures are those of a plain reading of the journals: verdicts count for the texts that were judged."""
 
 from __future__ import annotations
 
@@ -8,22 +8,25 @@ import json
 import random
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
+from fault_server import Asked, Handler, close
+from helpers import pfgen
+from judging import chat_reply, judged, token
 from pfgen_rs.ask.protocol import Answered, Failed, Outcome, Parameters, Task
 from pfgen_rs.errors import PfgenError
-from pfgen_rs.judge import Pair, VerdictFolder, agree, decide, rank
+from pfgen_rs.judge import Pair, VerdictFolder, agree, decide, decisions, grading, rank, write_pairs
 from pfgen_rs.judge.compare import compare
-from pfgen_rs.judge.decision_columns import decision_rows
-from pfgen_rs.judge.grading import answers_of_run, grade, mean_ratings, ratings_of_runs
-from pfgen_rs.judge.imported import read_folder
+from pfgen_rs.judge.formats import read_format, write_format
+from pfgen_rs.judge.imported import read_folder, write_folder
 from pfgen_rs.judge.pages import index_payload, verdict_view
-from pfgen_rs.judge.prompts import find_prompt
-from pfgen_rs.judge.requests import Judge
+from pfgen_rs.judge.pairs import sample_path
+from pfgen_rs.judge.requests import Judge, find_prompt
 from pfgen_rs.judge.verdicts import Verdict
 
 JUDGE = Judge("fake", "j", max_tokens=64)
@@ -145,7 +148,9 @@ def check_verdicts(folder: Path, present: dict[str, Pair]) -> None:
     lacking = [p for p in frame["pair"] if None in found[p][: 2 if both else 1]]
     assert list(coverage.missing) == lacking
     assert coverage.stale == len(stored)
-    counts = Counter(row["state"] for row in decision_rows(frame, "tie").iter_rows(named=True))
+    counts = Counter(
+        row["state"] for row in decisions.decision_rows(frame, "tie").iter_rows(named=True)
+    )
     assert counts["missing"] == sum(None in each for each in found.values())
     said = agree(frame, rule="tie").decisions.filter(pl.col("rule") == "tie").row(0, named=True)
     letters = Counter(str(each.tie) for each in plain.values())
@@ -185,11 +190,13 @@ def test_ratings_are_those_of_the_answers_that_runs_have_now(seed: int, tmp_path
         # All runs share their model's name; what they are called depends on their order.
         names = {run: "M" if n == 0 else f"M ({n + 1})" for n, run in enumerate(chosen)}
         items = [
-            item for run in chosen for item in answers_of_run(runs[run], names[run], references)
+            item
+            for run in chosen
+            for item in grading.answers_of_run(runs[run], names[run], references)
         ]
         say = [f"説明。Rating: [[{n}]]" for n in (1, 4, 9)] + ["？"]
         with contextlib.suppress(PfgenError, Killed):
-            grade(items, Unreliable(source, say), JUDGE, SINGLE, folder, keep_going=True)
+            grading.grade(items, Unreliable(source, say), JUDGE, SINGLE, folder, keep_going=True)
         if not (folder / "ratings.jsonl").exists():
             continue
         shown = source.sample(sorted(runs), len(runs))
@@ -198,8 +205,8 @@ def test_ratings_are_those_of_the_answers_that_runs_have_now(seed: int, tmp_path
 
 def check_ratings(folder: Path, runs: dict[str, pl.DataFrame], references: dict[str, str]) -> None:
     stored = {(r["trial"], r["digest"]): r["rating"] for r in journal(folder / "ratings.jsonl")}
-    found = ratings_of_runs(folder, runs, references, 2)
-    means = {row["model"]: row for row in mean_ratings(found.frame).iter_rows(named=True)}
+    found = grading.ratings_of_runs(folder, runs, references, 2)
+    means = {row["model"]: row for row in grading.mean_ratings(found.frame).iter_rows(named=True)}
     used = set()
     for run, frame in runs.items():
         seen: Counter[str] = Counter()
@@ -225,3 +232,100 @@ def check_ratings(folder: Path, runs: dict[str, pl.DataFrame], references: dict[
         mean = sum(valid) / len(valid) if valid else None
         assert means[run]["mean"] == (None if mean is None else pytest.approx(mean))
     assert found.others == len(stored) - len(used)
+
+
+# Texts that change
+
+
+GOOD, BAD = "とても良い答え", "悪い答え"
+ONE = [Pair(f"p{n}", f"質問{n}", ("org/a", "org/b"), (GOOD, BAD)) for n in range(3)]
+OTHER = [replace(pair, answers=(BAD, GOOD)) for pair in ONE]
+
+
+def prefers_good(handler: Handler, asked: Asked) -> None:
+    """Say which assistant gave the good answer."""
+    best = "A" if asked.prompt.index(GOOD) < asked.prompt.index(BAD) else "B"
+    handler.reply(200, chat_reply(best, [token(best, {best: 0.9})]))
+
+
+def judge(pairs: Sequence[Pair], folder: Path, *, up: bool = True) -> None:
+    if up:
+        judged(folder, pairs, prefers_good)
+        return
+    with pytest.raises(PfgenError):  # the server has gone
+        judged(folder, pairs, close(), retries=0)
+
+
+def command(*arguments: object, status: int = 0) -> Any:
+    done = pfgen("judge", *map(str, arguments))
+    assert done.returncode == status, done.stderr
+    return done
+
+
+def test_a_verdict_on_earlier_texts_is_not_shown_for_later_ones(tmp_path: Path) -> None:
+    folder = tmp_path / "v"
+    judge(ONE, folder)
+    judge(OTHER, folder, up=False)
+    rows = json.loads(command("decide", folder, "--format", "json").stdout)
+    assert [(row["decision"], row["state"]) for row in rows] == [(None, "missing")] * 3
+    done = command("decide", folder)
+    assert "3 of 3 pairs lack a judgment of their present texts" in done.stderr
+    assert "'p0', 'p1', 'p2'" in done.stderr
+    assert (
+        "6 judgments of other texts than the pairs' present ones: kept, but not used" in done.stderr
+    )
+    for name in ("rank", "agree"):
+        assert "no pair has a decision by probability" in command(name, folder, status=2).stderr
+    judge(OTHER[:1], folder)
+    found = json.loads(command("rank", folder, "--win-rates-only", "--format", "json").stdout)
+    assert found["coverage"] == {
+        "pairs": 3,
+        "missing": 2,
+        "missing_pairs": ["p1", "p2"],
+        "stale": 6,
+    }
+    assert {row["model"]: row["wins"] for row in found["models"]} == {"org/a": 0, "org/b": 1}
+    said = json.loads(command("agree", folder, "--format", "json").stdout)
+    assert said["coverage"][0]["missing"] == 2
+    [row] = [row for row in said["judges"][0]["decisions"] if row["rule"] == "probability"]
+    assert (row["B"], row["invalid"], row["missing"]) == (1, 0, 2)
+    page = tmp_path / "page.html"
+    assert "2 of 3 pairs lack" in command("page", folder, "--out", page).stderr
+    assert "判定がそろっていないペアが 2 件あります" in page.read_text("utf-8")
+    assert len(read_folder(folder).judgments) == 2
+    assert len(VerdictFolder(folder).judgments()) == 8
+
+
+def test_texts_changed_by_hand_have_no_verdicts(tmp_path: Path) -> None:
+    folder = tmp_path / "v"
+    judge(ONE, folder)
+    (folder / ".digests.csv").unlink()
+    frame, coverage = VerdictFolder(folder).read()
+    assert frame["probability"].to_list() == ["A"] * 3
+    assert (coverage.missing, coverage.stale) == ([], 0)
+    write_pairs(folder / "pairs.jsonl", [ONE[0], *OTHER[1:]])
+    frame, coverage = VerdictFolder(folder).read()
+    assert frame["probability"].to_list() == ["A", None, None]
+    assert (list(coverage.missing), coverage.stale) == (["p1", "p2"], 4)
+
+
+def test_imported_judgments_belong_to_the_texts_they_came_with(tmp_path: Path) -> None:
+    given = read_folder(sample_path() / "verdicts" / "careful")
+    write_format(tmp_path / "file.json", given, "json-lines")
+    write_folder(tmp_path / "v", read_format([tmp_path / "file.json"]))
+    folder = VerdictFolder(tmp_path / "v")
+    assert folder.read()[1].notes() == []
+    first, *others = folder.pairs()
+    write_pairs(folder.path / "pairs.jsonl", [replace(first, answers=("別", "物")), *others])
+    _, coverage = folder.read()
+    assert (list(coverage.missing), coverage.stale) == ([first.id], 2)
+
+
+def test_two_judges_are_only_compared_on_the_same_texts(tmp_path: Path) -> None:
+    folders = tmp_path / "one", tmp_path / "two"
+    for folder, pairs in zip(folders, (ONE, OTHER), strict=True):
+        judge(pairs, folder)
+    for arguments in (("against-scores", "-b", "mini"), ("page", "--out", tmp_path / "page")):
+        error = command(*arguments, *folders, status=2).stderr
+        assert "pair 'p0' has other texts or models than in another folder" in error
+    assert not (tmp_path / "page").exists()

@@ -1,4 +1,4 @@
-"""Formats of other tools: every registered one is read, refused with its place, written and read again."""
+"""Formats of other tools: each is read, refused with its place, written and read again."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import math
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
-from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -16,37 +15,63 @@ import pytest
 
 from helpers import pfgen
 from pfgen_rs.errors import InputError, OutputError, SettingsError
-from pfgen_rs.judge import VerdictFolder
-from pfgen_rs.judge import formats as registry
-from pfgen_rs.judge.formats import (
-    detect_format,
-    format_names,
-    get_format,
-    read_format,
-    write_format,
-)
+from pfgen_rs.judge import VerdictFolder, sample_path
+from pfgen_rs.judge.formats import read_format, write_format
 from pfgen_rs.judge.imported import Imported, read_folder, write_folder
-from pfgen_rs.judge.pairs import Pair
-from pfgen_rs.judge.sample import sample_path
 
-Records = list[dict[str, Any]]
-Reader = Callable[[Records], Imported]
+Record = dict[str, Any]
+Read = Callable[..., Imported]
 CAREFUL = sample_path() / "verdicts" / "careful"
-EXAMPLES = {name: dict(get_format(name).example) for name in format_names()}
-WRITABLE = [name for name in format_names() if get_format(name).write]
-FASTCHAT, ALPACA, ARENA, PLAIN = (
-    EXAMPLES[name] for name in ("fastchat", "alpaca-eval", "arena-hard", "json-lines")
-)
+FASTCHAT = {
+    "question_id": 11,
+    "model_1": "m1",
+    "model_2": "m2",
+    "g1_winner": "model_1",
+    "g2_winner": "model_1",
+    "g1_judgment": "[[A]]",
+    "g2_judgment": "[[B]]",
+    "judge": ["gpt-4", "pair-v2"],
+    "turn": 1,
+    "tstamp": 1702887286.5,
+}
+ALPACA = {
+    "instruction": "何ですか？",
+    "output_1": "甲",
+    "output_2": "乙",
+    "generator_1": "m1",
+    "generator_2": "m2",
+    "annotator": "gpt4",
+    "preference": 1,
+}
+GAMES = [{"judgment": "[[B>>A]]", "score": "B>>A"}, {"judgment": "[[A>B]]", "score": "A>B"}]
+ARENA = {"question_id": "q", "model": "m", "judge": "gpt-4", "games": GAMES}
+PLAIN = {
+    "id": "q1/m1/m2",
+    "question": "何ですか？",
+    "judge": "gpt-4",
+    "models": ["m1", "m2"],
+    "answers": ["甲", "乙"],
+    "verdicts": ["A", "C"],
+}
+EXAMPLES: dict[str, Record] = {
+    "alpaca-eval": ALPACA,
+    "arena-hard": ARENA,
+    "fastchat": FASTCHAT,
+    "json-lines": PLAIN,
+}
+every_format = pytest.mark.parametrize("name", EXAMPLES)
 
 
-def written(folder: Path, name: str, records: Records) -> Path:
+def written(folder: Path, name: str, records: list[Record]) -> Path:
     path = folder / f"{name}.json"
+    path.parent.mkdir(exist_ok=True)
     path.write_text("".join(json.dumps(each) + "\n" for each in records), "utf-8")
     return path
 
 
-def reader(folder: Path, name: str) -> Reader:
-    return lambda records: read_format([written(folder, name, records)], name)
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    return lambda name, *records: read_format([written(tmp_path, name, [*records])], name)
 
 
 def letters(imported: Imported) -> list[tuple[str, int, str | None]]:
@@ -60,50 +85,39 @@ def same(imported: Imported, again: Imported) -> bool:
 # Every format.
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@every_format
 def test_examples_are_recognised_and_round_trips_change_nothing(name: str, tmp_path: Path) -> None:
-    path = written(tmp_path, name, [EXAMPLES[name]])
-    assert detect_format([path]) == name
-    imported = read_format([path])
-    assert len(imported.pairs) == 1
+    imported = read_format([written(tmp_path, name, [EXAMPLES[name]])])
+    assert (imported.source, len(imported.pairs)) == (name, 1)
     again = tmp_path / "again.json"
-    if name in WRITABLE:
+    if name in ("alpaca-eval", "json-lines"):
         assert write_format(again, imported, name) == 1
         assert same(imported, read_format([again]))
     else:
-        with pytest.raises(SettingsError, match=f"'{name}' can be imported only: expected one of"):
+        with pytest.raises(SettingsError, match=f"cannot write '{name}': expected alpaca-eval or"):
             write_format(again, imported, name)
 
 
-OPTIONAL = {
-    "fastchat": {"g1_judgment", "g2_judgment", "tstamp", "turn"},
-    "alpaca-eval": {"annotator"},
-}
+OPTIONAL = {"g1_judgment", "g2_judgment", "tstamp", "turn", "annotator"}
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@every_format
 def test_every_key_of_a_record_that_is_missing_or_wrong_is_refused_with_its_place(
-    name: str, tmp_path: Path
+    name: str, read: Read
 ) -> None:
-    good, read, optional = EXAMPLES[name], reader(tmp_path, name), OPTIONAL.get(name, set[str]())
+    good = EXAMPLES[name]
     for key in good:
         if key not in ("g1_judgment", "g2_judgment", "tstamp"):
-            with pytest.raises(InputError, match=f"{name}.json, line 1: ") as error:
-                read([{**good, key: {"a": []}}])
-            assert error.value.line == 1
-        if key not in optional:
+            with pytest.raises(InputError, match=f"{name}.json, line 1: "):
+                read(name, {**good, key: {"a": []}})
+        if key not in OPTIONAL:
             with pytest.raises(InputError):
-                read([{each: value for each, value in good.items() if each != key}])
+                read(name, {each: value for each, value in good.items() if each != key})
+    with pytest.raises(InputError, match=r"line 2: second (judgment|verdict) of"):
+        read(name, good, good)
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_a_second_judgment_of_a_pair_is_refused(name: str, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"second (judgment|verdict) of") as error:
-        reader(tmp_path, name)([EXAMPLES[name], EXAMPLES[name]])
-    assert error.value.line == 2
-
-
-@pytest.mark.parametrize("name", EXAMPLES)
+@every_format
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
@@ -124,127 +138,73 @@ def test_damaged_files_are_refused(name: str, content: str, problem: str, tmp_pa
         read_format([path], name)
 
 
-def test_the_sample_goes_to_other_formats_and_comes_back(tmp_path: Path) -> None:
-    wanted = VerdictFolder(CAREFUL).decisions()
-    # One verdict a pair; soft preferences have no ties.
-    for name, rule, count in (("alpaca-eval", "probability", 30), ("json-lines", "tie", 60)):
-        path, out = tmp_path / f"{name}.json", tmp_path / name
-        done = pfgen("judge", "export", CAREFUL, "--to", name, "--out", path)
-        assert (done.returncode, done.stdout) == (0, f"wrote 30 pairs to {path}\n")
-        done = pfgen("judge", "import", path, "--out", out)
-        assert done.stdout == f"wrote 30 pairs and {count} judgments to {out}\n"
-        found = zip(VerdictFolder(out).decisions()[rule], wanted[rule], strict=True)
-        assert all(one == other or (other == "C" and rule != "tie") for one, other in found)
-
-
-# The registry.
-
-
 def test_unknown_formats_and_files_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "file.json"
-    path.write_text('{"a": 1}\n')
-    names = ", ".join(format_names())
-    with pytest.raises(InputError, match=f"unknown format: name one of {names}"):
-        read_format([path])
-    for refused in (read_format, lambda path, name: write_format(path[0], Imported("x"), name)):
-        with pytest.raises(SettingsError, match=f"unknown format 'x': expected one of {names}"):
-            refused([path], "x")
-    with pytest.raises(InputError, match="cannot be read"):
-        read_format([tmp_path / "missing"])
+    path = written(tmp_path, "file", [{"a": 1}])
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"contains no \.json"):
-        read_format([tmp_path / "empty"])
     mixed = [written(tmp_path, name, [EXAMPLES[name]]) for name in ("fastchat", "json-lines")]
-    with pytest.raises(InputError, match="several formats fit: name one of fastchat, json-lines"):
-        read_format(mixed)
+    for paths, problem in (
+        ([path], f"unknown format: expected one of {', '.join(EXAMPLES)}"),
+        ([tmp_path / "missing"], "cannot be read"),
+        ([tmp_path / "empty"], r"contains no \.json"),
+        (mixed, "files of several formats: expected one of fastchat, json-lines"),
+    ):
+        with pytest.raises(InputError, match=problem):
+            read_format(paths)
+    with pytest.raises(SettingsError, match="unknown format 'x': expected one of alpaca-eval, "):
+        read_format([path], "x")
 
 
 def test_compressed_files_in_folders_are_read(tmp_path: Path) -> None:
     (tmp_path / "p.jsonl.gz").write_bytes(gzip.compress(json.dumps(PLAIN).encode() + b"\n"))
-    assert detect_format([tmp_path]) == "json-lines"
     assert len(read_format([tmp_path]).judgments) == 2
 
 
-def test_a_format_of_another_package_is_a_choice(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def read(_: object) -> Imported:
-        found = Imported("theirs")
-        pair = Pair("1", "q", ("a", "b"), ("x", "y"))
-        found.add_pair(pair)
-        found.add_judgment(pair, 1, "j", "A")
-        return found
-
-    def load(_: EntryPoint) -> Any:
-        return registry.judge_format(
-            "theirs",
-            files="",
-            verdicts="",
-            pair_id="",
-            example={"mine": 1},
-            recognises=lambda record: "mine" in record,
-        )(read)
-
-    point = EntryPoint("theirs", "their.module:read", registry.GROUP)
-    monkeypatch.setattr(registry, "_formats", dict(registry._formats))
-    monkeypatch.setattr(registry, "_foreign", lambda: {"theirs": point})
-    monkeypatch.setattr(EntryPoint, "load", load)
-    assert format_names()[-1] == "theirs"
-    assert len(read_format([written(tmp_path, "theirs", [{"mine": 1}])]).pairs) == 1
-
-
-# What formats share.
-
-
-def test_judges_are_told_apart_and_texts_of_one_pair_are_the_same(tmp_path: Path) -> None:
-    imported = reader(tmp_path, "alpaca-eval")([ALPACA, {**ALPACA, "annotator": "x"}])
+def test_judges_are_told_apart_and_texts_of_one_pair_are_the_same(read: Read) -> None:
+    imported = read("alpaca-eval", ALPACA, {**ALPACA, "annotator": "x"})
     assert imported.judges == ["gpt4", "x"]
     for judge, problem in ((None, "several judges"), ("y", "unknown judge 'y'")):
         with pytest.raises(InputError, match=f"{problem}: choose one of gpt4, x"):
             imported.of_judge(judge)
     assert imported.of_judge("x").judges == ["x"]
-    other = {**ALPACA, "output_1": "丙", "annotator": "x"}
     with pytest.raises(InputError, match="line 2: pair '1:m1:m2' occurs twice with different"):
-        reader(tmp_path, "alpaca-eval")([ALPACA, other])
+        read("alpaca-eval", ALPACA, {**ALPACA, "output_1": "丙", "annotator": "x"})
 
 
 # FastChat.
 
 
-def test_the_second_game_shows_the_second_model_first(tmp_path: Path) -> None:
-    games = {**FASTCHAT, "g1_winner": "model_2", "g2_winner": "model_2"}
-    imported = reader(tmp_path, "fastchat")([games])
+def test_the_second_game_shows_the_second_model_first(read: Read) -> None:
+    imported = read("fastchat", {**FASTCHAT, "g1_winner": "model_2", "g2_winner": "model_2"})
     assert letters(imported) == [("11:m1:m2", 1, "B"), ("11:m1:m2", 2, "A")]
     assert imported.pairs["11:m1:m2"].question_id == "11"
     assert imported.judgments[0]["timestamp"] == "2023-12-18T08:14:46.500000+00:00"
 
 
-def test_ties_failures_and_missing_games_survive(tmp_path: Path) -> None:
-    records = [
+def test_ties_failures_and_missing_games_survive(read: Read) -> None:
+    imported = read(
+        "fastchat",
         {**FASTCHAT, "question_id": "x", "g1_winner": "tie", "g2_winner": "error"},
         {**FASTCHAT, "question_id": "y", "g2_winner": "error", "g2_judgment": None},
-    ]
-    imported = reader(tmp_path, "fastchat")(records)
+    )
     assert [each[1:] for each in letters(imported)] == [(1, "C"), (2, None), (1, "A")]
     assert imported.judgments[1]["problem"] == "the winner is 'error'"
 
 
 def test_fastchat_takes_texts_of_both_turns_from_their_files(tmp_path: Path) -> None:
-    def answer(model: str, question_id: object, *turns: str) -> dict[str, Any]:
+    def answer(model: str, question_id: object, *turns: str) -> Record:
         choices = [{"index": 0, "turns": turns}]
         return {"question_id": question_id, "model_id": model, "choices": choices}
 
     files = {
-        "question.jsonl": {"question_id": 11, "category": "math", "turns": ["一", "二"]},
-        "model_answer/m1.jsonl": answer("m1", "11", "甲一", "甲二"),
-        "model_answer/m2.jsonl": answer("m2", 11, "乙一", "乙二"),
-        "reference_answer/gpt-4.jsonl": answer("gpt-4", 11, "正一", "正二"),
+        "question": {"question_id": 11, "category": "math", "turns": ["一", "二"]},
+        "model_answer/m1": answer("m1", "11", "甲一", "甲二"),
+        "model_answer/m2": answer("m2", 11, "乙一", "乙二"),
+        "reference_answer/gpt-4": answer("gpt-4", 11, "正一", "正二"),
     }
     for name, record in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(json.dumps(record, ensure_ascii=False) + "\n", "utf-8")
+        written(tmp_path, name, [record])
     written(tmp_path, "fastchat", [FASTCHAT, {**FASTCHAT, "turn": 2}])
-    names = ("fastchat.json", "question.jsonl", "model_answer", "reference_answer")
+    names = ("fastchat.json", "question.json", "model_answer", "reference_answer")
     imported = read_format([tmp_path / name for name in names])
     first, second = imported.pairs.values()
     assert (first.question, first.answers, first.reference) == ("一", ("甲一", "乙一"), "正一")
@@ -262,33 +222,34 @@ def test_fastchat_without_texts_says_so(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, f"warning: {imported.notes[0]}\n")
 
 
-def test_ratings_of_one_answer_are_refused(tmp_path: Path) -> None:
+def test_ratings_of_one_answer_are_refused(read: Read) -> None:
     rating = {"question_id": 1, "model": "m", "judge": ["gpt-4", "single-v1"], "score": 5}
     with pytest.raises(InputError, match="line 1: is a rating of one answer"):
-        reader(tmp_path, "fastchat")([rating])
+        read("fastchat", rating)
 
 
 # AlpacaEval.
 
 
-@pytest.mark.parametrize(
-    ("preference", "letter"), [(1, "A"), (2.0, "B"), (1.5, "C"), (None, None), (math.nan, None)]
-)
-def test_hard_preferences_are_letters(
-    preference: float | None, letter: str | None, tmp_path: Path
+def test_hard_preferences_are_letters(read: Read) -> None:
+    for preference, letter in ((1, "A"), (2.0, "B"), (1.5, "C"), (None, None), (math.nan, None)):
+        imported = read("alpaca-eval", {**ALPACA, "preference": preference})
+        assert letters(imported) == [("1:m1:m2", 1, letter)]
+        assert imported.judgments[0]["probabilities"] is None
+    for invalid in (0, 0.99, 2.01, True, "1", math.inf):
+        with pytest.raises(InputError, match="line 1: invalid 'preference'"):
+            read("alpaca-eval", {**ALPACA, "preference": invalid})
+
+
+def test_soft_preferences_are_probabilities_of_the_whole_annotator(
+    read: Read, tmp_path: Path
 ) -> None:
-    imported = reader(tmp_path, "alpaca-eval")([{**ALPACA, "preference": preference}])
-    assert letters(imported) == [("1:m1:m2", 1, letter)]
-    assert imported.judgments[0]["probabilities"] is None
-
-
-def test_soft_preferences_are_probabilities_of_the_whole_annotator(tmp_path: Path) -> None:
     records = [
         {**ALPACA, "instruction": str(place), "preference": preference}
         for place, preference in enumerate((1.25, 2, None, 1.5, 1.9))
     ]
     hard = {**ALPACA, "instruction": "0", "preference": 2, "annotator": "hard"}
-    imported = reader(tmp_path, "alpaca-eval")([*records, hard])
+    imported = read("alpaca-eval", *records, hard)
     soft = imported.of_judge("gpt4").judgments
     assert [each["shown"] for each in soft] == ["A", "B", None, "C", "B"]
     assert [each["probabilities"] for each in soft[:4]] == [
@@ -303,14 +264,10 @@ def test_soft_preferences_are_probabilities_of_the_whole_annotator(tmp_path: Pat
     assert [each["preference"] for each in again] == pytest.approx([1.25, 2, None, 1.5, 1.9])
 
 
-@pytest.mark.parametrize("preference", [0, 0.99, 2.01, True, "1", math.inf])
-def test_preferences_off_the_scale_are_refused(preference: object, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="line 1: invalid 'preference'"):
-        reader(tmp_path, "alpaca-eval")([{**ALPACA, "preference": preference}])
-
-
-def test_a_preference_of_both_orders_is_normalised_and_ties_are_half(tmp_path: Path) -> None:
-    imported = reader(tmp_path, "json-lines")([PLAIN])
+def test_a_preference_of_both_orders_is_normalised_and_ties_are_half(
+    read: Read, tmp_path: Path
+) -> None:
+    imported = read("json-lines", PLAIN)
     imported.judgments[0]["probabilities"] = {"A": 0.7, "B": 0.1, "C": 0.06}
     imported.judgments[1]["probabilities"] = {"A": 0.6, "B": 0.4, "C": 0.1}
     write_format(tmp_path / "out", imported, "alpaca-eval")
@@ -321,22 +278,21 @@ def test_a_preference_of_both_orders_is_normalised_and_ties_are_half(tmp_path: P
 # Arena-Hard.
 
 
-def test_levels_are_kept_with_their_letters(tmp_path: Path) -> None:
-    imported = reader(tmp_path, "arena-hard")([ARENA])
+def test_levels_are_kept_with_their_letters(read: Read) -> None:
+    imported = read("arena-hard", ARENA)
     assert imported.pairs["q:baseline:m"].models == ("baseline", "m")
     assert letters(imported) == [("q:baseline:m", 1, "B"), ("q:baseline:m", 2, "A")]
     assert [each["level"] for each in imported.judgments] == ["B>>A", "A>B"]
 
 
-def test_the_newer_form_of_arena_hard_is_read(tmp_path: Path) -> None:
+def test_the_newer_form_of_arena_hard_is_read(read: Read) -> None:
     games = [{"score": "A=B", "judgment": {"answer": "[[A=B]]"}}, {"score": None}]
     about = {"category": "hard", "judge": "j", "model": "m", "baseline": "b"}
-    record = {"uid": "u", **about, "games": games}
     question = {"uid": "u", "category": "hard", "prompt": "問い"}
     user, said = {"role": "user", "content": "問い"}, {"b": "甲", "m": "乙"}
     turns = {m: [user, {"role": "assistant", "content": {"answer": t}}] for m, t in said.items()}
     answers = [{"uid": "u", "model": model, "messages": turns[model]} for model in turns]
-    imported = reader(tmp_path, "arena-hard")([question, *answers, record])
+    imported = read("arena-hard", question, *answers, {"uid": "u", **about, "games": games})
     [pair] = imported.pairs.values()
     assert (pair.question, pair.answers, pair.task) == ("問い", ("甲", "乙"), "hard")
     shown = [(each["shown"], each["output"]) for each in imported.judgments]
@@ -347,22 +303,30 @@ def test_the_newer_form_of_arena_hard_is_read(tmp_path: Path) -> None:
 # Plain JSON lines.
 
 
-def test_plain_lines_have_letters_of_the_pair(tmp_path: Path) -> None:
+def test_plain_lines_have_one_or_two_letters_of_the_pair(read: Read) -> None:
     other = {**PLAIN, "judge": "other", "verdicts": [None]}
-    imported = reader(tmp_path, "json-lines")([{**PLAIN, "verdicts": ["A", "B"]}, other])
-    judges = [each["judge"]["model"] for each in imported.judgments]
-    id_ = PLAIN["id"]
-    assert judges == ["gpt-4", "gpt-4", "other"]
-    assert letters(imported) == [(id_, 1, "A"), (id_, 2, "A"), (id_, 1, None)]
-
-
-@pytest.mark.parametrize("verdicts", [[], ["A"] * 3, ["D"], "A", [["A"]]])
-def test_plain_verdicts_are_one_or_two_letters(verdicts: object, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="line 1: 'verdicts' must be a list of one or two"):
-        reader(tmp_path, "json-lines")([{**PLAIN, "verdicts": verdicts}])
+    imported = read("json-lines", {**PLAIN, "verdicts": ["A", "B"]}, other)
+    assert imported.judges == ["gpt-4", "other"]
+    assert [each[1:] for each in letters(imported)] == [(1, "A"), (2, "A"), (1, None)]
+    for verdicts in ([], ["A"] * 3, ["D"], "A", [["A"]]):
+        with pytest.raises(InputError, match="line 1: 'verdicts' must be a list of one or two"):
+            read("json-lines", {**PLAIN, "verdicts": verdicts})
 
 
 # Folders.
+
+
+def test_the_sample_goes_to_other_formats_and_comes_back(tmp_path: Path) -> None:
+    wanted = VerdictFolder(CAREFUL).decisions()
+    # One verdict a pair; soft preferences have no ties.
+    for name, rule, count in (("alpaca-eval", "probability", 30), ("json-lines", "tie", 60)):
+        path, out = tmp_path / f"{name}.json", tmp_path / name
+        done = pfgen("judge", "export", CAREFUL, "--to", name, "--out", path)
+        assert (done.returncode, done.stdout) == (0, f"wrote 30 pairs to {path}\n")
+        done = pfgen("judge", "import", path, "--out", out)
+        assert done.stdout == f"wrote 30 pairs and {count} judgments to {out}\n"
+        found = zip(VerdictFolder(out).decisions()[rule], wanted[rule], strict=True)
+        assert all(one == other or (other == "C" and rule != "tie") for one, other in found)
 
 
 def test_one_of_several_judges_is_imported(tmp_path: Path) -> None:
@@ -400,7 +364,7 @@ def test_the_last_judgment_counts(tmp_path: Path) -> None:
 def test_published_judgments_of_japanese_vicuna_qa_as_plain_lines(
     judging_dir: Path, tmp_path: Path
 ) -> None:
-    """Ten lines of Python turn a format that is not here into one that is."""
+    """A few lines of Python turn a format that is not here into one that is."""
     winners = {"model_1": "A", "model_2": "B", "tie": "C", "error": None}
     data = judging_dir / "data" / "ja-vicuna-qa" / "pairwise-gpt-4"
     records = [

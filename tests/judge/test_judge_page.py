@@ -12,12 +12,12 @@ from typing import Any
 
 import polars as pl
 import pytest
+from typer.testing import CliRunner
 
-from helpers import pfgen
-from pfgen_rs.errors import InputError, OutputError
-from pfgen_rs.judge import VerdictFolder, agree, pages, read_humans
+from pfgen_rs.cli.app import app
+from pfgen_rs.errors import OutputError
+from pfgen_rs.judge import VerdictFolder, agree, pages, read_humans, sample_path
 from pfgen_rs.judge.pages import index_payload, verdict_view, write_verdict_page
-from pfgen_rs.judge.sample import JUDGES, sample_path
 from site_samples import Elements
 from verdict_pages import (
     made_verdict_pairs,
@@ -148,15 +148,7 @@ def test_a_folder_gets_files_that_are_loaded_on_demand(folders: list[Path], tmp_
     assert not (out / "verdicts" / "00001.js").exists(), "fewer pairs need fewer files"
 
 
-def test_nothing_is_written_of_other_texts_or_over_other_files(
-    folders: list[Path], tmp_path: Path
-) -> None:
-    pairs = made_verdict_pairs(4)
-    other = [*pairs[:2], replace(pairs[2], answers=("x", "y")), pairs[3]]
-    two = write_verdict_folder(tmp_path / "three", other)
-    with pytest.raises(InputError, match="pair 'p002' has other texts or models"):
-        write_verdict_page([folders[0], two], tmp_path / "page")
-    assert not (tmp_path / "page").exists()
+def test_nothing_is_written_over_other_files(folders: list[Path], tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "index.html").write_text("mine", encoding="utf-8")
     with pytest.raises(OutputError, match="not empty and not a site"):
@@ -178,13 +170,21 @@ def test_hostile_texts_make_no_element(tmp_path: Path) -> None:
     page.decode()
 
 
-def test_the_command_writes_a_page_of_the_sample(tmp_path: Path) -> None:
-    sample = sample_path()
-    folders = [sample / "verdicts" / judge for judge in JUDGES]
-    out = tmp_path / "page.html"
-    done = pfgen("judge", "page", *folders, "--humans", sample / "humans.jsonl", "--out", out)
-    assert (done.returncode, done.stdout) == (0, f"{out}: 30 pairs\n")
+def test_the_command_writes_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def written(out: Path, *arguments: Path | str) -> Any:
+        return CliRunner().invoke(app, ["judge", "page", *map(str, arguments), "--out", str(out)])
+
+    sample, out = sample_path(), tmp_path / "page.html"
+    folders = [sample / "verdicts" / judge for judge in ("careful", "hasty")]
+    done = written(out, *folders, "--humans", sample / "humans.jsonl")
+    assert (done.exit_code, done.stdout) == (0, f"{out}: 30 pairs\n")
     assert "demo/careful-judge" in out.read_text(encoding="utf-8")
-    done = pfgen("judge", "page", tmp_path, "--out", out)
-    assert done.returncode != 0
-    assert "is not a folder of verdicts" in done.stderr
+    assert "is not a folder of verdicts" in str(written(out, tmp_path).exception)
+    # Of many pairs it lists a sample, and says so.
+    monkeypatch.setattr(pages, "LISTED", 7)
+    done = written(out, folders[0])
+    assert done.stdout == f"{out}: 30 pairs, 7 of them listed, drawn at random\n"
+    assert "全 30 ペアから無作為に選んだ 7 ペア" in out.read_text(encoding="utf-8")
+    view = verdict_view(folders[:1])
+    assert (len(view.pairs), view.total, len(view.judges[0].read.decisions)) == (7, 30, 30)
+    assert {pair for pair, _ in view.judges[0].said} == {pair.id for pair in view.pairs}

@@ -15,16 +15,14 @@ from matplotlib.figure import Figure
 from figures import HOSTILE, check_names_are_inert, check_words_are_japanese
 from helpers import pfgen
 from pfgen_rs import errors, load_benchmark, score_runs
+from pfgen_rs.io.run_files import named_results
 from pfgen_rs.judge import agree, plots, rank
-from pfgen_rs.judge.against_scores import run_correlation
-from pfgen_rs.judge.agreement.intervals import Calibration, calibration, share_of
-from pfgen_rs.judge.agreement.kappa import UNDECIDED, agreements
-from pfgen_rs.judge.grading import mean_ratings, read_ratings
-from pfgen_rs.judge.pairs import read_humans
-from pfgen_rs.judge.sample import JUDGES, sample_path
+from pfgen_rs.judge.agreement.intervals import share_of
+from pfgen_rs.judge.agreement.measures import UNDECIDED, Calibration, agreements, calibration
+from pfgen_rs.judge.grading import mean_ratings, read_ratings, run_correlation
+from pfgen_rs.judge.pairs import read_humans, sample_path
 from pfgen_rs.judge.verdict_folder import VerdictFolder
 from pfgen_rs.questions.locate import sample_runs
-from pfgen_rs.runs.naming import named_results
 
 
 def made_calibration(pairs: int = 200) -> Calibration:
@@ -188,7 +186,7 @@ def test_pairs_without_a_decision_equal_nothing() -> None:
 
 
 SAMPLE = sample_path()
-FOLDERS = [SAMPLE / "verdicts" / judge for judge in JUDGES]
+FOLDERS = [SAMPLE / "verdicts" / judge for judge in ("careful", "hasty")]
 HUMANS = SAMPLE / "humans.jsonl"
 
 

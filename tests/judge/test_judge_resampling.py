@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from made_judgments import decisions_frame, humans_frame, made, raters_of
 from pfgen_rs.judge import agree
-from pfgen_rs.judge.agreement.resampling import Questions, classes_of, resampled_sums
+from pfgen_rs.judge.agreement.intervals import Questions, classes_of, resampled_sums
 from pfgen_rs.judge.agreement.tables import question_differences
 from pfgen_rs.stats.permutation import sign_flip_by_size
 

@@ -15,21 +15,12 @@ import scipy.stats  # type: ignore[import-untyped]
 from fault_server import Asked, FaultServer, Handler
 from helpers import pfgen
 from judging import chat_reply, token
-from pfgen_rs import sample_runs, score_runs
-from pfgen_rs.benchmark import load_benchmark
+from pfgen_rs import load_benchmark, sample_runs, score_runs
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.judge.against_scores import (
-    RatedRuns,
-    agreement_by_margin,
-    rated_runs,
-    run_correlation,
-    scored_pairs,
-)
-from pfgen_rs.judge.grading import mean_ratings, read_ratings
-from pfgen_rs.judge.pairs import Pair, pairs_of_runs, read_pairs, references_of
-from pfgen_rs.judge.sample import sample_path
-from pfgen_rs.judge.verdicts import read_result
-from pfgen_rs.runs.naming import named_results
+from pfgen_rs.io.run_files import named_results
+from pfgen_rs.judge import Pair, grading, read_pairs, sample_path
+from pfgen_rs.judge.agreement.agree import agreement_by_margin, scored_pairs
+from pfgen_rs.judge.pairs import pairs_of_runs, references_of
 
 
 def frame(model: str, questions: int, trials: int) -> pl.DataFrame:
@@ -89,18 +80,16 @@ def test_samples_are_spread_over_the_questions() -> None:
         pairs_of_runs({"a": frame("a", 1, 1)})
 
 
-def test_pairs_on_the_command_line(tmp_path: Path) -> None:
-    runs = sample_runs()
-    out = tmp_path / "pairs.jsonl"
+def test_pairs_and_scores_on_the_command_line(tmp_path: Path) -> None:
+    runs, out = sample_runs(), tmp_path / "pairs.jsonl"
     said = command("pairs", runs["faithful"], runs["careless"], "--out", out, "--trials", "2")
     assert said == f"wrote 28 pairs of 14 questions to {out}\n"
     found = read_pairs(out)
-    assert {frozenset(pair.models) for pair in found} == {
-        frozenset({"mini/faithful", "mini/careless"})
-    }
+    assert {tuple(sorted(pair.models)) for pair in found} == {("mini/careless", "mini/faithful")}
     assert all(pair.reference for pair in found)
-    error = command("pairs", runs["faithful"], "--out", out, status=2)
-    assert "at least two runs" in error
+    folder = sample_path() / "verdicts" / "runs"
+    [row, *_] = json.loads(command("against-scores", folder, "--format", "json"))["pairs"]
+    assert row["pairs"] + row["ties"] == 42
 
 
 def test_agreement_by_margin_counts_what_the_scores_say() -> None:
@@ -136,13 +125,13 @@ def test_correlations_are_those_of_scipy() -> None:
     means = pl.DataFrame(
         {"model": [*scores, "other"], "mean": [n + 0.5 * (n % 4) for n in range(10)]}
     )
-    found = run_correlation(means, scores)
+    found = grading.run_correlation(means, scores)
     x, y = found.runs["score"].to_list(), found.runs["rating"].to_list()
     expected = scipy.stats.pearsonr(x, y)
     assert found.pearson == pytest.approx(expected.statistic)
     assert found.pearson_interval == pytest.approx(tuple(expected.confidence_interval(0.95)))
     assert found.spearman == pytest.approx(scipy.stats.spearmanr(x, y).statistic)
-    few = run_correlation(means[:2], scores)
+    few = grading.run_correlation(means[:2], scores)
     assert (few.pearson, few.pearson_interval) == (None, (None, None))
 
 
@@ -164,7 +153,7 @@ def test_runs_are_graded_and_correlated(tmp_path: Path) -> None:
         assert again.startswith(f"{out}: 84 of 84 ratings, 0 new")
         assert len(server.asked) == 84
     assert "Pearson's r of ratings and scores" in said
-    ratings = read_ratings(out)
+    ratings = grading.read_ratings(out)
     assert ratings["item"].n_unique() == 84
     results = named_results(score_runs([str(path) for path in runs.values()], "mini"))
     texts: dict[str, list[str]] = {}
@@ -175,7 +164,7 @@ def test_runs_are_graded_and_correlated(tmp_path: Path) -> None:
         question, trial, model = item.split("/", 2)
         answer = texts[f"{question}/{model}"][int(trial) - 1] + "\n[The End of Assistant's Answer]"
         assert value == min(10, max(1, len(answer) // 20))
-    means = {row["model"]: row for row in mean_ratings(ratings).iter_rows(named=True)}
+    means = {row["model"]: row for row in grading.mean_ratings(ratings).iter_rows(named=True)}
     for model, row in means.items():
         mine = ratings.filter(pl.col("model") == model)["rating"]
         assert row["mean"] == pytest.approx(mine.mean())
@@ -193,12 +182,6 @@ def test_grading_needs_references(tmp_path: Path) -> None:
     assert "prompt 'mine' needs {user2}" in error
 
 
-def test_against_scores_runs_on_the_bundled_sample() -> None:
-    folder = sample_path() / "verdicts" / "runs"
-    found = json.loads(command("against-scores", folder, "--format", "json"))
-    assert found["pairs"][0]["pairs"] + found["pairs"][0]["ties"] == 42
-
-
 def test_rubrics_are_filled_and_results_read(tmp_path: Path) -> None:
     (tmp_path / "rubric.txt").write_text("正確か\n5: とても\n")
     (tmp_path / "prompts.toml").write_text(
@@ -206,34 +189,16 @@ def test_rubrics_are_filled_and_results_read(tmp_path: Path) -> None:
     )
     texts = []
 
-    def grading(handler: Handler, asked: Asked) -> None:
+    def by_rubric(handler: Handler, asked: Asked) -> None:
         texts.append(asked.prompt.partition("\n###\n")[2])
         handler.reply(200, chat_reply("Feedback: 3つの点で優れる。 [RESULT] 4"))
 
-    with FaultServer(default=grading) as server:
+    with FaultServer(default=by_rubric) as server:
         own = ("--prompts", tmp_path / "prompts.toml", "--prompt", "rubric")
         more = ("--rubric", tmp_path / "rubric.txt", "--trials", 1)
         graded(tmp_path / "r", server.url, sample_runs()["faithful"], *own, *more)
     assert set(texts) == {"正確か\n5: とても"}
-    assert read_ratings(tmp_path / "r")["rating"].unique().to_list() == [4.0]
-
-
-@pytest.mark.parametrize(
-    ("text", "result"),
-    [
-        ("Feedback: good. [RESULT] 4", 4.0),
-        ("[RESULT] (5)", 5.0),
-        ("[RESULT] 2 or rather [RESULT] 3", 3.0),
-        ("［RESULT］　４", 4.0),
-        ("[RESULT] 4.5", 4.5),
-        ("[RESULT] 6", None),
-        ("[RESULT] 1.2.3", None),
-        ("[RESULT] 3 [RESULT] A", None),
-        ("4", None),
-    ],
-)
-def test_results_are_read_from_replies(text: str, result: float | None) -> None:
-    assert read_result(text) == result
+    assert grading.read_ratings(tmp_path / "r")["rating"].unique().to_list() == [4.0]
 
 
 QUESTIONS = [question.text for question in load_benchmark("mini")][:4]
@@ -263,9 +228,9 @@ def test_two_runs_of_one_model_keep_their_own_ratings(tmp_path: Path) -> None:
     wanted = {"良": 9.0, "中": 5.0, "悪": 2.0}
     out = tmp_path / "r"
 
-    def rated(words: Sequence[str]) -> RatedRuns:
+    def rated(words: Sequence[str]) -> grading.RatedRuns:
         paths = [str(runs[word]) for word in words]
-        return rated_runs(out, named_results(score_runs(paths, "mini")), "mini")
+        return grading.rated_runs(out, named_results(score_runs(paths, "mini")), "mini")
 
     with FaultServer(default=rating_by_word) as server:
         for order in permutations(runs.values()):

@@ -24,7 +24,7 @@ from pfgen_rs.judge.dialogues.answering import items_of_dialogues, record_answer
 from pfgen_rs.judge.dialogues.records import read_dialogues
 from pfgen_rs.judge.grading import Graded, grade
 from pfgen_rs.judge.pairs import write_pairs
-from pfgen_rs.judge.prompts import find_prompt
+from pfgen_rs.judge.requests import find_prompt
 from pfgen_rs.judge.verdict_folder import VerdictFolder
 from pfgen_rs.llm_jp_eval.data import read_tasks
 from pfgen_rs.llm_jp_eval.running import run_tasks
@@ -72,7 +72,7 @@ def dialogues_of(out: Path) -> Any:
 
 
 def dialogues_answered(engine: Says, out: Path) -> None:
-    answering.answer(items_of_dialogues(dialogues_of(out)), engine, JUDGE, out)
+    answering.chats_in(out, JUDGE).answer(items_of_dialogues(dialogues_of(out)), engine)
 
 
 def dialogues_graded(engine: Says, out: Path) -> None:
@@ -141,7 +141,7 @@ def test_an_output_without_a_verdict_that_the_limit_ended_is_cut_not_empty(
 ) -> None:
     out, engine = tmp_path / "out", Says(text, finish=finish)
     if prompt == "answer":
-        answering.answer(items_of_dialogues(dialogues_of(out))[:3], engine, JUDGE, out)
+        answering.chats_in(out, JUDGE).answer(items_of_dialogues(dialogues_of(out))[:3], engine)
         name = "answers.jsonl"
     elif prompt == "mtbench++-10":
         found = dialogues_of(out)[:3]

@@ -8,6 +8,7 @@ import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -18,10 +19,9 @@ import oracle
 import small
 from expressions import EXPRESSIONS, LINES, OTHER, SAME, TEXTS
 from pfgen_rs import Benchmark, BenchmarkError, Settings, _native
-from pfgen_rs.metrics import limited_expressions
+from pfgen_rs.metrics import expressions
+from pfgen_rs.metrics.expressions import OutOfTimeError, limited_ends, linear_expression
 from pfgen_rs.metrics.helpfulness import Helpfulness, parse_rules
-from pfgen_rs.metrics.limited_expressions import OutOfTimeError, limited_ends
-from pfgen_rs.metrics.linear_expressions import linear_expression
 
 SETTINGS = Settings()
 
@@ -123,13 +123,13 @@ def test_nested_repetitions_cost_nothing() -> None:
 def test_a_search_that_takes_too_long_is_an_error(
     unit: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(limited_expressions, "TIME_LIMIT", 0.3)
+    monkeypatch.setattr(expressions, "TIME_LIMIT", 0.3)
     settings = Settings(unit=unit)  # type: ignore[arg-type]
     benchmark = rules("い", r"\b(a+)+$", settings=settings)
     assert list(benchmark.helpfulness(benchmark["Q1"]).backtracking) == [r"\b(a+)+$"]
     wanted = (
-        r"question Q1, keywords[1].and[1]: matching the regular expression '\\b(a+)+$' to one answer took "
-        "longer than 0.3 seconds: write it without repetitions within repetitions"
+        r"question Q1, keywords\[1\].and\[1\]: matching the regular expression .* to one answer took "
+        r"longer than 0\.3 seconds: write it without repetitions within repetitions"
     )
     text = "い " + "a" * 36 + "b"
     scorer = benchmark.scorer("helpfulness")
@@ -139,7 +139,7 @@ def test_a_search_that_takes_too_long_is_an_error(
         lambda: scorer("Q1", [text]),
         lambda: benchmark.explain("Q1", text),
     ):
-        with pytest.raises(BenchmarkError, match=re.escape(wanted)):
+        with pytest.raises(BenchmarkError, match=wanted):
             score()
     assert benchmark.score("Q1", "あい aa").helpfulness == 1
 
@@ -156,9 +156,8 @@ def test_both_engines_give_the_oracles_helpfulness() -> None:
 
 
 def process() -> int:
-    worker = limited_expressions._workers._worker
-    assert worker is not None
-    return worker._process.pid
+    assert expressions._searching.process is not None
+    return expressions._searching.process.pid
 
 
 def test_one_process_for_all_threads() -> None:
@@ -167,14 +166,10 @@ def test_one_process_for_all_threads() -> None:
         found = list(pool.map(lambda of: limited_ends("(?<=a)b+", of).tolist(), texts))
     assert found == [[theirs("(?<=a)b+", text) for text in of] for of in texts]
     first = process()
-    limited_ends("(?=a)", ["a"])
-    assert process() == first
-
-
-def test_many_texts_go_in_parts() -> None:
-    texts = ["い" * (i % 50) for i in range(3000)]
-    assert limited_ends(r"い+\b", texts).tolist() == [theirs("い+", text) for text in texts]
+    many = ["い" * (i % 50) for i in range(3000)]  # which go in parts
+    assert limited_ends(r"い+\b", many).tolist() == [theirs("い+", text) for text in many]
     assert limited_ends(r"い+\b", []).tolist() == []
+    assert process() == first
 
 
 def test_a_killed_process_is_replaced() -> None:
@@ -185,23 +180,27 @@ def test_a_killed_process_is_replaced() -> None:
     assert process() != killed
 
 
-def test_a_process_that_cannot_start_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    limited_expressions._workers.close()
-    monkeypatch.setattr(sys, "executable", "/nowhere/python3")
-    with pytest.raises(
-        BenchmarkError, match=r"cannot match .*'\(\?=a\)'.*/nowhere/python3.* failed"
-    ):
-        limited_ends("(?=a)", ["a"])
-    monkeypatch.undo()
-    monkeypatch.setattr(limited_expressions, "_SCRIPT", "/nowhere/script.py")
-    with pytest.raises(BenchmarkError, match="failed: exit status 2"):
+@pytest.mark.parametrize(
+    ("owner", "name", "value", "words"),
+    [
+        (sys, "executable", "/nowhere/python3", r".*'\(\?=a\)'.*/nowhere/python3.* failed"),
+        (expressions, "_SCRIPT", "/nowhere/script.py", ".* failed: exit status 2"),
+        (sys, "executable", "/usr/bin/x", ".*'/usr/bin/x' is not a Python interpreter: write"),
+    ],
+)
+def test_a_process_that_cannot_start_is_an_error(
+    owner: Any, name: str, value: str, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expressions._searching.close()
+    monkeypatch.setattr(owner, name, value)
+    with pytest.raises(BenchmarkError, match=f"cannot match {words}"):
         limited_ends("(?=a)", ["a"])
 
 
 def test_a_rule_that_compiles_for_minutes_is_an_error_after_seconds(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(limited_expressions, "TIME_LIMIT", 0.5)
+    monkeypatch.setattr(expressions, "TIME_LIMIT", 0.5)
     pattern = "|".join(f"{branch:05}{'あ' * 195}" for branch in range(20_000))
     started = time.perf_counter()
     with pytest.raises(
@@ -227,14 +226,6 @@ def test_a_rule_of_many_classes_takes_neither_seconds_nor_gigabytes(pattern: str
     assert (linear_expression(pattern) is None) == (pattern[0] != "[")
     [rule] = parse_rules([{"t": pattern}])
     assert Helpfulness([rule], Settings()).evaluate("猫")[0] == float(pattern[0] == "[")
-
-
-def test_without_an_interpreter_there_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "executable", "/usr/bin/server")
-    with pytest.raises(
-        BenchmarkError, match="'/usr/bin/server' is not a Python interpreter: write"
-    ):
-        limited_ends("(?=a)", ["ba", "b"])
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
@@ -264,7 +255,7 @@ def test_ctrl_c_ends_a_search() -> None:
 
 
 def test_the_time_limit_is_for_one_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limited_expressions, "TIME_LIMIT", 0.5)
+    monkeypatch.setattr(expressions, "TIME_LIMIT", 0.5)
     text = "a" * 20 + "b"
     started = time.perf_counter()
     assert theirs(r"\b(a+)+$", text) == _native.UNKNOWN

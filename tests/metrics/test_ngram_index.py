@@ -85,17 +85,12 @@ def test_random_text(data: st.DataObject, alphabet: str) -> None:
 
 @pytest.mark.parametrize(
     "pattern",
-    ["^", "$", "^猫$", "\0", "猫\0", "\n", "\r\n", "\r", "\u2028", "\u0085", "猫", "行\n末\r\n"],
-)
+    ["^", "$", "^猫$", "\0", "猫\0", "\n", "\r\n", "\r", "\u2028", "\u0085", "猫", "行\n末\r\n",
+     "𠮷", "𠮷𠮷", "\U0010ffff", "𠮷\U0010ffff"],
+)  # fmt: skip
 def test_characters_that_mean_something_elsewhere(index: NgramIndex, pattern: str) -> None:
     assert index.count(pattern) > 0
     check_pattern(index, ANSWERS, pattern)
-
-
-@pytest.mark.parametrize("pattern", ["𠮷", "𠮷𠮷", "\U0010ffff", "𠮷\U0010ffff"])
-def test_astral_characters_count_as_one(index: NgramIndex, pattern: str) -> None:
-    check_pattern(index, ANSWERS, pattern)
-    assert index.locate("\U0010ffff") == [("A", 0, 2)]
 
 
 @pytest.mark.parametrize(
@@ -115,27 +110,18 @@ def test_astral_characters_count_as_one(index: NgramIndex, pattern: str) -> None
 def test_patterns_that_do_not_occur(index: NgramIndex, pattern: str) -> None:
     """Unknown characters, patterns longer than any answer, patterns across answers."""
     assert index.count(pattern) == 0
-    assert index.document_frequency(pattern) == (0, {"B": 0, "A": 0, "無": 0})
-    assert index.locate(pattern) == []
-    assert index.concordance(pattern) == []
-    assert index.next_characters(pattern) == {}
+    check_pattern(index, ANSWERS, pattern)
 
 
 def test_the_empty_pattern_is_refused(index: NgramIndex) -> None:
     queries: list[Callable[[str], object]] = [
-        index.count,
-        index.document_frequency,
-        index.locate,
-        index.concordance,
-        index.next_characters,
-        lambda pattern: index.count_batch(["猫", pattern]),
+        *(index.count, index.document_frequency, index.locate, index.concordance),
+        *(index.next_characters, lambda pattern: index.count_batch(["猫", pattern])),
         lambda pattern: index.document_frequency_batch(["猫", pattern]),
     ]
     for query in queries:
         with pytest.raises(InputError, match="empty n-gram"):
             query("")
-    with pytest.raises(ValueError, match="empty pattern"):
-        oracle.count(ANSWERS, "")
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, LONGEST, LONGEST + 1, 10**6])

@@ -30,6 +30,7 @@ from pfgen_rs.io.reading import read_ahead
 from pfgen_rs.io.source import Source
 from pfgen_rs.metrics import units
 from pfgen_rs.metrics.settings import Variant
+from pfgen_rs.metrics.units import Unit
 
 VARIANTS = ("pfgen-bench", "paper")
 TOKEN_TEXTS = st.text("abあ猫。、\ue000\U0010ffff", max_size=20)
@@ -99,13 +100,6 @@ def test_forms_of_tokens(tokens: Benchmark, rows: Any) -> None:
     assert [list(coder.decode(coded)) for coded in coder.encode(rows)] == ROWS
 
 
-def test_a_run_in_memory_has_samples(tokens: Benchmark) -> None:
-    result = tokens.evaluate(["Q1"] * 3, ROWS)
-    samples = result.to_dict()["questions"]["Q1"]["samples"]
-    assert sorted(sample["answer"] for sample in samples) == sorted(ROWS)
-    assert json.loads(result.to_bytes())["signature"] == tokens.signature
-
-
 def test_tables_of_tokens(tokens: Benchmark) -> None:
     expected = tokens.score_batch(["Q1"] * 3, ROWS)
     table = pl.DataFrame({"question": ["Q1"] * 3, "answer": ROWS})
@@ -118,7 +112,11 @@ def test_tables_of_tokens(tokens: Benchmark) -> None:
     frame = scan(table, tokens).collect()
     assert frame["average"].to_list() == expected["average"].to_list()
     assert frame["answer"].to_list() == ROWS
-    assert tokens.evaluate(table).frame["answer"].to_list() == ROWS
+    result = tokens.evaluate(table)
+    assert result.frame["answer"].to_list() == ROWS
+    samples = result.to_dict()["questions"]["Q1"]["samples"]
+    assert sorted(sample["answer"] for sample in samples) == sorted(ROWS)
+    assert json.loads(result.to_bytes())["signature"] == tokens.signature
 
 
 @pytest.mark.parametrize(
@@ -148,15 +146,15 @@ def test_what_is_no_token(tokens: Benchmark, rows: Any, problem: str) -> None:
 
 
 def test_answers_and_units_must_fit() -> None:
-    text: dict[str, Any] = {"answers": {"A": ["a"]}}
-    lists: dict[str, Any] = {"answers": {"A": [[1]]}}
-    with pytest.raises(BenchmarkError, match="question Q1: the reference answers are texts"):
-        small.benchmark(text, settings=Settings(unit="token"))
-    with pytest.raises(BenchmarkError, match=r"lists of token ids, .* 'word'"):
-        small.benchmark(lists, settings=Settings(unit="word"))
-    with pytest.raises(BenchmarkError, match="question Q1: keyword rules need text"):
-        small.benchmark({**lists, "keywords": [{"t": "a"}]}, settings=Settings(unit="token"))
-    assert small.question(lists).index.count([1]) == 1
+    cases: list[tuple[Any, Any, Unit, str]] = [
+        (["a"], [], "token", "question Q1: the reference answers are texts"),
+        ([[1]], [], "word", r"lists of token ids, .* 'word'"),
+        ([[1]], [{"t": "a"}], "token", "question Q1: keyword rules need text"),
+    ]
+    for answers, rules, unit, words in cases:
+        data = {"answers": {"A": answers}, "keywords": rules}
+        with pytest.raises(BenchmarkError, match=words):
+            small.benchmark(data, settings=Settings(unit=unit))
 
 
 # Files.
@@ -182,8 +180,12 @@ def json_lines(records: list[dict[str, Any]]) -> str:
     return "".join(json.dumps(record) + "\n" for record in records)
 
 
-def test_files_of_tokens(tmp_path: Path) -> None:
-    benchmark = load_benchmark(token_folder(tmp_path / "set"), settings=Settings(unit="token"))
+@pytest.fixture
+def benchmark(tmp_path: Path) -> Benchmark:
+    return load_benchmark(token_folder(tmp_path / "set"), settings=Settings(unit="token"))
+
+
+def test_files_of_tokens(benchmark: Benchmark, tmp_path: Path) -> None:
     table = pl.DataFrame(RECORDS)
     table.write_parquet(tmp_path / "run.parquet")
     table.write_ipc(tmp_path / "run.arrow")
@@ -207,20 +209,21 @@ def test_files_of_tokens(tmp_path: Path) -> None:
         score_file(tmp_path / "run.csv", benchmark)
 
 
-BAD: list[tuple[Any, str]] = [
-    ("text", "'answer' must be a list of token ids, not \"text\""),
-    (None, "'answer' must be a list of token ids, not null"),
-    ([1, -1], "'answer' contains -1: token ids must be whole numbers from 0 to 1056767"),
-    ([2**64], "'answer' contains 18446744073709551616"),
-    ([1.0], r"'answer' contains 1\.0"),
-    ([True], "'answer' contains true"),
-    ([[1]], r"'answer' contains \[1\]"),
-]
-
-
-@pytest.mark.parametrize(("answer", "problem"), BAD)
-def test_bad_lines_of_tokens(tmp_path: Path, answer: Any, problem: str) -> None:
-    benchmark = load_benchmark(token_folder(tmp_path / "set"), settings=Settings(unit="token"))
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ("text", "'answer' must be a list of token ids, not \"text\""),
+        (None, "'answer' must be a list of token ids, not null"),
+        ([1, -1], "'answer' contains -1: token ids must be whole numbers from 0 to 1056767"),
+        ([2**64], "'answer' contains 18446744073709551616"),
+        ([1.0], r"'answer' contains 1\.0"),
+        ([True], "'answer' contains true"),
+        ([[1]], r"'answer' contains \[1\]"),
+    ],
+)
+def test_bad_lines_of_tokens(
+    answer: Any, problem: str, benchmark: Benchmark, tmp_path: Path
+) -> None:
     path = tmp_path / "run.jsonl"
     path.write_text(json_lines([*RECORDS, {"question": "Q01", "answer": answer}, *RECORDS]))
     with pytest.raises(InputError, match=f"line 5: {problem}"):
@@ -231,23 +234,23 @@ def test_bad_lines_of_tokens(tmp_path: Path, answer: Any, problem: str) -> None:
         score_file(path, write_benchmark(tmp_path / "texts"))
 
 
-def test_bad_rows_of_tokens(tmp_path: Path) -> None:
-    benchmark = load_benchmark(token_folder(tmp_path / "set"), settings=Settings(unit="token"))
+def test_bad_rows_of_tokens(benchmark: Benchmark, tmp_path: Path) -> None:
     path = tmp_path / "run.parquet"
-    rows = [[1], [-1], None, [2], [None], [1_056_768]]
-    answers = pl.Series(rows, dtype=pl.List(pl.Int64))
-    pl.DataFrame({"question": ["Q01"] * 6, "answer": answers}).write_parquet(path)
+
+    def write(rows: list[Any], kind: Any = None) -> None:
+        table = {"question": ["Q01"] * len(rows), "answer": pl.Series(rows, dtype=kind)}
+        pl.DataFrame(table).write_parquet(path)
+
+    write([[1], [-1], None, [2], [None], [1_056_768]], pl.List(pl.Int64))
+    result = score_file(path, benchmark, skip_bad_lines=True)
+    assert (result.height, [problem.line for problem in result.problems]) == (2, [2, 3, 5, 6])
     with pytest.raises(InputError, match="row 2: token ids must be whole numbers"):
         score_file(path, benchmark)
-    result = score_file(path, benchmark, skip_bad_lines=True)
-    assert result.height == 2
-    assert [problem.line for problem in result.problems] == [2, 3, 5, 6]
-    large = pl.Series([[2**63]], dtype=pl.List(pl.UInt64))
-    pl.DataFrame({"question": ["Q01"], "answer": large}).write_parquet(path)
+    write([[2**63]], pl.List(pl.UInt64))
     with pytest.raises(InputError, match="row 1: token ids must be whole numbers"):
         score_file(path, benchmark)
-    for column in (pl.Series(["a"]), pl.Series([[1.5]])):
-        pl.DataFrame({"question": ["Q01"], "answer": column}).write_parquet(path)
+    for row in ("a", [1.5]):
+        write([row])
         with pytest.raises(InputError, match="must be lists of token ids"):
             score_file(path, benchmark)
 
@@ -274,8 +277,8 @@ def test_bad_reference_tokens(tmp_path: Path, answers: Any, problem: str) -> Non
 def test_chunks_of_tokens_are_told_apart(tmp_path: Path) -> None:
     rows: list[list[list[int]]] = [[[1, 2], [3]], [[1], [2, 3]], [[], [1, 2, 3]], [[], []]]
     seen = set()
+    path = tmp_path / "run.parquet"
     for answers in rows:
-        path = tmp_path / "run.parquet"
         column = pl.Series(answers, dtype=pl.List(pl.Int64))
         pl.DataFrame({"question": ["a", "b"], "answer": column}).write_parquet(path)
         with read_ahead([Source(path)], Options(tokens=True)) as readings:

@@ -30,10 +30,8 @@ from pfgen_rs import (
 from pfgen_rs.metrics.settings import Variant
 from words import Words, spans
 
-PIECES = [
-    "The",
-    *["cat", "sat", "on", "the", "mat", "don't", "3.5", "a", "I", "猫", "カタ", "は", "é"],
-]
+PIECES = ["The", "cat", "sat", "on", "the", "mat", "don't", "3.5", "a", "I"]
+PIECES += ["猫", "カタ", "は", "é"]
 MARKS = [".", ",", "'", "。", "、", "「", "^", "$", "_", "\u0301", "\ue000", "\ue001"]
 TEXTS = st.lists(
     st.tuples(st.sampled_from(PIECES + MARKS), st.sampled_from(["", " ", " ", "\n", "\u3000"])),
@@ -114,21 +112,12 @@ def test_scores_are_the_oracle_s(
         score = ours.score("Q1", text)
         assert score.average == average
         if variant == "paper":
-            check_paper(theirs, score.details, average, text)
+            expected = theirs.paper(Words(text))
+            named = {name: getattr(score.details, name) for name in expected if name != "total"}
+            assert exact({**named, "total": average}) == exact(expected)
             continue
         assert exact(score.to_dict()) == exact(theirs.score(Words(text)))
         assert score.details.helpfulness_cut == theirs.helpfulness(Words(text))[1]
-
-
-def check_paper(theirs: oracle.Question, details: Any, average: float, text: str) -> None:
-    expected = theirs.paper(Words(text))
-    got = {
-        "fluency": details.fluency,
-        "truthfulness": details.truthfulness,
-        "helpfulness": details.helpfulness,
-        "total": average,
-    }
-    assert exact(got) == exact(expected)
 
 
 ENGLISH = {
@@ -168,9 +157,7 @@ def test_units_stand_in_the_signature(english: Benchmark) -> None:
     assert characters.score("Q1", "The cat").average != english.score("Q1", "The cat").average
     again = pickle.loads(pickle.dumps(english))
     assert again.score("Q1", "The cat") == english.score("Q1", "The cat")
-    with pytest.raises(
-        SettingsError, match="unknown unit 'line': expected one of 'character', 'word'"
-    ):
+    with pytest.raises(SettingsError, match="unknown unit 'line': expected one of 'character', "):
         Settings(unit="line")  # type: ignore[arg-type]
 
 
@@ -191,8 +178,7 @@ def test_regular_expressions_end_where_literals_do() -> None:
 
 
 def test_an_explanation_is_by_words(english: Benchmark) -> None:
-    answer = "  The cat's mat.  The 猫は\n"
-    found = english.explain("Q1", answer)
+    found = english.explain("Q1", "  The cat's mat.  The 猫は\n")
     assert found.pieces == ["  The ", "cat's ", "mat", ".  ", "The ", "猫", "は\n"]
     frame = found.characters
     assert frame["character"].to_list() == found.pieces
@@ -203,9 +189,9 @@ def test_an_explanation_is_by_words(english: Benchmark) -> None:
 
 def test_rules_of_expressions_alone() -> None:
     data = {"answers": {"A": ["The cat"]}, "keywords": [{"t": "c.t", "importance": 0.5}]}
-    benchmark = small.benchmark(data, settings=Settings(unit="word"))
-    assert benchmark.scorer("helpfulness")("Q1", ["a cot", "dog"]).tolist() == [1.0, 0.5]
-    assert benchmark.scorer("helpfulness")("Q1", []).tolist() == []
+    scorer = small.benchmark(data, settings=Settings(unit="word")).scorer("helpfulness")
+    assert scorer("Q1", ["a cot", "dog"]).tolist() == [1.0, 0.5]
+    assert scorer("Q1", []).tolist() == []
 
 
 # The index.

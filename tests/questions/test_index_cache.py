@@ -124,19 +124,6 @@ def test_damage_is_told_in_one_line_and_repaired(
     assert not reports(caplog)
 
 
-def test_a_folder_in_the_files_place_is_told(
-    folder: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    built = scores(load_benchmark(folder))
-    path = only_file()
-    path.unlink()
-    path.mkdir()
-    caplog.set_level(logging.INFO, LOGGER)
-    assert scores(load_benchmark(folder)) == built
-    assert len(reports(caplog)) == 2  # it cannot be read, and not be replaced
-    path.rmdir()
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="folders are made read-only by their mode")
 def test_a_folder_that_cannot_be_written_costs_only_the_speed(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
@@ -160,32 +147,10 @@ def test_a_full_disk_leaves_nothing_behind(folder: Path, tmp_path: Path) -> None
         "print(bench.prepare().baselines(bench['Q01']))\n"
     )
     cache = tmp_path / "full"
-    environment = helpers.environment(PFGEN_RS_CACHE=str(cache))
-    command = [sys.executable, "-c", script, str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    done = run(script, folder, cache=cache)
     benchmark = load_benchmark(folder)
     assert done.stdout.strip() == str(benchmark.baselines(benchmark["Q01"]))
     assert list((cache / "indexes").iterdir()) == []
-
-
-def test_processes_and_threads_at_once(folder: Path, tmp_path: Path) -> None:
-    script = (
-        "import sys, pfgen_rs\n"
-        "bench = pfgen_rs.load_benchmark(sys.argv[1]).prepare()\n"
-        "print(bench.score('Q01', '猫は眠ります。').average)\n"
-    )
-    environment = helpers.environment(PFGEN_RS_CACHE=str(tmp_path / "shared"))
-    command = [sys.executable, "-c", script, str(folder)]
-    running = [
-        subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
-        for _ in range(4)
-    ]
-    assert len({process.communicate()[0] for process in running}) == 1
-    assert not any(process.returncode for process in running)
-    assert len(list((tmp_path / "shared" / "indexes").iterdir())) == 1
-    benchmark = load_benchmark(folder)
-    with ThreadPoolExecutor(8) as pool:
-        assert len(set(pool.map(lambda _: benchmark.score("Q02", "海").average, range(32)))) == 1
 
 
 def test_what_is_in_use_may_be_cleared(folder: Path) -> None:
@@ -195,12 +160,9 @@ def test_what_is_in_use_may_be_cleared(folder: Path) -> None:
     assert [file.path for file in index_cache.clear_index_cache()] == [user.index_path]
     assert scores(user) == before
     assert index_cache.clear_index_cache() == []
-
-
-def test_leftovers_of_a_killed_process_are_listed_and_cleared(folder: Path) -> None:
     load_benchmark(folder).prepare()
     path = only_file()
-    path.with_name(f".{path.name}.0123.tmp").write_bytes(b"begun")
+    path.with_name(f".{path.name}.0123.tmp").write_bytes(b"left by a killed process")
     other = path.with_name("notes.txt")
     other.write_text("mine")
     assert len(index_cache.clear_index_cache()) == 2

@@ -19,7 +19,6 @@ from typer.testing import CliRunner
 import oracle
 import small
 from helpers import CATS, QUESTIONS, lines, write_benchmark, write_run
-from left_out import without
 from pfgen_rs import Benchmark, InputError, Settings, SettingsError, load_benchmark, score_file
 from pfgen_rs.cli import build
 from pfgen_rs.references import check, consensus
@@ -112,7 +111,7 @@ def test_leaving_out_is_as_if_it_had_not_been_there(
         consensus.truthfulness_without_itself(answers, settings), truthfulness, equal_nan=True
     )
     for number, answer in enumerate(answers):
-        reference = without(answers, number, plain)
+        reference = oracle.reference_without(answers, number, plain)
         assert fluency[number] == reference.fluency(answer, 7.0)[0]
         assert truthfulness[number] == reference.truthfulness(answer)
 
@@ -127,7 +126,7 @@ def test_self_scores_are_put_together_as_published() -> None:
     for row in rows:
         own, number = row["source"], row["answer"]
         text = answers[own][number]
-        left = without(answers[own], number, plain.settings)
+        left = oracle.reference_without(answers[own], number, plain.settings)
         values = {s: (plain.fluency(s, text)[0], plain.truthfulness(s, text)) for s in answers}
         values[own] = (left.fluency(text, plain.baselines[own])[0], left.truthfulness(text))
         fluency, truthfulness = (

@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
-from left_out import without
 from pfgen_rs import InputError, SettingsError, _native
 from pfgen_rs.references import filters
 from pfgen_rs.references.built import Built
@@ -381,7 +380,7 @@ def agreements(answers: list[str]) -> list[float]:
     """Truthfulness of each answer against a reference that consists of the others."""
     settings = oracle.Settings()
     return [
-        without(answers, number, settings).truthfulness(answer)
+        oracle.reference_without(answers, number, settings).truthfulness(answer)
         for number, answer in enumerate(answers)
     ]
 

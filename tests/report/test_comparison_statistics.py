@@ -19,7 +19,7 @@ import scipy.stats  # type: ignore[import-untyped]
 from pfgen_rs import Benchmark, load_benchmark, score_file, stats
 from pfgen_rs.report.site.compare_page import compared_run, comparison_data, listed_run
 from pfgen_rs.report.site.payload import payload_file
-from pfgen_rs.runs.sample import sample_of
+from pfgen_rs.runs.outputs import sample_of
 from pfgen_rs.stats.checks import two_sided_quantile
 from pfgen_rs.stats.permutation import flips
 

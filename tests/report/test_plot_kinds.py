@@ -6,11 +6,8 @@ import csv
 import io
 import json
 import os
-import shutil
 from dataclasses import fields, replace
-from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -20,15 +17,8 @@ from checkouts import BETTER, FIRST, SECOND, add_run, make_checkout
 from figures import check_words_are_japanese
 from helpers import pfgen
 from pfgen_rs import errors
-from pfgen_rs.report import plot_kinds, plots
-from pfgen_rs.report.plot_kinds import (
-    Drawn,
-    Plot,
-    draw,
-    get_plot_kind,
-    plot_kind,
-    plot_summaries,
-)
+from pfgen_rs.report import plots
+from pfgen_rs.report.plot_kinds import KINDS, Drawn, draw
 from pfgen_rs.report.plots.inputs import PlotRequest, read_curve_rows
 from pfgen_rs.report.update import report
 
@@ -75,7 +65,7 @@ def requests(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     }
 
 
-@pytest.mark.parametrize("kind", plot_summaries())
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_is_drawn(
     kind: str, checkout: Path, requests: dict[str, PlotRequest], tmp_path: Path
 ) -> None:
@@ -87,25 +77,12 @@ def test_every_kind_is_drawn(
     check_words_are_japanese(drawn.figure)
     assert rows(drawn)
     plots.save(drawn.figure, tmp_path / "a.png")
-    registered = get_plot_kind(kind)
-    assert (registered.name, registered.summary) == (kind, plot_summaries()[kind])
-    assert set(registered.options) <= {field.name for field in fields(PlotRequest)}
+    assert set(KINDS[kind].options) <= {field.name for field in fields(PlotRequest)}
 
 
-def test_kinds_of_other_packages(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = plot_kind("mine", "a figure of mine", options=["top"])(
-        lambda request: Plot(request.inputs.runs, partial(plots.metric_pairs, request.inputs.runs))
-    )
-    entry = SimpleNamespace(name="mine", module="mine.plots", load=lambda: made)
-    monkeypatch.setattr(plot_kinds, "entry_points", lambda **_: [entry])
-    plot_kinds._declared.cache_clear()
-    try:
-        assert plot_summaries()["mine"] == "from mine.plots"
-        assert len(rows(draw("mine", PlotRequest([str(checkout)])))) == 3
-    finally:
-        plot_kinds._declared.cache_clear()
+def test_a_figure_that_there_is_not() -> None:
     with pytest.raises(errors.PlotError, match="unknown figure 'yours': expected one of metrics"):
-        get_plot_kind("yours")
+        draw("yours", PlotRequest([]))
 
 
 @pytest.mark.parametrize("kind", sorted(OF_RUNS))
@@ -212,21 +189,3 @@ def test_a_name_of_a_curve_is_no_pattern(tmp_path: Path) -> None:
     pl.DataFrame({"a": [1]}).write_parquet(place)
     pl.DataFrame({"a": [2]}).write_parquet(place.with_name("ab.parquet"))
     assert read_curve_rows([str(place)]).to_dict(as_series=False) == {"a": [1]}
-
-
-def test_many_runs_of_the_published_data(published_dir: Path, tmp_path: Path) -> None:
-    """The published runs under other names, as many as are published: every figure can be read."""
-    runs = sorted(path.parent for path in published_dir.glob("result/**/result.json"))
-    folder = tmp_path / "checkout"
-    shutil.copytree(published_dir / "data", folder / "data", copy_function=shutil.copyfile)
-    for i in range(70):
-        found = json.loads((runs[i % len(runs)] / "result.json").read_bytes())
-        for entry in found["questions"].values():
-            entry["samples"] = []
-        found["config"]["model"] += f"-{i}"
-        place = folder / "result" / f"m{i}" / "0"
-        place.mkdir(parents=True)
-        (place / "result.json").write_text(json.dumps(found), encoding="utf-8")
-    drawn = draw("length", PlotRequest([str(folder)]))
-    assert drawn.notes == ["The best 12 of 72 runs are numbered"]
-    assert len(rows(drawn)) == 72

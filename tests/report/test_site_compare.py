@@ -13,12 +13,11 @@ import pytest
 
 from browser import NewPage, settled
 from pfgen_rs import Benchmark, Result, score_file, stats
-from pfgen_rs.checkout.ranking import run_labels
+from pfgen_rs.checkout.leaderboard import run_labels
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import site
-from pfgen_rs.report.site import single
 from pfgen_rs.report.site.folder import slug
-from pfgen_rs.runs.sample import sample_of
+from pfgen_rs.runs.outputs import sample_of
 from site_samples import made_entries
 
 if TYPE_CHECKING:
@@ -177,7 +176,7 @@ def test_settings_of_a_single_page_are_honoured(
     """As with many runs: what few permutations resolve is a bound."""
     chosen = [replace(results[i], config={"model": str(i)}) for i in (0, 1, SYSTEM)]
     path = tmp_path / "page.html"
-    single.write_comparison(chosen, path, level=0.9, permutations=120, seed=3)
+    site.write_comparison(chosen, path, level=0.9, permutations=120, seed=3)
     page.goto(path.as_uri())
     expect(page.locator("#answers .answer")).to_have_count(3)
     samples = [sample_of(result, str(i)) for i, result in enumerate(chosen)]
@@ -211,7 +210,9 @@ def combobox(page: Page) -> Locator:
     return page.get_by_role("combobox", name="Add a run")
 
 
-def test_runs_are_found_by_typing_and_chosen_by_key(page: Page, folder: Path) -> None:
+def test_runs_are_found_by_typing_chosen_by_key_and_removed_by_their_chip(
+    page: Page, folder: Path
+) -> None:
     opened(page, folder, f"#runs={runs(0, 1)}")
     combobox(page).fill("model")
     options = page.get_by_role("option")
@@ -230,9 +231,6 @@ def test_runs_are_found_by_typing_and_chosen_by_key(page: Page, folder: Path) ->
     expect(page.locator("#run-choice .remark")).to_have_text("No run matches.")
     combobox(page).press("Escape")
     expect(combobox(page)).to_have_value("")
-
-
-def test_a_chip_removes_its_run(page: Page, folder: Path) -> None:
     opened(page, folder, f"#runs={runs(0, 1, 7)}", 3)
     page.get_by_role("button", name=f"Remove {LABELS[1]}").click()
     expect(page.locator("#answers .answer")).to_have_count(2)
@@ -266,17 +264,13 @@ def test_no_more_than_ten_are_chosen(page: Page, folder: Path) -> None:
     assert len(cells(page, "#pairs-table")) == 45
 
 
-def test_a_run_chosen_twice_is_said_to_have_made_way(page: Page, folder: Path) -> None:
+def test_a_pair_is_chosen_and_a_run_chosen_twice_makes_way(page: Page, folder: Path) -> None:
     opened(page, folder, f"#runs={runs(0, 1, 3)}", 3)
     page.locator("[name=b]").select_option("0")
     expect(note(page)).to_contain_text("A run cannot be compared with itself, so A is now")
     assert settled(page, lambda: pair(page)[1], wanted=LABELS[0]) != pair(page)[0]
     page.get_by_role("button", name="Swap").click()
     expect(note(page)).to_be_hidden()
-
-
-def test_a_pair_is_opened_from_the_table(page: Page, folder: Path) -> None:
-    opened(page, folder, f"#runs={runs(0, 1, 3)}", 3)
     row = page.locator("#pairs-table tbody tr").first
     shown = [re.sub(r"^[AB]\s", "", text) for text in row.locator("td").all_inner_texts()[:2]]
     row.get_by_role("button", name="Details").click()
@@ -375,18 +369,15 @@ def test_answers_that_load_are_shown_beside_those_that_do_not(
     expect(page.locator("#answers .answer .average")).to_have_count(3)
 
 
-@pytest.mark.parametrize(
-    "address", ["#nope+nope2", "#nope", "#%zz+a", "#<b>+c", "#runs=nope&q=%zz&which=9&rank=x"]
-)
-def test_a_link_to_what_is_not_there_is_said(page: Page, folder: Path, address: str) -> None:
+def test_a_link_to_what_is_not_there_is_said_and_what_is_left_shown(
+    page: Page, folder: Path
+) -> None:
     first = chips(opened(page, folder))
-    opened(page, folder, address)
-    expect(note(page)).to_contain_text("The link names runs that are not on this page")
-    expect(note(page)).to_contain_text(re.compile(r"nope|%zz|<b>"))
-    assert chips(page) == first
-
-
-def test_what_is_left_of_a_link_is_shown(page: Page, folder: Path) -> None:
+    for address in ("#nope+nope2", "#nope", "#%zz+a", "#<b>+c", "#runs=nope&q=%zz&which=9&rank=x"):
+        opened(page, folder, address)
+        expect(note(page)).to_contain_text("The link names runs that are not on this page")
+        expect(note(page)).to_contain_text(re.compile(r"nope|%zz|<b>"))
+        assert chips(page) == first
     opened(page, folder, f"#runs=gone+{runs(4, 4, 5)}&pair={runs(5)}+gone")
     expect(note(page)).to_contain_text("not on this page: gone")
     assert pair(page) == [LABELS[4], LABELS[5]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import shutil
 import subprocess
 import sys
 import weakref
@@ -65,6 +66,14 @@ def scored(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return found
 
 
+@pytest.fixture
+def known(checkout: Path, scored: list[str]) -> Path:
+    """A checkout whose site has been written."""
+    built(checkout)
+    scored.clear()
+    return checkout
+
+
 def built(checkout: Path, **options: Any) -> set[str]:
     """Write the site; the files that were written."""
     place = checkout.parent / "site"
@@ -117,75 +126,52 @@ def score(checkout: Path, run: str) -> float:
 
 
 def test_nothing_is_read_or_written_when_nothing_has_changed(
-    checkout: Path, scored: list[str], monkeypatch: pytest.MonkeyPatch
+    known: Path, scored: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built(checkout)
-    scored.clear()
-    with monkeypatch.context() as patch:
-        patch.setattr(Site, "write", lambda *_, **__: pytest.fail("a site is made"))
-        assert built(checkout) == set()
-    assert scored == []
+    monkeypatch.setattr(Site, "write", lambda *_, **__: pytest.fail("a site is made"))
+    assert (built(known), scored) == (set(), [])
 
 
-def test_a_run_that_has_changed_is_made_again_alone(checkout: Path, scored: list[str]) -> None:
-    built(checkout)
-    scored.clear()
-    (checkout / FIRST / "trials.jsonl.xz").unlink()
-    add_run(checkout, FIRST, [*GOOD[:-1], *BETTER[1:]])
-    assert built(checkout) == {*of_run(FIRST), "index.html", "compare/data.js", MARKER}
+def test_a_run_that_has_changed_is_made_again_alone(known: Path, scored: list[str]) -> None:
+    (known / FIRST / "trials.jsonl.xz").unlink()
+    add_run(known, FIRST, [*GOOD[:-1], *BETTER[1:]])
+    assert built(known) == {*of_run(FIRST), "index.html", "compare/data.js", MARKER}
     assert scored == [FIRST]
 
 
-def test_a_new_run_and_one_that_is_gone(checkout: Path, scored: list[str]) -> None:
-    built(checkout)
-    scored.clear()
-    third = "result/third/model/0000000"
-    add_run(checkout, third, BETTER, {"model": "third/model"})
-    assert built(checkout) == {*of_run(third), "index.html", "compare/data.js", MARKER}
-    assert scored == [third]
-    for path in (checkout / third).iterdir():
-        path.unlink()
-    (checkout / third).rmdir()
-    assert built(checkout) == {"index.html", "compare/data.js", MARKER}
-    assert not (checkout.parent / "site" / "runs" / slug(third)).exists()
-    assert scored == [third]
+THIRD = "result/third/model/0000000"
 
 
-def test_other_questions_make_everything_stale(checkout: Path, scored: list[str]) -> None:
-    built(checkout)
-    scored.clear()
-    path = next((checkout / "data").glob("Q*.json"))
+def add_third(checkout: Path) -> None:
+    add_run(checkout, THIRD, BETTER, {"model": "third/model"})
+
+
+def test_a_new_run_and_one_that_is_gone(known: Path, scored: list[str]) -> None:
+    add_third(known)
+    assert built(known) == {*of_run(THIRD), "index.html", "compare/data.js", MARKER}
+    shutil.rmtree(known / THIRD)
+    assert built(known) == {"index.html", "compare/data.js", MARKER}
+    assert not (known.parent / "site" / "runs" / slug(THIRD)).exists()
+    assert scored == [THIRD]
+
+
+def test_other_questions_make_everything_stale(known: Path, scored: list[str]) -> None:
+    path = next((known / "data").glob("Q*.json"))
     question = json.loads(path.read_bytes())
     texts = next(iter(question["answers"].values()))
     texts.append(texts[0] + texts[0])
     path.write_text(json.dumps(question), encoding="utf-8")
-    assert {*of_run(FIRST), *of_run(SECOND), "benchmark/index.html"} <= built(checkout)
+    assert {*of_run(FIRST), *of_run(SECOND), "benchmark/index.html"} <= built(known)
     assert sorted(scored) == sorted([FIRST, SECOND])
 
 
 def test_another_version_makes_everything_again(
-    checkout: Path, scored: list[str], monkeypatch: pytest.MonkeyPatch
+    known: Path, scored: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built(checkout)
-    scored.clear()
-    for module in ("checkout", "builder"):
+    for module in ("folder", "builder"):
         monkeypatch.setattr(f"pfgen_rs.report.site.{module}.code_digest", lambda: "another")
-    assert built(checkout) == {MARKER}  # the pages are the same
+    assert built(known) == {MARKER}  # the pages are the same
     assert sorted(scored) == sorted([FIRST, SECOND])
-
-
-def test_the_version_is_that_of_code_and_assets(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "assets").mkdir()
-    monkeypatch.setattr("pfgen_rs.__file__", str(tmp_path / "__init__.py"))
-    found = set()
-    for name, content in [("a.py", "x"), ("a.py", "y"), ("assets/a.js", ""), ("assets/a.css", "")]:
-        (tmp_path / name).write_text(content)
-        folders.code_digest.cache_clear()
-        found.add(folders.code_digest())
-    folders.code_digest.cache_clear()
-    assert len(found) == 4
 
 
 FILES: dict[str, Callable[[Path], object]] = {
@@ -199,75 +185,60 @@ FILES: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize(
     "name", ["index.html", "compare/data.js", "windows/q000.js", "runs/{}/data.js"]
 )
-def test_files_that_are_not_as_they_were_are_mended(checkout: Path, name: str, how: str) -> None:
-    built(checkout)
-    place = checkout.parent / "site"
+def test_files_that_are_not_as_they_were_are_mended(known: Path, name: str, how: str) -> None:
+    place = known.parent / "site"
     before = contents(place)
     name = name.format(slug(FIRST))
     FILES[how](place / name)
-    assert built(checkout) == {name, MARKER}
-    after = contents(place)
-    assert {**after, MARKER: b""} == {**before, MARKER: b""}
+    assert built(known) == {name, MARKER}
+    assert {**contents(place), MARKER: b""} == {**before, MARKER: b""}
 
 
-def test_facts_and_examples_are_part_of_a_site(checkout: Path, scored: list[str]) -> None:
-    built(checkout)
-    scored.clear()
+def test_facts_examples_and_configurations_are_part_of_a_site(
+    known: Path, scored: list[str]
+) -> None:
     text = '[[released]]\ndate = 2024-01-02\nsource = "s"\nmodels = ["some/model"]\n'
-    (checkout / "models.toml").write_text(text, encoding="utf-8")
-    assert built(checkout) == {MARKER}  # too few dates for a plot
-    assert built(checkout) == set()
+    (known / "models.toml").write_text(text, encoding="utf-8")
+    assert built(known) == {MARKER}  # too few dates for a plot
+    assert built(known) == set()
     example = json.dumps({"question": SEAS, "answer": "例"}, ensure_ascii=False) + "\n"
-    (checkout / "data" / EXAMPLES).write_text(example, encoding="utf-8")
-    assert built(checkout) == {"benchmark/index.html", MARKER}
+    (known / "data" / EXAMPLES).write_text(example, encoding="utf-8")
+    assert built(known) == {"benchmark/index.html", MARKER}
     assert scored == []
-
-
-def test_the_configuration_of_a_run_is_on_its_page(checkout: Path, scored: list[str]) -> None:
-    built(checkout)
-    scored.clear()
-    (checkout / FIRST / "config.json").write_text(json.dumps({**CONFIG, "engine": "another"}))
-    assert f"runs/{slug(FIRST)}/index.html" in built(checkout)
+    (known / FIRST / "config.json").write_text(json.dumps({**CONFIG, "engine": "another"}))
+    assert f"runs/{slug(FIRST)}/index.html" in built(known)
     assert set(scored) == {FIRST}
 
 
-def test_a_run_that_is_no_longer_usable_has_no_page(checkout: Path, scored: list[str]) -> None:
-    built(checkout)
-    scored.clear()
-    place = checkout.parent / "site"
-    for path in (checkout / FIRST).glob("trials*"):
+def test_a_run_that_is_no_longer_usable_has_no_page(known: Path) -> None:
+    place = known.parent / "site"
+    for path in (known / FIRST).glob("trials*"):
         path.write_bytes(b"damaged")
-    assert report(checkout, html=place).failed == [FIRST]
+    assert report(known, html=place).failed == [FIRST]
     assert not (place / "runs" / slug(FIRST)).exists()
     assert f"runs/{slug(FIRST)}/" not in (place / "index.html").read_text(encoding="utf-8")
     listed = json.loads((place / MARKER).read_bytes())["files"]
     assert {*listed, MARKER} == contents(place).keys()
 
 
-def test_force_makes_everything_again(checkout: Path, scored: list[str]) -> None:
-    built(checkout)
-    scored.clear()
-    place = checkout.parent / "site"
+def test_force_makes_everything_again(known: Path, scored: list[str]) -> None:
+    place = known.parent / "site"
     before = contents(place)
     path = place / "runs" / slug(FIRST) / "data.js"
     state = path.stat()
     path.write_bytes(bytes(reversed(path.read_bytes())))
     os.utime(path, ns=(state.st_atime_ns, state.st_mtime_ns))
-    assert built(checkout) == set(), "the file looks as it was"
-    built(checkout, force=True)
+    assert built(known) == set(), "the file looks as it was"
+    built(known, force=True)
     assert set(scored) == {FIRST, SECOND}
     assert {**contents(place), MARKER: b""} == {**before, MARKER: b""}
-    assert built(checkout) == set()
+    assert built(known) == set()
 
 
-THIRD = "result/third/model/0000000"
-
-
-def test_two_processes_do_not_write_a_site_together(checkout: Path) -> None:
-    place = checkout.parent / "site"
-    built(checkout)
+def test_two_processes_do_not_write_a_site_together(known: Path) -> None:
+    place = known.parent / "site"
     before = contents(place)
-    add_run(checkout, THIRD, BETTER, {"model": "third/model"})
+    add_third(known)
     program = (
         "import sys; from pfgen_rs.report.site.folder import SiteFolder\n"
         "with SiteFolder(sys.argv[1]).writing(): print(flush=True); sys.stdin.read()"
@@ -278,11 +249,11 @@ def test_two_processes_do_not_write_a_site_together(checkout: Path) -> None:
         assert other.stdout.readline().strip() == b""
         assert other.poll() is None
         with pytest.raises(OutputError, match="another process is writing this site"):
-            built(checkout)
+            built(known)
         assert {name: contents(place)[name] for name in before} == before
         other.kill()
     assert contents(place).keys() - before.keys() == {".pfgen-site.lock"}
-    assert of_run(THIRD) < built(checkout)
+    assert of_run(THIRD) < built(known)
     assert not (place / ".pfgen-site.lock").exists()
 
 
@@ -300,13 +271,12 @@ def test_a_folder_is_read_again_once_it_is_locked(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("at", [MARKER, "index.html", "data.js"])
 def test_nothing_of_a_build_that_was_killed_stays(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch, at: str
+    known: Path, monkeypatch: pytest.MonkeyPatch, at: str
 ) -> None:
     """It is killed while it writes the first marker, the leaderboard, or the answers of a new run."""
-    built(checkout)
-    place = checkout.parent / "site"
+    place = known.parent / "site"
     before = contents(place)
-    add_run(checkout, THIRD, BETTER, {"model": "third/model"})
+    add_third(known)
     write = write_atomic
 
     def killed(path: Path, content: bytes) -> None:
@@ -319,13 +289,11 @@ def test_nothing_of_a_build_that_was_killed_stays(
     with monkeypatch.context() as patch:
         patch.setattr(folders, "write_atomic", killed)
         with pytest.raises(KeyboardInterrupt):
-            built(checkout, jobs=1)
+            built(known, jobs=1)
     assert len(list(place.rglob("*.tmp"))) == 1
-    for path in (checkout / THIRD).iterdir():
-        path.unlink()
-    (checkout / THIRD).rmdir()
-    (checkout / "models.toml").write_text("", encoding="utf-8")  # so that something has changed
-    built(checkout)
+    shutil.rmtree(known / THIRD)
+    (known / "models.toml").write_text("", encoding="utf-8")  # so that something has changed
+    built(known)
     assert {**contents(place), MARKER: b""} == {**before, MARKER: b""}
     assert not (place / "runs" / slug(THIRD)).exists()
 
@@ -352,14 +320,12 @@ MARKERS: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("how", MARKERS)
-def test_a_damaged_marker_costs_time_alone(checkout: Path, scored: list[str], how: str) -> None:
-    built(checkout)
-    place = checkout.parent / "site"
+def test_a_damaged_marker_costs_time_alone(known: Path, scored: list[str], how: str) -> None:
+    place = known.parent / "site"
     (place / "mine").write_text("mine")
     before = contents(place)
     (place / MARKER).write_bytes(MARKERS[how](before[MARKER]))
-    scored.clear()
-    assert built(checkout) == {MARKER}
+    assert built(known) == {MARKER}
     assert sorted(scored) == sorted([FIRST, SECOND])
     assert contents(place) == before
 

@@ -19,7 +19,7 @@ from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.drawing import style
 from pfgen_rs.drawing.figures import themed_svg
 from pfgen_rs.report import plots
-from pfgen_rs.report.plot_kinds import plot_summaries
+from pfgen_rs.report.plot_kinds import KINDS
 from pfgen_rs.report.site import plots_page
 from pfgen_rs.report.site.builder import NAV, build
 from pfgen_rs.report.site.plots_page import are_plottable, plots_files, plots_key
@@ -74,19 +74,15 @@ def rows(content: bytes) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(content.decode())))
 
 
-def test_each_figure_has_its_files(files: dict[str, bytes]) -> None:
+def test_each_figure_has_its_files_and_others_their_command(files: dict[str, bytes]) -> None:
     pictures = {f"plots/{kind}.{language}.svg" for kind in KIND for language in ("en", "ja")}
     tables = {f"plots/{kind}.csv" for kind in (*KIND, "leaderboard")}
     assert files.keys() == pictures | tables | {"plots/index.html"}
     page = files["plots/index.html"].decode()
     for name in pictures | tables:
         assert f'"{Path(name).name}"' in page
-
-
-def test_every_kind_of_figure_is_drawn_or_named_with_its_command(files: dict[str, bytes]) -> None:
-    page = files["plots/index.html"].decode()
     named = set(re.findall(r"pfgen-rs plot (\w+) ", page))
-    assert named | {"steps"} == set(plot_summaries())  # steps: where models are checkpoints
+    assert named | {"steps"} == set(KINDS)  # steps: where models are checkpoints
 
 
 def test_tables_are_those_of_the_leaderboard(files: dict[str, bytes], entries: list[Entry]) -> None:
@@ -119,13 +115,11 @@ def test_figures_say_what_they_leave_out(files: dict[str, bytes]) -> None:
 def test_the_key_is_of_all_that_is_drawn(
     mini: Benchmark, entries: list[Entry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    few = entries_of(mini, 3)
-    assert plots_key(few) == plots_key(entries_of(mini, 3))
-    assert json.loads(json.dumps(plots_key(entries))) == plots_key(entries)
-    changed = [replace(entries[0], length=1.0), *entries[1:]]
-    asked = [replace(entries[0], questions={**entries[0].questions, "?": 0.5}), *entries[1:]]
-    keys = {str(plots_key(each)) for each in (entries, changed, asked, few)}
-    assert len(keys) == 4
+    first, few = entries[0], entries_of(mini, 3)
+    assert plots_key(few) == json.loads(json.dumps(plots_key(entries_of(mini, 3))))
+    others = (replace(first, length=1.0), replace(first, questions={**first.questions, "?": 0.5}))
+    keys = {str(plots_key([each, *entries[1:]])) for each in (first, *others)}
+    assert len({*keys, str(plots_key(few))}) == 4
     monkeypatch.setattr(style, "available", lambda: False)
     assert str(plots_key(entries)) not in keys
 
@@ -135,10 +129,7 @@ def test_without_matplotlib_there_are_tables_and_a_sentence(
 ) -> None:
     monkeypatch.setattr(plots_page, "available", lambda: False)
     found = dict(plots_files(entries_of(mini, 5), mini))
-    assert found.keys() == {
-        *(f"plots/{kind}.csv" for kind in (*KIND, "leaderboard")),
-        "plots/index.html",
-    }
+    assert {name.rpartition(".")[2] for name in found} == {"csv", "html"}
     page = found["plots/index.html"].decode()
     assert "<code>pip install 'pfgen_rs[plots]'</code>" in page
     assert "<img" not in page
@@ -209,13 +200,11 @@ def test_a_site_has_the_page_and_draws_it_once(
         build(tmp_path / "site", mini, few[:2], plots=True)
 
 
-@pytest.mark.parametrize(("count", "plots"), [(3, False), (1, True)])
-def test_a_site_without_the_page(
-    mini: Benchmark, tmp_path: Path, *, count: int, plots: bool
-) -> None:
-    build(tmp_path / "site", mini, entries_of(mini, count), plots=plots)
-    assert not (tmp_path / "site" / "plots").exists()
-    assert b"plots/index.html" not in (tmp_path / "site" / "index.html").read_bytes()
+def test_a_site_without_the_page(mini: Benchmark, tmp_path: Path) -> None:
+    for count, is_wanted in ((3, False), (1, True)):
+        build(tmp_path / "site", mini, entries_of(mini, count), plots=is_wanted)
+        assert not (tmp_path / "site" / "plots").exists()
+        assert b"plots/index.html" not in (tmp_path / "site" / "index.html").read_bytes()
 
 
 # In a browser.
@@ -238,12 +227,13 @@ SOURCES = (
 def test_figures_follow_language_and_theme(new_page: NewPage, folder: Path) -> None:
     page = opened(new_page, folder, "?lang=en&theme=light")
     assert page.evaluate(SOURCES) == [f"{kind}.en.svg" for kind in KIND]
-    page.click("#theme")
-    assert page.evaluate(SOURCES) == [f"{kind}.en.svg#dark" for kind in KIND]
-    page.click("#language")
-    assert page.evaluate(SOURCES) == [f"{kind}.ja.svg#dark" for kind in KIND]
-    page.click("#theme")
-    assert page.evaluate(SOURCES) == [f"{kind}.ja.svg" for kind in KIND]
+    for switch, end in (
+        ("#theme", "en.svg#dark"),
+        ("#language", "ja.svg#dark"),
+        ("#theme", "ja.svg"),
+    ):
+        page.click(switch)
+        assert page.evaluate(SOURCES) == [f"{kind}.{end}" for kind in KIND]
 
 
 def test_a_phone_scrolls_figures_and_not_the_page(new_page: NewPage, folder: Path) -> None:

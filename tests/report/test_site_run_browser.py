@@ -11,10 +11,9 @@ import pytest
 
 from browser import NewPage, served, settled
 from pfgen_rs import Benchmark, Result, load_benchmark, score_file
-from pfgen_rs.checkout.ranking import run_labels
+from pfgen_rs.checkout.leaderboard import run_labels
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import site
-from pfgen_rs.report.site import single
 from pfgen_rs.report.site.folder import slug
 from site_samples import HOSTILE, RUNS, hostile_run, made_entries
 
@@ -91,7 +90,7 @@ def test_the_leaderboard_leads_to_a_run(page: Page, folder: Path) -> None:
     expect(page.locator("#list .answer")).to_have_count(5)
 
 
-def test_the_samples_come_first_and_any_other_on_demand(
+def test_the_samples_come_first_and_any_other_on_demand_or_by_searching(
     page: Page, folder: Path, results: dict[str, Result]
 ) -> None:
     opened(page, folder, 3)
@@ -110,21 +109,14 @@ def test_the_samples_come_first_and_any_other_on_demand(
     expect_texts(page, ranked[::-1][:20])
     field(page, "Order").select_option("longest")
     assert [len(text) for text in texts(page)] == sorted(map(len, ranked), reverse=True)[:20]
-
-
-def test_the_search_finds_counts_and_marks(
-    page: Page, folder: Path, results: dict[str, Result]
-) -> None:
-    opened(page, folder, 3)
-    wanted = "光合成"
-    ranked = by_rank(results[ENTRIES[3].run], "Q02")
-    hits = [text for text in ranked if wanted in text]
+    field(page, "Order").select_option("best")
+    hits = [text for text in ranked if "光合成" in text]
     assert 0 < len(hits) < len(ranked)
-    field(page, "Search answers").fill(wanted)
+    field(page, "Search answers").fill("光合成")
     expect(page.locator("#found")).to_have_text(f"{len(hits)} of 30 answers")
     expect_texts(page, hits[:20])
     marked = page.locator("#list .answer").first.locator(".hit").all_inner_texts()
-    assert "".join(marked) == wanted * hits[0].count(wanted)
+    assert "".join(marked) == "光合成" * hits[0].count("光合成")
     field(page, "Search answers").fill("<どこにもない>")
     expect(page.locator("#found")).to_have_text("0 of 30 answers")
     expect_texts(page, [])
@@ -153,7 +145,7 @@ def expect_tip(page: Page, wanted: dict[str, list[int]]) -> None:
     assert settled(page, lambda: tip(page), wanted) == wanted
 
 
-def test_pointing_at_a_character_shows_its_counts(
+def test_pointing_at_characters_and_keys_show_and_say_their_counts(
     page: Page, folder: Path, mini: Benchmark
 ) -> None:
     opened(page, folder, 2)
@@ -163,33 +155,18 @@ def test_pointing_at_a_character_shows_its_counts(
         expect_tip(page, windows(mini, "Q02", text, i))
     page.keyboard.press("Escape")
     expect(page.locator(".tip")).to_be_hidden()
-
-
-def test_the_keyboard_goes_through_characters_and_says_counts(
-    page: Page, folder: Path, mini: Benchmark
-) -> None:
-    opened(page, folder, 2)
-    text = texts(page)[0]
     slider = page.get_by_role("slider").first
     page.locator("[name=text]").focus()
-    page.keyboard.press("Tab")
-    expect(slider).to_be_focused()
-    expect_tip(page, windows(mini, "Q02", text, 0))
-    for key, place in {
-        "ArrowRight": 1,
-        "End": len(text) - 1,
-        "ArrowLeft": len(text) - 2,
-        "Home": 0,
-    }.items():
+    last = len(text) - 1
+    for key, place in {"Tab": 0, "ArrowRight": 1, "End": last, "ArrowLeft": last - 1}.items():
         page.keyboard.press(key)
+        expect(slider).to_be_focused()
         found = windows(mini, "Q02", text, place)
         expect_tip(page, found)
         assert slider.input_value() == str(place + 1)
         best = max(found, key=lambda window: sum(found[window]))
-        spoken = slider.get_attribute("aria-valuetext") or ""
-        assert spoken.startswith(
-            f"Character {place + 1}, {text[place]}: {best} occurs in {sum(found[best])} of"
-        )
+        said = f"Character {place + 1}, {text[place]}: {best} occurs in {sum(found[best])} of"
+        assert (slider.get_attribute("aria-valuetext") or "").startswith(said)
     page.keyboard.press("Tab")
     expect(page.locator(".tip")).to_be_hidden()
 
@@ -243,11 +220,7 @@ def test_the_discount_tells_its_cost_and_rules_whether_they_are_met(
     card.get_by_text("Details").click()
     rows = card.locator(".breakdown tbody tr").all_inner_texts()
     assert rows[-1].split("\t")[1:] == ["0.4500", "120", "× 0.60", "−0.3000"]
-
-
-def test_a_page_in_one_file_needs_no_other(page: Page, discounted: Path) -> None:
-    assert [path.name for path in discounted.parent.iterdir()] == ["run.html"]
-    page.goto(discounted.as_uri())
+    assert [path.name for path in discounted.parent.iterdir()] == ["run.html"], "all is in it"
     expect_texts(page, [LONG])
     field(page, "Question").select_option(index=1)
     expect(page.locator("#list .answer .shaded")).to_have_text("光")
@@ -384,7 +357,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("hostile")
     result = hostile_run(folder)
     result.to_html(folder / "run.html")
-    single.write_comparison([result, result], folder / "compare.html")
+    site.write_comparison([result, result], folder / "compare.html")
     return folder
 
 
@@ -458,56 +431,43 @@ def test_a_link_to_a_question_opens_it_or_says_that_there_is_none(
         expect(note).to_be_hidden()
 
 
-def test_back_returns_to_the_question_and_the_answers_seen_before(page: Page, folder: Path) -> None:
+def test_a_link_reproduces_what_is_shown_and_back_returns_to_what_was(
+    page: Page, new_page: NewPage, folder: Path, results: dict[str, Result]
+) -> None:
     page.goto("about:blank")
     opened(page, folder, 3, 4)
-    seen: list[tuple[str, ...]] = [("4", "samples", "best", "")]
 
-    def now() -> tuple[str, ...]:
+    def chosen(place: Page) -> list[str]:
         names = ("question", "show", "order", "text")
-        return tuple(page.locator(f"#choice [name={name}]").input_value() for name in names)
+        return [place.locator(f"#choice [name={name}]").input_value() for name in names]
 
-    steps: list[tuple[Callable[[], object], tuple[str, ...]]] = [
-        (lambda: page.locator("a[href='#Q02']").click(), ("1", "samples", "best", "")),
-        (lambda: field(page, "Show").select_option("all"), ("1", "all", "best", "")),
-        (lambda: field(page, "Order").select_option("worst"), ("1", "all", "worst", "")),
-        (lambda: field(page, "Question").select_option("6"), ("6", "all", "worst", "")),
-        (
-            lambda: page.locator("#choice [name=text]").press_sequentially("水の"),
-            ("6", "all", "worst", "水の"),
-        ),
+    steps: list[tuple[Callable[[], object], list[str]]] = [
+        (lambda: None, ["4", "samples", "best", ""]),
+        (lambda: page.locator("a[href='#Q02']").click(), ["1", "samples", "best", ""]),
+        (lambda: field(page, "Show").select_option("all"), ["1", "all", "best", ""]),
+        (lambda: field(page, "Order").select_option("longest"), ["1", "all", "longest", ""]),
+        (lambda: field(page, "Question").select_option("4"), ["4", "all", "longest", ""]),
     ]
     for act, wanted in steps:
         act()
-        assert settled(page, now, wanted) == wanted
-        if wanted[-1]:
-            page.wait_for_url("**text=*")
-        seen.append(wanted)
-    for wanted in reversed(seen[:-1]):
-        page.go_back()
-        assert settled(page, now, wanted) == wanted
-    expect(page.locator("#list .answer")).to_have_count(5)
-    page.go_back()
-    assert page.url == "about:blank"
-
-
-def test_a_link_reproduces_the_question_and_which_answers_are_shown(
-    new_page: NewPage, folder: Path, results: dict[str, Result]
-) -> None:
-    page = opened(new_page(), folder, 3)
-    field(page, "Question").select_option(index=4)
-    field(page, "Show").select_option("all")
-    field(page, "Order").select_option("longest")
+        assert settled(page, lambda: chosen(page), wanted) == wanted
     page.wait_for_url("**/index.html?show=all&order=longest#Q05")
-    wanted = sorted(by_rank(results[ENTRIES[3].run], "Q05"), key=len, reverse=True)[:20]
+    longest = sorted(by_rank(results[ENTRIES[3].run], "Q05"), key=len, reverse=True)[:20]
     other = new_page()
     other.goto(page.url)
     for each in (page, other):
-        expect_texts(each, wanted)
-    for label, value in {"Question": "4", "Show": "all", "Order": "longest"}.items():
-        assert field(other, label).input_value() == value
+        expect_texts(each, longest)
+    assert chosen(other) == chosen(page)
     other.goto(f"{run_page(folder, 3)}?show=none&order=#Q05")
-    assert field(other, "Show").input_value() == "samples", "what is no choice is passed over"
+    assert chosen(other)[1] == "samples", "what is no choice is passed over"
+    page.locator("#choice [name=text]").press_sequentially("水の")
+    page.wait_for_url("**text=*")
+    for _, wanted in reversed(steps):
+        page.go_back()
+        assert settled(page, lambda: chosen(page), wanted) == wanted
+    expect(page.locator("#list .answer")).to_have_count(5)
+    page.go_back()
+    assert page.url == "about:blank"
 
 
 def test_readers_of_english_never_see_japanese_first(
@@ -516,20 +476,15 @@ def test_readers_of_english_never_see_japanese_first(
     """A page is in Japanese until its shared script has come; without that file or scripts, it is shown."""
     home = run_page(folder, 0)
     shows = "() => document.querySelector('h1').checkVisibility({ visibilityProperty: true })"
-    page = new_page()
-    page.add_init_script(f"""addEventListener("DOMContentLoaded", () => {{
-      window.early = [document.documentElement.classList.contains("ready"), ({shows})()];
-    }});""")
-    page.goto(home)
-    assert page.evaluate(shows)
-    is_ready, is_shown = page.evaluate("early")
-    assert is_ready == is_shown
-    page = new_page(locale="ja-JP")
-    page.add_init_script(f"""addEventListener("DOMContentLoaded", () => {{
-      window.early = ({shows})();
-    }});""")
-    page.goto(home)
-    assert page.evaluate("early") is True
+    for locale in ("en-GB", "ja-JP"):
+        page = new_page(locale=locale)
+        page.add_init_script(f"""addEventListener("DOMContentLoaded", () => {{
+          window.early = [document.documentElement.classList.contains("ready"), ({shows})()];
+        }});""")
+        page.goto(home)
+        assert page.evaluate(shows)
+        is_ready, is_shown = page.evaluate("early")
+        assert is_shown == (is_ready or locale == "ja-JP")
     plain = new_page(java_script_enabled=False)
     plain.goto(home)
     expect(plain.get_by_role("heading", level=1)).to_be_visible()

@@ -6,6 +6,7 @@ import json
 import lzma
 import random
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,14 @@ import pytest
 
 import small
 from browser import NewPage, settled
-from pfgen_rs import Benchmark, Settings
-from tried_answers import ODD, assert_equal, scores_in_page, variations, written
+from pfgen_rs import Benchmark, Question, Settings
+from pfgen_rs.questions.unknown import order
+from pfgen_rs.report.site.benchmark_page import (
+    benchmark_page,
+    references_payload,
+    references_payload_name,
+)
+from pfgen_rs.report.site.payload import payload_file
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -23,6 +30,127 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not 
 expect = sync_api.expect
 
 SAMPLE = "光合成とは、植物が光で二酸化炭素と水から糖をつくり、酸素が出る働きです。"
+
+
+SCORES = """async ([number, texts, expressions]) => {
+  const { questions, ...shared } = pfgen.data("trial");
+  const details = document.querySelector(`details.trial[data-question="${number}"]`);
+  const { answers } = await pfgen.load(details.dataset.payload);
+  const scorer = pfgen.scorer({ ...shared, ...questions[number], answers });
+  const found = [];
+  for (const text of texts) found.push(await scorer.score(text));
+  scorer.stop();
+  pfgen.forget(details.dataset.payload);
+  return found;
+}"""
+
+
+def written(folder: Path, benchmark: Benchmark, samples: Mapping[str, str] | None = None) -> str:
+    """Write the page of a benchmark with its payloads; returns its address."""
+    place = folder / "benchmark"
+    place.mkdir(parents=True)
+    (place / "index.html").write_bytes(benchmark_page(benchmark, samples=samples))
+    for question in benchmark:
+        name = references_payload_name(question)
+        content = payload_file(name, references_payload(question))
+        (folder / f"{name}.js").write_bytes(content)
+    return (place / "index.html").as_uri()
+
+
+def scores_in_page(page: Page, number: int, texts: list[str]) -> list[dict[str, Any]]:
+    """What the open page computes of some answers to a question, given by its number from 0."""
+    found: list[dict[str, Any]] = page.evaluate(SCORES, [number, texts])
+    return found
+
+
+def bits(value: Any) -> Any:
+    """The same with every number written so that each of its bits counts."""
+    if isinstance(value, bool) or not isinstance(value, int | float | list | dict):
+        return value
+    if isinstance(value, dict):
+        return {key: bits(part) for key, part in value.items()}
+    return [bits(part) for part in value] if isinstance(value, list) else float(value).hex()
+
+
+def explained(benchmark: Benchmark, question: Question, text: str) -> dict[str, Any]:
+    """What the page has to compute of an answer, from `explain`; sources in the page's order."""
+    found = benchmark.explain(question.id, text)
+    score, details = found.score, found.score.details
+    sources = [question.sources[i] for i in order(question.sources)]
+    return {
+        "average": score.average,
+        "helpfulness": score.helpfulness,
+        "shares": {
+            metric: [getattr(score, metric)[source] for source in sources]
+            for metric in ("fluency", "truthfulness")
+        },
+        "sources": [
+            {
+                metric: {
+                    "value": getattr(details, metric)[source],
+                    "cut": getattr(details, f"{metric}_cut")[source],
+                }
+                for metric in ("fluency", "truthfulness")
+            }
+            for source in sources
+        ],
+        "helpful": {
+            "value": details.helpfulness,
+            "cut": details.helpfulness_cut,
+            "rules": [
+                {
+                    "label": rule.label,
+                    "importance": rule.importance,
+                    "position": float("inf") if rule.position is None else rule.position,
+                    "met": rule.met,
+                }
+                for rule in found.rules
+            ],
+        },
+    }
+
+
+def assert_equal(page: Page, benchmark: Benchmark, number: int, texts: list[str]) -> None:
+    """Every number of the page is that of `explain`, bit by bit."""
+    question = list(benchmark)[number]
+    for text, found in zip(texts, scores_in_page(page, number, texts), strict=True):
+        wanted = explained(benchmark, question, text)
+        assert bits({key: found[key] for key in wanted}) == bits(wanted), repr(text)
+        assert_shades(found["table"], question, text)
+
+
+def assert_shades(table: dict[str, Any], question: Question, text: str) -> None:
+    """The windows of the answer's first characters with their counts, by searching the reference answers."""
+    marked = f"^{text}$"
+    windows = {marked[i : i + 3] for i in range(min(len(text), table["shaded"] + 1))}
+    sources = [question.answers[question.sources[i]] for i in order(question.sources)]
+    counts = {
+        window: [sum(window in answer for answer in answers) for answers in sources]
+        for window in windows
+    }
+    known = {window: of for window, of in counts.items() if any(of)}
+    found = [table["text"][i : i + 3] for i in range(0, len(table["text"]), 3)]
+    assert dict(zip(found, zip(*table["counts"], strict=True), strict=True)) == {
+        window: tuple(of) for window, of in known.items()
+    }
+
+
+def variations(text: str) -> list[str]:
+    """An answer, and what is made of it to reach every limit of a score."""
+    long = (text + "、") * (2100 // (len(text) + 1) + 2)
+    middle = len(text) // 2
+    limits = (1, 99, 100, 101, 149, 150, 151, 199, 200, 201, 202, 203, 999, 1000, 1001, 1002)
+    return [
+        text,
+        *(long[:length] for length in limits),
+        f"{text[:middle]}😀が\u0304𠮷\x00\u2028\r\n{text[middle:]}",
+        f"^{text}$",
+        f"{text}{text}{text[::-1]}",
+    ]
+
+
+ODD = ["", "の", "。", "😀", "^", "$", "、。「」" * 60, "\x00", "a\u0301", "ﷺ" * 1003]
+"""Answers that score little, at any question."""
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +198,7 @@ def answers_of_runs(folder: Path) -> dict[str, set[str]]:
     return found
 
 
-WORDS = [
+WORDS = (
     "植物が光で",
     "二酸化炭素",
     "酸素",
@@ -83,7 +211,7 @@ WORDS = [
     "ab c",
     "かつ",
     "\n",
-]
+)
 RULES: list[list[dict[str, Any]]] = [
     [],
     [{"t": "酸素"}],
@@ -298,37 +426,30 @@ def test_addresses_of_nothing_are_passed_over(page: Page, address: str) -> None:
         assert page.locator("details.trial[open]").count() == 0, end
 
 
-def test_a_text_too_long_for_the_address_is_said(page: Page, address: str) -> None:
+def test_scores_are_said_and_texts_that_are_too_long_or_no_unicode(
+    page: Page, address: str
+) -> None:
     page.goto(address)
     details = opened(page)
-    details.locator("textarea").fill("水" * 500)
+    field = details.get_by_label("Your answer")
+    page.keyboard.press("Tab")
+    expect(field).to_be_focused()
+    page.keyboard.insert_text(SAMPLE)
+    expect(page.locator("#status")).to_contain_text(re.compile(r"Score 0\.\d+\. Fluency 0\.\d+"))
+    field.fill("水" * 500)
     expect(details.locator(".notes")).to_contain_text("too long for the address")
     page.wait_for_url(re.compile(r"#q=Q02$"))
-    details.locator("textarea").fill("水" * 30_000)
-    assert len(details.locator("textarea").input_value()) <= 30_000
-    details.locator("textarea").fill("水" * 20_000)
+    field.fill("水" * 30_000)
+    assert len(field.input_value()) <= 30_000
+    field.fill("水" * 20_000)
     expect(details.locator(".notes")).to_contain_text("limited to 20,000 characters")
     expect(details.locator(".figures")).to_contain_text("20,000 characters")
-
-
-def test_lone_surrogates_are_refused_as_everywhere(page: Page, address: str) -> None:
-    page.goto(address)
-    details = opened(page)
-    details.locator("textarea").evaluate(
+    field.evaluate(
         "field => { field.value = '光\\ud83d'; field.dispatchEvent(new Event('input')); }"
     )
     expect(details.get_by_role("alert")).to_contain_text("lone surrogate")
-    details.locator("textarea").fill("光")
+    field.fill("光")
     expect(details.locator(".total b")).to_be_visible()
-
-
-def test_scores_are_told_to_those_who_hear_the_page(page: Page, address: str) -> None:
-    page.goto(address)
-    details = opened(page)
-    page.keyboard.press("Tab")
-    expect(details.get_by_label("Your answer")).to_be_focused()
-    page.keyboard.insert_text(SAMPLE)
-    expect(page.locator("#status")).to_contain_text(re.compile(r"Score 0\.\d+\. Fluency 0\.\d+"))
 
 
 def test_one_question_at_a_time_keeps_an_index(page: Page, address: str) -> None:

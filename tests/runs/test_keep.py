@@ -19,9 +19,9 @@ from pfgen_rs import Benchmark, InputError, load_benchmark, score_file, score_ru
 from pfgen_rs.io import tables
 from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.reading import MOST_RUNS, kept_columns
+from pfgen_rs.io.run_files import result_names
 from pfgen_rs.io.source import Source
 from pfgen_rs.runs import resumable
-from pfgen_rs.runs.naming import result_names
 from pfgen_rs.runs.resumable import Job
 
 MODELS = ["org/one", "two", "../three"]

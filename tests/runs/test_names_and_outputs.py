@@ -8,9 +8,16 @@ from pathlib import Path
 import pytest
 
 from helpers import GOOD, write_benchmark, write_run
-from pfgen_rs import IncompleteRunError, InputError, OutputError, load_benchmark, score_file
+from pfgen_rs import (
+    Benchmark,
+    IncompleteRunError,
+    InputError,
+    OutputError,
+    load_benchmark,
+    score_file,
+)
 from pfgen_rs.io import run_files
-from pfgen_rs.runs import naming, outputs
+from pfgen_rs.runs import outputs
 from pfgen_rs.runs.outputs import ranked_results
 
 
@@ -47,7 +54,16 @@ def test_patterns_expand_in_order_without_repeats(
     ],
 )
 def test_output_names(paths: list[str], names: list[str]) -> None:
-    assert naming.output_names(paths) == names
+    assert run_files.output_names(paths) == names
+
+
+def test_output_names_never_leave_the_folder_and_are_distinct() -> None:
+    paths = ["../a/x/trials.jsonl", "../../a/x/trials.jsonl", "x/trials.jsonl", "./y/../x.jsonl"]
+    for name in run_files.output_names(paths):
+        assert ".." not in Path(name).parts
+        assert not Path(name).is_absolute()
+    with pytest.raises(InputError, match="same path"):
+        run_files.output_names(["a/x.jsonl", "b/../a/x.jsonl"])
 
 
 def test_a_run_is_not_called_as_the_folder_that_nobody_named(
@@ -58,18 +74,6 @@ def test_a_run_is_not_called_as_the_folder_that_nobody_named(
     monkeypatch.chdir(run)
     assert score_file("trials.jsonl", benchmark).name == "trials"
     assert score_file("../downloads/trials.jsonl", benchmark).name == "downloads"
-
-
-def test_output_names_never_leave_the_folder() -> None:
-    paths = ["../a/x/trials.jsonl", "../../a/x/trials.jsonl", "x/trials.jsonl", "./y/../x.jsonl"]
-    for name in naming.output_names(paths):
-        assert ".." not in Path(name).parts
-        assert not Path(name).is_absolute()
-
-
-def test_the_same_file_twice_has_no_two_names() -> None:
-    with pytest.raises(InputError, match="same path"):
-        naming.output_names(["a/x.jsonl", "b/../a/x.jsonl"])
 
 
 def test_ranking_naming_and_writing(tmp_path: Path) -> None:
@@ -93,3 +97,11 @@ def test_ranking_naming_and_writing(tmp_path: Path) -> None:
         run_files.refuse_overwriting(
             tmp_path / "same" / "trials.jsonl", [better.path or "", "-", same.path or ""]
         )
+
+
+def test_a_single_trial_has_no_deviation(mini: Benchmark) -> None:
+    one = mini.evaluate([{"question": "Q02", "answer": "光合成です。"}])
+    two = mini.evaluate([{"question": "Q02", "answer": text} for text in ("光合成です。", "光。")])
+    assert str(one) == f"{one.score:.4f} ({one.signature})"
+    assert str(two) == f"{two.score:.4f} ±{two.score_std:.4f}/√2 ({two.signature})"
+    assert two.score_std > 0

@@ -32,14 +32,6 @@ def test_rows_are_sorted_by_number_and_keep_their_order(rng: np.random.Generator
     assert not without[:, 1].any()
 
 
-def test_no_rows_are_no_rows() -> None:
-    none = np.empty(0)
-    lines, counts = none.astype(np.int64), none.astype(np.uint32)
-    matrix, bounds = _native.rows_by_number(counts, lines, None, counts, [none, none])
-    assert matrix.shape == (0, 5)
-    assert bounds == []
-
-
 def test_rows_at_places_are_those_of_a_stable_sort(rng: np.random.Generator) -> None:
     values = rng.choice([-1.5, -0.0, 0.0, 0.25, 1.0, np.inf, np.nan], (200, 3))
     for each in (values, values[::2], values[:, ::2], values[::-1]):

@@ -180,16 +180,10 @@ def test_rows_without_scores_are_left_out(tmp_path: Path, caplog: pytest.LogCapt
         )
     ]
     assert results[1].problems == []
+    for rows, message in ((data[2:3], "no rows with scores: row 1: unknown q"), (data[:0], "no r")):
+        with pytest.raises(InputError, match=f"^{message}"):
+            results_from_scores(scorer("mini")(rows), "mini")
     assert "4 rows without scores left out, such as" in caplog.text
-
-
-def test_nothing_to_summarise(mini: Benchmark) -> None:
-    score = scorer(mini)
-    data = pa.table({"question": ["Q99"], "answer": ["?"]})
-    with pytest.raises(InputError, match=r"^no rows with scores: row 1: unknown question$"):
-        results_from_scores(score(data), mini)
-    with pytest.raises(InputError, match=r"^no rows with scores$"):
-        results_from_scores(score(data.slice(1)), mini)
 
 
 WRONG: dict[str, pl.Expr] = {

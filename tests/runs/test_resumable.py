@@ -33,7 +33,7 @@ import atexit, functools, os, signal, sys
 from pfgen_rs import cli
 from pfgen_rs.io import atomic, chunk
 from pfgen_rs.runs import resumable
-from pfgen_rs.runs import journal
+from pfgen_rs.runs import score_store
 from pfgen_rs.scoring import batch
 resumable._JOURNALED_FROM = 100
 chunk.Options = functools.partial(chunk.Options, rows=CHUNK, text_size=4000)
@@ -53,7 +53,7 @@ def counting(benchmark, codes, texts, **more):
     scored += len(codes)
     return real(benchmark, codes, texts, **more)
 
-def torn(self, content, write=journal.Journal._write):
+def torn(self, content, write=score_store.Journal._write):
     if scored >= int(os.environ.get("TORN", 10**9)):
         write(self, content[: len(content) // 2])
         end()
@@ -65,7 +65,7 @@ def replaced(self, target, replace=atomic.Path.replace):
     return replace(self, target)
 
 batch.scored_arrays = counting
-journal.Journal._write = torn
+score_store.Journal._write = torn
 atomic.Path.replace = replaced
 if "FULL" in os.environ:
     import resource

@@ -19,18 +19,6 @@ from pfgen_rs.references.rules import Rules
 from pfgen_rs.references.selection import Select
 from places import ROOT
 
-__all__ = [
-    "COMMAND",
-    "CONFIG",
-    "GRAMMARS",
-    "ROWS",
-    "STEPS",
-    "command",
-    "files",
-    "prepare",
-    "write_lines",
-]
-
 GRAMMARS = ROOT / "data" / "mini" / "grammar"
 IDS = ("Q03", "Q14")  # one of two sources, one of one
 STEPS = ("normalise", "rules", "duplicates", "singletons", "length", "consensus", "select")

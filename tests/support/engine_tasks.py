@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from fault_server import DEADLINE, FaultServer
+from fault_server import DEADLINE, Asked, Behaviour, FaultServer
 from pfgen_rs.ask.engines.openai import OpenAIEngine
-from pfgen_rs.ask.protocol import Answered, Outcome, Task
-from pfgen_rs.ask.server import Backoff
+from pfgen_rs.ask.protocol import Answered, Details, Outcome, Parameters, Task
+from pfgen_rs.ask.retrying import Backoff
 from pfgen_rs.io.cleaning import Mode
 
 SHORT = Backoff(first=0.02, longest=0.08, patience=0.1)
@@ -30,6 +30,26 @@ def engine(server: FaultServer, **more: Any) -> OpenAIEngine:
     """An engine that does not wait long; `more`: its other settings."""
     settings: dict[str, Any] = {"retries": 3, "backoff": SHORT, "timeout": 20.0, **more}
     return OpenAIEngine("m", base_url=server.url, **settings)
+
+
+def exchanged(
+    asked: Sequence[Task],
+    script: Mapping[str, Sequence[Behaviour]] | None = None,
+    default: Behaviour | None = None,
+    parameters: Parameters | None = None,
+    **more: Any,
+) -> tuple[list[Outcome], list[Asked]]:
+    """The outcomes of tasks, and what a server with a script was asked; `more`: settings of the engine."""
+    with FaultServer(script, default) as server:
+        outcomes = list(engine(server, **more).generate(asked, parameters or Parameters()))
+    return outcomes, server.asked
+
+
+def details(outcome: Outcome) -> Details:
+    """What is known of an answer."""
+    assert isinstance(outcome, Answered), outcome
+    assert outcome.details is not None
+    return outcome.details
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -13,23 +13,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
 
-__all__ = [
-    "Asked",
-    "Behaviour",
-    "FaultServer",
-    "answer",
-    "body",
-    "bytes_alone",
-    "close",
-    "cut",
-    "echo_key",
-    "hang",
-    "meet",
-    "raw",
-    "status",
-    "trickle",
-]
-
 DEADLINE = 20.0
 """Seconds after which whatever is waited for is taken not to come."""
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from fault_server import Asked, Behaviour, FaultServer, Handler
 from pfgen_rs.ask.engines.openai import OpenAIEngine
-from pfgen_rs.ask.server import Backoff
+from pfgen_rs.ask.retrying import Backoff
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.requests import Judge
 
@@ -99,7 +99,7 @@ def judged(
 ) -> tuple[Any, list[Asked]]:
     """Have a server judge pairs into a folder; returns what `compare` does, and what the server was asked."""
     from pfgen_rs.judge.compare import compare
-    from pfgen_rs.judge.prompts import find_prompt
+    from pfgen_rs.judge.requests import find_prompt
 
     about = made_pairs(pairs) if isinstance(pairs, int) else pairs
     with FaultServer(faults or {}, default=behave) as server:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from pfgen_rs.judge.tokens import LETTERS
+from pfgen_rs.judge.verdicts import LETTERS
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

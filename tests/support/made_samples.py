@@ -7,8 +7,6 @@ from numpy.typing import NDArray
 
 from pfgen_rs import stats
 
-__all__ = ["made", "sample"]
-
 Floats = NDArray[np.float64]
 
 

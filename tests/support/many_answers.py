@@ -1,13 +1,18 @@
-"""Many real answers in files, with some that cannot be scored, and what `scan` makes of the others."""
+"""For engines on many machines: many real answers, what `scan` makes of them, and a worker that is killed."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import lzma
+import signal
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
+import pytest
 from polars.testing import assert_frame_equal
 
 import pfgen_rs
@@ -94,3 +99,31 @@ def check_results(files: Path, answers: Answers) -> None:
     whole = answers.benchmark.evaluate(answers.good.filter(pl.col("model") == model))
     assert expected[0].by_question.equals(whole.by_question)
     assert (expected[0].score, expected[0].score_std) == (whole.score, whole.score_std)
+
+
+@contextlib.contextmanager
+def one_killed(
+    is_worker: Callable[[Any], bool], is_time: Callable[[], bool]
+) -> Iterator[list[int]]:
+    """Kill -9 the first process below this one that is a worker, as soon as it is time. Yields its id."""
+    psutil = pytest.importorskip("psutil")
+    killed: list[int] = []
+    stop = threading.Event()
+
+    def wait() -> None:
+        while not stop.wait(0.02):
+            if is_time():
+                for process in psutil.Process().children(recursive=True):
+                    with contextlib.suppress(psutil.Error):
+                        if is_worker(process):
+                            process.send_signal(signal.SIGKILL)
+                            killed.append(process.pid)
+                            return
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        stop.set()
+        thread.join()

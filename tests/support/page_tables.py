@@ -6,8 +6,6 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Table", "codes", "fences", "japanese", "prose", "tables"]
-
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 _CELLS = re.compile(r"(?<!\\)\|")
 _CODE = re.compile(r"(`+)(.+?)\1", flags=re.DOTALL)

@@ -19,7 +19,7 @@ import checkouts
 import pfgen_rs
 from fault_server import Asked, FaultServer, Handler, body
 from helpers import environment
-from pfgen_rs.judge.sample import sample_path
+from pfgen_rs.judge.pairs import sample_path
 from pfgen_rs.questions.locate import bundled_path
 from places import ROOT
 
@@ -27,8 +27,6 @@ if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
-
-__all__ = ["furnish", "outside", "translated"]
 
 RUNS = {"a": "faithful", "b": "careless", "c": "babbling"}
 WIDTH = 80

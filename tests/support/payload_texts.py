@@ -10,8 +10,6 @@ import zlib
 from itertools import accumulate
 from typing import Any
 
-__all__ = ["decoded_text", "file_payloads", "page_payloads"]
-
 
 def page_payloads(page: bytes) -> dict[str, Any]:
     """The data inside of a page, by name."""

@@ -7,8 +7,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["VARIABLE", "needed", "part", "published_runs"]
-
 VARIABLE = "PFGEN_DATA_DIR"
 
 

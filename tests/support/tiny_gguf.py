@@ -10,8 +10,6 @@ import torch
 import transformers
 from tokenizers import Tokenizer, decoders, models, normalizers, processors
 
-__all__ = ["write_model"]
-
 TEMPLATE = (
     "{{ bos_token }}{% for m in messages %}<{{ m['role'] }}>{{ m['content'] }}\n{% endfor %}"
     "<assistant>"

@@ -8,7 +8,7 @@ from typing import Any
 
 from pfgen_rs.judge.pairs import Pair, write_pairs
 from pfgen_rs.judge.requests import imported_digest
-from pfgen_rs.judge.tokens import LETTERS
+from pfgen_rs.judge.verdicts import LETTERS
 from site_samples import HOSTILE
 
 MODELS = ("org/alpha", "org/beta", "org/gamma")

@@ -11,12 +11,10 @@ import polars as pl
 import pytest
 from scipy import stats  # type: ignore[import-untyped]
 
-from engine_tasks import engine as openai_engine
 from engine_tasks import until
-from fault_server import FaultServer, answer
 from generating import FakeEngine
 from pfgen_rs import Benchmark, GenerationError, SettingsError
-from pfgen_rs.ask.protocol import Answered, Outcome, Parameters
+from pfgen_rs.ask.protocol import Outcome, Parameters
 from pfgen_rs.generate import Task
 from pfgen_rs.training import StepEvaluator
 
@@ -61,16 +59,6 @@ def test_an_engine_gives_what_a_function_gives() -> None:
     assert ours.curve.select(figures).equals(theirs.curve.select(figures))
     assert engine.parameters == [Parameters(stop=("Q:",), max_tokens=5)]
     assert engine.calls == [list(ours.sample.tasks)]
-
-
-def test_a_server_is_asked(tmp_path: Path) -> None:
-    with (
-        FaultServer(default=answer("猫は眠ります。")) as server,
-        evaluator(openai_engine(server), folder=tmp_path) as ours,
-    ):
-        ours(0)
-    table = pl.read_parquet(tmp_path / "answers" / "step_00000000.parquet")
-    assert table["answer"].to_list() == ["猫は眠ります。"] * 4
 
 
 def test_blank_answers_are_scored_and_failed_ones_left_out(
@@ -153,16 +141,6 @@ def test_an_engine_that_gives_nothing(
         ours(0)
     assert ours.skipped == {0: reason}
     assert len(ours.curve) == 0
-
-
-def test_a_second_outcome_is_an_error() -> None:
-    class Twice(FakeEngine):
-        def generate(self, tasks: Sequence[Task], _: Parameters) -> Iterator[Outcome]:
-            yield from (Answered(tasks[0], "a"), Answered(tasks[0], "b"))
-
-    with evaluator(Twice(), on_error="warn") as ours:
-        ours(0)
-    assert "returned an outcome for an unknown task, or a second one" in ours.skipped[0]
 
 
 def test_training_does_not_wait_for_an_engine(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from scipy import stats  # type: ignore[import-untyped]
 import helpers
 import small
 from pfgen_rs import (
-    Benchmark,
     InputError,
     OutputError,
     PfgenError,
@@ -31,7 +30,7 @@ from pfgen_rs.generate import Example, Task
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.training import StepEvaluator, read_curve
 from pfgen_rs.training.curve import SCHEMA
-from pfgen_rs.training.measure import measure
+from pfgen_rs.training.fixed_samples import QuestionSample
 
 RUN = bundled_path() / "runs" / "faithful"
 PARTS = ("fluency", "truthfulness", "helpfulness")
@@ -42,19 +41,6 @@ Generate = Callable[[Sequence[Task]], list[str]]
 def said(text: str = "猫は眠ります。") -> Generate:
     """Whoever always answers the same."""
     return lambda tasks: [text] * len(tasks)
-
-
-def learning(bench: Benchmark) -> tuple[Generate, list[int]]:
-    """A model that says more of a reference answer every time; and how often it was asked, to be set."""
-    asked = [0]
-
-    def generate(tasks: Sequence[Task]) -> list[str]:
-        asked[0] += 1
-        sources = [bench.find(task.question).answers for task in tasks]
-        firsts = [next(iter(answers.values()))[0] for answers in sources]
-        return [text[: 8 * asked[0]] for text in firsts]
-
-    return generate, asked
 
 
 @pytest.fixture(scope="module")
@@ -297,29 +283,6 @@ def test_a_curve_is_that_of_the_training_that_counts(
     assert {int(path.stem[5:]) for path in folder.glob("answers/*")} <= set(training.expected)
 
 
-def test_the_baseline_outlives_a_resume(mini: Benchmark, tmp_path: Path) -> None:
-    generate, asked = learning(mini)
-    with StepEvaluator("mini", generate, every=10, folder=tmp_path / "whole") as whole:
-        for step in range(0, 41, 10):
-            whole(step)
-    asked[0] = 0
-    with StepEvaluator("mini", generate, every=10, folder=tmp_path / "cut") as cut:
-        for step in range(0, 21, 10):
-            cut(step)
-        state = cut.state_dict()
-        cut(30)
-    asked[0] = 3
-    with StepEvaluator("mini", generate, every=10, folder=tmp_path / "cut") as again:
-        again.load_state_dict(state)
-        assert again.curve["step"].to_list() == [0, 10, 20]
-        assert not (tmp_path / "cut" / "answers" / "step_00000030.parquet").exists()
-        assert not again(20)
-        for step in (30, 40):
-            assert again(step)
-    assert again.curve.select(FIGURES).equals(whole.curve.select(FIGURES))
-    assert again.curve["difference"][1:].null_count() == 0
-
-
 def test_a_run_that_begins_again_moves_the_one_before(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -426,31 +389,29 @@ def test_an_error_of_training_comes_first(tmp_path: Path) -> None:
     assert any("in the background" in note for note in caught.value.__notes__)
 
 
-@pytest.mark.filterwarnings("default")
-def test_a_logger_that_fails_is_warned_about() -> None:
+def test_a_logger_that_fails_is_warned_about(caplog: pytest.LogCaptureFixture) -> None:
     told: list[int] = []
 
     def bad(*_: object) -> None:
         raise OSError("no network")
 
     loggers: Any = [bad, lambda _, step: told.append(step)]
-    with (
-        pytest.warns(RuntimeWarning, match="the logger bad failed at step 0: OSError: no network"),
-        StepEvaluator("mini", said(), every=1, loggers=loggers) as evaluator,
-    ):
+    with StepEvaluator("mini", said(), every=1, loggers=loggers) as evaluator:
         evaluator(0)
+    assert caplog.messages == ["the logger bad failed at step 0: OSError: no network"]
     assert told == [0]
     assert len(evaluator.curve) == 1
 
 
 def test_training_waits_only_for_room(monkeypatch: pytest.MonkeyPatch) -> None:
     free, told = threading.Event(), []
+    scored = QuestionSample.scored
 
     def slow(*arguments: Any) -> Any:
         assert free.wait(30)
-        return measure(*arguments)
+        return scored(*arguments)
 
-    monkeypatch.setattr("pfgen_rs.training.curve.measure", slow)
+    monkeypatch.setattr(QuestionSample, "scored", slow)
     loggers = [lambda _, step: told.append(step)]
     evaluator = StepEvaluator("mini", said(), every=1, questions=2, loggers=loggers)
     evaluator(0)
@@ -520,11 +481,15 @@ def test_a_run_that_is_killed_goes_on(tmp_path: Path) -> None:
 FORKS = """
 import multiprocessing, sys
 from pfgen_rs import PfgenError
-from pfgen_rs.training import StepEvaluator, reward
+from pfgen_rs.training import Reward, StepEvaluator, TaskReward
+reward, task_reward = Reward(), TaskReward("wiki_reading", split=None)
+texts = ["ひらがな" * 9, "かたかな"] * 500
+values = task_reward(texts, texts[::-1], gold=texts)
 evaluator = StepEvaluator("mini", lambda tasks: ["猫"] * len(tasks), every=1, folder=sys.argv[1])
 expected = reward(["Q02"] * 500, ["光合成は光で糖を作ります。"] * 500)
 def work(i):
     assert reward(["Q02"] * 500, ["光合成は光で糖を作ります。"] * 500) == expected
+    assert task_reward(texts, texts[::-1], gold=texts) == values
     try:
         evaluator(0)
     except PfgenError as error:

@@ -20,7 +20,7 @@ from pfgen_rs.llm_jp_eval.prompts import filled, template
 from pfgen_rs.llm_jp_eval.scoring import evaluate
 from pfgen_rs.training import StepEvaluator, read_curve
 from pfgen_rs.training.curve import SCHEMA
-from pfgen_rs.training.sample import TASK_COLUMNS
+from pfgen_rs.training.fixed_samples import TASK_COLUMNS
 
 NAMES = ["jcommonsenseqa", "jemhopqa", "jsts", "chabsa"]
 EVERY_CATEGORY = [

@@ -211,22 +211,6 @@ def test_a_logger_that_catches_up_misses_nothing(
     assert not caplog.messages
 
 
-@pytest.mark.filterwarnings("error")
-def test_a_warning_that_is_an_error_is_logged(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    told: list[int] = []
-
-    def bad(_: dict[str, float], step: int) -> None:
-        told.append(step)
-        raise OSError("no network")
-
-    evaluator, _ = train(bad, tmp_path, 2)
-    evaluator.close()
-    assert told == [0, 1]
-    assert caplog.messages[1] == "the logger bad failed at step 1: OSError: no network"
-
-
 UNCLOSED = """
 import sys, time
 from pfgen_rs.training import StepEvaluator, loggers

@@ -7,24 +7,22 @@ from typing import Any
 
 import pytest
 
-from pfgen_rs import InputError, OutputError, PfgenError, SettingsError
+from pfgen_rs import InputError, PfgenError, SettingsError
 from pfgen_rs.generate import Task
-from pfgen_rs.training import StepEvaluator, read_curve
-from pfgen_rs.training.checks import CollectiveError
+from pfgen_rs.training import CollectiveError, StepEvaluator, read_curve
+from pfgen_rs.training.fixed_samples import QuestionSample
 
 QUESTIONS = 3
 
 
-def failing_at(*steps: int, result: Any = None) -> tuple[Callable[..., Any], list[int]]:
-    """A `generate` that fails at these calls (or returns something wrong), and the calls so far."""
+def failing_at(*steps: int) -> tuple[Callable[..., Any], list[int]]:
+    """A `generate` that fails at these calls, and the calls so far."""
     calls: list[int] = []
 
     def generate(tasks: Sequence[Task]) -> Any:
         calls.append(len(calls))
         if calls[-1] not in steps:
             return ["猫は眠ります。"] * len(tasks)
-        if result is not None:
-            return result
         raise RuntimeError("CUDA out of memory.\nTried \x1b[31m")
 
     return generate, calls
@@ -35,27 +33,11 @@ def evaluator(generate: Callable[..., Any], **more: Any) -> StepEvaluator:
     return StepEvaluator("mini", generate, **settings)
 
 
-@pytest.mark.parametrize(
-    ("result", "reason"),
-    [
-        (None, r"RuntimeError: CUDA out of memory.\nTried \x1b[31m"),
-        (["猫"], "`generate` returned 1 texts for 3 tasks"),
-        ([None] * QUESTIONS, "`generate` returned NoneType, not a string"),
-    ],
-)
-def test_a_step_that_fails_is_skipped(
-    result: Any, reason: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    generate, calls = failing_at(1, 3, result=result)
+def test_a_step_that_fails_is_skipped(caplog: pytest.LogCaptureFixture) -> None:
+    reason = r"RuntimeError: CUDA out of memory.\nTried \x1b[31m"
+    generate, calls = failing_at(1, 3)
     with evaluator(generate) as ours:
-        assert [ours(step) for step in (0, 1, 1, 2, 3, 4)] == [
-            True,
-            False,
-            False,
-            True,
-            False,
-            True,
-        ]
+        assert [step for step in (0, 1, 1, 2, 3, 4) if ours(step)] == [0, 2, 4]
         assert len(calls) == 5  # a failed step is not tried again, since other ranks would not
         ours.wait()
         assert ours.state_dict()["done"] == [0, 1, 2, 3, 4]
@@ -98,10 +80,14 @@ def test_a_disk_that_fails_ends_nothing(tmp_path: Path, caplog: pytest.LogCaptur
         (tmp_path / "curve.parquet").mkdir()  # now the curve cannot be replaced
         ours(3)
         ours.wait()
-        assert sorted(ours.skipped) == [0, 1, 3]
+        assert (sorted(ours.skipped), ours.curve["step"].to_list()) == ([0, 1, 3], [2])
         ours(1)  # training goes back, which changes the curve, too
         ours.wait()
+        assert sorted(ours.skipped) == [0, 1]
         ours.load_state_dict(state)
+        (tmp_path / "curve.parquet").rmdir()
+        ours(6)
+    assert read_curve(tmp_path / "curve.parquet")[0]["step"].to_list() == [6]
     told = [message for message in caplog.messages if "cannot be written" in message]
     assert [message.partition(":")[0] for message in told] == [
         "step 0 is not evaluated",
@@ -113,28 +99,13 @@ def test_a_disk_that_fails_ends_nothing(tmp_path: Path, caplog: pytest.LogCaptur
     ]
 
 
-def test_what_is_written_again_is_the_whole_curve(tmp_path: Path) -> None:
-    generate, _ = failing_at()
-    with evaluator(generate, folder=tmp_path) as ours:
-        ours(0)
-        ours.wait()
-        (tmp_path / "curve.parquet").rename(tmp_path / "moved")
-        (tmp_path / "curve.parquet").mkdir()
-        ours(1)
-        ours.wait()
-        (tmp_path / "curve.parquet").rmdir()
-        ours(2)
-    assert read_curve(tmp_path / "curve.parquet")[0]["step"].to_list() == [0, 2]
-    assert ours.curve["step"].to_list() == [0, 2]
-
-
 def test_scores_that_fail_end_nothing(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError("oh")
 
-    monkeypatch.setattr("pfgen_rs.training.curve.measure", fail)
+    monkeypatch.setattr(QuestionSample, "scored", fail)
     generate, _ = failing_at()
     with evaluator(generate) as ours:
         for step in range(3):
@@ -150,22 +121,15 @@ def test_scores_that_fail_end_nothing(
     ours.close()
 
 
-def test_wrong_arguments_are_errors_nevertheless() -> None:
-    generate, _ = failing_at()
-    with evaluator(generate) as ours, pytest.raises(InputError, match="a step must be an integer"):
-        ours("x")  # type: ignore[arg-type]
-    with pytest.raises(PfgenError, match="is closed"):
-        ours(1)
-    with pytest.raises(OutputError, match="not a directory"):
-        evaluator(generate, folder=__file__)
-
-
-def test_ranks_that_cannot_go_on_are_told() -> None:
+def test_wrong_steps_and_ranks_that_cannot_go_on_are_errors_nevertheless() -> None:
     def generate(_: Sequence[Task]) -> list[str]:
         raise CollectiveError("rank 1 failed")
 
-    with evaluator(generate) as ours, pytest.raises(CollectiveError, match="rank 1"):
-        ours(0)
+    with evaluator(generate) as ours:
+        with pytest.raises(InputError, match="a step must be an integer"):
+            ours("x")  # type: ignore[arg-type]
+        with pytest.raises(CollectiveError, match="rank 1"):
+            ours(0)
 
 
 def test_all_ranks_decide_alike_whoever_fails(tmp_path: Path) -> None:
@@ -192,15 +156,3 @@ def test_all_ranks_decide_alike_whoever_fails(tmp_path: Path) -> None:
         assert folder.exists() == (rank == 0)  # the others only generate
         asked.append(calls)
     assert asked[0] == asked[1] == asked[2] == [0, 2, 4, 4, 6, 8]
-
-
-def test_a_step_that_is_evaluated_after_all_is_not_counted(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    generate, _ = failing_at(1)
-    with evaluator(generate) as ours:
-        for step in (0, 1, 2, 1, 2):
-            ours(step)
-    assert ours.curve["step"].to_list() == [0, 1, 2]
-    assert ours.skipped == {}
-    assert len(caplog.messages) == 1

@@ -2,8 +2,6 @@
 
 import math
 import pickle
-import time
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
@@ -12,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import small
-from pfgen_rs import Benchmark, InputError, SettingsError, UnknownQuestionError, load_benchmark
+from pfgen_rs import Benchmark, InputError, SettingsError, UnknownQuestionError
 from pfgen_rs.generate import Prompter, Task, read_examples
 from pfgen_rs.io.cleaning import MODES, cleaned, default_stop
 from pfgen_rs.metrics.settings import Metric
-from pfgen_rs.training import Reward, reward, rewards
+from pfgen_rs.training import Reward
 from pfgen_rs.training.rewards import Asked
 
 QUESTION = "光合成とは何ですか？"  # Q02
@@ -156,23 +154,6 @@ def test_the_signature_of_trl(scores: Reward, mini: Benchmark) -> None:
     columns = {"completion_ids": [[1], [2]], "trainer_state": object(), "level": [1, 2]}
     found = scores(prompts=prompts, completions=completions, **columns)
     assert found == expected(mini, ["Q02"] * 2, [ANSWER, "知りません。"])
-    assert reward(prompts=prompts, completions=completions, **columns) == found
-
-
-def test_the_default_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[int] = []
-
-    def load(*_: Any) -> Benchmark:
-        made.append(1)
-        time.sleep(0.05)  # as long as the others may come in
-        return load_benchmark()
-
-    monkeypatch.setattr(rewards, "resolve", load)
-    rewards._default.cache_clear()
-    with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda _: reward(["Q02"], [ANSWER]), range(8)))
-    assert found == [found[0]] * 8
-    assert made == [1]
 
 
 def test_it_can_be_pickled(mini: Benchmark) -> None:
@@ -183,17 +164,6 @@ def test_it_can_be_pickled(mini: Benchmark) -> None:
         *mini.score_batch(["Q02"], [ANSWER])["fluency"].to_list(),
     ]
     assert repr(again) == f"Reward({mini.signature!r}, 'fluency')"
-
-
-def test_calls_have_no_set_up(scores: Reward) -> None:
-    tasks, answers = asked("completion")
-    prompts, texts = [t.prompt for t in tasks] * 3, answers * 3
-    spent = []
-    for _ in range(20):
-        begun = time.perf_counter()
-        scores(prompts[:64], texts[:64])
-        spent.append(time.perf_counter() - begun)
-    assert sorted(spent)[10] < 0.02
 
 
 def test_settings_that_cannot_be(mini: Benchmark) -> None:

@@ -2,7 +2,6 @@
 
 import math
 import pickle
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import helpers
 from pfgen_rs import InputError, SettingsError
 from pfgen_rs.llm_jp_eval import metric, prediction
 from pfgen_rs.llm_jp_eval.data import Sample, TaskData, read_task
@@ -171,35 +169,3 @@ def test_it_can_be_pickled(folder: Path) -> None:
     assert pickle.loads(pickle.dumps(TaskReward("jamp", split=None)))([""], ["a"], gold=["a"]) == [
         1.0
     ]
-
-
-FORKS = """
-import multiprocessing, sys
-import polars as pl
-from pfgen_rs.training import TaskReward
-pl.DataFrame({"a": [1, 2]}).sum()
-reward = TaskReward("wiki_reading", split=None)
-texts = ["ひらがな" * 9, "かたかな"] * 500
-wanted = reward(texts, texts[::-1], gold=texts)
-def work(_):
-    return reward(texts, texts[::-1], gold=texts) == wanted
-with multiprocessing.get_context("fork").Pool(2) as pool:
-    print(all(pool.map(work, range(4))))
-"""
-
-
-@pytest.mark.skipif(not hasattr(__import__("os"), "fork"), reason="this system cannot fork")
-def test_it_works_in_forked_processes() -> None:
-    done = helpers.python(FORKS)
-    assert (done.returncode, done.stdout.strip()) == (0, "True"), done.stderr
-
-
-def test_calls_have_no_set_up() -> None:
-    data = made([f"答え{i}\n値 positive" for i in range(64)])
-    reward, prompts, texts = TaskReward("chabsa", data), prompts_of(data), completions_of(data)
-    spent = []
-    for _ in range(20):
-        begun = time.perf_counter()
-        reward(prompts, texts)
-        spent.append(time.perf_counter() - begun)
-    assert sorted(spent)[10] < 0.02

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,10 +15,6 @@ from pfgen_rs import SettingsError  # noqa: E402
 from pfgen_rs.ask.protocol import Parameters  # noqa: E402
 from pfgen_rs.generate import Prompter, Task, read_examples  # noqa: E402
 from pfgen_rs.integrations.torch_generation import ModelGenerate  # noqa: E402
-from pfgen_rs.io.cleaning import unicode_text  # noqa: E402
-from pfgen_rs.llm_jp_eval.data import read_tasks  # noqa: E402
-from pfgen_rs.llm_jp_eval.scoring import evaluate  # noqa: E402
-from pfgen_rs.training import StepEvaluator  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("default")
 
@@ -66,36 +61,6 @@ def test_prompts_without_room_for_their_own_length() -> None:
     told = r"plus 1048576 new tokens exceed .* \(jamp/test/0\): use fewer shots, or omit this task"
     with pytest.raises(SettingsError, match=told):
         ours([*tasks(), task])
-
-
-def test_a_curve_with_tasks(jpeval_dir: Path) -> None:
-    """Outputs are those of greedy decoding, as long as the task allows."""
-    folder = jpeval_dir / "golden" / "mini" / "evaluation"
-    ours = generate(max_new_tokens=8)
-    settings: dict[str, Any] = {"tasks": ["jcommonsenseqa", "jsts"], "n": 2, "shots": 0}
-    with StepEvaluator(
-        "mini", ours, every=1, questions=2, num_examples=1, tasks_folder=folder, **settings
-    ) as evaluator:
-        evaluator(0)
-    own = evaluator.tasks[2:]
-    assert [task.question.split("/")[0] for task in own] == ["jcommonsenseqa"] * 2 + ["jsts"] * 2
-    texts = ours(evaluator.tasks)[2:]
-    lengths = [1, 1, 3, 3]
-    plain = [replace(task, parameters=None) for task in own]
-    greedy = [generate(temperature=0.0, max_new_tokens=n) for n in lengths]
-    assert texts == [each([task])[0] for each, task in zip(greedy, plain, strict=True)]
-    datas = [
-        replace(data, samples=data.samples[:2])
-        for data in read_tasks(folder, ["jcommonsenseqa", "jsts"])
-    ]
-    outputs = {"jcommonsenseqa": texts[:2], "jsts": texts[2:]}
-    expected = evaluate(
-        datas, {task: list(map(unicode_text, own)) for task, own in outputs.items()}
-    )
-    row = evaluator.curve.row(0, named=True)
-    assert row["llm_jp_eval/jcommonsenseqa"] == expected.scores["jcommonsenseqa_exact_match"]
-    assert row["llm_jp_eval/jsts"] == expected.scores["jsts_pearson"]
-    assert row["score"] is not None
 
 
 def test_samples_do_not_depend_on_what_was_drawn_before() -> None:

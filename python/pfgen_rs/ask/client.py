@@ -7,9 +7,8 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,33 +16,10 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
-from pfgen_rs.ask.protocol import LOG, Answered, Failed, Meter, Outcome, Parameters, Task, Usage
-from pfgen_rs.ask.server import (
-    BASE_URL,
-    KEY,
-    Again,
-    Backoff,
-    ErrorReply,
-    Hopeless,
-    OptionalParameters,
-    Place,
-    Refused,
-    Unwanted,
-    Waits,
-    cure,
-    described,
-    in_short,
-    redacted,
-    refusal,
-)
-from pfgen_rs.ask.wire import (
-    CutError,
-    Form,
-    read_answer,
-    read_reply,
-    reported_usage,
-    texts_in_tokens,
-)
+from pfgen_rs.ask import retrying, wire
+from pfgen_rs.ask.protocol import LOG, Answered, Failed, Outcome, Parameters, Task, Usage
+from pfgen_rs.ask.retrying import Again, Hopeless, Refused, Unwanted
+from pfgen_rs.ask.server import BASE_URL, KEY, Place, in_short, redacted
 from pfgen_rs.errors import GenerationError
 
 _CONNECTING = 10.0
@@ -64,49 +40,6 @@ _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 _Verdict = Outcome | Again | Refused | Hopeless
 
 
-class Client:
-    """Posts to one server. It follows no redirects: prompts and key are for the address that was given."""
-
-    def __init__(self, session: aiohttp.ClientSession, place: Place) -> None:
-        self._session, self._url = session, place.url.rstrip("/")
-        self._proxy = _proxy(place.url)
-
-    async def post(self, path: str, body: Mapping[str, Any]) -> bytes | ErrorReply:
-        """Returns the content of a successful reply, or what was answered with another status than 2xx."""
-        async with self._session.post(
-            self._url + path,
-            data=_JSON.encode(body).encode("utf-8", "surrogatepass"),
-            proxy=self._proxy,
-            allow_redirects=False,
-        ) as reply:
-            content = await reply.read()
-        if 200 <= reply.status < 300:
-            return content
-        return ErrorReply.read(reply.status, reply.headers, str(reply.url), content)
-
-
-@asynccontextmanager
-async def connected(place: Place, timeout: float) -> AsyncIterator[Client]:
-    """Open a client for a server; `timeout` in seconds. Raises `GenerationError` for an unusable proxy."""
-    accounts = {
-        "OpenAI-Organization": os.environ.get("OPENAI_ORG_ID"),
-        "OpenAI-Project": os.environ.get("OPENAI_PROJECT_ID"),
-    }
-    async with aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=0),  # as many as there are workers
-        cookie_jar=aiohttp.DummyCookieJar(),
-        headers={
-            "Authorization": f"Bearer {place.sent_key}",
-            "Content-Type": "application/json",
-            "User-Agent": "pfgen_rs",
-            **{header: value for header, value in accounts.items() if value},
-        },
-        # Each attempt has its own limit in total: see `Session`.
-        timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(timeout, _CONNECTING)),
-    ) as session:
-        yield Client(session, place)
-
-
 def _proxy(url: str) -> str | None:
     """Returns the proxy that the environment names for an address.
 
@@ -124,51 +57,61 @@ def _proxy(url: str) -> str | None:
     return proxy
 
 
+@dataclass
 class Session:
-    """Requests answers through one client.
+    """Connections to one server while it is entered, which returns the function that answers a task.
 
-    `timeout`: seconds for one attempt in total, which also limits servers that keep sending single bytes.
-    `retries`: attempts after the first.
+    Redirects are not followed: prompts and key are for the address that was given. `timeout`: seconds for one
+    attempt in total, which also limits servers that keep sending single bytes. `retries`: attempts after the
+    first. `count` is called with the usage of each request and reply. Raises `GenerationError` for an
+    unusable proxy.
     """
 
-    def __init__(
-        self,
-        client: Client,
-        place: Place,
-        form: Form,
-        parameters: Parameters,
-        *,
-        timeout: float,
-        retries: int,
-        backoff: Backoff,
-        meter: Meter,
-        optional: OptionalParameters | None = None,
-    ) -> None:
-        self._client = client
-        self._place = place
-        self._form = form
-        self._parameters = parameters
-        self._timeout = timeout
-        self._retries = retries
-        self._backoff = backoff
-        self._meter = meter
-        self._optional = optional or OptionalParameters()
-        self._waits = Waits()
-        self._timed_out = False
-        self._foreign = 0
-        self._understood = False
-        self._heard = False
-        self._silent = 0
-        self._answered = False
+    place: Place
+    form: wire.Form
+    parameters: Parameters
+    timeout: float
+    retries: int
+    backoff: retrying.Backoff
+    count: Callable[[Usage], None]
+    optional: retrying.OptionalParameters = field(default_factory=retrying.OptionalParameters)
+
+    def __post_init__(self) -> None:
+        self._url, self._proxy = self.place.url.rstrip("/"), _proxy(self.place.url)
+        self._waits = retrying.Waits()
+        self._timed_out = self._understood = self._heard = self._answered = False
+        self._foreign = self._silent = 0
         self._refused: Counter[str] = Counter()
 
-    async def outcome(self, task: Task) -> Outcome:
+    async def __aenter__(self) -> Callable[[Task], Awaitable[Outcome]]:
+        accounts = {
+            "OpenAI-Organization": os.environ.get("OPENAI_ORG_ID"),
+            "OpenAI-Project": os.environ.get("OPENAI_PROJECT_ID"),
+        }
+        self._http = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=0),  # as many as there are workers
+            cookie_jar=aiohttp.DummyCookieJar(),
+            headers={
+                "Authorization": f"Bearer {self.place.sent_key}",
+                "Content-Type": "application/json",
+                "User-Agent": "pfgen_rs",
+                **{header: value for header, value in accounts.items() if value},
+            },
+            # Each attempt has its own limit in total.
+            timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(self.timeout, _CONNECTING)),
+        )
+        return self._outcome
+
+    async def __aexit__(self, *_reason: object) -> None:
+        await self._http.close()
+
+    async def _outcome(self, task: Task) -> Outcome:
         """Returns the answer to a task or its failure; raises `GenerationError` if all tasks are affected."""
         verdict = self._judged(await self._persistently(task))
         if isinstance(verdict, Answered):
             self._answered = True
             return self._without_key(verdict)
-        reason = redacted(verdict.reason, self._place.key)
+        reason = redacted(verdict.reason, self.place.key)
         if isinstance(verdict, Hopeless):
             raise GenerationError(reason)
         if isinstance(verdict, Failed):
@@ -177,11 +120,9 @@ class Session:
 
     def _without_key(self, outcome: Answered) -> Outcome:
         """Turn an answer that contains the key into a failure, since answers are never edited."""
-        texts = _texts(outcome) if self._place.secret else ()
-        if any(map(self._place.is_exposed_by, texts)):
-            return Failed(
-                outcome.task, f"the answer contains the API key ({KEY}) and was discarded"
-            )
+        if self.place.secret and any(map(self.place.is_exposed_by, _texts(outcome))):
+            reason = f"the answer contains the API key ({KEY}) and was discarded"
+            return Failed(outcome.task, reason)
         return outcome
 
     def _judged(self, verdict: Outcome | Refused | Hopeless) -> Outcome | Refused | Hopeless:
@@ -193,7 +134,7 @@ class Session:
         self._refused[what] += 1
         if self._refused[what] < _REFUSED or len(self._refused) > 1:
             return verdict
-        return Hopeless(f"{verdict.reason}: {cure(verdict.option)}")
+        return Hopeless(f"{verdict.reason}: {retrying.cure(verdict.option)}")
 
     async def _persistently(self, task: Task) -> Outcome | Refused | Hopeless:
         verdict = await self._attempt(task)
@@ -201,8 +142,8 @@ class Session:
             return verdict
         # One source per task, so that waits do not depend on which task failed first.
         random = Random(f"{task.seed} {task.question}")  # noqa: S311
-        for failure in range(self._retries):
-            seconds = self._backoff.wait(failure, random, verdict.after)
+        for failure in range(self.retries):
+            seconds = self.backoff.wait(failure, random, verdict.after)
             self._waits.report(verdict.reason, seconds, verdict.after)
             await asyncio.sleep(seconds)
             verdict = await self._attempt(task)
@@ -211,7 +152,7 @@ class Session:
         return self._given_up(verdict)
 
     def _given_up(self, last: Again) -> Refused | Hopeless:
-        reason = f"{last.reason} (attempts: {self._retries + 1})"
+        reason = f"{last.reason} (attempts: {self.retries + 1})"
         if last.answered:
             return Refused(reason)
         self._silent += 1
@@ -219,58 +160,67 @@ class Session:
         if self._heard and self._silent < _SILENT:
             return Refused(reason)
         return Hopeless(
-            f"{self._place.url}: {reason}. Check that the server is running, and its address"
+            f"{self.place.url}: {reason}. Check that the server is running, and its address"
         )
 
     async def _attempt(self, task: Task) -> _Verdict:
         """Send a request, and again at once without each optional parameter for which it is refused."""
-        options = self._form.options(task, self._parameters)
-        left_out = self._optional.left_out & options.keys()
+        options = self.form.options(task, self.parameters)
+        left_out = self.optional.left_out & options.keys()
         refused: list[Unwanted] = []
         while True:
             sent = {name: value for name, value in options.items() if name not in left_out}
+            begun = time.monotonic()
             verdict = await self._sent(task, sent)
             if not isinstance(verdict, Unwanted):
                 break
             refused.append(verdict)
             left_out |= {verdict.option}
         if isinstance(verdict, Answered | Failed):
-            self._optional.accept(refused, sent)
-        if isinstance(verdict, Answered) and verdict.details is not None and left_out:
-            details = replace(verdict.details, left_out=tuple(sorted(left_out)))
+            self.optional.accept(refused, sent)
+        if isinstance(verdict, Answered) and verdict.details is not None:
+            seconds = time.monotonic() - begun
+            details = replace(verdict.details, left_out=tuple(sorted(left_out)), seconds=seconds)
             return verdict._replace(details=details)
         return verdict
 
     async def _sent(self, task: Task, options: Mapping[str, Any]) -> _Verdict | Unwanted:
-        path, body = self._form.request(task, options)
-        begun = time.monotonic()
-        self._meter.count(Usage(requests=1))
+        path, body = self.form.request(task, options)
+        self.count(Usage(requests=1))
         try:
-            async with asyncio.timeout(self._timeout):
-                reply = await self._client.post(path, body)
+            async with asyncio.timeout(self.timeout):
+                reply = await self._post(path, body)
         except (aiohttp.ClientError, OSError) as error:
             return Again(self._trouble(error), answered=False)
         self._heard, self._silent = True, 0
-        if isinstance(reply, ErrorReply):
-            return self._refusal(reply, options)
-        return _timed(self._read(task, reply), time.monotonic() - begun)
+        if isinstance(reply, retrying.ErrorReply):
+            option = self.optional.unwanted(reply, options.keys())
+            if option is None:
+                return retrying.refusal(reply, self.form.model, self.place.key)
+            return Unwanted(option, retrying.described(reply, self.place.key))
+        return self._read(task, reply)
 
-    def _refusal(
-        self, error: ErrorReply, options: Mapping[str, Any]
-    ) -> Again | Refused | Hopeless | Unwanted:
-        option = self._optional.unwanted(error, options.keys())
-        if option is None:
-            return refusal(error, self._form.model, self._place.key)
-        return Unwanted(option, described(error, self._place.key))
+    async def _post(self, path: str, body: Mapping[str, Any]) -> bytes | retrying.ErrorReply:
+        """Returns the content of a successful reply, or what was answered with another status than 2xx."""
+        async with self._http.post(
+            self._url + path,
+            data=_JSON.encode(body).encode("utf-8", "surrogatepass"),
+            proxy=self._proxy,
+            allow_redirects=False,
+        ) as reply:
+            content = await reply.read()
+        if 200 <= reply.status < 300:
+            return content
+        return retrying.ErrorReply.read(reply.status, reply.headers, str(reply.url), content)
 
     def _read(self, task: Task, content: bytes) -> Outcome | Again | Hopeless:
         try:
-            reply = read_reply(content)
-        except CutError as error:
+            reply = wire.read_reply(content)
+        except wire.CutError as error:
             return self._foreign_reply(content) or Again(str(error))
         self._understood = True
-        self._meter.count(reported_usage(reply))
-        return read_answer(task, reply, self._place.key)
+        self.count(wire.reported_usage(reply))
+        return wire.read_answer(task, reply, self.place.key)
 
     def _foreign_reply(self, content: bytes) -> Hopeless | None:
         """Give up if the first replies are something other than JSON objects, whole or truncated."""
@@ -278,18 +228,18 @@ class Session:
         self._foreign = 0 if start.startswith(b"{") else self._foreign + 1
         if self._understood or self._foreign < _FOREIGN:
             return None
-        shown = in_short(start.decode(errors="replace"), self._place.key)[:_START]
+        shown = in_short(start.decode(errors="replace"), self.place.key)[:_START]
         return Hopeless(
-            f"{self._place.url}: the server's replies are not JSON; they begin with {shown!r}. Check the "
+            f"{self.place.url}: the server's replies are not JSON; they begin with {shown!r}. Check the "
             f"base URL ({BASE_URL}), whose path is /v1 for most servers"
         )
 
     def _trouble(self, error: BaseException) -> str:
         """Describe a failure by its innermost error, since the outer ones may be misleading."""
         if isinstance(error, TimeoutError):
-            reason = f"no answer within {self._timeout:g} seconds"
+            reason = f"no answer within {self.timeout:g} seconds"
             if isinstance(error, aiohttp.ServerTimeoutError):
-                reason = f"no connection within {min(self._timeout, _CONNECTING):g} seconds"
+                reason = f"no connection within {min(self.timeout, _CONNECTING):g} seconds"
             if not self._timed_out:
                 self._timed_out = True
                 LOG.warning("a request timed out: %s (--set timeout=…, retries=…)", reason)
@@ -298,13 +248,7 @@ class Session:
             error = error.__cause__
         # aiohttp's text for a truncated body begins with 400, though no server sent that status.
         words = getattr(error, "message", "") or error
-        return f"the connection failed: {in_short(words, self._place.key) or type(error).__name__}"
-
-
-def _timed(verdict: _Verdict, seconds: float) -> _Verdict:
-    if isinstance(verdict, Answered) and verdict.details is not None:
-        return verdict._replace(details=replace(verdict.details, seconds=seconds))
-    return verdict
+        return f"the connection failed: {in_short(words, self.place.key) or type(error).__name__}"
 
 
 def _texts(answered: Answered) -> Iterator[str]:
@@ -315,4 +259,4 @@ def _texts(answered: Answered) -> Iterator[str]:
         return
     yield details.reasoning or ""
     yield details.finish_reason or ""
-    yield from texts_in_tokens(details.tokens or ())
+    yield from wire.texts_in_tokens(details.tokens or ())

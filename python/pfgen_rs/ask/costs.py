@@ -1,16 +1,14 @@
 """What requests cost: tokens counted beforehand, prices from a file, and a budget."""
 
-from __future__ import annotations
-
 import math
 import os
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.ask.request import Group, Request, Respondent
+from pfgen_rs.ask.request import Group, Request
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 
 _PRICED = 1_000_000
@@ -95,38 +93,11 @@ def token_counter(model: str) -> TokenCounter:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """What is still to be asked.
-
-    `prompt_tokens` are counted by `counter`; `completion_tokens` is the largest possible number, `None`
-    without a limit. `cost`: with these, if prices are known.
-    """
-
-    requests: int
-    prompt_tokens: int
-    completion_tokens: int | None
-    counter: str
-    cost: float | None
-
-
-def estimated(
-    groups: Sequence[Group], counter: TokenCounter, prices: Prices | None = None
-) -> Estimate:
-    """Estimate the tokens and the cost of requests. Time linear in their texts."""
-    prompt = sum(_tokens(request, counter) for group in groups for request in group.requests)
-    most = [(len(group.requests), group.respondent.limit) for group in groups]
-    limits = [count * limit for count, limit in most if limit is not None]
-    completion = sum(limits) if len(limits) == len(most) else None
-    cost = None if prices is None or completion is None else prices.cost(prompt, completion)
-    requests = sum(count for count, _ in most)
-    return Estimate(requests, prompt, completion, counter.name, cost)
-
-
 _PER_MESSAGE = 4  # what chat templates add around a message, in tokens
 
 
-def _tokens(request: Request, counter: TokenCounter) -> int:
+def prompt_tokens(request: Request, counter: TokenCounter) -> int:
+    """Returns how many tokens a request has, with what chat templates add."""
     return sum(counter.count(text) + _PER_MESSAGE for _, text in request.messages)
 
 
@@ -134,29 +105,29 @@ class Budget:
     """Stops requests before their cost could pass a limit.
 
     A request that is under way counts with its largest possible cost, and one that is answered with what the
-    server reports, if it does. `spent`: the cost so far, earlier calls included. Raises `SettingsError`
-    without a limit on completion tokens.
+    server reports, if it does. `spent`: the cost so far, earlier calls included. Raises `SettingsError` if
+    `groups`, which are to be asked, have no limit on completion tokens.
     """
 
     def __init__(
         self,
         limit: float,
         prices: Prices,
-        respondent: Respondent,
         counter: TokenCounter,
+        groups: Iterable[Group],
         spent: float = 0.0,
     ) -> None:
         if not limit > 0:
             raise SettingsError(f"the budget must be positive, not {limit}")
-        if respondent.limit is None:
+        if any(group.respondent.limit is None for group in groups):
             raise SettingsError("a budget needs a limit on the output: set max_tokens")
         self.limit, self.spent = limit, spent
-        self._prices, self._counter, self._longest = prices, counter, respondent.limit
+        self._prices, self._counter = prices, counter
         self._reserved: dict[int, float] = {}
 
-    def reserve(self, number: int, request: Request) -> bool:
+    def reserve(self, number: int, request: Request, longest: int | None) -> bool:
         """Reserve the largest cost of a request; returns false if the budget does not allow it."""
-        most = self._prices.cost(_tokens(request, self._counter), self._longest)
+        most = self._prices.cost(prompt_tokens(request, self._counter), longest or 0)
         if self.spent + sum(self._reserved.values()) + most > self.limit:
             return False
         self._reserved[number] = most

@@ -14,7 +14,7 @@ from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.atomic import append, writing_failed
 from pfgen_rs.io.json_lines import as_line
 from pfgen_rs.io.lines import parse_line
-from pfgen_rs.io.locks import lock_byte, lock_now, unlock, unlock_byte
+from pfgen_rs.io.locks import lock, lock_now, unlock
 
 Key = tuple[Any, ...]
 _PLACES = 1 << 62  # offsets that may be locked
@@ -182,10 +182,10 @@ class Journal:
             _CLAIMED.discard(place)
             self._claimed.discard(place)
             if self._claims is not None:
-                unlock_byte(self._claims.fileno(), _offset(key))
+                unlock(self._claims.fileno(), _offset(key))
 
     def _lock_place(self, key: Key) -> bool:
-        return self._claims is None or lock_byte(self._claims.fileno(), _offset(key))
+        return self._claims is None or lock(self._claims.fileno(), _offset(key))
 
     def add(self, record: Mapping[str, Any]) -> bool:
         """Append a record; returns false, without writing, if there is one with its key.

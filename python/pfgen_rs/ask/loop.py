@@ -1,32 +1,18 @@
 """The loop that passes tasks to an engine, and asking with a journal that keeps what comes back."""
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
+from pfgen_rs.ask import protocol
 from pfgen_rs.ask.costs import Budget
 from pfgen_rs.ask.journal import Journal, Key
-from pfgen_rs.ask.protocol import (
-    LOG,
-    Answered,
-    Details,
-    Engine,
-    Failed,
-    Outcome,
-    Parameters,
-    RollingEngine,
-    Task,
-    abilities,
-    available,
-    closing_outcomes,
-    is_rolling,
-)
-from pfgen_rs.ask.request import Group, Request, Respondent
+from pfgen_rs.ask.protocol import LOG, Answered, Details, Engine, Failed, Outcome, Task
+from pfgen_rs.ask.request import Group, Request
 from pfgen_rs.errors import GenerationError, SettingsError
 from pfgen_rs.io.text import shortened
 
@@ -37,6 +23,11 @@ Read = Callable[[Request, Answered], Mapping[str, Any]]
 _BATCH = 1000  # requests at a time for engines that take lists
 _OPEN = "These tasks stay open: run the command again"
 _SHOWN = 120  # characters of an output
+_NEEDS = {
+    "history": "earlier turns of a dialogue",
+    "chat": "chats",
+    "completion": "completions",
+}
 
 
 def key_of(task: Task) -> tuple[int, str]:
@@ -45,18 +36,18 @@ def key_of(task: Task) -> tuple[int, str]:
 
 
 def passed(
-    engine: Engine | RollingEngine,
+    engine: Engine,
     tasks: Iterable[Task | None],
-    parameters: Parameters,
+    parameters: protocol.Parameters,
     in_flight: dict[tuple[int, str], Task],
     most: int | None = None,
-) -> Iterator[Outcome]:
+) -> Generator[Outcome]:
     """Pass tasks to an engine, and yield what becomes of each, once.
 
-    A rolling engine takes the tasks as it has room for them, and may meet `None` (see `RollingEngine`);
-    others get those that are available, at most `most`. `in_flight` has the tasks that the engine has taken
-    and not dealt with, as keys and values: what it leaves there stays open. Closing the iterator stops the
-    engine. Raises `GenerationError` for an outcome of no such task.
+    A rolling engine takes the tasks as it has room for them, and may meet `None` (see `Engine`); others get
+    those that are available, at most `most`. `in_flight` has the tasks that the engine has taken and not
+    dealt with, as keys and values: what it leaves there stays open. Closing the iterator stops the engine.
+    Raises `GenerationError` for an outcome of no such task.
     """
 
     def taken() -> Iterator[Task | None]:
@@ -65,12 +56,9 @@ def passed(
                 in_flight[key_of(task)] = task
             yield task
 
-    if is_rolling(engine):
-        outcomes = engine.generate(taken(), parameters)
-    else:
-        batch = available(taken(), most)
-        outcomes = engine.generate(batch, parameters) if batch else iter(())
-    with closing_outcomes(outcomes):
+    given: Any = taken() if protocol.is_rolling(engine) else protocol.available(taken(), most)
+    outcomes = engine.generate(given, parameters) if given else iter(())
+    try:
         for outcome in outcomes:
             trial, question = key_of(outcome.task)
             if in_flight.pop((trial, question), None) is None:
@@ -79,6 +67,9 @@ def passed(
                     f"{question!r} in trial {trial}"
                 )
             yield outcome
+    finally:
+        if hasattr(outcomes, "close"):
+            outcomes.close()
 
 
 class UnreadError(Exception):
@@ -125,6 +116,14 @@ class Asked:
         return self.stored == self.total
 
 
+class Limits(TypedDict, total=False):
+    """Arguments of everything that asks a model; see `ask`."""
+
+    budget: Budget | None
+    keep_going: bool
+    progress: AskingProgress | None
+
+
 def open_requests(journal: Journal, groups: Sequence[Group]) -> list[Group]:
     """Returns the requests that a journal, open or not, does not answer yet; changes nothing."""
     answered = journal.stored_keys(valid=any(g.respondent.retry is not None for g in groups))
@@ -141,9 +140,8 @@ def open_requests(journal: Journal, groups: Sequence[Group]) -> list[Group]:
 
 def ask(
     journal: Journal,
-    requests: Sequence[Request],
+    groups: Sequence[Group],
     engine: Engine,
-    respondent: Respondent,
     read: Read,
     *,
     mode: str = "chat",
@@ -153,64 +151,26 @@ def ask(
 ) -> Asked:
     """Ask an engine what the journal does not answer yet, and append each answer as it arrives.
 
-    `journal` is open. A record consists of the request's `about`, `sample` and `digest`, what `read` makes of
-    the answer, the model, the tokens used, the parameters that the server refused, and the time (UTC). No
-    request is asked twice, not even by several processes at once, except those whose record has a `problem`,
-    if `respondent.retry` is set. Requests that fail are not stored, and are asked again by the next call. If
-    too many in a row fail, or have outputs that are blank or have a problem, the call ends with
-    `GenerationError` (see `Breaker`), unless `keep_going` is set; what is stored stays.
+    Groups are asked one after the other. `journal` is open. A record consists of the request's `about`,
+    `sample` and `digest`, what `read` makes of the answer, the model, the tokens used, the parameters that
+    the server refused, and the time (UTC). No request is asked twice, not even by several processes at once,
+    except those whose record has a `problem`, if `respondent.retry` is set. Requests that fail are not
+    stored, and are asked again by the next call. If too many in a row fail, or have outputs that are blank or
+    have a problem, the call ends with `GenerationError` (see `Breaker`), unless `keep_going` is set; what is
+    stored stays.
 
     Raises `SettingsError` if the engine lacks what the requests need, before anything is sent.
     """
-    return ask_groups(
-        journal,
-        [Group(respondent, requests)],
-        engine,
-        read,
-        mode=mode,
-        budget_of=lambda _: budget,
-        keep_going=keep_going,
-        progress=progress,
-    )
-
-
-def ask_groups(
-    journal: Journal,
-    groups: Sequence[Group],
-    engine: Engine,
-    read: Read,
-    *,
-    mode: str = "chat",
-    budget_of: Callable[[Respondent], Budget | None] | None = None,
-    keep_going: bool = False,
-    progress: AskingProgress | None = None,
-) -> Asked:
-    """Ask groups of requests one after the other, each with its own parameters; otherwise as `ask`.
-
-    `budget_of` returns the budget that is left when a group begins.
-    """
     if not groups:
         return Asked(0, 0, 0)
-    _check_abilities(engine, [request for group in groups for request in group.requests], mode)
-    work = _Asking(journal, groups, read, mode, budget_of, keep_going, progress)
-    return work.run(engine)
-
-
-def _check_abilities(engine: Engine, requests: Sequence[Request], mode: str) -> None:
-    able = abilities(engine)
     needed = {mode}
-    if any(request.has_history for request in requests):
+    if any(request.has_history for group in groups for request in group.requests):
         needed.add("history")
-    lacking = sorted(needed - able)
-    if lacking:
-        words = {
-            "history": "earlier turns of a dialogue",
-            "chat": "chats",
-            "completion": "completions",
-        }
+    for lacking in sorted(needed - protocol.abilities(engine)):
         raise SettingsError(
-            f"the engine {engine.name!r} does not support {words[lacking[0]]}, which these requests need"
+            f"the engine {engine.name!r} does not support {_NEEDS[lacking]}, which these requests need"
         )
+    return _Asking(journal, groups, read, mode, budget, keep_going, progress).run(engine)
 
 
 class _Asking:
@@ -222,7 +182,7 @@ class _Asking:
         groups: Sequence[Group],
         read: Read,
         mode: str,
-        budget_of: Callable[[Respondent], Budget | None] | None,
+        budget: Budget | None,
         keep_going: bool,
         progress: AskingProgress | None,
     ) -> None:
@@ -232,7 +192,7 @@ class _Asking:
         self._entries = [(group, request) for group in groups for request in group.requests]
         self._keys: list[Key] = [journal.key(r.fields(g.respondent)) for g, r in self._entries]
         self._waiting = deque(n for n, key in enumerate(self._keys) if key not in journal)
-        self._budget_of = budget_of
+        self._budget = budget
         self._asked: dict[tuple[int, str], Task] = {}  # with the engine
         self._numbers: dict[tuple[int, str], int] = {}
         self._elsewhere: list[int] = []
@@ -242,12 +202,7 @@ class _Asking:
         self._breaker = None if keep_going else Breaker(len(subjects))
         self._progress, self._begun = progress, 0.0
         self._done, self._new = len(self._keys) - len(self._waiting), 0
-        self._begin(groups[0])
-
-    def _begin(self, group: Group) -> None:
-        """Turn to a group, the requests of which follow each other."""
-        self._group = group
-        self._budget = None if self._budget_of is None else self._budget_of(group.respondent)
+        self._group = groups[0]  # whose requests follow each other
 
     def run(self, engine: Engine) -> Asked:
         self._tell()
@@ -272,13 +227,13 @@ class _Asking:
         """Ask everything that is waiting; returns false if the engine left something open."""
         while self._waiting:
             if not self._waits():
-                self._begin(self._entries[self._waiting[0]][0])
+                self._group = self._entries[self._waiting[0]][0]
             parameters = self._group.respondent.parameters
             asking = passed(engine, self._tasks(), parameters, self._asked, _BATCH)
-            with closing_outcomes(asking) as outcomes:
-                for outcome in outcomes:
+            with closing(asking):
+                for outcome in asking:
                     self._take(outcome)
-            if self._asked or (is_rolling(engine) and self._waits()):
+            if self._asked or (protocol.is_rolling(engine) and self._waits()):
                 return False
         return True
 
@@ -308,9 +263,7 @@ class _Asking:
                 task = request.task(number + 1, self._group.respondent, self._mode)
                 self._numbers[key_of(task)] = number
                 yield task
-            elif (
-                self._asked
-            ):  # what comes back may have to be asked again, or leave more of the budget
+            elif self._asked:  # what comes may have to be asked again, or leave more of the budget
                 yield None
             else:
                 return
@@ -325,7 +278,9 @@ class _Asking:
                 continue
             self._journal.refresh()  # it may have been answered and released since
             if key not in self._journal:
-                if self._budget is None or self._budget.reserve(number, self._entries[number][1]):
+                group, request = self._entries[number]
+                longest = group.respondent.limit
+                if self._budget is None or self._budget.reserve(number, request, longest):
                     return number
                 self._postpone(number)
                 return None

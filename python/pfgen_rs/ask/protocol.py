@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from operator import add, sub
-from typing import Any, NamedTuple, Protocol, Self, TypeGuard, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
 from pfgen_rs.io.cleaning import Mode
 
@@ -98,22 +97,17 @@ class Usage:
         return any(self._counts())
 
 
-class Meter:
-    """Adds up usage; any thread may count and read."""
+class Counting:
+    """An engine that counts the tokens of its requests, in whichever thread."""
 
-    def __init__(self) -> None:
-        self._total = Usage()
-        self._lock = threading.Lock()
+    usage = Usage()
+    """The requests so far and their tokens."""
+    _lock = threading.Lock()
 
     def count(self, usage: Usage) -> None:
-        """Add usage to the total."""
+        """Add to the usage."""
         with self._lock:
-            self._total += usage
-
-    @property
-    def total(self) -> Usage:
-        """The usage so far."""
-        return self._total
+            self.usage += usage
 
 
 ABILITIES = frozenset({"completion", "chat", "history", "seed", "logprobs", "usage"})
@@ -176,6 +170,12 @@ class Engine(Protocol):
     `name` is its name in `config.json`. `close` releases its resources (connections, processes, a model).
     An engine that counts tokens also has an attribute `usage`: the `Usage` of all its requests so far. An
     engine may have an attribute `abilities`: what it can do (see the function `abilities`).
+
+    An engine whose class has `rolling = True` takes tasks as it has room for them, so that no task waits for
+    a whole batch: its `generate` receives a single iterator over tasks, which is lazy: a task is only chosen
+    when it is taken. `None` in place of a task means that there is none until the engine has yielded another
+    outcome; this happens only while outcomes are due. The engine must take tasks only in the thread that
+    iterates over its outcomes. Lists of tasks work, too.
     """
 
     name: str
@@ -192,31 +192,12 @@ class Engine(Protocol):
         """Release resources. May be called twice."""
 
 
-class RollingEngine(Protocol):
-    """An engine that takes tasks as it has room for them, so that no task waits for a whole batch.
-
-    Like `Engine`, with `rolling = True` as an attribute of the class. `generate` receives a single iterator
-    over tasks, which is lazy: a task is only chosen when it is taken. `None` in place of a task means that
-    there is none until the engine has yielded another outcome; this happens only while outcomes are due. The
-    engine must take tasks only in the thread that iterates over its outcomes. Lists of tasks work, too.
-    """
-
-    name: str
-    rolling: bool
-
-    def generate(self, tasks: Iterable[Task | None], parameters: Parameters) -> Iterator[Outcome]:
-        """Yield one outcome per task, as in `Engine`."""
-
-    def close(self) -> None:
-        """Release resources. May be called twice."""
-
-
-def is_rolling(engine: Engine | RollingEngine) -> TypeGuard[RollingEngine]:
+def is_rolling(engine: Engine) -> bool:
     """Whether the engine takes tasks as it has room for them."""
     return bool(getattr(engine, "rolling", False))
 
 
-def abilities(engine: Engine | RollingEngine) -> frozenset[str]:
+def abilities(engine: Engine) -> frozenset[str]:
     """Returns what an engine can do, so that requests it cannot fulfil are rejected before they are sent.
 
     `completion` and `chat`: the modes; `history`: earlier turns of a chat (`Task.history`); `seed`: it passes
@@ -237,14 +218,3 @@ def available(items: Iterator[T | None], most: int | None = None) -> list[T]:
             break
         found.append(item)
     return found
-
-
-@contextmanager
-def closing_outcomes(outcomes: Iterator[T]) -> Iterator[Iterator[T]]:
-    """Close the iterator at the end, if it can be closed, which stops the engine's work."""
-    try:
-        yield outcomes
-    finally:
-        close = getattr(outcomes, "close", None)
-        if close is not None:
-            close()

@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pfgen_rs.checkout.checkout import RUNS, find_runs
+from pfgen_rs.checkout.leaderboard import RunName, ranked, ranks
 from pfgen_rs.checkout.published import Published, read_published
-from pfgen_rs.checkout.ranking import RunName, ranked, ranks
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.lazy import np, pl
-from pfgen_rs.metrics.settings import BY_SOURCE, Settings, share_name, signature
+from pfgen_rs.metrics.settings import BY_SOURCE, Settings, share_name
+from pfgen_rs.metrics.signature import signature
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.unknown import sources_in_order
 from pfgen_rs.stats import Estimate, from_summary

@@ -15,7 +15,8 @@ from pfgen_rs.io.ahead import Ahead
 from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.io.source import Source
-from pfgen_rs.metrics.settings import BY_SOURCE, SUMMATIONS, Settings, Summation, has_helpfulness
+from pfgen_rs.metrics.settings import BY_SOURCE, SUMMATIONS, Settings, Summation
+from pfgen_rs.metrics.signature import has_helpfulness
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import streaming

@@ -214,7 +214,7 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from pfgen_rs.metrics.settings import fixed_part
+        from pfgen_rs.metrics.signature import fixed_part
 
         process.emit(f"{fixed_part()}\n")
         raise typer.Exit

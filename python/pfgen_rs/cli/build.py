@@ -65,7 +65,7 @@ def run(
     memory: Annotated[
         str, typer.Option(metavar="SIZE", help="Memory limit, such as 4GB.")
     ] = "4GiB",
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
     threads: options.Threads = None,
 ) -> None:
     """Build a set: normalise, filter and select candidates, and write question files.
@@ -93,7 +93,7 @@ def run(
             process.warn(f"{each.name}: skipped {counted(each.left_out, 'line')}")
     for question in built.left_out:
         process.warn(f"question {question.outline.question_id}: skipped, because no answer is left")
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         process.emit_json(_json_rows(built))
     else:
         _show(built)
@@ -189,7 +189,7 @@ def check(
         Path | None,
         typer.Option(metavar="DIR", help="Folder for all tables (CSV) and a report (check.md)."),
     ] = None,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
     threads: options.Threads = None,
 ) -> None:
     """Diagnose a set of reference answers.
@@ -211,7 +211,7 @@ def check(
         checked = check_set(benchmark, run or (), threads=threads, progress=tell)
     if out is not None:
         checked.to_dir(out)
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         questions = checked.summary.to_dicts()
         about = {"signature": checked.signature, "findings": checked.findings}
         process.emit_json({**about, "questions": questions})

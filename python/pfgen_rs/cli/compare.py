@@ -4,35 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.app import is_folder_there
 from pfgen_rs.cli.options import ScoringOptions, scoring_options
 from pfgen_rs.io.text import counted
-from pfgen_rs.metrics.settings import METRICS
+from pfgen_rs.metrics.settings import METRICS, Metric
+from pfgen_rs.stats import permutation
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
-    from rich.text import Text
-
     from pfgen_rs.comparisons import RunComparison
     from pfgen_rs.stats import Comparison, Pair
-
-
-class ComparedMetric(StrEnum):
-    """The metric to compare, or all metrics."""
-
-    AVERAGE = "average"
-    FLUENCY = "fluency"
-    TRUTHFULNESS = "truthfulness"
-    HELPFULNESS = "helpfulness"
-    ALL = "all"
 
 
 def _html_path(path: Path | None) -> Path | None:
@@ -53,9 +42,9 @@ def compare(
     ],
     scoring: ScoringOptions,
     benchmark: options.BenchmarkName = None,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
     metric: Annotated[
-        ComparedMetric | None,
+        Literal[Metric, "all"] | None,
         typer.Option(
             help="Metric to compare (default: all for two runs, the average for more).",
             show_default=False,
@@ -104,17 +93,17 @@ def compare(
     paths = comparisons.distinct(files)
     results = scoring.score_with(paths, benchmark, threads=threads)
     if metric is None:
-        metric = ComparedMetric.ALL if len(results) == 2 else ComparedMetric.AVERAGE
-    metrics = METRICS if metric is ComparedMetric.ALL else (metric.value,)
+        metric = "all" if len(results) == 2 else "average"
+    metrics = METRICS if metric == "all" else (metric,)
     found = comparisons.compare_runs(results, metrics=metrics, level=level)
-    for note in found.notes:
+    for note in found.statistics.notes:
         process.warn(note)
     if html is not None:
         from pfgen_rs.report.site import write_comparison
 
         with output.busy(f"writing {html}"):
             write_comparison(results, html, level=level)
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         process.emit_json(comparison_document(found, limit))
     else:
         output.show(*comparison_report(found, limit, output.width()))
@@ -133,14 +122,11 @@ _CATEGORIES = "means by category and run number"
 
 def comparison_document(found: RunComparison, count: int) -> dict[str, Any]:
     """Returns everything as JSON values, with the answers to the `count` questions that differ most."""
-    from pfgen_rs.cli.compare import verdict
-
     statistics = found.statistics
     chosen = found.most_different(statistics.metrics[0], count)
     answers = found.side_by_side(chosen, statistics.metrics[0])
     return {
         **statistics.to_dict(),
-        "notes": list(found.notes),
         "files": {
             name: result.path for name, result in zip(statistics.runs, found.results, strict=True)
         },
@@ -158,8 +144,6 @@ def comparison_report(found: RunComparison, count: int, room: int) -> list[Rende
     Runs are numbered by descending mean, and tables refer to them by number; two runs are also compared in a
     sentence.
     """
-    from pfgen_rs.cli.compare import verdict
-
     shown = _Shown(found.statistics, room)
     runs, no_run_columns = shown.runs()
     pairs, no_pair_columns = shown.pairs()
@@ -199,15 +183,13 @@ class _Shown:
         )
 
     def captions(self, pairs: Table) -> Iterator[str]:
-        from pfgen_rs.stats.permutation import resolution_text
-
         yield _INTERVALS
         if self.several:
             sizes = " or ".join(str(size) for size in sorted({pair.family for pair in self.listed}))
             yield "runs: by number, higher mean first; bold: significantly different"
             yield f"p: for each pair alone, uncorrected; p (Holm): corrected for {sizes} pairs"
         if self.statistics.smallest_p:
-            yield resolution_text(self.statistics.smallest_p)
+            yield permutation.resolution_text(self.statistics.smallest_p)
         if None in self.statistics.ranks[self.metric]:
             yield "–: a system run, not ranked"
         if "detectable" in {str(column.header) for column in pairs.columns}:
@@ -264,16 +246,14 @@ class _Shown:
 
     def _cells(self, pair: Pair) -> dict[str, Text]:
         """Returns the cells of a pair by heading; a significant difference is bold."""
-        from pfgen_rs.stats.permutation import shown_p
-
         smallest = self.statistics.smallest_p
         texts = {
             "metric": pair.metric,
             "runs": f"{self.numbers[pair.a]} – {self.numbers[pair.b]}",
             "difference": f"{pair.difference:+.4f}",
             self.interval: _interval(pair.low, pair.high, "+.4f"),
-            "p": shown_p(pair.p, smallest),
-            "p (Holm)": shown_p(pair.p_holm, smallest * pair.family),
+            "p": permutation.shown_p(pair.p, smallest),
+            "p (Holm)": permutation.shown_p(pair.p_holm, smallest * pair.family),
             "detectable": f"{pair.minimum_detectable:.4f}",
         }
         cells = {heading: output.cell(text) for heading, text in texts.items()}
@@ -351,13 +331,8 @@ def _interval(low: float | None, high: float | None, form: str) -> str:
     return "" if low is None or high is None else f"{low:{form}} to {high:{form}}"
 
 
-# Describes the results of a comparison's tests in words.
-
-
 def verdict(pair: Pair, statistics: Comparison) -> str:
     """Describe the result for a pair in a sentence: uncorrected and, with more pairs, corrected for all."""
-    from pfgen_rs.stats.permutation import permutations_text
-
     pair = pair.better_first()
     what = "" if pair.metric == "average" else f" in {pair.metric}"
     alone = pair.family == 1
@@ -366,7 +341,7 @@ def verdict(pair: Pair, statistics: Comparison) -> str:
     smallest = statistics.smallest_p
     p = _p_text(pair.p, smallest)
     if smallest and "=" not in p:
-        p += f", {permutations_text(smallest)}"
+        p += f", {permutation.permutations_text(smallest)}"
     evidence = f"{statistics.level * 100:g} % bootstrap interval{which} {bounds}, {p}"
     holm = _p_text(pair.p_holm, smallest * pair.family)
     corrected = f"{holm} corrected for {pair.family} pairs"
@@ -386,8 +361,6 @@ def verdict(pair: Pair, statistics: Comparison) -> str:
 
 
 def _p_text(p: float, smallest: float) -> str:
-    from pfgen_rs.stats.permutation import is_bound
-
     if p < 0.001:
         return "p < 0.001"
-    return f"p {'≤' if is_bound(p, smallest) else '='} {p:.3f}"
+    return f"p {'≤' if permutation.is_bound(p, smallest) else '='} {p:.3f}"

@@ -23,10 +23,10 @@ _REVISION_WIDTH = 10
 
 
 @app.command("list")
-def list_benchmarks(output_format: options.Format = options.JsonFormat.TABLE) -> None:
+def list_benchmarks(output_format: options.Format = "table") -> None:
     """List the bundled, installed and installable benchmarks."""
     available = inventory()
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         rows = [{**asdict(b), "path": None if b.path is None else str(b.path)} for b in available]
         process.emit_json(rows)
         return

@@ -12,13 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    SpinnerColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
+from rich import progress as bars
 
 from pfgen_rs.ask import engines
 from pfgen_rs.cli import output, process
@@ -27,14 +21,12 @@ from pfgen_rs.errors import unreadable
 from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
-    from pfgen_rs.ask.costs import Budget, Prices, TokenCounter
+    from pfgen_rs.ask.costs import Prices, TokenCounter
     from pfgen_rs.ask.journal import Journal
-    from pfgen_rs.ask.loop import Asked, AskingProgress
+    from pfgen_rs.ask.loop import Asked
     from pfgen_rs.ask.protocol import Engine
-    from pfgen_rs.ask.request import Group, Respondent
+    from pfgen_rs.ask.request import Group
 
-BudgetOf = Callable[["Respondent"], "Budget | None"]
-"""Returns the budget that is left for requests to a respondent, `None` without a limit."""
 _OWN = ("concurrency", "base_url", "command")
 """Options that only those engines have whose class takes them."""
 _OPTIONAL = ("logprobs", "seed", "temperature")
@@ -175,11 +167,11 @@ class EngineOptions(EngineChoice):
         groups: Sequence[Group],
         doing: str,
         journal: Journal,
-        call: Callable[[Engine, BudgetOf, AskingProgress], Asked],
+        call: Callable[..., Asked],
     ) -> Asked | None:
         """Ask one model what the journal does not answer yet by `call`; with `--dry-run`, print an estimate.
 
-        Returns `None` for a dry run.
+        `call` gets `engine`, `budget`, `keep_going` and `progress`. Returns `None` for a dry run.
         """
         from pfgen_rs.ask.costs import Budget, read_prices, token_counter
 
@@ -192,19 +184,12 @@ class EngineOptions(EngineChoice):
         if self.dry_run and counter is not None:
             _tell_estimate(groups, journal, counter, prices)
             return None
-
-        def budget_of(respondent: Respondent) -> Budget | None:
-            if self.budget is None or prices is None or counter is None:
-                return None
-            return Budget(self.budget, prices, respondent, counter, spent=_spent(journal, prices))
-
-        for group in groups:
-            budget_of(group.respondent)  # for its errors
-        with (
-            closing(self._created(model)) as engine,
-            asking_progress(doing) as progress,
-        ):
-            asked = call(engine, budget_of, progress)
+        budget = None
+        if self.budget is not None and prices is not None and counter is not None:
+            budget = Budget(self.budget, prices, counter, groups, spent=_spent(journal, prices))
+        with closing(self._created(model)) as engine, asking_progress(doing) as progress:
+            limits = {"budget": budget, "keep_going": self.keep_going, "progress": progress}
+            asked = call(engine=engine, **limits)
         tell_asked(asked, prices)
         return asked
 
@@ -301,12 +286,12 @@ def asking_progress(
     If standard error is not a terminal, prints the same as a line at intervals.
     """
     process.interrupt_reads()
-    name = TextColumn("{task.description}", markup=False)
-    rate = TextColumn("{task.fields[rate]}", markup=False)
-    columns = (SpinnerColumn(), name, BarColumn(), MofNCompleteColumn(), rate)
+    name = bars.TextColumn("{task.description}", markup=False)
+    rate = bars.TextColumn("{task.fields[rate]}", markup=False)
+    columns = (bars.SpinnerColumn(), name, bars.BarColumn(), bars.MofNCompleteColumn(), rate)
     line = [""]
     with (
-        output.progress(*columns, TimeRemainingColumn()) as bar,
+        output.progress(*columns, bars.TimeRemainingColumn()) as bar,
         logged("pfgen_rs.generate"),
         told_at_times(lambda: line[0], EVERY),
     ):
@@ -369,20 +354,24 @@ def _spent(journal: Journal, prices: Prices) -> float:
 def _tell_estimate(
     groups: Sequence[Group], journal: Journal, counter: TokenCounter, prices: Prices | None
 ) -> None:
-    from pfgen_rs.ask.costs import estimated
+    from pfgen_rs.ask.costs import prompt_tokens
     from pfgen_rs.ask.loop import open_requests
 
-    estimate = estimated(open_requests(journal, groups), counter, prices)
-    stored = sum(len(group.requests) for group in groups) - estimate.requests
-    most = estimate.completion_tokens
+    left = open_requests(journal, groups)
+    count = sum(len(group.requests) for group in left)
+    stored = sum(len(group.requests) for group in groups) - count
+    prompt = sum(prompt_tokens(request, counter) for group in left for request in group.requests)
+    limits = [(len(group.requests), group.respondent.limit) for group in left]
+    known = [requests * limit for requests, limit in limits if limit is not None]
+    most = sum(known) if len(known) == len(limits) else None
     lines = [
-        f"{counted(estimate.requests, 'request')} to send, {stored:,} already answered",
-        f"prompt tokens: {estimate.prompt_tokens:,} (counted by {estimate.counter})",
+        f"{counted(count, 'request')} to send, {stored:,} already answered",
+        f"prompt tokens: {prompt:,} (counted by {counter.name})",
         "completion tokens: " + ("no limit" if most is None else f"at most {most:,}"),
     ]
     if prices is not None:
-        cost = "unknown" if estimate.cost is None else f"at most {prices.shown(estimate.cost)}"
-        lines.append(f"cost: {cost}")
+        cost = None if most is None else prices.shown(prices.cost(prompt, most))
+        lines.append("cost: unknown" if cost is None else f"cost: at most {cost}")
     process.emit("\n".join(lines) + "\n")
 
 

@@ -29,7 +29,7 @@ def explain(
     ],
     benchmark: options.BenchmarkName = None,
     unit: options.UnitOption = None,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
 ) -> None:
     """Show where an answer's score comes from, character by character.
 
@@ -46,7 +46,7 @@ def explain(
     loaded = options.load(benchmark, unit)
     text = _read_answer() if answer == "-" else answer
     found = loaded.explain(question, loaded.coder.parse(text))
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         process.emit_json(explanation_object(loaded, found))
     else:
         output.show(*rendered_explanation(loaded, found))

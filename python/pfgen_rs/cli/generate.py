@@ -15,15 +15,12 @@ from pfgen_rs.cli import engine_options, options, process
 from pfgen_rs.cli import progress as progress_log
 from pfgen_rs.cli.engine_options import EngineChoice
 from pfgen_rs.cli.score_table import report_gaps, show_results, tell_cut
-from pfgen_rs.io.text import counted, visible
+from pfgen_rs.io.text import counted, escaped_json, visible
 from pfgen_rs.questions.locate import BUNDLED
 
 if TYPE_CHECKING:
+    from pfgen_rs import ask, generate
     from pfgen_rs.ask.engines.manual import AnswersFile
-    from pfgen_rs.ask.protocol import Engine, Task, Usage
-    from pfgen_rs.generate.config import RunConfig
-    from pfgen_rs.generate.runner import Run
-    from pfgen_rs.questions.examples import Example
 
 _MANUAL = "manual"
 _PUBLISHED_EXAMPLES = 20
@@ -44,7 +41,7 @@ def generate_answers(
         ),
     ],
     asking: EngineChoice,
-    mode: options.Mode = options.ModeName.COMPLETION,
+    mode: options.Mode = "completion",
     name: Annotated[
         str | None,
         typer.Option(
@@ -83,7 +80,7 @@ def generate_answers(
             "a blank line in mode completion), or 'none' for no stop strings.",
         ),
     ] = None,
-    think: options.Think = options.ThinkName.KEEP,
+    think: options.Think = "keep",
     out: Annotated[Path, options.out_option("DIR", "Folder for all runs.")] = Path("result"),
     benchmark: options.BenchmarkName = None,
     answers: Annotated[
@@ -132,27 +129,24 @@ def generate_answers(
     The engine openai reads the environment variables OPENAI_BASE_URL and OPENAI_API_KEY, and never stores
     them.
     """
-    from pfgen_rs.ask.engines import recorded_name
-    from pfgen_rs.ask.engines.manual import AnswersFile
-    from pfgen_rs.generate.config import RunConfig
-    from pfgen_rs.generate.runner import generate
-    from pfgen_rs.questions.examples import read_examples
+    from pfgen_rs import generate
+    from pfgen_rs.ask.engines import manual, recorded_name
 
     if answers is not None and export is not None:
         raise typer.BadParameter("--import and --export cannot be combined")
     given = engine_options.engine_settings(asking.more or [])
     _check_thinking(asking.engine, given)
-    shown = read_examples(benchmark)
-    config = RunConfig(
+    shown = generate.read_examples(benchmark)
+    config = generate.RunConfig(
         engine=recorded_name(asking.engine),
         model=name or model,
-        mode=mode.value,
+        mode=mode,
         num_examples=shots,
         stop=_stop_strings(stop),
         max_tokens=engine_options.tokens_or_none("--max-tokens", max_tokens),
         temperature=_option("--temperature", temperature, 1.0, asking.engine),
         top_p=_option("--top-p", top_p, 0.98, asking.engine),
-        more=_recorded(given, think.value),
+        more=_recorded(given, think),
     ).with_questions(shown)
     _check_examples(shots, len(shown))
     # The benchmark is named because the default one is small.
@@ -170,7 +164,7 @@ def generate_answers(
         _watched(asking.engine, answers) as progress,
     ):
         process.remark(f"{beginning}, into {config.folder(out)}")
-        run = generate(
+        run = generate.generate(
             config,
             engine,
             benchmark=benchmark,
@@ -181,7 +175,7 @@ def generate_answers(
             score=score,
             progress=progress,
         )
-    if isinstance(engine, AnswersFile):
+    if isinstance(engine, manual.AnswersFile):
         _tell_import(engine)
     engine_options.tell_asked(run)
     _tell_run(run)
@@ -198,12 +192,15 @@ def _option(option: str, text: str | None, published: float, engine: str) -> flo
 
 
 def _export(
-    config: RunConfig, examples: Sequence[Example], trials: int, out: Path, path: Path
+    config: generate.RunConfig,
+    examples: Sequence[generate.Example],
+    trials: int,
+    out: Path,
+    path: Path,
 ) -> None:
     from pfgen_rs.ask.engines.manual import task_lines
-    from pfgen_rs.generate.runner import open_tasks
+    from pfgen_rs.generate import open_tasks
     from pfgen_rs.io.atomic import write_atomic
-    from pfgen_rs.io.text import escaped_json
 
     tasks = open_tasks(config, examples=examples, trials=trials, results=out)
     lines = task_lines(tasks, config.parameters)
@@ -218,14 +215,14 @@ def _export(
 
 def _engine(
     asking: EngineChoice, model: str, answers: Path | None, given: Mapping[str, Any]
-) -> Engine:
+) -> ask.Engine:
+    from pfgen_rs.ask.engines import manual
     from pfgen_rs.ask.engines import options as options_of
-    from pfgen_rs.ask.engines.manual import AnswersFile
 
     if answers is not None:
         if asking.engine != _MANUAL:
             raise typer.BadParameter(f"--import requires the engine {_MANUAL}")
-        return AnswersFile(model, answers)
+        return manual.AnswersFile(model, answers)
     if asking.engine == _MANUAL:
         return asking.create(model, {"ask": _ask_person})
     passed = {
@@ -246,7 +243,7 @@ def _watched(
     return nullcontext() if asks else engine_options.asking_progress()
 
 
-def _ask_person(task: Task) -> str | None:
+def _ask_person(task: ask.Task) -> str | None:
     """Show a task and read the pasted answer. Returns `None` at the end of the input."""
     texts = "\n".join(text for text in (task.system, task.prompt) if text is not None)
     shown = [f"--- trial {task.trial} ---", *map(visible, texts.split("\n"))]
@@ -321,7 +318,7 @@ def _tell_import(answers: AnswersFile) -> None:
         )
 
 
-def _tell_run(run: Run) -> None:
+def _tell_run(run: generate.Run) -> None:
     process.emit(
         f"{run.folder}: {run.finished} of {counted(run.trials, 'trial')}, "
         f"{counted(run.new, 'new answer')}\n"
@@ -332,7 +329,7 @@ def _tell_run(run: Run) -> None:
         process.emit(f"used: {_used(run.usage)}\n")
 
 
-def _used(usage: Usage) -> str:
+def _used(usage: ask.Usage) -> str:
     if not usage.reported:
         return f"{counted(usage.requests, 'request')}; no numbers of tokens were reported"
 
@@ -350,9 +347,9 @@ def _used(usage: Usage) -> str:
     )
 
 
-def _tell_score(run: Run) -> None:
+def _tell_score(run: generate.Run) -> None:
     if run.result is None:
         process.warn("nothing to score: no question has an answer")
         return
     report_gaps(run.result)
-    show_results([run.result], options.RowsFormat.TABLE)
+    show_results([run.result], "table")

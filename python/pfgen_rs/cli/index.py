@@ -42,7 +42,7 @@ def count(
     question: options.QuestionName,
     patterns: Patterns,
     benchmark: options.BenchmarkName = None,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
 ) -> None:
     """Count the occurrences of patterns, including overlapping ones.
 
@@ -52,7 +52,7 @@ def count(
     """
     index, parse = _question_index(benchmark, question)
     counts = [(pattern, index.count(parse(pattern))) for pattern in patterns]
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         process.emit_json([{"pattern": pattern, "count": n} for pattern, n in counts])
         return
     table = output.new_table("pattern", "count", numbers=("count",))
@@ -66,7 +66,7 @@ def df(
     question: options.QuestionName,
     patterns: Patterns,
     benchmark: options.BenchmarkName = None,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
 ) -> None:
     """Count the answers that contain patterns (document frequency), by source.
 
@@ -74,7 +74,7 @@ def df(
     """
     index, parse = _question_index(benchmark, question)
     frequencies = [(pattern, index.document_frequency(parse(pattern))) for pattern in patterns]
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         process.emit_json([{"pattern": pattern, **_frequency(f)} for pattern, f in frequencies])
         return
     numbers = ["answers", *index.sources]
@@ -95,7 +95,7 @@ def locate(
     pattern: Pattern,
     benchmark: options.BenchmarkName = None,
     limit: Limit = 20,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
 ) -> None:
     """Show where a pattern occurs, with the text around it (concordance).
 
@@ -106,7 +106,7 @@ def locate(
     loaded = options.load(benchmark, None)
     places = loaded.index(question).concordance(loaded.coder.parse(pattern), _AROUND)
     shown = places[:limit]
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         found = [line._asdict() for line in shown]
         lines = [{**line.pop("occurrence")._asdict(), **line} for line in found]
         process.emit_json({"total": len(places), "places": lines})
@@ -129,7 +129,7 @@ def top(
         int, typer.Option("--n", "-n", min=1, metavar="N", help="Length of the n-grams, in units.")
     ] = 5,
     limit: Limit = 20,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
 ) -> None:
     """List the n-grams that occur in the most answers.
 
@@ -137,7 +137,7 @@ def top(
     """
     index, _ = _question_index(benchmark, question)
     ngrams = index.ngrams(n, 1, limit)
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         process.emit_json(
             [
                 {"text": g.text, "count": g.occurrences, **_frequency(g.document_frequency)}
@@ -199,7 +199,7 @@ def build(
 
 
 @app.command()
-def info(output_format: options.Format = options.JsonFormat.TABLE) -> None:
+def info(output_format: options.Format = "table") -> None:
     """List the indexes in the cache.
 
     Example: `pfgen-rs index info --format json`
@@ -207,7 +207,7 @@ def info(output_format: options.Format = options.JsonFormat.TABLE) -> None:
     from pfgen_rs.questions import index_cache
 
     files = index_cache.index_files()
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         process.emit_json(
             [{"file": str(f.path), "bytes": f.size, "written": _time(f.written)} for f in files]
         )

@@ -2,8 +2,6 @@
 
 from functools import partial
 
-from typer.main import get_group
-
 from pfgen_rs.cli.app import Deferred, deferring, group
 
 _asking, _verdicts = (partial(Deferred, module) for module in ("judge_ask", "judge_verdicts"))
@@ -85,25 +83,18 @@ def demo() -> None:
 
     Example: `pfgen-rs judge demo`
     """
-    from pfgen_rs.cli import process
-    from pfgen_rs.cli.demo_steps import demo_succeeds, tell
-    from pfgen_rs.judge.sample import sample_path
+    from pfgen_rs.cli.demos import show_demo
+    from pfgen_rs.judge.pairs import sample_path
 
     folder = sample_path()
-    tell("The sample is made up: its numbers say nothing about models, people or judges.")
-    process.emit(f"\n$ cd {folder}\n")
-    tell("\nThese commands need runs and a judge; what they give is recorded in the sample:")
-    process.emit("\n" + "".join(f"# {_PROGRAM} {each}\n" for each in _RECORDED))
-    command = get_group(app)
-    failed = False
     known = {path.name for path in folder.iterdir()}
-    for text, words in _STEPS:
-        tell(f"\n{text}")
-        process.emit(f"\n$ {_PROGRAM} {words}\n")
-        arguments = [
-            str(folder / each) if each.partition("/")[0] in known else each
-            for each in words.split()
-        ]
-        failed |= not demo_succeeds(command, _PROGRAM, arguments)
-    if failed:
-        process.fail(process.BAD_INPUT)
+
+    def split(words: str) -> list[str]:
+        found = ((each, each.partition("/")[0]) for each in words.split())
+        return [str(folder / each) if first in known else each for each, first in found]
+
+    texts = (
+        "The sample is made up: its numbers say nothing about models, people or judges.",
+        "These commands need runs and a judge; what they give is recorded in the sample:",
+    )
+    show_demo(app, _PROGRAM, folder, texts, _RECORDED, _STEPS, split)

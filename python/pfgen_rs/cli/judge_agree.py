@@ -48,7 +48,7 @@ def agree(
             "--allow-missing", help="Raters may lack pairs: Krippendorff's α instead of Fleiss' κ."
         ),
     ] = False,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
 ) -> None:
     """Compare a judge's decisions with verdicts of people, and its two orders with each other.
 
@@ -61,35 +61,31 @@ def agree(
     from pfgen_rs.judge.agreement.agree import agree as agreed
     from pfgen_rs.judge.agreement.agree import compare_judges
     from pfgen_rs.judge.pairs import read_humans
-    from pfgen_rs.judge.verdict_folder import VerdictFolder, distinct_judge_names
 
     if len(verdicts) > 2 or (len(verdicts) == 2 and humans is None):
         raise typer.BadParameter("expected one folder, or two folders and --humans")
-    folders = [VerdictFolder(path) for path in verdicts]
-    read = read_decisions(folders)
-    frames = [frame for frame, _ in read]
-    known = {pair for frame in frames for pair in frame["pair"]}
+    read = read_decisions(verdicts)
+    known = {pair for each in read for pair in each.decisions["pair"]}
     people = None if humans is None else read_humans(humans, known)
-    found = []
-    for frame, folder in zip(frames, folders, strict=True):
-        own = people if people is None else people.join(frame, on="pair", how="semi")
-        judge = folder.judge_model
-        found.append(agreed(frame, own, rule=by, judge=judge, allow_missing=allow_missing))
+    found = {}
+    for each in read:
+        own = None if people is None else people.join(each.decisions, on="pair", how="semi")
+        how: dict[str, Any] = {"judge": each.folder.judge_model, "allow_missing": allow_missing}
+        found[each.name] = agreed(each.decisions, own, rule=by, **how)
     between = None
-    if len(frames) == 2 and people is not None:
-        between = compare_judges(frames[0], frames[1], people, rules=(by, by))
-    names = distinct_judge_names(folders)
-    if output_format is options.JsonFormat.JSON:
-        rows = [{"name": n, **each.to_dict()} for n, each in zip(names, found, strict=True)]
-        coverage = [each.to_dict() for _, each in read]
+    if len(read) == 2 and people is not None:
+        between = compare_judges(read[0].decisions, read[1].decisions, people, rules=(by, by))
+    if output_format == "json":
+        rows = [{"name": name, **agreement.to_dict()} for name, agreement in found.items()]
+        coverage = [each.coverage.to_dict() for each in read]
         process.emit_json(
             {"judges": rows, "comparison": between and between.to_dict(), "coverage": coverage}
         )
         return
-    for name, each in zip(names, found, strict=True):
-        _show(name, each)
+    for name, agreement in found.items():
+        _show(name, agreement)
     if between is not None:
-        show_comparison(names, between)
+        show_comparison(list(found), between)
 
 
 def _show(name: str, found: Agreement) -> None:

@@ -19,7 +19,7 @@ from pfgen_rs.lazy import pl
 
 if TYPE_CHECKING:
     from pfgen_rs.ask.loop import Asked
-    from pfgen_rs.judge.against_scores import RunCorrelation
+    from pfgen_rs.judge.grading import RunCorrelation
     from pfgen_rs.judge.verdict_folder import VerdictFolder
 
 
@@ -54,8 +54,8 @@ def pairs(
 
     Example: `pfgen-rs judge pairs runs/a runs/b -b pfgen-bench --out pairs.jsonl`
     """
+    from pfgen_rs.io.run_files import named_results
     from pfgen_rs.judge.pairs import pairs_of_runs, references_of, write_pairs
-    from pfgen_rs.runs.naming import named_results
 
     results = named_results(reading.score(runs, options.load(benchmark, None)))
     found = pairs_of_runs(
@@ -187,10 +187,10 @@ def grade(
 
     Example: `pfgen-rs judge grade runs/a runs/b -b pfgen-bench --engine openai --model gpt-4o --out ratings`
     """
+    from pfgen_rs.io.run_files import named_results
     from pfgen_rs.judge import grading
-    from pfgen_rs.judge.against_scores import rated_runs
+    from pfgen_rs.judge.grading import rated_runs
     from pfgen_rs.judge.pairs import references_of
-    from pfgen_rs.runs.naming import named_results
 
     results = named_results(reading.score(runs, options.load(benchmark, None)))
     references = references_of(benchmark)

@@ -10,16 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pfgen_rs.cli import app as loading
-from pfgen_rs.cli import options, output, process
+from pfgen_rs.cli import judge_options, options, output, process
 from pfgen_rs.cli.engine_options import finish_asking, resumable_asking
-from pfgen_rs.cli.judge_options import (
-    RetryOptions,
-    Seed,
-    retrying_options,
-    tell_asked,
-    warn_all,
-)
-from pfgen_rs.cli.plot import Language, LanguageName
+from pfgen_rs.cli.plot import Language
 from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
@@ -77,9 +70,7 @@ Turns = Annotated[
 
 
 @app.command()
-def sizes(
-    data: Data, fields: FieldNames = None, output_format: options.Rows = options.RowsFormat.TABLE
-) -> None:
+def sizes(data: Data, fields: FieldNames = None, output_format: options.Rows = "table") -> None:
     """Count the dialogues of each category and type of second turn.
 
     Example: `pfgen-rs judge dialogues sizes dialogues.jsonl`
@@ -87,9 +78,9 @@ def sizes(
     from pfgen_rs.judge.dialogues.report import tables_of
 
     [table] = tables_of([data], ["2"], fields=fields).tables
-    if output_format is options.RowsFormat.TABLE:
+    if output_format == "table":
         _show(table, with_title=False)
-    elif output_format is options.RowsFormat.JSON:
+    elif output_format == "json":
         process.emit_json(table.frame.to_dicts())
     else:
         process.emit_csv(table.frame.to_dicts())
@@ -104,7 +95,7 @@ def light(
     ],
     out: Annotated[Path, options.out_option("FILE", "File to write (JSON lines).")],
     per_category: PerCategory = 60,
-    seed: Seed = 0,
+    seed: judge_options.Seed = 0,
     fields: FieldNames = None,
 ) -> None:
     """Select a light version: as many dialogues of each category, half of each type of second turn.
@@ -150,7 +141,7 @@ def tables(
         ),
     ] = None,
     per_category: PerCategory = 60,
-    seed: Seed = 0,
+    seed: judge_options.Seed = 0,
     questions: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="MT-bench's questions, for the categories of ratings."),
@@ -160,8 +151,8 @@ def tables(
         Path | None,
         options.out_option("DIR", "Folder for each table as Parquet, CSV, Markdown and figure."),
     ] = None,
-    language: Language = LanguageName.ENGLISH,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    language: Language = "en",
+    output_format: options.Format = "table",
 ) -> None:
     """Make the tables of the paper on Japanese MT-bench++, and compare judges.
 
@@ -186,8 +177,8 @@ def tables(
     made = tables_of(
         data, table, per_category=per_category, seed=seed, fields=fields, questions=questions
     )
-    warn_all(made.notes)
-    if output_format is options.JsonFormat.JSON:
+    judge_options.warn_all(made.notes)
+    if output_format == "json":
         process.emit_json({table.name: table.frame.to_dicts() for table in made.tables})
     else:
         for each in made.tables:
@@ -197,19 +188,19 @@ def tables(
                     process.emit(f"{note}\n")
     if out is not None:
         plot = "svg" if available() else None
-        written = write_tables(out, made.tables, plot=plot, language=language.value)
+        written = write_tables(out, made.tables, plot=plot, language=language)
         process.remark(f"wrote {counted(len(written), 'file')} to {out}")
 
 
 @app.command()
-@options.with_options(RetryOptions, "asking", without=("logprobs", "prompts"))
+@options.with_options(judge_options.RetryOptions, "asking", without=("logprobs", "prompts"))
 def answer(
     data: Answered,
     out: Annotated[
         Path,
         options.out_option("DIR", "Folder of answers.", show_default=False),
     ],
-    asking: RetryOptions,
+    asking: judge_options.RetryOptions,
     name: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Name of the model in tables (default: MODEL)."),
@@ -228,20 +219,16 @@ def answer(
     Example: `pfgen-rs judge dialogues answer lite.jsonl --engine openai --model gpt-4o --out answers/gpt-4o`
     """
     from pfgen_rs.judge.dialogues import answering
-    from pfgen_rs.judge.prompts import Prompt
+    from pfgen_rs.judge.requests import Prompt
 
     items, _ = answering.read_items(data, fields, turns)
     model = asking.retrying(asking.judge(Prompt("answer", "grade", ""), brief=False), out)
+    chats = answering.chats_in(out, model, name, system)
     with resumable_asking(out, "answered"):
-        asked = asking.ask(
-            model,
-            "answering",
-            answering.answer_journal(out),
-            answering.answer_requests(items, model, out, name=name, system=system),
-            partial(answering.answer, items, model=model, out=out, name=name, system=system),
-        )
+        requests, call = chats.known_requests(items), partial(chats.answer, items)
+        asked = asking.ask(model, "answering", chats.journal(), requests, call)
     if asked is not None:
-        tell_asked(out, asked, "answer")
+        judge_options.tell_asked(out, asked, "answer")
         blank, cut = answering.poor_answers(out)
         if blank or cut:
             process.warn(
@@ -253,14 +240,14 @@ def answer(
 
 
 @app.command()
-@retrying_options
+@judge_options.retrying_options
 def grade(
     data: Answered,
     out: Annotated[
         Path,
         options.out_option("DIR", "Folder of ratings.", show_default=False),
     ],
-    asking: RetryOptions,
+    asking: judge_options.RetryOptions,
     answers: Annotated[
         list[Path] | None,
         typer.Option(
@@ -307,7 +294,7 @@ def grade(
     --prompts judge_prompts.jsonl --prompt single-v1 --engine openai --model gpt-4o --out g`
     """
     from pfgen_rs.judge.dialogues import answering, grading
-    from pfgen_rs.judge.dialogues.mt_bench import read_answers
+    from pfgen_rs.judge.dialogues.fastchat_files import read_answers
     from pfgen_rs.judge.dialogues.report import model_table
 
     items, dialogues = answering.read_items(data, fields, turns)
@@ -338,11 +325,11 @@ def grade(
             ),
         )
     if asked is not None:
-        tell_asked(out, asked, "rating")
+        judge_options.tell_asked(out, asked, "rating")
         if asked.stored:
             table = model_table(grading.model_scores(out))
             _show(table)
-            warn_all(table.notes)
+            judge_options.warn_all(table.notes)
             if stale := grading.stale_grades(out):
                 process.warn(f"{counted(stale, 'rating')} of earlier answers: kept, but not used")
     finish_asking(asked)

@@ -5,27 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
 from pfgen_rs.cli import output, process
-from pfgen_rs.cli.engine_options import BudgetOf, EngineOptions, tokens_or_none
+from pfgen_rs.cli.engine_options import EngineOptions, tokens_or_none
 from pfgen_rs.cli.options import with_options
 from pfgen_rs.io.text import counted
-from pfgen_rs.judge.verdicts import Rule
-from pfgen_rs.lazy import pl
+from pfgen_rs.judge.decisions import Rule
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from pfgen_rs.ask.journal import Journal
-    from pfgen_rs.ask.loop import Asked, AskingProgress
+    from pfgen_rs.ask.loop import Asked, Limits
     from pfgen_rs.ask.protocol import Engine
     from pfgen_rs.ask.request import Request
-    from pfgen_rs.judge.prompts import Kind, Prompt
-    from pfgen_rs.judge.requests import Judge
-    from pfgen_rs.judge.verdict_folder import Coverage, VerdictFolder
+    from pfgen_rs.judge.requests import Judge, Kind, Prompt
+    from pfgen_rs.judge.verdict_folder import FolderVerdicts, VerdictFolder
 
 _SHORT, _LONG = 64, 2048
 """Limits of a judge's output in tokens: for letters and numbers alone, and with reasons."""
@@ -89,15 +87,12 @@ def rows_table(
     return output.new_table(*names, numbers=names[words:], title=title, rows=rows)
 
 
-def read_decisions(folders: Sequence[VerdictFolder]) -> list[tuple[pl.DataFrame, Coverage]]:
-    """Returns the decisions of folders on the same pairs, and says what is missing or out of date."""
-    from pfgen_rs.judge.verdict_folder import check_same_pairs
+def read_decisions(paths: Sequence[Path]) -> list[FolderVerdicts]:
+    """Returns what folders on the same pairs say, and warns of what is missing or out of date."""
+    from pfgen_rs.judge.verdict_folder import coverage_notes, read_verdicts
 
-    check_same_pairs(folders)
-    read = [folder.read() for folder in folders]
-    for folder, (_, coverage) in zip(folders, read, strict=True):
-        place = f"{folder.path}: " if len(folders) > 1 else ""
-        warn_all(f"{place}{note}" for note in coverage.notes())
+    read = read_verdicts(paths)
+    warn_all(coverage_notes(read))
     return read
 
 
@@ -166,7 +161,7 @@ class AskOptions(EngineOptions):
 
     def prompt(self, name: str, kind: Kind) -> Prompt:
         """Returns a prompt by name."""
-        from pfgen_rs.judge.prompts import find_prompt
+        from pfgen_rs.judge.requests import find_prompt
 
         return find_prompt(name, kind, self.prompts)
 
@@ -203,14 +198,13 @@ class AskOptions(EngineOptions):
         from pfgen_rs.ask.protocol import abilities
         from pfgen_rs.ask.request import Group
 
-        def checked(engine: Engine, budget_of: BudgetOf, progress: AskingProgress) -> Asked:
+        def checked(engine: Engine, **limits: Unpack[Limits]) -> Asked:
             if judge.logprobs is not None and "logprobs" not in abilities(engine):
                 process.warn(
                     f"the engine {engine.name!r} reports no log probabilities: decisions by probability and "
                     "expected ratings are not possible"
                 )
-            more = {"budget": budget_of(judge), "keep_going": self.keep_going, "progress": progress}
-            return call(engine=engine, **more)
+            return call(engine=engine, **limits)
 
         return self.ask_groups([Group(judge, requests)], doing, journal, checked)
 

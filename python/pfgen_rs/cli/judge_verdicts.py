@@ -11,22 +11,21 @@ import typer
 from pfgen_rs.cli import judge_options as shared
 from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.judge_options import number, percent, range_text, rows_table
-from pfgen_rs.cli.options import JsonFormat, ReadingOptions, RowsFormat
-from pfgen_rs.cli.plot import Font, Language, LanguageName, PlotOut
+from pfgen_rs.cli.options import ReadingOptions
+from pfgen_rs.cli.plot import Font, Language, PlotOut
 from pfgen_rs.io.text import counted, visible
-from pfgen_rs.judge.formats import format_names
 from pfgen_rs.lazy import pl
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from pfgen_rs.judge.agreement.ranking import Ranking
+    from pfgen_rs.judge.agreement.bradley_terry import Ranking
 
 
 def decide(
     verdicts: shared.Verdicts,
     by: shared.By = "probability",
-    output_format: options.Rows = RowsFormat.TABLE,
+    output_format: options.Rows = "table",
 ) -> None:
     """Decide each pair, and count the decisions.
 
@@ -39,21 +38,20 @@ def decide(
     Example: `pfgen-rs judge decide verdicts --by probability`
     """
     from pfgen_rs.io.table_writer import csv_text
-    from pfgen_rs.judge.decision_columns import decision_counts, decision_rows
-    from pfgen_rs.judge.verdict_folder import VerdictFolder
+    from pfgen_rs.judge.decisions import decision_counts, decision_rows
 
-    folder = VerdictFolder(verdicts)
-    [(found, _)] = shared.read_decisions([folder])
-    if output_format is RowsFormat.JSON:
+    [read] = shared.read_decisions([verdicts])
+    found = read.decisions
+    if output_format == "json":
         process.emit_json(decision_rows(found, by).to_dicts())
-    elif output_format is RowsFormat.CSV:
+    elif output_format == "csv":
         process.emit(csv_text(decision_rows(found, by)))
     else:
         counts = decision_counts(found, by)
         names = ["model a", "model b", *counts.columns[2:]]
         title = f"decisions by {by}"
         output.show(rows_table(names, counts.iter_rows(), words=2, title=title))
-        shared.warn_of_doubts(folder)
+        shared.warn_of_doubts(read.folder)
 
 
 def rank(
@@ -66,7 +64,7 @@ def rank(
             help="Do not fit Bradley–Terry, which needs models that are connected by wins.",
         ),
     ] = False,
-    output_format: options.Format = JsonFormat.TABLE,
+    output_format: options.Format = "table",
 ) -> None:
     """Rank models by Bradley–Terry and by win rates, with intervals and the ranks that they leave open.
 
@@ -75,17 +73,15 @@ def rank(
 
     Example: `pfgen-rs judge rank verdicts`
     """
-    from pfgen_rs.judge.agreement.ranking import rank as ranked
-    from pfgen_rs.judge.verdict_folder import VerdictFolder
+    from pfgen_rs.judge.agreement.bradley_terry import rank as ranked
 
-    folder = VerdictFolder(verdicts)
-    [(decisions, coverage)] = shared.read_decisions([folder])
-    found = ranked(decisions, rule=by, with_strengths=not win_rates_only)
-    if output_format is JsonFormat.JSON:
-        values = {"name": folder.judge_name, **found.to_dict(), "coverage": coverage.to_dict()}
+    [read] = shared.read_decisions([verdicts])
+    found = ranked(read.decisions, rule=by, with_strengths=not win_rates_only)
+    if output_format == "json":
+        values = {"name": read.name, **found.to_dict(), "coverage": read.coverage.to_dict()}
         process.emit_json(values)
         return
-    _show_ranking(folder.judge_name, found)
+    _show_ranking(read.name, found)
 
 
 def _show_ranking(name: str, found: Ranking) -> None:
@@ -138,23 +134,21 @@ def against_scores(
     benchmark: options.BenchmarkName = None,
     humans: shared.Humans = None,
     by: shared.By = "probability",
-    output_format: options.Format = JsonFormat.TABLE,
+    output_format: options.Format = "table",
 ) -> None:
     """Tell how often the answer with the higher score is the one that a judge or people prefer, by margin.
 
     Example: `pfgen-rs judge against-scores verdicts -b pfgen-bench --humans humans.jsonl`
     """
-    from pfgen_rs.judge import against_scores as library
-    from pfgen_rs.judge.verdict_folder import VerdictFolder, distinct_judge_names
+    from pfgen_rs.judge.agreement import agree as library
 
-    folders = [VerdictFolder(path) for path in verdicts]
-    read = shared.read_decisions(folders)
-    pairs = list({pair.id: pair for folder in folders for pair in folder.pairs()}.values())
+    read = shared.read_decisions(verdicts)
+    pairs = list({pair.id: pair for each in read for pair in each.folder.pairs()}.values())
     scores = library.scored_pairs(pairs, options.load(benchmark, None))
-    frames = dict(zip(distinct_judge_names(folders), (frame for frame, _ in read), strict=True))
+    frames = {each.name: each.decisions for each in read}
     table = library.agreement_by_margin(scores, library.verdicts_by_name(frames, by, humans))
-    if output_format is JsonFormat.JSON:
-        coverage = [coverage.to_dict() for _, coverage in read]
+    if output_format == "json":
+        coverage = [each.coverage.to_dict() for each in read]
         process.emit_json({"pairs": table.to_dicts(), "coverage": coverage})
     else:
         _show_margins(table)
@@ -197,7 +191,7 @@ def plot(
         typer.Option("--run", metavar="RUN", help="A rated run, for `scores`; repeatable."),
     ] = None,
     benchmark: options.BenchmarkName = None,
-    language: Language = LanguageName.ENGLISH,
+    language: Language = "en",
     font: Font = None,
 ) -> None:
     """Plot what judges did. Requires matplotlib and scipy (`pip install 'pfgen_rs[plots,judge]'`).
@@ -220,10 +214,10 @@ def plot(
 
     - `pfgen-rs judge plot scores ratings --run runs/a --run runs/b -b pfgen-bench --out scores.svg`
     """
+    from pfgen_rs.io.run_files import named_results
     from pfgen_rs.judge import plots
-    from pfgen_rs.runs.naming import named_results
 
-    look: dict[str, Any] = {"language": language.value, "font": font}
+    look: dict[str, Any] = {"language": language, "font": font}
     if kind == "scores":
         if len(verdicts) != 1 or not runs:
             raise typer.BadParameter(
@@ -263,15 +257,14 @@ def page(
     Example: `pfgen-rs judge page verdicts --humans humans.jsonl --out verdicts.html`
     """
     from pfgen_rs.judge.pages import write_verdict_page
+    from pfgen_rs.judge.verdict_folder import coverage_notes
 
     with output.busy("writing the page"):
         view = write_verdict_page(verdicts, out, humans=humans)
     listed = len(view.pairs)
     said = f", {listed:,} of them listed, drawn at random" if listed < view.total else ""
     process.emit(f"{visible(str(out))}: {counted(view.total, 'pair')}{said}\n")
-    for judge in view.judges:
-        place = f"{judge.name}: " if len(view.judges) > 1 else ""
-        shared.warn_all(f"{place}{note}" for note in judge.coverage.notes())
+    shared.warn_all(coverage_notes([judge.read for judge in view.judges]))
 
 
 def import_verdicts(
@@ -311,8 +304,7 @@ def export_verdicts(
         typer.Option(
             "--to",
             metavar="FORMAT",
-            autocompletion=format_names,
-            help=f"Format to write: one of {', '.join(format_names())}, unless it is imported only.",
+            help="Format to write: alpaca-eval or json-lines.",
             show_default=False,
         ),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,9 +10,16 @@ from typing import Annotated, Any
 import typer
 from rich.console import RenderableType
 
+from pfgen_rs.checkout import leaderboard as stored
+from pfgen_rs.checkout.checkout import find_runs
 from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.score_table import ScoreTable
+from pfgen_rs.errors import InputError, PfgenError
+from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.metrics.settings import PARTS
+from pfgen_rs.questions.question import file_digest
+
+Row = Mapping[str, Any]
 
 
 def leaderboard(
@@ -22,7 +30,7 @@ def leaderboard(
             help="Folder of a checkout of pfgen-bench, or a leaderboard.json.",
         ),
     ],
-    output_format: options.Rows = options.RowsFormat.TABLE,
+    output_format: options.Rows = "table",
     mode: Annotated[
         str | None, typer.Option(metavar="MODE", help="Only this mode: completion, qa, chat, …")
     ] = None,
@@ -40,8 +48,6 @@ def leaderboard(
 
     - `pfgen-rs leaderboard leaderboard.json --format csv`
     """
-    from pfgen_rs.checkout.standings import read_rows
-
     rows, problems = read_rows(place)
     modes = {row["mode"] or "" for row in rows}
     chosen = [row for row in rows if mode in (None, row["mode"])]
@@ -55,16 +61,49 @@ def leaderboard(
         process.fail(1)
 
 
-def _print(rows: list[dict[str, Any]], output_format: options.RowsFormat) -> None:
-    if output_format is options.RowsFormat.JSON:
+def read_rows(place: str | os.PathLike[str]) -> tuple[list[dict[str, Any]], Sequence[PfgenError]]:
+    """Returns rows as in `entries_frame`, best first, and the errors of unusable results.
+
+    `place`: a checkout, whose results are read, or a `leaderboard.json`. The one of a checkout saves parsing
+    its results if it was made from them: 0.5 s instead of 4 s for 516 runs. Raises `BenchmarkNotFoundError`
+    if a folder is not a checkout, and `InputError` if a file is not a leaderboard.
+    """
+    path = Path(place)
+    if path.is_file():
+        return stored.read_rows_file(path), []
+    current = _current_rows(path)
+    if current is not None:
+        return current, []
+    # Only now, since it is much to load
+    from pfgen_rs.checkout.entries import entries_frame, read_entries
+
+    found, problems = read_entries(path)
+    return entries_frame(found).to_dicts(), problems
+
+
+def _current_rows(checkout: Path) -> list[dict[str, Any]] | None:
+    """Returns the rows of a checkout's `leaderboard.json`; `None` unless it was made from its results."""
+    table = checkout / stored.JSON
+    try:
+        said = stored.load_leaderboard(table).get("results")
+        paths = {run.name: run.folder / RESULT for run in find_runs(checkout)}
+        digests = [
+            (file_digest(path.read_bytes()), run) for run, path in paths.items() if path.exists()
+        ]
+        return stored.read_rows_file(table) if said == stored.results_digest(digests) else None
+    except (InputError, OSError):
+        return None
+
+
+def _print(rows: list[dict[str, Any]], output_format: str) -> None:
+    if output_format == "json":
         process.emit_json(rows)
-    elif output_format is options.RowsFormat.CSV:
+    elif output_format == "csv":
         process.emit_csv(rows)
     elif rows:
         output.show(*leaderboard_report(rows, output.width()))
 
 
-Row = Mapping[str, Any]
 _LENGTH = "length"
 _RANGES = ("rank", "own_rank")
 _OWN = "own range"

@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
-from typer.main import get_group
 
 from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.app import Deferred, deferring
-from pfgen_rs.cli.demo_steps import DemoStep, demo_succeeds, tell
+from pfgen_rs.cli.demos import show_demo
 from pfgen_rs.errors import unreadable
 from pfgen_rs.io.text import counted, visible
 
@@ -185,7 +184,7 @@ def install(
             show_default=False,
         ),
     ] = None,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
 ) -> None:
     """Install raw files of the data sets for the current user, and list what is missing.
 
@@ -199,7 +198,7 @@ def install(
 
     with output.busy("reading raw files"):
         found = raw_installation() if source is None else install_raw(source)
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         process.emit_json(asdict(found) | {"folder": str(found.folder)})
         return
     rows = []
@@ -258,7 +257,7 @@ def convert(
     ] = None,
     tasks: TaskNames = None,
     tuning: Annotated[bool, typer.Option(help="Write tuning files as well.")] = True,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
 ) -> None:
     """Convert raw files to the files of llm-jp-eval, byte for byte.
 
@@ -275,7 +274,7 @@ def convert(
 
     with output.busy("converting raw files"):
         found = convert(raw, out, tasks=listed_names(tasks), tuning=tuning)
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         process.emit_json(asdict(found) | {"folder": str(found.folder)})
         return
     splits = ("train", "dev", "test")
@@ -297,12 +296,12 @@ def convert(
     process.emit(f"wrote {counted(len(found.files), 'file')} to {found.folder}\n")
 
 
-def tasks(output_format: options.Format = options.JsonFormat.TABLE) -> None:
+def tasks(output_format: options.Format = "table") -> None:
     """List the tasks: data set, category, metrics, maximum number of new tokens, and licence of the data."""
     from pfgen_rs.llm_jp_eval.catalog import tasks
 
     found = tasks().values()
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         process.emit_json([asdict(each) for each in found])
         return
     headings = ["task", "category", "metrics", "tokens", "data set", "licence"]
@@ -324,19 +323,17 @@ _MODEL_STEPS = (
 """What would make the outputs of the sample; not run."""
 
 _DEMO_STEPS = (
-    DemoStep("Raw files become the files of llm-jp-eval:", "convert --raw raw_files --out data"),
-    DemoStep(
-        "Prompts for inference elsewhere:", "prompts --data data --shots 3 --out prompts.jsonl"
-    ),
-    DemoStep(
+    ("Raw files become the files of llm-jp-eval:", "convert --raw raw_files --out data"),
+    ("Prompts for inference elsewhere:", "prompts --data data --shots 3 --out prompts.jsonl"),
+    (
         "What a small model said to them, scored:",
         "score outputs/3-shot.jsonl --data data --shots 3 --out 3-shot",
     ),
-    DemoStep(
+    (
         "Are three examples better than none?",
         "score outputs/0-shot.jsonl --data data --shots 0 --out 0-shot",
     ),
-    DemoStep("Both compared, sample by sample:", "report 3-shot 0-shot"),
+    ("Both compared, sample by sample:", "report 3-shot 0-shot"),
 )
 
 
@@ -351,17 +348,11 @@ def demo() -> None:
     from pfgen_rs.llm_jp_eval.data import sample_path
 
     folder = sample_path()
-    tell("The sample is made up: scores on it say nothing about models.")
-    process.emit(f"\n$ cd {folder}\n")
-    tell("\nThese commands need a model; what it said is recorded in the sample:")
-    process.emit("\n" + "".join(f"# {_PROGRAM} {each}\n" for each in _MODEL_STEPS))
-    command, succeeded = get_group(app), True
+    texts = (
+        "The sample is made up: scores on it say nothing about models.",
+        "These commands need a model; what it said is recorded in the sample:",
+    )
     with tempfile.TemporaryDirectory(prefix="pfgen-rs-demo-") as place:
         shutil.copytree(folder, place, dirs_exist_ok=True)
         with chdir(place):
-            for step in _DEMO_STEPS:
-                tell(f"\n{step.text}")
-                process.emit(f"\n$ {_PROGRAM} {step.arguments}\n")
-                succeeded &= demo_succeeds(command, _PROGRAM, step.arguments.split())
-    if not succeeded:
-        process.fail(process.BAD_INPUT)
+            show_demo(app, _PROGRAM, folder, texts, _MODEL_STEPS, _DEMO_STEPS)

@@ -12,7 +12,7 @@ from pfgen_rs import lazy
 from pfgen_rs.cli import llm_jp_eval as shared
 from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.app import is_folder_there
-from pfgen_rs.cli.plot import Font, Language, LanguageName, PlotOut, Title
+from pfgen_rs.cli.plot import Font, Language, PlotOut, Title
 from pfgen_rs.stats import permutation
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def report(
             show_default=False,
         ),
     ] = None,
-    output_format: options.Rows = options.RowsFormat.TABLE,
+    output_format: options.Rows = "table",
 ) -> None:
     """Report on runs: averages, categories and tasks with intervals, and every two runs compared.
 
@@ -102,12 +102,12 @@ def report(
     if html is not None:
         with output.busy(f"writing {html}"):
             pages.write_report_page(found, read, html)
-    if output_format is options.RowsFormat.JSON:
+    if output_format == "json":
         process.emit_json(found.to_dict())
         return
     for note in found.notes:
         process.warn(note)
-    if output_format is options.RowsFormat.CSV:
+    if output_format == "csv":
         process.emit_csv(found.score_rows())
     else:
         output.show(*_report_parts(found, by_task=by_task, room=output.width()))
@@ -265,7 +265,7 @@ def plot(
     runs: ReportRuns,
     out: PlotOut,
     title: Title = None,
-    language: Language = LanguageName.ENGLISH,
+    language: Language = "en",
     font: Font = None,
 ) -> None:
     """Plot runs. Requires matplotlib (`pip install 'pfgen_rs[plots]'`).
@@ -292,7 +292,7 @@ def plot(
     from pfgen_rs.llm_jp_eval.report import plots
 
     found = reports.report_of(read_report_runs(runs))
-    figure = plots.KINDS[kind](found, title=title, language=language.value, font=font)
+    figure = plots.KINDS[kind](found, title=title, language=language, font=font)
     save(figure, out)
     if len(found.runs) > plots.MOST_BARS:
         process.warn(f"only the {plots.MOST_BARS} best of {len(found.runs)} runs are shown")

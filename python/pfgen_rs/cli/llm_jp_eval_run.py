@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -11,10 +12,8 @@ import typer
 
 from pfgen_rs.cli import llm_jp_eval as shared
 from pfgen_rs.cli import options, output, process
-from pfgen_rs.cli.demo_steps import tell
 from pfgen_rs.cli.engine_options import EngineOptions, finish_asking, resumable_asking
 from pfgen_rs.cli.llm_jp_eval import SampleOptions
-from pfgen_rs.cli.options import JsonFormat
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import pl
@@ -46,7 +45,7 @@ def run(
     ] = None,
     variant: shared.Variant = "upstream",
     allow_missing: shared.AllowMissing = False,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
 ) -> None:
     """Run a model on the tasks and score it: one output a sample, with temperature 0.
 
@@ -94,22 +93,22 @@ def run(
                 groups,
                 "generating",
                 output_journal(folder),
-                lambda engine, budget_of, progress: run_tasks(
+                partial(
+                    run_tasks,
                     folder,
                     datas,
-                    engine,
-                    respondent,
+                    respondent=respondent,
                     n=settings.n,
                     prompts=prompts,
-                    budget_of=budget_of,
-                    keep_going=asking.keep_going,
-                    progress=progress,
                 ),
             )
     if asked is None:
         return
     told = f"{folder}: {asked.stored:,} of {counted(asked.total, 'output')}, {asked.new:,} new"
-    (process.remark if output_format is options.JsonFormat.JSON else tell)(told)
+    if output_format == "json":
+        process.remark(told)
+    else:
+        process.emit(f"{told}\n")
     if asked.complete or allow_missing:
         scored = score_run(folder, datas, respondent, settings, allow_missing=allow_missing)
         show_evaluation(*scored, output_format)
@@ -191,7 +190,7 @@ def score(
             "Folder for result.json (as llm-jp-eval writes it), scores.json and samples.parquet.",
         ),
     ] = None,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
 ) -> None:
     """Score outputs made elsewhere from the prompts of 'prompts', by their ids.
 
@@ -231,12 +230,10 @@ def score(
     show_evaluation(record, evaluations[variant], output_format)
 
 
-def show_evaluation(
-    record: Mapping[str, Any], evaluation: Evaluation, output_format: JsonFormat
-) -> None:
+def show_evaluation(record: Mapping[str, Any], evaluation: Evaluation, output_format: str) -> None:
     """Print scores as a table or as JSON. `record`: what `scores.json` says."""
     chosen, notes = record["variants"][record["variant"]], _means_of_notes(evaluation)
-    if output_format is JsonFormat.JSON:
+    if output_format == "json":
         told = {task: {"exact": e, "char_f1": c} for task, (_, e, c) in notes.items()}
         rest = {key: value for key, value in record.items() if key != "variants"}
         process.emit_json({**rest, **chosen, "notes": told})

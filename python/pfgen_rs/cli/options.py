@@ -6,15 +6,17 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields
-from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast, get_type_hints
 
 import typer
 
 import pfgen_rs
 from pfgen_rs.cli import output
+from pfgen_rs.io import cleaning
+from pfgen_rs.metrics.settings import Summation, Variant
+from pfgen_rs.metrics.units import Unit
 from pfgen_rs.questions.locate import BUNDLED, ENVIRONMENT
 
 if TYPE_CHECKING:
@@ -24,53 +26,6 @@ if TYPE_CHECKING:
 
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-class JsonFormat(StrEnum):
-    """Output for people or for programs."""
-
-    TABLE = "table"
-    JSON = "json"
-
-
-class RowsFormat(StrEnum):
-    """Output for people, for programs, or for spreadsheets."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
-
-
-class MetricName(StrEnum):
-    """The average of the metrics, or one of them."""
-
-    AVERAGE = "average"
-    FLUENCY = "fluency"
-    TRUTHFULNESS = "truthfulness"
-    HELPFULNESS = "helpfulness"
-
-
-class UnitName(StrEnum):
-    """Unit of n-grams."""
-
-    CHARACTER = "character"
-    WORD = "word"
-    TOKEN = "token"  # noqa: S105 - not that kind of token
-
-
-class ModeName(StrEnum):
-    """Prompting mode."""
-
-    COMPLETION = "completion"
-    QA = "qa"
-    CHAT = "chat"
-
-
-class ThinkName(StrEnum):
-    """What to do with a model's reasoning."""
-
-    KEEP = "keep"
-    STRIP = "strip"
 
 
 def _benchmark_names(incomplete: str) -> list[tuple[str, str]]:
@@ -94,9 +49,12 @@ BenchmarkName = Annotated[
     ),
 ]
 Format = Annotated[
-    JsonFormat, typer.Option("--format", "-f", help="A table to read, or JSON for programs.")
+    Literal["table", "json"],
+    typer.Option("--format", "-f", help="A table to read, or JSON for programs."),
 ]
-Rows = Annotated[RowsFormat, typer.Option("--format", "-f", help="Output format.")]
+Rows = Annotated[
+    Literal["table", "json", "csv"], typer.Option("--format", "-f", help="Output format.")
+]
 Level = Annotated[
     float, typer.Option(metavar="SHARE", help="Confidence level of intervals and tests.")
 ]
@@ -121,7 +79,7 @@ QuestionName = Annotated[
     str, typer.Argument(metavar="QUESTION", help="A question's id, such as Q14, or its exact text.")
 ]
 UnitOption = Annotated[
-    UnitName | None,
+    Unit | None,
     typer.Option(
         "--unit",
         help="Unit of n-grams and lengths (default: the unit the set was built with, or characters). "
@@ -129,7 +87,7 @@ UnitOption = Annotated[
     ),
 ]
 Mode = Annotated[
-    ModeName,
+    cleaning.Mode,
     typer.Option(
         "--mode",
         "-m",
@@ -145,7 +103,7 @@ Shots = Annotated[
 ]
 Think = Annotated[
     # In backticks, because help is Markdown, in which a tag would disappear.
-    ThinkName, typer.Option(help="Keep or strip `<think>…</think>` in answers.")
+    Literal["keep", "strip"], typer.Option(help="Keep or strip `<think>…</think>` in answers.")
 ]
 
 
@@ -154,9 +112,9 @@ def out_option(metavar: str, text: str, **how: Any) -> Any:
     return typer.Option("--out", "-o", metavar=metavar, help=text, **how)
 
 
-def chosen_unit(unit: UnitName | None) -> dict[str, str]:
+def chosen_unit(unit: Unit | None) -> dict[str, str]:
     """Returns the settings that `--unit` asks for: none if it is not given."""
-    return {} if unit is None else {"unit": unit.value}
+    return {} if unit is None else {"unit": unit}
 
 
 def table_path(path: Path | None) -> Path | None:
@@ -170,7 +128,7 @@ def table_path(path: Path | None) -> Path | None:
     return path
 
 
-def load(benchmark: str | None, unit: UnitName | None) -> Benchmark:
+def load(benchmark: str | None, unit: Unit | None) -> Benchmark:
     """Load a benchmark for scoring with a unit."""
     return pfgen_rs.load_benchmark(benchmark, settings=chosen_unit(unit))
 
@@ -219,20 +177,6 @@ def with_options(
 
 
 # Options of all commands that read responses: how these are read, and how they are scored.
-
-
-class VariantName(StrEnum):
-    """Variant of the metrics."""
-
-    PUBLISHED = "pfgen-bench"
-    PAPER = "paper"
-
-
-class SummationName(StrEnum):
-    """Summation of floating-point numbers."""
-
-    PLAIN = "plain"
-    COMPENSATED = "compensated"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -339,9 +283,9 @@ class ScoringOptions(ReadingOptions):
         ),
     ] = False
     variant: Annotated[
-        VariantName,
+        Variant,
         typer.Option(help="Published scores, or the papers' equations followed literally."),
-    ] = VariantName.PUBLISHED
+    ] = "pfgen-bench"
     ngrams: Annotated[
         str | None,
         typer.Option(
@@ -351,11 +295,11 @@ class ScoringOptions(ReadingOptions):
     ] = None
     unit: UnitOption = None
     summation: Annotated[
-        SummationName,
+        Summation,
         typer.Option(
             help="Sum like Python before 3.12 (plain) or since (compensated); last digits may differ."
         ),
-    ] = SummationName.PLAIN
+    ] = "plain"
 
     def arguments(self) -> dict[str, Any]:
         """Returns the arguments of `score_file` that say the same as `options`."""
@@ -364,8 +308,8 @@ class ScoringOptions(ReadingOptions):
     def settings(self) -> dict[str, Any]:
         """Returns the settings that are chosen; the others are those of the set."""
         return {
-            "variant": self.variant.value,
-            "summation": self.summation.value,
+            "variant": self.variant,
+            "summation": self.summation,
             **_ngram_range(self.ngrams),
             **chosen_unit(self.unit),
         }

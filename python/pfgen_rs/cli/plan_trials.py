@@ -44,7 +44,7 @@ def plan_trials(
             show_default=False,
         ),
     ] = None,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
 ) -> None:
     """Plan how many trials are needed for a precision, or to detect a difference.
 
@@ -65,7 +65,7 @@ def plan_trials(
     results = reading.score_with(paths, benchmark)
     samples = comparisons.comparison_samples(results)
     plan = stats.plan_trials(samples, precision=precision, difference=difference)
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         process.emit_json({**plan.to_dict(), "signature": samples[0].signature})
     else:
         sentences = [*_sentences(plan), samples[0].signature or ""]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand
@@ -13,26 +12,15 @@ from typer.core import TyperCommand
 from pfgen_rs.cli import options, process
 from pfgen_rs.cli.app import is_folder_there
 from pfgen_rs.cli.options import ReadingOptions
+from pfgen_rs.metrics.settings import Metric
 
-
-class AxisName(StrEnum):
-    """What a learning curve is drawn against."""
-
-    STEP = "step"
-    TOKENS = "tokens"
-
-
-class LanguageName(StrEnum):
-    """The language of titles and axes."""
-
-    ENGLISH = "en"
-    JAPANESE = "ja"
-
+if TYPE_CHECKING:
+    from pfgen_rs.report.plot_kinds import PlotKind
 
 Title = Annotated[
     str | None, typer.Option(metavar="TEXT", help="Title (default: depends on the figure).")
 ]
-Language = Annotated[LanguageName, typer.Option(help="Language of titles and axes.")]
+Language = Annotated[Literal["en", "ja"], typer.Option(help="Language of titles and axes.")]
 Font = Annotated[
     str | None,
     typer.Option(
@@ -72,17 +60,16 @@ class PlotCommand(TyperCommand):
 
     def __init__(self, *args: Any, **attributes: Any) -> None:
         super().__init__(*args, **attributes)
-        from pfgen_rs.report.plot_kinds import plot_summaries
-
-        kinds = plot_summaries()
-        listed = "\n\n".join(f"- `{name}`: {summary}" for name, summary in kinds.items())
+        listed = "\n\n".join(f"- `{name}`: {kind.summary}" for name, kind in _kinds().items())
         self.help = (self.help or "").replace("{kinds}", listed)
 
 
-def _kinds() -> list[str]:
-    from pfgen_rs.report.plot_kinds import plot_summaries
+def _kinds() -> Mapping[str, PlotKind]:
+    from pfgen_rs.report.plot_kinds import (
+        KINDS,  # here, since other commands take names from this file
+    )
 
-    return list(plot_summaries())
+    return KINDS
 
 
 def _known_kind(kind: str) -> str:
@@ -98,7 +85,7 @@ def plot(
             metavar="KIND",
             help="One of the figures below.",
             callback=_known_kind,
-            autocompletion=_kinds,
+            autocompletion=lambda: list(_kinds()),
         ),
     ],
     inputs: Annotated[
@@ -112,8 +99,8 @@ def plot(
     out: PlotOut,
     benchmark: options.BenchmarkName = None,
     metric: Annotated[
-        options.MetricName, typer.Option(help="Metric for `sources` and `convergence`.")
-    ] = options.MetricName.AVERAGE,
+        Metric, typer.Option(help="Metric for `sources` and `convergence`.")
+    ] = "average",
     top: Annotated[
         int | None,
         typer.Option(
@@ -123,7 +110,7 @@ def plot(
         ),
     ] = None,
     x: Annotated[
-        AxisName | None,
+        Literal["step", "tokens"] | None,
         typer.Option("--x", help="What `learning` is drawn against (default: step)."),
     ] = None,
     csv: Annotated[
@@ -135,7 +122,7 @@ def plot(
             help="Also write the plotted numbers as CSV, of all runs.",
         ),
     ] = None,
-    language: Language = LanguageName.ENGLISH,
+    language: Language = "en",
     font: Font = None,
 ) -> None:
     """Plot runs. Requires matplotlib (`pip install 'pfgen_rs[plots]'`).
@@ -161,11 +148,9 @@ def plot(
     from pfgen_rs.report.plots.inputs import PlotRequest
 
     _check_options(kind, {"top": top, "x": x})
-    look = {"language": language.value, "font": font}
+    look = {"language": language, "font": font}
     score = ReadingOptions().score_with
-    request = PlotRequest(
-        inputs, benchmark, metric.value, top, (x or AxisName.STEP).value, look, score
-    )
+    request = PlotRequest(inputs, benchmark, metric, top, x or "step", look, score)
     drawn = draw(kind, request)
     save(drawn.figure, out)
     if csv is not None:
@@ -176,11 +161,9 @@ def plot(
 
 def _check_options(kind: str, options: Mapping[str, object]) -> None:
     """Raise `typer.BadParameter` for options of other figures."""
-    from pfgen_rs.report.plot_kinds import get_plot_kind, plot_summaries
-
     for option, value in options.items():
-        if value is not None and option not in get_plot_kind(kind).options:
-            kinds = [name for name in plot_summaries() if option in get_plot_kind(name).options]
+        if value is not None and option not in _kinds()[kind].options:
+            kinds = [name for name, each in _kinds().items() if option in each.options]
             raise typer.BadParameter(
                 f"--{option} requires the figure {' or '.join(kinds)}", param_hint=f"--{option}"
             )

@@ -1,7 +1,5 @@
 """Prints lines to standard error during long operations."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import threading

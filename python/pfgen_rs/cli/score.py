@@ -65,7 +65,7 @@ def score(
             "(with --run-field, NAME is that of the run). May be a URL of object storage.",
         ),
     ] = None,
-    output_format: options.Rows = options.RowsFormat.TABLE,
+    output_format: options.Rows = "table",
     per_response: Annotated[
         Path | None,
         typer.Option(

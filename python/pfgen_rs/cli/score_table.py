@@ -200,10 +200,12 @@ def tell_cut(path: str | Path | None) -> None:
         return
     folder = Path(path) if Path(path).is_dir() else Path(path).parent
     if (folder / ANSWERS).exists() and (folder / CONFIG).exists():
-        from pfgen_rs.generate.run_folder import cut_note
+        from pfgen_rs.ask.journal import journal_records
 
-        if note := cut_note(folder):
-            process.warn(f"{folder}: {note}")
+        reasons = [record.get("finish_reason") for record in journal_records(folder / ANSWERS)]
+        known = counted(sum(reason is not None for reason in reasons), "answer")
+        if cut := reasons.count("length"):
+            process.warn(f"{folder}: {cut:,} of {known} ended by the token limit (--max-tokens)")
 
 
 def show_results(results: Sequence[Result], output_format: str) -> None:

@@ -11,12 +11,13 @@ import typer
 from pfgen_rs.cli import options, output, process
 from pfgen_rs.cli.app import group
 from pfgen_rs.cli.options import ReadingOptions
-from pfgen_rs.cli.plot import Language, LanguageName, plot_file_path
+from pfgen_rs.cli.plot import Language, plot_file_path
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.text import counted
+from pfgen_rs.lazy import Figure
+from pfgen_rs.metrics.settings import Metric
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from rich.console import RenderableType
     from rich.table import Table
 
@@ -73,12 +74,12 @@ def sources(
     reading: ReadingOptions,
     benchmark: options.BenchmarkName = None,
     metric: Annotated[
-        options.MetricName,
+        Metric,
         typer.Option(help="Metric of the table and the figure, one that depends on sources."),
-    ] = options.MetricName.AVERAGE,
+    ] = "average",
     plot: PlotFile = None,
-    language: Language = LanguageName.ENGLISH,
-    output_format: options.Rows = options.RowsFormat.TABLE,
+    language: Language = "en",
+    output_format: options.Rows = "table",
 ) -> None:
     """Correlate scores with the reference answers of one source and of another.
 
@@ -95,7 +96,7 @@ def sources(
 
     - `pfgen-rs study sources 'runs/*' -b pfgen-bench --metric fluency --plot sources.svg`
     """
-    if metric is options.MetricName.HELPFULNESS:
+    if metric == "helpfulness":
         raise typer.BadParameter("helpfulness does not depend on sources", param_hint="--metric")
     from pfgen_rs import studies
     from pfgen_rs.report.plots.inputs import question_folder
@@ -107,9 +108,9 @@ def sources(
         run_field=reading.run_field,
         track=lambda names: output.track(names, "scoring with"),
     )
-    look = {"usual": "Scores by source of reference answers", "language": language.value}
-    _write_plot(plot, lambda plots: plots.correlation_map(found.matrix(metric.value), **look))
-    _print(output_format, found, lambda: _source_parts(found, metric.value))
+    look = {"usual": "Scores by source of reference answers", "language": language}
+    _write_plot(plot, lambda plots: plots.correlation_map(found.matrix(metric), **look))
+    _print(output_format, found, lambda: _source_parts(found, metric))
 
 
 @app.command()
@@ -119,8 +120,8 @@ def metrics(
         typer.Argument(metavar="CHECKOUT|FILE", help=LEADERBOARD),
     ],
     plot: PlotFile = None,
-    language: Language = LanguageName.ENGLISH,
-    output_format: options.Rows = options.RowsFormat.TABLE,
+    language: Language = "en",
+    output_format: options.Rows = "table",
 ) -> None:
     """Correlate Fluency, Truthfulness, Helpfulness and the score.
 
@@ -135,7 +136,7 @@ def metrics(
 
     with output.busy("reading results"):
         found = studies.study_metrics(leaderboard)
-    look = {"usual": "Metrics against each other", "language": language.value}
+    look = {"usual": "Metrics against each other", "language": language}
     _write_plot(plot, lambda plots: plots.correlation_map(found.matrix, **look))
     _print(output_format, found, lambda: _metric_parts(found))
 
@@ -169,8 +170,8 @@ def against(
         ),
     ] = None,
     metric: Annotated[
-        options.MetricName, typer.Option(help="Metric of the leaderboard; average is the score.")
-    ] = options.MetricName.AVERAGE,
+        Metric, typer.Option(help="Metric of the leaderboard; average is the score.")
+    ] = "average",
     aliases: Annotated[
         Path | None,
         typer.Option(
@@ -182,8 +183,8 @@ def against(
         typer.Option(metavar="MODEL", help="Leave out a model, such as an outlier; repeatable."),
     ] = None,
     plot: PlotFile = None,
-    language: Language = LanguageName.ENGLISH,
-    output_format: options.Rows = options.RowsFormat.TABLE,
+    language: Language = "en",
+    output_format: options.Rows = "table",
 ) -> None:
     """Correlate the leaderboard with another benchmark.
 
@@ -206,24 +207,24 @@ def against(
             leaderboard,
             columns,
             name=name,
-            metric=metric.value,
+            metric=metric,
             aliases=None if aliases is None else studies.read_aliases(aliases),
             exclude=exclude or (),
         )
-    _write_plot(plot, lambda plots: plots.against_figure(found, language=language.value))
+    _write_plot(plot, lambda plots: plots.against_figure(found, language=language))
     _print(output_format, found, lambda: _against_parts(found))
 
 
 def _print(
-    output_format: options.RowsFormat,
+    output_format: str,
     study: studies.AgainstStudy | studies.MetricStudy | studies.SourceStudy,
     parts: Callable[[], list[RenderableType]],
 ) -> None:
     """Print a study; JSON has its notes itself."""
-    if output_format is options.RowsFormat.JSON:
+    if output_format == "json":
         process.emit_json(study.to_dict())
         return
-    if output_format is options.RowsFormat.CSV:
+    if output_format == "csv":
         process.emit_csv([_row(row) for row in study.frame().to_dicts()])
     else:
         output.show(*parts())

@@ -26,7 +26,7 @@ _CHECK_FAILED = 1
 _VALUE_WIDTH = 40
 _NUMBERS = ("numbers", "agree", "failures")
 _COLUMNS = ("run", *_NUMBERS, "largest difference", "sums", "file", "check")
-_BRIEF = ("run", "numbers", "failures", "largest difference", "check")
+_OMITTED = ((), ("sums", "file"), ("agree", "sums", "file"))  # the wider the window, the fewer
 _LISTED = 5  # differences of a run
 _SHORTEST_RUN = 30
 
@@ -43,7 +43,7 @@ def verify(
     ],
     scoring: ScoringOptions,
     benchmark: options.BenchmarkName = None,
-    output_format: options.Format = options.JsonFormat.TABLE,
+    output_format: options.Format = "table",
     threads: options.Threads = None,
 ) -> None:
     """Score runs again and compare every number with their result.json.
@@ -77,7 +77,7 @@ def verify(
             process.print_error(error)
             checked.append(error)
     done = [found for found in checked if isinstance(found, Verification)]
-    if output_format is options.JsonFormat.JSON:
+    if output_format == "json":
         process.emit_json([_entry(run, c) for run, c in zip(paths, checked, strict=True)])
     elif done:
         output.show(*_report(done, output.width()))
@@ -122,14 +122,20 @@ def _difference_entry(found: Difference) -> dict[str, Any]:
 def _report(checked: Sequence[Verification], room: int) -> list[RenderableType]:
     """Returns a table that fits a window of `room` columns, differences, and a summary.
 
-    Paths that are too long are shortened at the beginning, because their ends distinguish runs.
+    Paths that are too long are shortened at the beginning, because their ends distinguish runs, down to 30
+    columns; then the last columns of numbers are left out.
     """
     full = table = _rows(checked, _COLUMNS)
     lines = [line for found in checked for line in _failure_lines(found)]
     if output.table_width(full) > room:
-        others = output.table_width(_rows(checked, _BRIEF, run_width=0))
-        table = _rows(checked, _BRIEF, run_width=max(room - others + len("run"), _SHORTEST_RUN))
-        lines = [output.not_shown(output.dropped(full, table)), *lines]
+        for omitted in _OMITTED:
+            columns = [name for name in _COLUMNS if name not in omitted]
+            width = room - output.table_width(_rows(checked, columns, run_width=0)) + len("run")
+            if width >= _SHORTEST_RUN:
+                break
+        table = _rows(checked, columns, run_width=max(width, _SHORTEST_RUN))
+        if omitted:
+            lines = [output.not_shown(output.dropped(full, table)), *lines]
     signatures = dict.fromkeys(found.signature for found in checked)
     return [table, *map(output.cell, [*lines, _summary(checked), *signatures])]
 

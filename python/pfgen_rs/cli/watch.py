@@ -56,9 +56,9 @@ def watch(
     limit: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Number of questions (default: all).")
     ] = None,
-    mode: options.Mode = options.ModeName.COMPLETION,
+    mode: options.Mode = "completion",
     shots: options.Shots = 20,
-    think: options.Think = options.ThinkName.KEEP,
+    think: options.Think = "keep",
     workers: Annotated[
         int, typer.Option(min=1, metavar="N", help="Number of checkpoints to evaluate at once.")
     ] = 1,
@@ -100,9 +100,9 @@ def watch(
         out=out,
         trials=trials,
         questions=limit,
-        mode=mode.value,
+        mode=mode,
         num_examples=shots,
-        think=think.value,
+        think=think,
         workers=workers,
         budget=budget,
         plot=plot,

@@ -11,17 +11,12 @@ import re
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from pfgen_rs.drawing.style import FAINT, GRID, GROUNDS, INK, ON_DARK, ON_LIGHT, matplotlib_settings
+from pfgen_rs.drawing import style
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.atomic import write_atomic
-from pfgen_rs.lazy import NDArray, np
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
+from pfgen_rs.lazy import Axes, Figure, NDArray, np
 
 FORMATS = (".svg", ".png")
 SVG_DPI = 72
@@ -76,7 +71,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 def _saved(figure: Figure, kind: str, about: dict[str, Any]) -> bytes:
     buffer = io.BytesIO()
-    with matplotlib_settings():
+    with style.matplotlib_settings():
         figure.savefig(buffer, format=kind, dpi=_DPI[kind], metadata=about)
     return buffer.getvalue()
 
@@ -86,11 +81,11 @@ DARK = "dark"
 
 _DARK_COLOURS = {
     "#ffffff": "#1e2126",
-    INK: "#e6e8eb",
-    FAINT: "#a3abb5",
-    GRID: "#3a4048",
-    GROUNDS[0]: "#332f20",
-    GROUNDS[1]: "#463f28",
+    style.INK: "#e6e8eb",
+    style.FAINT: "#a3abb5",
+    style.GRID: "#3a4048",
+    style.GROUNDS[0]: "#332f20",
+    style.GROUNDS[1]: "#463f28",
 }
 _COLOUR = re.compile(rb"(?<=fill: |roke: )#[0-9a-f]{6}")
 _FIRST_GROUP = b'<g id="figure_1">'
@@ -108,9 +103,9 @@ def themed_svg(figure: Figure) -> bytes:
     )
     light = _declared(list(_DARK_COLOURS))
     dark = _declared(list(_DARK_COLOURS.values()))
-    style = f'<style type="text/css">svg{{{light}}}#{DARK}:target{{{dark}}}</style>\n'.encode()
+    rules = f'<style type="text/css">svg{{{light}}}#{DARK}:target{{{dark}}}</style>\n'.encode()
     group = b'<g id="%b">' % DARK.encode()
-    return content.replace(_FIRST_GROUP, style + group, 1)
+    return content.replace(_FIRST_GROUP, rules + group, 1)
 
 
 def _declared(colours: list[str]) -> str:
@@ -122,7 +117,7 @@ _BELOW = 0.03  # of what is above zero
 
 def remark(axes: Axes, text: str) -> None:
     """Write a remark above a panel, on the left."""
-    axes.set_title(text, loc="left", fontsize=8.5, color=FAINT)
+    axes.set_title(text, loc="left", fontsize=8.5, color=style.FAINT)
 
 
 def not_below_zero(axes: Axes, *, x: bool = False, y: bool = False) -> None:
@@ -170,9 +165,9 @@ def heat_map(
     """
     say = text or (lambda i, j: fixed(float(cells[i, j]), 2))
     aspect: Any = "equal" if list(rows) == list(columns) else "auto"
-    image = axes.imshow(cells, cmap="cividis", vmin=lowest, vmax=highest, aspect=aspect)
+    image = axes.imshow(cells, cmap=style.HEAT_MAP, vmin=lowest, vmax=highest, aspect=aspect)
     for i, j in zip(*np.nonzero(np.isfinite(cells)), strict=True):
-        colour = ON_DARK if cells[i, j] < (lowest + highest) / 2 else ON_LIGHT
+        colour = style.ON_DARK if cells[i, j] < (lowest + highest) / 2 else style.ON_LIGHT
         axes.text(j, i, say(i, j), ha="center", va="center_baseline", fontsize=size, color=colour)
     are_turned = room_for_labels(columns) >= _CELL
     turned: Any = {"rotation": 40, "ha": "left", "rotation_mode": "anchor"} if are_turned else {}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from functools import cache
 from importlib.metadata import distribution
 from pathlib import Path
@@ -58,10 +57,10 @@ def advance(character: str, families: tuple[str, ...]) -> float:
 def _font_named(name: str) -> str:
     if name.lower().endswith(_FILES):
         name = _font_added(name)
-    elif _font_of_family(name) is None:
-        _add_new_fonts()
     if _font_of_family(name) is None:
-        raise PlotError(f"unknown font {name!r}: expected an installed family or a font file")
+        raise PlotError(
+            f"unknown font {name!r}: expected a family that matplotlib knows, or a font file"
+        )
     if lacks(name, _PROBE):
         raise PlotError(f"font {name!r} has no Japanese glyphs: choose another font")
     return name
@@ -77,28 +76,13 @@ def _font_added(file: str) -> str:
     except (OSError, RuntimeError) as error:
         raise PlotError(f"{file}: not a readable font: {error}") from error
     finally:
-        _forget_fonts()
+        _font_of_family.cache_clear()
+        advance.cache_clear()
 
 
 @cache
 def _default_font() -> str:
     return _font_added(str(distribution(BROUGHT_BY).locate_file(_BROUGHT)))
-
-
-def _add_new_fonts() -> None:
-    """Register fonts that were installed after matplotlib cached its list of fonts."""
-    from matplotlib import font_manager
-
-    known = {str(entry.fname) for entry in font_manager.fontManager.ttflist}
-    for path in sorted(set(font_manager.findSystemFonts()) - known):
-        with suppress(Exception):  # a broken font file must not stop the search
-            font_manager.fontManager.addfont(path)
-    _forget_fonts()
-
-
-def _forget_fonts() -> None:
-    _font_of_family.cache_clear()
-    advance.cache_clear()
 
 
 @cache

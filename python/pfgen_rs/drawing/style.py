@@ -10,15 +10,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 from pfgen_rs.drawing import fonts
 from pfgen_rs.errors import OutputError, PlotError
 from pfgen_rs.io.text import acts, escaped
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+from pfgen_rs.lazy import Figure
 
 Language = Literal["en", "ja"]
 
@@ -46,6 +43,7 @@ INK, GREY = "#222222", "#8a8a8a"
 FAINT = "#5c5c5c"  # of remarks, which must be legible all the same
 GRID = "#e4e4e4"
 GROUNDS = ("#f7f1e3", "#efe4cb")  # of parts of a panel
+HEAT_MAP = "cividis"  # the colours of cells, for any colour vision, too
 ON_DARK, ON_LIGHT = "#fefefe", "#212121"  # on coloured ground, whatever the theme (`themes`)
 _TITLE = 100  # characters
 _TITLE_SIZE = 13  # points

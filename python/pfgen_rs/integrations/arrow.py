@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from pfgen_rs import _native
-from pfgen_rs.benchmark import Benchmark
+from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.extras import needed
-from pfgen_rs.integrations.common import loaded
 from pfgen_rs.io.cleaning import Clean, Mode, cleaned, cleaning_mode, default_stop
 from pfgen_rs.lazy import NDArray, np
-from pfgen_rs.metrics.settings import Settings, score_names, signature
-from pfgen_rs.questions.placed import Place
+from pfgen_rs.metrics.settings import Settings, score_names
+from pfgen_rs.metrics.signature import signature
+from pfgen_rs.questions.folder import Place, loaded
 from pfgen_rs.scoring import batch
 
 needed("pyarrow", "arrow")
@@ -46,7 +46,10 @@ def scorer(
     cache if that has them. Raises `SettingsError` for a benchmark without a folder and an impossible number
     of threads, and the errors of `load_benchmark`.
     """
-    found = loaded(benchmark, settings)
+    if isinstance(benchmark, Benchmark):
+        found = resolve(benchmark, settings)
+    else:
+        found = loaded(Benchmark, benchmark, settings)
     if found.folder is None:
         raise SettingsError(
             "the benchmark was not read from a folder, from which other processes could read it, too: write "

@@ -8,7 +8,8 @@ from typing import Any
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.io.cleaning import default_stop
-from pfgen_rs.training.checks import count, functions, reason_of
+from pfgen_rs.training.background import reason_of
+from pfgen_rs.training.checks import count, functions
 from pfgen_rs.training.evaluator import StepEvaluator
 from pfgen_rs.training.loggers import Finished
 

@@ -4,32 +4,20 @@ Use `flexeval_lm --eval_setup pfgen_rs.integrations.flexeval.Pfgen …` for mode
 metric for existing outputs. Written for flexeval 0.18.3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.errors import InputError, PfgenError, UnknownQuestionError
 from pfgen_rs.extras import missing
 from pfgen_rs.generate import Mode
-from pfgen_rs.integrations.common import asked, prepared
+from pfgen_rs.generate.config import asked
 from pfgen_rs.io.cleaning import Think, cleaned, default_stop
+from pfgen_rs.questions.folder import loaded
 
 try:
-    from flexeval import (
-        ChatDataset,
-        ChatInstance,
-        ChatResponse,
-        EvalSetup,
-        Generation,
-        GenerationDataset,
-        GenerationInstance,
-        LanguageModel,
-        LMOutput,
-        Metric,
-        MetricResult,
-    )
+    import flexeval
 except ImportError as error:
     raise missing("flexeval", "flexeval", error, PfgenError) from error
 
@@ -41,7 +29,7 @@ _SCORES = {
 }
 
 
-class PfgenMetric(Metric):
+class PfgenMetric(flexeval.Metric):
     """Scores outputs as `score_file` does.
 
     `benchmark`: any argument of `load_benchmark`. `mode`: how to clean outputs before scoring (see
@@ -54,15 +42,15 @@ class PfgenMetric(Metric):
     def __init__(
         self, benchmark: str | None = None, mode: Mode | None = None, think: Think = "keep"
     ) -> None:
-        self.benchmark = prepared(benchmark)
+        self.benchmark = loaded(Benchmark, benchmark).prepare()
         self.mode, self.think = mode, think
 
     def evaluate(
         self,
-        lm_outputs: list[str | LMOutput],
+        lm_outputs: list[str | flexeval.LMOutput],
         references_list: list[list[str]],
         extra_info_list: list[dict[str, Any]] | None = None,
-    ) -> MetricResult:
+    ) -> flexeval.MetricResult:
         """Returns the run's scores as published, with their signature, and those of every output.
 
         Raises `InputError`, or `UnknownQuestionError` naming the row.
@@ -83,7 +71,7 @@ class PfgenMetric(Metric):
             "pfgen_trials": result.num_trials,
             "pfgen_signature": result.signature,
         }
-        return MetricResult(summary, details.to_dicts())
+        return flexeval.MetricResult(summary, details.to_dicts())
 
     def _question(self, row: int, info: Mapping[str, Any], references: Sequence[str]) -> str:
         question = info.get("question") or next(iter(references), "")
@@ -95,7 +83,7 @@ class PfgenMetric(Metric):
                 question=error.question,
             ) from None
 
-    def _answer(self, output: str | LMOutput) -> str:
+    def _answer(self, output: str | flexeval.LMOutput) -> str:
         text = output if isinstance(output, str) else output.text or ""
         if self.mode is None:
             return text
@@ -115,14 +103,14 @@ class _Instances:
         return self._instances[i]
 
 
-class _Chats(_Instances, ChatDataset): ...
+class _Chats(_Instances, flexeval.ChatDataset): ...
 
 
-class _Prompts(_Instances, GenerationDataset): ...
+class _Prompts(_Instances, flexeval.GenerationDataset): ...
 
 
 @dataclass
-class Pfgen(EvalSetup):
+class Pfgen(flexeval.EvalSetup):
     """The complete benchmark: prompts, sampling as published, cleaning, and scores.
 
     All questions of each trial are asked, trial by trial. `extra_info` has the question and the trial; the
@@ -146,7 +134,7 @@ class Pfgen(EvalSetup):
     random_seed: int = 42
 
     def evaluate_lm(
-        self, language_model: LanguageModel, **kwargs: Any
+        self, language_model: flexeval.LanguageModel, **kwargs: Any
     ) -> tuple[dict[str, float], list[dict[str, Any]] | None]:
         """Returns the summary and one object per answer, like flexeval's own setups."""
         prompts = (self.trials, self.num_examples, self.seed, self.prefix)
@@ -168,13 +156,13 @@ class Pfgen(EvalSetup):
             info = {"question": task.question, "trial": task.trial}
             if self.mode == "completion":
                 inputs = {"prompt": task.prompt, **info}
-                instances.append(GenerationInstance(inputs=inputs, references=[answer]))
+                instances.append(flexeval.GenerationInstance(inputs=inputs, references=[answer]))
             else:
                 chat = {"messages": task.messages, "references": [answer], "extra_info": info}
-                instances.append(ChatInstance(**chat))
-        setup: EvalSetup
+                instances.append(flexeval.ChatInstance(**chat))
+        setup: flexeval.EvalSetup
         if self.mode == "completion":
-            setup = Generation(_Prompts(instances), "{{ prompt }}", **common)
+            setup = flexeval.Generation(_Prompts(instances), "{{ prompt }}", **common)
         else:
-            setup = ChatResponse(_Chats(instances), **common)
+            setup = flexeval.ChatResponse(_Chats(instances), **common)
         return setup.evaluate_lm(language_model, **kwargs)  # type: ignore[no-any-return]

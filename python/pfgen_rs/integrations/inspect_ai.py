@@ -4,23 +4,21 @@ inspect_ai finds them through this package's entry point: `inspect eval pfgen_rs
 inspect_ai 0.3.285.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from pfgen_rs.benchmark import Benchmark
-from pfgen_rs.errors import PfgenError, SettingsError
+from pfgen_rs.errors import PfgenError
 from pfgen_rs.extras import missing
 from pfgen_rs.generate import Mode, Prompter, read_examples
-from pfgen_rs.integrations.common import prepared
 from pfgen_rs.io.cleaning import MODES, THINK, Think, cleaned, default_stop
 from pfgen_rs.lazy import np
 from pfgen_rs.metrics.settings import BY_SOURCE, METRICS, share_name
 from pfgen_rs.metrics.sums import left_sum
+from pfgen_rs.questions.folder import loaded
 from pfgen_rs.runs.summary import question_scores, run_scores
-from pfgen_rs.training.checks import count, whole
+from pfgen_rs.training.checks import check_choice, count, whole
 
 try:
     import inspect_ai as ai
@@ -77,7 +75,7 @@ def pfgen(
     """
     with _shown_errors():
         count(trials, "trials")
-        bench = prepared(benchmark)
+        bench = loaded(Benchmark, benchmark).prepare()
         samples = [
             Sample(input=text, target=answer, id=id_, metadata={_QUESTION_ID: id_})
             for text, answer in read_examples(benchmark)
@@ -112,10 +110,9 @@ def pfgen_solver(
 
     Asks again for empty answers, at most ten times in all. Raises `SettingsError`.
     """
-    _check_think(think)
+    check_choice(think, "think", THINK)
     whole(num_examples, "the number of examples")
-    if mode not in _CHATS:
-        raise SettingsError(f"unknown mode {mode!r}: expected {' or '.join(_CHATS)}")
+    check_choice(mode, "mode", _CHATS)
     # The command line converts text that looks like a number to one.
     prompter = Prompter(
         read_examples(benchmark),
@@ -135,12 +132,6 @@ def pfgen_solver(
         return state
 
     return solve
-
-
-def _check_think(think: str) -> None:
-    """Reject values immediately that `cleaned` would reject after answers have been paid for."""
-    if think not in THINK:
-        raise SettingsError(f"think must be one of {', '.join(THINK)}, not {think!r}")
 
 
 def pfgen_metrics(cluster: str | None = None) -> dict[str, list[scoring.Metric]]:
@@ -217,10 +208,10 @@ def pfgen_scorer(
     provider filtered it, else `no_response`. An unknown question is an error of its sample. Raises
     `SettingsError`.
     """
-    _check_think(think)
-    if mode is not None and mode not in MODES:
-        raise SettingsError(f"unknown mode {mode!r}: expected one of {', '.join(MODES)}")
-    bench = prepared(benchmark)
+    check_choice(think, "think", THINK)
+    if mode is not None:
+        check_choice(mode, "mode", MODES)
+    bench = loaded(Benchmark, benchmark).prepare()
 
     async def scored(state: TaskState, target: scoring.Target) -> scoring.Score:  # noqa: ARG001
         named = (state.metadata.get(key) for key in (_QUESTION_ID, "question"))

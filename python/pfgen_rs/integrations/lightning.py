@@ -1,7 +1,5 @@
 """Records a learning curve from Lightning's `Trainer`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -16,12 +14,7 @@ needed("lightning.pytorch", "lightning")
 
 from lightning.pytorch import Callback  # noqa: E402
 
-from pfgen_rs.integrations.torch_generation import (  # noqa: E402
-    ModelGenerate,
-    Ranks,
-    undisturbed,
-    whole,
-)
+from pfgen_rs.integrations import torch_generation as generation  # noqa: E402
 
 
 class PfgenCallback(Evaluating, Callback):  # type: ignore[misc]
@@ -70,7 +63,9 @@ class PfgenCallback(Evaluating, Callback):  # type: ignore[misc]
             generate = partial(_undisturbed_module, self.generate, pl_module, trainer.model)
         elif self.settings.get("engine") is None:
             model, how = getattr(pl_module, "model", pl_module), {"wrapper": trainer.model}
-            generate = ModelGenerate(model, self.tokenizer, self._stop, **self.sampling, **how)
+            generate = generation.ModelGenerate(
+                model, self.tokenizer, self._stop, **self.sampling, **how
+            )
         self.evaluator = self._new_evaluator(
             generate, every=self.every or 1, is_main=trainer.is_global_zero
         )
@@ -123,7 +118,7 @@ def _undisturbed_module(
     wrapper: Any,
     tasks: Sequence[Task],
 ) -> Sequence[str]:
-    ranks = Ranks()
-    with undisturbed(wrapper), whole(wrapper):
+    ranks = generation.Ranks()
+    with generation.undisturbed(wrapper), generation.whole(wrapper):
         work = partial(generate, module, tasks)
         return ranks.together(work, in_step=ranks.are_in_step(wrapper))

@@ -1,7 +1,5 @@
 """Scores Ray datasets on all machines of a cluster; docs/how-to/scale.md has an example."""
 
-from __future__ import annotations
-
 import os
 import pickle
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Generates answers with a transformers model during training, without affecting training, on all ranks."""
 
-from __future__ import annotations
-
 import gc
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +15,7 @@ from transformers.generation import StopStringCriteria
 from pfgen_rs.ask.protocol import Parameters, Task, by_parameters
 from pfgen_rs.errors import GenerationError, SettingsError
 from pfgen_rs.integrations.callbacks import check_sampling
-from pfgen_rs.training.checks import CollectiveError, reason_of
+from pfgen_rs.training.background import CollectiveError, reason_of
 
 T = TypeVar("T")
 B = TypeVar("B")

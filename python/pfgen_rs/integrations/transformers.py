@@ -1,7 +1,5 @@
 """Records a learning curve from transformers' `Trainer` and trainers derived from it, such as TRL's."""
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from copy import copy

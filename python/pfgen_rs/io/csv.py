@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from pfgen_rs.errors import InputError
@@ -39,6 +40,11 @@ class _CsvBlock(NamedTuple):
             if other_encoding(self.text)
             else self._replace(text=valid_text(self.text).encode())
         )
+
+    def identity(self, at: int) -> str:
+        """Returns what tells the records from `at` on from all others."""
+        digest = hashlib.sha1(self.header + self.text, usedforsecurity=False)
+        return f"{digest.hexdigest()}:{self.start}:{at}"
 
     def schema(self, path: str) -> pl.Schema:
         """Returns the columns, all of which are text."""
@@ -111,7 +117,6 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
             filled = None if blank is None else ~blank[at : at + options.rows]
             rows = np.arange(first + at, first + at + part.height, dtype=np.int64)
             questions, answers = (part.get_column(key) for key in options.fields)
-            identity = _block_identity(block, at)
             texts = tuple(
                 _csv_column(part, key, pl.String()).replace("", None) for key in options.more_fields
             )
@@ -120,7 +125,7 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
                 questions,
                 answers,
                 rows,
-                identity=identity,
+                identity=partial(block.identity, at),
                 read=raw.count,
                 more=texts,
                 item="row",
@@ -159,14 +164,6 @@ def csv_schema(source: Source) -> dict[str, pl.DataType]:
     with source.open() as raw:
         block = next(_csv_blocks(source, raw, _BLOCK))
     return dict(block.schema(source.path))
-
-
-def _block_identity(block: _CsvBlock, at: int) -> Callable[[], str]:
-    def identity() -> str:
-        digest = hashlib.sha1(block.header + block.text, usedforsecurity=False)
-        return f"{digest.hexdigest()}:{block.start}:{at}"
-
-    return identity
 
 
 def csv_records(

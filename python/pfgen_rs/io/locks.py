@@ -34,12 +34,18 @@ _WHOLE = (1 << 31) - 2
 _PLACES = 1 << 30
 
 
-def lock(handle: int) -> bool:
-    """Lock an open file until it is closed; returns false if another process has locked it.
+def lock(handle: int, offset: int | None = None) -> bool:
+    """Lock an open file until it is closed, or a byte, which need not exist.
 
-    On file systems without locks, this always succeeds.
+    Returns false if another process has locked it. On file systems without locks, this always succeeds.
     """
-    return _try_lock(handle)
+    try:
+        _set_lock(handle, offset, lock=True)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
 
 
 def lock_now(handle: int) -> None:
@@ -52,34 +58,13 @@ def lock_now(handle: int) -> None:
         time.sleep(_EVERY)
 
 
-def unlock(handle: int) -> None:
-    """Unlock a file that is about to be closed; forked processes may keep it open."""
-    with suppress(OSError):
-        _set_lock(handle, lock=False)
-
-
-def lock_byte(handle: int, offset: int) -> bool:
-    """Lock a byte of an open file, which need not exist; returns false if another process has locked it."""
-    return _try_lock(handle, offset)
-
-
-def unlock_byte(handle: int, offset: int) -> None:
-    """Unlock a byte of an open file."""
+def unlock(handle: int, offset: int | None = None) -> None:
+    """Unlock a file that is about to be closed (forked processes may keep it open), or a byte."""
     with suppress(OSError):
         _set_lock(handle, offset, lock=False)
 
 
-def _try_lock(handle: int, offset: int | None = None) -> bool:
-    try:
-        _set_lock(handle, offset, lock=True)
-    except (BlockingIOError, PermissionError):
-        return False
-    except OSError:  # a file system without locks
-        return True
-    return True
-
-
-def _set_lock(handle: int, offset: int | None = None, *, lock: bool) -> None:
+def _set_lock(handle: int, offset: int | None, *, lock: bool) -> None:
     """Lock or unlock a file or one of its bytes at once. Raises `OSError`."""
     if fcntl is not None:
         how = fcntl.LOCK_EX | fcntl.LOCK_NB if lock else fcntl.LOCK_UN

@@ -16,7 +16,7 @@ from pfgen_rs.io.cleaning import Mode, clean_column, cleaning_mode, count_unclea
 from pfgen_rs.io.csv import csv_chunks, csv_schema
 from pfgen_rs.io.lines import line_chunks, missing
 from pfgen_rs.io.source import DELIMITED, Source
-from pfgen_rs.io.tables import is_table, table_chunks, table_schema
+from pfgen_rs.io.tables import table_chunks, table_schema
 from pfgen_rs.lazy import pl
 
 _AT_ONCE = 4  # maximum number of files decoded concurrently, given as many cores
@@ -88,7 +88,7 @@ class Reading:
         try:
             self.config = source.config()
             self.clean = cleaning_mode(self.options.clean, self.config)
-            if is_table(source):
+            if source.is_table:
                 try:
                     yield from table_chunks(source, self.options)
                     with source.open() as raw:
@@ -176,7 +176,7 @@ def kept_columns(
 
 def _schema_to_keep(source: Source) -> dict[str, pl.DataType] | None:
     """Returns the columns of a table; `None` for JSON."""
-    if is_table(source):
+    if source.is_table:
         return table_schema(source)
     return csv_schema(source) if source.suffix in DELIMITED else None
 

@@ -13,7 +13,6 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self, cast
 
 from pfgen_rs.errors import InputError, unreadable
@@ -90,6 +89,11 @@ class Source:
         *before, last = ["", *(suffix.lower() for suffix in Path(self.path).suffixes)]
         inner = before[-1] if before else ""
         return inner if last in SUFFIXES and inner in DELIMITED else last
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the file's name is that of a Parquet or Arrow file."""
+        return self.suffix in TABLE_SUFFIXES
 
     @property
     def size(self) -> int | None:
@@ -331,12 +335,7 @@ class Closing(ABC):
         """Returns itself; it is closed at the end of the block."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         """Close it."""
         self._leave(error)
 

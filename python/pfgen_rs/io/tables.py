@@ -94,11 +94,6 @@ class _Panics:
 _collected = _Panics().collected
 
 
-def is_table(source: Source) -> bool:
-    """Whether the file's name is that of a Parquet or Arrow file."""
-    return source.suffix in _SCANS
-
-
 def table_chunks(source: Source, options: Options) -> Iterator[Chunk]:
     """Read the responses of a file in order; bad rows are errors, or become problems if skipped."""
     path = source.file()

@@ -24,24 +24,24 @@ __all__ = [
     "read_verdict",
     "read_verdict_text",
     "robustness",
+    "sample_path",
     "write_pairs",
 ]
 
 if TYPE_CHECKING:
     from pfgen_rs.judge.agreement.agree import Agreement, JudgeComparison, agree, compare_judges
-    from pfgen_rs.judge.agreement.intervals import position_bias
-    from pfgen_rs.judge.agreement.kappa import cohen_kappa, concordance, fleiss_kappa, robustness
-    from pfgen_rs.judge.agreement.ranking import Ranking, rank
-    from pfgen_rs.judge.pairs import Pair, read_humans, read_pairs, write_pairs
-    from pfgen_rs.judge.verdict_folder import VerdictFolder
-    from pfgen_rs.judge.verdicts import (
-        Decision,
-        Verdict,
-        decide,
-        read_rating,
-        read_verdict,
-        read_verdict_text,
+    from pfgen_rs.judge.agreement.bradley_terry import Ranking, rank
+    from pfgen_rs.judge.agreement.measures import (
+        cohen_kappa,
+        concordance,
+        fleiss_kappa,
+        position_bias,
+        robustness,
     )
+    from pfgen_rs.judge.decisions import Decision, decide
+    from pfgen_rs.judge.pairs import Pair, read_humans, read_pairs, sample_path, write_pairs
+    from pfgen_rs.judge.verdict_folder import VerdictFolder
+    from pfgen_rs.judge.verdicts import Verdict, read_rating, read_verdict, read_verdict_text
 else:
     from pfgen_rs import lazy
 
@@ -49,14 +49,14 @@ else:
         __name__,
         {
             "agreement.agree": ("Agreement", "JudgeComparison", "agree", "compare_judges"),
-            "agreement.intervals": ("position_bias",),
-            "agreement.kappa": ("cohen_kappa", "concordance", "fleiss_kappa", "robustness"),
-            "agreement.ranking": ("Ranking", "rank"),
-            "pairs": ("Pair", "read_humans", "read_pairs", "write_pairs"),
-            "verdict_folder": ("VerdictFolder",),
-            "verdicts": (
-                *("Decision", "Verdict", "decide"),
-                *("read_rating", "read_verdict", "read_verdict_text"),
+            "agreement.bradley_terry": ("Ranking", "rank"),
+            "agreement.measures": (
+                *("cohen_kappa", "concordance", "fleiss_kappa"),
+                *("position_bias", "robustness"),
             ),
+            "decisions": ("Decision", "decide"),
+            "pairs": ("Pair", "read_humans", "read_pairs", "sample_path", "write_pairs"),
+            "verdict_folder": ("VerdictFolder",),
+            "verdicts": ("Verdict", "read_rating", "read_verdict", "read_verdict_text"),
         },
     )

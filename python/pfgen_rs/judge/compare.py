@@ -7,20 +7,25 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from pfgen_rs.ask.journal import Journal
-from pfgen_rs.ask.loop import Asked, UnreadError, ask
+from pfgen_rs.ask.loop import Asked, Limits, UnreadError, ask
 from pfgen_rs.ask.protocol import Answered, Details, Engine
-from pfgen_rs.ask.request import Request
+from pfgen_rs.ask.request import Group, Request
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.json_lines import id_field, parsed
 from pfgen_rs.io.lines import text_field
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge import requests as asking
 from pfgen_rs.judge.pairs import Pair
-from pfgen_rs.judge.prompts import Prompt
-from pfgen_rs.judge.requests import Judge, Limits
-from pfgen_rs.judge.tokens import THOUGHT_BEGIN, problem_of, without_thoughts
+from pfgen_rs.judge.requests import Judge, Prompt
 from pfgen_rs.judge.verdict_folder import judgment_journal, named, open_verdict_folder
-from pfgen_rs.judge.verdicts import Verdict, Which, read_output
+from pfgen_rs.judge.verdicts import (
+    THOUGHT_BEGIN,
+    Verdict,
+    Which,
+    problem_of,
+    read_output,
+    without_thoughts,
+)
 
 
 def compare(
@@ -46,7 +51,7 @@ def compare(
         return _read_judgment(answered, prompt.verdict)
 
     with judgment_journal(folder.path) as journal:
-        return ask(journal, requests, engine, judge, read, **limits)
+        return ask(journal, [Group(judge, requests)], engine, read, **limits)
 
 
 def comparison_config(judge: Judge, prompt: Prompt) -> dict[str, Any]:
@@ -132,7 +137,7 @@ def make_criteria(
     """
     requests = list(criteria_requests(pairs, prompt))
     with open_criteria(out) as journal:
-        return ask(journal, requests, engine, judge, _read_criteria, **limits)
+        return ask(journal, [Group(judge, requests)], engine, _read_criteria, **limits)
 
 
 def _read_criteria(_: Request, answered: Answered) -> Mapping[str, Any]:

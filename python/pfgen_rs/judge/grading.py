@@ -1,4 +1,4 @@
-"""Grading single answers by a judge (judging 6)."""
+"""Rating single answers by a judge (judging 6), and the ratings beside the scores of runs."""
 
 from __future__ import annotations
 
@@ -6,21 +6,24 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from pfgen_rs.ask.journal import Journal, journal_records
-from pfgen_rs.ask.loop import Asked, ask
+from pfgen_rs.ask.loop import Asked, Limits, ask
 from pfgen_rs.ask.protocol import Answered, Details, Engine
-from pfgen_rs.ask.request import Request
+from pfgen_rs.ask.request import Group, Request
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge import requests as asking
-from pfgen_rs.judge.prompts import Prompt
-from pfgen_rs.judge.requests import Judge, Limits
-from pfgen_rs.judge.tokens import problem_of
-from pfgen_rs.judge.verdicts import expected_rating, read_rating, read_result
-from pfgen_rs.lazy import pl
+from pfgen_rs.judge import verdicts
+from pfgen_rs.judge.pairs import references_of
+from pfgen_rs.judge.requests import Judge, Prompt
+from pfgen_rs.lazy import np, pl
+from pfgen_rs.stats.correlation import fisher_interval, pearson, spearman
+
+if TYPE_CHECKING:
+    from pfgen_rs.runs.result import Result
 
 _RATINGS = "ratings.jsonl"
 _KEY = ("trial", "sample", "digest")
@@ -147,7 +150,7 @@ def grade(
         return read_grading(answered, prompt)
 
     with open_ratings(folder) as journal:
-        return ask(journal, requests, engine, judge, read, **limits)
+        return ask(journal, [Group(judge, requests)], engine, read, **limits)
 
 
 def open_ratings(folder: Path) -> Journal:
@@ -168,11 +171,11 @@ def read_grading(answered: Answered, prompt: Prompt) -> Mapping[str, Any]:
     low, high = prompt.scale
     expected = None
     if prompt.result:
-        rating = read_result(text, low, high)
+        rating = verdicts.read_result(text, low, high)
     else:
-        rating = read_rating(text, low, high, prompt.brackets)
-        expected = expected_rating(text, details.tokens, low, high, prompt.brackets)
-    problem = problem_of(text, rating, details.finish_reason, "no rating on the scale")
+        rating = verdicts.read_rating(text, low, high, prompt.brackets)
+        expected = verdicts.expected_rating(text, details.tokens, low, high, prompt.brackets)
+    problem = verdicts.problem_of(text, rating, details.finish_reason, "no rating on the scale")
     return {
         "output": text,
         "finish_reason": details.finish_reason,
@@ -270,3 +273,70 @@ def read_rubric(path: str | os.PathLike[str]) -> str:
         return Path(path).read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(unreadable(error), path=Path(path)) from error
+
+
+# Ratings beside the scores of runs
+
+
+@dataclass(frozen=True, eq=False)
+class RunCorrelation:
+    """Correlation of the judge's mean ratings with the scores of runs (judging 6.5).
+
+    `pearson`, `spearman` with 95 % intervals by Fisher's transformation; `None` where runs are too few.
+    `runs`: one row a run: `model`, `score`, `rating`.
+    """
+
+    runs: pl.DataFrame
+    pearson: float | None
+    pearson_interval: tuple[float | None, float | None]
+    spearman: float | None
+    spearman_interval: tuple[float | None, float | None]
+
+
+def run_correlation(means: pl.DataFrame, scores: Mapping[str, float]) -> RunCorrelation:
+    """Correlate mean ratings (as `grading.mean_ratings` returns them) with the scores of runs by name.
+
+    Models without a rating or a score are left out. Raises `InputError` if none is left.
+    """
+    found = means.filter(pl.col("mean").is_not_null() & pl.col("model").is_in(list(scores))).select(
+        "model",
+        score=pl.col("model").replace_strict(dict(scores), return_dtype=pl.Float64),
+        rating="mean",
+    )
+    if found.is_empty():
+        raise InputError("no run has both ratings and a score")
+    x, y, n = found["score"].to_numpy(), found["rating"].to_numpy(), len(found)
+    values: list[Any] = []
+    for correlate, ranks in ((pearson, False), (spearman, True)):
+        value = correlate(x, y)
+        if value is None or np.isnan(value):
+            values += [None, (None, None)]
+        else:
+            values += [float(value), fisher_interval(float(value), n, 0.95, ranks=ranks)]
+    return RunCorrelation(found, *values)
+
+
+@dataclass(frozen=True)
+class RatedRuns:
+    """The ratings of runs, their means (see `mean_ratings`), and their correlation with the scores."""
+
+    ratings: RunRatings
+    means: pl.DataFrame
+    correlation: RunCorrelation
+
+
+def rated_runs(
+    folder: str | os.PathLike[str],
+    results: Mapping[str, Result],
+    benchmark: str | None,
+    trials: int | None = None,
+) -> RatedRuns:
+    """Hold the ratings in a folder against the scores of runs by name; `trials`: see `ratings_of_runs`.
+
+    Raises `InputError`.
+    """
+    frames = {name: result.frame for name, result in results.items()}
+    ratings = ratings_of_runs(folder, frames, references_of(benchmark), trials)
+    means = mean_ratings(ratings.frame)
+    scores = {name: result.score for name, result in results.items()}
+    return RatedRuns(ratings, means, run_correlation(means, scores))

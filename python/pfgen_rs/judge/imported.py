@@ -17,8 +17,8 @@ from pfgen_rs.io.atomic import writing_failed
 from pfgen_rs.io.lines import optional_text_field, text_field
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.requests import JUDGMENTS, about_pair, imported_digest
-from pfgen_rs.judge.tokens import Letter
 from pfgen_rs.judge.verdict_folder import VerdictFolder, open_verdict_folder
+from pfgen_rs.judge.verdicts import Letter
 
 Judgment = dict[str, Any]
 _REFERENCES = "reference_answer"

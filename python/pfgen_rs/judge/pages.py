@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pfgen_rs.io.atomic import write_atomic
-from pfgen_rs.judge import verdict_folder
 from pfgen_rs.judge.agreement.agree import agree
-from pfgen_rs.judge.agreement.kappa import majority
-from pfgen_rs.judge.decision_columns import NONE, ORDERS, Codes, column_codes
+from pfgen_rs.judge.agreement.measures import majority
+from pfgen_rs.judge.decisions import NONE, ORDERS, Codes, Rule, column_codes
 from pfgen_rs.judge.pairs import Pair, read_humans
-from pfgen_rs.judge.tokens import LETTERS
-from pfgen_rs.judge.verdict_folder import Coverage, VerdictFolder
-from pfgen_rs.judge.verdicts import Rule
+from pfgen_rs.judge.verdict_folder import FolderVerdicts, read_verdicts
+from pfgen_rs.judge.verdicts import LETTERS
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.folder import SiteFolder
@@ -44,15 +42,12 @@ _UNSAID = Said(None, None)
 class JudgeView:
     """The verdicts of a judge.
 
-    `name`: that of judge and prompt, with the folder where several share it. `decisions`: as
-    `VerdictFolder.decisions` has them, one row a pair of the *folder*. `coverage`: what is missing of them.
-    `listed`: its rows of the pairs that the page lists, in their order, null where the judge has no such
-    pair. `criteria`: by pair. `said`: by pair and order.
+    `read`: its folder, with decisions about all pairs. `listed`: its decisions about the pairs that the page
+    lists, in their order, null where the judge has no such pair. `criteria`: by pair. `said`: by pair and
+    order.
     """
 
-    name: str
-    decisions: pl.DataFrame
-    coverage: Coverage
+    read: FolderVerdicts
     listed: pl.DataFrame
     criteria: Mapping[str, str | None]
     said: dict[tuple[str, int], Said]
@@ -81,10 +76,8 @@ def verdict_view(
     Pairs of several folders are the same if their ids are. Of more than `LISTED` pairs, so many are drawn
     to be listed, always the same ones. Raises `InputError`, also if pairs with the same id have other texts.
     """
-    opened = [VerdictFolder(path) for path in folders]
-    verdict_folder.check_same_pairs(opened)
-    read = [folder.read() for folder in opened]
-    ids = pl.concat(frame["pair"] for frame, _ in read).unique(maintain_order=True)
+    read = read_verdicts(folders)
+    ids = pl.concat(each.decisions["pair"] for each in read).unique(maintain_order=True)
     total = len(ids)
     found = None if humans is None else read_humans(humans, ids.to_list())
     if total > LISTED:
@@ -96,19 +89,18 @@ def verdict_view(
     def listed(table: pl.DataFrame) -> pl.DataFrame:
         return ids.to_frame("pair").join(table, on="pair", how="left", maintain_order="left")
 
-    names = verdict_folder.distinct_judge_names(opened)
-    for folder, name, (frame, coverage) in zip(opened, names, read, strict=True):
-        own = [pair for pair in folder.each_pair() if pair.id in known]
+    for each in read:
+        own = [pair for pair in each.folder.each_pair() if pair.id in known]
         pairs = {pair.id: pair for pair in own} | pairs
         criteria = {pair.id: pair.criteria for pair in own}
         said = {
             (record["pair"], record["order"]): Said(
                 record.get("output") or "", record.get("problem")
             )
-            for record in folder.present_judgments()  # the last one of a pair and order counts
+            for record in each.folder.present_judgments()  # the last one of a pair and order counts
             if record["pair"] in known
         }
-        judges.append(JudgeView(name, frame, coverage, listed(frame), criteria, said))
+        judges.append(JudgeView(each, listed(each.decisions), criteria, said))
     letters = {
         part["rater"][0]: column_codes(listed(part)["verdict"])
         for part in ([] if found is None else found.partition_by("rater", maintain_order=True))
@@ -122,7 +114,7 @@ def _summary(judge: JudgeView, humans: pl.DataFrame | None) -> dict[str, Any]:
     `robustness`: over all pairs. `rules`: for each the number of decisions, and the concordance of all pairs
     (mean of the raters).
     """
-    table = judge.decisions
+    table = judge.read.decisions
     rule: Rule = "strict" if table["probability"].null_count() == len(table) else "probability"
     own = humans
     if humans is not None:
@@ -133,8 +125,8 @@ def _summary(judge: JudgeView, humans: pl.DataFrame | None) -> dict[str, Any]:
     rows = found.concordance.filter(everything, pl.col("rater").is_null())
     means = {row["rule"]: row for row in rows.to_dicts()}
     return {
-        "name": judge.name,
-        "coverage": judge.coverage,
+        "name": judge.read.name,
+        "coverage": judge.read.coverage,
         "agreement": found,
         "robustness": found.robustness.filter(everything).to_dicts()[0],
         "rules": [{**means.get(row["rule"], {}), **row} for row in found.decisions.to_dicts()],
@@ -258,7 +250,7 @@ def _judge_columns(judge: JudgeView) -> dict[str, Any]:
     table = judge.listed
     units = ((table[name] * _UNIT).round().cast(pl.Int64).to_list() for name in _NUMBERS)
     return {
-        "name": judge.name,
+        "name": judge.read.name,
         **{name: _letter_text(table, name) for name in _LETTER_COLUMNS},
         **dict(zip(_NUMBERS, units, strict=True)),
     }

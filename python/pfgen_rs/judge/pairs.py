@@ -6,6 +6,7 @@ import os
 import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
 from itertools import combinations, islice, zip_longest
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 from pfgen_rs.errors import BenchmarkError, InputError, SettingsError, unreadable
 from pfgen_rs.io.json_lines import id_field, parsed, texts_field, write_objects
 from pfgen_rs.io.lines import optional_text_field, text_field
-from pfgen_rs.judge.tokens import LETTERS
+from pfgen_rs.judge.verdicts import LETTERS
 from pfgen_rs.lazy import pl
 from pfgen_rs.questions.examples import read_examples
 
@@ -216,3 +217,13 @@ def references_of(benchmark: str | None) -> dict[str, str]:
         return dict(read_examples(benchmark))
     except BenchmarkError:
         return {}
+
+
+def sample_path() -> Path:
+    """Returns the folder of the bundled, made-up sample for judges.
+
+    It has `pairs.jsonl`, `humans.jsonl`, `dialogues.jsonl`, the verdict folders `careful` and `hasty` in
+    `verdicts/`, verdicts on runs of the benchmark `mini` in `verdicts/runs`, ratings of them in `ratings`,
+    and a README. Everything in it is made up: statistics on it are no findings.
+    """
+    return Path(str(resources.files("pfgen_rs") / "data" / "judge-sample"))

@@ -15,15 +15,14 @@ from pfgen_rs.drawing import figures
 from pfgen_rs.drawing.figures import finish, fixed, png, save, svg
 from pfgen_rs.drawing.style import COLOURS, GREY, INK, NEEDED, Language, Look, available, drawing
 from pfgen_rs.errors import OutputError, PlotError
-from pfgen_rs.judge.against_scores import rated_runs
-from pfgen_rs.judge.agreement import intervals
-from pfgen_rs.judge.agreement.intervals import Calibration, Share
-from pfgen_rs.judge.agreement.kappa import UNDECIDED, agreements
-from pfgen_rs.judge.agreement.ranking import rank
-from pfgen_rs.judge.decision_columns import NONE, Codes, column_codes, judged, winner_probabilities
+from pfgen_rs.judge import decisions as columns
+from pfgen_rs.judge.agreement import measures
+from pfgen_rs.judge.agreement.bradley_terry import rank
+from pfgen_rs.judge.agreement.intervals import Share
+from pfgen_rs.judge.agreement.measures import UNDECIDED, Calibration
+from pfgen_rs.judge.grading import rated_runs
 from pfgen_rs.judge.pairs import read_humans
-from pfgen_rs.judge.verdict_folder import VerdictFolder, check_same_pairs, distinct_judge_names
-from pfgen_rs.judge.verdicts import Rule, check_rule
+from pfgen_rs.judge.verdict_folder import coverage_notes, read_verdicts
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.report.plot_kinds import Drawn
 from pfgen_rs.report.plots import points
@@ -62,7 +61,7 @@ def figure_of_verdicts(
     folders: Sequence[str | os.PathLike[str]],
     *,
     humans: str | os.PathLike[str] | None = None,
-    rule: Rule = "probability",
+    rule: columns.Rule = "probability",
     **look: Any,
 ) -> Drawn:
     """Draw folders of verdicts on the same pairs, with notes about what is missing or out of date.
@@ -74,16 +73,17 @@ def figure_of_verdicts(
     if kind not in get_args(Kind):
         raise PlotError(f"unknown figure {kind!r}: expected one of {', '.join(get_args(Kind))}")
     _check_matplotlib()
-    check_rule(rule)
-    judges, notes = _decisions(folders)
+    columns.check_rule(rule)
+    read = read_verdicts(folders)
+    judges, notes = {each.name: each.decisions for each in read}, coverage_notes(read)
     known = {pair for table in judges.values() for pair in table["pair"]}
     people = None if humans is None else read_humans(humans, known)
     if kind == "agreement":
         return Drawn(agreement_matrix(_agreements(judges, people, rule), **look), notes)
     if kind == "position":
         shares = {
-            name: intervals.position_bias_of_codes(
-                column_codes(t["v1"]), column_codes(t["v2"]), _LEVEL
+            name: measures.position_bias_of_codes(
+                columns.column_codes(t["v1"]), columns.column_codes(t["v2"]), _LEVEL
             )
             for name, t in judges.items()
         }
@@ -119,18 +119,6 @@ def figure_of_ratings(
     runs = found.runs.join(more, on="model", how="left", maintain_order="left")
     figure = rating_scores(runs, found.pearson, found.pearson_interval, **look)
     return Drawn(figure, rated.ratings.notes())
-
-
-def _decisions(
-    folders: Sequence[str | os.PathLike[str]],
-) -> tuple[dict[str, pl.DataFrame], list[str]]:
-    opened = [VerdictFolder(path) for path in folders]
-    check_same_pairs(opened)
-    judges, notes = dict[str, pl.DataFrame](), list[str]()
-    for name, folder in zip(distinct_judge_names(opened), opened, strict=True):
-        judges[name], coverage = folder.read()
-        notes += (f"{name}: {note}" for note in coverage.notes())
-    return judges, notes
 
 
 def _check_matplotlib() -> None:
@@ -193,26 +181,26 @@ def agreement_matrix(
 
 
 def _agreements(
-    judges: Mapping[str, pl.DataFrame], humans: pl.DataFrame | None, rule: Rule
+    judges: Mapping[str, pl.DataFrame], humans: pl.DataFrame | None, rule: columns.Rule
 ) -> pl.DataFrame:
     pairs = pl.concat(table.select("pair") for table in judges.values()).unique(maintain_order=True)
 
-    def codes(table: pl.DataFrame, column: str) -> Codes:
+    def codes(table: pl.DataFrame, column: str) -> columns.Codes:
         chosen = table.select("pair", column)
-        return column_codes(
+        return columns.column_codes(
             pairs.join(chosen, on="pair", how="left", maintain_order="left")[column]
         )
 
     letters = {}
     for name, table in judges.items():
         own, seen = codes(table, rule), pairs["pair"].is_in(table["pair"].implode())
-        undecided = (own == NONE) & seen.to_numpy()
+        undecided = (own == columns.NONE) & seen.to_numpy()
         letters[name] = np.where(undecided, UNDECIDED, own).astype(np.int8)
     for part in [] if humans is None else humans.partition_by("rater", maintain_order=True):
         rater = part["rater"][0]
         name = rater if rater not in letters else f"{rater} (rater)"
         letters[name] = codes(part, "verdict")
-    return agreements(letters)
+    return measures.agreements(letters)
 
 
 # Position bias
@@ -403,9 +391,9 @@ def _label_reliability(above: Axes, below: Axes, look: Look, *, first: bool) -> 
 
 def _calibration_of(decisions: pl.DataFrame, humans: pl.DataFrame) -> Calibration:
     own = humans.join(decisions.select("pair"), on="pair", how="semi", maintain_order="left")
-    data = judged(decisions, own)
-    probabilities = winner_probabilities(decisions)
-    return intervals.calibration(data.decided["probability"], probabilities, data.verdicts, _LEVEL)
+    data = columns.judged(decisions, own)
+    probabilities = columns.winner_probabilities(decisions)
+    return measures.calibration(data.decided["probability"], probabilities, data.verdicts, _LEVEL)
 
 
 # Ratings against scores: figure 4 of the Japanese paper

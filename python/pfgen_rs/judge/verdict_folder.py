@@ -15,7 +15,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pfgen_rs import _native
 from pfgen_rs.ask.journal import Journal, journal_records
@@ -26,11 +26,10 @@ from pfgen_rs.io.locks import locked
 from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.io.text import counted, plural, shortened
 from pfgen_rs.judge import requests
-from pfgen_rs.judge.decision_columns import ORDERS, column_codes, decided_columns
+from pfgen_rs.judge.decisions import ORDERS, column_codes, decided_columns
 from pfgen_rs.judge.pairs import Pair, pair_of, read_pairs, write_pairs
 from pfgen_rs.judge.requests import JUDGMENTS, folder_config
-from pfgen_rs.judge.tokens import LETTERS
-from pfgen_rs.judge.verdicts import WHICH, Which, doubt_of
+from pfgen_rs.judge.verdicts import LETTERS, WHICH, Which, doubt_of
 from pfgen_rs.lazy import Floats, np, pl
 
 _PAIRS, _DIGESTS = "pairs.jsonl", ".digests.csv"
@@ -205,8 +204,41 @@ class VerdictFolder:
         return found.join(expected, on=list(expected.columns), how="semi", maintain_order="left")
 
 
-def check_same_pairs(folders: Sequence[VerdictFolder]) -> None:
-    """Raise `InputError` if pairs of several folders share an id but not question, models and answers."""
+class FolderVerdicts(NamedTuple):
+    """What a folder says: `name` is that of judge and prompt, with the path where several share it."""
+
+    name: str
+    folder: VerdictFolder
+    decisions: pl.DataFrame
+    coverage: Coverage
+
+
+def read_verdicts(paths: Sequence[str | os.PathLike[str]]) -> list[FolderVerdicts]:
+    """Read folders of verdicts on the same pairs.
+
+    Raises `InputError`, also if pairs of several folders share an id but not question, models and answers.
+    """
+    folders = [VerdictFolder(path) for path in paths]
+    _check_same_pairs(folders)
+    names = [folder.judge_name for folder in folders]
+    return [
+        FolderVerdicts(
+            name if names.count(name) == 1 else f"{name} ({folder.path})", folder, *folder.read()
+        )
+        for name, folder in zip(names, folders, strict=True)
+    ]
+
+
+def coverage_notes(read: Sequence[FolderVerdicts]) -> list[str]:
+    """Returns what to tell a user of what is missing or out of date."""
+    return [
+        f"{each.name}: {note}" if len(read) > 1 else note
+        for each in read
+        for note in each.coverage.notes()
+    ]
+
+
+def _check_same_pairs(folders: Sequence[VerdictFolder]) -> None:
     if len(folders) < 2:
         return
     known = pl.DataFrame(schema={"id": pl.String, "texts": pl.UInt64})
@@ -222,15 +254,6 @@ def check_same_pairs(folders: Sequence[VerdictFolder]) -> None:
                 path=folder.path,
             )
         known = pl.concat([known, own]).unique("id", keep="first")
-
-
-def distinct_judge_names(folders: Sequence[VerdictFolder]) -> list[str]:
-    """Returns a name for each folder: that of judge and prompt, with the path where several share it."""
-    names = [folder.judge_name for folder in folders]
-    return [
-        name if names.count(name) == 1 else f"{name} ({folder.path})"
-        for name, folder in zip(names, folders, strict=True)
-    ]
 
 
 def judgment_journal(folder: Path) -> Journal:

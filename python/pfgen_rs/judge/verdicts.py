@@ -1,15 +1,248 @@
-"""Reading a judge's verdict from its tokens or its text, and deciding pairs (judging 3 and 4)."""
+"""Reading a judge's verdict or rating from its tokens or its text (judging 3 and 6.2).
 
+Tokens are as OpenAI's chat API sends them, with log probabilities of the most likely ones.
+"""
+
+import math
 import re
 import unicodedata
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from functools import lru_cache
+from itertools import accumulate
+from typing import Any, Literal, get_args
 
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.judge import tokens as parts
-from pfgen_rs.judge.tokens import LETTERS, SWAPPED, Letter, Token, TokenText
+
+Token = Mapping[str, Any]
+"""`token`, `logprob`, `top_logprobs`, and perhaps `bytes`; anything may be missing or malformed."""
+
+_NEVER = -9999.0
+"""Log probabilities that some servers send for tokens that are excluded."""
+
+
+def spelling(token: Token) -> str:
+    """Returns the text of a token, from its bytes if they are complete characters."""
+    text, values = token.get("token"), token.get("bytes")
+    plain = text if isinstance(text, str) else ""
+    if values is None:
+        return plain
+    raw = _token_bytes(token)
+    try:
+        return plain if raw is None else raw.decode()
+    except UnicodeDecodeError:
+        return plain
+
+
+def _token_bytes(token: Token) -> bytes | None:
+    values = token.get("bytes")
+    try:
+        return bytes(values) if isinstance(values, list | tuple) else None
+    except (TypeError, ValueError):
+        return None
+
+
+def probability_of(logprob: object) -> float:
+    """Returns exp(logprob); 0 for anything that is not a finite number above -9999."""
+    if isinstance(logprob, bool) or not isinstance(logprob, int | float):
+        return 0.0
+    try:
+        value = float(logprob)
+    except OverflowError:
+        return 0.0
+    return math.exp(min(value, 0.0)) if math.isfinite(value) and value > _NEVER else 0.0
+
+
+def listed(token: Token) -> list[Token] | None:
+    """Returns the most likely tokens at a position and the sampled one, which is added if it is missing.
+
+    `None` if the list is empty or missing.
+    """
+    tops = token.get("top_logprobs")
+    if not isinstance(tops, list | tuple):
+        return None
+    if any(type(entry) is not dict for entry in tops):
+        tops = [entry for entry in tops if isinstance(entry, Mapping)]
+    if not tops:
+        return None
+    entries: list[Token] = tops if isinstance(tops, list) else list(tops)
+    sampled = token.get("token")
+    for entry in entries:
+        if entry.get("token") == sampled and _same_bytes(entry, token):
+            return entries
+    return [*entries, token]
+
+
+def _same_bytes(a: Token, b: Token) -> bool:
+    first, second = a.get("bytes"), b.get("bytes")
+    return first is None or second is None or list(first) == list(second)
+
+
+class TokenText:
+    """The text of a sequence of tokens, and which token each character came from.
+
+    `text`: the joined text; tokens that carry bytes are joined as bytes, so that characters which are split
+    over tokens are whole. Linear in the text.
+    """
+
+    def __init__(self, tokens: Sequence[Token]) -> None:
+        self.tokens = [token for token in tokens if isinstance(token, Mapping)]
+        texts = [token.get("token") for token in self.tokens]
+        self._texts = [text if isinstance(text, str) else "" for text in texts]
+        self.text = "".join(self._texts)
+        self._known_starts: list[int] | None = None
+        if any(token.get("bytes") is not None for token in self.tokens):
+            self._join_bytes()
+
+    @property
+    def _starts(self) -> list[int]:
+        if self._known_starts is None:
+            self._known_starts = list(accumulate(map(len, self._texts), initial=0))
+        return self._known_starts
+
+    def _join_bytes(self) -> None:
+        parts = []
+        for token, text in zip(self.tokens, self._texts, strict=True):
+            raw = _token_bytes(token)
+            parts.append(text.encode("utf-8", "surrogatepass") if raw is None else raw)
+        joined = b"".join(parts)
+        whole = joined.decode("utf-8", "replace")
+        if whole == self.text or len(whole.encode()) != len(joined):
+            return  # the texts say the same, or bytes are invalid: places are those of the texts
+        self.text = whole
+        ends = list(accumulate(len(character.encode()) for character in whole))
+        # A character belongs to the token in which it ends.
+        tokens = accumulate(map(len, parts))
+        self._known_starts = [0, *(bisect_right(ends, end) for end in tokens)]
+
+    def span(self, index: int) -> tuple[int, int]:
+        """Returns where a token's text begins and ends."""
+        return self._starts[index], self._starts[index + 1]
+
+    def holder(self, position: int) -> int:
+        """Returns the index of the token that holds the character at a position."""
+        return bisect_right(self._starts, position, lo=1) - 1
+
+    def slice(self, start: int, end: int) -> list[Token] | None:
+        """Returns the tokens of `text[start:end]`; `None` if they also hold other text than white space."""
+        if start >= end:
+            return []
+        first, last = self.holder(start), self.holder(end - 1)
+        # The character may begin in tokens before, which hold none.
+        while first and self._starts[first - 1] == start:
+            first -= 1
+        before = self.text[self._starts[first] : start]
+        after = self.text[end : self._starts[last + 1]]
+        return None if (before + after).strip() else list(self.tokens[first : last + 1])
+
+
+# Verdict letters
+
+
+Letter = Literal["A", "B", "C"]
+LETTERS: tuple[Letter, ...] = ("A", "B", "C")
+"""A: the first answer is better; B: the second one is; C: a tie."""
+SWAPPED: dict[Letter, Letter] = {"A": "B", "B": "A", "C": "C"}
+"""Letters as shown in one order, as they read in the other."""
+
+
+@lru_cache(maxsize=1 << 16)
+def letter_of(token: str) -> Letter | None:
+    """Returns the letter that a token is after NFKC, without white space and punctuation around it."""
+    if len(token) > _LONGEST:
+        return None
+    text = unicodedata.normalize("NFKC", token)
+    stripped = text.strip("".join(filter(_is_mark, text)))
+    return stripped if stripped in ("A", "B", "C") else None  # type: ignore[return-value]
+
+
+_LONGEST = 256  # longer tokens do not exist, but answers of a megabyte may be passed off as one
+
+
+def _is_mark(character: str) -> bool:
+    return character.isspace() or unicodedata.category(character).startswith("P")
+
+
+def is_beside_word(before: str, letter: str, after: str) -> bool:
+    """Whether a letter has a Latin letter or a digit right before or after it.
+
+    `before` and `after`: the text around the letter; only the nearest characters count.
+    """
+    left = unicodedata.normalize("NFKC", before[-1:])
+    if left and _is_word_character(left[-1]):
+        return True
+    right = unicodedata.normalize("NFKC", letter + after[:1])
+    # A combining character makes the letter another one.
+    return right[:1] != letter or (len(right) > 1 and _is_word_character(right[1]))
+
+
+@lru_cache(maxsize=4096)
+def _is_word_character(character: str) -> bool:
+    if character.isascii():
+        return character.isalnum()
+    category = unicodedata.category(character)
+    return category == "Nd" or (
+        category.startswith("L") and unicodedata.name(character, "").startswith("LATIN")
+    )
+
+
+def letters_alone(text: str) -> Iterator[tuple[int, Letter]]:
+    """Yield position and letter of each A, B and C in `text` (after NFKC) that stands alone."""
+    for position, character in enumerate(text):
+        if character in "ABC" and not is_beside_word(
+            text[max(position - 1, 0) : position], character, text[position + 1 : position + 2]
+        ):
+            yield position, character  # type: ignore[misc]
+
+
+# Thoughts
+
+
+THOUGHT_BEGIN, THOUGHT_END = "<think>", "</think>"
+CUT = "cut off by the token limit"
+"""The problem of an output that ended before what was asked for, thoughts included."""
+
+
+def without_thoughts(text: str) -> str:
+    """Returns what follows the last `</think>`, or the whole text without any."""
+    return text.rpartition(THOUGHT_END)[2]
+
+
+def problem_of(
+    output: str, value: object, finish_reason: str | None, lacking: str, *, whole: bool = False
+) -> str | None:
+    """Returns why an output is invalid in which `value` was read (`None`: nothing), `None` if it is not.
+
+    `lacking`: what to say if there is no value. `whole`: whether an output that was cut off is invalid even
+    if a value was read, since a later one counts.
+    """
+    content = without_thoughts(output).strip()
+    if finish_reason == "length" and (whole or value is None or content.startswith(THOUGHT_BEGIN)):
+        return CUT
+    if value is not None:
+        return None
+    return lacking if content else "empty"
+
+
+def answer_tokens(tokens: Sequence[Token], content: str) -> list[Token] | None:
+    """Returns the tokens of an answer whose text, without thoughts, is `content`.
+
+    Servers list the tokens of thoughts, too, even if they send these as `reasoning_content`, and tokens that
+    end the text. `None` if the tokens do not spell the content.
+    """
+    joined = TokenText(tokens)
+    wanted = content.strip()
+    if not wanted:
+        return []
+    behind = joined.text.rfind(THOUGHT_END)
+    start = joined.text.rfind(wanted, 0 if behind < 0 else behind + len(THOUGHT_END))
+    return None if start < 0 else joined.slice(start, start + len(wanted))
+
+
+# Verdicts
+
 
 Which = Literal["first", "last", "brackets", "fastchat"]
 WHICH: tuple[Which, ...] = get_args(Which)
@@ -60,8 +293,8 @@ def read_verdict(tokens: Sequence[Token], which: Which = "first") -> Verdict:
     """
     _check_which(which)
     joined = TokenText(tokens)
-    if parts.THOUGHT_END in joined.text:
-        content = parts.without_thoughts(joined.text)
+    if THOUGHT_END in joined.text:
+        content = without_thoughts(joined.text)
         rest = joined.slice(len(joined.text) - len(content), len(joined.text))
         if rest is None:  # the tag and the verdict share a token
             return Verdict(read_verdict_text(content, which).shown)
@@ -81,10 +314,10 @@ def read_verdict_text(text: str, which: Which = "first") -> Verdict:
     `which` as for `read_verdict`. There are no probabilities.
     """
     _check_which(which)
-    normal = unicodedata.normalize("NFKC", parts.without_thoughts(text))
+    normal = unicodedata.normalize("NFKC", without_thoughts(text))
     if which in ("brackets", "fastchat"):
         return Verdict(_bracketed_letter(normal, which))
-    alone = (letter for _, letter in parts.letters_alone(normal))
+    alone = (letter for _, letter in letters_alone(normal))
     kept = alone if which == "first" else deque(alone, maxlen=1)
     return Verdict(next(iter(kept), None))
 
@@ -94,8 +327,8 @@ def read_output(text: str, tokens: Sequence[Token] | None, which: Which = "first
 
     The text decides which tokens are the answer's; if they do not spell it, there are no probabilities.
     """
-    content = parts.without_thoughts(text)
-    aligned = parts.answer_tokens(tokens, content) if tokens else None
+    content = without_thoughts(text)
+    aligned = answer_tokens(tokens, content) if tokens else None
     if not aligned:
         return read_verdict_text(content, which)
     return read_verdict(aligned, which)
@@ -110,7 +343,7 @@ def doubt_of(output: str, which: Which) -> str | None:
     care. Thoughts do not count.
     """
     _check_which(which)
-    content = parts.without_thoughts(output).strip()
+    content = without_thoughts(output).strip()
     beginning = unicodedata.normalize("NFKC", content[:_BEGINNING])
     if _REFUSAL.match(beginning.lstrip("\"'「『*#> ")):
         return "refusal"
@@ -118,7 +351,7 @@ def doubt_of(output: str, which: Which) -> str | None:
         return None
     places = [content] if which == "first" else reversed(content.splitlines())
     found = (
-        {letter for _, letter in parts.letters_alone(unicodedata.normalize("NFKC", text))}
+        {letter for _, letter in letters_alone(unicodedata.normalize("NFKC", text))}
         for text in places
     )
     letters: set[Letter] = next(filter(None, found), set())
@@ -136,7 +369,7 @@ def _letter_token(joined: TokenText, which: Which) -> tuple[int, Letter] | None:
     """Returns index and letter of the first or last token that is a letter and stands alone."""
     count = len(joined.tokens)
     for index in range(count) if which == "first" else range(count - 1, -1, -1):
-        letter = parts.letter_of(parts.spelling(joined.tokens[index]))
+        letter = letter_of(spelling(joined.tokens[index]))
         if letter is not None and _stands_alone(joined, index):
             return index, letter
     return None
@@ -149,19 +382,19 @@ def _stands_alone(joined: TokenText, index: int) -> bool:
         if letter in ("A", "B", "C"):
             before = joined.text[max(position - 1, 0) : position]
             after = joined.text[position + 1 : position + 2]
-            return not parts.is_beside_word(before, letter, after)
+            return not is_beside_word(before, letter, after)
     return False
 
 
 def _letter_probabilities(token: Token) -> Probabilities | None:
-    entries = parts.listed(token)
+    entries = listed(token)
     if entries is None:
         return None
     sums: dict[Letter, float] = dict.fromkeys(LETTERS, 0.0)
     for entry in entries:
-        letter = parts.letter_of(parts.spelling(entry))
+        letter = letter_of(spelling(entry))
         if letter is not None:
-            sums[letter] += parts.probability_of(entry.get("logprob"))
+            sums[letter] += probability_of(entry.get("logprob"))
     return {letter: min(total, 1.0) for letter, total in sums.items()}
 
 
@@ -179,106 +412,9 @@ def _bracketed_verdict(joined: TokenText, which: Which) -> Verdict:
         return Verdict(None)
     place = joined.text.rfind(f"[[{shown}]]")  # -1 if it is spelled with other characters
     token = joined.tokens[joined.holder(place + 2)]
-    if place < 0 or parts.letter_of(parts.spelling(token)) != shown:
+    if place < 0 or letter_of(spelling(token)) != shown:
         return Verdict(shown)
     return Verdict(shown, _letter_probabilities(token))
-
-
-# Decisions about a pair from its verdicts in both orders
-
-
-Rule = Literal["probability", "strict", "tie", "first"]
-RULES: tuple[Rule, ...] = ("probability", "strict", "tie", "first")
-"""How pairs are decided, see `Decision`."""
-
-State = Literal["decided", "undecided", "invalid"]
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """Decisions about a pair by all rules. Letters speak of the pair: A is its first answer, B the second.
-
-    `probability`: the letter with the largest `mean` probability of both orders (as Morita et al.
-    propose); equal ones decide C. `mean`: mean probabilities of A, B and C; of one judgment alone (`single`)
-    if the other one has none; `None` without any.
-    `strict`: the verdict of both orders if they agree (BS1), else `None`; `tie`: the same, but C if they
-    differ (BS2). An invalid judgment leaves both without a decision; `strict_state` tells `undecided` from
-    `invalid`. `first`: the verdict of the first order alone.
-    `consistent`: whether both orders have the same verdict. `margin`: difference of the two largest mean
-    probabilities. `outside`: 1 minus the sum of the mean probabilities, at least 0.
-    `verdicts`: the letters of both orders.
-    """
-
-    probability: Letter | None
-    mean: Probabilities | None
-    single: bool
-    strict: Letter | None
-    strict_state: State
-    tie: Letter | None
-    first: Letter | None
-    consistent: bool
-    margin: float | None
-    outside: float | None
-    verdicts: tuple[Letter | None, Letter | None]
-
-
-def decide(first: Verdict | None, second: Verdict | None) -> Decision:
-    """Decide a pair by all rules from its verdicts in order 1 and order 2, as they were shown.
-
-    In order 2 the answers are swapped, and this function swaps letters back. `None` is a judgment that is
-    missing, which counts as invalid.
-
-    Source: judging 4.1 and 4.2 (Morita et al.; `strict`: BS1, `tie`: BS2).
-
-    >>> first = Verdict("A", {"A": 0.7, "B": 0.1, "C": 0.06})
-    >>> decide(first, Verdict("A", {"A": 0.6, "B": 0.4, "C": 0.1})).probability
-    'A'
-    """
-    one, two = first or Verdict(None), swapped_back(second or Verdict(None))
-    p1, p2 = one.probabilities, two.probabilities
-    mean, single = p2 if p1 is None else p1, (p1 is None) != (p2 is None)
-    if p1 is not None and p2 is not None:
-        mean = {letter: (p1[letter] + p2[letter]) / 2 for letter in LETTERS}
-    v1, v2 = one.shown, two.shown
-    valid, same = v1 is not None and v2 is not None, v1 == v2
-    state: State = "invalid" if not valid else "decided" if same else "undecided"
-    ranked = sorted(mean.values(), reverse=True) if mean else None
-    return Decision(
-        probability=_most_probable(mean),
-        mean=mean,
-        single=single,
-        strict=v1 if valid and same else None,
-        strict_state=state,
-        tie=(v1 if same else "C") if valid else None,
-        first=v1,
-        consistent=valid and same,
-        margin=ranked[0] - ranked[1] if ranked else None,
-        outside=max(0.0, 1.0 - sum(mean.values())) if mean else None,
-        verdicts=(v1, v2),
-    )
-
-
-def check_rule(rule: str) -> None:
-    """Raise `SettingsError` for an unknown rule."""
-    if rule not in RULES:
-        raise SettingsError(f"unknown rule {rule!r}: expected one of {', '.join(RULES)}")
-
-
-def swapped_back(verdict: Verdict) -> Verdict:
-    """Returns a verdict of order 2 in letters of the pair."""
-    shown, p = verdict.shown, verdict.probabilities
-    return Verdict(
-        None if shown is None else SWAPPED[shown],
-        None if p is None else {letter: p[SWAPPED[letter]] for letter in LETTERS},
-    )
-
-
-def _most_probable(mean: Probabilities | None) -> Letter | None:
-    if mean is None:
-        return None
-    largest = max(mean.values())
-    winners = [letter for letter in LETTERS if mean[letter] == largest]
-    return winners[0] if len(winners) == 1 else "C"
 
 
 # Ratings
@@ -302,7 +438,7 @@ def read_rating(text: str, low: float, high: float, brackets: bool = False) -> f
     >>> read_rating("評価: ８", 1, 10)
     8.0
     """
-    normal = unicodedata.normalize("NFKC", parts.without_thoughts(text))
+    normal = unicodedata.normalize("NFKC", without_thoughts(text))
     found = _rating_match(normal, low, high, brackets)
     return None if found is None else float(found.group(found.re.groups))
 
@@ -312,7 +448,7 @@ def read_result(text: str, low: float = 1, high: float = 5) -> float | None:
 
     After NFKC, without thoughts; brackets around the number do not matter.
     """
-    normal = unicodedata.normalize("NFKC", parts.without_thoughts(text))
+    normal = unicodedata.normalize("NFKC", without_thoughts(text))
     last = next(reversed(_RESULT.findall(normal)), "")
     return float(last) if last and low <= float(last) <= high else None
 
@@ -325,16 +461,16 @@ def expected_rating(
     `None` if the probabilities are unknown, if the rating is not a token of its own or, on scales with
     numbers of two digits, if the largest number is not among the listed tokens: it may then be two tokens.
     """
-    content = parts.without_thoughts(text)
-    answer = parts.answer_tokens(tokens, content) if tokens else None
+    content = without_thoughts(text)
+    answer = answer_tokens(tokens, content) if tokens else None
     entries = _rating_entries(TokenText(answer), low, high, brackets) if answer else None
     if entries is None:
         return None
     sums: dict[int, float] = {}
     for entry in entries:
-        number = _rating_number(parts.spelling(entry))
+        number = _rating_number(spelling(entry))
         if number is not None and low <= number <= high:
-            sums[number] = sums.get(number, 0.0) + parts.probability_of(entry.get("logprob"))
+            sums[number] = sums.get(number, 0.0) + probability_of(entry.get("logprob"))
     total = sum(sums.values())
     if not total or (high >= 10 and high not in sums):
         return None
@@ -359,8 +495,8 @@ def _rating_entries(joined: TokenText, low: int, high: int, brackets: bool) -> l
     if match is None:
         return None
     token = joined.tokens[joined.holder(match.start(match.re.groups))]
-    rating = _rating_number(parts.spelling(token))
-    return parts.listed(token) if rating == float(match.group(match.re.groups)) else None
+    rating = _rating_number(spelling(token))
+    return listed(token) if rating == float(match.group(match.re.groups)) else None
 
 
 def _rating_number(token: str) -> int | None:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
-from pfgen_rs.ask.costs import Budget
 from pfgen_rs.ask.journal import Journal, journal_records
-from pfgen_rs.ask.loop import Asked, AskingProgress, UnreadError, ask_groups, open_requests
+from pfgen_rs.ask.loop import Asked, Limits, UnreadError, ask, open_requests
 from pfgen_rs.ask.protocol import Answered, Details, Engine
 from pfgen_rs.ask.request import Group, Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError, unreadable
@@ -31,7 +30,6 @@ from pfgen_rs.llm_jp_eval.prompts import SHOTS, PromptSettings, items
 from pfgen_rs.llm_jp_eval.results import SAMPLING, ScoreSettings, signature, write_results
 from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate_variants
 
-BudgetOf = Callable[[Respondent], Budget | None]
 KIND = "llm-jp-eval"
 OUTPUTS = "outputs.jsonl"
 _KEY = ("id", "sample", "digest")
@@ -90,29 +88,25 @@ def run_tasks(
     *,
     n: int | None = None,
     prompts: PromptSettings | None = None,
-    budget_of: BudgetOf | None = None,
-    keep_going: bool = False,
-    progress: AskingProgress | None = None,
+    **limits: Unpack[Limits],
 ) -> Asked:
     """Ask a model for the outputs of tasks and keep them in the run's folder.
 
     `respondent`: its `max_tokens` is replaced by that of each task. `n`: number of samples a task, `None` for
-    all. `budget_of` returns the budget that is left when a group of requests begins. Nothing is asked twice,
-    not even by several processes. Raises `SettingsError`, and what `ask` raises.
+    all. `limits` are those of `ask`. Nothing is asked twice, not even by several processes. Raises
+    `SettingsError`, and what `ask` raises.
     """
     made = prompts or PromptSettings()
     _open_folder(folder, _config(datas, respondent, n, made))
     groups = request_groups(datas, respondent, n, made)
     with output_journal(folder) as journal:
-        return ask_groups(
+        return ask(
             journal,
             groups,
             engine,
             _read_task_output,
             mode="chat" if made.chat else "completion",
-            budget_of=budget_of,
-            keep_going=keep_going,
-            progress=progress,
+            **limits,
         )
 
 

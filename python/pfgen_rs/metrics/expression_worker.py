@@ -1,6 +1,6 @@
 """Matches regular expressions in a process of its own, which ends when one match takes too long.
 
-Run as a script, without the package: `python -I -S expression_worker.py`. `limited_expressions` talks to
+Run as a script, without the package: `python -I -S expression_worker.py`. `expressions` talks to
 it. A request is its size (8 bytes, little-endian) and a `marshal` of time limit (seconds), pattern and texts;
 the answer is the end of the first match in each text as int64, or -1. Exit status 1: out of
 time.

@@ -17,9 +17,7 @@ from pfgen_rs import _native
 from pfgen_rs.errors import BenchmarkError
 from pfgen_rs.io.text import shortened
 from pfgen_rs.lazy import NDArray, np
-from pfgen_rs.metrics import limited_expressions
-from pfgen_rs.metrics.limited_expressions import OutOfTimeError, limited_ends
-from pfgen_rs.metrics.linear_expressions import LONGEST, linear_expression, quietly
+from pfgen_rs.metrics import expressions
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.units import Unit
 
@@ -111,10 +109,10 @@ def _pattern(pattern: object, where: str) -> str:
         raise BenchmarkError(
             f"{where}: the pattern contains a lone surrogate: {_shown(pattern)}"
         ) from None
-    except OutOfTimeError:
+    except expressions.OutOfTimeError:
         raise BenchmarkError(
             f"{where}: compiling the regular expression {_shown(pattern)} took longer than "
-            f"{limited_expressions.TIME_LIMIT:g} seconds: write it shorter"
+            f"{expressions.TIME_LIMIT:g} seconds: write it shorter"
         ) from None
     except (re.error, RecursionError, OverflowError, ValueError) as error:
         problem = f"invalid regular expression {_shown(pattern)}: {error}"
@@ -124,11 +122,11 @@ def _pattern(pattern: object, where: str) -> str:
 
 def _check_expression(pattern: str) -> None:
     """Compile an expression, a long one where that can be ended. Raises what `re` does, `OutOfTimeError`."""
-    if len(pattern) > LONGEST:
+    if len(pattern) > expressions.LONGEST:
         with suppress(BenchmarkError):  # an invalid one, whose error is not told there, but below
-            limited_ends(pattern, [""])
+            expressions.limited_ends(pattern, [""])
             return
-    quietly(re.compile, pattern)
+    expressions.quietly(re.compile, pattern)
 
 
 def _shown(pattern: str) -> str:
@@ -243,12 +241,12 @@ class Helpfulness:
 
     def _limited_ends(self, pattern: str, texts: Sequence[str]) -> NDArray[np.uint32]:
         try:
-            return limited_ends(pattern, texts)
-        except OutOfTimeError:
+            return expressions.limited_ends(pattern, texts)
+        except expressions.OutOfTimeError:
             question = "" if self._question_id is None else f"question {self._question_id}, "
             raise BenchmarkError(
                 f"{question}{self._places[pattern]}: matching the regular expression {_shown(pattern)} "
-                f"to one answer took longer than {limited_expressions.TIME_LIMIT:g} seconds: write it "
+                f"to one answer took longer than {expressions.TIME_LIMIT:g} seconds: write it "
                 "without repetitions within repetitions"
             ) from None
 
@@ -300,7 +298,7 @@ class Helpfulness:
 
 def _compiled(pattern: str) -> _native.Expression | None:
     """Returns the native expression; `None` if the pattern means something else there, or is too large."""
-    linear = linear_expression(pattern)
+    linear = expressions.linear_expression(pattern)
     return None if linear is None else _native.Expression.compile(linear)
 
 

@@ -16,7 +16,8 @@ from pfgen_rs.errors import BenchmarkError, InputError, Item, UnknownQuestionErr
 from pfgen_rs.metrics import units
 from pfgen_rs.metrics.helpfulness import Helpfulness
 from pfgen_rs.metrics.ngram_index import NgramIndex
-from pfgen_rs.metrics.settings import Chosen, Settings, chosen_settings, signature
+from pfgen_rs.metrics.settings import Chosen, Settings, chosen_settings
+from pfgen_rs.metrics.signature import signature
 from pfgen_rs.metrics.units import Coder, Unit
 from pfgen_rs.questions.index_cache import IndexCache
 from pfgen_rs.questions.locate import name_of

@@ -43,14 +43,6 @@ def inert(text: str) -> str:
     return _ACTIVE.sub(lambda found: f"&#{ord(found[0])};", visible(text))
 
 
-def code_span(text: str) -> str:
-    """Returns text in code font within a line, where nothing but backticks means anything in Markdown."""
-    shown = visible(text)
-    fence = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))
-    room = " " if shown[:1] in "` " or shown[-1:] in "` " else ""
-    return f"{fence}{room}{shown}{room}{fence}"
-
-
 def link_target(path: str) -> str:
     """Returns a relative path as the target of a link."""
     return quote(os.fsencode(path), safe=_IN_LINKS)

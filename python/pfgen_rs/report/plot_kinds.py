@@ -1,38 +1,27 @@
-"""Kinds of figures of runs: each registers itself, and is drawn by name.
+"""Kinds of figures of runs, by name: a table of what each shows, and where it is made.
 
-A kind is a function with the decorator `plot_kind` in any file of `report/plots`:
+The function of a kind `length` is `plot_length` in a file of `report/plots`. It makes a table and its figure:
 
-    @plot_kind("length", "score against mean length", page=always)
-    def _length(request: PlotRequest) -> Plot:
+    def plot_length(request: PlotRequest) -> Plot:
         runs = request.inputs.runs
         return Plot(run_columns(runs, ["length"]), partial(score_length, runs))
 
-Another package names its own as an entry point of the group `pfgen_rs.plots`, whose name is the kind's. The
-choices and the help of `pfgen-rs plot`, the page of figures of a site and the shared tests come from here.
+The choices and the help of `pfgen-rs plot`, a site's page of figures and the shared tests come from here.
 """
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, partial
 from importlib import import_module
-from importlib.metadata import entry_points
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pfgen_rs.drawing.style import NEEDED, available
 from pfgen_rs.errors import OutputError, PlotError
-from pfgen_rs.lazy import pl
+from pfgen_rs.lazy import Figure, pl
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from pfgen_rs.report.plots.inputs import PlotRequest
-
-GROUP = "pfgen_rs.plots"
-"""The group of entry points of other packages' kinds."""
 
 
 @dataclass(frozen=True)
@@ -41,91 +30,55 @@ class Plot:
 
     `table`: the numbers, of all runs that could be drawn. `draw`: takes `title`, `language` and `font`.
     `notes`: what is left out. `is_cut`: whether the figure shows the best runs of the table only.
+    `suits_site`: whether the page of a site shows it.
     """
 
     table: pl.DataFrame
     draw: Callable[..., Figure]
     notes: Sequence[str] = ()
     is_cut: bool = False
+    suits_site: bool = True
 
 
-@dataclass(frozen=True)
-class PlotKind:
+class PlotKind(NamedTuple):
     """A kind of figure.
 
-    `options`: the options of `PlotRequest` that it alone reads. `page`: whether a site shows the figure of a
-    table; `None` for figures of what a site does not have.
+    `file`: that of its function in `report/plots`. `options`: those of `PlotRequest` that it alone reads.
+    `of_sites`: whether a site has what it shows.
     """
 
-    name: str
+    file: str
     summary: str
-    make: Callable[[PlotRequest], Plot]
     options: Sequence[str] = ()
-    page: Callable[[pl.DataFrame], bool] | None = None
+    of_sites: bool = False
 
 
-def plot_kind(
-    name: str,
-    summary: str,
-    *,
-    options: Sequence[str] = (),
-    page: Callable[[pl.DataFrame], bool] | None = None,
-) -> Callable[[Callable[[PlotRequest], Plot]], PlotKind]:
-    """Register a kind; the first two arguments are literals, which help reads without importing the file."""
-
-    def register(make: Callable[[PlotRequest], Plot]) -> PlotKind:
-        kind = _REGISTERED[name] = PlotKind(name, summary, make, options, page)
-        return kind
-
-    return register
-
-
-_REGISTERED: dict[str, PlotKind] = {}
-
-
-def always(_table: pl.DataFrame) -> bool:
-    """For `page`: every site shows the figure."""
-    return True
+KINDS = {
+    "metrics": PlotKind("metrics", "each pair of metrics, one point per run", of_sites=True),
+    "length": PlotKind("metrics", "score against mean length", of_sites=True),
+    "sources": PlotKind(
+        "metrics", "scores with one source of reference answers against another", ["metric"]
+    ),
+    "intervals": PlotKind("scores", "scores with their intervals, by rank", ["top"], of_sites=True),
+    "categories": PlotKind("scores", "a heat map of runs and categories", ["top"], of_sites=True),
+    "convergence": PlotKind(
+        "spread", "score against number of trials (from responses)", ["metric"]
+    ),
+    "spread": PlotKind("spread", "distribution of one run's scores and lengths (from responses)"),
+    "learning": PlotKind(
+        "training", "score and metrics during training, from a curve.parquet", ["x"]
+    ),
+    "steps": PlotKind("training", "score against training step", of_sites=True),
+}
 
 
-class _Declared(NamedTuple):
-    """Where a kind is, before it is loaded."""
-
-    summary: str
-    load: Callable[[], object]
-
-
-@cache
-def _declared() -> dict[str, _Declared]:
-    kinds = dict(_own_kinds())
-    for entry in entry_points(group=GROUP):
-        kinds.setdefault(entry.name, _Declared(f"from {entry.module}", entry.load))
-    return kinds
-
-
-def _own_kinds() -> Iterator[tuple[str, _Declared]]:
-    """Yield the kinds of this package, whose files are parsed, but not run: they need numpy and polars."""
-    for path in sorted(Path(__file__).with_name("plots").glob("*.py")):
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            for call in getattr(node, "decorator_list", ()):
-                if isinstance(call, ast.Call) and ast.unparse(call.func) == plot_kind.__name__:
-                    name, summary = map(ast.literal_eval, call.args)
-                    module = f"pfgen_rs.report.plots.{path.stem}"
-                    yield name, _Declared(summary, partial(import_module, module))
-
-
-def plot_summaries() -> dict[str, str]:
-    """Returns what each kind of figure shows, by name; fast."""
-    return {name: kind.summary for name, kind in _declared().items()}
-
-
-def get_plot_kind(name: str) -> PlotKind:
-    """Load a kind of figure; raises `PlotError` for an unknown one."""
-    declared = _declared().get(name)
-    if declared is None:
-        raise PlotError(f"unknown figure {name!r}: expected one of {', '.join(_declared())}")
-    loaded = declared.load()
-    return loaded if isinstance(loaded, PlotKind) else _REGISTERED[name]
+def make_plot(kind: str, request: PlotRequest) -> Plot:
+    """Read what a kind of figure shows; raises `PlotError` for an unknown one."""
+    if kind not in KINDS:
+        raise PlotError(f"unknown figure {kind!r}: expected one of {', '.join(KINDS)}")
+    module = import_module(f"pfgen_rs.report.plots.{KINDS[kind].file}")
+    plot: Plot = getattr(module, f"plot_{kind}")(request)
+    return plot
 
 
 @dataclass
@@ -149,10 +102,9 @@ def csv_of(table: pl.DataFrame) -> bytes:
     return csv_text(table.select(plain)).encode()
 
 
-def draw(name: str, request: PlotRequest) -> Drawn:
+def draw(kind: str, request: PlotRequest) -> Drawn:
     """Draw a kind of figure. Raises a `PfgenError` for what cannot be read, scored or drawn."""
-    kind = get_plot_kind(name)
     if not available():  # before anything is scored
         raise OutputError(NEEDED)
-    plot = kind.make(request)
+    plot = make_plot(kind, request)
     return Drawn(plot.draw(**request.look), list(plot.notes), plot.table)

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pfgen_rs import _native
+from pfgen_rs.checkout.leaderboard import ranked, ranks
 from pfgen_rs.checkout.published import Published, digest_line
-from pfgen_rs.checkout.ranking import ranked, ranks
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import README
 from pfgen_rs.metrics import settings, sums

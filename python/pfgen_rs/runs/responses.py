@@ -14,7 +14,7 @@ from pfgen_rs.io.csv import csv_records
 from pfgen_rs.io.lines import line_records
 from pfgen_rs.io.reading import read_ahead
 from pfgen_rs.io.source import DELIMITED, Source
-from pfgen_rs.io.tables import is_table, table_records
+from pfgen_rs.io.tables import table_records
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.runs.score_store import Part, ResponseScores
@@ -90,7 +90,7 @@ class FileResponses:
         """Yield the answer and complete record of some responses."""
         key, replace_invalid = self._options.answer_field, self._options.replace_invalid
         lines, starts = (list(column) for column in zip(*samples, strict=True))
-        if is_table(self._source):
+        if self._source.is_table:
             records = table_records(self._source, lines)
         elif self._source.suffix in DELIMITED:
             records = csv_records(self._source, lines, replace_invalid=replace_invalid)

@@ -15,14 +15,15 @@ from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.cleaning import Mode
 from pfgen_rs.io.json_lines import indented
 from pfgen_rs.io.remote.urls import is_url
+from pfgen_rs.io.run_files import run_name
 from pfgen_rs.io.text import counted, plural, shortened
 from pfgen_rs.lazy import pl
-from pfgen_rs.metrics.settings import BY_SOURCE, PARTS, Settings, Summation, share_name, signature
+from pfgen_rs.metrics.settings import BY_SOURCE, PARTS, Settings, Summation, share_name
+from pfgen_rs.metrics.signature import signature
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.metrics.units import Answer
-from pfgen_rs.questions.placed import Placed
+from pfgen_rs.questions.folder import Placed
 from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.runs.naming import run_name
 from pfgen_rs.runs.score_store import ResponseScores
 from pfgen_rs.runs.summary import Sampled, Summaries, summarise
 
@@ -361,7 +362,7 @@ class Result:
         if the unit is not a character, `InputError` for fewer than 5 answers per question, and `OutputError`.
         """
         # The one upward import: pages need results, but results rarely need a page.
-        from pfgen_rs.report.site.single import write_run
+        from pfgen_rs.report.site.run_page import write_run
 
         write_run(self, path, answers_per_question=answers_per_question)
 

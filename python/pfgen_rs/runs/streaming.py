@@ -19,7 +19,7 @@ from pfgen_rs.io.cleaning import count_unclean, stated_mode
 from pfgen_rs.io.reading import MOST_RUNS, Reading, read_ahead, too_many_runs
 from pfgen_rs.io.source import Source
 from pfgen_rs.lazy import NDArray, np, pl
-from pfgen_rs.metrics.settings import signature
+from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.responses import FileResponses, with_texts
 from pfgen_rs.runs.result import Result

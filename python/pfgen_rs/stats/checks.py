@@ -10,14 +10,11 @@ import math
 import operator
 from functools import lru_cache
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.text import shortened
-from pfgen_rs.lazy import Floats, NDArray, np
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+from pfgen_rs.lazy import ArrayLike, Floats, NDArray, np
 
 FEWEST_RESAMPLES = 100
 """The fewest resamples for an interval."""

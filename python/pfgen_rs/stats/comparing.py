@@ -11,7 +11,8 @@ from typing import Any, Literal, get_args
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.lazy import Floats, np, pl
-from pfgen_rs.metrics.settings import METRICS, check_metric, with_answered
+from pfgen_rs.metrics.settings import METRICS, check_metric
+from pfgen_rs.metrics.signature import with_answered
 from pfgen_rs.stats import checks, estimates, permutation
 from pfgen_rs.stats.estimates import Estimate, Sample
 

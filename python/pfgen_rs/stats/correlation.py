@@ -10,10 +10,8 @@ import math
 import sys
 from dataclasses import dataclass
 
-from numpy.typing import ArrayLike
-
 from pfgen_rs.errors import InputError
-from pfgen_rs.lazy import Floats, NDArray, np
+from pfgen_rs.lazy import ArrayLike, Floats, NDArray, np
 from pfgen_rs.stats import checks
 
 Integers = NDArray[np.int32]

@@ -6,15 +6,12 @@ import math
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import Any, TypeGuard
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.lazy import Floats, NDArray, np
+from pfgen_rs.lazy import ArrayLike, Floats, NDArray, np
 from pfgen_rs.metrics.settings import check_metric
 from pfgen_rs.stats import checks
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +128,7 @@ def checked_samples(samples: Iterable[Sample], metrics: Iterable[str]) -> list[S
         if not isinstance(each, Sample):
             raise InputError(
                 f"samples[{i}] is {checks.shown_value(each)}: expected a Sample "
-                "(`runs.sample.sample_of` makes one of a result)"
+                "(`runs.outputs.sample_of` makes one of a result)"
             )
         for metric in metrics:
             each.responses(metric)

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from pfgen_rs.lazy import Floats, NDArray, np
+from pfgen_rs.lazy import ArrayLike, Floats, NDArray, np
 from pfgen_rs.stats import checks
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
 _AT_ONCE = 1 << 20  # numbers in a block of signs
 # Sums of the same numbers in another order differ by less, relative to the sum of their absolute values.

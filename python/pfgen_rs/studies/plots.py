@@ -6,20 +6,16 @@ Every function takes the result of a study and returns a `matplotlib.figure.Figu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from pfgen_rs.drawing import figures
 from pfgen_rs.drawing.figures import png, save, svg
 from pfgen_rs.drawing.style import GREY, LookOptions, drawing
 from pfgen_rs.errors import PlotError
-from pfgen_rs.lazy import np, pl
+from pfgen_rs.lazy import Figure, np, pl
 from pfgen_rs.report.plots import points
 from pfgen_rs.studies import metrics
 from pfgen_rs.studies.against import OURS, AgainstStudy, BenchmarkCorrelation
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 __all__ = ["against_figure", "against_scatter", "correlation_map", "png", "save", "svg"]
 

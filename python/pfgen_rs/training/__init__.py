@@ -3,11 +3,11 @@
 `StepEvaluator` works with any training loop; `pfgen_rs.integrations` has callbacks for trainers.
 """
 
-from pfgen_rs.training.checks import CollectiveError
+from pfgen_rs.training.background import CollectiveError
 from pfgen_rs.training.curve import plot_curve, read_curve
 from pfgen_rs.training.evaluator import StepEvaluator
 from pfgen_rs.training.loggers import JsonLines, Logger, TensorBoard, WandB
-from pfgen_rs.training.rewards import Reward, TaskReward, reward
+from pfgen_rs.training.rewards import Reward, TaskReward
 
 __all__ = [
     "CollectiveError",
@@ -20,5 +20,4 @@ __all__ = [
     "WandB",
     "plot_curve",
     "read_curve",
-    "reward",
 ]

@@ -16,9 +16,8 @@ from pfgen_rs.io.atomic import remove_unfinished, writing_failed
 from pfgen_rs.io.table_writer import write_parquet
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import PARTS
+from pfgen_rs.training.fixed_samples import TASK_ANSWERS, TASK_COLUMNS, QuestionSample, TaskSample
 from pfgen_rs.training.loggers import Logger, LoggerQueues
-from pfgen_rs.training.measure import answer_table, measure, measure_tasks, row_of
-from pfgen_rs.training.sample import TASK_ANSWERS, TASK_COLUMNS, FixedSample, TaskSample
 
 Axis = Literal["step", "tokens"]
 
@@ -95,7 +94,7 @@ class Record:
 
     def __init__(
         self,
-        sample: FixedSample,
+        sample: QuestionSample,
         clean: Callable[[str], str],
         folder: Path | None,
         loggers: Sequence[Logger],
@@ -147,14 +146,15 @@ class Record:
         asked = len(self.sample.tasks)
         answers = [None if text is None else self._clean(text) for text in texts[:asked]]
         outputs = [None if text is None else self._clean_output(text) for text in texts[asked:]]
-        measured = measure(self.sample, answers)
-        of_tasks, task_table = measure_tasks(self.tasks, outputs) if self.tasks else ({}, None)
+        scored = self.sample.scored(answers)
+        of_tasks, task_table = self.tasks.scored(outputs) if self.tasks else ({}, None)
         table = None
-        if measured is not None and (self.folder is not None or self._loggers.want_answers):
-            table = answer_table(self.sample, measured)
+        if scored is not None and (self.folder is not None or self._loggers.want_answers):
+            table = scored.table()
         with self._lock:
-            row = row_of(measured, step, tokens, self._rows.get(0) if step else None)
-            row |= {"generation_seconds": seconds, **of_tasks}
+            baseline = self._rows.get(0) if step else None
+            row = {"questions": 0, "answers": 0} if scored is None else scored.row(baseline)
+            row |= {"step": step, "tokens": tokens, "generation_seconds": seconds, **of_tasks}
             row = {name: row.get(name) for name in self._schema}
             self._write(row, {ANSWERS: table, OUTPUTS: task_table})
         self._loggers.put(step, self._metrics(row), table)

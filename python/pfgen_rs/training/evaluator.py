@@ -9,30 +9,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from pfgen_rs.ask.protocol import Engine, Parameters
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError, OutputError, PfgenError, SettingsError
-from pfgen_rs.io.cleaning import (
-    THINK,
-    Mode,
-    Think,
-    cleaned,
-    default_stop,
-    unicode_text,
-    without_thoughts,
-)
+from pfgen_rs.io import cleaning
 from pfgen_rs.io.source import Closing
 from pfgen_rs.lazy import pl
 from pfgen_rs.questions.examples import Example
-from pfgen_rs.training import checks
+from pfgen_rs.training import background, checks
 from pfgen_rs.training.curve import Axis, Record, plot_curve
-from pfgen_rs.training.engine_answers import EngineAnswers
+from pfgen_rs.training.fixed_samples import QuestionSample, TaskSample
 from pfgen_rs.training.loggers import Logger
-from pfgen_rs.training.sample import FixedSample, TaskSample
 
 Generate = Callable[..., Sequence[str | None]]
+OnError = Literal["raise", "warn"]
 _LOG = logging.getLogger("pfgen_rs")
 
 
@@ -78,8 +70,8 @@ class StepEvaluator(Closing):
     with a warning in the log `pfgen_rs`.
 
     `loggers` (one or several) are called as `logger({"pfgen/score": …}, step)`, each in a thread of its own.
-    If one fails, a warning is issued. If one lags behind by more than 64 steps, steps are dropped for it,
-    with a warning in the log `pfgen_rs`; `close` waits for loggers for at most 30 seconds. Set
+    If one fails, or lags behind by more than 64 steps so that steps are dropped for it, there is
+    a warning in the log `pfgen_rs`; `close` waits for loggers for at most 30 seconds. Set
     `is_main=False` on other ranks, which generate (if all ranks are needed for that) but neither score nor
     write.
 
@@ -107,11 +99,11 @@ class StepEvaluator(Closing):
         trials: int = 1,
         questions: int | Sequence[str] | None = None,
         seed: str | int = "",
-        mode: Mode = "completion",
+        mode: cleaning.Mode = "completion",
         num_examples: int = 20,
         examples: Sequence[Example] | None = None,
         stop: Sequence[str] | None = None,
-        think: Think = "keep",
+        think: cleaning.Think = "keep",
         tasks: str | Sequence[str] = (),
         n: int | None = 100,
         shots: int = 4,
@@ -121,23 +113,22 @@ class StepEvaluator(Closing):
         folder: str | os.PathLike[str] | None = None,
         loggers: Logger | Sequence[Logger] = (),
         is_main: bool = True,
-        on_error: checks.OnError = "raise",
+        on_error: OnError = "raise",
     ) -> None:
         self.every = checks.count(every, "every")
-        checks.check_on_error(on_error)
+        checks.check_choice(on_error, "on_error", get_args(OnError))
         checks.check_who_answers(generate, engine, parameters, budget)
         if stop is None:
-            stop = parameters.stop if parameters else default_stop(mode)
+            stop = parameters.stop if parameters else cleaning.default_stop(mode)
         elif parameters is not None:
             raise SettingsError(
                 "`stop` cannot be combined with `parameters`, which have stop strings"
             )
         stop = checks.checked_texts(stop, "stop")
-        if think not in THINK:
-            raise SettingsError(f"`think` must be one of {', '.join(THINK)}, not {think!r}")
+        checks.check_choice(think, "think", cleaning.THINK)
         benchmark = resolve(benchmark, None)
         self.is_main = is_main
-        self.sample = FixedSample(
+        self.sample = QuestionSample(
             benchmark,
             examples,
             trials=trials,
@@ -155,18 +146,18 @@ class StepEvaluator(Closing):
         self._engine = None
         if engine is not None:
             parameters = replace(parameters or Parameters(), stop=stop)
-            self._engine = EngineAnswers(engine, parameters, budget)
+            self._engine = background.EngineAnswers(engine, parameters, budget)
         self._record = Record(
             self.sample,
-            partial(cleaned, mode=mode, stop=stop, think=think),
+            partial(cleaning.cleaned, mode=mode, stop=stop, think=think),
             Path(folder) if folder and is_main else None,
             checks.functions(loggers, "loggers"),
             beside,
             partial(_cleaned_output, think=think),
         )
-        self._background = checks.Background()
+        self._background = background.Background()
         self._warns = on_error == "warn"
-        self._skipped = checks.Skipped()
+        self._skipped = background.Skipped()
         self._seen: int | None = None  # the step of the last call
         self._done: set[int] = set()  # steps evaluated or failed since, the same on all ranks
         self._asking: int | None = None  # the step that the engine is asked about
@@ -210,7 +201,7 @@ class StepEvaluator(Closing):
         try:
             texts = checks.check_texts(self._generate(self.tasks), self.tasks)
         except Exception as error:
-            if not self._warns or isinstance(error, checks.CollectiveError):
+            if not self._warns or isinstance(error, background.CollectiveError):
                 raise
             self._done.add(step)  # other ranks may have succeeded
             self._skipped.add(step, error)
@@ -296,7 +287,7 @@ class StepEvaluator(Closing):
         except OutputError as error:
             if not self._warns:
                 raise
-            _LOG.warning("the curve of the checkpoint: %s", checks.reason_of(error))
+            _LOG.warning("the curve of the checkpoint: %s", background.reason_of(error))
 
     def _leave(self, error: BaseException | None) -> None:
         """Close the evaluator; an exception already being raised takes precedence."""
@@ -309,7 +300,9 @@ class StepEvaluator(Closing):
                 raise
             error.add_note(f"also failed in the background: {ours}")
 
-    def _begin_asking(self, engine: EngineAnswers, step: int, tokens: int | None) -> bool:
+    def _begin_asking(
+        self, engine: background.EngineAnswers, step: int, tokens: int | None
+    ) -> bool:
         if not self.is_main or self._is_busy(step):
             return False
         self._done.add(step)
@@ -318,7 +311,7 @@ class StepEvaluator(Closing):
         self._submit(f"the answers of step {step}", partial(self._ask, engine, step, tokens), step)
         return True
 
-    def _ask(self, engine: EngineAnswers, step: int, tokens: int | None) -> None:
+    def _ask(self, engine: background.EngineAnswers, step: int, tokens: int | None) -> None:
         try:
             answers = engine(self.tasks)
             if answers.missing:
@@ -350,7 +343,7 @@ class StepEvaluator(Closing):
             if step is not None:
                 self._skipped.add(step, error)
                 return
-            _LOG.warning("%s: %s", what, checks.reason_of(error))
+            _LOG.warning("%s: %s", what, background.reason_of(error))
             _LOG.debug("%s", what, exc_info=error)
 
     def _notice(self, step: int) -> None:
@@ -381,7 +374,7 @@ class StepEvaluator(Closing):
             self._submit(what, partial(drop, step))
 
 
-def _cleaned_output(text: str, think: Think) -> str:
+def _cleaned_output(text: str, think: cleaning.Think) -> str:
     """Returns an output for a task: as it was generated, but for reasoning and invalid text."""
-    text = unicode_text(text)
-    return without_thoughts(text) if think == "strip" else text
+    text = cleaning.unicode_text(text)
+    return cleaning.without_thoughts(text) if think == "strip" else text

@@ -12,7 +12,6 @@ import logging
 import os
 import threading
 import time
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib import import_module
@@ -237,11 +236,8 @@ class _LoggerQueue:
             if answers is not None:
                 self._logger.log_answers("pfgen/answers", answers, step)  # type: ignore[attr-defined]
         except BaseException as error:
-            text = f"the logger {self._name} failed at step {step}: {type(error).__name__}: {error}"
-            try:
-                warnings.warn(text, RuntimeWarning, stacklevel=2)
-            except RuntimeWarning:  # nobody could catch it in this thread
-                _LOG.warning("%s", text)
+            reason = f"{type(error).__name__}: {error}"
+            _LOG.warning("the logger %s failed at step %d: %s", self._name, step, reason)
 
 
 _UNFINISHED: WeakSet[_LoggerQueue] = WeakSet()

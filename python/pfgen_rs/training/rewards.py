@@ -2,9 +2,8 @@
 
 import math
 import os
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from numbers import Real
 from typing import Any
 
@@ -15,16 +14,9 @@ from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
 from pfgen_rs.io.text import visible
 from pfgen_rs.llm_jp_eval.catalog import find_task
 from pfgen_rs.llm_jp_eval.data import TaskData, item_id, read_task
-from pfgen_rs.llm_jp_eval.metrics.samples import (
-    CORRELATIONS,
-    check_variant,
-    find_metric,
-    normalized_gold,
-    prediction,
-    sample_metrics,
-)
+from pfgen_rs.llm_jp_eval.metrics import samples
 from pfgen_rs.metrics.settings import Metric
-from pfgen_rs.questions.placed import Placed
+from pfgen_rs.questions.folder import Placed
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.training.checks import function
 
@@ -85,21 +77,18 @@ class Reward:
             )
         found = self._asked.ids(named)
         answers = self._answers(prompts, completions)
-        known = [question for question in found if question is not None]
-        if len(known) == len(found):
-            return list(self._score(known, answers).tolist())
-        if self.unknown is None:
+        if self.unknown is None and None in found:
             raise UnknownQuestionError(
                 "the prompt contains no question of the benchmark: name it in a column `question`, or set "
                 "the reward of such prompts with `unknown`",
                 question=_end(prompt_text(named[found.index(None)])),
             )
-        rewards = [self.unknown] * len(found)
-        rows = [row for row, question in enumerate(found) if question is not None]
-        scores = self._score(known, [answers[row] for row in rows])
-        for row, score in zip(rows, scores.tolist(), strict=True):
-            rewards[row] = score
-        return rewards
+        known = [(each, answer) for each, answer in zip(found, answers, strict=True) if each]
+        scores = iter(
+            self._score([each for each, _ in known], [text for _, text in known]).tolist()
+        )
+        unknown = math.nan if self.unknown is None else self.unknown
+        return [next(scores) if each else unknown for each in found]
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the constructor arguments, and of the benchmark where it is."""
@@ -120,21 +109,6 @@ class Reward:
 
 
 _CUT = ("Q:", "A:", "\n\n")
-_default = cache(Reward)
-_making = threading.Lock()
-
-
-def reward(prompts: Sequence[Any], completions: Sequence[Any], **columns: Any) -> list[float]:
-    """Returns the average score of each completion with the default benchmark: `load_benchmark()`.
-
-    Uses a `Reward` that is created on first use, once per process; see there for the arguments.
-
-    >>> reward(["Q02", "Q14"], ["光合成", "風呂敷"])
-    [0.34292, 0.34693]
-    """
-    with _making:
-        default = _default()
-    return default(prompts, completions, **columns)
 
 
 def _cleaned(prompt: Any, text: str) -> str:
@@ -275,17 +249,15 @@ class TaskReward:
         if split is not None and not isinstance(data, TaskData):
             self.data = read_task(data, task, split)
         self.metric, self.variant = self._metric(metric), variant
-        check_variant(variant)
+        samples.check_variant(variant)
         _check_reward(clean, unknown)
         self.clean, self.unknown = clean, unknown
         self.__name__ = f"llm_jp_eval_{task}"
-        samples = () if self.data is None else self.data.samples
-        of = "" if self.data is None else self.data.split
-        self._by_id = {item_id(task, of, n): sample.output for n, sample in enumerate(samples)}
+        known, of = (self.data.samples, self.data.split) if self.data else ((), "")
+        self._by_id = {item_id(task, of, n): sample.output for n, sample in enumerate(known)}
         self._by_input: dict[str, str | None] = {}  # `None`: there are several
-        for sample in samples:
-            known = self._by_input.setdefault(sample.input, sample.output)
-            if known != sample.output:
+        for sample in known:
+            if self._by_input.setdefault(sample.input, sample.output) != sample.output:
                 self._by_input[sample.input] = None
 
     def __call__(
@@ -299,12 +271,12 @@ class TaskReward:
         if self.clean is not None:
             texts = map(self.clean, texts)
         # Sample by sample: threads of native code and polars do not survive a fork.
-        value = find_metric(self.metric).value
+        value = samples.find_metric(self.metric).value
         unknown = math.nan if self.unknown is None else self.unknown
         return [
             unknown
             if gold is None
-            else value(prediction(text, self.variant), normalized_gold(gold))
+            else value(samples.prediction(text, self.variant), samples.normalized_gold(gold))
             for text, gold in zip(texts, golds, strict=True)
         ]
 
@@ -321,13 +293,13 @@ class TaskReward:
     def _metric(self, name: str | None) -> str:
         if name is None:
             metrics = find_task(self.task).metrics if self.data is None else self.data.metrics
-            if metrics[0] in CORRELATIONS:
+            if metrics[0] in samples.CORRELATIONS:
                 raise SettingsError(
                     f"the metrics of {self.task} are correlations, of which single samples have no value: "
-                    f"choose `metric` among {', '.join(sample_metrics())}"
+                    f"choose `metric` among {', '.join(samples.sample_metrics())}"
                 )
             return metrics[0]
-        return find_metric(name).name
+        return samples.find_metric(name).name
 
     def _golds(self, prompts: Sequence[Any], columns: dict[str, Any]) -> list[str | None]:
         """Returns the expected output for each prompt, `None` where it is unknown and has a reward."""

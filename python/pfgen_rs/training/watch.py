@@ -15,25 +15,15 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
+from pfgen_rs import errors
 from pfgen_rs.ask.engines.command import CommandEngine
 from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.benchmark import Benchmark, resolve
-from pfgen_rs.errors import (
-    GenerationError,
-    InputError,
-    OutputError,
-    PfgenError,
-    SettingsError,
-    unreadable,
-)
 from pfgen_rs.io.ahead import THREADS
 from pfgen_rs.io.atomic import command_words, writing_failed
 from pfgen_rs.io.cleaning import Mode, Think, cleaned, default_stop
 from pfgen_rs.io.locks import lock
-from pfgen_rs.training.checks import check_budget, count
-from pfgen_rs.training.curve import Record, plot_curve
-from pfgen_rs.training.engine_answers import EngineAnswers, FromEngine
-from pfgen_rs.training.sample import FixedSample
+from pfgen_rs.training import background, checks, curve, fixed_samples
 
 PATTERNS = ("step_*", "checkpoint-*")  # the second is that of transformers' `Trainer`
 _PLACE, _WORKER = "{checkpoint}", "{worker}"
@@ -50,7 +40,7 @@ class Evaluated(NamedTuple):
 
     checkpoint: Checkpoint
     row: dict[str, Any] | None = None
-    error: PfgenError | None = None
+    error: errors.PfgenError | None = None
     missing: int = 0
 
 
@@ -59,7 +49,7 @@ class _Begun(NamedTuple):
 
     checkpoint: Checkpoint
     files: object
-    asked: Future[FromEngine]
+    asked: Future[background.FromEngine]
 
 
 class Watcher:
@@ -102,18 +92,18 @@ class Watcher:
         plot: str | os.PathLike[str] | None = None,
     ) -> None:
         self.folder, self.patterns = Path(folder), tuple(patterns)
-        self._workers, self._budget = count(workers, "workers"), budget
-        check_budget(budget)
+        self._workers, self._budget = checks.count(workers, "workers"), budget
+        checks.check_budget(budget)
         self.found()
         self.out = self.folder / "pfgen" if out is None else Path(out)
         self._command = _words(command)
         benchmark = resolve(benchmark, None)
         self._parameters = Parameters(stop=default_stop(mode))
-        self._sample = FixedSample(
+        self._sample = fixed_samples.QuestionSample(
             benchmark, trials=trials, questions=questions, mode=mode, num_examples=num_examples
         )
         clean = partial(cleaned, mode=mode, stop=self._parameters.stop, think=think)
-        self.record = Record(self._sample, clean, self.out, ())
+        self.record = curve.Record(self._sample, clean, self.out, ())
         self._settling = Settling(settle_seconds, marker)
         self._plot = plot
         self._pause = 0.0 if marker else settle_seconds
@@ -121,7 +111,7 @@ class Watcher:
         self._free: SimpleQueue[int] = SimpleQueue()
         for number in range(workers):
             self._free.put(number)
-        self._asking: set[EngineAnswers] = set()
+        self._asking: set[background.EngineAnswers] = set()
         self._over = threading.Event()
 
     def once(self) -> Iterator[Evaluated]:
@@ -150,7 +140,7 @@ class Watcher:
         with os.fdopen(handle):
             if not lock(handle):
                 problem = "in use by another watcher: stop it or choose another folder"
-                raise OutputError(f"{self.out}: {problem}")
+                raise errors.OutputError(f"{self.out}: {problem}")
             yield
 
     def _evaluated(self, every_seconds: float | None) -> Iterator[Evaluated]:
@@ -192,21 +182,21 @@ class Watcher:
             answers = begun.asked.result()
             row = self.record.add(begun.checkpoint.step, None, answers.texts, answers.seconds)
             if self._plot is not None:
-                plot_curve(self.record.frame, self._plot)
-        except OutputError:  # such as a full disk, which affects all checkpoints
+                curve.plot_curve(self.record.frame, self._plot)
+        except errors.OutputError:  # such as a full disk, which affects all checkpoints
             raise
-        except PfgenError as error:
+        except errors.PfgenError as error:
             self._failed[begun.checkpoint.path] = begun.files
             return Evaluated(begun.checkpoint, error=error)
         return Evaluated(begun.checkpoint, row, missing=answers.missing)
 
-    def _ask(self, checkpoint: Path) -> FromEngine:
+    def _ask(self, checkpoint: Path) -> background.FromEngine:
         number = self._free.get()
         places = {_PLACE: str(checkpoint), _WORKER: str(number)}
         command = [_PLACES.sub(lambda match: places[match[0]], word) for word in self._command]
         try:
             with closing(CommandEngine(str(checkpoint), command=command)) as engine:
-                asking = EngineAnswers(engine, self._parameters, self._budget)
+                asking = background.EngineAnswers(engine, self._parameters, self._budget)
                 self._asking.add(asking)
                 if self._over.is_set():
                     asking.cancel()
@@ -217,7 +207,7 @@ class Watcher:
         finally:
             self._free.put(number)
         if answers.failed:
-            raise GenerationError(answers.problem)
+            raise errors.GenerationError(answers.problem)
         return answers
 
     def found(self) -> list[Checkpoint]:
@@ -237,7 +227,7 @@ class Watcher:
                 yield checkpoint, files
 
 
-def _is_done(asked: Future[FromEngine], seconds: float | None) -> bool:
+def _is_done(asked: Future[background.FromEngine], seconds: float | None) -> bool:
     """Wait for a checkpoint, at most `seconds`; returns whether it is done."""
     end = float("inf") if seconds is None else time.monotonic() + seconds
     while not wait([asked], _TICK).done:
@@ -250,9 +240,9 @@ def _words(command: str | Sequence[str]) -> list[str]:
     try:
         parts = command_words(command) if isinstance(command, str) else list(command)
     except ValueError as error:
-        raise SettingsError(f"the command cannot be split into arguments: {error}") from None
+        raise errors.SettingsError(f"the command cannot be split into arguments: {error}") from None
     if not any(_PLACE in part for part in parts):
-        raise SettingsError(
+        raise errors.SettingsError(
             f"the command does not contain {_PLACE}: put it where the checkpoint's path belongs"
         )
     return parts
@@ -288,7 +278,7 @@ def find_checkpoints(folder: str | os.PathLike[str], *patterns: str) -> list[Che
         with os.scandir(folder) as entries:
             paths = [Path(entry.path) for entry in entries if entry.is_dir()]
     except OSError as error:
-        raise InputError(unreadable(error), path=Path(folder)) from error
+        raise errors.InputError(errors.unreadable(error), path=Path(folder)) from error
     found: dict[int, Path] = {}
     for path in sorted(path for path in paths if any(map(path.match, patterns))):
         steps = next(filter(None, (re.findall(form, path.name) for form in _STEPS)), None)

@@ -4,23 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Callable,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
-from functools import partial
 from typing import Any, Generic, TypeVar
 
 from pfgen_rs.ask.engines import engine
-from pfgen_rs.ask.protocol import ABILITIES, Meter, Outcome, Parameters, Task, Usage, available
-from pfgen_rs.ask.server import Backoff, OptionalParameters, find_place
+from pfgen_rs.ask.protocol import ABILITIES, Counting, Outcome, Parameters, Task, available
+from pfgen_rs.ask.retrying import Backoff, OptionalParameters
+from pfgen_rs.ask.server import find_place
 from pfgen_rs.ask.wire import Form
 from pfgen_rs.errors import GenerationError, SettingsError
 from pfgen_rs.extras import missing
@@ -31,7 +23,7 @@ _MOST_LOGPROBS = 5
 
 
 @engine("openai")
-class OpenAIEngine:
+class OpenAIEngine(Counting):
     """Sends concurrent requests to a server: completions in mode `completion`, chats in the other modes.
 
     `base_url` and `api_key` default to `OPENAI_BASE_URL` and `OPENAI_API_KEY`; a server in the local network
@@ -99,15 +91,9 @@ class OpenAIEngine:
         self._place = find_place(base_url, api_key)
         self._form = replace(form, most_logprobs=_MOST_LOGPROBS if self._place.is_openai else None)
         self.abilities = ABILITIES - form.omit
-        self._meter = Meter()
 
     def __repr__(self) -> str:
         return f"OpenAIEngine({self.model!r}, base_url={self._place.url!r})"
-
-    @property
-    def usage(self) -> Usage:
-        """The requests so far, and the tokens that the server reported for them."""
-        return self._meter.total
 
     def generate(self, tasks: Iterable[Task | None], parameters: Parameters) -> Iterator[Outcome]:
         """Yield one outcome per task, as soon as it is available.
@@ -115,29 +101,24 @@ class OpenAIEngine:
         Tasks are started in order, and taken at most `2 * concurrency` ahead of the outcomes. Closing the
         iterator cancels the requests in progress.
         """
-        return gathered(tasks, partial(self._session, parameters), self.concurrency)
+        from pfgen_rs.ask.client import Session
 
-    def close(self) -> None:
-        """Do nothing: connections are closed with the iterator that opened them."""
-
-    @asynccontextmanager
-    async def _session(
-        self, parameters: Parameters
-    ) -> AsyncIterator[Callable[[Task], Awaitable[Outcome]]]:
-        from pfgen_rs.ask.client import Session, connected
-
-        async with connected(self._place, self.timeout) as client:
-            yield Session(
-                client,
+        def opened() -> Session:
+            return Session(
                 self._place,
                 self._form,
                 parameters,
-                timeout=self.timeout,
-                retries=self.retries,
-                backoff=self.backoff,
-                meter=self._meter,
-                optional=self._optional,
-            ).outcome
+                self.timeout,
+                self.retries,
+                self.backoff,
+                self.count,
+                self._optional,
+            )
+
+        return gathered(tasks, opened, self.concurrency)
+
+    def close(self) -> None:
+        """Do nothing: connections are closed with the iterator that opened them."""
 
 
 def _check(concurrency: int, timeout: float, retries: int) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pfgen_rs.ask.engines import engine
 from pfgen_rs.ask.engines.vllm import read_chat_template
-from pfgen_rs.ask.protocol import ABILITIES, Answered, Meter, Outcome, Parameters, Task, Usage
+from pfgen_rs.ask.protocol import ABILITIES, Answered, Counting, Outcome, Parameters, Task
 from pfgen_rs.errors import GenerationError, SettingsError
 from pfgen_rs.extras import missing
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @engine("transformers")
-class TransformersEngine:
+class TransformersEngine(Counting):
     """A model in transformers, loaded with the first task.
 
     `model`: a name on the Hugging Face Hub or a folder, at `revision`. `dtype`: `auto` (the model's own) or a
@@ -78,12 +78,6 @@ class TransformersEngine:
         self._chat_template = read_chat_template(chat_template)
         self._chat_template_kwargs = dict(chat_template_kwargs or {})
         self._batches: Batches | None = None
-        self._meter = Meter()
-
-    @property
-    def usage(self) -> Usage:
-        """The prompts answered so far and their tokens."""
-        return self._meter.total
 
     def generate(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
         """Yield one outcome per task, longest prompts first; closing stops before the next batch."""
@@ -93,7 +87,7 @@ class TransformersEngine:
             self._batches = self._loaded()
         for outcome in self._batches.outcomes(tasks, parameters):
             if isinstance(outcome, Answered) and outcome.details and outcome.details.usage:
-                self._meter.count(outcome.details.usage)
+                self.count(outcome.details.usage)
             yield outcome
 
     def close(self) -> None:

@@ -11,24 +11,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from pfgen_rs.ask import protocol
 from pfgen_rs.ask.engines import engine
-from pfgen_rs.ask.protocol import (
-    ABILITIES,
-    Answered,
-    Details,
-    Failed,
-    Meter,
-    Outcome,
-    Parameters,
-    Task,
-    Usage,
-)
+from pfgen_rs.ask.protocol import Answered, Details, Failed, Outcome, Parameters, Task, Usage
 from pfgen_rs.errors import GenerationError, SettingsError
 from pfgen_rs.extras import missing
 
 
 @engine("vllm")
-class VllmEngine:
+class VllmEngine(protocol.Counting):
     """A model in vLLM, loaded with the first task.
 
     `dtype`, `revision`, `tensor_parallel_size`, `max_model_len` and everything in `more` (`quantization`,
@@ -44,7 +35,7 @@ class VllmEngine:
 
     name = "vllm"
     thinking_off = 'chat_template_kwargs={"enable_thinking": false}'
-    abilities = ABILITIES
+    abilities = protocol.ABILITIES
 
     def __init__(
         self,
@@ -83,12 +74,6 @@ class VllmEngine:
         if chat_template_kwargs:
             self._chat["chat_template_kwargs"] = dict(chat_template_kwargs)
         self._llm: Any = None
-        self._meter = Meter()
-
-    @property
-    def usage(self) -> Usage:
-        """The prompts so far and their tokens."""
-        return self._meter.total
 
     def generate(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
         """Yield one outcome per task in order, a batch at a time; closing stops before the next batch."""
@@ -142,7 +127,7 @@ class VllmEngine:
         if len(outputs) != len(tasks):
             raise GenerationError(f"vLLM returned {len(outputs)} answers for {len(tasks)} prompts")
         for output in outputs:
-            self._meter.count(_usage(output))
+            self.count(_usage(output))
         return list(outputs)
 
     def _sampling(self, task: Task, parameters: Parameters) -> Any:

@@ -13,11 +13,11 @@ from pfgen_rs import stats
 from pfgen_rs.benchmark import Benchmark, load_benchmark
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.generate import Mode
-from pfgen_rs.integrations.common import asked
+from pfgen_rs.generate.config import asked
 from pfgen_rs.integrations.lm_eval.choices import choices
 from pfgen_rs.io.cleaning import cleaned, default_stop
+from pfgen_rs.runs.outputs import sample_of
 from pfgen_rs.runs.result import Result
-from pfgen_rs.runs.sample import sample_of
 
 # Names in the harness, and our names.
 METRICS = {

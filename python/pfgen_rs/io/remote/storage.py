@@ -15,17 +15,7 @@ from typing import Any, NamedTuple
 from pfgen_rs import extras
 from pfgen_rs.errors import InputError, OutputError, SettingsError
 from pfgen_rs.io.ahead import interruptibly
-from pfgen_rs.io.remote import web
-from pfgen_rs.io.remote.urls import (
-    BUCKETS,
-    WEB,
-    Place,
-    check_environment,
-    checked_options,
-    shown_url,
-    split_url,
-    url_text,
-)
+from pfgen_rs.io.remote import urls, web
 
 _PREFIXES = ("aws_", "azure_", "google_")
 _CLIENT = (
@@ -103,18 +93,18 @@ class Storage:
     """
 
     def __init__(self, options: Mapping[str, Any] | None = None) -> None:
-        self.options = checked_options(options or {})
+        self.options = urls.checked_options(options or {})
         self._stores: dict[str, Any] = {}
         self._contents: dict[str, bytes | None] = {}
         self.sizes: dict[str, int] = {}  # of what was listed
 
     def object(self, url: str) -> Object:
         """Returns the object of this URL, which need not exist. Raises `InputError` for invalid URLs."""
-        place = split_url(url)
+        place = urls.split_url(url)
         if not place.path:
-            raise InputError("the URL names no object", path=shown_url(url))
-        shown = shown_url(url)
-        if place.scheme in WEB:
+            raise InputError("the URL names no object", path=urls.shown_url(url))
+        shown = urls.shown_url(url)
+        if place.scheme in urls.WEB:
             return Object(self._web_file(url, {}, shown), "", shown)
         if place.scheme == "hf":
             return Object(self._web_file(web.hub_address(url), web.hub_headers(), shown), "", shown)
@@ -124,9 +114,9 @@ class Storage:
         bucket = self.bucket(place, url)
         return Object(lambda: bucket, place.path, shown)
 
-    def bucket(self, place: Place, url: str) -> Any:
+    def bucket(self, place: urls.Place, url: str) -> Any:
         """Returns the store of a bucket."""
-        key, shown = f"{place.scheme}://{place.host}", shown_url(url)
+        key, shown = f"{place.scheme}://{place.host}", urls.shown_url(url)
         if key not in self._stores:
             opened = self._opened(place.scheme, key, {}, shown)
             _check_endpoints(self.options, place.host, shown)
@@ -135,7 +125,7 @@ class Storage:
 
     def _opened(self, kind: str, url: str, headers: Mapping[str, str], shown: str) -> Any:
         extras.needed("obstore", "remote")
-        check_environment(kind)
+        urls.check_environment(kind)
         with storage_errors(shown):
             return _opened_store(kind, url, self.options, headers)
 
@@ -251,7 +241,9 @@ def _check_endpoints(options: Mapping[str, Any], bucket: str, shown: str) -> Non
                 raise
             continue  # which the first request says better
         if not is_own:
-            problem = f"the endpoint redirects to {shown_url(final)}: name the address that answers"
+            problem = (
+                f"the endpoint redirects to {urls.shown_url(final)}: name the address that answers"
+            )
             raise StorageError(problem, path=shown, kind="redirected")
 
 
@@ -335,14 +327,14 @@ class RemoteTarget:
         url: str | os.PathLike[str],
         storage: Storage | Mapping[str, Any] | None = None,
     ) -> None:
-        self._url = url_text(url)
+        self._url = urls.url_text(url)
         self._storage = storage if isinstance(storage, Storage) else Storage(storage)
-        self.shown = shown_url(self._url)
+        self.shown = urls.shown_url(self._url)
         try:
-            place = split_url(self._url)
+            place = urls.split_url(self._url)
         except InputError as error:
             raise OutputError(str(error)) from None
-        if place.scheme not in BUCKETS:
+        if place.scheme not in urls.BUCKETS:
             raise OutputError(
                 f"{self.shown}: nothing can be written there: expected a local path, or a URL that begins "
                 "with s3://, gs:// or az://"
@@ -362,12 +354,30 @@ class RemoteTarget:
 
     def put(self, content: bytes | Path) -> None:
         """Replace the object by bytes or a file's content, or leave it as it was. Raises `OutputError`."""
+        stopped, ended = Event(), Event()
+
+        def upload() -> None:
+            try:
+                self._upload(content, stopped)
+            finally:
+                ended.set()
+
         with self._as_output():
-            upload = _Upload(self._storage.object(self._url), content)
             try:
                 interruptibly(upload)
-            finally:
-                upload.abort()
+            finally:  # after Ctrl-C, obstore removes the parts that have arrived
+                stopped.set()
+                ended.wait(_PATIENCE)
+
+    def _upload(self, content: bytes | Path, stopped: Event) -> None:
+        found, part = self._storage.object(self._url), _PART
+        data: bytes | Path | Iterator[bytes] = content
+        if isinstance(content, Path):
+            size = content.stat().st_size
+            part = max(_PART, -(-size // _PARTS))
+            data = content.read_bytes() if size <= part else _parts(content, part, stopped)
+        with storage_errors(self.shown):
+            found.store.put(found.key, data, chunk_size=part, max_concurrency=_AT_ONCE)
 
     @contextmanager
     def _as_output(self) -> Iterator[None]:
@@ -377,36 +387,9 @@ class RemoteTarget:
             raise OutputError(f"{self.shown}: cannot be written: {error.problem}") from None
 
 
-class _Upload:
-    """An upload, to be called in a thread. An error, or `abort`, also removes the parts that have arrived."""
-
-    def __init__(self, found: Object, content: bytes | Path) -> None:
-        self._found, self._content = found, content
-        self._stopped, self._ended = Event(), Event()
-
-    def __call__(self) -> None:
-        """Upload everything, or raise `StorageError`."""
-        content: bytes | Path | Iterator[bytes] = self._content
-        part = _PART
-        try:
-            if isinstance(content, Path):
-                size = content.stat().st_size
-                part = max(_PART, -(-size // _PARTS))
-                content = content.read_bytes() if size <= part else self._parts(content, part)
-            how: dict[str, Any] = {"chunk_size": part, "max_concurrency": _AT_ONCE}
-            with storage_errors(self._found.shown):
-                self._found.store.put(self._found.key, content, **how)
-        finally:
-            self._ended.set()
-
-    def abort(self) -> None:
-        """Wait until nothing is uploaded any more, if only for some seconds."""
-        self._stopped.set()
-        self._ended.wait(_PATIENCE)
-
-    def _parts(self, path: Path, size: int) -> Iterator[bytes]:
-        with path.open("rb") as file:
-            while part := file.read(size):
-                if self._stopped.is_set():
-                    raise ValueError("the upload was stopped")  # and obstore aborts it
-                yield part
+def _parts(path: Path, size: int, stopped: Event) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while part := file.read(size):
+            if stopped.is_set():
+                raise ValueError("the upload was stopped")  # and obstore aborts it
+            yield part

@@ -18,7 +18,6 @@ WEB = ("http", "https")
 _KNOWN = (*BUCKETS, "hf", *WEB)
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _COLLAPSED = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?=[^/])")
-_FAMILIES = {"s3a": "s3", "azure": "az", "abfs": "az", "abfss": "az"}
 _BUCKET = re.compile(r"[\w.@$-]+", re.ASCII)
 _PORT = re.compile(r"(?:[^:]*@)?(?:\[[^\]]*\]?|[^:]*)(?::\d*)?")
 _QUERY = re.compile(r"\?[^/]*=.*", re.DOTALL)
@@ -126,9 +125,8 @@ def identity_of_url(url: str) -> tuple[str, str, str]:
     place = split_url(url)
     if place.scheme in WEB:
         return place.scheme, "", url.partition("://")[2]
-    family = _FAMILIES.get(place.scheme, place.scheme)
-    host = place.host.partition("@")[0] if family == "az" else place.host
-    return family, host.lower(), "/".join(filter(None, place.path.split("/")))
+    host = place.host.partition("@")[0].lower()  # "s3" and "s3a" are one, as are "az" and the like
+    return place.scheme[0], host, "/".join(filter(None, place.path.split("/")))
 
 
 def refused_url(path: str | os.PathLike[str], instead: str) -> InputError:
@@ -148,11 +146,6 @@ _OF_LINES = re.compile(r".*(certificate|service_account|credentials)", re.IGNORE
 _IN_ENVIRONMENT = re.compile(
     r".*(ENDPOINT|ENDPOINT_URL|ENDPOINT_URL_S3|_KEY|_KEY_ID|_TOKEN|REGION)"
 )
-_PREFIXES = {
-    "s3": "AWS_",
-    "s3a": "AWS_",
-    **dict.fromkeys(("az", "azure", "abfs", "abfss"), "AZURE_"),
-}
 
 
 def parsed_options(texts: Iterable[str]) -> dict[str, str]:
@@ -179,7 +172,7 @@ def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_environment(scheme: str) -> None:
     """Raise `SettingsError` for settings in the environment that obstore fails with."""
-    prefix = _PREFIXES.get(scheme)
+    prefix = {"s": "AWS_", "a": "AZURE_"}.get(scheme[0])
     for name, value in os.environ.items():
         if prefix and value and name.startswith(prefix) and _IN_ENVIRONMENT.fullmatch(name):
             _check_text(name, name, value)

@@ -1,25 +1,27 @@
-"""Agreement of a judge with raters and with itself, and two judges against the same raters."""
+"""Agreement of a judge with raters, with itself, with another judge, and with n-gram scores."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
-from pfgen_rs.judge import decision_columns as columns
-from pfgen_rs.judge.agreement import intervals
+from pfgen_rs.judge import decisions as columns
+from pfgen_rs.judge.agreement import intervals, measures
 from pfgen_rs.judge.agreement import tables as tabled
-from pfgen_rs.judge.agreement.kappa import same
-from pfgen_rs.judge.agreement.resampling import RESAMPLES, classes_of, summed
-from pfgen_rs.judge.agreement.tables import PERMUTATIONS, RaterAgreement
-from pfgen_rs.judge.decision_columns import NONE, Codes, Judged, judged
-from pfgen_rs.judge.tokens import LETTERS
-from pfgen_rs.judge.verdicts import Rule, check_rule
+from pfgen_rs.judge.decisions import NONE, Codes, Judged, Rule, check_rule, judged
+from pfgen_rs.judge.pairs import Pair, read_humans
+from pfgen_rs.judge.verdicts import LETTERS
 from pfgen_rs.lazy import NDArray, np, pl
+from pfgen_rs.stats import permutation
 from pfgen_rs.stats.checks import check_level, check_resampling
-from pfgen_rs.stats.permutation import resolution, sign_flip_by_size
+
+if TYPE_CHECKING:
+    from pfgen_rs.benchmark import Benchmark
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,12 +65,12 @@ class Agreement:
     concordance: pl.DataFrame = field(repr=False)
     robustness: pl.DataFrame = field(repr=False)
     position: intervals.Share
-    rater_agreement: RaterAgreement | None
+    rater_agreement: tabled.RaterAgreement | None
     cohen: pl.DataFrame = field(repr=False)
     confusion: pl.DataFrame = field(repr=False)
     leave_one_out: pl.DataFrame = field(repr=False)
     biases: pl.DataFrame = field(repr=False)
-    calibration: intervals.Calibration | None
+    calibration: measures.Calibration | None
     comparisons: pl.DataFrame = field(repr=False)
     notes: tuple[str, ...] = ()
 
@@ -96,8 +98,8 @@ def agree(
     judge: str | None = None,
     allow_missing: bool = False,
     level: float = 0.95,
-    resamples: int = RESAMPLES,
-    permutations: int = PERMUTATIONS,
+    resamples: int = intervals.RESAMPLES,
+    permutations: int = tabled.PERMUTATIONS,
     seed: int = 0,
 ) -> Agreement:
     """Returns how far a judge's decisions agree with raters and with themselves.
@@ -137,7 +139,7 @@ def agree(
         decisions=_decision_table(decisions, data),
         concordance=work.concordance(),
         robustness=work.robustness(),
-        position=intervals.position_bias_of_codes(data.first, data.second, level),
+        position=measures.position_bias_of_codes(data.first, data.second, level),
         rater_agreement=work.rater_agreement(),
         cohen=work.cohen(),
         confusion=work.confusion(),
@@ -197,11 +199,11 @@ def _biases(decisions: pl.DataFrame, data: Judged, chosen: Codes, level: float) 
 
 def _calibration(
     decisions: pl.DataFrame, data: Judged, level: float
-) -> intervals.Calibration | None:
+) -> measures.Calibration | None:
     chosen = data.decided["probability"]
     if not data.raters or (chosen == NONE).all() or "p_a" not in decisions.columns:
         return None
-    return intervals.calibration(
+    return measures.calibration(
         chosen, columns.winner_probabilities(decisions), data.verdicts, level
     )
 
@@ -263,8 +265,8 @@ def compare_judges(
     *,
     rules: tuple[Rule, Rule] = ("probability", "probability"),
     level: float = 0.95,
-    resamples: int = RESAMPLES,
-    permutations: int = PERMUTATIONS,
+    resamples: int = intervals.RESAMPLES,
+    permutations: int = tabled.PERMUTATIONS,
     seed: int = 0,
 ) -> JudgeComparison:
     """Returns the difference between two frames of decisions in concordance with the same raters.
@@ -288,16 +290,16 @@ def compare_judges(
         raise InputError("no pair that both judges decided and a rater judged")
     one, two = judged(common, theirs), judged(aligned, theirs)
     right = [
-        same(data.decided[rule], data.verdicts).astype(np.int64)
+        measures.same(data.decided[rule], data.verdicts).astype(np.int64)
         for data, rule in zip((one, two), rules, strict=True)
     ]
     known = (one.verdicts != NONE).astype(np.int64)
-    classes, places = classes_of([*right[0], *right[1], *known])
+    classes, places = intervals.classes_of([*right[0], *right[1], *known])
     counted = {
         "right": np.stack(right)[:, :, places].transpose(2, 0, 1)[..., None],
         "judged": known[:, places].T[..., None],
     }
-    sums = summed(counted, classes, one.questions, resamples, seed)
+    sums = intervals.summed(counted, classes, one.questions, resamples, seed)
     means, resampled = (tabled.concordance_rates(each)[..., -1, 0] for each in sums)
     low, high = intervals.share_bounds(
         means[0] - means[1], resampled[:, 0] - resampled[:, 1], level, one.questions.max() + 1, -1.0
@@ -310,8 +312,8 @@ def compare_judges(
         second=float(means[1]),
         difference=float(means[0] - means[1]),
         interval=intervals.Interval(float(low), float(high), level),
-        p=sign_flip_by_size(differences, permutations=permutations, seed=seed),
-        smallest_p=resolution(int(np.count_nonzero(differences)), permutations),
+        p=permutation.sign_flip_by_size(differences, permutations=permutations, seed=seed),
+        smallest_p=permutation.resolution(int(np.count_nonzero(differences)), permutations),
         pairs=len(common),
         questions=int(one.questions.max()) + 1,
         left_out=left_out,
@@ -327,3 +329,101 @@ def _check_pairs_of_humans(first: pl.DataFrame, second: pl.DataFrame, humans: pl
         raise InputError(
             f"a verdict on the unknown pair {unknown['pair'][0]!r}: neither judge has it"
         )
+
+
+# Judges and people beside the n-gram scores
+
+
+_BINS = 4
+
+
+def scored_pairs(pairs: Sequence[Pair], benchmark: Benchmark) -> pl.DataFrame:
+    """Returns the scores of both answers of each pair.
+
+    Columns: `pair`, `question_id`, `score_a`, `score_b` (the average of the metrics of each answer alone).
+    Pairs about questions that the benchmark lacks are left out; raises `InputError` if none is left.
+    """
+    known = [pair for pair in pairs if pair.question in benchmark]
+    if not known:
+        raise InputError(
+            "the benchmark has none of the pairs' questions: pass the benchmark that the answers are about, "
+            "with -b"
+        )
+    questions = [pair.question for pair in known]
+    one, other = (
+        benchmark.score_batch(questions, [pair.answers[side] for pair in known]) for side in (0, 1)
+    )
+    return pl.DataFrame(
+        {
+            "pair": [pair.id for pair in known],
+            "question_id": [pair.question_id for pair in known],
+            "score_a": one["average"],
+            "score_b": other["average"],
+        }
+    )
+
+
+def verdicts_by_name(
+    decisions: Mapping[str, pl.DataFrame], rule: Rule, humans: str | os.PathLike[str] | None = None
+) -> dict[str, dict[str, str | None]]:
+    """Returns letters by pair, of each judge and each rater, by name.
+
+    `decisions`: the frame of each judge (as `VerdictFolder.decisions` has it), decided by a rule. Raises
+    `InputError` for files that cannot be used.
+    """
+    found: dict[str, dict[str, str | None]] = {}
+    known: set[str] = set()
+    for name, frame in decisions.items():
+        known.update(frame["pair"])
+        found[name] = dict(zip(frame["pair"], frame[rule], strict=True))
+    if humans is not None:
+        for pair, rater, verdict in read_humans(humans, known).iter_rows():
+            found.setdefault(rater, {})[pair] = verdict
+    return found
+
+
+def agreement_by_margin(
+    scores: pl.DataFrame, verdicts: Mapping[str, Mapping[str, str | None]], bins: int = _BINS
+) -> pl.DataFrame:
+    """Returns how often the answer with the higher score is the one that somebody prefers, by margin.
+
+    `scores`: as `scored_pairs` returns them. `verdicts`: letters by pair, of each rater or judge by name. A
+    pair counts if it has a verdict for either answer and two different scores; ties and pairs without a
+    verdict are counted apart. The margin is the difference of the scores; its bins have about equal numbers
+    of pairs.
+
+    Returns columns `who`, `margin` ("all", or the bin's range), `pairs`, `agree`, `share`, its 95 % interval
+    `low`, `high` (Clopper–Pearson), `ties`, `missing`.
+    """
+    margins = (scores["score_a"] - scores["score_b"]).to_numpy()
+    higher = np.where(margins > 0, "A", np.where(margins < 0, "B", "="))
+    size = np.abs(margins)
+    places = [("all", np.ones(len(size), dtype=bool)), *_margin_bins(size, bins)]
+    rows: list[tuple[Any, ...]] = []
+    for who, letters in verdicts.items():
+        given = np.array([letters.get(pair) or "" for pair in scores["pair"]])
+        counted = np.isin(given, ("A", "B")) & (higher != "=")
+        tied = (given == "C") | (higher == "=")
+        for margin, inside in places:
+            among = (counted, counted & (higher == given), tied, given == "")
+            pairs, agree, ties, missing = (int((inside & each).sum()) for each in among)
+            interval = intervals.clopper_pearson(agree, pairs) if pairs else None
+            bounds = (agree / pairs, interval.low, interval.high) if interval else (None,) * 3
+            rows.append((who, margin, pairs, agree, *bounds, ties, missing))
+    columns: dict[str, Any] = {
+        **dict.fromkeys(("who", "margin"), pl.String),
+        **dict.fromkeys(("pairs", "agree"), pl.Int64),
+        **dict.fromkeys(("share", "low", "high"), pl.Float64),
+        **dict.fromkeys(("ties", "missing"), pl.Int64),
+    }
+    return pl.DataFrame(rows, schema=columns, orient="row")
+
+
+def _margin_bins(size: NDArray[np.float64], bins: int) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """Yield label and members of each bin of margins above 0."""
+    if not (size > 0).any():
+        return
+    edges = np.unique(np.quantile(size[size > 0], np.linspace(0, 1, bins + 1)))
+    for low, high in pairwise(edges):
+        below = (size <= high) if high == edges[-1] else (size < high)
+        yield f"{low:.3f}–{high:.3f}", np.asarray((size >= low) & below & (size > 0))

@@ -6,20 +6,11 @@ from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any
 
-from pfgen_rs.judge.agreement.intervals import Interval, share_bounds
-from pfgen_rs.judge.agreement.kappa import (
-    alpha_from_counts,
-    alpha_of_sums,
-    alpha_unit_sums,
-    cohen_of_confusion,
-    fleiss_of_sums,
-    majority,
-    same,
-)
-from pfgen_rs.judge.agreement.resampling import Sums, classes_of, summed
-from pfgen_rs.judge.decision_columns import NONE, Codes, Indices, Judged
-from pfgen_rs.judge.tokens import LETTERS
-from pfgen_rs.judge.verdicts import RULES, Rule
+from pfgen_rs.judge.agreement import measures
+from pfgen_rs.judge.agreement.intervals import Interval, Sums, classes_of, share_bounds, summed
+from pfgen_rs.judge.agreement.measures import same
+from pfgen_rs.judge.decisions import NONE, RULES, Codes, Indices, Judged, Rule
+from pfgen_rs.judge.verdicts import LETTERS
 from pfgen_rs.lazy import Floats, NDArray, np, pl
 from pfgen_rs.stats.permutation import holm, resolution, sign_flip_by_size
 
@@ -126,7 +117,7 @@ class AgreementTables:
         low, high = share_bounds(values[0], values[1], self._level, self._questions[0], -1.0)
         value = float(values[0])
         if self._statistic == _ALPHA:
-            value = alpha_from_counts(_votes_of(self._data.verdicts))
+            value = measures.alpha_from_counts(_votes_of(self._data.verdicts))
         bounds = Interval(float(low), float(high), self._level)
         pairs = int(self._observed["voted"].sum())
         return RaterAgreement(self._statistic, value, bounds, pairs)
@@ -197,9 +188,11 @@ class AgreementTables:
 
     def _agreement_of_raters(self, sums: Sums) -> Floats:
         if self._statistic == _ALPHA:
-            scale = alpha_unit_sums(_votes_of(self._kinds.verdicts))[2]
-            return alpha_of_sums(sums["disagreements"] / scale, sums["votes"])
-        return fleiss_of_sums(sums["squares"], sums["votes"], sums["voted"], len(self._data.raters))
+            scale = measures.alpha_unit_sums(_votes_of(self._kinds.verdicts))[2]
+            return measures.alpha_of_sums(sums["disagreements"] / scale, sums["votes"])
+        return measures.fleiss_of_sums(
+            sums["squares"], sums["votes"], sums["voted"], len(self._data.raters)
+        )
 
     def _differences(self, one: int, other: int) -> Floats:
         """Differences of concordance (mean of the raters), as sums of each question."""
@@ -257,7 +250,7 @@ def question_differences(gained: Indices, judged: Floats, questions: Indices) ->
 def _cohen_of_sums(confusion: Floats) -> Floats:
     """κ of counts of shape (…, 4, 3): raters never choose the fourth letter."""
     square = np.concatenate([confusion, np.zeros_like(confusion[..., :1])], axis=-1)
-    return cohen_of_confusion(square)
+    return measures.cohen_of_confusion(square)
 
 
 def _with_all(sums: Floats) -> Floats:
@@ -319,7 +312,7 @@ def _rater_counts(verdicts: Codes, chosen: Codes) -> dict[str, NDArray[Any]]:
     names = ("others", "no_majority", "as_others", "judge_as_others")
     found = {name: np.zeros((len(chosen), raters), dtype=bool) for name in names}
     for rater in range(raters):
-        others, own = majority(np.delete(verdicts, rater, axis=0)), verdicts[rater]
+        others, own = measures.majority(np.delete(verdicts, rater, axis=0)), verdicts[rater]
         found["others"][:, rater] = (own != NONE) & (others != NONE)
         found["no_majority"][:, rater] = (own != NONE) & (others == NONE)
         found["as_others"][:, rater] = same(own, others)
@@ -330,7 +323,7 @@ def _rater_counts(verdicts: Codes, chosen: Codes) -> dict[str, NDArray[Any]]:
 def _vote_counts(verdicts: Codes, statistic: str | None) -> dict[str, NDArray[Any]]:
     votes = _votes_of(verdicts)
     if statistic == _ALPHA:
-        disagreements, values, _ = alpha_unit_sums(votes)
+        disagreements, values, _ = measures.alpha_unit_sums(votes)
         return {"disagreements": disagreements, "votes": values, "voted": votes.sum(axis=1) > 1}
     whole = votes.sum(axis=1) == len(verdicts)
     return {"squares": (votes * votes).sum(axis=1), "votes": votes, "voted": whole}

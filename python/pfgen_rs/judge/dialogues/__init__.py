@@ -6,8 +6,8 @@ from pfgen_rs.judge.dialogues.association import (
     length_bias,
     model_means,
 )
+from pfgen_rs.judge.dialogues.fastchat_files import Ratings, read_ratings
 from pfgen_rs.judge.dialogues.grading import model_scores, ratings_of_folder
-from pfgen_rs.judge.dialogues.mt_bench import Ratings, read_ratings
 from pfgen_rs.judge.dialogues.records import (
     Answer,
     Dialogue,

@@ -1,32 +1,24 @@
 """Dialogues to continue, from records or MT-bench's questions, and models that answer them turn by turn."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
-from pfgen_rs.ask.costs import Budget
 from pfgen_rs.ask.journal import Journal, journal_records
-from pfgen_rs.ask.loop import Asked, AskingProgress, ask
+from pfgen_rs.ask.loop import Asked, Limits, ask
 from pfgen_rs.ask.protocol import Answered, Details, Engine
-from pfgen_rs.ask.request import Request
+from pfgen_rs.ask.request import Group, Request
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.json_lines import lines, write_objects
-from pfgen_rs.judge.dialogues.mt_bench import (
-    ModelAnswers,
-    Question,
-    answer_record,
-    read_answers,
-    read_questions,
-)
+from pfgen_rs.judge.dialogues import fastchat_files
+from pfgen_rs.judge.dialogues.fastchat_files import ModelAnswers, Question
 from pfgen_rs.judge.dialogues.records import Dialogue, Fields, read_dialogues
 from pfgen_rs.judge.requests import Judge, folder_config, judge_of_config, write_folder_config
-from pfgen_rs.judge.tokens import CUT, THOUGHT_BEGIN, without_thoughts
+from pfgen_rs.judge.verdicts import CUT, THOUGHT_BEGIN, without_thoughts
 
 Turns = Literal["second", "both"]
 TURNS: tuple[Turns, ...] = ("second", "both")
@@ -66,7 +58,7 @@ def read_items(
                 "contains questions without first answers: models write both answers",
                 path=os.fspath(path),
             )
-        return items_of_questions(read_questions(path)), ()
+        return items_of_questions(fastchat_files.read_questions(path)), ()
     dialogues = read_dialogues(path, fields)
     return items_of_dialogues(dialogues, turns or "second"), dialogues
 
@@ -74,13 +66,8 @@ def read_items(
 def items_of_dialogues(dialogues: Iterable[Dialogue], turns: Turns = "second") -> list[Item]:
     """Returns dialogues to continue with the second answer, or to answer in both turns."""
     return [
-        Item(
-            each.id,
-            each.category,
-            (each.user1, each.user2),
-            (each.first.text,) if turns == "second" else (),
-        )
-        for each in dialogues
+        Item(d.id, d.category, (d.user1, d.user2), (d.first.text,) if turns == "second" else ())
+        for d in dialogues
     ]
 
 
@@ -124,115 +111,54 @@ _KEY = ("item", "turn", "sample", "digest")
 Stored = Mapping[tuple[str, int, str], dict[str, Any]]
 
 
-def answer(
-    items: Sequence[Item],
-    engine: Engine,
-    model: Judge,
-    out: str | os.PathLike[str],
-    *,
-    name: str | None = None,
-    system: str | None = None,
-    budget: Budget | None = None,
-    keep_going: bool = False,
-    progress: AskingProgress | None = None,
-) -> Asked:
-    """Let a model continue dialogues as chats, and keep its answers in the folder `out`.
-
-    Later turns see the earlier answers, those of the model without its thoughts. `model`: how the model is
-    asked; `name`: its name in results (default: the model's). Nothing is asked twice: the same call
-    continues after an interruption, and several processes may share the work. `model_answer.jsonl` then has
-    the dialogues that are answered to the end, in FastChat's format. Raises `SettingsError` if the folder
-    was begun with other settings, and what `ask` raises.
-    """
-    chats = _Chats.of(model, out, name, system)
-    write_folder_config(chats.folder, chats.config())
-    asked = Asked(0, 0, 0)
-    with answer_journal(out) as journal:
-        for turn in range(1, _last_turn(items) + 1):
-            requests = chats.requests(items, turn)
-            if requests:
-                more = ask(
-                    journal,
-                    requests,
-                    engine,
-                    chats.model,
-                    _read_answer,
-                    budget=budget,
-                    keep_going=keep_going,
-                    progress=progress,
-                )
-                asked = _both(asked, more)
-    chats.export(items)
-    open_turns = sum(len(item.users) - len(item.given) for item in items) - asked.total
-    return replace(asked, total=asked.total + open_turns)
-
-
-def answer_requests(
-    items: Sequence[Item],
-    model: Judge,
-    out: str | os.PathLike[str],
-    *,
-    name: str | None = None,
-    system: str | None = None,
-) -> list[Request]:
-    """Returns the requests that are known: those of later turns need the earlier answers."""
-    chats = _Chats.of(model, out, name, system)
-    turns = range(1, _last_turn(items) + 1)
-    return [request for turn in turns for request in chats.requests(items, turn)]
-
-
-def answer_journal(folder: str | os.PathLike[str]) -> Journal:
-    """Returns the journal of answers, which is not open yet."""
-    return Journal(Path(folder) / _ANSWERS, _KEY)
-
-
-def poor_answers(folder: str | os.PathLike[str]) -> tuple[int, int]:
-    """Returns how many answers of a folder are blank, and how many were cut off by the limit on tokens."""
-    records = list(journal_records(Path(folder) / _ANSWERS))
-    blank = sum(not str(record.get("answer") or "").strip() for record in records)
-    return blank, sum(record.get("finish_reason") == "length" for record in records)
-
-
-def read_model_answers(path: str | os.PathLike[str], items: Iterable[Item]) -> list[ModelAnswers]:
-    """Read a folder made by `answer`, or a file in FastChat's format. Raises `InputError`.
-
-    Of a folder, only the answers to the texts of `items`; files do not say which texts were answered.
-    """
-    folder = Path(path)
-    if not folder.is_dir():
-        return list(read_answers(path))
-    config = folder_config(folder)
-    if config.get("kind") != "answers":
-        raise InputError("is not a folder of answers", path=folder)
-    model = judge_of_config({"judge": config.get("model")})
-    chats = _Chats(model, folder, str(config.get("name")), config.get("system"))
-    return [ModelAnswers(chats.name, chats.complete(items))]
-
-
 @dataclass(frozen=True, slots=True)
-class _Chats:
-    """A folder of answers: the model, its name in results, and the system message."""
+class Chats:
+    """A folder of answers: how the model is asked, its name in results, and the system message."""
 
     model: Judge
     folder: Path
     name: str
     system: str | None
 
-    @classmethod
-    def of(
-        cls, model: Judge, out: str | os.PathLike[str], name: str | None, system: str | None
-    ) -> _Chats:
-        return cls(replace(model, logprobs=None), Path(out), name or model.model, system)
+    def answer(self, items: Sequence[Item], engine: Engine, **limits: Unpack[Limits]) -> Asked:
+        """Let the model continue dialogues as chats, and keep its answers in the folder.
 
-    def config(self) -> dict[str, Any]:
-        return {
-            "kind": "answers",
-            "name": self.name,
-            "model": {"engine": self.model.engine, **self.model.identity()},
-            "system": self.system,
-        }
+        Later turns see the earlier answers, those of the model without its thoughts. `limits` are those of
+        `ask`. Nothing is asked twice: the same call continues after an interruption, and several processes
+        may share the work. `model_answer.jsonl` then has the dialogues that are answered to the end, in
+        FastChat's format. Raises `SettingsError` if the folder was begun with other settings, and what `ask`
+        raises.
+        """
+        model = {"engine": self.model.engine, **self.model.identity()}
+        about = {"kind": "answers", "name": self.name, "model": model, "system": self.system}
+        write_folder_config(self.folder, about)
+        turns: list[Asked] = []
+        with self.journal() as journal:
+            for turn in _turns(items):
+                requests = self._requests(items, turn)
+                if requests:
+                    groups = [Group(self.model, requests)]
+                    turns.append(ask(journal, groups, engine, _read_answer, **limits))
+        self._export(items)
+        return Asked(
+            total=sum(len(item.users) - len(item.given) for item in items),
+            stored=sum(turn.stored for turn in turns),
+            new=sum(turn.new for turn in turns),
+            failures=[failure for turn in turns for failure in turn.failures],
+            elsewhere=sum(turn.elsewhere for turn in turns),
+            unaffordable=sum(turn.unaffordable for turn in turns),
+            spent=turns[-1].spent if turns else None,
+        )
 
-    def requests(self, items: Iterable[Item], turn: int) -> list[Request]:
+    def journal(self) -> Journal:
+        """Returns the journal of answers, which is not open yet."""
+        return Journal(self.folder / _ANSWERS, _KEY)
+
+    def known_requests(self, items: Sequence[Item]) -> list[Request]:
+        """Returns the requests that are known: those of later turns need the earlier answers."""
+        return [request for turn in _turns(items) for request in self._requests(items, turn)]
+
+    def _requests(self, items: Iterable[Item], turn: int) -> list[Request]:
         """Returns the requests for the answers to a turn, of items whose earlier answers are known."""
         stored = self._stored()
         earlier = [
@@ -248,16 +174,12 @@ class _Chats:
         answers = {item.id: self._earlier(item, len(item.users) + 1, stored) for item in items}
         return {item: tuple(each) for item, each in answers.items() if each is not None}
 
-    def export(self, items: Iterable[Item]) -> None:
+    def _export(self, items: Iterable[Item]) -> None:
         """Write the dialogues that are answered to the end, beside those of earlier calls with other data."""
-        path = self.folder / EXPORT
-        turns = dict(read_answers(path)[0].answers) if path.is_file() else {}
-        complete = self.complete(items)
-        for item in items:
-            if item.id in complete:
-                turns[item.id] = complete[item.id]
-            else:
-                turns.pop(item.id, None)  # answers to other texts
+        path, complete = self.folder / EXPORT, self.complete(items)
+        turns = dict(fastchat_files.read_answers(path)[0].answers) if path.is_file() else {}
+        others = {item.id for item in items} - complete.keys()  # answers to other texts
+        turns = {item: each for item, each in {**turns, **complete}.items() if item not in others}
         if not turns:
             path.unlink(missing_ok=True)
             return
@@ -266,8 +188,11 @@ class _Chats:
             item_id = str(record["item"])
             when = datetime.fromisoformat(str(record["timestamp"])).timestamp()
             times[item_id] = max(when, times.get(item_id, 0.0))
-        records = (answer_record(i, self.name, t, times.get(i, 0.0)) for i, t in turns.items())
-        write_objects(path, records)
+        made = (
+            fastchat_files.answer_record(item, self.name, each, times.get(item, 0.0))
+            for item, each in turns.items()
+        )
+        write_objects(path, made)
 
     def _stored(self) -> Stored:
         return {
@@ -298,8 +223,38 @@ class _Chats:
         return answers
 
 
-def _last_turn(items: Iterable[Item]) -> int:
-    return max((len(item.users) for item in items), default=0)
+def chats_in(
+    out: str | os.PathLike[str], model: Judge, name: str | None = None, system: str | None = None
+) -> Chats:
+    """Returns the folder `out` of a model's answers; `name`: its name in results (default: the model's)."""
+    return Chats(replace(model, logprobs=None), Path(out), name or model.model, system)
+
+
+def poor_answers(folder: str | os.PathLike[str]) -> tuple[int, int]:
+    """Returns how many answers of a folder are blank, and how many were cut off by the limit on tokens."""
+    records = list(journal_records(Path(folder) / _ANSWERS))
+    blank = sum(not str(record.get("answer") or "").strip() for record in records)
+    return blank, sum(record.get("finish_reason") == "length" for record in records)
+
+
+def read_model_answers(path: str | os.PathLike[str], items: Iterable[Item]) -> list[ModelAnswers]:
+    """Read a folder of `Chats`, or a file in FastChat's format. Raises `InputError`.
+
+    Of a folder, only the answers to the texts of `items`; files do not say which texts were answered.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        return list(fastchat_files.read_answers(path))
+    config = folder_config(folder)
+    if config.get("kind") != "answers":
+        raise InputError("is not a folder of answers", path=folder)
+    model = judge_of_config({"judge": config.get("model")})
+    chats = Chats(model, folder, str(config.get("name")), config.get("system"))
+    return [ModelAnswers(chats.name, chats.complete(items))]
+
+
+def _turns(items: Iterable[Item]) -> range:
+    return range(1, 1 + max((len(item.users) for item in items), default=0))
 
 
 def _read_answer(_: Request, answered: Answered) -> Mapping[str, Any]:
@@ -315,15 +270,3 @@ def _read_answer(_: Request, answered: Answered) -> Mapping[str, Any]:
         "finish_reason": details.finish_reason,
         "problem": None if alone else problem,
     }
-
-
-def _both(one: Asked, other: Asked) -> Asked:
-    return Asked(
-        total=one.total + other.total,
-        stored=one.stored + other.stored,
-        new=one.new + other.new,
-        failures=[*one.failures, *other.failures],
-        elsewhere=one.elsewhere + other.elsewhere,
-        unaffordable=one.unaffordable + other.unaffordable,
-        spent=other.spent,
-    )

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 from typing import Any
 
-from pfgen_rs.judge.agreement.kappa import cohen_kappa
-from pfgen_rs.judge.dialogues.mt_bench import Ratings
+from pfgen_rs.judge.agreement.measures import cohen_kappa
+from pfgen_rs.judge.dialogues.fastchat_files import Ratings
 from pfgen_rs.judge.dialogues.records import Answer, Dialogue, Turn, sorted_authors
 from pfgen_rs.judge.dialogues.tables import answers_of_turn
 from pfgen_rs.lazy import Floats, NDArray, np, pl

@@ -1,31 +1,36 @@
-"""Judges grade answers in dialogues: one rating per answer, kept in a folder, and the means of models."""
-
-from __future__ import annotations
+"""Judges grade answers in dialogues: their prompts, a rating per answer kept in a folder, and means."""
 
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
-from pfgen_rs.ask.costs import Budget
 from pfgen_rs.ask.journal import Journal, journal_records
-from pfgen_rs.ask.loop import Asked, AskingProgress, ask
-from pfgen_rs.ask.protocol import Engine
-from pfgen_rs.ask.request import Request
+from pfgen_rs.ask.loop import Asked, Limits, ask
+from pfgen_rs.ask.protocol import Answered, Engine
+from pfgen_rs.ask.request import Group, Request
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.json_lines import write_objects
 from pfgen_rs.io.locks import locked
-from pfgen_rs.judge.dialogues import mt_bench
+from pfgen_rs.judge.dialogues import fastchat_files
 from pfgen_rs.judge.dialogues.answering import Item
 from pfgen_rs.judge.dialogues.association import MEAN, mean_rating
-from pfgen_rs.judge.dialogues.mt_bench import REFERENCE_CATEGORIES, ModelAnswers, Ratings
+from pfgen_rs.judge.dialogues.fastchat_files import ModelAnswers, Ratings
 from pfgen_rs.judge.grading import read_grading
-from pfgen_rs.judge.prompts import Prompt, built_in_prompts, read_prompts
-from pfgen_rs.judge.requests import Judge, folder_config, write_folder_config
+from pfgen_rs.judge.requests import (
+    Judge,
+    Prompt,
+    built_in_prompts,
+    folder_config,
+    read_prompts,
+    write_folder_config,
+)
 from pfgen_rs.lazy import pl
 
+REFERENCE_CATEGORIES = ("math", "reasoning", "coding")
+"""Categories of MT-bench's questions that are graded with a reference answer."""
 EXPORT = "judgments.jsonl"
 """The ratings in FastChat's format."""
 _GRADES, _VERSIONS, _REQUESTS = "grades.jsonl", "versions.json", "requests.json"
@@ -141,17 +146,14 @@ def grade_answers(
     judge: Judge,
     prompts: GradingPrompts,
     out: str | os.PathLike[str],
-    *,
-    budget: Budget | None = None,
-    keep_going: bool = False,
-    progress: AskingProgress | None = None,
+    **limits: Unpack[Limits],
 ) -> Asked:
     """Ask for ratings of models' answers and keep them in the folder `out`.
 
     `version`: a name for the items, such as "lite"; several versions may share a folder, and a dialogue
     that is in more than one is graded once. Nothing is asked twice. Invalid ratings are stored with their
-    reason. Afterwards `judgments.jsonl` has all ratings in FastChat's format. Raises `InputError`,
-    `SettingsError`, and what `ask` raises.
+    reason. Afterwards `judgments.jsonl` has all ratings in FastChat's format. `limits` are those of `ask`.
+    Raises `InputError`, `SettingsError`, and what `ask` raises.
     """
     requests = list(grade_requests(items, answers, prompts))
     folder = Path(out)
@@ -160,19 +162,14 @@ def grade_answers(
         folder, {"kind": "dialogue grades", "judge": config, "prompts": prompts.config()}
     )
     _record_version(folder, version, items, requests, judge)
+
+    def read(request: Request, said: Answered) -> Mapping[str, Any]:
+        return read_grading(said, prompts.prompts[request.about["prompt"]])
+
     with grade_journal(folder) as journal:
-        asked = ask(
-            journal,
-            requests,
-            engine,
-            judge,
-            lambda request, said: read_grading(said, prompts.prompts[request.about["prompt"]]),
-            budget=budget,
-            keep_going=keep_going,
-            progress=progress,
-        )
+        asked = ask(journal, [Group(judge, requests)], engine, read, **limits)
     if any(True for _ in journal_records(folder / _GRADES)):
-        records = map(mt_bench.judgment_record, _present_grades(folder)[0])
+        records = map(fastchat_files.judgment_record, _present_grades(folder)[0])
         write_objects(folder / EXPORT, records)
     return asked
 
@@ -260,7 +257,9 @@ def ratings_of_folder(folder: str | os.PathLike[str]) -> Ratings:
         (each["item"], each["model"], judge, each["prompt"], each["turn"], each["rating"])
         for each in _present_grades(folder)[0]
     ]
-    return mt_bench.ratings_of(pl.DataFrame(rows, schema=mt_bench.RATINGS, orient="row"))
+    return fastchat_files.ratings_of(
+        pl.DataFrame(rows, schema=fastchat_files.RATINGS, orient="row")
+    )
 
 
 def stale_grades(folder: str | os.PathLike[str]) -> int:

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 MISSING = "–"
 
 
+Draw = Callable[[style.Look, "str | None"], "Figure"]
+"""Draws a table with a title, or its usual one."""
+
+
 class Grid(NamedTuple):
     """A table of texts: the first `labels` headings are those of names, the others of numbers."""
 
@@ -35,41 +40,35 @@ class Grid(NamedTuple):
 class Table:
     """A table: `name` (also of its files), title, frame, texts as printed, notes, and how it is drawn.
 
-    `draw`: a function of `plots` with all but the first arguments. `drawn`: the rows that it draws, if not
-    all.
+    `draw`: as `drawing` returns it.
     """
 
     name: str
     title: str
     frame: pl.DataFrame = field(repr=False)
     grid: Grid = field(repr=False)
-    draw: Callable[..., Figure] | None = field(default=None, repr=False)
+    draw: Draw | None = field(default=None, repr=False)
     notes: Sequence[str] = ()
-    drawn: pl.DataFrame | None = field(default=None, repr=False)
 
     def markdown(self) -> str:
         """Returns the table as Markdown, with its title and notes."""
         notes = "".join(f"\n{inert(note)}.\n" for note in self.notes)
         return f"## {self.title}\n\n{_markdown(self.grid)}{notes}"
 
-    @property
-    def can_be_drawn(self) -> bool:
-        """Whether there is anything to draw."""
-        return self.draw is not None and not self._rows_drawn.is_empty()
-
-    @property
-    def _rows_drawn(self) -> pl.DataFrame:
-        return self.frame if self.drawn is None else self.drawn
-
     def figure(self, *, title: str | None = None, language: Language = "en") -> Figure:
         """Draw the table.
 
         Raises `PlotError` if there is nothing to draw, and `OutputError` without matplotlib.
         """
-        if self.draw is None or self._rows_drawn.is_empty():
+        if self.draw is None:
             raise PlotError(f"table {self.name} has nothing to draw by category")
         with style.drawing(language) as look:
-            return self.draw(self._rows_drawn, look, title)
+            return self.draw(look, title)
+
+
+def drawing(draw: Callable[..., Figure], rows: pl.DataFrame, **how: Any) -> Draw | None:
+    """Returns how a table is drawn by a function of this module: its `rows`, which may be none."""
+    return None if rows.is_empty() else partial(draw, rows, **how)
 
 
 def write_tables(
@@ -91,7 +90,7 @@ def write_tables(
         write_atomic(place.with_suffix(".csv"), csv_text(table.frame).encode())
         write_atomic(place.with_suffix(".md"), table.markdown().encode())
         written += [place.with_suffix(suffix) for suffix in (".parquet", ".csv", ".md")]
-        if plot is not None and table.can_be_drawn:
+        if plot is not None and table.draw is not None:
             figures.save(table.figure(language=language), place.with_suffix(f".{plot}"))
             written.append(place.with_suffix(f".{plot}"))
     return written

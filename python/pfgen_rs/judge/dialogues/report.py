@@ -13,9 +13,9 @@ from typing import NamedTuple
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.json_lines import lines
 from pfgen_rs.io.text import counted
-from pfgen_rs.judge.dialogues import association, grading, layout, mt_bench, tables
+from pfgen_rs.judge.dialogues import association, fastchat_files, grading, layout, tables
+from pfgen_rs.judge.dialogues.fastchat_files import Ratings
 from pfgen_rs.judge.dialogues.layout import Table
-from pfgen_rs.judge.dialogues.mt_bench import Ratings
 from pfgen_rs.judge.dialogues.records import Dialogue, Fields, Turn, read_dialogues
 from pfgen_rs.judge.dialogues.tables import PER_CATEGORY, VERSIONS, light_version
 from pfgen_rs.lazy import pl
@@ -124,9 +124,9 @@ def _rating_makers(
             earlier = f"{counted(stale, 'rating')} of earlier answers: kept, but not used"
             remarks.append(f"{folder}: {earlier}")
     # An answer may be rated in several files.
-    ratings = mt_bench.ratings_of(pl.concat(_read_ratings(path).frame for path in paths))
+    ratings = fastchat_files.ratings_of(pl.concat(_read_ratings(path).frame for path in paths))
     if questions is not None:
-        categories = {each.id: each.category for each in mt_bench.read_questions(questions)}
+        categories = {each.id: each.category for each in fastchat_files.read_questions(questions)}
     makers: Makers = {}
     if len(folders) == len(paths):
         makers["6"] = lambda: model_table(_scores_of_folders(folders))
@@ -140,8 +140,8 @@ def _read_ratings(path: str | os.PathLike[str]) -> Ratings:
     if Path(path).is_dir():
         return grading.ratings_of_folder(path)
     if Path(path).suffix.lower() == ".csv":
-        return mt_bench.read_judge_table(path)
-    return mt_bench.read_ratings([path])
+        return fastchat_files.read_judge_table(path)
+    return fastchat_files.read_ratings([path])
 
 
 def _scores_of_folders(folders: Sequence[Path]) -> pl.DataFrame:
@@ -165,8 +165,9 @@ def model_table(frame: pl.DataFrame) -> Table:
         "Table 6: mean rating of each model by version and category",
         frame,
         layout.by_category(frame, ["version", "model"], {"rating": "rating"}, 2),
-        partial(
+        layout.drawing(
             layout.radar,
+            frame.filter(pl.col("category") != association.MEAN),
             label="model",
             values={"rating": "Rating"},
             panel="version",
@@ -174,7 +175,6 @@ def model_table(frame: pl.DataFrame) -> Table:
             usual="Ratings of second answers by category",
         ),
         [f"Dialogues with {what} ratings, left out: {n}" for what, n in lost.items() if n],
-        frame.filter(pl.col("category") != association.MEAN),
     )
 
 
@@ -198,7 +198,9 @@ class _Means(NamedTuple):
             f"Table {name}: mean {self.what.lower()} of {which}{unit}",
             frame,
             layout.by_category(frame, [label], self.headings, self.digits),
-            partial(layout.radar, label=label, values=self.drawn, top=self.top, usual=usual),
+            layout.drawing(
+                layout.radar, frame, label=label, values=self.drawn, top=self.top, usual=usual
+            ),
             notes,
         )
 
@@ -279,7 +281,7 @@ def _interval_table(name: str, dialogues: Sequence[Dialogue], seed: int) -> Tabl
         f"{title}, turn 2",
         frame,
         layout.with_intervals(frame, 1, list(values), 3),
-        partial(layout.interval_points, label="author", values=values, usual=usual),
+        layout.drawing(layout.interval_points, frame, label="author", values=values, usual=usual),
         (_INTERVALS.format("first user turns", seed), *notes),
     )
 
@@ -289,8 +291,9 @@ def _interval_table(name: str, dialogues: Sequence[Dialogue], seed: int) -> Tabl
 
 def _means_table(ratings: Ratings, categories: Mapping[str, str]) -> Table:
     frame = association.model_means(ratings, categories)
-    draw = partial(
+    draw = layout.drawing(
         layout.radar,
+        frame.filter(pl.col("category").is_in(list(categories.values()))),
         label="model",
         values={"mean": "Rating"},
         panel="judge",
@@ -305,9 +308,8 @@ def _means_table(ratings: Ratings, categories: Mapping[str, str]) -> Table:
         "Mean ratings",
         frame,
         layout.by_category(frame, ["judge", "model"], {"mean": "mean"}, 2),
-        draw if categories else None,
+        draw,
         (*notes, *ratings.notes),
-        frame.filter(pl.col("category").is_in(list(categories.values()))),
     )
 
 
@@ -323,11 +325,15 @@ def _judges_table(ratings: Ratings, seed: int) -> Table:
         "Agreement of judges",
         frame,
         layout.with_intervals(frame, 3, list(values), 3),
-        partial(layout.agreement_matrix, values=values, usual="Agreement of judges over answers"),
+        layout.drawing(
+            layout.agreement_matrix,
+            frame.filter(pl.col("over") == "items"),
+            values=values,
+            usual="Agreement of judges over answers",
+        ),
         (
             _INTERVALS.format("questions", seed),
             "κ: Cohen's, with quadratic weights",
             *ratings.notes,
         ),
-        frame.filter(pl.col("over") == "items"),
     )

@@ -16,16 +16,8 @@ from typing import Literal, get_args
 
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.text import counted
-from pfgen_rs.judge.dialogues.records import (
-    CATEGORIES,
-    HUMAN,
-    TYPES,
-    Answer,
-    Dialogue,
-    Turn,
-    mean_of,
-    sorted_authors,
-)
+from pfgen_rs.judge.dialogues import records
+from pfgen_rs.judge.dialogues.records import CATEGORIES, TYPES, Answer, Dialogue, Turn, mean_of
 from pfgen_rs.lazy import pl
 
 Version = Literal["lite", "easy", "hard"]
@@ -48,7 +40,7 @@ def difficulty(dialogue: Dialogue) -> Fraction | None:
 
     The mean over answers of each answer's mean score.
     """
-    return mean_of(answer.mean for answer in dialogue.seconds if answer.author != HUMAN)
+    return mean_of(answer.mean for answer in dialogue.seconds if answer.author != records.HUMAN)
 
 
 def light_version(
@@ -230,7 +222,7 @@ def _by_author(
     by_kind: dict[Kind, list[Answer]] = {}
     for dialogue, answer in answers_of_turn(dialogues, turn):
         by_kind.setdefault((answer.author, dialogue.category), []).append(answer)
-    kinds = product(sorted_authors(author for author, _ in by_kind), CATEGORIES)
+    kinds = product(records.sorted_authors(author for author, _ in by_kind), CATEGORIES)
     answers = [(kind, by_kind.get(kind, [])) for kind in kinds]
     return [((*kind, len(mine)), mine) for kind, mine in answers]
 

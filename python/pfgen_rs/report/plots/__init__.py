@@ -9,7 +9,7 @@ from pfgen_rs.drawing.figures import png, save, svg
 from pfgen_rs.drawing.style import available
 from pfgen_rs.report.plots.inputs import question_scores, responses, source_scores
 from pfgen_rs.report.plots.metrics import metric_pairs, score_length, source_means, source_pairs
-from pfgen_rs.report.plots.rankings import category_map, category_means, intervals
+from pfgen_rs.report.plots.scores import category_map, category_means, intervals
 from pfgen_rs.report.plots.spread import convergence, distributions, running
 from pfgen_rs.report.plots.training import learning_curve, score_steps, series
 

@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pfgen_rs.benchmark import score_runs
-from pfgen_rs.checkout import checkout, standings
+from pfgen_rs.checkout import checkout, leaderboard
 from pfgen_rs.checkout.entries import entries, entries_frame, read_results
 from pfgen_rs.checkout.published import Published, published, read_published
-from pfgen_rs.checkout.ranking import RunName, run_labels
 from pfgen_rs.errors import InputError, PfgenError, PlotError, unreadable
 from pfgen_rs.io.run_files import RESULT, expand
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import pl
-from pfgen_rs.metrics.settings import Settings, has_helpfulness
+from pfgen_rs.metrics.settings import Settings
+from pfgen_rs.metrics.signature import has_helpfulness
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import read_folder
 from pfgen_rs.runs.result import Result
@@ -164,14 +164,16 @@ def _results(place: Path, prefix: str) -> tuple[list[Published], Sequence[PfgenE
 
 
 def sample_names(results: Sequence[Result]) -> list[str]:
-    """Returns the labels of scored runs (`checkout.labels`), in their order."""
+    """Returns the labels of scored runs (`leaderboard.run_labels`), in their order."""
     runs = []
     for place, result in enumerate(results):
         mode = (result.config or {}).get("mode")
         organisation = result.name.rpartition("/")[0] or None
         mode = mode if isinstance(mode, str) else None
-        runs.append(RunName(_run(result) or str(place), result.name, organisation, mode))
-    found = run_labels(runs)
+        runs.append(
+            leaderboard.RunName(_run(result) or str(place), result.name, organisation, mode)
+        )
+    found = leaderboard.run_labels(runs)
     return [found[run.run] for run in runs]
 
 
@@ -189,7 +191,7 @@ def question_folder(paths: Sequence[str], benchmark: str | None) -> str | None:
 def _leaderboard_rows(path: Path) -> pl.DataFrame | None:
     """Returns the rows of a leaderboard file; `None` for other files."""
     if path.suffix == ".json" and b'"runs"' in _bytes(path)[:1000]:
-        return pl.DataFrame(standings.read_rows_file(path), infer_schema_length=None)
+        return pl.DataFrame(leaderboard.read_rows_file(path), infer_schema_length=None)
     if path.suffix == ".parquet":
         try:
             table = pl.read_parquet(path, glob=False, hive_partitioning=False)
@@ -213,15 +215,15 @@ def _published(result: Result) -> Published:
 
 
 def named_runs(runs: pl.DataFrame) -> pl.DataFrame:
-    """Add `name`, a label (`checkout.labels`), to rows as of `entries_frame`; drop repeated runs."""
+    """Add `name`, a label (`leaderboard.run_labels`), to rows as of `entries_frame`; drop repeated runs."""
     once = runs.unique("run", keep="first", maintain_order=True)
     if "organisation" not in once.columns:
         once = once.with_columns(organisation=pl.lit(None, pl.String))
-    found = run_labels(
-        [RunName(*row) for row in once.select("run", "model", "organisation", "mode").rows()]
+    names = once.select("run", "model", "organisation", "mode").rows()
+    found = leaderboard.run_labels([leaderboard.RunName(*row) for row in names])
+    return once.with_columns(
+        pl.Series("name", [found[run] for run in once["run"]], dtype=pl.String)
     )
-    name = [found[run] for run in once["run"]]
-    return once.with_columns(pl.Series("name", name, dtype=pl.String))
 
 
 def read_curve_rows(paths: Sequence[str]) -> pl.DataFrame:

@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import Any, Unpack
 
 from pfgen_rs.drawing.figures import finish, fixed
 from pfgen_rs.drawing.style import GREY, GROUNDS, Look, LookOptions, drawing
 from pfgen_rs.errors import PlotError
-from pfgen_rs.lazy import NDArray, np, pl
+from pfgen_rs.lazy import Axes, Figure, NDArray, np, pl
 from pfgen_rs.metrics.settings import BY_SOURCE, PARTS, check_metric
 from pfgen_rs.questions.unknown import known, order
-from pfgen_rs.report.plot_kinds import Plot, always, plot_kind
+from pfgen_rs.report.plot_kinds import Plot
+from pfgen_rs.report.plots import points
 from pfgen_rs.report.plots.inputs import PlotRequest, drawable, run_columns, source_scores
-from pfgen_rs.report.plots.points import (
-    list_height,
-    list_runs,
-    number_points,
-    numbered_note,
-    numbered_points,
-    scatter,
-)
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 _COLUMNS = 3
 _PANELS, _LINE = 3.9, 0.165  # inches
@@ -45,13 +32,13 @@ _EDGE: dict[str, Any] = {  # a triangle that points outwards
 }
 
 
-@plot_kind("metrics", "each pair of metrics, one point per run", page=always)
-def _metrics(request: PlotRequest) -> Plot:
+def plot_metrics(request: PlotRequest) -> Plot:
+    """Returns the plot of the kind `metrics`."""
     return _runs_as_points(request, PARTS, metric_pairs)
 
 
-@plot_kind("length", "score against mean length", page=always)
-def _length(request: PlotRequest) -> Plot:
+def plot_length(request: PlotRequest) -> Plot:
+    """Returns the plot of the kind `length`."""
     return _runs_as_points(request, ("length",), score_length)
 
 
@@ -60,33 +47,30 @@ def _runs_as_points(
 ) -> Plot:
     inputs = request.inputs
     table = run_columns(inputs.runs, columns)
-    return Plot(table, partial(draw, inputs.runs), [*inputs.notes, *numbered_note(len(table))])
+    return Plot(
+        table, partial(draw, inputs.runs), [*inputs.notes, *points.numbered_note(len(table))]
+    )
 
 
-@plot_kind(
-    "sources", "scores with one source of reference answers against another", options=["metric"]
-)
-def _sources(request: PlotRequest) -> Plot:
+def plot_sources(request: PlotRequest) -> Plot:
+    """Returns the plot of the kind `sources`."""
     inputs = request.by_question
     scores = source_scores(inputs.results)
     means = source_means(scores, metric=request.metric)
     table = run_columns(inputs.runs, ()).join(means, on="name", maintain_order="left_right")
-    notes = [*inputs.notes, *numbered_note(table["name"].n_unique())]
+    notes = [*inputs.notes, *points.numbered_note(table["name"].n_unique())]
     draw = partial(source_pairs, scores, inputs.runs, metric=request.metric)
     return Plot(table, draw, notes)
 
 
-def metric_pairs(
-    runs: pl.DataFrame,
-    **options: Unpack[LookOptions],
-) -> Figure:
+def metric_pairs(runs: pl.DataFrame, **options: Unpack[LookOptions]) -> Figure:
     """Draw each metric against each other, one point per run (figures 1 to 3 of the Japanese paper).
 
     `runs`: columns `model`, `mode`, `score`, `fluency`, `truthfulness`, `helpfulness`, for example from
-    `pfgen_rs.checkout.entries.frame`; runs with missing values are left out. Correlations do not include
-    system runs. Raises `PlotError` if there is nothing to draw.
+    `pfgen_rs.checkout.entries.entries_frame`; runs with missing values are left out. Correlations do not
+    include system runs. Raises `PlotError` if there is nothing to draw.
     """
-    found = numbered_points(drawable(runs, ["model", "mode"], ["score", *PARTS]))
+    found = points.numbered_points(drawable(runs, ["model", "mode"], ["score", *PARTS]))
     with drawing(**options) as look:
         pairs = list(combinations(PARTS, 2))
         figure = look.figure(look.title, "Relationships between metrics", *over_list(found))
@@ -94,29 +78,26 @@ def metric_pairs(
         for axes, (x, y) in zip(panels, pairs, strict=True):
             diagonal(axes, found, x, y)
             axes.set(xlabel=look.say(x.title()), ylabel=look.say(y.title()))
-        number_points(
+        points.number_points(
             figure, [(axes, x, y, found) for axes, (x, y) in zip(panels, pairs, strict=True)]
         )
         told = ", ".join(f"{x}–{y} {metric_correlation(found, x, y)}" for x, y in pairs)
         return finish(figure, f"{counted(look, found)}; {told}")
 
 
-def score_length(
-    runs: pl.DataFrame,
-    **options: Unpack[LookOptions],
-) -> Figure:
+def score_length(runs: pl.DataFrame, **options: Unpack[LookOptions]) -> Figure:
     """Draw score against mean length in characters, with the lengths at which the discount applies.
 
     `runs`: columns `model`, `mode`, `score`, `length`. Few runs (3 %, or one) that are much longer than all
     others stand at the edge. Raises `PlotError` if there is nothing to draw.
     """
-    found = numbered_points(drawable(runs, ["model", "mode"], ["score", "length"]))
+    found = points.numbered_points(drawable(runs, ["model", "mode"], ["score", "length"]))
     with drawing(**options) as look:
         figure = look.figure(look.title, "Score and length", *over_list(found))
         [axes] = panels_over_list(figure, 1, found, look)
         right = _right_end(found["length"].to_numpy())
         placed = found.with_columns(pl.col("length").clip(upper_bound=right))
-        scatter(axes, placed, "length", "score")
+        points.scatter(axes, placed, "length", "score")
         _discount(axes, look, right)
         beyond = found.filter(pl.col("length") > right)
         axes.set(
@@ -127,7 +108,7 @@ def score_length(
             axes.plot([right] * len(beyond), beyond["score"].to_numpy(), **_EDGE)
         axes.set_xlim(left=0, right=right)
         axes.set_ylim(bottom=0)
-        number_points(figure, [(axes, "length", "score", placed)])
+        points.number_points(figure, [(axes, "length", "score", placed)])
         return finish(figure, counted(look, found))
 
 
@@ -175,20 +156,20 @@ def _discount(axes: Axes, look: Look, right: float) -> None:
 
 def over_list(runs: pl.DataFrame) -> tuple[float, float]:
     """Returns width and height of a figure with panels above the list of runs."""
-    return 12.2, _PANELS + 0.4 + _LINE * list_height(len(runs), _COLUMNS)
+    return 12.2, _PANELS + 0.4 + _LINE * points.list_height(len(runs), _COLUMNS)
 
 
 def panels_over_list(figure: Figure, panels: int, runs: pl.DataFrame, look: Look) -> list[Axes]:
     """Returns empty panels side by side, above the list of runs."""
-    listed = _LINE * list_height(len(runs), _COLUMNS)
+    listed = _LINE * points.list_height(len(runs), _COLUMNS)
     grid = figure.add_gridspec(2, panels, height_ratios=(_PANELS, listed))
-    list_runs(figure.add_subplot(grid[1, :]), runs, look, _COLUMNS)
+    points.list_runs(figure.add_subplot(grid[1, :]), runs, look, _COLUMNS)
     return [figure.add_subplot(grid[0, i]) for i in range(panels)]
 
 
 def diagonal(axes: Axes, runs: pl.DataFrame, x: str, y: str) -> None:
     """Draw points in a square panel with the line of equal values, and the correlation of models."""
-    scatter(axes, runs, x, y)
+    points.scatter(axes, runs, x, y)
     top = 1.06 * max(1.0, float(np.max(runs.select(x, y).to_numpy())))
     axes.plot([0, top], [0, top], ":", color=GREY, linewidth=1, zorder=1)
     axes.set(xlim=(0, top), ylim=(0, top), aspect="equal")
@@ -232,7 +213,7 @@ def source_pairs(
     usable = drawable(scores, ["name", "question_id", "source"], _checked_metric(metric))
     means = source_means(usable, metric=metric)
     pairs = means.partition_by(["x_source", "y_source"], as_dict=True, maintain_order=True)
-    found = numbered_points(
+    found = points.numbered_points(
         drawable(runs, ["name", "model", "mode"], ["score"]).join(means, on="name", how="semi")
     )
     with drawing(**options) as look:
@@ -247,7 +228,7 @@ def source_pairs(
             axes.set(xlabel=f"{said} {x}", ylabel=f"{said} {y}")
             drawn.append((axes, "x", "y", both))
             told.append(f"{one}–{other} {metric_correlation(both, 'x', 'y')}")
-        number_points(figure, drawn)
+        points.number_points(figure, drawn)
         description = "; ".join([counted(look, found), *told])
         return finish(figure, description)
 

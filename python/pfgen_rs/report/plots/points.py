@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pfgen_rs.drawing.figures import fix_layout
 from pfgen_rs.drawing.style import COLOURS, FAINT, GREY, INK, MARKERS, Look
 from pfgen_rs.errors import PlotError
-from pfgen_rs.lazy import NDArray, np, pl
+from pfgen_rs.lazy import Axes, Figure, NDArray, np, pl
 from pfgen_rs.report.plots.inputs import BOUNDS
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 RUNS = "{shown} of {count} runs shown, best first"
 NUMBERED = "The best {shown} of {count} runs are numbered"
 NAMED = 60  # maximum number of runs that are all numbered
 BEST = 12  # that are, where there are more
-Panel = tuple[
-    "Axes", str, str, pl.DataFrame
-]  # with the columns that are its axes, and the runs on it
 _MODES = ("completion", "chat", "qa", "system")
 
 
@@ -124,8 +116,11 @@ def scatter(
         )
 
 
-def number_points(figure: Figure, panels: Sequence[Panel]) -> None:
-    """Write the runs' marks next to their points on every panel. Must come last: it fixes the layout."""
+def number_points(figure: Figure, panels: Sequence[tuple[Axes, str, str, pl.DataFrame]]) -> None:
+    """Write the runs' marks next to their points. Must come last: it fixes the layout.
+
+    `panels`: each with the columns that are its axes, and the runs on it.
+    """
     fix_layout(figure)
     scale = 72 / figure.dpi
     for axes, x, y, runs in panels:

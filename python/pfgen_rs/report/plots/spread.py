@@ -7,32 +7,27 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from pfgen_rs.comparisons import comparison_samples
 from pfgen_rs.drawing.figures import finish, not_below_zero, remark
 from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, INK, Look, LookOptions, drawing
 from pfgen_rs.errors import PlotError
-from pfgen_rs.lazy import np, pl
+from pfgen_rs.lazy import Axes, Figure, np, pl
 from pfgen_rs.metrics.settings import PARTS, check_metric
-from pfgen_rs.report.plot_kinds import Plot, plot_kind
+from pfgen_rs.report.plot_kinds import Plot
 from pfgen_rs.report.plots.inputs import PlotRequest, drawable, responses, sample_names
 from pfgen_rs.report.plots.points import bounds_of, cut_in_figure, cut_note
 from pfgen_rs.stats import Sample
 from pfgen_rs.stats.checks import two_sided_quantile
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 _BINS = 40
 QUESTIONS = "{shown} of {count} questions shown"
 MOST = 120  # questions
 
 
-@plot_kind("convergence", "score against number of trials (from responses)", options=["metric"])
-def _convergence(request: PlotRequest) -> Plot:
+def plot_convergence(request: PlotRequest) -> Plot:
+    """Returns the plot of the kind `convergence`."""
     results = request.responses
     samples = comparison_samples(results)
     named = [
@@ -46,8 +41,8 @@ def _convergence(request: PlotRequest) -> Plot:
     return Plot(pl.concat(rows), partial(convergence, named, metric=request.metric))
 
 
-@plot_kind("spread", "distribution of one run's scores and lengths (from responses)")
-def _spread(request: PlotRequest) -> Plot:
+def plot_spread(request: PlotRequest) -> Plot:
+    """Returns the plot of the kind `spread`."""
     results = request.responses
     if len(results) != 1:
         raise PlotError(f"the spread figure takes one run, got {len(results)}")

@@ -5,21 +5,16 @@ from __future__ import annotations
 import re
 from functools import partial
 from itertools import cycle
-from typing import TYPE_CHECKING, Literal, Unpack
+from typing import Literal, Unpack
 
 from pfgen_rs.drawing.figures import finish
 from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, MARKERS, Look, LookOptions, drawing
 from pfgen_rs.errors import PlotError
-from pfgen_rs.lazy import pl
+from pfgen_rs.lazy import Axes, Figure, pl
 from pfgen_rs.metrics.settings import PARTS
-from pfgen_rs.report.plot_kinds import Plot, plot_kind
+from pfgen_rs.report.plot_kinds import Plot
 from pfgen_rs.report.plots.inputs import BOUNDS, RUN, PlotRequest, drawable, read_curve_rows
 from pfgen_rs.report.plots.points import bounds_of
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 LearningAxis = Literal["step", "tokens"]
 
@@ -27,23 +22,20 @@ _AXES = {"step": "Step", "tokens": "Tokens"}
 _MARKED = 60  # points; more of them hide the line
 
 
-@plot_kind("learning", "score and metrics during training, from a curve.parquet", options=["x"])
-def _learning(request: PlotRequest) -> Plot:
+def plot_learning(request: PlotRequest) -> Plot:
+    """Returns the plot of the kind `learning`."""
     curve = read_curve_rows(request.paths)
     return Plot(curve, partial(learning_curve, curve, x=request.x))
 
 
-def _are_lines(table: pl.DataFrame) -> bool:
-    """Whether some checkpoints make a line, and not too many."""
-    return table["series"].n_unique() < min(len(table), MOST + 1)
-
-
-@plot_kind("steps", "score against training step", page=_are_lines)
-def _steps(request: PlotRequest) -> Plot:
+def plot_steps(request: PlotRequest) -> Plot:
+    """Returns the plot of the kind `steps`."""
     inputs = request.inputs
     steps = series(inputs.runs)
     shown = [name for name in ("series", "step", *RUN, *BOUNDS) if name in steps.columns]
-    return Plot(steps.select(shown), partial(score_steps, inputs.runs), inputs.notes)
+    are_lines = steps["series"].n_unique() < min(len(steps), MOST + 1)
+    draw = partial(score_steps, inputs.runs)
+    return Plot(steps.select(shown), draw, inputs.notes, suits_site=are_lines)
 
 
 def learning_curve(

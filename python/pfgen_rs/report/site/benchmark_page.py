@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pfgen_rs.metrics import helpfulness, linear_expressions
+from pfgen_rs.metrics import expressions, helpfulness
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.questions import question_set, unknown
 from pfgen_rs.questions.question import Question
@@ -180,11 +180,11 @@ def script_expression(pattern: str) -> str | None:
     >>> script_expression("犬$")
     '\\u{72AC}(?=\\n?$)'
     """
-    linear = linear_expressions.linear_expression(pattern)
+    linear = expressions.linear_expression(pattern)
     if linear is None:
         return None
     for of_crate, of_script in (
-        (linear_expressions.DOLLAR, r"(?=\n?$)"),
+        (expressions.DOLLAR, r"(?=\n?$)"),
         (r"\A", "^"),
         (r"\z", "$"),
         (r"\x{", r"\u{"),

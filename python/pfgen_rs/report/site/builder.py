@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from pfgen_rs.checkout.entries import Entry
-from pfgen_rs.checkout.ranking import run_labels
+from pfgen_rs.checkout.leaderboard import run_labels
 from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.io.run_files import is_system
 from pfgen_rs.questions.question import Question
@@ -30,8 +30,8 @@ from pfgen_rs.report.site import (
 )
 from pfgen_rs.report.site.compare_page import COMPARISON, COMPARISON_PAGE
 from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
+from pfgen_rs.runs.outputs import sample_of
 from pfgen_rs.runs.result import Result
-from pfgen_rs.runs.sample import sample_of
 
 Nav = Sequence[tuple[str, str]]
 """Pages of a site: names (keys of strings) and paths."""

@@ -7,17 +7,26 @@ means that `pfgen_rs.stats` has.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from pfgen_rs.errors import InputError
+from pfgen_rs.io.run_files import is_system, named_results
 from pfgen_rs.lazy import Floats, np
-from pfgen_rs.metrics.settings import METRICS, signature
+from pfgen_rs.metrics.settings import METRICS
+from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions import question_set, unknown
+from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.site import pages, run_page
+from pfgen_rs.runs.outputs import cleaned_together, sample_of
+from pfgen_rs.runs.result import Result
 from pfgen_rs.stats import Sample, checks, comparing
 
 MOST_COMPARED = 10
 """Maximum number of runs that are compared at a time."""
+_MOST_AT_ONCE = 30  # of all that a page of its own has: a browser takes half a second
 
 _DECIMALS = (5, 6)  # of scores of answers: of averages, and of the metrics
 _MEAN_DECIMALS = 12  # of means of other scores; an error of half a unit decides no test
@@ -186,4 +195,52 @@ def comparison_page(
         ),
         data={"reading": run_page.reading(benchmark.settings), "comparison": COMPARISON},
         payloads=payloads or {},
+    )
+
+
+def write_comparison(
+    results: Sequence[Result],
+    path: str | os.PathLike[str],
+    *,
+    answers_per_question: int = PER_QUESTION,
+    level: float = 0.95,
+    permutations: int = 10_000,
+    seed: int = 0,
+) -> None:
+    """Write the page that compares two or more runs, as `write_run` does.
+
+    It shows what `pfgen_rs.stats.compare` gives for the chosen runs with the same settings and
+    `interval="student"`. At first, all runs are chosen, but of more than 30 the best 30. Raises what
+    `write_run` and `stats.compare` raise.
+    """
+    if not results:
+        raise InputError("no run to compare")
+    comparing.check_settings(level, seed)
+    named = named_results(results)
+    benchmark, clean = results[0].benchmark, cleaned_together(results)
+    comparing.check_comparable([sample_of(result, name) for name, result in named.items()])
+    most = min(max(len(named), MOST_COMPARED), _MOST_AT_ONCE)
+    runs = (
+        listed_run(
+            name,
+            run_page.page_folder(name),
+            compared_run(benchmark, sample_of(result)),
+            is_system=is_system(result.config or {}),
+        )
+        for name, result in named.items()
+    )
+    payloads = run_page.run_payloads(named, answers_per_question)
+    payloads[COMPARISON] = comparison_data(
+        benchmark,
+        runs,
+        level=level,
+        permutations=permutations,
+        seed=seed,
+        most=most,
+        first=most,
+    )
+    run_page.write_page(
+        Path(path),
+        payloads,
+        lambda data: comparison_page(benchmark, clean=clean, most=most, payloads=data),
     )

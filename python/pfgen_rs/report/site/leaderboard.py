@@ -9,7 +9,7 @@ from datetime import date
 from typing import Any
 
 from pfgen_rs.checkout.entries import LEVEL, Entry
-from pfgen_rs.checkout.ranking import model_key, run_labels
+from pfgen_rs.checkout.leaderboard import model_key, run_labels
 from pfgen_rs.report.site import charts, compare_page, folder, model_facts
 from pfgen_rs.report.site.pages import render
 

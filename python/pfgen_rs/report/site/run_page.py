@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 from pfgen_rs import stats
+from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.lazy import np
 from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.sums import left_mean
 from pfgen_rs.questions.unknown import explained
-from pfgen_rs.report.site import charts, pages
-from pfgen_rs.report.site.folder import slug
+from pfgen_rs.report import PER_QUESTION
+from pfgen_rs.report.answers import Windows, distinct_windows, run_answers, window_table
+from pfgen_rs.report.site import charts, pages, payload
+from pfgen_rs.report.site.folder import SiteFolder, slug
+from pfgen_rs.runs.outputs import sample_of
 from pfgen_rs.runs.result import Result
 
 _PARTS = ("charts", "windows", "inspector", "answers", "run")
@@ -214,3 +220,55 @@ def _histogram(result: Result, name: str, width: float) -> charts.Histogram:
     counts = np.bincount((places - first) // every)
     start = first * width
     return charts.Histogram(start, start + len(counts) * every * width, counts.tolist())
+
+
+# Pages of their own: a single file, or a folder with the page and its data.
+
+
+def write_run(
+    result: Result, path: str | os.PathLike[str], *, answers_per_question: int = PER_QUESTION
+) -> None:
+    """Write the page of a run: to one file if `path` ends in `.html`, else to a folder.
+
+    A folder gets `index.html` and files with answers, which the page loads on demand; a single file contains
+    everything. Raises `SettingsError` for units that pages cannot show, `InputError` if
+    `answers_per_question` is below 5, and `OutputError`.
+    """
+    view = run_view(result, estimates(sample_of(result)))
+    folder = page_folder(result.name)
+    write_page(
+        Path(path),
+        run_payloads({result.name: result}, answers_per_question),
+        lambda data: run_page(view, folder=folder, payloads=data),
+    )
+
+
+def run_payloads(results: Mapping[str, Result], limit: int) -> dict[str, Any]:
+    """Returns all payloads of pages about these runs, by name: answers, and the windows in them."""
+    found: dict[str, Any] = {}
+    windows: dict[str, list[Windows]] = {}
+    benchmark = next(iter(results.values())).benchmark
+    numbers = {question.id: number for number, question in enumerate(benchmark)}
+    for run, result in results.items():
+        for answers in run_answers(result, limit=limit):
+            key = answers.question.id
+            name = answers_name(page_folder(run), numbers[key])
+            found[name] = payload.packed(answers.payload())
+            windows.setdefault(key, []).append(distinct_windows(answers.texts))
+    for key, pieces in windows.items():
+        table = window_table(benchmark, key, np.unique(np.concatenate(pieces)))
+        found[windows_name(numbers[key])] = payload.packed(table.payload())
+    return found
+
+
+def write_page(path: Path, payloads: Mapping[str, Any], page: Callable[..., bytes]) -> None:
+    """Write the page with its data inside or, in a folder, in files; the page comes last."""
+    if path.suffix == ".html":
+        write_atomic(path, page(payloads))
+        return
+    folder = SiteFolder(path)
+    with folder.writing():
+        for file, content in payload.payload_files(payloads):
+            folder.write(file, content)
+        folder.write("index.html", page({}))
+        folder.finish()

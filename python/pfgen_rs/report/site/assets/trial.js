@@ -6,7 +6,7 @@
   const reading = { target, zero, skipped, metrics: helpfulness ? 3 : 2 };
   const longest = 20000; // code units of a text
   const longestInAddress = 4000; // characters there; most of Japanese take nine
-  const patience = 5000; // milliseconds, as long as Python may take (`limited_expressions.py`)
+  const patience = 5000; // milliseconds, as long as Python may take (`expressions.py`)
   let active = null; // the trial that was used last; others keep no index
 
   // The text stands behind the #, which browsers do not send.

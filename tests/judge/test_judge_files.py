@@ -1,0 +1,217 @@
+"""What users write (prompts, pairs, verdicts of people, criteria) is read, or refused with its place."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fault_server import Asked, FaultServer, Handler
+from judging import JUDGE, chat_reply, engine_for, judged, made_pairs, records, replying
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.judge import compare
+from pfgen_rs.judge.pairs import Pair, read_humans, read_pairs, write_pairs
+from pfgen_rs.judge.requests import built_in_prompts, find_prompt, read_prompts
+
+CRITERIA = find_prompt("criteria", "criteria")
+WHOLE = 'text = "{question}{answer_a}{answer_b}"'
+
+
+@pytest.mark.parametrize(
+    ("toml", "problem"),
+    [
+        ('[pairwise.x]\ntext = "{question}{answer_a}"', r"missing placeholder \{answer_b\}"),
+        (f'[pairwise.x]\n{WHOLE[:-1]}{{answr}}"', r"unknown placeholder \{answr\}"),
+        ("[pairwise.x]\ntext = 1", "needs 'text'"),
+        ('[pair.x]\ntext = "a"', r"unknown table \[pair\]"),
+        ('[grade.x]\ntext = "{answer}"\nscale = [5, 1]', "invalid scale"),
+        ('[grade.x]\ntext = "{answer}"\nbrackets = 1', "'brackets' must be of type bool, not 1"),
+        (f'[pairwise.x]\n{WHOLE}\nverdict = "best"', "invalid verdict 'best'"),
+        (f'[pairwise.x]\n{WHOLE}\nsytem = "x"', "unknown key 'sytem'"),
+        ("", "contains no prompts"),
+        ("[", "is not TOML"),
+    ],
+)
+def test_bad_prompts_are_errors(toml: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "prompts.toml"
+    path.write_text(toml)
+    with pytest.raises(InputError, match=problem):
+        read_prompts(path)
+
+
+def test_own_prompts_are_used(tmp_path: Path) -> None:
+    path = tmp_path / "prompts.toml"
+    path.write_text(
+        '[pairwise.mine]\nsystem = "S {rubric} {question}"\n'
+        'text = "{question}|{answer_a}|{answer_b}|{\\"x\\"}"\n'
+    )
+    prompt = find_prompt("mine", "pairwise", path)
+    values = {"question": "{answer_a}", "answer_a": "1", "answer_b": "2"}
+    with pytest.raises(SettingsError, match=r"needs \{rubric\}"):
+        prompt.filled(values)
+    assert prompt.filled({**values, "rubric": "R"}) == (
+        ("system", "S R {answer_a}"),
+        ("user", '{answer_a}|1|2|{"x"}'),
+    )
+    with pytest.raises(SettingsError, match="unknown prompt 'reason': expected one of mine"):
+        find_prompt("reason", "pairwise", path)
+
+
+def test_prompts_are_those_of_the_papers(judging_dir: Path) -> None:
+    golden = tomllib.loads((judging_dir / "prompts.toml").read_text("utf-8"))
+    known = built_in_prompts()
+    assert known["criteria"].text == golden["criteria"]["text"]
+    for kind in ("pairwise", "grade"):
+        for name, entry in golden[kind].items():
+            ours, given = known[name], {"verdict": "first", "brackets": False, "scale": [1, 10]}
+            given |= entry
+            assert (ours.text, ours.kind, ours.verdict) == (given["text"], kind, given["verdict"])
+            assert (ours.brackets, list(ours.scale)) == (given["brackets"], given["scale"])
+    path = judging_dir / "data" / "ja-vicuna-qa" / "judge_prompts.jsonl"
+    for record in map(json.loads, path.read_bytes().splitlines()):
+        if record["type"] == "pairwise":
+            ours = known[record["name"]]
+            assert ours.system == record["system_prompt"]
+            assert ours.text == record["prompt_template"].replace("{ref_answer_1}", "{reference}")
+
+
+def test_prompts_without_a_reference_say_so() -> None:
+    for name in ("criteria-reason", "criteria-result", "reason", "result"):
+        prompt = find_prompt(name, "pairwise").without_reference()
+        assert prompt.name == f"{name}/no-reference"
+        assert "模範回答" not in prompt.text
+        assert "\n\n\n" not in prompt.text
+        assert prompt.text.count("\n") == find_prompt(name, "pairwise").text.count("\n") - 5
+    with pytest.raises(SettingsError, match="needs a reference answer"):
+        find_prompt("pair-math", "pairwise").without_reference()
+    assert find_prompt("pair", "pairwise").without_reference() is find_prompt("pair", "pairwise")
+
+
+def write(path: Path, *rows: object) -> Path:
+    path.write_bytes(
+        b"".join(
+            (row if isinstance(row, bytes) else json.dumps(row).encode()) + b"\n" for row in rows
+        )
+    )
+    return path
+
+
+PAIR: dict[str, Any] = {"id": 1, "question": "q", "models": ["a", "b"], "answers": ["x", "y"]}
+HUMAN = {"id": "a", "rater": "r", "verdict": "A"}
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "problem"),
+    [
+        (PAIR, b"{", "is not JSON"),
+        (PAIR, b"[]", "expected an object"),
+        (PAIR, b'{"id": "a"}', "'models' must be a list of 2 texts"),
+        (PAIR, {**PAIR, "id": True}, "'id' must be"),
+        (PAIR, {**PAIR, "id": 2, "models": ["a"]}, "'models' must be a list of 2"),
+        (PAIR, {**PAIR, "id": 2, "models": ["a", 1]}, "'models' must contain texts"),
+        (PAIR, {**PAIR, "id": 2, "question": 1}, "'question' must be text"),
+        (PAIR, {**PAIR, "id": "1"}, "duplicate pair id '1'"),
+        (PAIR, b"\xff", "is not UTF-8"),
+        (HUMAN, {**HUMAN, "id": "z"}, "unknown pair id 'z'"),
+        (HUMAN, {**HUMAN, "verdict": "D"}, "invalid verdict 'D': expected A, B or C"),
+        (HUMAN, {**HUMAN, "verdict": "a"}, "invalid verdict 'a'"),
+        (HUMAN, {**HUMAN, "verdict": None}, "'verdict' must be text"),
+        (HUMAN, {"id": "a", "verdict": "A"}, "'rater' must be"),
+        (HUMAN, {**HUMAN, "rater": ""}, "'rater' must be"),
+        (HUMAN, HUMAN, "second verdict of rater 'r' on pair 'a'"),
+        (HUMAN, [], "expected an object"),
+    ],
+)
+def test_bad_pairs_and_verdicts_of_people_are_errors_with_file_and_line(
+    good: object, bad: object, problem: str, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "file.jsonl", good, b"", bad)
+    with pytest.raises(InputError, match=problem) as caught:
+        read_pairs(path) if good is PAIR else read_humans(path, {"a", "b"})
+    assert (caught.value.path, caught.value.line) == (path, 3)
+
+
+def test_pairs_survive_being_written(tmp_path: Path) -> None:
+    pairs = [*made_pairs(3), Pair("x", "q", ("a", "b"), ("\u2028", "\U0001f600"))]
+    write_pairs(tmp_path / "p.jsonl", pairs)
+    assert read_pairs(tmp_path / "p.jsonl") == pairs
+
+
+def test_verdicts_of_people(tmp_path: Path) -> None:
+    for rows in ([("a", "r", "A"), ("b", "r", "C")], [("a", "r", "A"), (1, 2, "B")]):
+        lines = [dict(zip(HUMAN, row, strict=True)) for row in rows]
+        found = read_humans(write(tmp_path / "h.jsonl", *lines), {"a", "b", "1"})
+        wanted = [tuple(map(str, row)) for row in rows]
+        assert (found.rows(), found.columns) == (wanted, ["pair", "rater", "verdict"])
+        csv = "".join(f"{','.join(row)}\n" for row in [tuple(HUMAN), *wanted])
+        (tmp_path / "h.csv").write_text(csv)
+        assert read_humans(tmp_path / "h.csv", {"a", "b", "1"}).rows() == wanted
+    write(tmp_path / "h.jsonl")
+    for name, problem in (("h", "contains no verdicts"), ("missing", "cannot be read")):
+        with pytest.raises(InputError, match=problem):
+            read_humans(tmp_path / f"{name}.jsonl", {"a"})
+
+
+# Criteria
+
+
+def bare(count: int) -> list[Pair]:
+    return [replace(pair, criteria=None) for pair in made_pairs(count)]
+
+
+def stating(handler: Handler, asked: Asked) -> None:
+    """State criteria that name the question."""
+    question = asked.prompt.split("[質問開始]\n")[1].split("\n")[0]
+    handler.reply(200, chat_reply(f"<think>…</think>\n・{question}の条件\n"))
+
+
+def test_criteria_are_made_once_a_question(tmp_path: Path) -> None:
+    pairs, out = bare(6), compare.criteria_file(tmp_path / "pairs.jsonl")
+    assert out == tmp_path / "pairs.criteria.jsonl"
+    with FaultServer(default=stating) as server:
+        for new in (3, 0):
+            asked = compare.make_criteria(pairs, engine_for(server.url), JUDGE, CRITERIA, out)
+            assert (asked.total, asked.new, asked.complete) == (3, new, True)
+        assert len(server.asked) == 3
+    found = {row["question_id"]: row["criteria"] for row in records(tmp_path, out.name)}
+    assert found == {f"q{n}": f"・質問{n}の条件" for n in range(3)}
+    assert compare.pairs_with_criteria(made_pairs(1), out)[0][0].criteria == "・正確さ"
+    assert list(compare.criteria_requests(made_pairs(4), CRITERIA)) == []
+    complete, notes = compare.pairs_with_criteria(pairs, out)
+    wanted = [f"・質問{n // 2}の条件" for n in range(6)]
+    assert ([pair.criteria for pair in complete], notes) == (wanted, [])
+    # They belong to the question they were made of.
+    changed = [replace(pair, question="別の質問") for pair in pairs[:2]] + pairs[2:]
+    complete, [note] = compare.pairs_with_criteria(changed, out)
+    assert [pair.criteria for pair in complete] == [None, None, *wanted[2:]]
+    assert "1 question were made of other texts and are not used: 'q0'" in note
+    own = write(tmp_path / "own.jsonl", {"question_id": "q0", "criteria": "・私の条件"})
+    complete, notes = compare.pairs_with_criteria(changed, own)
+    assert ([pair.criteria for pair in complete][:2], notes) == (["・私の条件"] * 2, [])
+
+
+def test_empty_and_cut_criteria_are_failures(tmp_path: Path) -> None:
+    out = tmp_path / "c.jsonl"
+    for reply, reason in (
+        (chat_reply("<think>x</think> \n"), "the criteria are empty"),
+        (chat_reply("・条件", finish="length"), "cut off by the token limit"),
+        (chat_reply("<think>考え中"), "cut off by the token limit"),
+    ):
+        with FaultServer(default=replying(reply)) as server:
+            asked = compare.make_criteria(bare(2), engine_for(server.url), JUDGE, CRITERIA, out)
+        assert not asked.complete
+        assert reason in asked.failures[0].reason
+        assert not records(tmp_path, "c.jsonl")
+
+
+def test_prompts_with_criteria_need_them_and_questions_have_one_text(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="pair 'p0' has no criteria"):
+        judged(tmp_path / "v", bare(1), prompt="criteria-result")
+    assert not (tmp_path / "v").exists()
+    one, other = bare(2)
+    with pytest.raises(InputError, match="the question id 'q0' but different questions"):
+        list(compare.criteria_requests([one, replace(other, question="別")], CRITERIA))
