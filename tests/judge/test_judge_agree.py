@@ -150,12 +150,11 @@ def test_agreement_of_raters_who_may_be_missing() -> None:
     assert found.interval.low < found.value < found.interval.high
     frame, codes = sample()
     humans = humans_frame(codes)
-    agreed, lacking = (
-        agree(frame, humans),
-        sum(-1 in row for row in zip(*codes.values(), strict=True)),
-    )
-    assert any(f"{lacking} of 120 pairs lack raters: they are left out" in n for n in agreed.notes)
-    found = agreed.rater_agreement
+    refused = agree(frame, humans)
+    assert refused.rater_agreement is None
+    lacking = sum(-1 in row for row in zip(*codes.values(), strict=True))
+    assert any(f"{lacking} of 120 pairs lack raters: no Fleiss' kappa" in n for n in refused.notes)
+    found = agree(frame, humans, allow_missing=True).rater_agreement
     assert found is not None
     assert found.statistic == "krippendorff_alpha"
     assert found.interval.low < found.value < found.interval.high

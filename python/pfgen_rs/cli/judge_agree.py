@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,6 +25,12 @@ def agree(
     verdicts: shared.Folders,
     humans: shared.Humans = None,
     by: shared.By = "probability",
+    allow_missing: Annotated[
+        bool,
+        typer.Option(
+            "--allow-missing", help="Raters may lack pairs: Krippendorff's α instead of Fleiss' κ."
+        ),
+    ] = False,
     output_format: options.Format = "table",
 ) -> None:
     """Compare a judge's decisions with verdicts of people, and its two orders with each other.
@@ -47,7 +53,9 @@ def agree(
     found = {}
     for each in read:
         own = None if people is None else people.join(each.decisions, on="pair", how="semi")
-        found[each.name] = agreed(each.decisions, own, rule=by, judge=each.folder.judge_model)
+        found[each.name] = agreed(
+            each.decisions, own, rule=by, judge=each.folder.judge_model, allow_missing=allow_missing
+        )
     between = None
     if len(read) == 2 and people is not None:
         between = compare_judges(read[0].decisions, read[1].decisions, people, rules=(by, by))

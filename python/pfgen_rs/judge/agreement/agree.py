@@ -96,6 +96,7 @@ def agree(
     *,
     rule: Rule = "probability",
     judge: str | None = None,
+    allow_missing: bool = False,
     level: float = 0.95,
     resamples: int = intervals.RESAMPLES,
     permutations: int = tabled.PERMUTATIONS,
@@ -108,6 +109,7 @@ def agree(
     `model_a`, `model_b`, `length_a`, `length_b`. `humans`: `pair`, `rater`, `verdict`; without it there is
     what a judge says of itself. `rule`: which decisions to look at closely; concordance is shown for all.
     `judge`: the judge's name, which the result keeps.
+    `allow_missing`: Krippendorff's α where raters are missing, which is otherwise left out with a note.
 
     Intervals are a bootstrap over questions, except exact ones. 500,000 pairs with three
     raters take one to two seconds. Raises `InputError` for frames that lack columns or contradict themselves,
@@ -122,7 +124,7 @@ def agree(
             "no pair has a decision by probability: choose the rule strict, tie or first, or a judge that "
             "reports log-probabilities"
         )
-    work = tabled.AgreementTables(data, rule, level, resamples, seed)
+    work = tabled.AgreementTables(data, rule, allow_missing, level, resamples, seed)
     chosen = data.decided[rule]
     return Agreement(
         rule=rule,
@@ -145,7 +147,7 @@ def agree(
         biases=_biases(decisions, data, chosen, level),
         calibration=_calibration(decisions, data, level),
         comparisons=work.comparisons(permutations),
-        notes=tuple(_missing_notes(decisions, data)),
+        notes=tuple(_missing_notes(decisions, data, allow_missing)),
     )
 
 
@@ -206,7 +208,7 @@ def _calibration(
     )
 
 
-def _missing_notes(decisions: pl.DataFrame, data: Judged) -> Iterator[str]:
+def _missing_notes(decisions: pl.DataFrame, data: Judged, allow_missing: bool) -> Iterator[str]:
     one, two = _judged_orders(decisions)
     unjudged = int(np.count_nonzero(~one | ~two & two.any()))
     if unjudged:
@@ -217,10 +219,13 @@ def _missing_notes(decisions: pl.DataFrame, data: Judged) -> Iterator[str]:
     present = np.count_nonzero(data.verdicts != NONE, axis=0)
     lacking = int(np.count_nonzero(present < len(data.raters)))
     if lacking:
-        yield (
-            f"{lacking:,} of {counted(len(present), 'pair')} lack raters: they are left out where a rater "
-            "did not judge"
-        )
+        number = f"{lacking:,} of {counted(len(present), 'pair')}"
+        left_out = "they are left out where a rater did not judge"
+        if len(data.raters) > 1 and not allow_missing:
+            left_out = (
+                "no Fleiss' kappa; Krippendorff's alpha is computed if missing raters are allowed"
+            )
+        yield f"{number} lack raters: {left_out}"
 
 
 # Two judges

@@ -48,7 +48,9 @@ class RaterAgreement:
 class AgreementTables:
     """Tables of `Agreement`, by the names of its fields. Questions are resampled once for all of them."""
 
-    def __init__(self, data: Judged, rule: Rule, level: float, resamples: int, seed: int) -> None:
+    def __init__(
+        self, data: Judged, rule: Rule, allow_missing: bool, level: float, resamples: int, seed: int
+    ) -> None:
         self._data, self._rule, self._level, self._seed = data, rule, level, seed
         tasks = len(data.task_names)
         of_task = np.unique(data.questions * tasks + data.tasks) % tasks
@@ -60,7 +62,7 @@ class AgreementTables:
         self._statistic = None
         if len(data.raters) > 1:
             whole = (data.verdicts != NONE).all()
-            self._statistic = _FLEISS if whole else _ALPHA
+            self._statistic = _FLEISS if whole else _ALPHA if allow_missing else None
         self._classes, self._kinds = _kinds_of(data)
         counted = {
             **_judge_counts(self._kinds, self._rules),
