@@ -459,7 +459,7 @@ CALLS: list[tuple[Any, ...]] = [
         (1.0, 3, Setting("invalid level 1.0")),
     ),
     *(
-        (checks.count_number, value, "n", r"invalid n of type (int|list), too long to show: expec")
+        (checks.count_number, value, "n", r"invalid n of type (int|list), too long to show: exp")
         for value in (-(10**5000), [10**5000])  # which Python does not write out
     ),
 ]
