@@ -61,6 +61,16 @@ def test_95_percent_intervals_of_2000_runs_cover(questions: int, trials: int, ki
     assert 0.93 <= covered(runs(2000, questions, trials, kind), 400) <= 0.97
 
 
+@pytest.mark.parametrize("trials", [2, 10])
+@pytest.mark.parametrize("questions", [20, 50])
+def test_analytic_intervals_cover(questions: int, trials: int) -> None:
+    hits = []
+    for sample in runs(2000, questions, trials, "normal"):
+        found = stats.estimate(sample, resamples=0)
+        hits.append((found.low or 0) <= SCORE <= (found.high or 0))
+    assert 0.93 <= np.mean(hits) <= 0.97
+
+
 def two_runs(number: int, questions: int, trials: int, gap: float = 0.0) -> tuple[Floats, Floats]:
     """Means of the questions of pairs of runs, shape (number, questions) each.
 
@@ -104,6 +114,21 @@ def test_one_family_of_tests_in_twenty_errs() -> None:
     assert np.mean(erring) <= 0.062  # 5 % and two standard errors; Holm stays below
 
 
+@pytest.mark.parametrize(("questions", "least", "most"), [(14, 0.05, 0.10), (50, 0.0, 0.062)])
+def test_joint_ranges_err_more_often_where_few_questions_tell_runs_apart(
+    questions: int, least: float, most: float
+) -> None:
+    """As the documentation says: a few hard questions do, for all pairs alike. 24 runs of equal means."""
+    random = np.random.default_rng(1)
+    ability = np.linspace(0, 1, 24)[:, None]
+    erring = []
+    for _ in range(800):
+        hardness = random.gamma(0.5, 2, questions) - 1
+        means = SCORE - 0.2 * ability * hardness + 0.05 * random.standard_normal((24, questions))
+        erring.append(any(span != (1, 24) for span in stats.rank_ranges(means)))
+    assert least <= np.mean(erring) <= most
+
+
 def paired(
     questions: int, trials: int, gap: float, seed: int, liking: float = 0.08
 ) -> Sequence[stats.Sample]:
@@ -128,3 +153,30 @@ def test_intervals_of_differences_cover(liking: float) -> None:
         found = stats.compare(runs, metrics=["average"], resamples=400, permutations=100, seed=seed)
         hits.append(found.pairs[0].low <= gap <= found.pairs[0].high)
     assert 0.93 <= np.mean(hits) <= 0.97
+
+
+def test_a_minimum_detectable_difference_is_found_four_times_in_five() -> None:
+    questions, trials = 40, 5
+    first, second = two_runs(3000, questions, trials)
+    true_error = math.sqrt((0.08**2 + 2 * 0.15**2 / trials) / questions)
+    comparison = stats.compare(
+        paired(questions, trials, 0.0, 5), metrics=["average"], resamples=100, permutations=100
+    )
+    pair = comparison.pairs[0]
+    gap = pair.minimum_detectable / pair.se * true_error
+    p = p_values(first + gap, second, permutations=999)
+    assert np.mean(p <= 0.05) == pytest.approx(0.8, abs=0.025)
+
+
+def test_planned_trials_find_the_difference() -> None:
+    gap = 0.05
+    plan = stats.plan_trials(paired(60, 400, gap, 6), difference=gap)
+    assert plan.trials_to_tell_with_questions is not None
+    trials = plan.trials_to_tell_with_questions
+    questions = plan.questions
+    random = np.random.default_rng(7)
+    error = math.sqrt(plan.question_sd**2 + 2 * 0.15**2 / trials)
+    differences = gap + error * random.standard_normal((3000, questions))
+    p = p_values(differences, np.zeros_like(differences), permutations=999)
+    assert np.mean(p <= 0.05) >= 0.78
+    assert trials > 1

@@ -9,11 +9,12 @@ import logging
 import os
 import shutil
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from concurrent.futures import wait as wait_for
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pfgen_rs.errors import ConfigError
 from pfgen_rs.io.source import Source
@@ -82,7 +83,7 @@ def build(
     if outlines is None and config.questions:
         outlines = read_outlines(config.path(config.questions))
     cores = threads or os.cpu_count() or 1
-    running = _Build(config, memory, cores, progress)
+    running = Build(config, config.prepared(), memory, cores, progress)
     with locked(work):
         try:
             return running.run(work, sources, outlines)
@@ -95,13 +96,18 @@ class _StoppedError(Exception):
     """Another question failed, or Ctrl-C was pressed."""
 
 
-class _Build:
+class Build:
     """One build: its configuration, what is in the files that it names, and whether it is to stop."""
 
     def __init__(
-        self, config: BuildConfig, memory: int, threads: int, progress: BuildProgress | None
+        self,
+        config: BuildConfig,
+        prepared: Mapping[str, Any],
+        memory: int,
+        threads: int,
+        progress: BuildProgress | None = None,
     ) -> None:
-        self._config, self._prepared = config, config.prepared()
+        self._config, self._prepared = config, prepared
         self._memory, self._threads, self._progress = memory, threads, progress
         self._stopped = threading.Event()
 
@@ -113,7 +119,7 @@ class _Build:
             self._config, work, sources, outlines, memory=self._memory, progress=self._tell
         )
         ids = [outline.question_id for outline, _ in gathered.questions]
-        self._refuse_unknown_rules(ids)
+        refuse_unknown_rules(self._config, self._prepared, ids)
         built = finish_set(
             self._config,
             self._prepared["normalise"].digest,
@@ -128,15 +134,6 @@ class _Build:
             shutil.rmtree(work, ignore_errors=True)
         return built
 
-    def _refuse_unknown_rules(self, known: Sequence[str]) -> None:
-        """Raise `ConfigError` for rules of a question with none of these ids, unless only some are built."""
-        unknown = sorted(self._prepared.get("rules", {}).keys() - set(known))
-        if unknown and not self._config.only:
-            raise ConfigError(
-                f"unknown question {unknown[0]!r}: expected one of {', '.join(known)}",
-                path=self._config.path(self._config.rules.file),
-            )
-
     def _tell(self, what: str, step: str, done: float, total: float) -> None:
         if self._stopped.is_set():
             raise _StoppedError
@@ -149,7 +146,7 @@ class _Build:
         with ThreadPoolExecutor(workers) as pool:
             jobs = [
                 pool.submit(
-                    self._stepped,
+                    self.stepped,
                     outline,
                     count,
                     pool_key(self._config, gathered.inputs, outline),
@@ -170,8 +167,8 @@ class _Build:
                 pool.shutdown(cancel_futures=True)
         return [job.result() for job in jobs]
 
-    def _stepped(
-        self, outline: Outline, count: int, key: str, checkpoints: Checkpoints, workers: int
+    def stepped(
+        self, outline: Outline, count: int, key: str, checkpoints: Checkpoints, workers: int = 1
     ) -> BuiltQuestion:
         """Take a pool of `count` candidates through all steps that have not finished."""
         pool = Pool(checkpoints.pool(CANDIDATES, key))
@@ -215,6 +212,18 @@ class _Build:
             memory=self._memory // workers,
             threads=max(1, self._threads // workers),
             progress=tell,
+        )
+
+
+def refuse_unknown_rules(
+    config: BuildConfig, prepared: Mapping[str, Any], known: Sequence[str]
+) -> None:
+    """Raise `ConfigError` for rules of a question with none of these ids, unless only some are built."""
+    unknown = sorted(prepared.get("rules", {}).keys() - set(known))
+    if unknown and not config.only:
+        raise ConfigError(
+            f"unknown question {unknown[0]!r}: expected one of {', '.join(known)}",
+            path=config.path(config.rules.file),
         )
 
 

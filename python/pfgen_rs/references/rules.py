@@ -79,6 +79,9 @@ class _Compiled:
         except BenchmarkError as error:
             raise BenchmarkError(error.problem, path=path) from None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.rules,)  # what is compiled stays in its process
+
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the rules (names, kinds, patterns and replacements, in order), in hexadecimal."""

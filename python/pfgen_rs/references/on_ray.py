@@ -1,0 +1,191 @@
+"""Building on Ray: each question in a task of its own, with the result of `build`."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from pfgen_rs.errors import InputError, PfgenError, SettingsError, UnknownQuestionError
+from pfgen_rs.extras import needed
+from pfgen_rs.lazy import NDArray, np, pl
+from pfgen_rs.references.built import Built, BuiltQuestion, finish_set, refuse_foreign
+from pfgen_rs.references.candidates import Input, asked
+from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints
+from pfgen_rs.references.config import BuildConfig, Outline, read_outlines
+from pfgen_rs.references.pipeline import Build, refuse_unknown_rules
+from pfgen_rs.references.steps import COLUMNS, PoolWriter
+
+_ONE_THREAD = {"env_vars": {"POLARS_MAX_THREADS": "1"}}
+_MEMORY = 1 << 30  # bytes for the steps of a question, besides its candidates
+_ID, _BUILT = "question_id", "built"
+
+
+def build_on_ray(
+    dataset: Any,
+    config: BuildConfig,
+    *,
+    order: str,
+    outlines: Sequence[Outline] | None = None,
+    inputs: Sequence[Input] = (),
+    **options: Any,
+) -> Built:
+    """Build the set described by `config` from a dataset of Ray: question files are those of `build`.
+
+    `dataset`: candidates, with the columns that `config.fields` names (source and model may be missing);
+    `config.candidates` is not read. `order`: a column of distinct values that sort as the candidates' lines
+    would; datasets have no order of their own. The candidates of a question must fit into the memory of a
+    task. `outlines` replaces the configuration's `questions`. `inputs`: what the provenance says of the
+    input files; with those of `build`, it has the same bytes, too. `options`: those of Ray's tasks, such as
+    `num_cpus` (default: 1) or `memory`. A task whose worker dies runs again.
+
+    With `skip_bad_lines`, rows without an answer or with an unknown question are left out.
+
+    Raises `SettingsError` for a selection by `seconds` and for the unit `token`, `InputError` for missing
+    columns and unusable rows, and the errors of `build`.
+    """
+    needed("ray.data", "ray")
+    _refuse(config)
+    refuse_foreign(config.path(config.out), Path(), config.only)
+    fields, known = config.fields, list(dataset.schema().names)
+    for name in (fields.question, fields.answer, order):
+        if name not in known:
+            raise InputError(f"no column {name!r}: expected one of {', '.join(known)}")
+    names = (fields.question, fields.answer, fields.source, fields.model, order)
+    dataset = dataset.select_columns([name for name in dict.fromkeys(names) if name in known])
+    outlines = _outlines(dataset, config, order, outlines)
+    wanted = asked(outlines, config.only)
+    prepared = config.prepared()
+    refuse_unknown_rules(config, prepared, [each.question_id for each in wanted])
+    work = QuestionGroups(config, order, outlines, wanted, prepared)
+    own = {"num_cpus": 1, "runtime_env": _ONE_THREAD, **options}
+    rows = (
+        dataset.map_batches(work.identified, batch_format="pyarrow", **own)
+        .groupby(_ID, num_partitions=len(wanted) + 1)
+        .map_groups(work.grouped, batch_format="pyarrow", **own)
+        .take_all()
+    )
+    found = {row[_ID]: row[_BUILT] for row in rows}
+    for _, each in sorted(found.items()):
+        if isinstance(each, PfgenError):
+            raise each
+    if not found:
+        raise InputError("no candidates")
+    nothing = pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
+    built = [found.get(each.question_id) or work.built(each, nothing) for each in wanted]
+    return finish_set(config, prepared["normalise"].digest, inputs, built)
+
+
+def _refuse(config: BuildConfig) -> None:
+    if "select" in config.steps and config.select.seconds is not None:
+        raise SettingsError(
+            "select.seconds: a budget in seconds gives different answers on different machines: "
+            "set select.proposals"
+        )
+    if config.unit == "token":
+        raise SettingsError("unit 'token': build on one machine, or use another unit")
+
+
+def _outlines(
+    dataset: Any, config: BuildConfig, order: str, outlines: Sequence[Outline] | None
+) -> Sequence[Outline]:
+    """Returns the outlines; without any, questions are numbered in order of appearance."""
+    if outlines is None and config.questions:
+        outlines = read_outlines(config.path(config.questions))
+    if outlines is not None:
+        return outlines
+    question = config.fields.question
+    first = partial(_first_places, question, order)
+    rows = dataset.map_batches(first, batch_format="pyarrow").take_all()
+    rows.sort(key=lambda row: row[order])
+    texts = dict.fromkeys(row[question] for row in rows)
+    return [Outline(f"Q{number:02}", text) for number, text in enumerate(texts, 1)]
+
+
+def _first_places(question: str, order: str, table: Any) -> Any:
+    """Returns each question of a table with its first place in the order."""
+    rows = pl.DataFrame(table).select(question, order).drop_nulls()
+    return rows.group_by(question).agg(pl.col(order).min()).to_arrow()
+
+
+@dataclass(frozen=True)
+class QuestionGroups:
+    """The work on candidates grouped by question, which Ray sends to where it has the rows.
+
+    `prepared`: what is in the files that the configuration names, which are not everywhere.
+    """
+
+    config: BuildConfig
+    order: str
+    outlines: Sequence[Outline]
+    asked: Sequence[Outline]
+    prepared: Mapping[str, Any]
+
+    def identified(self, table: Any) -> Any:
+        """Returns the rows of the questions asked for with their ids, and with "" those of unknown ones."""
+        ids = {each.question_id: each.question_id for each in self.outlines}
+        ids |= {each.question: each.question_id for each in self.outlines}
+        fields, frame = self.config.fields, pl.DataFrame(table)
+        question = pl.col(fields.question).cast(pl.String)
+        identified = question.replace_strict(ids, default="", return_dtype=pl.String)
+        frame = frame.with_columns(identified.fill_null("").alias(_ID))
+        if self.config.skip_bad_lines:
+            frame = frame.filter(pl.col(_ID) != "", pl.col(fields.answer).is_not_null())
+        wanted = ["", *(each.question_id for each in self.asked)]
+        return frame.filter(pl.col(_ID).is_in(wanted)).to_arrow()
+
+    def grouped(self, table: Any) -> dict[str, NDArray[np.object_]]:
+        """Build the question of a table's rows; returns a row with it, or with what is wrong."""
+        frame = pl.DataFrame(table)
+        row: dict[str, object] = {_ID: str(frame.get_column(_ID)[0])}
+        try:
+            candidates = self._candidates(frame.sort(self.order))
+            [outline] = [each for each in self.asked if each.question_id == row[_ID]]
+            row[_BUILT] = self.built(outline, candidates)
+        except PfgenError as error:
+            row[_BUILT] = error
+        columns = {name: np.empty(1, dtype=np.object_) for name in row}
+        for name, value in row.items():
+            columns[name][0] = value
+        return columns
+
+    def built(self, outline: Outline, frame: pl.DataFrame) -> BuiltQuestion:
+        """Apply all steps to candidates (columns `COLUMNS`) in order."""
+        with tempfile.TemporaryDirectory(prefix="pfgen-rs-") as folder:
+            checkpoints = Checkpoints(Path(folder))
+            writer = PoolWriter(checkpoints.pool(CANDIDATES, ""))
+            writer.add(frame)
+            writer.flush()
+            build = Build(self.config, self.prepared, _MEMORY, threads=1)
+            return build.stepped(outline, frame.height, "", checkpoints)
+
+    def _candidates(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Returns the columns `COLUMNS` of sorted rows, filled as a build on one machine fills them."""
+        fields, source, place = self.config.fields, self.config.source, pl.col(self.order)
+        self._refuse_row(frame, place.is_null(), "has no place in the order")
+        self._refuse_row(frame, ~place.is_first_distinct(), "has the place of another row")
+        if frame.get_column(_ID)[0] == "":
+            first, text = (frame.get_column(name)[0] for name in (self.order, fields.question))
+            raise UnknownQuestionError(
+                f"the row with {self.order} {first}: not the text or id of a configured question "
+                "(set skip_bad_lines to skip such candidates)",
+                question=text,
+            )
+        self._refuse_row(frame, pl.col(fields.answer).is_null(), "has no answer")
+
+        def named(name: str, default: str) -> pl.Expr:
+            if name not in frame.columns:
+                return pl.lit(default, dtype=pl.String)
+            return pl.col(name).cast(pl.String).fill_null(default)
+
+        own = named(fields.source, source) if self.config.per_source else pl.lit(source, pl.String)
+        return frame.select(answer=pl.col(fields.answer), source=own, model=named(fields.model, ""))
+
+    def _refuse_row(self, frame: pl.DataFrame, wrong: pl.Expr, problem: str) -> None:
+        rows = frame.filter(wrong)
+        if rows.height:
+            place = rows.get_column(self.order)[0]
+            raise InputError(f"the row with {self.order} {place} {problem}")
