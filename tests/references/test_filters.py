@@ -358,19 +358,6 @@ def test_what_decides_the_number(limits: dict[str, Any], kept: int, limit: str) 
     assert (found.kept.sum(), found.limit) == (kept, limit)
 
 
-def test_the_order_of_answers_does_not_matter() -> None:
-    answers = [f"{i:03}" * (1 + i % 3) for i in range(300)]
-    shuffled = random.Random(1).sample(answers, len(answers))
-
-    def kept(texts: list[str]) -> set[str]:
-        found = nearest_length(texts, target=6, count=150, seed=3).kept
-        return {text for text, keep in zip(texts, found, strict=True) if keep}
-
-    assert kept(answers) == kept(shuffled)
-    lengths = {len(text) for text in kept(answers)}
-    assert lengths == {3, 6, 9}
-
-
 # Consensus.
 
 AGREEING = st.lists(st.text("あいうえ、。", max_size=9), max_size=12)

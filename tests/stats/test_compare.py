@@ -213,8 +213,6 @@ def test_everything_is_json() -> None:
 
 def test_runs_must_be_comparable() -> None:
     a, b, _ = three()
-    with pytest.raises(InputError, match="expected 2 to 100 runs to compare, found 1"):
-        stats.compare([a])
     with pytest.raises(InputError, match="duplicate run name 'a'"):
         stats.compare([a, replace(b, name="a")])
     with pytest.raises(
@@ -297,9 +295,6 @@ def test_no_number_of_trials_tells_alike_runs_apart() -> None:
 
 
 def test_plans_need_runs_that_can_be_planned_from() -> None:
-    a, b, c = three()
-    with pytest.raises(InputError, match="expected one or two runs to plan trials for, found 3"):
-        stats.plan_trials([a, b, c])
     with pytest.raises(
         InputError, match=r"'once': trial noise needs at least two answers .*: 50, the first"
     ):

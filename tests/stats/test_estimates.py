@@ -135,16 +135,6 @@ def test_resampled_means_vary_as_the_clustered_error_says(trials: int, spread: f
     assert resampled.mean() == pytest.approx(means.mean(), abs=0.1 * error)
 
 
-def test_intervals_are_narrower_for_lower_levels_and_hold_the_mean() -> None:
-    run = made(questions=9, trials=3)
-    bounds = [stats.estimate(run, level=level) for level in (0.6, 0.9, 0.95, 0.99)]
-    for low, high in (("low", "high"), ("bootstrap_low", "bootstrap_high")):
-        lows, highs = [[getattr(each, name) for each in bounds] for name in (low, high)]
-        assert lows == sorted(lows, reverse=True)
-        assert highs == sorted(highs)
-        assert lows[0] < bounds[0].mean < highs[0]
-
-
 def test_the_seed_decides_and_the_metric_does_not() -> None:
     run = made()
     assert stats.estimate(run, seed=4) == stats.estimate(run, "fluency", seed=4)

@@ -312,7 +312,10 @@ CALLS: list[tuple[Any, ...]] = [
     (of(stats.plan_trials, precision=1e-9), A, Setting("choose a larger value")),
     (of(stats.plan_trials, metric="fluency"), ONE_METRIC, "no values of 'fluency'"),
     *rows(
-        stats.plan_trials, ([], "expected one or two runs to plan trials for"), ([1.0], NO_SAMPLE)
+        stats.plan_trials,
+        ([], "expected one or two runs to plan trials for"),
+        ([A, B, SAME], "runs to plan trials for, found 3"),
+        ([1.0], NO_SAMPLE),
     ),
     *(
         row
@@ -456,7 +459,7 @@ CALLS: list[tuple[Any, ...]] = [
         (1.0, 3, Setting("invalid level 1.0")),
     ),
     *(
-        (checks.count_number, value, "n", r"invalid n of type (int|list), too long to show: expec")
+        (checks.count_number, value, "n", r"invalid n of type (int|list), too long to show: exp")
         for value in (-(10**5000), [10**5000])  # which Python does not write out
     ),
 ]

@@ -19,7 +19,6 @@ from pfgen_rs.metrics.settings import Metric
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
 
     from pfgen_rs import studies
 
@@ -283,7 +282,7 @@ def _correlation_table(matrix: studies.CorrelationMatrix, title: str) -> Rendera
 
 def _fitting_table(
     names: Sequence[str], rows: Sequence[tuple[Sequence[str], studies.Correlation]], title: str
-) -> Table:
+) -> RenderableType:
     """Returns a table with the interval of Spearman's ρ, or without it where the window is narrow."""
     headings = ("n", "r", "r, 95 %", "ρ", "ρ, 95 %")
     tables = []

@@ -206,15 +206,12 @@ def contradictions(
     judged = [found.judged(place, *each) for place, each in found.places.items()]
     listed: list[Contradiction] = []
     concerned: set[int] = set()
-    for each in sorted((each for each in judged if each is not None), key=_order):
+    ranked = sorted(filter(None, judged), key=lambda at: (at.kind == "name", -at.score, at.place))
+    for each in ranked:
         if len(listed) < top and len(each.rows - concerned) >= _NEW * len(each.rows):
             listed.append(each)
             concerned |= each.rows
     return listed
-
-
-def _order(each: Contradiction) -> tuple[bool, float, Place]:
-    return each.kind == "name", -each.score, each.place
 
 
 Filled = dict[str, list[int]]

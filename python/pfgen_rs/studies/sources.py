@@ -124,10 +124,7 @@ def study_sources(
             if not run_files.is_system(result.config or {}):
                 rows += _rows_of_result(result, name, common)
     told = tuple(dict.fromkeys(notes))  # each run was scored several times
-    return _checked(SourceStudy(pl.DataFrame(rows, schema=_SCHEMA), chosen, common, told))
-
-
-def _checked(study: SourceStudy) -> SourceStudy:
+    study = SourceStudy(pl.DataFrame(rows, schema=_SCHEMA), chosen, common, told)
     count = study.scores["run"].n_unique()
     if count < FEWEST:
         raise InputError(f"{text.counted(count, 'run')} to correlate: expected at least {FEWEST}")
