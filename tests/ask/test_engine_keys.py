@@ -19,7 +19,7 @@ from fault_server import Asked, FaultServer, Handler
 from helpers import pfgen
 from pfgen_rs import GenerationError
 from pfgen_rs.ask.engines.command import CommandEngine
-from pfgen_rs.ask.engines.manual import AnswersFile, ManualEngine
+from pfgen_rs.ask.engines.manual import AnswersFile
 from pfgen_rs.ask.engines.vllm import VllmEngine
 from pfgen_rs.ask.protocol import Answered, Engine, Failed, Outcome, Parameters
 from pfgen_rs.ask.server import redacted
@@ -188,7 +188,6 @@ def _fake_vllm(text: str) -> types.ModuleType:
 def _other_engines(folder: Path, text: str, patch: pytest.MonkeyPatch) -> Iterator[Engine]:
     """Every engine without a key of its own, saying `text` to the task of `tasks()`."""
     yield _program(folder, f"'answer': {text!a}")
-    yield ManualEngine("m", ask=lambda _task: text)
     answers = folder / "answers.jsonl"
     record = {"question": "q0", "trial": 1, "answer": text}
     answers.write_text(json.dumps(record) + "\n", encoding="utf-8")

@@ -30,7 +30,7 @@ from llm_server import Server, served
 from pfgen_rs.io.json_lines import lines, write_objects
 from pfgen_rs.judge import position_bias, robustness
 from pfgen_rs.judge.verdict_folder import VerdictFolder
-from pfgen_rs.llm_jp_eval.data import RUNS, read_tasks, sample_path
+from pfgen_rs.llm_jp_eval.catalog import read_tasks, sample_path
 from pfgen_rs.llm_jp_eval.scoring import evaluate
 from places import ROOT
 
@@ -261,7 +261,7 @@ def _record_outputs(client: _Client, folder: Path) -> None:
     """Write the outputs for the bundled sample."""
     data = folder / "data"
     client.run("llm-jp-eval", "convert", "--raw", sample_path() / "raw_files", "--out", data)
-    for name in RUNS:
+    for name in ("3-shot", "0-shot"):
         out, shots = folder / name, name.partition("-")[0]
         options = ("--shots", shots, "--data", data, "--out", out)
         client.run("llm-jp-eval", "run", MODEL, *ENGINE, *options)

@@ -20,7 +20,7 @@ from pfgen_rs.errors import SettingsError
 __all__ = ["engine", "kind", "make", "names", "names_with", "options", "recorded_name"]
 
 GROUP = "pfgen_rs.engines"
-_HIDDEN = ("api_key", "backoff", "ask")
+_HIDDEN = ("api_key", "backoff", "path")
 """Options that cannot be written as text, or must not be written anywhere."""
 _FIRST = ("openai", "vllm", "transformers")
 """Engines that are listed first: those that run a model without more ado."""
