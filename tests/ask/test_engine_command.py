@@ -24,13 +24,8 @@ TASKS = PROMPTER.tasks(1)
 DEADLINE = 10.0
 
 
-@pytest.fixture
-def log(tmp_path: Path) -> Path:
-    return tmp_path / "log"
-
-
-def engine_for(log: Path, *fault: str, timeout: float | None = None) -> CommandEngine:
-    command = [sys.executable, PROGRAM, str(log), *fault]
+def engine_for(tmp_path: Path, *fault: str, timeout: float | None = None) -> CommandEngine:
+    command = [sys.executable, PROGRAM, str(tmp_path / "log"), *fault]
     return CommandEngine("m", command=command, timeout=timeout)
 
 
@@ -54,8 +49,8 @@ def is_gone(process: int) -> bool:
     return False
 
 
-def test_one_program_for_all_rounds(log: Path) -> None:
-    engine = engine_for(log)
+def test_one_program_for_all_rounds(tmp_path: Path) -> None:
+    engine = engine_for(tmp_path)
     assert list(outcomes(engine)) == [Answered(task, answer_to(task)) for task in TASKS]
     process = process_of(engine)
     later = PROMPTER.tasks(2)
@@ -66,14 +61,14 @@ def test_one_program_for_all_rounds(log: Path) -> None:
     assert is_gone(process)
 
 
-def test_results_in_any_order(log: Path) -> None:
-    engine = engine_for(log, "backwards", "4")
+def test_results_in_any_order(tmp_path: Path) -> None:
+    engine = engine_for(tmp_path, "backwards", "4")
     assert list(outcomes(engine)) == [Answered(task, answer_to(task)) for task in TASKS[::-1]]
     engine.close()
 
 
-def test_errors_are_failures_of_their_tasks(log: Path) -> None:
-    engine = engine_for(log, "error", "2")
+def test_errors_are_failures_of_their_tasks(tmp_path: Path) -> None:
+    engine = engine_for(tmp_path, "error", "2")
     *answered, third, fourth = outcomes(engine)
     assert answered == [Answered(task, answer_to(task)) for task in TASKS[:2]]
     assert [type(third), type(fourth)] == [Failed, Failed]
@@ -101,8 +96,8 @@ SAID = {
 
 
 @pytest.mark.parametrize("fault", SAID)
-def test_a_program_that_fails(log: Path, fault: str) -> None:
-    engine = engine_for(log, fault, "1")
+def test_a_program_that_fails(tmp_path: Path, fault: str) -> None:
+    engine = engine_for(tmp_path, fault, "1")
     results = outcomes(engine)
     assert next(results) == Answered(TASKS[0], answer_to(TASKS[0]))
     process = process_of(engine)
@@ -114,20 +109,20 @@ def test_a_program_that_fails(log: Path, fault: str) -> None:
     engine.close()
 
 
-def test_a_program_that_hangs(log: Path) -> None:
-    engine = engine_for(log, "silence", timeout=1.0)
+def test_a_program_that_hangs(tmp_path: Path) -> None:
+    engine = engine_for(tmp_path, "silence", timeout=1.0)
     with pytest.raises(GenerationError, match="no result for 1 seconds"):
         list(outcomes(engine))
 
 
-def test_closing_the_iterator_ends_the_program(log: Path) -> None:
-    engine = engine_for(log, "silence", "2")
+def test_closing_the_iterator_ends_the_program(tmp_path: Path) -> None:
+    engine = engine_for(tmp_path, "silence", "2")
     results = outcomes(engine)
     next(results)
     process = process_of(engine)
     results.close()  # type: ignore[attr-defined]
     assert is_gone(process)
-    again = engine_for(log)
+    again = engine_for(tmp_path)
     assert len(list(outcomes(again))) == len(TASKS)
     again.close()
 
@@ -139,12 +134,10 @@ def test_a_program_that_cannot_be_started() -> None:
     assert "geheim" not in str(caught.value)
 
 
-@pytest.mark.parametrize("command", ["", "  ", "'open", []])
-def test_bad_commands(command: str) -> None:
-    with pytest.raises(SettingsError, match="command"):
-        CommandEngine("m", command=command)
-
-
-def test_bad_timeouts() -> None:
+def test_bad_settings() -> None:
+    commands: list[str | list[str]] = ["", "  ", "'open", []]
+    for command in commands:
+        with pytest.raises(SettingsError, match="command"):
+            CommandEngine("m", command=command)
     with pytest.raises(SettingsError, match="positive"):
         CommandEngine("m", command="true", timeout=0)

@@ -30,7 +30,7 @@ from pfgen_rs.ask.protocol import (
     abilities,
 )
 from pfgen_rs.ask.server import find_place
-from pfgen_rs.errors import GenerationError, SettingsError
+from pfgen_rs.errors import GenerationError
 from pfgen_rs.judge.verdicts import TokenText, Verdict, read_output, spelling
 
 pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
@@ -431,22 +431,6 @@ def test_the_warning_does_not_contain_the_key(caplog: pytest.LogCaptureFixture) 
     [warning] = warnings(caplog)
     assert KEY not in warning
     assert "***: no seed" in warning
-
-
-@pytest.mark.parametrize(
-    ("names", "said"),
-    [
-        (
-            "stop",
-            "optional: invalid option 'stop': expected one of logprobs, seed, temperature, top_p",
-        ),
-        (["seed", "max_tokens"], "optional: invalid option 'max_tokens'"),
-        (5, "optional must be a list of names, not 5"),
-    ],
-)
-def test_optional_names_are_checked(names: Any, said: str) -> None:
-    with pytest.raises(SettingsError, match=said):
-        OpenAIEngine("m", api_key=KEY, optional=names)
 
 
 def test_a_server_that_ignores_log_probabilities_gives_none() -> None:

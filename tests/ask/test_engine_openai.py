@@ -267,14 +267,6 @@ def test_refusals_that_differ_or_follow_an_answer_end_nothing() -> None:
         assert sum(isinstance(outcome, Failed) for outcome in outcomes) == len(script)
 
 
-def test_answers_before_such_an_error_are_kept() -> None:
-    with FaultServer({"p2": [faults.status(401)]}) as server:
-        outcomes = engine(server, concurrency=1).generate(tasks(5), Parameters())
-        assert [next(outcomes).task.prompt, next(outcomes).task.prompt] == ["p0", "p1"]
-        with pytest.raises(GenerationError):
-            next(outcomes)
-
-
 def test_no_server_is_an_error() -> None:
     with FaultServer() as server:
         pass
@@ -392,6 +384,12 @@ OWN = ("model", "messages", "prompt", "seed", "stop", "max_tokens", "temperature
         ({"omit": "stops"}, "omit: invalid option 'stops'"),
         ({"omit": [["seed"]]}, r"omit: invalid option \['seed'\]"),
         ({"omit": 5}, "omit must be a list of names, not 5"),
+        (
+            {"optional": "stop"},
+            "optional: invalid option 'stop': expected one of logprobs, seed, temp",
+        ),
+        ({"optional": ["seed", "max_tokens"]}, "optional: invalid option 'max_tokens'"),
+        ({"optional": 5}, "optional must be a list of names, not 5"),
         ({"max_tokens_name": 5}, "max_tokens_name must be a non-empty string, not 5"),
         ({"extra": "foo"}, "extra must be an object such as .* not 'foo'"),
         ({"extra": ["foo"]}, "extra must be an object"),

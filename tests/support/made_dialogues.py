@@ -12,7 +12,8 @@ from pfgen_rs.judge.dialogues.records import Dialogue, Fields, _parsed_dialogue
 
 CATEGORIES = ("human", "roleplay", "writing", "STEM", "reasoning")
 TYPES = ("same", "free")
-AUTHORS = ("calm", "llm-jp", "human")
+HUMAN = "human"
+AUTHORS = ("calm", "llm-jp", HUMAN)
 
 
 def made_dialogue(dialogue_id: str | int, **changes: Any) -> dict[str, Any]:
@@ -27,12 +28,7 @@ def made_dialogue(dialogue_id: str | int, **changes: Any) -> dict[str, Any]:
         "gpt1": 4,
         "answers2": [
             {"author": "calm", "text": "遠回りするからです。", "human": [2, 3], "gpt": 3},
-            {
-                "author": "human",
-                "text": "青い光が途中で散るからです。",
-                "human": [5, 4],
-                "gpt": None,
-            },
+            {"author": HUMAN, "text": "青い光が途中で散るからです。", "human": [5, 4], "gpt": None},
         ],
         **changes,
     }
@@ -54,18 +50,15 @@ def made_set(
             first = "答" * draw.randint(1, longest)
             human1, gpt1 = [draw.randint(1, 5), draw.randint(1, 5)], draw.randint(1, 5)
             for kind in TYPES:
-                answers = []
-                for name in AUTHORS:
-                    people = [] if place >= each else [draw.randint(1, 5) for _ in range(2)]
-                    judged = draw.choice([None, 1, 2, 3, 4, 5])
-                    answers.append(
-                        {
-                            "author": name,
-                            "text": "文" * draw.randint(1, longest),
-                            "human": people,
-                            "gpt": judged,
-                        }
-                    )
+                answers = [
+                    {
+                        "author": name,
+                        "human": [] if place >= each else [draw.randint(1, 5) for _ in range(2)],
+                        "gpt": draw.choice([None, 1, 2, 3, 4, 5]),
+                        "text": "文" * draw.randint(1, longest),
+                    }
+                    for name in AUTHORS
+                ]
                 number += 1
                 found.append(
                     made_dialogue(
@@ -95,8 +88,6 @@ def dialogues_of(records: Iterable[dict[str, Any]]) -> list[Dialogue]:
 
 def write_json_lines(path: Path, records: Iterable[Mapping[str, Any]]) -> Path:
     """The records as JSON lines, spaced as json does it."""
-    path.write_text(
-        "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records),
-        encoding="utf-8",
-    )
+    lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
+    path.write_text("".join(lines), encoding="utf-8")
     return path

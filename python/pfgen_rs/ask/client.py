@@ -15,7 +15,7 @@ from urllib.request import getproxies, proxy_bypass
 import aiohttp
 
 from pfgen_rs.ask import retrying, wire
-from pfgen_rs.ask.protocol import LOG, Answered, Failed, Outcome, Parameters, Task, Usage
+from pfgen_rs.ask.protocol import LOG, Answered, Details, Failed, Outcome, Parameters, Task, Usage
 from pfgen_rs.ask.retrying import Again, Hopeless, Refused, Unwanted
 from pfgen_rs.ask.server import BASE_URL, KEY, Place, in_short, redacted
 from pfgen_rs.errors import GenerationError
@@ -251,10 +251,6 @@ class Session:
 
 def _texts(answered: Answered) -> Iterator[str]:
     """Yield all texts in an answer that come from the server."""
-    yield answered.text
-    details = answered.details
-    if details is None:
-        return
-    yield details.reasoning or ""
-    yield details.finish_reason or ""
+    details = answered.details or Details()
+    yield from (answered.text, details.reasoning or "", details.finish_reason or "")
     yield from wire.texts_in_tokens(details.tokens or ())

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, TypedDict
 
 from pfgen_rs.ask import protocol
 from pfgen_rs.ask.costs import Budget
@@ -341,10 +341,8 @@ class _Asking:
         usage, seconds = details.usage, details.seconds
         tokens = None  # if not reported
         if usage is not None and usage.reported:
-            tokens = {
-                "prompt_tokens": usage.prompt_tokens,
-                "completion_tokens": usage.completion_tokens,
-            }
+            names = ("prompt_tokens", "completion_tokens")
+            tokens = {name: getattr(usage, name) for name in names}
         return {
             **request.fields(group.respondent),
             **fields,
@@ -394,15 +392,9 @@ def _how_to_retry(details: Details) -> str:
     return f"They are kept: run the command again with --retry-invalid{more}"
 
 
-class _Limit(NamedTuple):
-    """Number in a row that ends the call: as long as nothing was answered, and afterwards."""
-
-    before: int
-    after: int
-
-
-_FAILURES = _Limit(8, 64)
-_UNREAD = _Limit(32, 320)  # base models often generate blank answers
+# Numbers in a row that end the call: as long as nothing was answered, and afterwards.
+_FAILURES = 8, 64
+_UNREAD = 32, 320  # base models often generate blank answers
 _QUESTIONS = 4
 """Number of different questions that must be concerned, since a model may never answer a few of them."""
 
@@ -428,7 +420,7 @@ class Breaker:
         """Count a failure; `waiting`: number of tasks in progress."""
         what, kind, limit = "tasks failed", "failures", self._limit(_FAILURES)
         if failed.individual:
-            kind, limit = "rejections", max(_FAILURES.after, waiting)
+            kind, limit = "rejections", max(_FAILURES[1], waiting)
         self._count(kind, (failed.task.question, failed.reason, failed.cure), limit, what, _OPEN)
 
     def unread(self, question: str, reason: str, cure: str, then: str) -> None:
@@ -436,8 +428,8 @@ class Breaker:
         what, limit = "outputs could not be read", self._limit(_UNREAD)
         self._count("unread", (question, reason, cure), limit, what, then)
 
-    def _limit(self, limit: _Limit) -> int:
-        return limit.before if self._before else limit.after
+    def _limit(self, limits: tuple[int, int]) -> int:
+        return limits[0] if self._before else limits[1]
 
     def _count(
         self, kind: str, event: tuple[str, str, str], limit: int, what: str, then: str

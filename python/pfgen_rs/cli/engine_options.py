@@ -21,7 +21,7 @@ from pfgen_rs.errors import unreadable
 from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
-    from pfgen_rs.ask.costs import Prices, TokenCounter
+    from pfgen_rs.ask import costs
     from pfgen_rs.ask.journal import Journal
     from pfgen_rs.ask.loop import Asked
     from pfgen_rs.ask.protocol import Engine
@@ -173,20 +173,22 @@ class EngineOptions(EngineChoice):
 
         `call` gets `engine`, `budget`, `keep_going` and `progress`. Returns `None` for a dry run.
         """
-        from pfgen_rs.ask.costs import Budget, read_prices, token_counter
+        from pfgen_rs.ask import costs
 
         model = groups[0].respondent.model
-        prices = None if self.prices is None else read_prices(self.prices, model)
+        prices = None if self.prices is None else costs.read_prices(self.prices, model)
         if self.budget is not None and prices is None:
             raise typer.BadParameter("--budget requires --prices", param_hint="--budget")
         needed = self.dry_run or self.budget is not None
-        counter = token_counter(model) if needed else None
+        counter = costs.token_counter(model) if needed else None
         if self.dry_run and counter is not None:
             _tell_estimate(groups, journal, counter, prices)
             return None
         budget = None
         if self.budget is not None and prices is not None and counter is not None:
-            budget = Budget(self.budget, prices, counter, groups, spent=_spent(journal, prices))
+            budget = costs.Budget(
+                self.budget, prices, counter, groups, spent=_spent(journal, prices)
+            )
         with closing(self._created(model)) as engine, asking_progress(doing) as progress:
             limits = {"budget": budget, "keep_going": self.keep_going, "progress": progress}
             asked = call(engine=engine, **limits)
@@ -335,7 +337,7 @@ def resumable_asking(out: Path, doing: str) -> AbstractContextManager[None]:
     return process.resumable(lambda: out if out.is_dir() else None, doing, how, after_errors=how)
 
 
-def _spent(journal: Journal, prices: Prices) -> float:
+def _spent(journal: Journal, prices: costs.Prices) -> float:
     """Returns what the stored answers have cost, as far as their tokens were reported."""
     from pfgen_rs.ask.journal import journal_records
 
@@ -347,15 +349,19 @@ def _spent(journal: Journal, prices: Prices) -> float:
 
 
 def _tell_estimate(
-    groups: Sequence[Group], journal: Journal, counter: TokenCounter, prices: Prices | None
+    groups: Sequence[Group],
+    journal: Journal,
+    counter: costs.TokenCounter,
+    prices: costs.Prices | None,
 ) -> None:
-    from pfgen_rs.ask.costs import prompt_tokens
-    from pfgen_rs.ask.loop import open_requests
+    from pfgen_rs.ask import costs, loop
 
-    left = open_requests(journal, groups)
+    left = loop.open_requests(journal, groups)
     count = sum(len(group.requests) for group in left)
     stored = sum(len(group.requests) for group in groups) - count
-    prompt = sum(prompt_tokens(request, counter) for group in left for request in group.requests)
+    prompt = sum(
+        costs.prompt_tokens(request, counter) for group in left for request in group.requests
+    )
     limits = [(len(group.requests), group.respondent.limit) for group in left]
     known = [requests * limit for requests, limit in limits if limit is not None]
     most = sum(known) if len(known) == len(limits) else None
@@ -370,7 +376,7 @@ def _tell_estimate(
     process.emit("\n".join(lines) + "\n")
 
 
-def tell_asked(asked: Asked, prices: Prices | None = None) -> None:
+def tell_asked(asked: Asked, prices: costs.Prices | None = None) -> None:
     """Warn about what failed and what is open, and print the cost."""
     for failure in asked.failures[:_SHOWN]:
         process.warn(f"{failure.subject}: {failure.reason}")

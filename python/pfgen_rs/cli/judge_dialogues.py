@@ -171,10 +171,9 @@ def tables(
     - `pfgen-rs judge dialogues tables gpt-4_single.jsonl --questions question.jsonl`
     """
     from pfgen_rs.drawing.style import available
-    from pfgen_rs.judge.dialogues.layout import write_tables
-    from pfgen_rs.judge.dialogues.report import tables_of
+    from pfgen_rs.judge.dialogues import layout, report
 
-    made = tables_of(
+    made = report.tables_of(
         data, table, per_category=per_category, seed=seed, fields=fields, questions=questions
     )
     judge_options.warn_all(made.notes)
@@ -188,7 +187,7 @@ def tables(
                     process.emit(f"{note}\n")
     if out is not None:
         plot = "svg" if available() else None
-        written = write_tables(out, made.tables, plot=plot, language=language)
+        written = layout.write_tables(out, made.tables, plot=plot, language=language)
         process.remark(f"wrote {counted(len(written), 'file')} to {out}")
 
 
@@ -293,13 +292,11 @@ def grade(
     - `pfgen-rs judge dialogues grade question.jsonl --answers model_answer/a.jsonl --references gpt-4.jsonl
     --prompts judge_prompts.jsonl --prompt single-v1 --engine openai --model gpt-4o --out g`
     """
-    from pfgen_rs.judge.dialogues import answering, grading
-    from pfgen_rs.judge.dialogues.fastchat_files import read_answers
-    from pfgen_rs.judge.dialogues.report import model_table
+    from pfgen_rs.judge.dialogues import answering, fastchat_files, grading, report
 
     items, dialogues = answering.read_items(data, fields, turns)
     if references is not None:
-        items = answering.with_references(items, read_answers(references)[0].answers)
+        items = answering.with_references(items, fastchat_files.read_answers(references)[0].answers)
     graded = [one for path in answers or () for one in answering.read_model_answers(path, items)]
     graded = graded or answering.record_answers(dialogues)
     if not graded:
@@ -327,7 +324,7 @@ def grade(
     if asked is not None:
         judge_options.tell_asked(out, asked, "rating")
         if asked.stored:
-            table = model_table(grading.model_scores(out))
+            table = report.model_table(grading.model_scores(out))
             _show(table)
             judge_options.warn_all(table.notes)
             if stale := grading.stale_grades(out):

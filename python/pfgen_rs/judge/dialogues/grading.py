@@ -14,19 +14,13 @@ from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.json_lines import write_objects
 from pfgen_rs.io.locks import locked
+from pfgen_rs.judge import requests as asking
 from pfgen_rs.judge.dialogues import fastchat_files
 from pfgen_rs.judge.dialogues.answering import Item
 from pfgen_rs.judge.dialogues.association import MEAN, mean_rating
 from pfgen_rs.judge.dialogues.fastchat_files import ModelAnswers, Ratings
 from pfgen_rs.judge.grading import read_grading
-from pfgen_rs.judge.requests import (
-    Judge,
-    Prompt,
-    built_in_prompts,
-    folder_config,
-    read_prompts,
-    write_folder_config,
-)
+from pfgen_rs.judge.requests import Judge, Prompt
 from pfgen_rs.lazy import pl
 
 REFERENCE_CATEGORIES = ("math", "reasoning", "coding")
@@ -96,14 +90,10 @@ class GradingPrompts:
 
     def config(self) -> dict[str, Any]:
         """Returns the prompts as they are recorded."""
+        names = ("scale", "brackets", "system", "text")
         return {
-            name: {
-                "scale": list(prompt.scale),
-                "brackets": prompt.brackets,
-                "system": prompt.system,
-                "text": prompt.text,
-            }
-            for name, prompt in self.prompts.items()
+            prompt.name: {n: getattr(prompt, n) for n in names} | {"scale": list(prompt.scale)}
+            for prompt in self.prompts.values()
         }
 
 
@@ -112,7 +102,9 @@ def find_grading_prompts(name: str, file: str | os.PathLike[str] | None = None) 
 
     Raises `SettingsError` if the name is unknown, and what `read_prompts` raises.
     """
-    return GradingPrompts(built_in_prompts() if file is None else read_prompts(file), name)
+    return GradingPrompts(
+        asking.built_in_prompts() if file is None else asking.read_prompts(file), name
+    )
 
 
 def grade_requests(
@@ -158,7 +150,7 @@ def grade_answers(
     requests = list(grade_requests(items, answers, prompts))
     folder = Path(out)
     config = {"engine": judge.engine, **judge.identity()}
-    write_folder_config(
+    asking.write_folder_config(
         folder, {"kind": "dialogue grades", "judge": config, "prompts": prompts.config()}
     )
     _record_version(folder, version, items, requests, judge)
@@ -252,7 +244,7 @@ def graded_categories(folder: str | os.PathLike[str]) -> dict[str, str]:
 
 def ratings_of_folder(folder: str | os.PathLike[str]) -> Ratings:
     """Returns the ratings of a folder as those of FastChat's files. Raises `InputError`."""
-    judge = str(folder_config(Path(folder)).get("judge", {}).get("model"))
+    judge = str(asking.folder_config(Path(folder)).get("judge", {}).get("model"))
     rows = [
         (each["item"], each["model"], judge, each["prompt"], each["turn"], each["rating"])
         for each in _present_grades(folder)[0]

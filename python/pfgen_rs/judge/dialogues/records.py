@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 from pfgen_rs.errors import ConfigError, InputError, unreadable
 from pfgen_rs.io.json_lines import Line, id_field, parsed_lines, texts_field
@@ -108,12 +108,7 @@ def read_dialogues(
     )
 
 
-class _WithId(Protocol):
-    @property
-    def id(self) -> str: ...
-
-
-T = TypeVar("T", bound=_WithId)
+T = TypeVar("T", bound=Any)  # it has an `id`
 
 
 def read_unique(

@@ -12,10 +12,8 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.json_lines import lines
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge.dialogues import association, fastchat_files, grading, layout, tables
-from pfgen_rs.judge.dialogues.fastchat_files import Ratings
 from pfgen_rs.judge.dialogues.layout import Table
 from pfgen_rs.judge.dialogues.records import Dialogue, Fields, Turn, read_dialogues
-from pfgen_rs.judge.dialogues.tables import PER_CATEGORY, VERSIONS, light_version
 from pfgen_rs.lazy import pl
 
 DIALOGUE_TABLES = ("1", "2", "3", "4", "5", "12", "13", "length-bias")
@@ -39,7 +37,7 @@ def tables_of(
     paths: Sequence[str | os.PathLike[str]],
     names: Sequence[str] | None = None,
     *,
-    per_category: int = PER_CATEGORY,
+    per_category: int = tables.PER_CATEGORY,
     seed: int = 0,
     fields: Fields | None = None,
     questions: str | os.PathLike[str] | None = None,
@@ -134,7 +132,7 @@ def _rating_makers(
     return makers, [*ratings.notes, *remarks]
 
 
-def _read_ratings(path: str | os.PathLike[str]) -> Ratings:
+def _read_ratings(path: str | os.PathLike[str]) -> fastchat_files.Ratings:
     if Path(path).is_dir():
         return grading.ratings_of_folder(path)
     if Path(path).suffix.lower() == ".csv":
@@ -236,8 +234,8 @@ def _author_table(name: str, dialogues: Sequence[Dialogue]) -> Table:
 
 def _light_table(dialogues: Sequence[Dialogue], per_category: int, seed: int) -> Table:
     versions = [
-        light_version(dialogues, version, per_category=per_category, seed=seed)
-        for version in VERSIONS
+        tables.light_version(dialogues, version, per_category=per_category, seed=seed)
+        for version in tables.VERSIONS
     ]
     notes = [f"{per_category} dialogues per category, seed {seed}"]
     if unscored := versions[0].unscored:
@@ -287,7 +285,7 @@ def _interval_table(name: str, dialogues: Sequence[Dialogue], seed: int) -> Tabl
 # Tables of ratings
 
 
-def _means_table(ratings: Ratings, categories: Mapping[str, str]) -> Table:
+def _means_table(ratings: fastchat_files.Ratings, categories: Mapping[str, str]) -> Table:
     frame = association.model_means(ratings, categories)
     draw = layout.drawing(
         layout.radar,
@@ -311,7 +309,7 @@ def _means_table(ratings: Ratings, categories: Mapping[str, str]) -> Table:
     )
 
 
-def _judges_table(ratings: Ratings, seed: int) -> Table:
+def _judges_table(ratings: fastchat_files.Ratings, seed: int) -> Table:
     frame = association.judge_agreement(ratings, seed=seed)
     if frame.is_empty():
         raise InputError(
