@@ -21,7 +21,8 @@ from pfgen_rs.ask.protocol import Answered, Failed, Outcome, Task
 from pfgen_rs.errors import PfgenError
 from pfgen_rs.judge import Pair, VerdictFolder, agree, decide, decisions, grading, rank, write_pairs
 from pfgen_rs.judge.compare import compare
-from pfgen_rs.judge.formats import read_folder, read_format, write_folder, write_format
+from pfgen_rs.judge.formats import read_format, write_format
+from pfgen_rs.judge.imported import read_folder, write_folder
 from pfgen_rs.judge.pages import index_payload, verdict_view
 from pfgen_rs.judge.pairs import sample_path
 from pfgen_rs.judge.requests import Judge, find_prompt

@@ -5,6 +5,9 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,45 +17,14 @@ import pytest
 from helpers import pfgen
 from pfgen_rs.errors import InputError, OutputError, SettingsError
 from pfgen_rs.judge import VerdictFolder, sample_path
-from pfgen_rs.judge.formats import Imported, read_folder, read_format, write_folder, write_format
+from pfgen_rs.judge.formats import format_names, get_format, read_format, write_format
+from pfgen_rs.judge.imported import Imported, read_folder, write_folder
 
 Record = dict[str, Any]
 Read = Callable[..., Imported]
 CAREFUL = sample_path() / "verdicts" / "careful"
-FASTCHAT = {
-    "question_id": 11,
-    "model_1": "m1",
-    "model_2": "m2",
-    "g1_winner": "model_1",
-    "g2_winner": "model_1",
-    "g1_judgment": "[[A]]",
-    "g2_judgment": "[[B]]",
-    "judge": ["gpt-4", "pair-v2"],
-    "turn": 1,
-    "tstamp": 1702887286.5,
-}
-ALPACA = {
-    "instruction": "何ですか？",
-    "output_1": "甲",
-    "output_2": "乙",
-    "generator_1": "m1",
-    "generator_2": "m2",
-    "annotator": "gpt4",
-    "preference": 1,
-}
-PLAIN = {
-    "id": "q1/m1/m2",
-    "question": "何ですか？",
-    "judge": "gpt-4",
-    "models": ["m1", "m2"],
-    "answers": ["甲", "乙"],
-    "verdicts": ["A", "C"],
-}
-EXAMPLES: dict[str, Record] = {
-    "alpaca-eval": ALPACA,
-    "fastchat": FASTCHAT,
-    "json-lines": PLAIN,
-}
+EXAMPLES = {name: dict(get_format(name).example) for name in format_names()}
+ALPACA, ARENA, FASTCHAT, PLAIN = EXAMPLES.values()
 every_format = pytest.mark.parametrize("name", EXAMPLES)
 
 
@@ -88,7 +60,7 @@ def test_examples_are_recognised_and_round_trips_change_nothing(name: str, tmp_p
         assert write_format(again, imported, name) == 1
         assert same(imported, read_format([again]))
     else:
-        with pytest.raises(SettingsError, match=f"cannot write '{name}': expected alpaca-eval or"):
+        with pytest.raises(SettingsError, match=f"'{name}' can be imported only: expected one"):
             write_format(again, imported, name)
 
 
@@ -137,15 +109,48 @@ def test_unknown_formats_and_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     mixed = [written(tmp_path, name, [EXAMPLES[name]]) for name in ("fastchat", "json-lines")]
     for paths, problem in (
-        ([path], f"unknown format: expected one of {', '.join(EXAMPLES)}"),
+        ([path], f"unknown format: name one of {', '.join(EXAMPLES)}"),
         ([tmp_path / "missing"], "cannot be read"),
         ([tmp_path / "empty"], r"contains no \.json"),
-        (mixed, "files of several formats: expected one of fastchat, json-lines"),
+        (mixed, "several formats fit: name one of fastchat, json-lines"),
     ):
         with pytest.raises(InputError, match=problem):
             read_format(paths)
     with pytest.raises(SettingsError, match="unknown format 'x': expected one of alpaca-eval, "):
         read_format([path], "x")
+
+
+def test_a_format_of_another_package_is_a_choice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = tmp_path / "theirs-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Name: theirs\nVersion: 1\n")
+    points = ["theirs = their_format:read", "broken = their_format:missing", "fastchat = x:y"]
+    (about / "entry_points.txt").write_text("\n".join(["[pfgen_rs.judge_formats]", *points]))
+    (tmp_path / "their_format.py").write_text(
+        "from pfgen_rs.judge.formats import judge_format\n"
+        "from pfgen_rs.judge.imported import Imported\n"
+        "@judge_format('theirs', files='', verdicts='', pair_id='', example={'mine': 1},\n"
+        "    recognises=lambda record: 'mine' in record)\n"
+        "def read(paths):\n"
+        "    return Imported('theirs')\n"
+    )
+    code = (
+        "from pfgen_rs.judge.formats import format_names, get_format\n"
+        "print(*format_names(), get_format('theirs').example, get_format('fastchat').pair_id[:9])\n"
+        "get_format('broken')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    names = [*EXAMPLES, "theirs", "broken"]
+    assert done.stdout == f"{' '.join(names)} {{'mine': 1}} `QUESTION\n"
+    assert "SettingsError: format 'broken' of their_format:missing: " in done.stderr
 
 
 def test_compressed_files_in_folders_are_read(tmp_path: Path) -> None:
@@ -273,6 +278,31 @@ def test_a_preference_of_both_orders_is_normalised_and_ties_are_half(
     write_format(tmp_path / "out", imported, "alpaca-eval")
     [found] = json.loads((tmp_path / "out").read_text("utf-8"))
     assert found["preference"] == pytest.approx(1 + (0.35 + 0.04) / 0.98)
+
+
+# Arena-Hard.
+
+
+def test_levels_are_kept_with_their_letters(read: Read) -> None:
+    imported = read("arena-hard", ARENA)
+    assert imported.pairs["q:baseline:m"].models == ("baseline", "m")
+    assert letters(imported) == [("q:baseline:m", 1, "B"), ("q:baseline:m", 2, "A")]
+    assert [each["level"] for each in imported.judgments] == ["B>>A", "A>B"]
+
+
+def test_the_newer_form_of_arena_hard_is_read(read: Read) -> None:
+    games = [{"score": "A=B", "judgment": {"answer": "[[A=B]]"}}, {"score": None}]
+    about = {"category": "hard", "judge": "j", "model": "m", "baseline": "b"}
+    question = {"uid": "u", "category": "hard", "prompt": "問い"}
+    user, said = {"role": "user", "content": "問い"}, {"b": "甲", "m": "乙"}
+    turns = {m: [user, {"role": "assistant", "content": {"answer": t}}] for m, t in said.items()}
+    answers = [{"uid": "u", "model": model, "messages": turns[model]} for model in turns]
+    imported = read("arena-hard", question, *answers, {"uid": "u", **about, "games": games})
+    [pair] = imported.pairs.values()
+    assert (pair.question, pair.answers, pair.task) == ("問い", ("甲", "乙"), "hard")
+    shown = [(each["shown"], each["output"]) for each in imported.judgments]
+    assert shown == [("C", "[[A=B]]"), (None, "")]
+    assert not imported.notes
 
 
 # Plain JSON lines.

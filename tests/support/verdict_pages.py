@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.judge.formats import Imported, write_folder
+from pfgen_rs.judge.imported import Imported, write_folder
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.verdicts import SWAPPED
 from site_samples import HOSTILE

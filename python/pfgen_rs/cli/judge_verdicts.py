@@ -266,13 +266,20 @@ def import_verdicts(
 
     Example: `pfgen-rs judge import gpt-4_pair.jsonl question.jsonl model_answer/ --out verdicts`
     """
-    from pfgen_rs.judge.formats import read_format, write_folder
+    from pfgen_rs.judge.formats import read_format
+    from pfgen_rs.judge.imported import write_folder
 
     found = read_format(files).of_judge(judge)
     write_folder(out, found)
     shared.warn_all(found.notes)
     judgments = counted(len(found.judgments), "judgment")
     process.emit(f"wrote {counted(len(found.pairs), 'pair')} and {judgments} to {out}\n")
+
+
+def _format_names() -> list[str]:
+    from pfgen_rs.judge.formats import format_names
+
+    return format_names()
 
 
 def export_verdicts(
@@ -282,7 +289,8 @@ def export_verdicts(
         typer.Option(
             "--to",
             metavar="FORMAT",
-            help="Format to write: alpaca-eval or json-lines.",
+            autocompletion=_format_names,
+            help="Format to write, such as alpaca-eval or json-lines.",
             show_default=False,
         ),
     ],
@@ -294,7 +302,8 @@ def export_verdicts(
 
     Example: `pfgen-rs judge export verdicts --to alpaca-eval --out annotations.json`
     """
-    from pfgen_rs.judge.formats import read_folder, write_format
+    from pfgen_rs.judge.formats import write_format
+    from pfgen_rs.judge.imported import read_folder
 
     found = read_folder(verdicts)
     written = write_format(out, found, target)

@@ -1,0 +1,285 @@
+"""What formats of other tools share: records with their places, texts, and the pairs and judgments in them.
+
+Also verdict folders that are written from such judgments, and read for other tools.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pfgen_rs.errors import InputError, Item, OutputError
+from pfgen_rs.io import json_lines
+from pfgen_rs.io.atomic import writing_failed
+from pfgen_rs.io.lines import optional_text_field, text_field
+from pfgen_rs.judge.pairs import Pair
+from pfgen_rs.judge.requests import JUDGMENTS, about_pair, imported_digest
+from pfgen_rs.judge.verdict_folder import VerdictFolder, open_verdict_folder
+from pfgen_rs.judge.verdicts import Letter
+
+Judgment = dict[str, Any]
+_REFERENCES = "reference_answer"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a record is: `with place:` gives `InputError`s raised within it file and line or element."""
+
+    path: Path
+    number: int
+    item: Item = "line"
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, InputError) and error.path is None:
+            raise InputError(
+                error.problem, path=self.path, line=self.number, item=self.item
+            ) from None
+
+
+def files_of(paths: Sequence[str | os.PathLike[str]]) -> list[Path]:
+    """Returns the files at these paths; a folder stands for the JSON files right in it, by name.
+
+    They may be compressed.
+    """
+    found: list[Path] = []
+    for path in map(Path, paths):
+        if path.is_dir():
+            inside = sorted(p for p in path.iterdir() if {".json", ".jsonl"} & {*p.suffixes})
+            if not inside:
+                raise InputError("contains no .json or .jsonl files", path=path)
+            found += inside
+        else:
+            found.append(path)
+    return found
+
+
+def records(paths: Sequence[Path]) -> Iterator[tuple[Place, dict[str, Any]]]:
+    """Yield the objects of files of JSON lines or of JSON arrays, with their places.
+
+    Raises `InputError` with file and line or element.
+    """
+    for path in paths:
+        for line in json_lines.lines(path):
+            yield Place(path, line.number, line.item), line.record
+
+
+def question_id(record: Mapping[str, Any]) -> str:
+    """Returns `question_id`, or `uid` as newer files of Arena-Hard call it. Raises `InputError`."""
+    return json_lines.id_field(record, "uid" if "question_id" not in record else "question_id")
+
+
+class Texts:
+    """Questions, answers and reference answers by question id, as FastChat and Arena-Hard write them.
+
+    `others`: the records that are none of these, with their places. Answers in a folder `reference_answer`
+    are references.
+    """
+
+    def __init__(self, paths: Sequence[Path]) -> None:
+        self._questions: dict[str, list[str]] = {}
+        self._categories: dict[str, str | None] = {}
+        self._answers: dict[tuple[str, str], list[str]] = {}
+        self._references: dict[str, list[str]] = {}
+        self.others: list[tuple[Place, dict[str, Any]]] = []
+        for place, record in records(paths):
+            with place:
+                if "choices" in record or "messages" in record:
+                    if place.path.parent.name == _REFERENCES:
+                        self._references[question_id(record)] = _answers_of(record)
+                        continue
+                    model = text_field(record, "model_id" if "model_id" in record else "model")
+                    self._answers[question_id(record), model] = _answers_of(record)
+                elif "games" not in record and ("turns" in record or "prompt" in record):
+                    name = question_id(record)
+                    turns = record["turns"] if "turns" in record else [text_field(record, "prompt")]
+                    self._questions[name] = _texts_of(turns, "'turns' must be a list of texts")
+                    self._categories[name] = optional_text_field(record, "category")
+                else:
+                    self.others.append((place, record))
+
+    def pair(
+        self, question: str, models: tuple[str, str], turn: int = 1, task: str | None = None
+    ) -> Pair:
+        """Returns a pair with the texts up to a turn (from 1), separated by empty lines; empty if unknown.
+
+        Its id is `QUESTION:MODEL_1:MODEL_2`, with `:turn-N` for later turns. `task`: default, the category.
+        """
+
+        def up_to(turns: Sequence[str]) -> str:
+            return "\n\n".join(turns[:turn])
+
+        one, other = (up_to(self._answers.get((question, model), ())) for model in models)
+        return Pair(
+            id=":".join((question, *models)) + (f":turn-{turn}" if turn > 1 else ""),
+            question=up_to(self._questions.get(question, ())),
+            models=models,
+            answers=(one, other),
+            question_id=question,
+            task=task or self._categories.get(question),
+            reference=up_to(self._references.get(question, ())) or None,
+        )
+
+    def notes(self) -> list[str]:
+        """Returns what to tell a user if no texts were found."""
+        if self._questions and self._answers:
+            return []
+        known = {"questions": self._questions, "answers": self._answers}
+        lacking = " and ".join(name for name, texts in known.items() if not texts)
+        return [
+            f"the files have no {lacking}: these texts are empty; add question.jsonl and model_answer/"
+        ]
+
+
+def _answers_of(record: Mapping[str, Any]) -> list[str]:
+    """Returns the texts of the assistant's turns."""
+    if "messages" in record:
+        messages = record["messages"]
+        if not isinstance(messages, list) or not all(isinstance(m, dict) for m in messages):
+            raise InputError("'messages' must be a list of objects")
+        said = [m.get("content") for m in messages if m.get("role") == "assistant"]
+        return _texts_of(said, "'content' must contain texts only")
+    choices = record["choices"]
+    first = choices[0] if isinstance(choices, list) and choices else None
+    turns = first.get("turns") if isinstance(first, dict) else None
+    return _texts_of(turns, "'choices' must be a list of an object with 'turns'")
+
+
+def _texts_of(values: Any, problem: str) -> list[str]:
+    """Returns texts; an object stands for its `content` or `answer`."""
+    if not isinstance(values, list):
+        raise InputError(problem)
+    texts = []
+    for value in values:
+        while isinstance(value, dict):
+            value = value.get("content", value.get("answer"))
+        if not isinstance(value, str):
+            raise InputError(problem)
+        texts.append(value)
+    return texts
+
+
+# Pairs and judgments
+
+
+@dataclass
+class Imported:
+    """Pairs by id, and judgments, which are records as in the journal of a verdict folder.
+
+    `source`: the name of the format, the `engine` of its judgments. `notes`: what is missing or was left out,
+    for the user.
+    """
+
+    source: str
+    pairs: dict[str, Pair] = field(default_factory=dict)
+    judgments: list[Judgment] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    _digests: set[str] = field(default_factory=set, repr=False, compare=False)
+
+    @property
+    def judges(self) -> list[str]:
+        """The judges, in the order in which they occur."""
+        return list(dict.fromkeys(each["judge"]["model"] for each in self.judgments))
+
+    def of_judge(self, judge: str | None) -> Imported:
+        """Returns the same with the judgments of one judge.
+
+        `judge`: may be `None` if there is one. Raises `InputError` for an unknown or unclear choice.
+        """
+        known = self.judges
+        if judge is None and len(known) == 1:
+            return self
+        if judge not in known:
+            problem = "several judges" if judge is None else f"unknown judge {judge!r}"
+            raise InputError(f"{problem}: choose one of {', '.join(known)}")
+        kept = [each for each in self.judgments if each["judge"]["model"] == judge]
+        return replace(self, judgments=kept)
+
+    def by_pair(self) -> list[tuple[Pair, dict[int, Judgment]]]:
+        """Returns the pairs with the judgments of each, which may be none, by order."""
+        found: dict[str, dict[int, Judgment]] = {name: {} for name in self.pairs}
+        for each in self.judgments:
+            found[each["pair"]][each["order"]] = each
+        return [(self.pairs[name], judgments) for name, judgments in found.items()]
+
+    def add_pair(self, pair: Pair) -> None:
+        """Add a pair, which may occur again unchanged. Raises `InputError` if other texts have its id."""
+        if self.pairs.setdefault(pair.id, pair) != pair:
+            raise InputError(f"pair {pair.id!r:.80} occurs twice with different texts")
+
+    def add_judgment(
+        self,
+        pair: Pair,
+        order: int,
+        judge: str,
+        shown: Letter | None,
+        *,
+        prompt: str = "",
+        output: Any = "",
+        problem: str = "no verdict",
+        **more: Any,
+    ) -> None:
+        """Add a judgment. `output`: empty if it is no text. `problem`: why there is no verdict.
+
+        `more`: other fields of its record. Raises `InputError` for a second one.
+        """
+        digest = imported_digest(self.source, judge, pair, order)
+        if digest in self._digests:
+            raise InputError(
+                f"second judgment of pair {pair.id!r:.80} in order {order} by {judge!r:.80}"
+            )
+        self._digests.add(digest)
+        unknown = dict.fromkeys(("temperature", "seed", "base_url"))
+        self.judgments.append(
+            {
+                **about_pair(pair, order),
+                "sample": 0,
+                "prompt": prompt,
+                "judge": {"engine": self.source, "model": judge, **unknown},
+                "digest": digest,
+                "output": output if isinstance(output, str) else "",
+                "finish_reason": None,
+                "shown": shown,
+                "probabilities": None,
+                "problem": problem if shown is None else None,
+                "usage": None,
+                "left_out": [],
+                "timestamp": None,
+                **more,
+            }
+        )
+
+
+def write_folder(out: str | os.PathLike[str], imported: Imported) -> None:
+    """Write a new verdict folder with the judgments of one judge.
+
+    Raises `InputError` if there are several judges, and `OutputError` if the folder has anything in it.
+    """
+    chosen, folder = imported.of_judge(None), Path(out)
+    try:
+        taken = folder.exists() and (not folder.is_dir() or any(folder.iterdir()))
+        if not taken:
+            folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise writing_failed(folder, error) from error
+    if taken:
+        raise OutputError(f"{folder}: already exists: choose another folder")
+    judge, prompt = (chosen.judgments[0][key] for key in ("judge", "prompt"))
+    config = {"kind": "pairwise", "judge": judge, "prompt": {"name": prompt}}
+    open_verdict_folder(folder, config, chosen.pairs.values())
+    json_lines.write_objects(folder / JUDGMENTS, chosen.judgments)
+
+
+def read_folder(path: str | os.PathLike[str]) -> Imported:
+    """Read a verdict folder: pairs, and the last judgment of each pair's present texts in each order.
+
+    Raises `InputError`.
+    """
+    folder = VerdictFolder(path)
+    pairs = {pair.id: pair for pair in folder.pairs()}
+    last = {(each["pair"], each["order"]): each for each in folder.present_judgments()}
+    return Imported(folder.judge_name, pairs, [*last.values()], folder.read()[1].notes())
