@@ -26,8 +26,8 @@ from pfgen_rs.judge.grading import Graded, grade
 from pfgen_rs.judge.pairs import write_pairs
 from pfgen_rs.judge.requests import find_prompt
 from pfgen_rs.judge.verdict_folder import VerdictFolder
-from pfgen_rs.llm_jp_eval.data import read_tasks
-from pfgen_rs.llm_jp_eval.running import run_tasks
+from pfgen_rs.llm_jp_eval.catalog import read_tasks
+from pfgen_rs.llm_jp_eval.running import TaskRun
 
 RESULT, REASON = find_prompt("result", "pairwise"), find_prompt("reason", "pairwise")
 CUT = "cut off by the token limit"
@@ -72,7 +72,9 @@ def dialogues_graded(engine: FakeEngine, out: Path) -> None:
 def tasks_run(engine: FakeEngine, out: Path) -> None:
     samples = {"jamp": [(f"前提：{n}", "entailment") for n in range(90)]}
     datas = read_tasks(write_data(out.with_suffix(".data"), samples), samples)
-    run_tasks(out, datas, engine, Respondent("fake", "m"))
+    run = TaskRun(out, datas, Respondent("fake", "m"))
+    run.open()
+    run.ask(engine)
 
 
 ASKERS = [compared, graded, dialogues_graded, criteria_made, dialogues_answered, tasks_run]

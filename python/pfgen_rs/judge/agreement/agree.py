@@ -18,8 +18,7 @@ from pfgen_rs.judge.pairs import Pair, read_humans
 from pfgen_rs.judge.verdicts import LETTERS
 from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.stats import permutation
-from pfgen_rs.stats.checks import check_resampling
-from pfgen_rs.stats.student import check_level
+from pfgen_rs.stats.checks import check_level, check_resampling
 
 if TYPE_CHECKING:
     from pfgen_rs.benchmark import Benchmark
