@@ -130,16 +130,6 @@ def test_parameters_that_a_server_refuses_are_left_out(tmp_path: Path) -> None:
     assert all((r["left_out"], r["probabilities"]) == (["logprobs"], None) for r in found)
 
 
-def test_cut_off_reasons_are_invalid_and_counted(tmp_path: Path) -> None:
-    reply = replying(chat_reply("A の方が", [token("A"), token(" の方が")], finish="length"))
-    judged(tmp_path / "v", 2, reply, prompt="reason")
-    for record in records(tmp_path / "v"):
-        assert (record["shown"], record["probabilities"]) == (None, None)
-        assert record["problem"] == "cut off by the token limit"
-        assert record["output"] == "A の方が"
-    assert {*VerdictFolder(tmp_path / "v").decisions()["strict_state"]} == {"invalid"}
-
-
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
     return tmp_path / "v"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
-from itertools import permutations
 from pathlib import Path
 
 import polars as pl
@@ -162,6 +160,16 @@ def test_runs_are_graded_and_correlated(tmp_path: Path) -> None:
         mine = ratings.filter(pl.col("model") == model)["rating"]
         assert row["mean"] == pytest.approx(mine.mean())
         assert (row["ratings"], row["invalid"]) == (28, 0)
+    # Ratings belong to answers, in whatever order runs are given.
+    turned = dict(reversed(results.items()))
+    found = grading.rated_runs(out, turned, "mini")
+    rated = dict(found.correlation.runs.select("model", "rating").iter_rows())
+    assert rated == {model: pytest.approx(row["mean"]) for model, row in means.items()}
+    assert found.ratings.notes() == []
+    few = dict([*results.items()][:1])
+    [missing, others] = grading.rated_runs(out, few, "mini", trials=3).ratings.notes()
+    assert "14 answers without a rating: run judge grade on it" in missing
+    assert others == "56 ratings of answers that are not in these runs: kept, but not used"
 
 
 def test_rubrics_are_filled_and_results_read(tmp_path: Path) -> None:
@@ -181,56 +189,3 @@ def test_rubrics_are_filled_and_results_read(tmp_path: Path) -> None:
         graded(tmp_path / "r", server.url, sample_runs()["faithful"], *own, *more)
     assert set(texts) == {"正確か\n5: とても"}
     assert grading.read_ratings(tmp_path / "r")["rating"].unique().to_list() == [4.0]
-
-
-QUESTIONS = [question.text for question in load_benchmark("mini")][:4]
-
-
-def write_run(folder: Path, text: str) -> Path:
-    """A run of the model M, as published folders have them, whose answers all contain a text."""
-    folder.mkdir(parents=True)
-    (folder / "config.json").write_text(json.dumps({"model": "M", "mode": "qa"}))
-    lines = [
-        json.dumps({"question": each, "answer": f"{each} {text} {n}"}, ensure_ascii=False)
-        for each in QUESTIONS
-        for n in range(2)
-    ]
-    (folder / "pfgen.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return folder / "pfgen.jsonl"
-
-
-def rating_by_word(handler: Handler, asked: Asked) -> None:
-    """Rate by what the answer says."""
-    score = next(n for word, n in (("良", 9), ("中", 5), ("悪", 2)) if f" {word} " in asked.prompt)
-    handler.reply(200, chat_reply(f"説明。Rating: [[{score}]]"))
-
-
-def test_two_runs_of_one_model_keep_their_own_ratings(tmp_path: Path) -> None:
-    runs = {word: write_run(tmp_path / word / "run", word) for word in "良中悪"}
-    wanted = {"良": 9.0, "中": 5.0, "悪": 2.0}
-    out = tmp_path / "r"
-
-    def rated(words: Sequence[str]) -> grading.RatedRuns:
-        paths = [str(runs[word]) for word in words]
-        return grading.rated_runs(out, named_results(score_runs(paths, "mini")), "mini")
-
-    with FaultServer(default=rating_by_word) as server:
-        for order in permutations(runs.values()):
-            graded(out, server.url, *order)
-        assert len(server.asked) == 3 * 2 * len(QUESTIONS)
-    for words in permutations(runs):
-        found = rated(words)
-        ratings = dict(found.correlation.runs.select("model", "rating").rows())
-        assert len(ratings) == 3
-        assert {w: ratings[name] for name in ratings for w in wanted if w in name} == wanted
-        assert (set(found.ratings.missing.values()), found.ratings.others) == ({0}, 0)
-    assert rated("悪").ratings.notes() == [
-        "16 ratings of answers that are not in these runs: kept, but not used"
-    ]
-    # Answers that have changed are not rated.
-    run = runs["良"]
-    run.write_text(run.read_text("utf-8").replace("良", "新"), encoding="utf-8")
-    found = rated("良中")
-    assert found.correlation.runs["rating"].to_list() == [5.0]
-    assert sorted(found.ratings.missing.values()) == [0, 8]
-    assert "8 answers without a rating" in found.ratings.notes()[0]

@@ -142,6 +142,9 @@ def test_an_output_without_a_verdict_that_the_limit_ended_is_cut_not_empty(
         compare(made_pairs(2), engine, JUDGE, find_prompt(prompt, "pairwise"), out)
         name = "judgments.jsonl"
     assert {record["problem"] for record in records(out, name)} == {problem}
+    if problem is not None and name == "judgments.jsonl":
+        assert {record["shown"] for record in records(out)} == {None}
+        assert {*VerdictFolder(out).decisions()["strict_state"]} == {"invalid"}
 
 
 def test_what_was_cut_or_invalid_is_asked_again_with_a_larger_limit(

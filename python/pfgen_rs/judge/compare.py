@@ -15,17 +15,10 @@ from pfgen_rs.io.json_lines import id_field, parsed
 from pfgen_rs.io.lines import text_field
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge import requests as asking
+from pfgen_rs.judge import verdicts
 from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.requests import Judge, Prompt
 from pfgen_rs.judge.verdict_folder import judgment_journal, named, open_verdict_folder
-from pfgen_rs.judge.verdicts import (
-    THOUGHT_BEGIN,
-    Verdict,
-    Which,
-    problem_of,
-    read_output,
-    without_thoughts,
-)
 
 
 def compare(
@@ -61,15 +54,15 @@ def comparison_config(judge: Judge, prompt: Prompt) -> dict[str, Any]:
     return asking.asking_config("pairwise", judge, mode="chat", prompt=asked)
 
 
-def _read_judgment(answered: Answered, which: Which) -> Mapping[str, Any]:
+def _read_judgment(answered: Answered, which: verdicts.Which) -> Mapping[str, Any]:
     """Returns the fields of a judgment that the judge's answer determines."""
     details = answered.details or Details()
-    verdict = read_output(answered.text, details.tokens, which)
-    problem = problem_of(
+    verdict = verdicts.read_output(answered.text, details.tokens, which)
+    problem = verdicts.problem_of(
         answered.text, verdict.shown, details.finish_reason, "no verdict", whole=which != "first"
     )
     if problem is not None:
-        verdict = Verdict(None)
+        verdict = verdicts.Verdict(None)
     return {
         "output": answered.text,
         "finish_reason": details.finish_reason,
@@ -142,8 +135,8 @@ def make_criteria(
 
 def _read_criteria(_: Request, answered: Answered) -> Mapping[str, Any]:
     details = answered.details or Details()
-    text = without_thoughts(answered.text).strip()
-    if details.finish_reason == "length" or text.startswith(THOUGHT_BEGIN):
+    text = verdicts.without_thoughts(answered.text).strip()
+    if details.finish_reason == "length" or text.startswith(verdicts.THOUGHT_BEGIN):
         raise UnreadError(
             "the criteria were cut off by the token limit: allow more with --max-tokens"
         )

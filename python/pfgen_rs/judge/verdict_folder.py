@@ -28,7 +28,6 @@ from pfgen_rs.io.text import counted, plural, shortened
 from pfgen_rs.judge import requests
 from pfgen_rs.judge.decisions import ORDERS, column_codes, decided_columns
 from pfgen_rs.judge.pairs import Pair, pair_of, read_pairs, write_pairs
-from pfgen_rs.judge.requests import JUDGMENTS, folder_config
 from pfgen_rs.judge.verdicts import LETTERS, WHICH, Which, doubt_of
 from pfgen_rs.lazy import Floats, np, pl
 
@@ -96,7 +95,7 @@ class VerdictFolder:
         """What `config.json` says. Raises `InputError`."""
         if not (self.path / CONFIG).is_file():
             raise _not_a_verdict_folder(self.path, CONFIG)
-        return folder_config(self.path)
+        return requests.folder_config(self.path)
 
     def _of_config(self, key: str, field: str) -> str | None:
         found = self.config.get(key)
@@ -124,16 +123,16 @@ class VerdictFolder:
 
     def judgments(self) -> list[dict[str, Any]]:
         """Returns all judgments, as they are recorded, in order. Raises `InputError` with file and line."""
-        return list(journal_records(self.path / JUDGMENTS))
+        return list(journal_records(self.path / requests.JUDGMENTS))
 
     def present_judgments(self) -> Iterator[dict[str, Any]]:
         """Yield the records of judgments of the pairs' present texts, in the order of the journal.
 
         Of several ones of a pair in one order, the last counts. Raises `InputError`.
         """
-        found = _judgment_columns(self.path / JUDGMENTS)
+        found = _judgment_columns(self.path / requests.JUDGMENTS)
         rows = set(self._present(found, _pair_columns(self.path / _PAIRS))["row"])
-        for row, record in enumerate(journal_records(self.path / JUDGMENTS)):
+        for row, record in enumerate(journal_records(self.path / requests.JUDGMENTS)):
             if row in rows:
                 yield record
 
@@ -157,7 +156,7 @@ class VerdictFolder:
     def read(self) -> tuple[pl.DataFrame, Coverage]:
         """Returns the decisions, and what is missing or out of date. Raises `InputError`."""
         pairs = _pair_columns(self.path / _PAIRS)
-        found = _judgment_columns(self.path / JUDGMENTS)
+        found = _judgment_columns(self.path / requests.JUDGMENTS)
         present = self._present(found, pairs)
         one, two = (_in_order(pairs, present, order) for order in ORDERS)
         judged = (one["judged"].to_numpy(), two["judged"].to_numpy())
@@ -176,7 +175,7 @@ class VerdictFolder:
         it. Verdicts are read all the same. Linear time. Raises `InputError`.
         """
         which = self._of_config("prompt", "verdict")
-        read = _judgment_columns(self.path / JUDGMENTS, {**_READ, "output": pl.String})
+        read = _judgment_columns(self.path / requests.JUDGMENTS, {**_READ, "output": pl.String})
         found = (
             self._present(read, _pair_columns(self.path / _PAIRS))
             .unique(["pair", "order"], keep="last", maintain_order=True)
@@ -258,7 +257,7 @@ def _check_same_pairs(folders: Sequence[VerdictFolder]) -> None:
 
 def judgment_journal(folder: Path) -> Journal:
     """Returns the journal of a folder's judgments, which is not open yet."""
-    return Journal(folder / JUDGMENTS, ("pair", "order", "sample", "digest"))
+    return Journal(folder / requests.JUDGMENTS, ("pair", "order", "sample", "digest"))
 
 
 def open_verdict_folder(
@@ -287,7 +286,7 @@ def open_verdict_folder(
 def _digests_of_pairs(folder: Path, pairs: Iterable[Pair]) -> pl.DataFrame:
     """Returns what digests judgments of pairs have, in columns `1` and `2` for their orders."""
     try:
-        rows = list(requests.pair_digests(pairs, folder_config(folder)))
+        rows = list(requests.pair_digests(pairs, requests.folder_config(folder)))
     except InputError as error:
         raise InputError(error.problem, path=folder / CONFIG) from None
     return pl.DataFrame(rows, schema=_DIGEST_COLUMNS, orient="row")
