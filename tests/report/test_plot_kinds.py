@@ -24,7 +24,7 @@ from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.drawing import style
 from pfgen_rs.drawing.figures import themed_svg
 from pfgen_rs.report import plots
-from pfgen_rs.report.plot_kinds import KINDS, draw
+from pfgen_rs.report.plot_kinds import draw, plot_kinds
 from pfgen_rs.report.plots.inputs import PlotRequest, read_curve_rows
 from pfgen_rs.report.site import plots_page
 from pfgen_rs.report.site.builder import NAV, build
@@ -90,7 +90,7 @@ def test_each_figure_has_its_files_and_others_their_command(files: dict[str, byt
     for name in pictures | tables:
         assert f'"{Path(name).name}"' in page
     named = set(re.findall(r"pfgen-rs plot (\w+) ", page))
-    assert named | {"steps"} == set(KINDS)  # steps: where models are checkpoints
+    assert named | {"steps"} == plot_kinds().keys()  # steps: where models are checkpoints
 
 
 def test_tables_are_those_of_the_leaderboard(files: dict[str, bytes], entries: list[Entry]) -> None:
@@ -289,7 +289,7 @@ def requests(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", plot_kinds())
 def test_every_kind_is_drawn(
     kind: str, checkout: Path, requests: dict[str, PlotRequest], tmp_path: Path
 ) -> None:
@@ -301,7 +301,7 @@ def test_every_kind_is_drawn(
     check_words_are_japanese(drawn.figure)
     assert rows(drawn.csv())
     plots.save(drawn.figure, tmp_path / "a.png")
-    assert set(KINDS[kind].options) <= {field.name for field in fields(PlotRequest)}
+    assert set(plot_kinds()[kind].options) <= {field.name for field in fields(PlotRequest)}
 
 
 def test_a_figure_that_there_is_not() -> None:
