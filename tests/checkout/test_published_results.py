@@ -17,7 +17,7 @@ from pfgen_rs.checkout.entries import read_entries
 from pfgen_rs.checkout.published import read_published
 from pfgen_rs.checkout.rescoring import marks_of
 from pfgen_rs.report import readme
-from public_data import published_runs
+from places import published_runs
 
 pytestmark = pytest.mark.published
 

@@ -28,8 +28,8 @@ from pfgen_rs.report.site.benchmark_page import script_expression
 from pfgen_rs.report.site.compare_page import compared_run, comparison_data, listed_run
 from pfgen_rs.report.site.payload import payload_file
 from pfgen_rs.runs.outputs import sample_of
+from pfgen_rs.stats.checks import two_sided_quantile
 from pfgen_rs.stats.permutation import flips
-from pfgen_rs.stats.student import two_sided_quantile
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -90,7 +90,7 @@ def test_each_figure_has_its_files_and_others_their_command(files: dict[str, byt
     for name in pictures | tables:
         assert f'"{Path(name).name}"' in page
     named = set(re.findall(r"pfgen-rs plot (\w+) ", page))
-    assert named | {"steps"} == plot_kinds().keys()  # steps: where models are checkpoints
+    assert named | {"steps"} == set(plot_kinds())  # steps: where models are checkpoints
 
 
 def test_tables_are_those_of_the_leaderboard(files: dict[str, bytes], entries: list[Entry]) -> None:
