@@ -138,12 +138,13 @@ proposals = 2_000
 
 
 def command(
-    folder: Path, *more: str, config: str = CONFIG, **env: str
+    folder: Path, *more: str, config: str = CONFIG, first: str = "", **env: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run `build` in a process that logs its steps and ends where `POINT` says."""
+    """Run `first` and `build` in a process that logs its steps and ends where `POINT` says."""
     (folder / "set.toml").write_text(config, encoding="utf-8")
+    script = f"{first}\n{COMMAND}"
     done = python(
-        COMMAND, "build", folder / "set.toml", *more, env={"LOG": str(folder / "log"), **env}
+        script, "build", folder / "set.toml", *more, env={"LOG": str(folder / "log"), **env}
     )
     assert "Traceback" not in done.stderr, done.stderr
     return done
