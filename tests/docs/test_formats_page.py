@@ -101,7 +101,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     (other / "result.json").write_text(re.sub(r"0\.4", "0.5", result), encoding="utf-8")
     (tmp / "build").mkdir()
     builds.prepare(tmp / "build")
-    (tmp / "build" / "set.toml").write_text(builds.CONFIG, encoding="utf-8")
     pfgen("build", tmp / "build" / "set.toml")
     leaderboard = checkout(tmp / "checkout")
     verdicts = [sample_path() / "verdicts" / name for name in ("careful", "hasty", "runs")]

@@ -190,7 +190,7 @@ def test_parts_of_signatures_are_described_in_order() -> None:
 
 
 METRICS_PAGES = sorted((DOCS / "explanation").glob("metrics*.md"))
-ID, ANSWER = "Q14", "四角い布です。箱も包む布です。"
+ID, EXPLAINED_ANSWER = "Q14", "四角い布です。箱も包む布です。"
 LONGEST, SCALE = 10, 200.0
 
 
@@ -201,7 +201,7 @@ def bench() -> Benchmark:
 
 @pytest.fixture(scope="module")
 def explained(bench: Benchmark) -> Explanation:
-    return bench.explain(ID, ANSWER)
+    return bench.explain(ID, EXPLAINED_ANSWER)
 
 
 each_page = pytest.mark.parametrize("path", METRICS_PAGES, ids=lambda path: path.stem)
@@ -221,8 +221,8 @@ def frequencies(question: Question, ngrams: Iterator[str]) -> str:
 def new_ngrams(end: int) -> Iterator[str]:
     """N-grams that end before `end` and nowhere earlier in the answer, the shortest first."""
     for start in range(end - 1, max(end - LONGEST, 0) - 1, -1):
-        if ANSWER[start:end] not in ANSWER[: end - 1]:
-            yield ANSWER[start:end]
+        if EXPLAINED_ANSWER[start:end] not in EXPLAINED_ANSWER[: end - 1]:
+            yield EXPLAINED_ANSWER[start:end]
 
 
 @each_page

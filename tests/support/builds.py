@@ -11,11 +11,7 @@ from pathlib import Path
 
 from grammar import load
 from helpers import python
-from pfgen_rs.references.config import BuildConfig
-from pfgen_rs.references.filters import Duplicates, Singletons
-from pfgen_rs.references.lengths import Length
-from pfgen_rs.references.rules import Rules
-from pfgen_rs.references.selection import Select
+from pfgen_rs.references.config import BuildConfig, read_config
 from places import ROOT
 
 GRAMMARS = ROOT / "data" / "mini" / "grammar"
@@ -70,24 +66,14 @@ def write_lines(path: Path, rows: Sequence[Mapping[str, object]] = ROWS) -> None
 
 
 def prepare(folder: Path) -> BuildConfig:
-    """Write candidates, rules and questions to a folder; returns the configuration of `CONFIG`."""
+    """Write candidates, rules, questions and `CONFIG` to a folder; returns the configuration."""
     write_lines(folder / "candidates.jsonl")
     (folder / "rules.toml").write_text(RULES, encoding="utf-8")
     names = [(each, load(GRAMMARS / f"{each}.toml").question) for each in IDS]
     text = QUESTIONS.format(*(value for pair in names for value in pair))
     (folder / "questions.toml").write_text(text, encoding="utf-8")
-    return BuildConfig(
-        candidates=("candidates.jsonl",),
-        out="set",
-        questions="questions.toml",
-        seed=7,
-        rules=Rules("rules.toml"),
-        duplicates=Duplicates("weight"),
-        singletons=Singletons(at_least=0),
-        length=Length(100, 200, share=1.0),
-        select=Select(count=40, proposals=2_000),
-        folder=folder,
-    )
+    (folder / "set.toml").write_text(CONFIG, encoding="utf-8")
+    return read_config(folder / "set.toml")
 
 
 def files(folder: Path) -> dict[str, bytes]:
