@@ -30,11 +30,11 @@ from pfgen_rs.cli.app import app
 from pfgen_rs.judge.dialogues.records import read_fields
 from pfgen_rs.judge.pairs import read_pairs
 from pfgen_rs.judge.requests import read_prompts
-from pfgen_rs.llm_jp_eval.metrics import samples
+from pfgen_rs.llm_jp_eval import measures
 from pfgen_rs.references.config import read_config, read_outlines
 from pfgen_rs.references.rules import read_answer_rules
 from pfgen_rs.report.site.model_facts import read_facts
-from pfgen_rs.studies.benchmark_table import read_aliases
+from pfgen_rs.studies.tables import read_aliases
 from places import DOCS, ROOT
 
 # The code of Markdown pages: fenced blocks with their languages, lines, and marks of what is not run
@@ -352,6 +352,6 @@ def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     if not fnmatch(name(page), "docs/tutorial/*"):  # which can be followed in an empty folder
         page_world.furnish(folder, name(page).removeprefix("docs/"))
     monkeypatch.chdir(folder)
-    monkeypatch.setattr(samples, "_METRICS", dict(samples._METRICS))  # pages register some
+    monkeypatch.setattr(measures, "_METRICS", dict(measures._METRICS))  # pages register some
     with page_world.outside(tmp_path) as env:
         run_page(page, folder, env, ELSEWHERE.get(name(page), ()))

@@ -11,11 +11,15 @@ from pfgen_rs import SettingsError
 from pfgen_rs.integrations import harness_path
 from pfgen_rs.integrations.lm_eval.choices import JPEVAL_KEY, JpevalChoices, jpeval_choices
 from pfgen_rs.llm_jp_eval import convert
-from pfgen_rs.llm_jp_eval.catalog import CATEGORIES, tasks
-from pfgen_rs.llm_jp_eval.data import TaskData, item_id, read_tasks
+from pfgen_rs.llm_jp_eval.catalog import CATEGORIES, TaskData, item_id, read_tasks, tasks
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, filled, template
-from pfgen_rs.llm_jp_eval.results import ScoreSettings, signature
-from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate, standard_errors
+from pfgen_rs.llm_jp_eval.scoring import (
+    Evaluation,
+    ScoreSettings,
+    evaluate,
+    signature,
+    standard_errors,
+)
 from told import lm_eval_arguments, run_lm_eval, section
 
 PAGE = section("harnesses.md", "lm-evaluation-harness")
@@ -160,33 +164,25 @@ def test_the_python_interface_gives_our_figures(folder: Path, tmp_path: Path) ->
     assert "nowhere" in refused[1]["error"]
 
 
+WRONG: list[dict[str, Any]] = [
+    *({JPEVAL_KEY: chosen} for chosen in (3, {"shots": "4"}, {"shots": True}, {"variant": "old"})),
+    *({JPEVAL_KEY: {"n": 3}}, {"shots": 0}, {"variant": "swallow"}),
+]
+
+
 def test_choices() -> None:
     assert jpeval_choices({"pretrained": "x"}) == JpevalChoices()
     chosen = {"data": "here", "shots": 0, "variant": "swallow", "split": "dev"}
     assert jpeval_choices({JPEVAL_KEY: chosen}) == JpevalChoices(**chosen)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
-    "metadata",
-    [
-        {JPEVAL_KEY: 3},
-        {JPEVAL_KEY: {"shots": "4"}},
-        {JPEVAL_KEY: {"shots": True}},
-        {JPEVAL_KEY: {"variant": "old"}},
-        {JPEVAL_KEY: {"n": 3}},
-        {"shots": 0},
-        {"variant": "swallow"},
-    ],
-)
-def test_wrong_choices_are_refused(metadata: Any) -> None:
-    with pytest.raises(SettingsError, match=r"llm_jp_eval|variant"):
-        jpeval_choices(metadata)
+    for metadata in WRONG:
+        with pytest.raises(SettingsError, match=r"llm_jp_eval|variant"):
+            jpeval_choices(metadata)
 
 
 def test_there_is_a_task_for_each_task_of_the_catalog() -> None:
-    files = (harness_path("lm_eval") / "llm_jp_eval").glob("[!_]*.yaml")
+    files = list((harness_path("lm_eval") / "llm_jp_eval").glob("[!_]*.yaml"))
     assert {path.stem for path in files} == set(tasks())
-    for path in (harness_path("lm_eval") / "llm_jp_eval").glob("[!_]*.yaml"):
+    for path in files:
         text = path.read_text(encoding="utf-8")
         assert f"task: llm_jp_eval_{path.stem}\n" in text
         assert f"jpeval_task: {path.stem}\n" in text

@@ -1,4 +1,4 @@
-"""Converted files against those of the reference."""
+"""Converted files, prompts, replayed outputs and result files against the reference; the bundled sample."""
 
 from __future__ import annotations
 
@@ -7,15 +7,23 @@ import json
 import os
 import shutil
 import subprocess
+import time
+from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from helpers import SCRIPT, pfgen, python
+from helpers import SCRIPT, pfgen
 from pfgen_rs.errors import InputError, OutputError
-from pfgen_rs.llm_jp_eval import Conversion, convert
+from pfgen_rs.io.json_lines import lines
+from pfgen_rs.llm_jp_eval import Conversion, catalog, convert
+from pfgen_rs.llm_jp_eval.catalog import find_data, installed_data
 from pfgen_rs.llm_jp_eval.conversion.installing import shown_names
-from pfgen_rs.llm_jp_eval.data import find_data, installed_data
+from pfgen_rs.llm_jp_eval.prompts import PromptSettings, filled, template
+from pfgen_rs.llm_jp_eval.scoring import evaluate, result_content
+from places import ROOT
 
 COUNTS = {
     "jamp": (8955, 995, 348),
@@ -78,12 +86,6 @@ def test_made_up_files_byte_for_byte(jpeval_mini: Path, tmp_path: Path) -> None:
     assert compared == 84
     assert len(ours) == len(found.files) == 17 * 6
     assert {each.status for each in found.tasks} == {"changed"}
-
-
-def test_the_place_where_run_looks(jpeval_mini: Path) -> None:
-    found = convert(jpeval_mini / "raw_files", tasks=["jsts"])
-    assert found.folder == installed_data()
-    assert find_data() == installed_data() / "evaluation"
 
 
 def test_files_of_an_existing_folder_are_replaced(jpeval_mini: Path, tmp_path: Path) -> None:
@@ -150,32 +152,10 @@ def test_leftovers_of_killed_processes_are_removed(jpeval_mini: Path, tmp_path: 
     assert sorted(path.name for path in tmp_path.iterdir()) == [new.name, "out"]
 
 
-# Ten seconds on a machine that adds three million numbers in 0.17 s: a third of that is measured.
-CONVERTING = """
-import sys, time
-from pathlib import Path
-from pfgen_rs.llm_jp_eval import convert
-
-def seconds(work):
-    begun = time.process_time()
-    work()
-    return time.process_time() - begun
-
-def adding():
-    total = 0
-    for number in range(3_000_000):
-        total += number
-
-before = seconds(adding)
-converting = seconds(lambda: convert(Path(sys.argv[1]), Path(sys.argv[2])))
-print(converting / (before + seconds(adding)) * 2)
-"""
-
-
 def test_converting_takes_seconds(jpeval_raw: Path, tmp_path: Path) -> None:
-    done = python(CONVERTING, jpeval_raw, tmp_path / "out")
-    assert done.returncode == 0, done.stderr
-    assert float(done.stdout) < 60
+    begun = time.process_time()
+    convert(jpeval_raw, tmp_path / "out")
+    assert time.process_time() - begun < 30  # ten seconds elsewhere
 
 
 def test_missing_raw_files_are_reported(jpeval_mini: Path, tmp_path: Path) -> None:
@@ -206,6 +186,8 @@ def test_the_command(jpeval_mini: Path, tmp_path: Path) -> None:
     raw, out = tmp_path / "raw", tmp_path / "out"
     shutil.copytree(jpeval_mini / "raw_files", raw)
     (raw / "mawps" / "test.json").unlink()
+    assert convert(raw, tasks=["jsts"]).folder == installed_data()
+    assert find_data() == installed_data() / "evaluation"
     command = ("llm-jp-eval", "convert", "--raw", raw, "--out", out)
     done = pfgen(*command, env={"COLUMNS": "80"})
     assert done.returncode == 0
@@ -221,3 +203,144 @@ def test_the_command(jpeval_mini: Path, tmp_path: Path) -> None:
     failed = pfgen(*command, "--tasks", "jamp,mawps")
     assert (failed.returncode, failed.stdout) == (2, "")
     assert "missing raw files of mawps" in failed.stderr
+
+
+# Prompts, outputs and results
+
+
+@pytest.fixture(scope="module")
+def datas(jpeval_converted: Path) -> Mapping[str, catalog.TaskData]:
+    return {task: catalog.read_task(jpeval_converted, task) for task in catalog.tasks()}
+
+
+@pytest.fixture(scope="module")
+def replayed(jpeval_dir: Path) -> Mapping[str, list[str | None]]:
+    found: defaultdict[str, list[str | None]] = defaultdict(list)
+    for record in json_lines(jpeval_dir / "golden" / "replay_outputs.jsonl"):
+        assert record["index"] == len(found[record["task"]])
+        found[record["task"]].append(record["output"])
+    return found
+
+
+def json_lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_published_prompts(jpeval_dir: Path, datas: Mapping[str, catalog.TaskData]) -> None:
+    records = [
+        record
+        for path in sorted((jpeval_dir / "golden" / "prompts").glob("*.jsonl"))
+        for record in json_lines(path)
+    ]
+    assert len(records) == 84
+    for record in records:
+        data = datas[record["task"]]
+        made = template(data, record["shots"])
+        prompt = filled(made, data.samples[record["index"]].input)
+        assert record["template"] in (made, None)
+        assert prompt == record["prompt"]
+        assert hashlib.sha256(prompt.encode()).hexdigest() == record["sha256"]
+
+
+def test_prompts_of_own_templates(jpeval_dir: Path, datas: Mapping[str, catalog.TaskData]) -> None:
+    records = json_lines(jpeval_dir / "golden" / "custom_templates.jsonl")
+    assert len(records) == 4
+    for record in records:
+        data = datas[record["task"]]
+        own = record["custom_prompt_template"], record["custom_fewshots_template"]
+        made = template(data, record["shots"], *own)
+        assert made == record["template"]
+        assert filled(made, data.samples[record["index"]].input) == record["prompt"]
+
+
+@pytest.mark.parametrize("variant", ["upstream", "swallow"])
+def test_replayed_outputs(
+    jpeval_dir: Path,
+    datas: Mapping[str, catalog.TaskData],
+    replayed: Mapping[str, list[str | None]],
+    variant: str,
+) -> None:
+    published = json.loads((jpeval_dir / "golden" / "replay_scores.json").read_text("utf-8"))
+    found = evaluate([datas[task] for task in replayed], replayed, variant).scores
+    expected = published[variant]
+    assert len(expected) == 15
+    assert found == {
+        name: pytest.approx(value, abs=1e-12) if name.startswith("jsts") else value
+        for name, value in expected.items()
+    }
+
+
+def test_the_published_result_file(
+    jpeval_dir: Path,
+    datas: Mapping[str, catalog.TaskData],
+    replayed: Mapping[str, list[str | None]],
+) -> None:
+    outputs = {task: texts[:3] for task, texts in replayed.items()}
+    used = [data for task, data in datas.items() if task in outputs]
+    found = evaluate(used, outputs, "swallow")
+    templates = {data.task: PromptSettings().template(data) for data in used}
+    expected = (jpeval_dir / "golden" / "result_example.json").read_bytes()
+    assert result_content(found, templates, {}) == expected
+
+
+@pytest.mark.parametrize("variant", ["upstream", "swallow"])
+def test_gold_answers_as_outputs_score_one_but_for_documented_exceptions(
+    datas: Mapping[str, catalog.TaskData], variant: str
+) -> None:
+    golds: dict[str, list[str | None]] = {
+        task: [sample.output for sample in data.samples] for task, data in datas.items()
+    }
+    found = evaluate(list(datas.values()), golds, variant)
+    below = {name: value for name, value in found.scores.items() if abs(value - 1.0) > 1e-12}
+    # Repeated lines in gold answers, and nothing else.
+    repeated = found.frame.filter(found.frame["value"] < 1.0)
+    for task, gold in repeated.select("task", "gold").iter_rows():
+        lines = [line.strip() for line in gold.split("\n")]
+        assert len(set(lines)) < len(lines), (task, gold)
+    assert below.keys() == {
+        "chabsa_set_f1",
+        "wiki_dependency_set_f1",
+        "wiki_pas_set_f1",
+        "wiki_coreference_set_f1",
+    }
+
+
+# The bundled sample
+
+
+def test_raw_files_are_those_of_the_golden_run(jpeval_dir: Path) -> None:
+    def files(folder: Path) -> dict[str, bytes]:
+        found = (path for path in folder.rglob("*") if path.is_file())
+        return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
+
+    assert catalog.sample_path().resolve() == (ROOT / "data" / "llm-jp-eval-mini").resolve()
+    golden = jpeval_dir / "golden" / "mini" / "raw_files"
+    assert files(catalog.sample_path() / "raw_files") == files(golden)
+
+
+def test_outputs_are_recorded_for_every_sample(tmp_path: Path) -> None:
+    convert(catalog.sample_path() / "raw_files", tmp_path, tuning=False)
+    datas = catalog.read_tasks(tmp_path, catalog.tasks())
+    ids = {catalog.item_id(d.task, "test", n) for d in datas for n in range(len(d.samples))}
+    assert min(len(data.shots) for data in datas) == 3
+    for name in ("3-shot", "0-shot"):
+        records = [
+            line.record for line in lines(catalog.sample_path() / "outputs" / f"{name}.jsonl")
+        ]
+        assert {record["id"] for record in records} == ids
+        assert len(records) == len(ids)
+
+
+def test_the_demonstration_shows_every_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = pfgen("llm-jp-eval", "demo", env={"COLUMNS": "80"})
+    assert done.returncode == 0, done.stderr
+    shown = [line for line in done.stdout.splitlines() if line.startswith("$ pfgen-rs")]
+    assert [line.split()[3] for line in shown] == ["convert", "prompts", "score", "score", "report"]
+    assert "AVR 0.1181" in done.stdout
+    assert "AVR 0.0232" in done.stdout
+    lines = [x for x in done.stdout.splitlines() if not x.startswith("llm-jp-eval|")]
+    assert max(map(len, lines)) <= 110  # addresses of temporary files
+    assert not list(tmp_path.iterdir())

@@ -15,11 +15,9 @@ import pytest
 from helpers import pfgen
 from pfgen_rs.errors import InputError
 from pfgen_rs.llm_jp_eval import catalog, convert
-from pfgen_rs.llm_jp_eval.conversion import finding
-from pfgen_rs.llm_jp_eval.conversion import published as sources
-from pfgen_rs.llm_jp_eval.conversion.finding import find_raw
-from pfgen_rs.llm_jp_eval.conversion.installing import install_raw, raw_installation
-from pfgen_rs.llm_jp_eval.data import installed_data, installed_raw
+from pfgen_rs.llm_jp_eval.catalog import installed_data, installed_raw
+from pfgen_rs.llm_jp_eval.conversion import installing, raw_files
+from pfgen_rs.llm_jp_eval.conversion.installing import find_raw, install_raw, raw_installation
 
 JNLI = 20073
 
@@ -63,7 +61,7 @@ def jnli_lines(count: int) -> bytes:
 
 
 def test_published_digests(jpeval_dir: Path, published_raw: Mapping[str, bytes]) -> None:
-    published = sources.published()
+    published = raw_files.published()
     assert published_raw.keys() == published.keys()
     for name, content in published_raw.items():
         assert published[name] == (hashlib.sha256(content).hexdigest(), len(content))
@@ -71,7 +69,7 @@ def test_published_digests(jpeval_dir: Path, published_raw: Mapping[str, bytes])
     for each in manifest:
         if "files" not in each and not each["note"].startswith("SURROGATE"):
             assert published[each["reference_name"]].sha256 == each["sha256"]
-    repositories = {source.repository for source in sources.sources().values()}
+    repositories = {source.repository for source in raw_files.sources().values()}
     assert {each["repository"].split(" ")[0] for each in manifest} - repositories == {
         "odmishien/chABSA-dataset"
     }
@@ -79,13 +77,13 @@ def test_published_digests(jpeval_dir: Path, published_raw: Mapping[str, bytes])
 
 def test_licences_are_those_of_the_tasks() -> None:
     for task, info in catalog.tasks().items():
-        assert sources.source_of(task).licence == info.licence, task
+        assert raw_files.source_of(task).licence == info.licence, task
 
 
 def test_the_real_raw_files(jpeval_raw: Path) -> None:
     found = install_raw(jpeval_raw)
     assert found.folder == installed_raw()
-    assert sum(each.files for each in found.taken) == len(sources.published())
+    assert sum(each.files for each in found.taken) == len(raw_files.published())
     assert {each.status for each in found.taken} == {"published"}
     assert set(found.refused) == {"jnli_train.json", "jsquad_train.json"}
     assert all("does not have the" in reason for reason in found.refused.values())
@@ -249,17 +247,17 @@ def test_bad_archives(name: str, content: bytes, problem: str, tmp_path: Path) -
 def test_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bomb = tar_of({"jsick/train.tsv": bytes(5000)}, "w:xz")
     put(tmp_path / "raw", {"a.tar.xz": bomb, "b/janli.tsv": bytes(5000)})
-    monkeypatch.setattr(finding, "FILE_LIMIT", 4000)
+    monkeypatch.setattr(installing, "FILE_LIMIT", 4000)
     with pytest.raises(InputError, match="larger than 4000 bytes"):
         find_raw(tmp_path / "raw", catalog.tasks())
     with pytest.raises(InputError, match="larger than 4,000 bytes"):
         find_raw(tmp_path / "raw" / "b", catalog.tasks())
-    monkeypatch.setattr(finding, "FILE_LIMIT", 6000)
-    monkeypatch.setattr(finding, "KEPT_LIMIT", 4000)
+    monkeypatch.setattr(installing, "FILE_LIMIT", 6000)
+    monkeypatch.setattr(installing, "KEPT_LIMIT", 4000)
     with pytest.raises(InputError, match="more than 4,000 bytes of raw files"):
         find_raw(tmp_path / "raw", catalog.tasks())
-    monkeypatch.setattr(finding, "KEPT_LIMIT", 6000)
-    monkeypatch.setattr(finding, "FILES_LIMIT", 1)
+    monkeypatch.setattr(installing, "KEPT_LIMIT", 6000)
+    monkeypatch.setattr(installing, "FILES_LIMIT", 1)
     with pytest.raises(InputError, match="more than 1 files"):
         find_raw(tmp_path / "raw", catalog.tasks())
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import random
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +17,8 @@ from jpeval_data import evaluation_file
 from pfgen_rs.errors import InputError
 from pfgen_rs.llm_jp_eval import convert
 from pfgen_rs.llm_jp_eval.catalog import find_task, tasks
-from pfgen_rs.llm_jp_eval.conversion import converting
-from pfgen_rs.llm_jp_eval.conversion.datasets import (
-    halved,
-    shuffled,
-    task_splits,
-    wikipedia_splits,
-    with_test,
-    without_test,
-)
-from pfgen_rs.llm_jp_eval.conversion.finding import find_raw
-from pfgen_rs.llm_jp_eval.conversion.published import RawFile, RawFiles, Status
-from pfgen_rs.llm_jp_eval.conversion.reading import json_lines, raw_text, tsv_rows
+from pfgen_rs.llm_jp_eval.conversion import converting, raw_files
+from pfgen_rs.llm_jp_eval.conversion.installing import find_raw
 
 TSV = "a\tb\tc\td\te\tf\tg\th\n"
 XML = '<?xml version="1.0"?>\n'
@@ -198,30 +188,16 @@ def test_external_document_types_are_ignored(raw: Path, tmp_path: Path) -> None:
     assert [file.sha256 for file in found.files] == [file.sha256 for file in unchanged.files]
 
 
-def made(content: str | bytes) -> RawFile:
+def made(content: str | bytes) -> raw_files.RawFile:
     data = content.encode() if isinstance(content, str) else content
-    return RawFile("x", "x", data, Status.CHANGED)
+    return raw_files.RawFile("x", "x", data, raw_files.Status.CHANGED)
 
 
 def test_only_three_line_ends() -> None:
     text = "a\r\nb\rc\u2028d\x0be\x0cf\x85g\x1ch\n"
-    assert raw_text(made(text)) == "a\nb\nc\u2028d\x0be\x0cf\x85g\x1ch\n"
-    rows = list(tsv_rows(made('x\ty\n"a\tb\u2028"\r\n'), 2))
+    assert raw_files.raw_text(made(text)) == "a\nb\nc\u2028d\x0be\x0cf\x85g\x1ch\n"
+    rows = list(raw_files.tsv_rows(made('x\ty\n"a\tb\u2028"\r\n'), 2))
     assert rows == [['"a', 'b\u2028"']]
-
-
-@given(st.text(), st.text())
-def test_text_mode(before: str, after: str) -> None:
-    text = f"{before}\r\n{after}".encode("utf-8", "ignore").decode().lstrip("\ufeff")
-    expected = text.replace("\r\n", "\n").replace("\r", "\n")
-    assert raw_text(made(text)) == expected
-
-
-@given(st.binary())
-def test_random_bytes_are_text_or_an_error(content: bytes) -> None:
-    for read in (lambda file: tsv_rows(file, 2), json_lines):
-        with contextlib.suppress(InputError):
-            list(read(made(content)))
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
@@ -267,11 +243,19 @@ def mersenne_shuffled(count: int) -> list[int]:
 def test_splits(count: int) -> None:
     samples = [(str(n), str(n)) for n in range(count)]
     order = [samples[n] for n in mersenne_shuffled(count)]
-    assert shuffled(samples) == order
+    assert converting.shuffled(samples) == order
     a, b, half = int(count * 0.8), int(count * 0.9), int(count / 2)
-    assert with_test(samples, samples) == {"train": order[:b], "dev": order[b:], "test": samples}
-    assert without_test(samples) == {"train": order[:a], "dev": order[a:b], "test": order[b:]}
-    found = halved(samples[:3], samples)
+    assert converting.with_test(samples, samples) == {
+        "train": order[:b],
+        "dev": order[b:],
+        "test": samples,
+    }
+    assert converting.without_test(samples) == {
+        "train": order[:a],
+        "dev": order[a:b],
+        "test": order[b:],
+    }
+    found = converting.halved(samples[:3], samples)
     assert found == {"train": samples[:3], "dev": order[:half], "test": order[half:]}
 
 
@@ -292,14 +276,15 @@ def test_damaged_files_are_converted_or_refused(jpeval_mini: Path) -> None:
         for _ in range(generator.randint(1, 3)):
             start = generator.randrange(len(content) + 1)
             content[start : start + generator.choice((0, 1, 20))] = generator.choice(_BITS)
-        changed = RawFiles({**files, name: RawFile(name, name, bytes(content), Status.CHANGED)})
+        changed = replace(files[name], label=name, content=bytes(content))
+        found = raw_files.RawFiles({**files, name: changed})
         task = task_of(name)
         try:
-            wiki = task == "wiki_ner"
-            found = wikipedia_splits(changed) if wiki else task_splits(task, changed)
+            if task == "wiki_ner":
+                assert converting.wikipedia_splits(found)
+            else:
+                assert converting.task_splits(task, found)
         except InputError as error:
             assert name in str(error)  # noqa: PT017 - others are converted
             refused += 1
-        else:
-            assert found
     assert 100 < refused < 500

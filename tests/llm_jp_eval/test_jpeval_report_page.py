@@ -11,11 +11,8 @@ import polars as pl
 import pytest
 
 from browser import NewPage, settled
-from jpeval_data import jp_eval
-from jpeval_made_runs import made_run
-from jpeval_run_folders import made_data, made_scores
-from jpeval_versions import result_of_1_3_0
-from pfgen_rs.errors import OutputError
+from jpeval_data import jp_eval, made_data, made_scores
+from jpeval_runs import made_run, result_of_1_3_0
 from pfgen_rs.llm_jp_eval.report import pages
 from pfgen_rs.llm_jp_eval.report.pages import (
     report_chunk_starts,
@@ -98,13 +95,6 @@ def test_long_texts_make_small_chunks(runs: list[ReportRun]) -> None:
     assert report_chunk_starts(sample_table([replace(runs[0], frame=long)]))[:3] == [0, 2, 4]
 
 
-def test_runs_without_inputs(runs: list[ReportRun], tmp_path: Path) -> None:
-    bare = replace(runs[0], frame=runs[0].frame.drop("input"))
-    assert sample_table([bare])["input"].null_count() == 120
-    assert sample_table([bare, runs[1]])["input"].null_count() == 60
-    write_report_page(report_of([bare]), [bare], tmp_path / "page.html")
-
-
 def test_numbers_that_are_too_large_or_none(runs: list[ReportRun], tmp_path: Path) -> None:
     jsts = runs[0].frame.filter(pl.col("task") == "jsts")
     for pred, gold, value in (
@@ -124,13 +114,6 @@ def test_the_same_page_has_the_same_bytes(runs: list[ReportRun], tmp_path: Path)
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
-def test_other_folders_are_left_alone(runs: list[ReportRun], tmp_path: Path) -> None:
-    (tmp_path / "mine").write_text("x")
-    with pytest.raises(OutputError, match="not empty"):
-        write_report_page(report_of(runs), runs, tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
-
-
 def test_names_and_notes_are_inert(tmp_path: Path) -> None:
     runs = [made_run(text[:300], samples=3, chosen=("jamp",)) for text in HOSTILE]
     write_report_page(report_of(runs), runs, tmp_path / "page.html")
@@ -147,11 +130,9 @@ def test_names_and_notes_are_inert(tmp_path: Path) -> None:
 def test_the_command_writes_a_page(tmp_path: Path) -> None:
     data = made_data(tmp_path / "data", samples=6, chosen=TASKS)
     run = made_scores(tmp_path / "run", data, right=0.5, chosen=TASKS)
-    done = jp_eval("report", run, "--html", tmp_path / "page.html")
-    assert done.exit_code == 0
+    assert jp_eval("report", run, "--html", tmp_path / "page.html").exit_code == 0
     assert "質問" not in (tmp_path / "page.html").read_text("utf-8")  # texts are compressed
-    wrong = jp_eval("report", run, "--html", tmp_path / "no" / "page.html")
-    assert "not a directory" in wrong.output
+    assert "not a directory" in jp_eval("report", run, "--html", tmp_path / "no" / "p.html").output
 
 
 # In a browser
@@ -266,17 +247,9 @@ def test_both_languages_and_narrow_screens(new_page: NewPage, made: Path) -> Non
 
 def test_hostile_texts_are_shown_and_do_nothing(page: Page, tmp_path: Path) -> None:
     texts = list(HOSTILE[:-1])
-    frame = pl.DataFrame(
-        {
-            "task": ["jamp"] * len(texts),
-            "index": list(range(len(texts))),
-            "input": texts,
-            "pred": [f"{text}!" for text in texts],
-            "gold": texts,
-            "value": [0.0] * len(texts),
-        }
-    )
-    run = ReportRun(HOSTILE[1], frame)
+    frame = made_run("x", samples=len(texts), chosen=("jamp",)).frame
+    preds = [f"{text}!" for text in texts]
+    run = ReportRun(HOSTILE[1], frame.with_columns(input=pl.Series(texts), pred=pl.Series(preds)))
     write_report_page(report_of([run]), [run], tmp_path / "page.html")
     opened(page, tmp_path / "page.html")
     shown = page.locator("#list .asked").evaluate_all("all => all.map(p => p.textContent)")

@@ -13,29 +13,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import pfgen_rs
-from jpeval_data import SAMPLES, jp_eval, write_data
-from jpeval_run_folders import made_data
+from jpeval_data import SAMPLES, jp_eval, jp_json, made_data, write_data
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.cleaning import without_thoughts
-from pfgen_rs.llm_jp_eval.catalog import tasks
-from pfgen_rs.llm_jp_eval.data import TaskData, raw_digest, read_tasks
+from pfgen_rs.io.json_lines import write_objects
+from pfgen_rs.llm_jp_eval import scoring
+from pfgen_rs.llm_jp_eval.catalog import TaskData, raw_digest, read_tasks, tasks
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings
 from pfgen_rs.llm_jp_eval.report.runs import read_result
-from pfgen_rs.llm_jp_eval.results import (
-    ScoreSettings,
-    result_content,
-    score_config,
-    signature,
-    write_results,
-)
-from pfgen_rs.llm_jp_eval.scoring import (
-    LENIENT,
-    Evaluation,
-    evaluate,
-    evaluate_variants,
-    leniently,
-    standard_errors,
-)
 
 
 @pytest.fixture
@@ -49,7 +34,7 @@ GOLD: dict[str, Sequence[str | None]] = {
 
 
 def test_gold_answers_score_one_unless_gold_lines_repeat(datas: list[TaskData]) -> None:
-    found = evaluate(datas, GOLD)
+    found = scoring.evaluate(datas, GOLD)
     assert found.scores == {
         "jamp_exact_match": 1.0,
         "jsquad_char_f1": 1.0,
@@ -63,18 +48,7 @@ def test_gold_answers_score_one_unless_gold_lines_repeat(datas: list[TaskData]) 
 
 def test_the_frame_has_a_row_for_each_sample(datas: list[TaskData]) -> None:
     outputs = {**GOLD, "jsquad": [" 青\n\n赤", "Ａｂc！"], "jsts": ["０.2", "x", "3"]}
-    found = evaluate(datas, outputs).frame
-    assert found.columns == [
-        "task",
-        "index",
-        "input",
-        "output",
-        "pred",
-        "gold",
-        "value",
-        "exact",
-        "char_f1",
-    ]
+    found = scoring.evaluate(datas, outputs).frame
     assert found["task"].unique(maintain_order=True).to_list() == list(SAMPLES)
     rows = found.rows_by_key("task", named=True)
     assert [r["pred"] for r in rows["jsquad"]] == [" 青", "Abc!"]
@@ -87,67 +61,45 @@ def test_the_frame_has_a_row_for_each_sample(datas: list[TaskData]) -> None:
     assert [r["char_f1"] for r in rows["jsts"]] == [1.0, 0.0, 0.0]
 
 
-def test_the_variants_differ_in_spaces(datas: list[TaskData]) -> None:
-    outputs = {"jamp": ["\nentailment", "contradiction "]}
-    upstream, swallow = (evaluate(datas[:1], outputs, v) for v in ("upstream", "swallow"))
-    assert upstream.scores == {"jamp_exact_match": 0.0}
-    assert swallow.scores == {"jamp_exact_match": 1.0}
-    assert swallow.variant == "swallow"
-    with pytest.raises(SettingsError, match="unknown variant 'x'"):
-        evaluate(datas[:1], outputs, "x")
-
-
-def test_nul_and_long_and_astral_outputs(datas: list[TaskData]) -> None:
-    outputs: dict[str, Sequence[str | None]] = {
-        "jamp": ["entailment\0", "\0contradiction"],
-        "jsquad": ["青" * 100_000, "𠮷\U0010ffff"],
-    }
-    found = evaluate(datas[:2], outputs)
-    assert found.scores["jamp_exact_match"] == 0.5
-    assert found.frame["exact"].to_list()[:2] == [0.0, 0.0]
-    assert found.frame["output"].to_list()[2] == "青" * 100_000
-
-
 def test_numbers_that_are_too_large_or_none_have_no_error(tmp_path: Path) -> None:
     folder = write_data(tmp_path, {"jsts": [("a", "nan"), ("b", "1.0"), ("c", "3.0")]})
     for outputs in (["1", "2", "3"], ["9" * 400, "2", "3"]):
-        found = evaluate(read_tasks(folder, ["jsts"]), {"jsts": outputs})
+        found = scoring.evaluate(read_tasks(folder, ["jsts"]), {"jsts": outputs})
         assert found.scores["jsts_pearson"] == 0.0
-        assert standard_errors(found) == {"jsts_pearson": None, "jsts_spearman": None}
-
-
-def test_lone_surrogates_are_refused_with_their_place(datas: list[TaskData]) -> None:
-    with pytest.raises(InputError, match="output of jamp/test/1 contains a lone surrogate"):
-        evaluate(datas[:1], {"jamp": ["x", "\udcff"]})
+        assert scoring.standard_errors(found) == {"jsts_pearson": None, "jsts_spearman": None}
 
 
 def test_missing_outputs_are_an_error_unless_allowed(datas: list[TaskData]) -> None:
     outputs = {**GOLD, "jamp": [None, "contradiction"], "jsts": [None, None, None]}
     message = r"4 outputs are missing: jamp/test/0, jsts/test/0, jsts/test/1 …"
     with pytest.raises(InputError, match=message):
-        evaluate(datas, outputs)
-    found = evaluate(datas, outputs, allow_missing=True)
+        scoring.evaluate(datas, outputs)
+    found = scoring.evaluate(datas, outputs, allow_missing=True)
     assert found.scores["jamp_exact_match"] == 0.5
     assert found.scores["jsts_pearson"] == 0.0  # a constant side
     assert found.missing == {"jamp": 1, "jsts": 3}
-    with pytest.raises(InputError, match=r"^1 output is missing: jamp/test/0$"):
-        evaluate(datas[:1], {"jamp": [None]})
 
 
-def test_too_many_and_no_outputs_are_refused(datas: list[TaskData]) -> None:
-    for outputs in ([], ["x"] * 3):
-        with pytest.raises(InputError, match=f"jamp has 2 samples, but there are {len(outputs)}"):
-            evaluate(datas[:1], {"jamp": outputs})
-    with pytest.raises(InputError, match="no outputs of the task jamp"):
-        evaluate(datas[:1], {})
+WRONG: dict[str, dict[str, Any]] = {
+    "^1 output is missing: jamp/test/0$": {"jamp": [None]},
+    "output of jamp/test/1 contains a lone surrogate": {"jamp": ["x", "\udcff"]},
+    "jamp has 2 samples, but there are 0": {"jamp": []},
+    "jamp has 2 samples, but there are 3": {"jamp": ["x"] * 3},
+    "no outputs of the task jamp": {},
+}
+
+
+def test_outputs_that_do_not_fit_are_refused(datas: list[TaskData]) -> None:
+    for message, outputs in WRONG.items():
+        with pytest.raises(InputError, match=message):
+            scoring.evaluate(datas[:1], outputs)
     with pytest.raises(SettingsError, match="a task is named twice"):
-        evaluate([datas[0], datas[0]], GOLD)
-
-
-def test_first_samples_alone_are_scored(datas: list[TaskData]) -> None:
-    found = evaluate(datas[:1], {"jamp": ["entailment"]})
-    assert found.scores == {"jamp_exact_match": 1.0}
-    assert found.frame.height == 1
+        scoring.evaluate([datas[0], datas[0]], GOLD)
+    for make in (scoring.ScoreSettings, lambda name: scoring.evaluate(datas, GOLD, name)):
+        with pytest.raises(SettingsError, match="unknown variant 'x'"):
+            make("x")
+    found = scoring.evaluate(datas[:1], {"jamp": ["entailment"]})  # the first samples alone
+    assert (found.scores, found.frame.height) == ({"jamp_exact_match": 1.0}, 1)
 
 
 # Result files, scores and signatures
@@ -160,15 +112,15 @@ def test_a_published_result_file_is_read_and_written_again_byte_for_byte(jpeval_
     assert found.sampled == found.scores.keys() == json.loads(path.read_bytes())["scores"].keys()
     outputs = json.loads(path.read_bytes())["outputs"]
     templates = {task: samples[0]["prompt"] for task, samples in outputs.items()}
-    evaluation = Evaluation(found.frame, dict(found.scores), {})
-    assert result_content(evaluation, templates, {}) == path.read_bytes()
+    evaluation = scoring.Evaluation(found.frame, dict(found.scores), {})
+    assert scoring.result_content(evaluation, templates, {}) == path.read_bytes()
 
 
 def test_results_are_written_and_read_back(datas: list[TaskData], tmp_path: Path) -> None:
     outputs = {**GOLD, "jamp": ["entailment\n", "neutral"]}
-    evaluations = evaluate_variants(datas, outputs)
-    settings = ScoreSettings("swallow")
-    record = write_results(tmp_path / "out", datas, evaluations, {"a": "é"}, settings)
+    evaluations = scoring.evaluate_variants(datas, outputs)
+    settings = scoring.ScoreSettings("swallow")
+    record = scoring.write_results(tmp_path / "out", datas, evaluations, {"a": "é"}, settings)
     assert json.loads((tmp_path / "out/scores.json").read_text("utf-8")) == record
     assert record["variants"]["upstream"]["scores"]["jamp_exact_match"] == 0.0
     assert record["variants"]["swallow"]["scores"]["jamp_exact_match"] == 0.5
@@ -186,92 +138,52 @@ def test_results_are_written_and_read_back(datas: list[TaskData], tmp_path: Path
     assert found.frame["output"].null_count() == found.frame.height
 
 
-def test_the_file_has_the_published_form(datas: list[TaskData]) -> None:
-    found = evaluate_variants(datas[:1], {"jamp": ["\t", 'entailment"']})["upstream"]
-    template = PromptSettings(shots=0).template(datas[0])
-    text = result_content(found, {"jamp": template}, {}).decode()
-    assert text.startswith('{\n    "scores": {\n        "jamp_exact_match": "0.0000"\n    },\n')
-    assert f'                "prompt": {json.dumps(template, ensure_ascii=False)},\n' in text
-    assert '"pred": "\\t",\n' in text
-    assert text.endswith('        ]\n    },\n    "config": {}\n}')
-
-
-def test_all_tasks_have_averages_in_the_result_file(datas: list[TaskData]) -> None:
-    found = evaluate_variants(datas, GOLD)["upstream"]
-    templates = dict.fromkeys(SAMPLES, "{input}")
-    scores = json.loads(result_content(found, templates, {}, with_averages=True))["scores"]
-    assert list(scores) == sorted(scores)
-    assert (scores["AVG"], scores["HE"], "AVR" in scores) == ("0.3148", "0.0000", False)
-
-
 def test_signatures_say_what_figures_depend_on(datas: list[TaskData]) -> None:
     start = f"llm-jp-eval|v:{pfgen_rs.__version__}|variant:"
     raw = f"raw:{raw_digest(datas)}"
     unknown = "temperature:unknown|seed:unknown|top_p:unknown"
-    assert signature(datas) == f"{start}upstream|split:test|n:all|shots:4|avg:AVR|{raw}|{unknown}"
+    expected = f"{start}upstream|split:test|n:all|shots:4|avg:AVR|{raw}|{unknown}"
+    assert scoring.signature(datas) == expected
     prompts = PromptSettings(0, "{input}", None, chat=True, max_tokens=9)
-    settings = ScoreSettings("swallow", 100, prompts)
+    settings = scoring.ScoreSettings("swallow", 100, prompts)
     expected = f"{start}swallow|split:test|n:100|shots:0|avg:AVR|{raw}|{unknown}"
-    assert signature(datas, settings) == f"{expected}|prompt:5e1df29a|mode:chat|max_tokens:9"
-    assert signature(datas[:1]) != signature(datas)
-    sampling = {"temperature": 0.5, "seed": 12, "top_p": None}
-    known = signature(datas, ScoreSettings(sampling=sampling))
-    assert known.endswith(f"|{raw}|temperature:0.5|seed:12|top_p:default")
-    nothing = ScoreSettings(prompts=PromptSettings(None), sampling=None)
-    assert "|shots:unknown|" in signature(datas, nothing)
-    assert signature(datas, nothing).endswith(f"|{unknown}|max_tokens:unknown")
-    assert score_config(datas, settings)["prompt"] == "{input}"
-
-
-def test_wrong_settings_are_named() -> None:
-    with pytest.raises(SettingsError, match="unknown variant"):
-        ScoreSettings("x")
+    more = "|prompt:5e1df29a|mode:chat|max_tokens:9"
+    assert scoring.signature(datas, settings) == expected + more
+    assert scoring.signature(datas[:1]) != scoring.signature(datas)
 
 
 def test_standard_errors_are_those_of_means_and_of_the_jackknife(datas: list[TaskData]) -> None:
     outputs = {**GOLD, "jamp": ["entailment", "x"], "jsts": ["1", "2", "3"]}
-    errors = standard_errors(evaluate_variants(datas, outputs)["upstream"])
+    errors = scoring.standard_errors(scoring.evaluate_variants(datas, outputs)["upstream"])
     assert errors["jamp_exact_match"] == pytest.approx(0.5)  # 0 and 1: sd 0.7071 over the root of 2
     assert errors["jsquad_char_f1"] == 0.0
     assert errors["jsts_pearson"] is not None
-    alone = evaluate_variants(datas[:1], {"jamp": ["entailment"]})["upstream"]
-    assert standard_errors(alone) == {"jamp_exact_match": None}
+    alone = scoring.evaluate_variants(datas[:1], {"jamp": ["entailment"]})["upstream"]
+    assert scoring.standard_errors(alone) == {"jamp_exact_match": None}
 
 
 SAMPLE = {"input": "", "pred": "1", "gold": "x"}
 
 
-@pytest.mark.parametrize(
-    ("outputs", "message"),
-    [
-        (None, "is not a result file: expected an object with 'scores' and 'outputs'"),
-        ({"mmlu_en": []}, "'outputs' has none of them"),
-        ({"jamp": []}, "outputs of jamp must be a list that is not empty"),
-        ({"jamp": [{"input": "x"}]}, "'pred' of sample 0 of jamp must be"),
-        ({"jsts": [SAMPLE]}, "jsts: gold 0: expected a number"),
-        ({"jamp": [{**SAMPLE, "pred": "\ud800"}]}, "lone surrogate"),
-    ],
-)
-def test_wrong_result_files_are_named(outputs: Any, message: str, tmp_path: Path) -> None:
+WRONG_FILES: list[tuple[Any, str]] = [
+    (None, "is not a result file: expected an object with 'scores' and 'outputs'"),
+    ({"mmlu_en": []}, "'outputs' has none of them"),
+    ({"jamp": []}, "outputs of jamp must be a list that is not empty"),
+    ({"jamp": [{"input": "x"}]}, "'pred' of sample 0 of jamp must be"),
+    ({"jsts": [SAMPLE]}, "jsts: gold 0: expected a number"),
+    ({"jamp": [{**SAMPLE, "pred": "\ud800"}]}, "lone surrogate"),
+]
+
+
+def test_wrong_result_files_are_named(tmp_path: Path) -> None:
     path = tmp_path / "result.json"
-    path.write_text(json.dumps({"scores": {}, "outputs": outputs}))
-    with pytest.raises(InputError, match=message) as error:
-        read_result(path)
-    assert error.value.path == path
+    for outputs, message in WRONG_FILES:
+        path.write_text(json.dumps({"scores": {}, "outputs": outputs}))
+        with pytest.raises(InputError, match=message) as error:
+            read_result(path)
+        assert error.value.path == path
     with pytest.raises(InputError, match="cannot be read"):
         read_result(tmp_path / "none.json")
-
-
-def test_stated_scores_that_differ_are_found(datas: list[TaskData], tmp_path: Path) -> None:
-    found = evaluate_variants(datas, GOLD)["upstream"]
-    content = json.loads(result_content(found, dict.fromkeys(SAMPLES, "{input}"), {}))
-    content["scores"]["jamp_exact_match"] = "0.9999"
-    content["scores"]["mmlu_en_exact_match"] = "0.5000"
-    path = tmp_path / "r.json"
-    path.write_text(json.dumps(content))
-    read = read_result(path)
-    assert read.scores["jamp_exact_match"] == 0.9999
-    assert found.scores.keys() - read.sampled == {"jamp_exact_match"}
 
 
 # Answers that are wrong only for their form
@@ -279,8 +191,8 @@ def test_stated_scores_that_differ_are_found(datas: list[TaskData], tmp_path: Pa
 
 Form = Callable[[str], str]
 FORMS: dict[str, tuple[Form, set[str]]] = {
-    "a line break behind": (lambda text: f"{text}\n", {*LENIENT}),
-    "an empty line before": (lambda text: f"\n\n{text}", {*LENIENT}),
+    "a line break behind": (lambda text: f"{text}\n", {*scoring.LENIENT}),
+    "an empty line before": (lambda text: f"\n\n{text}", {*scoring.LENIENT}),
     "thoughts": (lambda text: f"<think>a\n\nb</think>\n\n{text}", {"without_thoughts", "all"}),
     "thoughts begun by the prompt": (lambda t: f"x</think>\n{t}", {"without_thoughts", "all"}),
     "capitals": (str.upper, {"lower_cased", "all"}),
@@ -303,7 +215,7 @@ def written(place: Path, data: Path, form: Form) -> Path:
         for each in read_tasks(data, tasks())
         for i, s in enumerate(each.samples)
     ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    write_objects(path, lines)
     return path
 
 
@@ -313,9 +225,9 @@ def test_answers_wrong_for_their_form_are_told_by_task(
 ) -> None:
     make, ways = FORMS[form]
     outputs = written(tmp_path, data, make)
-    found = json.loads(jp_eval("score", outputs, "-d", data, "-f", "json").stdout)
+    found = jp_json("score", outputs, "-d", data)
     lenient, average = found["lenient"], found["averages"]["AVR"]
-    assert [*lenient] == [*LENIENT]
+    assert [*lenient] == [*scoring.LENIENT]
     for way, each in lenient.items():
         assert each["right"].get("jamp", 0) == 2 * (way in ways), way
         if way in ways:
@@ -334,17 +246,10 @@ def test_answers_wrong_for_their_form_are_told_by_task(
         assert "wrong only" not in done.stderr + done.stdout
 
 
-def test_what_the_variant_strips_is_not_told_again(data: Path, tmp_path: Path) -> None:
-    outputs = written(tmp_path, data, lambda text: f"{text}\n")
-    done = jp_eval("score", outputs, "-d", data, "--variant", "swallow")
-    assert "AVR 1.0000" in done.stdout
-    assert "would be right" not in done.stdout
-
-
 def test_answers_that_are_expected_in_quotation_marks_keep_them(tmp_path: Path) -> None:
     pairs = [("質問：題は？", "『雪国』"), ("質問：人は？", "川端")]
     few = read_tasks(write_data(tmp_path / "data", {"jamp": pairs}, {"jamp": pairs}), ["jamp"])
-    found = leniently(evaluate(few, {"jamp": ["『雪国』", "『川端』"]}))
+    found = scoring.leniently(scoring.evaluate(few, {"jamp": ["『雪国』", "『川端』"]}))
     assert found["unquoted"]["right"] == {"jamp": 1}
     assert found["unquoted"]["averages"]["NLI"] == 1.0
 
@@ -352,11 +257,10 @@ def test_answers_that_are_expected_in_quotation_marks_keep_them(tmp_path: Path) 
 def test_an_average_that_lacks_categories_is_not_promised(tmp_path: Path) -> None:
     data = write_data(tmp_path / "data")
     outputs = tmp_path / "o.jsonl"
-    lines = [
-        json.dumps({"id": f"jamp/test/{i}", "output": f"{output}\n"})
-        for i, (_, output) in enumerate(SAMPLES["jamp"])
-    ]
-    outputs.write_text("\n".join(lines), "utf-8")
+    write_objects(
+        outputs,
+        [{"id": f"jamp/test/{i}", "output": f"{x}\n"} for i, (_, x) in enumerate(SAMPLES["jamp"])],
+    )
     done = jp_eval("score", outputs, "-d", data)
     assert "2 answers are wrong only for blanks" in done.stderr
     assert "would be 1" not in done.stderr
@@ -382,11 +286,11 @@ def test_averages_are_those_of_outputs_that_are_stripped_beforehand(
     few: list[TaskData], texts: list[str], variant: str
 ) -> None:
     outputs = {each.task: texts[4 * i : 4 * i + 4] for i, each in enumerate(few)}
-    plain = evaluate(few, outputs, variant)
-    found = leniently(plain)
+    plain = scoring.evaluate(few, outputs, variant)
+    found = scoring.leniently(plain)
     for way, clean in (("stripped", str.strip), ("without_thoughts", stripped_of_thoughts)):
         changed = {task: [clean(text) for text in own] for task, own in outputs.items()}
-        expected = evaluate(few, changed, "swallow")
+        expected = scoring.evaluate(few, changed, "swallow")
         assert found[way]["averages"] == expected.averages
         more = {
             task: int(((after["value"] == 1) & (before["value"] != 1)).sum())

@@ -16,40 +16,37 @@ from hypothesis import strategies as st
 
 from jpeval_data import SAMPLES, SHOTS, evaluation_file, write_data, write_file
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.llm_jp_eval import data
-from pfgen_rs.llm_jp_eval.catalog import (
-    CATEGORIES,
-    averages,
-    chosen_tasks,
-    find_task,
-    score_texts,
-    tasks,
-)
-from pfgen_rs.llm_jp_eval.data import Sample, TaskData, installed_data, read_task
+from pfgen_rs.llm_jp_eval import catalog
 from pfgen_rs.llm_jp_eval.prompts import filled, template, template_digest
 
 
 def test_instructions_are_those_published(jpeval_dir: Path) -> None:
     published = json.loads((jpeval_dir / "instructions.json").read_text("utf-8"))
     keys = ("instruction", "output_length", "metrics")
-    ours = {name: {key: asdict(info)[key] for key in keys} for name, info in tasks().items()}
+    ours = {
+        name: {key: asdict(info)[key] for key in keys} for name, info in catalog.tasks().items()
+    }
     ours = json.loads(json.dumps(ours))
     assert ours == published
     assert len(ours) == 17
 
 
 def test_tasks_are_chosen_by_name_and_category() -> None:
-    chosen = [task.name for task in chosen_tasks(["mawps", "QA", "mawps"])]
+    chosen = [task.name for task in catalog.chosen_tasks(["mawps", "QA", "mawps"])]
     assert chosen == ["jemhopqa", "mawps", "niilc"]
-    assert chosen_tasks() == chosen_tasks(["all", "jamp"]) == list(tasks().values())
-    assert {t.category for t in chosen_tasks()} == set(CATEGORIES)
+    assert (
+        catalog.chosen_tasks()
+        == catalog.chosen_tasks(["all", "jamp"])
+        == list(catalog.tasks().values())
+    )
+    assert {t.category for t in catalog.chosen_tasks()} == set(catalog.CATEGORIES)
 
 
 def test_unknown_tasks_are_named() -> None:
     with pytest.raises(SettingsError, match="unknown task 'jamb': expected one of chabsa, jamp"):
-        find_task("jamb")
+        catalog.find_task("jamb")
     with pytest.raises(SettingsError, match=r"unknown task 'nli'.* STS, all"):
-        chosen_tasks(["nli"])
+        catalog.chosen_tasks(["nli"])
 
 
 # Averages: golden texts, and Table 2 of the paper from its categories
@@ -72,32 +69,29 @@ def test_golden_texts(jpeval_dir: Path) -> None:
     assert len(rows) == 20
     for row in map(json.loads, rows):
         for ours, published in (
-            (score_texts(row["scores"], with_averages=True), row["with_average"]),
-            (score_texts(row["scores"]), row["without_average"]),
+            (catalog.score_texts(row["scores"], with_averages=True), row["with_average"]),
+            (catalog.score_texts(row["scores"]), row["without_average"]),
         ):
             assert list(ours.items()) == list(published.items()), row["id"]
 
 
-def test_table_2_follows_from_its_categories(
-    jpeval_dir: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_table_2_follows_from_its_categories(jpeval_dir: Path) -> None:
     with (jpeval_dir / "golden" / "table2.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 11
     for row in rows:
         scores = {task: float(row[name]) for name, parts in MAIN.items() for task in parts}
-        found = averages(scores)
+        found = catalog.averages(scores)
         assert {name: f"{found[name]:.3f}" for name in SEVEN} == {name: row[name] for name in SEVEN}
         apart = found["AVR"] - float(row["AVR"])
-        with capsys.disabled():
-            here = f"here {found['AVR']:.6f} ({apart:+.6f})"
-            print(f"\n{row['model']:45} AVR {row['AVR']}, {here}", end="")
         assert abs(apart) < 0.0006, row["model"]
         assert found["AVG"] == pytest.approx(found["AVR"] * 7 / 9)
 
 
 def test_categories_that_were_not_run_count_as_0() -> None:
-    found = averages({"jamp_exact_match": 0.5, "janli_exact_match": 0.25, "jsts_pearson": 0.9})
+    found = catalog.averages(
+        {"jamp_exact_match": 0.5, "janli_exact_match": 0.25, "jsts_pearson": 0.9}
+    )
     assert list(found) == [*SEVEN, "HE", "MT", "AVG", "AVR"]
     assert found["NLI"] == 0.375
     assert found["QA"] == found["HE"] == 0.0
@@ -107,13 +101,13 @@ def test_categories_that_were_not_run_count_as_0() -> None:
 
 def test_texts_are_rounded_half_to_even_and_sorted_by_code_point() -> None:
     scores = {"jsts_pearson": -0.00001, "b_x": 0.03125, "a-b_x": 1.0, "B_x": 0.5}
-    assert list(score_texts(scores).items()) == [
+    assert list(catalog.score_texts(scores).items()) == [
         ("B_x", "0.5000"),
         ("a-b_x", "1.0000"),
         ("b_x", "0.0312"),
         ("jsts_pearson", "-0.0000"),
     ]
-    shown = score_texts(scores, with_averages=True)
+    shown = catalog.score_texts(scores, with_averages=True)
     assert list(shown)[:2] == ["AVG", "B_x"]
     assert "AVR" not in shown
 
@@ -127,7 +121,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_task_has_the_samples_of_its_split_and_the_examples_of_train(folder: Path) -> None:
-    found = data.read_task(folder, "chabsa")
+    found = catalog.read_task(folder, "chabsa")
     assert [(s.input, s.output) for s in found.samples] == list(SAMPLES["chabsa"])
     assert [(s.input, s.output) for s in found.shots] == list(SHOTS["chabsa"])
     assert (found.output_length, found.metrics) == (191, ("set_f1",))
@@ -139,103 +133,73 @@ def test_the_file_counts_rather_than_the_catalog(folder: Path) -> None:
     path = folder / "evaluation/test/jamp.json"
     changes = {"instruction": "別", "output_length": 9, "metrics": ["char_f1", "set_f1"]}
     write_file(path, evaluation_file("jamp", [("a", "b")], **changes))
-    found = data.read_task(folder, "jamp")
+    found = catalog.read_task(folder, "jamp")
     assert (found.instruction, found.output_length) == ("別", 9)
     assert found.metrics == ("char_f1", "set_f1")
 
 
-@pytest.mark.parametrize("place", [".", "evaluation"])
-def test_data_are_found_in_several_layouts(folder: Path, place: str) -> None:
-    assert data.find_data(folder / place) == folder / place / ("evaluation" if place == "." else "")
-
-
-def test_installed_data_are_used_without_a_folder() -> None:
+def test_data_are_found_in_several_layouts(folder: Path, tmp_path: Path) -> None:
+    for place in (folder, folder / "evaluation"):
+        assert catalog.find_data(place) == folder / "evaluation"
     with pytest.raises(InputError, match="no data is installed: install raw files with 'pf"):
-        data.find_data(None)
-    write_data(installed_data())
-    assert data.read_task(None, "jamp").task == "jamp"
-
-
-def test_folders_without_data_say_what_is_expected(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no evaluation files: expected evaluation/"):
-        data.find_data(tmp_path)
-    with pytest.raises(InputError, match="not found"):
-        data.find_data(tmp_path / "none")
+        catalog.find_data(None)
+    write_data(catalog.installed_data())
+    assert catalog.read_task(None, "jamp").task == "jamp"
     (tmp_path / "file").touch()
-    with pytest.raises(InputError, match="not a directory"):
-        data.find_data(tmp_path / "file")
+    missing = {".": "no evaluation files: expected evaluation/", "none": "not found"}
+    for name, problem in (missing | {"file": "not a directory"}).items():
+        with pytest.raises(InputError, match=problem):
+            catalog.find_data(tmp_path / name)
 
 
-def test_missing_tasks_are_skipped_or_an_error(folder: Path) -> None:
-    skipped: list[str] = []
-    found = data.read_tasks(folder, ["mawps", "jamp", "jsem"], skipped=skipped.append)
-    assert ([each.task for each in found], skipped) == (["jamp"], ["mawps", "jsem"])
+def test_missing_files_are_named(folder: Path) -> None:
     with pytest.raises(InputError, match=r"mawps\.json: no file of the task 'mawps' in the sp"):
-        data.read_tasks(folder, ["mawps", "jamp"])
+        catalog.read_tasks(folder, ["jamp", "mawps"])
     with pytest.raises(InputError, match=r"dev: no files of these tasks in the split dev"):
-        data.read_tasks(folder, ["jamp"], "dev", skipped=skipped.append)
-
-
-def test_the_train_file_must_exist(folder: Path) -> None:
+        catalog.read_tasks(folder, [], "dev")
     (folder / "evaluation/train/jamp.json").unlink()
-    with pytest.raises(InputError, match=r"train.jamp\.json: not found: the examples of prompts"):
-        data.read_task(folder, "jamp")
+    with pytest.raises(InputError, match=r"train.jamp\.json: cannot be read: No such file"):
+        catalog.read_task(folder, "jamp")
 
 
-def test_unknown_splits_are_named(folder: Path) -> None:
-    with pytest.raises(SettingsError, match="unknown split 'tset': expected one of train, d"):
-        data.read_task(folder, "jamp", "tset")
+VALUE = "is not an evaluation file: {} must be ".format
+FILES: list[tuple[bytes | dict[str, Any], str]] = [
+    ({"instruction": 3}, VALUE("'instruction'") + "text"),
+    ({"instruction": "\ud800"}, "contains a lone surrogate"),
+    ({"output_length": True}, VALUE("'output_length'") + "a number of tokens"),
+    ({"output_length": 0}, VALUE("'output_length'")),
+    ({"metrics": []}, VALUE("'metrics'") + "a list that is not empty"),
+    ({"metrics": ["bleu"]}, "unknown metric 'bleu': expected one of exact_match, char_f1,"),
+    ({"metrics": [["char_f1"]]}, "unknown metric"),
+    ({"samples": []}, VALUE("'samples'")),
+    ({"samples": {}}, VALUE("'samples'")),
+    ({"samples": ["x"]}, "sample 0 must be an object with the texts 'input' and 'output'"),
+    ({"samples": [{"input": "x", "output": None}]}, "sample 0 must be"),
+    ({"samples": [{"input": "x\udfff", "output": ""}]}, "contains a lone surrogate"),
+    (b"", "is not JSON"),
+    (b'{"instruction":\n\n', r"is not JSON: .* line 3"),
+    (b"[]", "expected an object"),
+    (b'{"samples": []}', VALUE("'instruction'")),
+    (b"[" * 100_000, "nested too deeply"),
+    (b'{"output_length": ' + b"9" * 5000 + b"}", "is not JSON"),
+    ("{}".encode("utf-16"), "is not UTF-8"),
+]
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"instruction": 3}, "'instruction' must be text"),
-        ({"instruction": "\ud800"}, "'instruction' contains a lone surrogate"),
-        ({"output_length": True}, "'output_length' must be a whole number"),
-        ({"output_length": 0}, "'output_length' must be at least 1, not 0"),
-        ({"metrics": []}, "'metrics' is empty"),
-        ({"metrics": ["bleu"]}, "unknown metric 'bleu': expected one of exact_match, char_f1,"),
-        ({"metrics": [["char_f1"]]}, "unknown metric"),
-        ({"metrics": ["char_f1", "char_f1"]}, "names a metric twice"),
-        ({"samples": []}, "'samples' is empty"),
-        ({"samples": {}}, "'samples' must be a list"),
-        ({"samples": ["x"]}, "sample 0 must be an object"),
-        ({"samples": [{"input": "x", "output": None}]}, "'output' of sample 0 must be text"),
-        ({"samples": [{"input": "x\udfff", "output": ""}]}, "'input' of sample 0 contains a lone"),
-    ],
-)
-def test_wrong_values_are_named(folder: Path, changes: dict[str, Any], message: str) -> None:
+@pytest.mark.parametrize(("content", "message"), FILES)
+def test_wrong_files_are_named(folder: Path, content: Any, message: str) -> None:
     path = folder / "evaluation/test/jamp.json"
-    path.write_text(json.dumps(evaluation_file("jamp", [("a", "b")], **changes)))
-    with pytest.raises(InputError, match=message) as error:
-        data.read_task(folder, "jamp")
-    assert error.value.path == path
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"", "is not JSON"),
-        (b'{"instruction":\n\n', r"line 3: is not JSON"),
-        (b"[]", "expected an object"),
-        (b'{"samples": []}', "missing key 'instruction', found 'samples'"),
-        (b"[" * 100_000, "nested too deeply"),
-        (b'{"output_length": ' + b"9" * 5000 + b"}", "is not JSON"),
-        ("{}".encode("utf-16"), "is not UTF-8"),
-    ],
-)
-def test_wrong_files_are_named(folder: Path, content: bytes, message: str) -> None:
-    path = folder / "evaluation/test/jamp.json"
+    if isinstance(content, dict):
+        content = json.dumps(evaluation_file("jamp", [("a", "b")], **content)).encode()
     path.write_bytes(content)
     with pytest.raises(InputError, match=message) as error:
-        data.read_task(folder, "jamp")
+        catalog.read_task(folder, "jamp")
     assert error.value.path == path
 
 
 def test_the_first_samples_are_used(folder: Path) -> None:
-    found = data.read_task(folder, "jsts")
-    assert [data.used(found, n) for n in (None, -1, 0, 1, 2, 3, 4)] == [3, 3, 3, 1, 2, 3, 3]
+    found = catalog.read_task(folder, "jsts")
+    assert [catalog.used(found, n) for n in (None, -1, 0, 1, 2, 3, 4)] == [3, 3, 3, 1, 2, 3, 3]
 
 
 def test_anybody_can_recompute_the_digest_of_the_data(folder: Path) -> None:
@@ -246,7 +210,7 @@ def test_anybody_can_recompute_the_digest_of_the_data(folder: Path) -> None:
         for file in (f"test/{name}.json", f"train/{name}.json")
     )
     expected = hashlib.sha256(lines.encode()).hexdigest()[:8]
-    assert data.raw_digest(data.read_tasks(folder, names)) == expected
+    assert catalog.raw_digest(catalog.read_tasks(folder, names)) == expected
 
 
 # Prompts: the published template, and templates of one's own
@@ -260,20 +224,20 @@ ASKED = "\n\n### 入力:\n{input}\n\n### 応答:\n"
 
 
 @pytest.fixture
-def task(tmp_path: Path) -> TaskData:
-    found = read_task(write_data(tmp_path), "jamp")
-    shots = tuple(Sample(f"入{n}", f"出{n}") for n in range(16))
+def task(tmp_path: Path) -> catalog.TaskData:
+    found = catalog.read_task(write_data(tmp_path), "jamp")
+    shots = tuple(catalog.Sample(f"入{n}", f"出{n}") for n in range(16))
     return replace(found, instruction="指示文", shots=shots)
 
 
-def test_the_published_template(task: TaskData) -> None:
+def test_the_published_template(task: catalog.TaskData) -> None:
     assert template(task, 0) == HEAD + ASKED
     examples = "".join(f"\n\n### 入力:\n入{n}\n\n### 応答:\n出{n}" for n in range(4))
     assert template(task) == template(task, 4) == HEAD + examples + ASKED
     assert filled(template(task, 0), "問") == HEAD + ASKED.replace("{input}", "問")
 
 
-def test_sixteen_examples_are_enough_and_seventeen_are_not(task: TaskData) -> None:
+def test_sixteen_examples_are_enough_and_seventeen_are_not(task: catalog.TaskData) -> None:
     assert "入15" in template(task, 16)
     with pytest.raises(SettingsError, match=r"jamp has 16 examples .*, not 17: choose fewer"):
         template(task, 17)
@@ -281,9 +245,9 @@ def test_sixteen_examples_are_enough_and_seventeen_are_not(task: TaskData) -> No
         template(task, -1)
 
 
-def test_texts_are_inserted_literally(task: TaskData) -> None:
+def test_texts_are_inserted_literally(task: catalog.TaskData) -> None:
     hostile = "{input} {{x}} {0} \\1 }{ \U000f0000" + "1\U000f0000 {few_shots_text}"
-    bad = replace(task, instruction=hostile, shots=(Sample(hostile, hostile),) * 4)
+    bad = replace(task, instruction=hostile, shots=(catalog.Sample(hostile, hostile),) * 4)
     made = template(bad, 4)
     assert made.count(hostile) == 9
     assert filled(made, hostile).count(hostile) == 10
@@ -291,51 +255,42 @@ def test_texts_are_inserted_literally(task: TaskData) -> None:
     assert filled(own, "問") == f"問｜{hostile}＝{hostile}｜{hostile}"
 
 
-def test_templates_of_ones_own(task: TaskData) -> None:
+def test_templates_of_ones_own(task: catalog.TaskData) -> None:
     own = "{instruction}\n{few_shots_text}Q {input}\nA ", "Q {input}\nA {output}\n"
     made = template(task, 2, *own)
     assert made == "指示文\nQ 入0\nA 出0\nQ 入1\nA 出1\nQ {input}\nA "
     made = template(task, 1, "<s>{few_shots_text}{input}")
     assert made == "<s>\n\n### 入力:\n入0\n\n### 応答:\n出0{input}"
     assert filled(template(task, 0, "{input}/{input}"), "問") == "問/問"
+    assert template(task, 1, None, "[{input}:{output}]") == HEAD + "[入0:出0]" + ASKED
 
 
-def test_braces_of_templates_are_halved_twice(task: TaskData) -> None:
+def test_braces_of_templates_are_halved_twice(task: catalog.TaskData) -> None:
     made = template(task, 1, "{{{{a}}}}{few_shots_text}{input}", "{{{{{input}}}}}{output}")
     assert made == "{{a}}{{入0}}出0{input}"
     assert filled(made, "問") == "{a}{入0}出0問"
     assert filled(template(task, 0, "{{input}}"), "問") == "問"
 
 
-def test_an_own_template_of_examples_alone(task: TaskData) -> None:
-    made = template(task, 1, None, "[{input}:{output}]")
-    assert made == HEAD + "[入0:出0]" + ASKED
+UNUSABLE: list[tuple[int, str, str | None, str]] = [
+    (2, "{instruction}", None, r"the template has no \{input\}"),
+    (2, "", None, "a template is empty"),
+    (2, "{input}", "", "a template is empty"),
+    (0, "{few_shots_text}{input}", None, r"\{few_shots_text\} in the template"),
+    (2, "{question}{input}", None, r"\{question\} in the template: expected \{instruction\}"),
+    (2, "{input.__class__}", None, r"unknown placeholder \{input.__class__\}"),
+    (2, "{input!r}", None, r"\{input\} must have no format"),
+    (2, "{input}{", None, "invalid template: "),
+    (2, "{{x}}{input}", None, "write four of them for one"),
+    (2, "{few_shots_text}{input}", "{instruction}", "in the template of examples"),
+    (2, "{few_shots_text}{input}", "{{{input}}}", r"\{入0\} in the template .* four of them"),
+]
 
 
-@pytest.mark.parametrize(
-    ("shots", "custom", "examples", "message"),
-    [
-        (2, "{instruction}", None, r"the template has no \{input\}"),
-        (2, "", None, "a template is empty"),
-        (2, "{input}", "", "a template is empty"),
-        (0, "{few_shots_text}{input}", None, r"\{few_shots_text\} in the template"),
-        (2, "{question}{input}", None, r"\{question\} in the template: expected \{instruction\}"),
-        (2, "{}{input}", None, r"unknown placeholder \{\}"),
-        (2, "{input.__class__}", None, r"unknown placeholder \{input.__class__\}"),
-        (2, "{input!r}", None, r"\{input\} must have no format"),
-        (2, "{input:>5}", None, r"\{input\} must have no format"),
-        (2, "{input}{", None, "invalid template: "),
-        (2, "{{x}}{input}", None, "write four of them for one"),
-        (2, "{few_shots_text}{input}", "{instruction}", "in the template of examples"),
-        (2, "{few_shots_text}{input}", "{{{input}}}", r"\{入0\} in the template .* four of them"),
-        (0, "{input}", "{x}", "in the template of examples"),
-    ],
-)
-def test_unusable_templates_are_refused(
-    task: TaskData, shots: int, custom: str, examples: str | None, message: str
-) -> None:
-    with pytest.raises(SettingsError, match=message):
-        template(task, shots, custom, examples)
+def test_unusable_templates_are_refused(task: catalog.TaskData) -> None:
+    for *given_template, message in UNUSABLE:
+        with pytest.raises(SettingsError, match=message):
+            template(task, *given_template)  # type: ignore[arg-type]
 
 
 def test_digests_of_templates() -> None:
@@ -352,8 +307,8 @@ TEXTS = st.text(alphabet=st.sampled_from(list("{}あa\n\0\U000f0000\U000f0001�
 def test_prompts_are_their_texts_joined(
     instruction: str, shots: list[tuple[str, str]], asked: str
 ) -> None:
-    examples = tuple(Sample(text, output) for text, output in shots)
-    task = TaskData("jamp", "test", instruction, 1, ("exact_match",), (), examples, "", "")
+    examples = tuple(catalog.Sample(text, output) for text, output in shots)
+    task = catalog.TaskData("jamp", "test", instruction, 1, ("exact_match",), (), examples, "", "")
     blocks = "".join(f"\n\n### 入力:\n{text}\n\n### 応答:\n{output}" for text, output in shots)
     expected = HEAD.removesuffix("指示文") + instruction + blocks
     assert filled(template(task, 2), asked) == f"{expected}\n\n### 入力:\n{asked}\n\n### 応答:\n"

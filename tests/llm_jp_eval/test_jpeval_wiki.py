@@ -12,15 +12,11 @@ import pytest
 from hypothesis import given, settings
 
 import jpeval_wiki_oracle as oracle
-from jpeval_wiki import corpus, samples
-from jpeval_wiki_documents import damaged_documents, documents
+from jpeval_wiki import corpus, damaged_documents, documents, samples
 from pfgen_rs.errors import InputError
-from pfgen_rs.llm_jp_eval.catalog import SPLITS
-from pfgen_rs.llm_jp_eval.conversion import entities
-from pfgen_rs.llm_jp_eval.conversion.entities import Entity, mention_text, read_entities
+from pfgen_rs.llm_jp_eval.catalog import SPLITS, read_task
+from pfgen_rs.llm_jp_eval.conversion import wikipedia
 from pfgen_rs.llm_jp_eval.conversion.knp import DOCUMENT_BYTES, SENTENCE_CHARACTERS, read_document
-from pfgen_rs.llm_jp_eval.conversion.wikipedia import WIKI_TASKS, document_samples, named_entity
-from pfgen_rs.llm_jp_eval.data import read_task
 
 
 def test_published_outputs_of_coreference_are_among_ours(
@@ -56,33 +52,16 @@ def test_coreference_of_made_up_documents(jpeval_dir: Path) -> None:
 
 @given(documents())
 def test_all_tasks_agree_with_the_oracle(text: str) -> None:
-    assert document_samples(read_document("x.knp", text.encode())) == oracle.outputs(text)
+    assert wikipedia.document_samples(read_document("x.knp", text.encode())) == oracle.outputs(text)
 
 
 @given(documents())
 @settings(max_examples=50)
 def test_mentions_agree_with_the_oracle(text: str) -> None:
     ours, theirs = read_document("x.knp", text.encode()), oracle.read(text)
-    assert [mention_text(b) for s in ours.sentences for b in s.base_phrases] == [
+    assert [wikipedia.mention_text(b) for s in ours.sentences for b in s.base_phrases] == [
         oracle.mention(theirs, b) for s in theirs for b in s.units
     ]
-
-
-@given(documents())
-@settings(max_examples=50)
-def test_entities_and_mentions_know_each_other(text: str) -> None:
-    sentences = read_document("x.knp", text.encode()).sentences
-    made = read_entities(sentences)
-    mentions = [b for s in sentences for b in s.base_phrases]
-    known: set[Entity] = {each for mention in mentions for each in made.both(mention)}
-    for entity in known:
-        assert entity in made
-        assert not entity.identical & entity.near
-    for mention in mentions:
-        both = made.both(mention)
-        assert [e.number for e in both] == sorted({e.number for e in both})
-        assert set(both) == {e for e in known if mention in e}
-        assert set(made.identical(mention)) == {e for e in known if mention in e.identical}
 
 
 @given(damaged_documents())
@@ -90,7 +69,7 @@ def test_entities_and_mentions_know_each_other(text: str) -> None:
 def test_damage_is_an_input_error_at_most(content: bytes) -> None:
     error = None
     try:
-        assert tuple(samples([("knp/x.knp", content)])) == WIKI_TASKS
+        assert tuple(samples([("knp/x.knp", content)])) == wikipedia.WIKI_TASKS
     except InputError as caught:
         error = caught
     if error is not None:
@@ -103,7 +82,7 @@ def test_the_corpus_agrees_with_the_oracle(jpeval_dir: Path) -> None:
     split = corpus(jpeval_dir)["dev"]
     assert len(split) == 100
     for name, content in split:
-        ours = document_samples(read_document(name, content))
+        ours = wikipedia.document_samples(read_document(name, content))
         assert ours == oracle.outputs(content.decode()), name
 
 
@@ -197,7 +176,7 @@ def test_predicates(tags: str, expected: str) -> None:
     ],
 )
 def test_features_of_named_entities(features: str, expected: tuple[str, str] | None) -> None:
-    assert named_entity(features) == expected
+    assert wikipedia.named_entity(features) == expected
 
 
 def test_names_are_runs_of_morphemes() -> None:
@@ -243,7 +222,7 @@ def error_of(content: str | bytes) -> str:
         (f"# S-ID:a\n{SENTENCE}", 2, "before the previous one ended"),
         (SENTENCE + SENTENCE.replace("NIL", "").replace("東", "\x00 "), 9, r"found '\\x00 "),
         (f'* -1D\n+ -1D <rel type="ガ" target="x" sid="a"/>\n{WORD}\nEOS\n', 2, "damaged tag"),
-        (f'* -1D\n+ -1D <rel type="=" target="x"/><rel >\n{WORD}\nEOS\n', 2, "found '<rel >'"),
+        (f'* -1D\n+ -1D <rel type="=" target="x"/><rel >\n{WORD}\nEOS\n', 2, "damaged tag"),
         (SENTENCE.encode() + b"\n\xe6\x9d", 7, "not valid UTF-8: unexpected end of data"),
         (b"a\r\rb\r\n\xff\n", 4, "not valid UTF-8: invalid start byte"),
         (SENTENCE.encode("utf-16-le"), 5, "not valid UTF-8"),
@@ -351,7 +330,7 @@ def test_documents_made_to_take_long(name: str) -> None:
 
 
 def test_too_many_relations_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(entities, "STEPS", 100)
+    monkeypatch.setattr(wikipedia, "STEPS", 100)
     content = near_pairs(50)
     message = error_of(content)
     assert message.startswith("knp/a.knp, line 102: too many relations between entities")

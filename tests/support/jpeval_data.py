@@ -1,4 +1,4 @@
-"""Small evaluation files of llm-jp-eval, made up."""
+"""Small evaluation files of llm-jp-eval and folders of scores, made up; running its commands."""
 
 from __future__ import annotations
 
@@ -7,11 +7,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from typer.testing import CliRunner, Result
 
 from pfgen_rs import PfgenError
 from pfgen_rs.cli.app import app
-from pfgen_rs.llm_jp_eval.catalog import find_task
+from pfgen_rs.llm_jp_eval.catalog import find_task, read_tasks, tasks
+from pfgen_rs.llm_jp_eval.scoring import (
+    ScoreSettings,
+    evaluate_variants,
+    score_config,
+    write_results,
+)
 
 RUNNER = CliRunner()
 Pairs = Sequence[tuple[str, str]]
@@ -70,3 +77,47 @@ def jp_eval(*arguments: object) -> Result:
     elif done.exception is not None and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done
+
+
+def jp_json(*arguments: object) -> Any:
+    """What a subcommand that succeeds prints as JSON."""
+    done = jp_eval(*arguments, "--format", "json")
+    assert done.exit_code == 0, done.output
+    return json.loads(done.stdout)
+
+
+WRONG = "ちがう答え"
+
+
+def made_data(folder: Path, samples: int = 30, chosen: Sequence[str] = tuple(tasks())) -> Path:
+    """Evaluation files with made-up samples."""
+    pairs = {task: _pairs(task, samples) for task in chosen}
+    return write_data(folder, pairs, {task: own[:5] for task, own in pairs.items()})
+
+
+def made_scores(
+    folder: Path,
+    data: Path,
+    *,
+    right: float,
+    chosen: Sequence[str] = tuple(tasks()),
+    seed: int = 0,
+    **settings: Any,
+) -> Path:
+    """Write the scores of outputs of which a share `right` is the gold; returns the folder."""
+    random = np.random.default_rng([seed, int(right * 1000)])
+    datas = read_tasks(data, chosen)
+    outputs = {
+        each.task: [sample.output if random.random() < right else WRONG for sample in each.samples]
+        for each in datas
+    }
+    made = ScoreSettings(**settings)
+    evaluations = evaluate_variants(datas, outputs)
+    write_results(folder, datas, evaluations, score_config(datas, made), made)
+    return folder
+
+
+def _pairs(task: str, samples: int) -> Pairs:
+    if task == "jsts":
+        return [(f"文1：甲{i}\n文2：乙", f"{i % 26 / 5}") for i in range(samples)]
+    return [(f"質問：{task}の{i}番は何？", f"こたえ{task}{i}") for i in range(samples)]

@@ -78,15 +78,13 @@ def by_task(result: Result, mode: Mode) -> Iterator[tuple[Task, str]]:
 _LM_EVAL = ROOT / "tests" / "support" / "lm_eval_answers.py"
 
 
-def run_lm_eval(
-    folder: Path, arguments: list[str], stdin: str = "", python: str = sys.executable, **env: str
-) -> str:
+def run_lm_eval(folder: Path, arguments: list[str], stdin: str = "") -> str:
     """Run `lm_eval` with our model in a folder, without network; its output."""
     offline = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "HF_HOME": str(folder / "hub")}
     done = subprocess.run(
-        [python, str(_LM_EVAL), *arguments],
+        [sys.executable, str(_LM_EVAL), *arguments],
         input=stdin,
-        env=environment(**offline, PYTHONPATH=str(ROOT / "python"), **env),
+        env=environment(**offline, PYTHONPATH=str(ROOT / "python")),
         cwd=folder,
         capture_output=True,
         text=True,

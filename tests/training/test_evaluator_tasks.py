@@ -15,7 +15,7 @@ from pfgen_rs import InputError, SettingsError
 from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.generate import Task
 from pfgen_rs.llm_jp_eval import correlation
-from pfgen_rs.llm_jp_eval.data import TaskData, read_task, read_tasks
+from pfgen_rs.llm_jp_eval.catalog import TaskData, read_task, read_tasks
 from pfgen_rs.llm_jp_eval.prompts import filled, template
 from pfgen_rs.llm_jp_eval.scoring import evaluate
 from pfgen_rs.training import StepEvaluator, read_curve
@@ -302,7 +302,7 @@ def test_what_cannot_be_is_told(folder: Path, tmp_path: Path) -> None:
         ({"n": 0}, SettingsError, "`n` must be an integer of at least 1, not 0"),
         ({"shots": -1}, InputError, "the number of shots must be an integer of at least 0"),
         ({"shots": 99}, SettingsError, "choose fewer"),
-        ({"split": "all"}, SettingsError, "unknown split 'all'"),
+        ({"split": "all"}, InputError, "no file of the task .* in the split all"),
         ({"variant": "old"}, SettingsError, "unknown variant 'old'"),
         ({"tasks": "niilc"}, InputError, "no file of the task 'niilc'"),
         ({"tasks_folder": tmp_path / "x"}, InputError, "not found"),

@@ -11,7 +11,7 @@ import pytest
 
 from pfgen_rs import InputError, SettingsError
 from pfgen_rs.llm_jp_eval import metric, prediction
-from pfgen_rs.llm_jp_eval.data import Sample, TaskData, read_task
+from pfgen_rs.llm_jp_eval.catalog import Sample, TaskData, read_task
 from pfgen_rs.llm_jp_eval.prompts import filled, template
 from pfgen_rs.llm_jp_eval.scoring import evaluate
 from pfgen_rs.training import TaskReward

@@ -19,8 +19,8 @@ from pfgen_rs.errors import unreadable
 from pfgen_rs.io.text import counted, visible
 
 if TYPE_CHECKING:
+    from pfgen_rs.llm_jp_eval.catalog import TaskData
     from pfgen_rs.llm_jp_eval.conversion.installing import MissingFiles
-    from pfgen_rs.llm_jp_eval.data import TaskData
     from pfgen_rs.llm_jp_eval.prompts import PromptSettings
 
 
@@ -137,16 +137,13 @@ class SampleOptions:
 
     def datas(self) -> list[TaskData]:
         """Read the data of tasks; those without a file are skipped with a remark, unless named."""
-        from pfgen_rs.llm_jp_eval.catalog import chosen_tasks
-        from pfgen_rs.llm_jp_eval.data import find_data, read_task, read_tasks
+        from pfgen_rs.llm_jp_eval import catalog
 
-        wanted = listed_names(self.tasks)
-        chosen = [task.name for task in chosen_tasks(wanted)]
-        place, lacking = find_data(self.data), list[str]()
-        datas = read_tasks(place, chosen, self.split, skipped=lacking.append)
-        for task in lacking:
-            if task in wanted:
-                read_task(place, task, self.split)  # which says what is missing
+        wanted, place = listed_names(self.tasks), catalog.find_data(self.data)
+        chosen = [task.name for task in catalog.chosen_tasks(wanted)]
+        there = {path.stem for path in (place / self.split).glob("*.json")}
+        lacking = [task for task in chosen if task not in there.union(wanted)]
+        datas = catalog.read_tasks(place, [t for t in chosen if t not in lacking], self.split)
         if lacking:
             process.remark(f"skipped, because there is no data: {', '.join(lacking)}")
         return datas
@@ -345,7 +342,7 @@ def demo() -> None:
 
     Example: `pfgen-rs llm-jp-eval demo`
     """
-    from pfgen_rs.llm_jp_eval.data import sample_path
+    from pfgen_rs.llm_jp_eval.catalog import sample_path
 
     folder = sample_path()
     texts = (

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from pfgen_rs.llm_jp_eval.report import pages
     from pfgen_rs.llm_jp_eval.report import report as reports
-    from pfgen_rs.llm_jp_eval.report.columns import Column, ColumnEstimate, ColumnPair
+    from pfgen_rs.llm_jp_eval.report.comparing import Column, ColumnEstimate, ColumnPair
 else:
     pages = lazy.module("pfgen_rs.llm_jp_eval.report.pages")
     reports = lazy.module("pfgen_rs.llm_jp_eval.report.report")
@@ -283,16 +283,10 @@ def plot(
     - `pfgen-rs llm-jp-eval plot bars runs/* --out bars.png --language ja`
     """
     from pfgen_rs.drawing.figures import save
-    from pfgen_rs.drawing.style import NEEDED, available
-    from pfgen_rs.errors import OutputError
     from pfgen_rs.llm_jp_eval.report.runs import read_report_runs
 
-    if not available():  # before anything is read
-        raise OutputError(NEEDED)
-    from pfgen_rs.llm_jp_eval.report import plots
-
     found = reports.report_of(read_report_runs(runs))
-    figure = plots.KINDS[kind](found, title=title, language=language, font=font)
+    figure = pages.PLOTS[kind](found, title=title, language=language, font=font)
     save(figure, out)
-    if len(found.runs) > plots.MOST_BARS:
-        process.warn(f"only the {plots.MOST_BARS} best of {len(found.runs)} runs are shown")
+    if len(found.runs) > pages.MOST_BARS:
+        process.warn(f"only the {pages.MOST_BARS} best of {len(found.runs)} runs are shown")

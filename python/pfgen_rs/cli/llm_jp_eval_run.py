@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -57,25 +56,15 @@ def run(
     from pfgen_rs.ask.engines import recorded_name
     from pfgen_rs.ask.loop import Asked
     from pfgen_rs.ask.request import Respondent
-    from pfgen_rs.llm_jp_eval.results import ScoreSettings
-    from pfgen_rs.llm_jp_eval.running import (
-        default_folder,
-        open_run,
-        output_journal,
-        request_groups,
-        run_tasks,
-        score_run,
-    )
+    from pfgen_rs.llm_jp_eval import running, scoring
 
     if asking.engine == "manual":
         raise typer.BadParameter(
             "the engine manual is not supported: use the commands 'prompts' and 'score'",
             param_hint="--engine",
         )
-    prompts = samples.prompts()
     every = not shared.listed_names(samples.tasks) or "all" in shared.listed_names(samples.tasks)
-    settings = ScoreSettings(variant, samples.limit, prompts, every)
-    datas = samples.datas()
+    settings = scoring.ScoreSettings(variant, samples.limit, samples.prompts(), every)
     respondent = Respondent(
         recorded_name(asking.engine),
         model,
@@ -83,25 +72,13 @@ def run(
         temperature=asking.temperature_value(),
         seed=asking.seed,
     )
-    folder = out or default_folder(model)
-    groups = request_groups(datas, respondent, settings.n, prompts)
-    total = sum(len(group.requests) for group in groups)
+    folder = out or running.default_folder(model)
+    made = running.TaskRun(folder, samples.datas(), respondent, settings)
+    total = sum(len(group.requests) for group in made.groups)
     asked: Asked | None = Asked(total, total, 0)
-    if asking.dry_run or open_run(folder, datas, respondent, settings.n, prompts):
+    if asking.dry_run or made.open():
         with resumable_asking(folder, "generated"):
-            asked = asking.ask_groups(
-                groups,
-                "generating",
-                output_journal(folder),
-                partial(
-                    run_tasks,
-                    folder,
-                    datas,
-                    respondent=respondent,
-                    n=settings.n,
-                    prompts=prompts,
-                ),
-            )
+            asked = asking.ask_groups(made.groups, "generating", made.journal(), made.ask)
     if asked is None:
         return
     told = f"{folder}: {asked.stored:,} of {counted(asked.total, 'output')}, {asked.new:,} new"
@@ -110,8 +87,7 @@ def run(
     else:
         process.emit(f"{told}\n")
     if asked.complete or allow_missing:
-        scored = score_run(folder, datas, respondent, settings, allow_missing=allow_missing)
-        show_evaluation(*scored, output_format)
+        show_evaluation(*made.score(allow_missing=allow_missing), output_format)
     elif asked.stored + asked.elsewhere == asked.total:
         process.remark("not scored yet: the process that ends last scores the run")
     else:
@@ -201,32 +177,24 @@ def score(
 
     Example: `pfgen-rs llm-jp-eval score outputs.jsonl --limit 100 --out scores`
     """
-    from pfgen_rs.llm_jp_eval.outputs import outputs_by_task, read_outputs
-    from pfgen_rs.llm_jp_eval.results import (
-        ScoreSettings,
-        score_config,
-        scores_record,
-        write_results,
-    )
-    from pfgen_rs.llm_jp_eval.running import settings_of_outputs
-    from pfgen_rs.llm_jp_eval.scoring import MissingOutputsError, evaluate_variants
+    from pfgen_rs.llm_jp_eval import prompts, running, scoring
 
     n, every = samples.limit, "all" in shared.listed_names(samples.tasks)
-    prompts = samples.prompts(None)
-    found = read_outputs(outputs, samples.split)
+    found = prompts.read_outputs(outputs, samples.split)
     datas = replace(samples, tasks=samples.tasks or list(found.texts)).datas()
-    chosen = ScoreSettings(variant, n, prompts, every)
-    settings = settings_of_outputs(found, datas, chosen)
-    by_task = outputs_by_task(datas, found, n)
+    chosen = scoring.ScoreSettings(variant, n, samples.prompts(None), every)
+    settings = running.settings_of_outputs(found, datas, chosen)
+    by_task = prompts.outputs_by_task(datas, found, n)
     try:
-        evaluations = evaluate_variants(datas, by_task, allow_missing=allow_missing)
-    except MissingOutputsError as error:
+        evaluations = scoring.evaluate_variants(datas, by_task, allow_missing=allow_missing)
+    except scoring.MissingOutputsError as error:
         advice = "--limit N scores the first N samples of each task, --allow-missing counts them as empty"
         raise InputError(f"{error}; {advice}", path=outputs) from None
     if out is None:
-        record = scores_record(datas, evaluations, settings)
+        record = scoring.scores_record(datas, evaluations, settings)
     else:
-        record = write_results(out, datas, evaluations, score_config(datas, settings), settings)
+        config = scoring.score_config(datas, settings)
+        record = scoring.write_results(out, datas, evaluations, config, settings)
     show_evaluation(record, evaluations[variant], output_format)
 
 

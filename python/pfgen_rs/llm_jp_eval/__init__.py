@@ -16,11 +16,10 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from pfgen_rs.llm_jp_eval.catalog import averages, tasks
+    from pfgen_rs.llm_jp_eval.catalog import averages, read_tasks, tasks
     from pfgen_rs.llm_jp_eval.conversion.converting import Conversion, convert
-    from pfgen_rs.llm_jp_eval.data import read_tasks
-    from pfgen_rs.llm_jp_eval.metrics.columns import metric
-    from pfgen_rs.llm_jp_eval.metrics.samples import correlation, mean, prediction
+    from pfgen_rs.llm_jp_eval.measures import correlation, mean, prediction
+    from pfgen_rs.llm_jp_eval.metrics import metric
     from pfgen_rs.llm_jp_eval.scoring import evaluate
 else:
     from pfgen_rs import lazy
@@ -28,11 +27,10 @@ else:
     __getattr__, __dir__ = lazy.exports(
         __name__,
         {
-            "catalog": ("averages", "tasks"),
+            "catalog": ("averages", "read_tasks", "tasks"),
             "conversion.converting": ("Conversion", "convert"),
-            "data": ("read_tasks",),
-            "metrics.columns": ("metric",),
-            "metrics.samples": ("correlation", "mean", "prediction"),
+            "metrics": ("metric",),
             "scoring": ("evaluate",),
+            "measures": ("correlation", "mean", "prediction"),
         },
     )

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from string import Formatter
 from typing import Any
 
-from pfgen_rs.errors import SettingsError
+from pfgen_rs.ask.request import Request, Respondent
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.io.formats import response_text
+from pfgen_rs.io.json_lines import Line, parsed_lines
+from pfgen_rs.io.lines import as_text
 from pfgen_rs.io.text import counted
-from pfgen_rs.llm_jp_eval.data import TaskData, item_id, used
+from pfgen_rs.llm_jp_eval.catalog import SPLITS, TaskData, item_id, tasks, used
 
 SHOTS = 4
 """Number of examples in a prompt by default."""
@@ -101,9 +107,9 @@ def _parts(text: str) -> tuple[str, ...]:
     """Returns the texts around the inputs of a template that is formatted a second time."""
     parts = [""]
     name = "template (braces are halved twice: write four of them for one)"
-    for literal, field in _fields(text, ("input",), name):
+    for literal, placeholder in _fields(text, ("input",), name):
         parts[-1] += literal
-        if field is not None:
+        if placeholder is not None:
             parts.append("")
     if len(parts) == 1:
         raise SettingsError("the template has no {input}")
@@ -116,15 +122,15 @@ def _fields(text: str, known: Collection[str], name: str) -> list[tuple[str, str
         found = list(Formatter().parse(text))
     except ValueError as error:
         raise SettingsError(f"invalid {name}: {error}") from None
-    for _, field, spec, conversion in found:
+    for _, placeholder, spec, conversion in found:
         if spec or conversion:
-            raise SettingsError(f"invalid {name}: {{{field}}} must have no format")
-        if field is not None and field not in known:
+            raise SettingsError(f"invalid {name}: {{{placeholder}}} must have no format")
+        if placeholder is not None and placeholder not in known:
             expected = ", ".join(f"{{{key}}}" for key in known)
             raise SettingsError(
-                f"unknown placeholder {{{field:.60}}} in the {name}: expected {expected}"
+                f"unknown placeholder {{{placeholder:.60}}} in the {name}: expected {expected}"
             )
-    return [(literal, field) for literal, field, _, _ in found]
+    return [(literal, placeholder) for literal, placeholder, _, _ in found]
 
 
 @dataclass(frozen=True)
@@ -146,10 +152,6 @@ class PromptSettings:
         if self.shots is None:
             return Template(_INPUT, ("", ""))
         return template(data, self.shots, self.prompt, self.fewshots)
-
-    def record(self) -> dict[str, Any]:
-        """Returns the settings for configurations."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,3 +198,167 @@ def items(datas: Sequence[TaskData], n: int | None, prompts: PromptSettings) -> 
             prompt = filled(made, data.samples[index].input)
             name = item_id(data.task, data.split, index)
             yield Item(name, data.task, data.split, index, prompt, limit)
+
+
+# Outputs of inference made elsewhere.
+
+
+_TEXTS = ("output", "text", "response", "completion", "generated_text")
+_ID = re.compile(
+    rf"({'|'.join(tasks())})/({'|'.join(SPLITS)})/(0|[1-9][0-9]{{0,8}})(?:#([0-9a-f]{{16}}))?"
+)
+_DIGEST = re.compile("[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How an output was made: the digest of what was asked, or its first digits.
+
+    In a run, also the model and the parameters that were left out.
+    """
+
+    digest: str
+    model: Mapping[str, Any] | None
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The outputs of the file `path`, by task and index; null outputs and failed requests have none.
+
+    `made`: how outputs were made, by id, where the file says so.
+    """
+
+    path: Path
+    texts: dict[str, dict[int, str]] = field(default_factory=dict)
+    made: dict[str, Made] = field(default_factory=dict)
+
+
+def read_outputs(path: str | Path, split: str = "test") -> Outputs:
+    """Read outputs by id: JSON lines, also compressed, or a JSON array.
+
+    An object is identified by `custom_id` or `id` (`jamp/test/0`). Its text is under `output`, `text`,
+    `response`, `completion` or `generated_text`, or in the response of OpenAI's batch API. Null texts and
+    failed requests are missing outputs. Raises `InputError` with file and line for anything else, outputs of
+    other splits, and ids that occur twice.
+    """
+    file, found = Path(path), Outputs(Path(path))
+    if file.is_dir():
+        advice = "expected a file of outputs, such as outputs.jsonl of a run"
+        raise InputError(f"is a directory: {advice}", path=file)
+    lines: dict[str, int] = {}
+
+    def read(line: Line) -> None:
+        task, index, digest = _place(line.record, split)
+        name = item_id(task, split, index)
+        if name in lines:
+            raise InputError(f"duplicate id {name!r}, which line {lines[name]} has as well")
+        lines[name] = line.number
+        own = found.texts.setdefault(task, {})
+        failed = line.record.get("error")
+        if made := None if failed else _made(line.record, digest):
+            found.made[name] = made
+        if (text := None if failed else _text(line.record)) is not None:
+            own[index] = text
+
+    for _ in parsed_lines(file, read):
+        pass
+    if not lines:
+        raise InputError("has no outputs", path=file)
+    return found
+
+
+def outputs_by_task(
+    datas: Iterable[TaskData], found: Outputs, n: int | None = None
+) -> dict[str, list[str | None]]:
+    """Returns the outputs of the first `n` samples of each task (`None`: all), in order.
+
+    Missing outputs are `None`. Raises `InputError` for outputs of samples that a task does not have.
+    """
+    sorted_outputs: dict[str, list[str | None]] = {}
+    for data in datas:
+        own = found.texts.get(data.task, {})
+        for index in own:
+            if index >= len(data.samples):
+                name, there = item_id(data.task, data.split, index), len(data.samples)
+                problem = f"unknown id {name!r}: {data.task} has {counted(there, 'sample')}"
+                raise InputError(f"{problem}, counted from 0", path=found.path)
+        sorted_outputs[data.task] = [own.get(index) for index in range(used(data, n))]
+    return sorted_outputs
+
+
+def check_digests(
+    datas: Sequence[TaskData],
+    found: Outputs,
+    n: int | None,
+    prompts: PromptSettings,
+    top_p: float | None = None,
+) -> bool:
+    """Check that outputs answer the prompts of these samples, as far as they say what they answer.
+
+    `top_p`: of a run. Returns whether all of them say so. Raises `InputError` with the first that answers
+    another prompt, or was asked with other parameters than recorded.
+    """
+    if not found.made:
+        return False
+    wrong, silent = [], 0
+    for item in items(datas, n, prompts):
+        made = found.made.get(item.id)
+        if made is None:
+            silent += item.index in found.texts.get(item.task, {})
+            continue
+        own = item.digest() if made.model is None else _digest_of_request(item, made.model, top_p)
+        if not own.startswith(made.digest):
+            wrong.append(item.id)
+    if wrong:
+        raise InputError(
+            f"by their digests, {counted(len(wrong), 'output')} answered prompts other than those here, the "
+            f"first is {wrong[0]}: choose --data, --shots and the other options of prompts as they were",
+            path=found.path,
+        )
+    return not silent
+
+
+def _digest_of_request(item: Item, model: Mapping[str, Any], top_p: float | None) -> str:
+    """Returns the digest of a run's request to a model, as records have it; nothing for no such record."""
+    settings: dict[str, Any] = {key: model.get(key) for key in ("model", "temperature", "seed")}
+    try:
+        who = Respondent("", **settings, max_tokens=item.max_tokens, top_p=top_p)
+        return Request(item.id, (("user", item.prompt),)).digest(who)
+    except (SettingsError, TypeError, ValueError):
+        return ""
+
+
+def _place(record: Mapping[str, Any], split: str) -> tuple[str, int, str | None]:
+    """Returns task, index and the first digits of the digest in a record's id."""
+    name = record.get("custom_id", record.get("id"))
+    match = _ID.fullmatch(name) if isinstance(name, str) else None
+    if match is None:
+        shown = f"{as_text(name)!r:.60}"
+        raise InputError(f"unknown id {shown}: expected TASK/SPLIT/INDEX, such as jamp/test/0")
+    if match[2] != split:
+        raise InputError(f"{name} is not of the split {split}: choose --split {match[2]}")
+    return match[1], int(match[3]), match[4]
+
+
+def _made(record: Mapping[str, Any], digest_in_id: str | None) -> Made | None:
+    if digest_in_id:
+        return Made(digest_in_id, None, ())
+    digest, model, left_out = (record.get(key) for key in ("digest", "model", "left_out"))
+    if not isinstance(digest, str) or not _DIGEST.fullmatch(digest):
+        return None
+    names = left_out if isinstance(left_out, list) else []
+    return Made(digest, model if isinstance(model, dict) else None, tuple(map(str, names)))
+
+
+def _text(record: Mapping[str, Any]) -> str | None:
+    for key in _TEXTS:
+        if key not in record:
+            continue
+        value = record[key]
+        if key == "response" and isinstance(value, Mapping):
+            return response_text(value)
+        if value is not None and not isinstance(value, str):
+            raise InputError(f"{key!r} must be a single text, not {as_text(value)!s:.60}")
+        return value
+    raise InputError(f"no output: expected one of {', '.join(_TEXTS)}")

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
+import io
+import json
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
+from pfgen_rs import _native
 from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.cleaning import without_thoughts
+from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.io.source import has_lone_surrogate
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import np, pl
-from pfgen_rs.llm_jp_eval.catalog import averages, split_score
-from pfgen_rs.llm_jp_eval.data import TaskData, item_id
-from pfgen_rs.llm_jp_eval.metrics.columns import metric
-from pfgen_rs.llm_jp_eval.metrics.samples import (
-    CORRELATIONS,
-    VARIANTS,
-    check_variant,
-    correlation,
-    correlation_values,
-    mean,
-    normalized_gold,
-    parse_float,
-    prediction,
-)
+from pfgen_rs.llm_jp_eval import catalog, measures
+from pfgen_rs.llm_jp_eval.metrics import metric
+from pfgen_rs.llm_jp_eval.prompts import PromptSettings, template_digest
 
 _SHOWN = 3
 _COLUMNS: dict[str, pl.DataType | type[pl.DataType]] = {
@@ -64,7 +60,7 @@ class Evaluation:
 
 
 def evaluate(
-    datas: Sequence[TaskData],
+    datas: Sequence[catalog.TaskData],
     outputs: Mapping[str, Sequence[str | None]],
     variant: str = "upstream",
     *,
@@ -75,7 +71,7 @@ def evaluate(
     `None` stands for a missing output, which is an error unless `allow_missing` is set; then it counts as
     empty. Raises `MissingOutputsError`, `InputError` and `SettingsError`.
     """
-    check_variant(variant)
+    measures.check_variant(variant)
     names = [data.task for data in datas]
     if len(set(names)) < len(names):
         raise SettingsError("a task is named twice")
@@ -91,7 +87,7 @@ def evaluate(
         scores.update({f"{data.task}_{name}": value for name, value in found.items()})
     counts = Counter(task for task, _ in missing)
     whole = pl.concat(frames) if frames else pl.DataFrame(schema=_COLUMNS)
-    return Evaluation(whole, scores, averages(scores), variant, dict(counts))
+    return Evaluation(whole, scores, catalog.averages(scores), variant, dict(counts))
 
 
 def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
@@ -104,10 +100,10 @@ def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
     found: dict[str, float | None] = {}
     seen: set[str] = set()
     for name in evaluation.scores:
-        task, kind = split_score(name, rows)
+        task, kind = catalog.split_score(name, rows)
         own = rows[task].sort("index")
-        if kind in CORRELATIONS:
-            values = correlation_values(kind, own["pred"], list(map(float, own["gold"])))
+        if kind in measures.CORRELATIONS:
+            values = measures.correlation_values(kind, own["pred"], own["gold"])
         else:
             values = np.array([]) if task in seen else own["value"].to_numpy()
             seen.add(task)
@@ -117,7 +113,7 @@ def standard_errors(evaluation: Evaluation) -> dict[str, float | None]:
 
 
 def _missing(
-    datas: Sequence[TaskData], outputs: Mapping[str, Sequence[str | None]]
+    datas: Sequence[catalog.TaskData], outputs: Mapping[str, Sequence[str | None]]
 ) -> list[tuple[str, str]]:
     """Returns tasks and ids of samples without an output."""
     found = []
@@ -130,7 +126,7 @@ def _missing(
                 f"{data.task} has {len(data.samples)} samples, but there are {len(own)} outputs"
             )
         found += [
-            (data.task, item_id(data.task, data.split, index))
+            (data.task, catalog.item_id(data.task, data.split, index))
             for index, output in enumerate(own)
             if output is None
         ]
@@ -138,7 +134,7 @@ def _missing(
 
 
 def _evaluated(
-    data: TaskData, given: Sequence[str | None], variant: str
+    data: catalog.TaskData, given: Sequence[str | None], variant: str
 ) -> tuple[pl.DataFrame, dict[str, float]]:
     samples = data.samples[: len(given)]
     outputs = [output or "" for output in given]
@@ -146,20 +142,20 @@ def _evaluated(
         return evaluated_predictions(
             data.task,
             data.metrics,
-            [prediction(output, variant) for output in outputs],
+            [measures.prediction(output, variant) for output in outputs],
             [sample.output for sample in samples],
             inputs=[sample.input for sample in samples],
             outputs=outputs,
         )
     except UnicodeEncodeError:
         wrong = next(n for n, text in enumerate(outputs) if has_lone_surrogate(text))
-        place = item_id(data.task, data.split, wrong)
+        place = catalog.item_id(data.task, data.split, wrong)
         problem = f"the output of {place} contains a lone surrogate, which is not valid Unicode"
         raise InputError(problem) from None
 
 
 def evaluate_variants(
-    datas: Sequence[TaskData],
+    datas: Sequence[catalog.TaskData],
     outputs: Mapping[str, Sequence[str | None]],
     *,
     allow_missing: bool = False,
@@ -167,7 +163,7 @@ def evaluate_variants(
     """Returns the evaluations of both variants by name (see `evaluate`)."""
     return {
         variant: evaluate(datas, outputs, variant, allow_missing=allow_missing)
-        for variant in VARIANTS
+        for variant in measures.VARIANTS
     }
 
 
@@ -188,18 +184,18 @@ def evaluated_predictions(
     values = {
         name: metric(name, predictions, golds)
         for name in dict.fromkeys([*metrics, "char_f1"])
-        if name not in CORRELATIONS
+        if name not in measures.CORRELATIONS
     }
     try:
         scores = {
-            name: correlation(name, predictions, golds)
-            if name in CORRELATIONS
-            else mean(values[name])
+            name: measures.correlation(name, predictions, golds)
+            if name in measures.CORRELATIONS
+            else measures.mean(values[name])
             for name in metrics
         }
     except InputError as error:
         raise InputError(f"{task}: {error.problem}") from None
-    normalised = [normalized_gold(gold) for gold in golds]
+    normalised = [measures.normalized_gold(gold) for gold in golds]
     nothing = [None] * len(golds)
     columns = {
         "task": [task] * len(golds),
@@ -236,7 +232,7 @@ def leniently(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
     names = evaluation.frame["task"].unique().to_list()
     main: dict[str, str] = {}
     for score in evaluation.scores:
-        task, name = split_score(score, names)
+        task, name = catalog.split_score(score, names)
         main.setdefault(task, name)
     for (key,), frame in evaluation.frame.group_by("task", maintain_order=True):
         task, name = str(key), main[str(key)]
@@ -244,30 +240,28 @@ def leniently(evaluation: Evaluation) -> dict[str, dict[str, Any]]:
         before = _values(name, pairs)
         for way in LENIENT:
             read = [_read(way, *each) for each in zip(frame["output"], frame["gold"], strict=True)]
-            changed = [i for i, pair in enumerate(read) if pair != pairs[i]]
-            values = [*before]
-            own = _values(name, [read[i] for i in changed])
-            for i, value in zip(changed, own, strict=True):
-                values[i] = value
-            if more := sum(values[i] == 1 != before[i] for i in changed):
+            values = _values(name, read)
+            if more := sum(v == 1 != b for v, b in zip(values, before, strict=True)):
                 right[way][task] = more
-            if name not in CORRELATIONS:
-                scores[way][f"{task}_{name}"] = mean(values)
-    return {way: {"right": right[way], "averages": averages(scores[way])} for way in LENIENT}
+            if name not in measures.CORRELATIONS:
+                scores[way][f"{task}_{name}"] = measures.mean(values)
+    return {
+        way: {"right": right[way], "averages": catalog.averages(scores[way])} for way in LENIENT
+    }
 
 
 def _values(name: str, pairs: Sequence[Pair]) -> list[float]:
     preds, golds = [pred for pred, _ in pairs], [gold for _, gold in pairs]
-    if name not in CORRELATIONS:
+    if name not in measures.CORRELATIONS:
         return list(metric(name, preds, golds))
-    return [float(parse_float(pred) == float(gold)) for pred, gold in pairs]
+    return [float(measures.parse_float(pred) == float(gold)) for pred, gold in pairs]
 
 
 def _read(way: str, text: str, gold: str) -> Pair:
     """Returns the prediction in an output that is read in this way, and the gold answer to compare."""
     if way in ("without_thoughts", "all"):
         text = without_thoughts(text)
-    pred = prediction(text.strip(), "swallow")
+    pred = measures.prediction(text.strip(), "swallow")
     if way in ("unquoted", "all"):
         pred = _unquoted(pred, gold)
     return (pred.lower(), gold.lower()) if way in ("lower_cased", "all") else (pred, gold)
@@ -277,3 +271,165 @@ def _unquoted(pred: str, gold: str) -> str:
     """Remove the quotation marks around a prediction, unless the answer is expected in some."""
     quoted = len(pred) > 1 and pred[0] + pred[-1] in _QUOTES
     return pred[1:-1].strip() if quoted and gold[:1] + gold[-1:] not in _QUOTES else pred
+
+
+# Results: the file of the published tool, our own scores, and the signature that makes them reproducible.
+
+
+SCORES, SAMPLES = "scores.json", "samples.parquet"
+SAMPLING = ("temperature", "seed", "top_p")
+_UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True)
+class ScoreSettings:
+    """How scores are made. Raises `SettingsError`.
+
+    `n`: number of samples a task, `None` for all. `all_tasks`: all tasks were asked for, even if some have no
+    data; the result file then has averages. `sampling`: what is known of `temperature`, `seed` and `top_p`;
+    `None` as a value leaves one to the engine. If nothing is known, not even that outputs had the maximum
+    lengths of `prompts`, it is `None`.
+    """
+
+    variant: str = "upstream"
+    n: int | None = None
+    prompts: PromptSettings = field(default_factory=PromptSettings)
+    all_tasks: bool = False
+    sampling: Mapping[str, float | None] | None = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        measures.check_variant(self.variant)
+
+
+def signature(datas: Sequence[catalog.TaskData], settings: ScoreSettings | None = None) -> str:
+    """Returns one line that says how scores were made: `llm-jp-eval|v:…|variant:upstream|split:test|…`.
+
+    `raw` is the digest of the evaluation files of the tasks (see `data.raw_digest`). What is not known is
+    `unknown`, and what was left to the engine `default`.
+    """
+    chosen = settings or ScoreSettings()
+    made = chosen.prompts
+    parts = [
+        "llm-jp-eval",
+        f"v:{_native.__version__}",
+        f"variant:{chosen.variant}",
+        f"split:{datas[0].split}",
+        f"n:{'all' if chosen.n is None else chosen.n}",
+        f"shots:{_UNKNOWN if made.shots is None else made.shots}",
+        "avg:AVR",
+        f"raw:{catalog.raw_digest(datas)}",
+    ]
+    parts += [f"{name}:{_sampled_text(chosen.sampling, name)}" for name in SAMPLING]
+    if chosen.sampling is None and made.max_tokens is None:
+        parts.append(f"max_tokens:{_UNKNOWN}")
+    digest = template_digest(made.prompt, made.fewshots)
+    parts += [] if digest is None else [f"prompt:{digest}"]
+    parts += ["mode:chat"] if made.chat else []
+    parts += [] if made.max_tokens is None else [f"max_tokens:{made.max_tokens}"]
+    return "|".join(parts)
+
+
+def _sampled_text(sampling: Mapping[str, float | None] | None, name: str) -> str:
+    if sampling is None or name not in sampling:
+        return _UNKNOWN
+    value = sampling[name]
+    return "default" if value is None else f"{value:.12g}"
+
+
+def scores_record(
+    datas: Sequence[catalog.TaskData],
+    evaluations: Mapping[str, Evaluation],
+    settings: ScoreSettings,
+) -> dict[str, Any]:
+    """Returns what `scores.json` says: the signature, and of each variant scores, standard errors, averages.
+
+    `evaluations` by variant; that of the settings is the one that the signature names, and of which it is
+    told how many answers are wrong only for their form.
+    """
+    chosen = evaluations[settings.variant]
+    counts = dict(chosen.frame.group_by("task", maintain_order=True).len().rows())
+    return {
+        "kind": "llm-jp-eval",
+        "signature": signature(datas, settings),
+        "variant": settings.variant,
+        "average": "AVR",
+        "split": datas[0].split,
+        "samples": counts,
+        "missing": chosen.missing,
+        "lacking": {
+            name: catalog.lacking_categories(name, chosen.scores) for name in catalog.AVERAGES
+        },
+        "variants": {
+            name: {
+                "scores": found.scores,
+                "standard_errors": standard_errors(found),
+                "averages": found.averages,
+            }
+            for name, found in evaluations.items()
+        },
+        "lenient": leniently(chosen),
+    }
+
+
+def score_config(datas: Sequence[catalog.TaskData], settings: ScoreSettings) -> dict[str, Any]:
+    """Returns what result files say about how outputs made elsewhere were scored."""
+    return {
+        "kind": "llm-jp-eval",
+        "signature": signature(datas, settings),
+        "tasks": [data.task for data in datas],
+        "split": datas[0].split,
+        "variant": settings.variant,
+        "n": settings.n,
+        **asdict(settings.prompts),
+    }
+
+
+def result_content(
+    evaluation: Evaluation,
+    templates: Mapping[str, str],
+    config: Mapping[str, Any],
+    *,
+    with_averages: bool = False,
+) -> bytes:
+    """Returns the result file of the published tool.
+
+    `templates`: of each task. `with_averages`: adds the categories and AVG, as is done if all tasks are
+    asked for.
+    """
+    outputs: dict[str, list[dict[str, str]]] = {}
+    columns = evaluation.frame.select("task", "input", "pred", "gold")
+    for task, text, pred, gold in columns.iter_rows():
+        sample = {"prompt": str(templates[task]), "input": text, "pred": pred, "gold": gold}
+        outputs.setdefault(task, []).append(sample)
+    content = {
+        "scores": catalog.score_texts(evaluation.scores, with_averages=with_averages),
+        "outputs": outputs,
+        "config": config,
+    }
+    return json.dumps(content, ensure_ascii=False, indent=4).encode()
+
+
+def write_results(
+    folder: str | os.PathLike[str],
+    datas: Sequence[catalog.TaskData],
+    evaluations: Mapping[str, Evaluation],
+    config: Mapping[str, Any],
+    settings: ScoreSettings,
+) -> dict[str, Any]:
+    """Write `result.json`, `samples.parquet` and `scores.json`; returns the content of `scores.json`.
+
+    `evaluations` by variant. The result file, which has `config`, and the samples are those of the settings'
+    variant; the result file has averages if all tasks were asked for or are there. Raises `OutputError`.
+    """
+    chosen, place = evaluations[settings.variant], Path(folder)
+    record = scores_record(datas, evaluations, settings)
+    templates = {data.task: settings.prompts.template(data) for data in datas}
+    every = settings.all_tasks or catalog.tasks().keys() <= templates.keys()
+    result = result_content(chosen, templates, config, with_averages=every)
+    samples = io.BytesIO()
+    chosen.frame.drop("input").write_parquet(samples)
+    write_atomic(place / RESULT, result)
+    write_atomic(place / SAMPLES, samples.getvalue())
+    text = json.dumps(record, ensure_ascii=False, indent=1)
+    write_atomic(place / SCORES, text.encode() + b"\n")
+    return record

@@ -18,10 +18,8 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.generate.config import Prompter
 from pfgen_rs.io.cleaning import Mode
 from pfgen_rs.lazy import Floats, NDArray, np, pl
-from pfgen_rs.llm_jp_eval import prompts, scoring
-from pfgen_rs.llm_jp_eval.catalog import AVERAGES, chosen_tasks, find_task
-from pfgen_rs.llm_jp_eval.data import TaskData, item_id, raw_digest, read_tasks, used
-from pfgen_rs.llm_jp_eval.metrics.samples import check_variant
+from pfgen_rs.llm_jp_eval import catalog, prompts, scoring
+from pfgen_rs.llm_jp_eval.measures import check_variant
 from pfgen_rs.metrics.settings import COLUMNS, PARTS
 from pfgen_rs.questions.examples import Example, read_examples
 from pfgen_rs.questions.question_set import QuestionSet
@@ -225,7 +223,7 @@ TASK_ANSWERS = "_answers"
 """Those with the number of a task's outputs end with this."""
 _STDERR = "_se"
 _AVR = "AVR"
-_AVERAGED = frozenset(AVERAGES[_AVR])
+_AVERAGED = frozenset(catalog.AVERAGES[_AVR])
 """The categories of which AVR is the mean."""
 _TOP = 0.0  # the temperature at which the likeliest token is taken
 
@@ -255,19 +253,21 @@ class TaskSample:
         self._shots, self._mode = whole(shots, "the number of shots"), mode
         self._split, self.variant = split, variant
         check_variant(variant)
-        datas = read_tasks(folder, [task.name for task in chosen_tasks(names)], split)
-        self._digest = raw_digest(datas)
+        datas = catalog.read_tasks(
+            folder, [task.name for task in catalog.chosen_tasks(names)], split
+        )
+        self._digest = catalog.raw_digest(datas)
         self.datas = tuple(
-            replace(data, samples=data.samples[: used(data, self._n)]) for data in datas
+            replace(data, samples=data.samples[: catalog.used(data, self._n)]) for data in datas
         )
         self.tasks = tuple(task for data in self.datas for task in self._tasks_of(data))
         """The tasks to generate, in the order of the answers; a task's question is its sample's id."""
 
-    def _tasks_of(self, data: TaskData) -> Iterator[Task]:
+    def _tasks_of(self, data: catalog.TaskData) -> Iterator[Task]:
         own = prompts.template(data, self._shots)
         parameters = Parameters(data.output_length, _TOP, None, ())
         for index, sample in enumerate(data.samples):
-            name = item_id(data.task, data.split, index)
+            name = catalog.item_id(data.task, data.split, index)
             prompt = prompts.filled(own, sample.input)
             yield Task(name, 1, self._mode, prompt, 0, parameters=parameters)
 
@@ -287,7 +287,7 @@ class TaskSample:
     @property
     def _has_average(self) -> bool:
         """Whether the tasks cover every category that AVR needs."""
-        return {find_task(data.task).category for data in self.datas} >= _AVERAGED
+        return {catalog.find_task(data.task).category for data in self.datas} >= _AVERAGED
 
     @cached_property
     def description(self) -> dict[str, Any]:
@@ -327,7 +327,7 @@ class TaskSample:
         return row | self._figures(datas, found), table
 
     def _figures(
-        self, datas: Sequence[TaskData], found: scoring.Evaluation
+        self, datas: Sequence[catalog.TaskData], found: scoring.Evaluation
     ) -> dict[str, float | None]:
         """Returns each task's figures and AVR, if all its tasks have some, with standard errors."""
         figures: dict[str, float | None] = {}
@@ -347,18 +347,18 @@ class TaskSample:
         return figures
 
 
-def _column(data: TaskData, metric: str) -> str:
+def _column(data: catalog.TaskData, metric: str) -> str:
     """Returns a column's name: that of the task for its main metric, else also that of the metric."""
     main = metric == data.metrics[0]
     return TASK_COLUMNS + (data.task if main else f"{data.task}_{metric}")
 
 
-def _weights(datas: Sequence[TaskData]) -> dict[str, float]:
+def _weights(datas: Sequence[catalog.TaskData]) -> dict[str, float]:
     """Returns the weights of scores in AVR, the mean of the categories' means."""
     categories = {
         f"{data.task}_{data.metrics[0]}": category
         for data in datas
-        if (category := find_task(data.task).category) in _AVERAGED
+        if (category := catalog.find_task(data.task).category) in _AVERAGED
     }
     sizes = Counter(categories.values())
     return {score: 1 / (len(sizes) * sizes[home]) for score, home in categories.items()}

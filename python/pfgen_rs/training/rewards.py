@@ -12,9 +12,8 @@ from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError, SettingsError, UnknownQuestionError
 from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
 from pfgen_rs.io.text import visible
-from pfgen_rs.llm_jp_eval.catalog import find_task
-from pfgen_rs.llm_jp_eval.data import TaskData, item_id, read_task
-from pfgen_rs.llm_jp_eval.metrics import samples
+from pfgen_rs.llm_jp_eval import measures
+from pfgen_rs.llm_jp_eval.catalog import TaskData, find_task, item_id, read_task
 from pfgen_rs.metrics.settings import Metric
 from pfgen_rs.questions.folder import Placed
 from pfgen_rs.questions.question_set import QuestionSet
@@ -245,7 +244,7 @@ class TaskReward:
         if split is not None and not isinstance(data, TaskData):
             self.data = read_task(data, task, split)
         self.metric, self.variant = self._metric(metric), variant
-        samples.check_variant(variant)
+        measures.check_variant(variant)
         _check_reward(clean, unknown)
         self.clean, self.unknown = clean, unknown
         self.__name__ = f"llm_jp_eval_{task}"
@@ -267,12 +266,12 @@ class TaskReward:
         if self.clean is not None:
             texts = map(self.clean, texts)
         # Sample by sample: threads of native code and polars do not survive a fork.
-        value = samples.find_metric(self.metric).value
+        value = measures.find_metric(self.metric).value
         unknown = math.nan if self.unknown is None else self.unknown
         return [
             unknown
             if gold is None
-            else value(samples.prediction(text, self.variant), samples.normalized_gold(gold))
+            else value(measures.prediction(text, self.variant), measures.normalized_gold(gold))
             for text, gold in zip(texts, golds, strict=True)
         ]
 
@@ -284,13 +283,13 @@ class TaskReward:
     def _metric(self, name: str | None) -> str:
         if name is None:
             metrics = find_task(self.task).metrics if self.data is None else self.data.metrics
-            if metrics[0] in samples.CORRELATIONS:
+            if metrics[0] in measures.CORRELATIONS:
                 raise SettingsError(
                     f"the metrics of {self.task} are correlations, of which single samples have no value: "
-                    f"choose `metric` among {', '.join(samples.sample_metrics())}"
+                    f"choose `metric` among {', '.join(measures.sample_metrics())}"
                 )
             return metrics[0]
-        return samples.find_metric(name).name
+        return measures.find_metric(name).name
 
     def _golds(self, prompts: Sequence[Any], columns: dict[str, Any]) -> list[str | None]:
         """Returns the expected output for each prompt, `None` where it is unknown and has a reward."""

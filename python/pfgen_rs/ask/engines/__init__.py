@@ -5,8 +5,6 @@ group `pfgen_rs.engines`, whose name is that of the engine and whose object is i
 command line, the options that an engine takes, and the table in the documentation follow from the classes.
 """
 
-from __future__ import annotations
-
 import inspect
 import pkgutil
 from collections.abc import Callable

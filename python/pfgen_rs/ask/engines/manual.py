@@ -1,7 +1,5 @@
 """Answers of people and batch APIs, read from a file; and the tasks for them."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping

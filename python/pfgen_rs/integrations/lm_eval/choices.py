@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.llm_jp_eval.data import TaskData, read_task
-from pfgen_rs.llm_jp_eval.metrics.samples import check_variant
+from pfgen_rs.llm_jp_eval.catalog import TaskData, read_task
+from pfgen_rs.llm_jp_eval.measures import check_variant
 from pfgen_rs.llm_jp_eval.prompts import SHOTS
 from pfgen_rs.questions.locate import BUNDLED, ENVIRONMENT
 

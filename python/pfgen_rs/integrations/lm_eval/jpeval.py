@@ -10,25 +10,10 @@ import datasets
 from lm_eval.api.filter import Filter
 from lm_eval.api.registry import register_filter
 
+from pfgen_rs.integrations.lm_eval import pfgen
 from pfgen_rs.integrations.lm_eval.choices import jpeval_choices
-from pfgen_rs.integrations.lm_eval.pfgen import (
-    STDERR,
-    HarnessTask,
-    Text,
-    Value,
-    filtered,
-    metric_list,
-    only,
-    shown_error,
-)
 from pfgen_rs.io.cleaning import unicode_text
-from pfgen_rs.llm_jp_eval.catalog import find_task
-from pfgen_rs.llm_jp_eval.data import Sample, TaskData, item_id
-from pfgen_rs.llm_jp_eval.metrics.columns import metric
-from pfgen_rs.llm_jp_eval.metrics.samples import CORRELATIONS, mean, parse_float, prediction
-from pfgen_rs.llm_jp_eval.prompts import PromptSettings, filled, template
-from pfgen_rs.llm_jp_eval.results import ScoreSettings, signature
-from pfgen_rs.llm_jp_eval.scoring import Evaluation, evaluate, standard_errors
+from pfgen_rs.llm_jp_eval import catalog, measures, metrics, prompts, scoring
 
 SCORE = "score"
 """The main metric of every task that counts in AVR, under one name, so that groups can average it."""
@@ -75,7 +60,7 @@ class _Sum:
         by_category: dict[str, list[float]] = {}
         for figure in self._figures:
             by_category.setdefault(figure.category, []).append(float(figure))
-        return mean(list(map(mean, by_category.values())))
+        return measures.mean(list(map(measures.mean, by_category.values())))
 
 
 @register_filter("llm_jp_eval")
@@ -84,77 +69,79 @@ class JpevalFilter(Filter):  # type: ignore[misc]
 
     def apply(
         self, resps: Iterable[Sequence[str | None]], docs: Sequence[Mapping[str, Any]]
-    ) -> list[list[Text]]:
+    ) -> list[list[pfgen.Text]]:
         """Returns, for each document, a list of its one prediction, made of its one output."""
         return [[_prediction(given, doc)] for given, doc in zip(resps, docs, strict=True)]
 
 
-def jpeval_values(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, Value]:
+def jpeval_values(doc: Mapping[str, Any], results: Sequence[Any]) -> dict[str, pfgen.Value]:
     """Returns the metrics of a document, and each again for its standard error.
 
     For correlations the value of a document is the number predicted.
     """
-    predicted = filtered(results)
+    predicted = pfgen.filtered(results)
     names = list(doc["metrics"])
     values = {name: _value(name, predicted) for name in names}
-    if names[0] not in CORRELATIONS:
+    if names[0] not in measures.CORRELATIONS:
         values[SCORE] = values[names[0]]
-    return values | {name + STDERR: values[name] for name in names}
+    return values | {name + pfgen.STDERR: values[name] for name in names}
 
 
-def _metrics_of(data: TaskData) -> list[dict[str, Any]]:
+def _metrics_of(data: catalog.TaskData) -> list[dict[str, Any]]:
     """Returns the metrics of a task, each with its standard error, and `score`."""
     figures: dict[str, Any] = {name: partial(_figure, name) for name in data.metrics}
     errors = {name: partial(_error, name) for name in data.metrics}
-    if data.metrics[0] not in CORRELATIONS:
+    if data.metrics[0] not in measures.CORRELATIONS:
         figures[SCORE] = partial(_score, data.metrics[0])
-    return metric_list(figures, errors)
+    return pfgen.metric_list(figures, errors)
 
 
-def _prediction(given: Sequence[str | None], doc: Mapping[str, Any]) -> Text:
-    text = unicode_text(only(given, doc["id"]))
-    made = Text(prediction(text, doc["variant"]))
+def _prediction(given: Sequence[str | None], doc: Mapping[str, Any]) -> pfgen.Text:
+    text = unicode_text(pfgen.only(given, doc["id"]))
+    made = pfgen.Text(measures.prediction(text, doc["variant"]))
     made.response = TaskOutput(
         doc["task"], tuple(doc["metrics"]), doc["gold"], text, doc["variant"]
     )
     return made
 
 
-def _value(name: str, predicted: Text) -> Value:
-    if name in CORRELATIONS:
-        value = parse_float(predicted)
+def _value(name: str, predicted: pfgen.Text) -> pfgen.Value:
+    if name in measures.CORRELATIONS:
+        value = measures.parse_float(predicted)
     else:
-        [value] = metric(name, [str(predicted)], [predicted.response.gold])
-    return Value.of(value, predicted.response)  # type: ignore[no-any-return]
+        [value] = metrics.metric(name, [str(predicted)], [predicted.response.gold])
+    return pfgen.Value.of(value, predicted.response)  # type: ignore[no-any-return]
 
 
-def _figure(name: str, items: Sequence[Value]) -> float:
+def _figure(name: str, items: Sequence[pfgen.Value]) -> float:
     """Returns the figure of a task, over all of its outputs."""
     return _evaluated(items).scores[f"{items[0].response.task}_{name}"]
 
 
-def _error(name: str, items: Sequence[Value]) -> float | str:
+def _error(name: str, items: Sequence[pfgen.Value]) -> float | str:
     """Returns the standard error of a figure."""
-    return shown_error(standard_errors(_evaluated(items))[f"{items[0].response.task}_{name}"])
+    return pfgen.shown_error(
+        scoring.standard_errors(_evaluated(items))[f"{items[0].response.task}_{name}"]
+    )
 
 
-def _score(name: str, items: Sequence[Value]) -> JpevalScore:
+def _score(name: str, items: Sequence[pfgen.Value]) -> JpevalScore:
     made = JpevalScore(_figure(name, items))
-    made.category = find_task(items[0].response.task).category
+    made.category = catalog.find_task(items[0].response.task).category
     return made
 
 
-def _evaluated(items: Sequence[Value]) -> Evaluation:
+def _evaluated(items: Sequence[pfgen.Value]) -> scoring.Evaluation:
     return _evaluation(tuple(item.response for item in items))
 
 
 @lru_cache(maxsize=1)
-def _evaluation(outputs: tuple[TaskOutput, ...]) -> Evaluation:
+def _evaluation(outputs: tuple[TaskOutput, ...]) -> scoring.Evaluation:
     """Score a task; cached, because all of its metrics need the same evaluation."""
     task, metrics, *_, variant = outputs[0]
-    samples = tuple(Sample("", one.gold) for one in outputs)
-    data = TaskData(task, "", "", 1, metrics, samples, (), "", "")
-    return evaluate([data], {task: [one.output for one in outputs]}, variant)
+    samples = tuple(catalog.Sample("", one.gold) for one in outputs)
+    data = catalog.TaskData(task, "", "", 1, metrics, samples, (), "", "")
+    return scoring.evaluate([data], {task: [one.output for one in outputs]}, variant)
 
 
 def jpeval_documents(jpeval_task: str, **metadata: Any) -> datasets.DatasetDict:
@@ -165,14 +152,14 @@ def jpeval_documents(jpeval_task: str, **metadata: Any) -> datasets.DatasetDict:
     """
     chosen = jpeval_choices(metadata)
     data = chosen.read(jpeval_task)
-    own = template(data, chosen.shots)
+    own = prompts.template(data, chosen.shots)
     rows = [
         {
-            "id": item_id(data.task, data.split, index),
+            "id": catalog.item_id(data.task, data.split, index),
             "task": data.task,
             "input": sample.input,
             "gold": sample.output,
-            "prompt": filled(own, sample.input),
+            "prompt": prompts.filled(own, sample.input),
             "metrics": list(data.metrics),
             "variant": chosen.variant,
         }
@@ -181,7 +168,7 @@ def jpeval_documents(jpeval_task: str, **metadata: Any) -> datasets.DatasetDict:
     return datasets.DatasetDict({"test": datasets.Dataset.from_list(rows)})
 
 
-class JpevalTask(HarnessTask):
+class JpevalTask(pfgen.HarnessTask):
     """A harness task that is one of the tasks of llm-jp-eval."""
 
     def __init__(self, config: dict[str, Any]) -> None:
@@ -200,8 +187,9 @@ class JpevalTask(HarnessTask):
     def build_all_requests(self, **options: Any) -> Any:
         """Note the signature, part of the results' "configs": what makes the scores reproducible."""
         limit = options.get("limit")
-        prompts = PromptSettings(self._chosen.shots, chat=bool(options.get("apply_chat_template")))
+        chat = bool(options.get("apply_chat_template"))
+        asked = prompts.PromptSettings(self._chosen.shots, chat=chat)
         n = None if limit is None else int(limit)
-        settings = ScoreSettings(self._chosen.variant, n=n, prompts=prompts)
-        self.config.metadata["signature"] = signature([self._data], settings)
+        settings = scoring.ScoreSettings(self._chosen.variant, n=n, prompts=asked)
+        self.config.metadata["signature"] = scoring.signature([self._data], settings)
         return super().build_all_requests(**options)

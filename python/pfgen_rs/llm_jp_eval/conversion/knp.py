@@ -279,16 +279,9 @@ def rels(features: str) -> Sequence[Rel]:
     if len(found) != features.count(_START):
         raise InputError(
             'a damaged tag: expected <rel type="…" target="…"/>, with mode="…" after type'
-            f' and sid="…" id="…" after target where it has them, found {_damaged_tag(features)!r}'
+            ' and sid="…" id="…" after target where it has them'
         )
     return found
-
-
-def _damaged_tag(features: str) -> str:
-    start = -1
-    while _TAG.match(features, start := features.index(_START, start + 1)):
-        pass
-    return features[start : start + _SHOWN]
 
 
 # The texts that tasks show: without the parenthesised sentences, or with them where they stood.

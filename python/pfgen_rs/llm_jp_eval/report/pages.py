@@ -1,25 +1,34 @@
-"""A report as Markdown and as a web page: a single file, or a folder with the page and its data."""
+"""A report as a web page, and as figures (which require the extra `plots`)."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
+from pfgen_rs.drawing.figures import finish
+from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, INK, MARKERS, Language, Look, drawing
+from pfgen_rs.errors import PlotError
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.llm_jp_eval.catalog import tasks
-from pfgen_rs.llm_jp_eval.metrics.samples import CORRELATIONS, parse_float
-from pfgen_rs.llm_jp_eval.report.columns import LEVEL, ColumnEstimate
+from pfgen_rs.llm_jp_eval.measures import CORRELATIONS, parse_float
+from pfgen_rs.llm_jp_eval.report.comparing import LEVEL, Column, ColumnEstimate
 from pfgen_rs.llm_jp_eval.report.report import Report
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
 from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.pages import render
 from pfgen_rs.stats.permutation import shown_p
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 def write_report_page(
@@ -33,7 +42,8 @@ def write_report_page(
     by_name = {run.name: run for run in runs}
     ordered = [by_name[name] for name in report.runs]
     known = set(report.samples) | {column.parts[0].task for column in report.of_kind("task")}
-    table = sample_table([_with_tasks(run, known) for run in ordered])
+    shown = [replace(r, frame=r.frame.filter(r.frame["task"].is_in(list(known)))) for r in ordered]
+    table = sample_table(shown)
     starts = report_chunk_starts(table)
     index = report_index(table, ordered, report.runs, starts)
     if Path(path).suffix == ".html":
@@ -49,10 +59,6 @@ def write_report_page(
         folder.write("index.html", page)
         folder.finish()
     return len(table)
-
-
-def _with_tasks(run: ReportRun, known: set[str]) -> ReportRun:
-    return replace(run, frame=run.frame.filter(run.frame["task"].is_in(list(known))))
 
 
 def _report_page(report: Report, chunks: int, samples: int, payloads: Mapping[str, Any]) -> bytes:
@@ -101,14 +107,14 @@ def report_chunk_name(number: int) -> str:
 def sample_table(runs: Sequence[ReportRun]) -> pl.DataFrame:
     """Returns a row a sample that any run has, by task (as first run) and index.
 
-    Columns: `task`, `index`, `gold`, `input` (null if no run has it), and for each run i `pred{i}` and
+    Columns: `task`, `index`, `gold`, `input`, and for each run i `pred{i}` and
     `value{i}`: for jsts, 1 minus the deviation from gold in parts of the scale, at least 0. Null where a run
     lacks the sample.
     """
     order = {task: i for i, task in enumerate(dict.fromkeys(t for run in runs for t in run.tasks))}
-    texts = pl.concat(_texts(run) for run in runs)
+    texts = pl.concat(run.frame.select("task", "index", "gold", "input") for run in runs)
     table = texts.group_by("task", "index", maintain_order=True).agg(
-        pl.col("gold").first(), pl.col("input").drop_nulls().first()
+        pl.col("gold", "input").first()
     )
     for i, run in enumerate(runs):
         own = run.frame.select(
@@ -176,12 +182,6 @@ def report_chunks(
         yield report_chunk_name(number), {"samples": rows, "texts": list(known)}
 
 
-def _texts(run: ReportRun) -> pl.DataFrame:
-    has = "input" in run.frame.columns
-    text = pl.col("input").cast(pl.String) if has else pl.lit(None, pl.String).alias("input")
-    return run.frame.select("task", pl.col("index").cast(pl.Int64), "gold", text)
-
-
 def _metric(runs: Sequence[ReportRun], task: str) -> str:
     return next(filter(None, (run.main_metric(task) for run in runs)), "")
 
@@ -219,3 +219,189 @@ def rank_text(ranks: tuple[int, int] | None) -> str:
     if ranks is None:
         return "–"
     return str(ranks[0]) if ranks[0] == ranks[1] else f"{ranks[0]}–{ranks[1]}"
+
+
+# Figures of runs (requires the extra `plots`): a radar chart, and bars with intervals.
+
+
+# Marks of categories that lack some of their tasks.
+
+
+def _starred_name(report: Report, column: Column, look: Look) -> str:
+    """Returns the name of a column, with a star if a run's value lacks some of the tasks."""
+    return f"{look.name(column.name)}{'*' if _is_partial(report, column) else ''}"
+
+
+def _star_text(report: Report, columns: Sequence[Column], look: Look) -> str:
+    """Returns what stars say; nothing if no column has one."""
+    starred = any(_is_partial(report, column) for column in columns)
+    return look.say("* some tasks were not run") if starred else ""
+
+
+def _drawn_columns(report: Report, runs: Sequence[str], *kinds: str) -> list[Column]:
+    """Returns the columns of these kinds that some run has a value for, without Spearman's correlation."""
+    return [
+        column
+        for kind in kinds
+        for column in report.of_kind(kind)
+        if column.metric != "spearman"
+        and any(report.estimates[run][column.name].value is not None for run in runs)
+    ]
+
+
+def _is_partial(report: Report, column: Column) -> bool:
+    return any(report.estimates[run][column.name].partial for run in report.runs)
+
+
+# The average and the categories of runs, as bars with intervals.
+
+
+MOST_BARS = 40
+"""Runs that are shown."""
+_ACROSS = 3
+
+
+def bars(
+    report: Report, *, title: str | None = None, language: Language = "en", font: str | None = None
+) -> Figure:
+    """Draw a panel for the average and one for each category, with a bar and an interval for each run.
+
+    The 40 best runs are shown; panels that no run has a value for are left out. STS is Pearson's
+    correlation, and its panel begins at -1 if one is negative. Raises `PlotError` without any value.
+    """
+    runs = report.runs[:MOST_BARS]
+    columns = _drawn_columns(report, runs, "average", "category")
+    if not columns:
+        raise PlotError("nothing to draw: no run has a category")
+    across = min(_ACROSS, len(columns))
+    down = math.ceil(len(columns) / across)
+    height = 1.3 + down * (0.75 + 0.27 * len(runs))
+    with drawing(language, font) as look:
+        figure = look.figure(title, "Scores by category", 3.2 + 2.35 * across, height)
+        panels = figure.subplots(down, across, squeeze=False, sharey=True)
+        for column, axes in zip_longest(columns, panels.flat):
+            if column is None:
+                axes.set_visible(False)
+            else:
+                _bar_panel(axes, report, runs, column, look)
+        panels[0, 0].set_yticks(range(len(runs)), [look.name(run, 34) for run in runs])
+        panels[0, 0].set_ylim(len(runs) - 0.4, -0.6)
+        told = look.say("Score (95 % interval)"), _star_text(report, columns, look)
+        figure.supxlabel("    ".join(filter(None, told)), fontsize=10)
+        return finish(figure, _description(report, runs, columns, look, bounds=True))
+
+
+def _bar_panel(axes: Axes, report: Report, runs: Sequence[str], column: Column, look: Look) -> None:
+    found = [report.estimates[run][column.name] for run in runs]
+    colour = COLOURS[1] if column.kind == "average" else COLOURS[0]
+    for place, each in enumerate(found):
+        if each.value is not None:
+            _bar(axes, place, each, each.value, colour)
+    lowest = min(min(each.value, each.low or 0.0) for each in found if each.value is not None)
+    axes.set_title(_starred_name(report, column, look), loc="left", fontweight="bold")
+    axes.set_xlim(-1.0 if lowest < 0 else 0.0, 1)
+    axes.grid(visible=False, axis="y")
+
+
+def _bar(axes: Axes, place: int, found: ColumnEstimate, value: float, colour: str) -> None:
+    axes.barh(place, value, 0.66, color=colour, alpha=0.55)
+    if found.low is not None and found.high is not None:
+        reach: Any = [[max(value - found.low, 0.0)], [max(found.high - value, 0.0)]]
+        axes.errorbar([value], [place], xerr=reach, color=INK, capsize=2, linewidth=1.2)
+
+
+def _description(
+    report: Report, runs: Sequence[str], columns: Sequence[Column], look: Look, *, bounds: bool
+) -> str:
+    """Returns the values in words, for those who do not see the figure."""
+    told = []
+    for run in runs:
+        values = []
+        for column in columns:
+            found = report.estimates[run][column.name]
+            interval = _bracketed_bounds(found.low, found.high) if bounds else ""
+            if found.value is not None:
+                values.append(f"{look.name(column.name)} {found.value:.3f} {interval}".rstrip())
+        told.append(f"{look.name(run)}: {', '.join(values)}")
+    return "; ".join(told)
+
+
+# Categories of runs on a radar chart.
+
+
+_MOST = 14  # runs whose lines can be followed
+_FEWEST_AXES = 3
+_FILLED = 3  # runs up to which areas are filled
+
+
+def radar(
+    report: Report, *, title: str | None = None, language: Language = "en", font: str | None = None
+) -> Figure:
+    """Draw the categories of runs as axes around a centre, from 0 to 1; STS is Pearson's correlation.
+
+    Categories that no run has are left out; a line is open where its run lacks one. Correlations below 0 are
+    drawn at 0. Raises `PlotError` for more than 14 runs and for fewer than three categories.
+    """
+    columns = _drawn_columns(report, report.runs, "category")
+    if len(report.runs) > _MOST:
+        raise PlotError(
+            f"too many runs for one radar chart: {len(report.runs)}, at most {_MOST} (bars show more)"
+        )
+    if len(columns) < _FEWEST_AXES:
+        raise PlotError(
+            f"a radar chart needs at least {_FEWEST_AXES} categories, found {len(columns)}: draw bars instead"
+        )
+    with drawing(language, font) as look:
+        figure = look.figure(title, "Scores by category", 7.4, 6.4 + 0.24 * len(report.runs))
+        axes: Any = figure.add_subplot(projection="polar")
+        _radar_grid(axes, columns, report, look)
+        for place, run in enumerate(report.runs):
+            known = [report.estimates[run][column.name].value for column in columns]
+            values = [math.nan if value is None else max(value, 0.0) for value in known]
+            _radar_line(axes, place, values, look.name(run, 60), filled=len(report.runs) <= _FILLED)
+        across = 1 if max(map(len, report.runs)) > 28 else 2
+        legend = figure.legend(loc="outside lower center", ncols=min(across, len(report.runs)))
+        if told := _star_text(report, columns, look):
+            legend.set_title(told)
+            legend.get_title().set_fontsize(9)
+        return finish(figure, _description(report, report.runs, columns, look, bounds=False))
+
+
+def _radar_grid(axes: Any, columns: Sequence[Column], report: Report, look: Look) -> None:
+    axes.set_theta_offset(math.pi / 2)
+    axes.set_theta_direction(-1)
+    labels = [_starred_name(report, column, look) for column in columns]
+    axes.set_xticks(_radar_angles(len(columns)), labels, fontsize=11)
+    axes.tick_params(axis="x", pad=8)
+    axes.set_ylim(0, 1)
+    axes.set_yticks([0.2, 0.4, 0.6, 0.8, 1.0], ["0.2", "0.4", "0.6", "0.8", "1.0"], color=GREY)
+    axes.set_rlabel_position(180 / len(columns))
+
+
+def _radar_angles(number: int) -> list[float]:
+    return [2 * math.pi * place / number for place in range(number)]
+
+
+def _radar_line(
+    axes: Any, place: int, values: Sequence[float], label: str, *, filled: bool
+) -> None:
+    angles = _radar_angles(len(values))
+    colour = COLOURS[place % len(COLOURS)]
+    around = [*angles, angles[0]], [*values, values[0]]
+    axes.plot(
+        *around,
+        color=colour,
+        linestyle=DASHES[place // len(COLOURS) % len(DASHES)],
+        marker=MARKERS[place % len(MARKERS)],
+        markersize=4.5,
+        linewidth=1.8,
+        label=label,
+        clip_on=False,
+        zorder=3,
+    )
+    if filled and not any(map(math.isnan, values)):
+        axes.fill(*around, color=colour, alpha=0.08, linewidth=0)
+
+
+PLOTS: Mapping[str, Callable[..., Figure]] = MappingProxyType({"radar": radar, "bars": bars})
+"""Figures by name."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import combinations
 from typing import Any
 
 from pfgen_rs.errors import InputError
@@ -12,18 +13,8 @@ from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.llm_jp_eval.catalog import AVERAGED, AVERAGES, split_score
 from pfgen_rs.llm_jp_eval.catalog import tasks as catalog
-from pfgen_rs.llm_jp_eval.report.columns import (
-    LEVEL,
-    Column,
-    ColumnEstimate,
-    ColumnPair,
-    average_column,
-    category_columns,
-    compared_columns,
-    estimated,
-    pair_order,
-    task_columns,
-)
+from pfgen_rs.llm_jp_eval.report import comparing
+from pfgen_rs.llm_jp_eval.report.comparing import LEVEL, Column, ColumnEstimate, ColumnPair
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun, aligned, told_of
 from pfgen_rs.stats.permutation import ranges
 
@@ -125,15 +116,15 @@ def report_of(
     if tasks is not None:
         runs = [_only_tasks(run, tasks) for run in runs]
     scores = {score for run in runs for score in run.known}
-    mean = average_column(average, scores)
+    mean = comparing.average_column(average, scores)
     if not 1 <= len(runs) <= _MOST_RUNS:
         raise InputError(f"expected 1 to {_MOST_RUNS} runs to report, found {len(runs)}")
     known = {task for run in runs for task in run.tasks}
-    categories = category_columns(scores, (name for run in runs for name in run.stated))
+    categories = comparing.category_columns(scores, (name for run in runs for name in run.stated))
     taken = {average, *(column.name for column in categories)}
-    columns = (mean, *categories, *task_columns(sorted(known), scores, taken))
+    columns = (mean, *categories, *comparing.task_columns(sorted(known), scores, taken))
     shared, notes = aligned(runs)
-    found = [{c.name: estimated(run, c) for c in columns} for run in runs]
+    found = [{c.name: comparing.estimated(run, c) for c in columns} for run in runs]
     order = sorted(
         range(len(runs)),
         key=lambda i: (found[i][average].value is None, -(found[i][average].value or 0)),
@@ -142,7 +133,7 @@ def report_of(
     pairs = []
     for kind in ("average", "category", "task") if len(runs) > 1 else ():
         own = [column for column in tested if column.kind == kind]
-        pairs += compared_columns([shared[i] for i in order], own)
+        pairs += comparing.compared_columns([shared[i] for i in order], own)
     return Report(
         runs=tuple(runs[i].name for i in order),
         average=average,
@@ -177,7 +168,7 @@ def _ranks(
     if not own:
         return dict.fromkeys(names)
     better = np.zeros((len(names), len(names)), dtype=bool)
-    for (i, j), pair in zip(pair_order(len(names)), own, strict=True):
+    for (i, j), pair in zip(combinations(range(len(names)), 2), own, strict=True):
         if pair.is_sure:
             better[(i, j) if pair.difference > 0 else (j, i)] = True
     return dict(zip(names, ranges(better), strict=True))

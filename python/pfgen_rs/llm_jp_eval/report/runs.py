@@ -10,21 +10,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.errors import InputError, unreadable
+from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import Floats, pl
-from pfgen_rs.llm_jp_eval.catalog import same_score, split_score, tasks
-from pfgen_rs.llm_jp_eval.data import read_json
-from pfgen_rs.llm_jp_eval.metrics.samples import (
-    CORRELATIONS,
-    correlation,
-    correlation_values,
-    mean,
-    sample_metrics,
-)
-from pfgen_rs.llm_jp_eval.results import SAMPLES, SAMPLING, SCORES
-from pfgen_rs.llm_jp_eval.scoring import evaluated_predictions
+from pfgen_rs.llm_jp_eval import measures
+from pfgen_rs.llm_jp_eval.catalog import read_object, same_score, split_score, tasks
+from pfgen_rs.llm_jp_eval.scoring import SAMPLING, evaluated_predictions
 
 _MUST_AGREE = ("variant", "split")
 """Settings that decide what the figures mean."""
@@ -40,8 +32,8 @@ _UNKNOWN = "unknown"
 class ReportRun:
     """An evaluated run.
 
-    `frame`: a row a sample, as `scoring.Evaluation.frame` has it: at least `task`, `index` (from 0), `pred`,
-    `gold` and `value` (the main metric; null for correlations), optionally `input`. `scores`: by
+    `frame`: a row a sample, as `scoring.Evaluation.frame` has it: at least `task`, `index` (from 0), `input`,
+    `pred`, `gold` and `value` (the main metric; null for correlations). `scores`: by
     `{task}_{metric}`; what is not given is computed from the samples. `settings`: parts of the signature by
     name (`variant`, `split`, `shots`, …), as far as they are known. `metrics`: by task, those whose values
     the samples have (default: the catalog's). `stated`: averages and categories as the run's file states
@@ -61,10 +53,10 @@ class ReportRun:
         if self.frame.is_empty():
             raise InputError(f"{self.name}: no samples")
 
-    @cached_property
+    @property
     def tasks(self) -> list[str]:
         """The tasks that were run, in order."""
-        return self.frame["task"].unique(maintain_order=True).to_list()
+        return list(self.counts)
 
     @cached_property
     def counts(self) -> dict[str, int]:
@@ -99,9 +91,8 @@ class ReportRun:
         key = task, metric
         if key not in self._values:
             rows = self.frame.filter(pl.col("task") == task).sort("index")
-            if metric in CORRELATIONS:
-                gold = [_gold(self.name, text) for text in rows["gold"]]
-                self._values[key] = correlation_values(metric, rows["pred"], gold)
+            if metric in measures.CORRELATIONS:
+                self._values[key] = measures.correlation_values(metric, rows["pred"], rows["gold"])
             else:
                 self._values[key] = rows["value"].to_numpy()
         return self._values[key]
@@ -112,9 +103,9 @@ class ReportRun:
         if known is not None:
             return known
         rows = self.frame.filter(pl.col("task") == task)
-        if metric in CORRELATIONS:
-            return correlation(metric, rows["pred"].to_list(), rows["gold"].to_list())
-        return mean(rows["value"].to_numpy())
+        if metric in measures.CORRELATIONS:
+            return measures.correlation(metric, rows["pred"].to_list(), rows["gold"].to_list())
+        return measures.mean(rows["value"].to_numpy())
 
 
 def aligned(runs: Sequence[ReportRun]) -> tuple[list[ReportRun], list[str]]:
@@ -133,13 +124,6 @@ def aligned(runs: Sequence[ReportRun]) -> tuple[list[ReportRun], list[str]]:
         raise InputError("the runs share no sample: expected runs over the same tasks and samples")
     reduced = [_reduced_to(keys, run) for run in runs]
     return reduced, _alignment_notes(runs, reduced[0].counts)
-
-
-def _gold(run: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise InputError(f"{run}: jsts: expected a number as gold, found {text[:80]!r}") from None
 
 
 def _check_settings(runs: Sequence[ReportRun]) -> None:
@@ -161,7 +145,7 @@ def _check_settings(runs: Sequence[ReportRun]) -> None:
 
 
 def _check_same_samples(first: ReportRun, other: ReportRun) -> None:
-    about = ["gold", *(["input"] if _has_inputs(first) and _has_inputs(other) else [])]
+    about = ("gold", "input")
     both = first.frame.select("task", "index", *about).join(
         other.frame.select("task", "index", *about), on=["task", "index"], suffix=" of the other"
     )
@@ -173,10 +157,6 @@ def _check_same_samples(first: ReportRun, other: ReportRun) -> None:
                 f"{first.name!r} and {other.name!r} were evaluated on different data: the {name}s of "
                 f"{counted(len(apart), 'sample')} differ, the first is {task} {index}"
             )
-
-
-def _has_inputs(run: ReportRun) -> bool:
-    return "input" in run.frame.columns and run.frame["input"].null_count() == 0
 
 
 def _reduced_to(keys: pl.DataFrame, run: ReportRun) -> ReportRun:
@@ -221,7 +201,7 @@ def told_of(texts: Mapping[str, str], runs: int) -> list[str]:
     ]
 
 
-# Reads runs: folders of runs and scores, and result files, also of the published tool.
+# Reads result files, also of the published tool.
 
 
 _USUAL = {"prompt": "default", "mode": "completion", "max_tokens": "default"}
@@ -229,68 +209,16 @@ _USUAL = {"prompt": "default", "mode": "completion", "max_tokens": "default"}
 
 
 def read_report_runs(paths: Sequence[str | os.PathLike[str]]) -> list[ReportRun]:
-    """Read runs: folders with `scores.json` and `samples.parquet`, or with `result.json`, and result files.
+    """Read runs: folders with a `result.json`, and result files.
 
     A run is named after its folder or file, with as many parents as necessary. Raises `InputError`.
     """
-    files = [Path(path) for path in paths]
-    return [_read_run(file, name) for file, name in zip(files, _names(files), strict=True)]
-
-
-def _read_run(path: Path, name: str) -> ReportRun:
-    if not path.exists():
-        raise InputError("no such file or folder", path=path)
-    if not path.is_dir():
-        return read_result(path, name)
-    if (path / SCORES).is_file() and (path / SAMPLES).is_file():
-        return _of_folder(path, name)
-    if (path / RESULT).is_file():
-        return read_result(path / RESULT, name)
-    expected = f"expected {SCORES} and {SAMPLES}, or {RESULT}"
-    raise InputError(f"not a run of llm-jp-eval: {expected} (is the run complete?)", path=path)
-
-
-def _of_folder(path: Path, name: str) -> ReportRun:
-    record = _scores(path / SCORES)
-    frame = _samples(path / SAMPLES)
-    if (path / RESULT).is_file():
-        inputs = read_result(path / RESULT).frame.select("task", "index", "input")
-        frame = frame.join(inputs, on=["task", "index"], how="left", maintain_order="left")
-    signature = record["signature"]
-    scores = record["variants"][record["variant"]]["scores"]
-    return ReportRun(name, frame, scores, _settings(signature), signature)
-
-
-def _scores(path: Path) -> dict[str, Any]:
-    record, _ = read_json(path)
-    try:
-        scores = record["variants"][record["variant"]]["scores"].values()
-        if isinstance(record["signature"], str) and all(isinstance(v, float | int) for v in scores):
-            return dict(record)
-    except (KeyError, TypeError, AttributeError):
-        pass
-    problem = "is not a file of scores: expected 'signature', 'variant' and 'variants' with scores"
-    raise InputError(problem, path=path)
-
-
-def _samples(path: Path) -> pl.DataFrame:
-    types: dict[Any, Any] = {
-        **dict.fromkeys(("task", "pred", "gold"), pl.String),
-        "index": pl.Int64,
-        "value": pl.Float64,
-    }
-    try:
-        frame = pl.read_parquet(path).cast(types)
-    except OSError as error:
-        raise InputError(unreadable(error), path=path) from error
-    except pl.exceptions.PolarsError as error:
-        raise InputError(f"is not a table of samples: {error}", path=path) from None
-    outside = frame.filter(~pl.col("value").is_between(0, 1))
-    if not outside.is_empty():
-        task, index, value = outside.select("task", "index", "value").row(0)
-        problem = f"the value of sample {index} of {task} is {value}: expected 0 to 1"
-        raise InputError(problem, path=path)
-    return frame
+    files = [path / RESULT if path.is_dir() else path for path in map(Path, paths)]
+    for file in files:
+        if not file.exists():
+            problem = "no such file: expected a result file, or the folder of a complete run"
+            raise InputError(problem, path=file)
+    return [read_result(file, name) for file, name in zip(files, _names(files), strict=True)]
 
 
 def _settings(signature: str | None) -> dict[str, str]:
@@ -301,23 +229,14 @@ def _settings(signature: str | None) -> dict[str, str]:
     return {**_USUAL, **dict.fromkeys(SAMPLING, "unknown"), **parts}
 
 
-def _names(paths: Sequence[Path]) -> list[str]:
-    parts = [_naming_parts(path) for path in paths]
+def _names(files: Sequence[Path]) -> list[str]:
+    whole = [Path(os.path.normpath(file.absolute())) for file in files]
+    parts = [(f.parent if f.name == RESULT else f.with_suffix("")).parts for f in whole]
     for depth in range(1, max(map(len, parts), default=0) + 1):
         names = ["/".join(part[-depth:]) for part in parts]
         if len(set(names)) == len(set(parts)):
             return names
     return ["/".join(part) for part in parts]
-
-
-def _naming_parts(path: Path) -> tuple[str, ...]:
-    whole = path.absolute()
-    if path.is_dir():
-        return Path(os.path.normpath(whole)).parts
-    return whole.parent.parts if path.name == RESULT else whole.with_suffix("").parts
-
-
-# Result files.
 
 
 def read_result(path: str | os.PathLike[str], name: str = "") -> ReportRun:
@@ -328,18 +247,15 @@ def read_result(path: str | os.PathLike[str], name: str = "") -> ReportRun:
     value by the first metric that is known here. Raises `InputError`.
     """
     file = Path(path)
-    record, _ = read_json(file)
+    record, _ = read_object(file)
     try:
         return _of_record(record, name or file.stem)
     except InputError as error:
         raise InputError(error.problem, path=file) from None
-    except UnicodeEncodeError:
-        problem = "contains a lone surrogate, which is not valid Unicode"
-        raise InputError(problem, path=file) from None
 
 
-def _of_record(record: Any, name: str) -> ReportRun:
-    outputs = record.get("outputs") if isinstance(record, dict) else None
+def _of_record(record: Mapping[str, Any], name: str) -> ReportRun:
+    outputs = record.get("outputs")
     if not isinstance(outputs, dict) or not isinstance(record.get("scores"), dict):
         raise InputError("is not a result file: expected an object with 'scores' and 'outputs'")
     stated = _numbers(record["scores"])
@@ -371,7 +287,11 @@ def _of_record(record: Any, name: str) -> ReportRun:
 
 
 def _known_metric(task: str, parts: Mapping[str, tuple[str, str]]) -> tuple[str, ...]:
-    known = [metric for own, metric in parts.values() if own == task and metric in sample_metrics()]
+    known = [
+        metric
+        for own, metric in parts.values()
+        if own == task and metric in measures.sample_metrics()
+    ]
     return tuple(known[:1])
 
 

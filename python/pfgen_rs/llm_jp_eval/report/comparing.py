@@ -12,18 +12,9 @@ from typing import Literal
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.lazy import Floats, np
 from pfgen_rs.llm_jp_eval import catalog
-from pfgen_rs.llm_jp_eval.metrics.samples import CORRELATIONS
+from pfgen_rs.llm_jp_eval.measures import CORRELATIONS
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
-from pfgen_rs.stats.correlation import correlation_interval
-from pfgen_rs.stats.permutation import holm, resolution, sign_flip_by_size
-from pfgen_rs.stats.shares import (
-    WeightedMean,
-    bonett_price,
-    mcnemar,
-    p_values,
-    weighted_mean,
-    wilson,
-)
+from pfgen_rs.stats import correlation, permutation, shares
 
 Kind = Literal["average", "category", "task"]
 LEVEL = 0.95
@@ -82,9 +73,9 @@ class Column:
         not they were run.
         """
         found = [part for part in self.parts if part.score in known]
-        shares = Counter(part.category for part in found)
+        sizes = Counter(part.category for part in found)
         return tuple(
-            replace(part, weight=1 / (self.categories * shares[part.category])) for part in found
+            replace(part, weight=1 / (self.categories * sizes[part.category])) for part in found
         )
 
     def missing(self, known: Container[str]) -> tuple[str, ...]:
@@ -281,17 +272,19 @@ def _error(
     run: ReportRun, column: Column, parts: Sequence[Part], value: float
 ) -> tuple[float | None, Bounds]:
     samples = [run.values(part.task, part.metric) for part in parts]
-    found = weighted_mean(samples, [part.weight for part in parts])
+    found = shares.weighted_mean(samples, [part.weight for part in parts])
     se = found.se if found.se is not None and math.isfinite(found.se) else None
     if column.is_correlation:
         known = se if se is not None and len(samples[0]) > 2 else 0.0
-        return se or None, correlation_interval(value, known, len(samples[0]), LEVEL)
+        return se or None, correlation.correlation_interval(value, known, len(samples[0]), LEVEL)
     if (
         column.kind != "average"
         and len(parts) == 1
         and (parts[0].metric == "exact_match" or not se)
     ):
-        return se, wilson(min(float(samples[0].sum()), len(samples[0])), len(samples[0]), LEVEL)
+        return se, shares.wilson(
+            min(float(samples[0].sum()), len(samples[0])), len(samples[0]), LEVEL
+        )
     if not se:
         return se, (None, None)
     low, high = found.interval(LEVEL)
@@ -308,10 +301,8 @@ def _in_unit(bound: float | None, shift: float) -> float | None:
 
 Test = Literal["mcnemar", "sign_flip", "t"]
 _PERMUTATIONS = 10_000
-_FOR_EACH = (
-    4  # permutations: the smallest p is 1/permutations, and Holm multiplies it by the family
-)
-_DIGITS = 12
+_FOR_EACH = 4  # permutations: the smallest p is one by their number, times the family for Holm
+_DIGITS = 12  # to which differences of the same size are equal
 _FEW = 12  # samples up to which all choices of signs are enumerated
 MOST_FLIPPED = 250
 """Tests in a family up to which signs are flipped; beyond, Student's t has smaller p-values for Holm."""
@@ -350,11 +341,6 @@ class ColumnPair:
         return self.p_holm <= 1 - LEVEL
 
 
-def pair_order(runs: int) -> list[tuple[int, int]]:
-    """Returns the places of every two runs."""
-    return list(combinations(range(runs), 2))
-
-
 def compared_columns(runs: Sequence[ReportRun], columns: Sequence[Column]) -> list[ColumnPair]:
     """Compare every two runs in columns of one kind, which form a family for Holm's correction.
 
@@ -362,14 +348,14 @@ def compared_columns(runs: Sequence[ReportRun], columns: Sequence[Column]) -> li
     it has no value, and a correlation where it has no standard error. Ordered by column, then by pair.
     """
     known = frozenset.intersection(*(run.sampled for run in runs))
-    order = pair_order(len(runs))
+    order = list(combinations(range(len(runs)), 2))
     family = len(order) * len(columns)
     found: list[ColumnPair] = []
     for column in columns:
         if column.has_value(known):
             parts = column.present(known)
             found += _compared_column(runs, column, parts, order, family)
-    corrected = holm(np.array([pair.p for pair in found])).tolist() if found else []
+    corrected = permutation.holm(np.array([pair.p for pair in found])).tolist() if found else []
     return [
         replace(pair, p_holm=p, family=len(found)) for pair, p in zip(found, corrected, strict=True)
     ]
@@ -386,21 +372,21 @@ def _compared_column(
     test = _test(column, parts, family)
     permutations = max(_PERMUTATIONS, math.ceil(_FOR_EACH * family / (1 - LEVEL)))
     differences = [[x - y for x, y in zip(samples[i], samples[j], strict=True)] for i, j in order]
-    means = [weighted_mean(apart, [part.weight for part in parts]) for apart in differences]
+    means = [shares.weighted_mean(apart, [part.weight for part in parts]) for apart in differences]
     exact = () if test == "t" else differences
-    p = [_paired_p(test, apart[0], permutations) for apart in exact] or p_values(means)
+    p = [_paired_p(test, apart[0], permutations) for apart in exact] or shares.p_values(means)
     number = sum(map(len, samples[0]))
     farthest = 2.0 if column.is_correlation else 1.0
     for (i, j), apart, mean, tested in zip(order, differences, means, p, strict=True):
         if tested is None or not math.isfinite(tested):
             continue
         bounds: Bounds = (
-            bonett_price(*_only_one_right(apart[0]), number, LEVEL)
+            shares.bonett_price(*_only_one_right(apart[0]), number, LEVEL)
             if test == "mcnemar"
             else _interval_within(mean, farthest)
         )
-        signs = int(np.count_nonzero(_rounded(apart[0]))) if test == "sign_flip" else 0
-        smallest = resolution(signs, permutations) if signs > _FEW else 0.0
+        signs = int(np.count_nonzero(apart[0].round(_DIGITS))) if test == "sign_flip" else 0
+        smallest = permutation.resolution(signs, permutations) if signs > _FEW else 0.0
         least = mean.detectable(LEVEL) if mean.se else None
         names = runs[i].name, runs[j].name, column.name
         yield ColumnPair(
@@ -419,13 +405,10 @@ def _test(column: Column, parts: Sequence[Part], family: int) -> Test:
 def _paired_p(test: Test, apart: Floats, permutations: int) -> float:
     """Returns the exact or permutation p-value of a single task."""
     if test == "mcnemar":
-        return mcnemar(*_only_one_right(apart))
-    return sign_flip_by_size(_rounded(apart), permutations=permutations, seed=0, few=_FEW)
-
-
-def _rounded(apart: Floats) -> Floats:
-    """Returns differences of which those of the same size are equal numbers."""
-    return apart.round(_DIGITS)
+        return shares.mcnemar(*_only_one_right(apart))
+    return permutation.sign_flip_by_size(
+        apart.round(_DIGITS), permutations=permutations, seed=0, few=_FEW
+    )
 
 
 def _only_one_right(apart: Floats) -> tuple[int, int]:
@@ -433,7 +416,7 @@ def _only_one_right(apart: Floats) -> tuple[int, int]:
     return int((apart > 0).sum()), int((apart < 0).sum())
 
 
-def _interval_within(found: WeightedMean, farthest: float) -> Bounds:
+def _interval_within(found: shares.WeightedMean, farthest: float) -> Bounds:
     """Returns Student's interval of a difference, cut at the largest that there can be."""
     low, high = found.interval(LEVEL) if found.se else (None, None)
     if low is None or high is None:

@@ -62,11 +62,6 @@ class SampleMetric:
     column: ColumnValues | None = None
     native: bool = False
 
-    @property
-    def summary(self) -> str:
-        """The first line of the function's docstring."""
-        return (self.value.__doc__ or "").strip().partition("\n")[0]
-
 
 _METRICS: dict[str, SampleMetric] = {}
 
@@ -273,23 +268,27 @@ def correlation(name: str, predictions: Sequence[str], golds: Sequence[str]) -> 
         known = ", ".join(CORRELATIONS)
         raise SettingsError(f"unknown correlation {name!r}: expected one of {known}")
     check_texts(predictions, golds)
-    found = np.array([parse_float(text) for text in predictions], dtype=np.float64)
-    expected = np.array([_gold_number(row, text) for row, text in enumerate(golds)], np.float64)
+    found, expected = _numbers(predictions, golds)
     if name == "spearman":
         found, expected = _ranks(found), _ranks(expected)
     return _pearson(found, expected)
 
 
-def correlation_values(name: str, predictions: Iterable[str], golds: Sequence[float]) -> Floats:
+def correlation_values(name: str, predictions: Iterable[str], golds: Iterable[str]) -> Floats:
     """Returns the jackknife's pseudo-values (`stats.jackknife`), whose mean is the correlation.
 
-    NaN where a number is too large or none, or there is a single sample.
+    NaN where a number is too large or none, or there is a single sample. Raises `InputError` for golds that
+    are not numbers.
     """
-    found = np.array([parse_float(text) for text in predictions], dtype=np.float64)
-    expected = np.array(golds, dtype=np.float64)
+    found, expected = _numbers(predictions, golds)
     if len(expected) < 2 or not np.isfinite([found, expected]).all():
         return np.full(len(expected), np.nan)
     return (pearson_values if name == "pearson" else spearman_values)(found, expected)
+
+
+def _numbers(predictions: Iterable[str], golds: Iterable[str]) -> tuple[Floats, Floats]:
+    found = np.array([parse_float(text) for text in predictions], np.float64)
+    return found, np.array([_gold_number(*each) for each in enumerate(golds)], np.float64)
 
 
 def parse_float(text: str) -> float:

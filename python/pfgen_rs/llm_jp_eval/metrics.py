@@ -1,4 +1,4 @@
-"""Values and predictions of lists, columns and polars expressions, in native code.
+"""Metrics of llm-jp-eval, value for value: of lists, columns and polars expressions, in native code.
 
 Code points are those of the running Python, of which native code is told page by page.
 """
@@ -13,14 +13,21 @@ from unicodedata import category, normalize
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError
 from pfgen_rs.lazy import Floats, np, pl
-from pfgen_rs.llm_jp_eval.metrics.samples import (
-    check_texts,
-    check_types,
-    check_variant,
-    find_metric,
-    normalized_gold,
-    prediction,
-)
+from pfgen_rs.llm_jp_eval import measures
+from pfgen_rs.llm_jp_eval.measures import sample_metric, sample_metrics
+
+__all__ = [
+    "gold_column",
+    "gold_expression",
+    "metric",
+    "metric_column",
+    "metric_expression",
+    "output_metric_column",
+    "prediction_column",
+    "prediction_expression",
+    "sample_metric",
+    "sample_metrics",
+]
 
 Column = str | pl.Expr
 Page = tuple[bytes, list[tuple[int, str]], list[tuple[int, str]]]
@@ -46,8 +53,8 @@ def metric(name: str, predictions: Sequence[str], golds: Sequence[str]) -> list[
 
     Raises `SettingsError` for unknown names and `InputError` for lists of different lengths.
     """
-    chosen = find_metric(name)
-    check_texts(predictions, golds)
+    chosen = measures.find_metric(name)
+    measures.check_texts(predictions, golds)
     wild = range(len(golds)) if len(golds) < _FEW else _wild_rows(predictions, golds)
     values = np.empty(len(golds))
     if len(wild) < len(golds):
@@ -57,7 +64,7 @@ def metric(name: str, predictions: Sequence[str], golds: Sequence[str]) -> list[
                 texts[row] = ""
         values = metric_column(name, *columns)
     for row in wild:
-        values[row] = chosen.value(predictions[row], normalized_gold(golds[row]))
+        values[row] = chosen.value(predictions[row], measures.normalized_gold(golds[row]))
     return list(values.tolist())
 
 
@@ -87,10 +94,10 @@ def prediction_column(
     `threads`: default all cores. Raises `SettingsError` for unknown variants and `InputError` where a row is
     not text (missing, a number, not valid Unicode).
     """
-    check_variant(variant)
+    measures.check_variant(variant)
 
     def in_context(output: str) -> str:
-        return prediction(output, variant)
+        return measures.prediction(output, variant)
 
     strip = variant == "swallow"
     return _normalized_column("prediction", outputs, in_context, True, strip, threads)
@@ -98,7 +105,7 @@ def prediction_column(
 
 def gold_column(golds: Any, *, threads: int | None = None) -> pl.Series:
     """Returns `normalized_gold` of each gold answer. `golds`, `threads`, errors: as `prediction_column`."""
-    return _normalized_column("gold", golds, normalized_gold, False, False, threads)
+    return _normalized_column("gold", golds, measures.normalized_gold, False, False, threads)
 
 
 def metric_column(name: str, found: Any, golds: Any, *, threads: int | None = None) -> Floats:
@@ -115,38 +122,34 @@ def output_metric_column(
     name: str, outputs: Any, golds: Any, variant: str = "upstream", *, threads: int | None = None
 ) -> Floats:
     """Returns `metric` of the predictions in raw outputs: `metric_column` of `prediction_column` at once."""
-    check_variant(variant)
+    measures.check_variant(variant)
     return _values(name, outputs, golds, variant, threads)
 
 
 def _values(name: str, texts: Any, golds: Any, variant: str | None, threads: int | None) -> Floats:
     """Returns values of predictions, or with a variant, of the predictions in outputs."""
-    chosen = find_metric(name)
-    _check_lengths(texts, golds)
+    chosen = measures.find_metric(name)
+    if len(texts) != len(golds):
+        raise InputError(f"{len(texts)} predictions but {len(golds)} golds")
     if not chosen.native:
         if variant is not None:
             texts = prediction_column(texts, variant, threads=threads)
         found = [text for chunk in _texts(texts) for text in chunk]
-        check_types(found, "")
+        measures.check_types(found, "")
         expected = gold_column(golds, threads=threads).to_list()
         if chosen.column is not None:
             return np.asarray(chosen.column(found, expected), dtype=np.float64)
         return np.array(list(map(chosen.value, found, expected)), dtype=np.float64)
 
     def in_context(text: str, gold: str) -> float:
-        found = text if variant is None else prediction(text, variant)
-        return chosen.value(found, normalized_gold(gold))
+        found = text if variant is None else measures.prediction(text, variant)
+        return chosen.value(found, measures.normalized_gold(gold))
 
     strip = None if variant is None else variant == "swallow"
     pairs = zip(_native_chunks(texts), _native_chunks(golds), strict=True)
     points = code_points()
     parts = [points.values(name, *pair, in_context, strip=strip, threads=threads) for pair in pairs]
     return np.concatenate(parts) if parts else np.empty(0)
-
-
-def _check_lengths(texts: Any, golds: Any) -> None:
-    if len(texts) != len(golds):
-        raise InputError(f"{len(texts)} predictions but {len(golds)} golds")
 
 
 def _normalized_column(
@@ -174,7 +177,7 @@ def _texts(column: Any) -> Iterator[Any]:
     if isinstance(column, str):
         raise InputError("expected a column of texts, found a single text")
     if isinstance(column, list | tuple):
-        check_types(column, "")
+        measures.check_types(column, "")
         for row in _wild_rows(column):
             raise InputError(
                 f"row {row} contains a lone surrogate, which is not valid Unicode text"
@@ -205,7 +208,7 @@ def prediction_expression(
 
     `output`: name of a column of text, or an expression. Raises `SettingsError` for unknown variants.
     """
-    check_variant(variant)
+    measures.check_variant(variant)
     made = partial(prediction_column, variant=variant, threads=threads)
     return _expression(made, [output], pl.String())
 
@@ -228,7 +231,7 @@ def metric_expression(
     >>> frame.select(value.alias("char_f1")).to_series().to_list()
     [1.0, 0.8]
     """
-    find_metric(name)
+    measures.find_metric(name)
 
     def of(found: pl.Series, golds: pl.Series) -> pl.Series:
         return pl.Series(metric_column(name, found, golds, threads=threads))

@@ -1,16 +1,73 @@
-"""Whole result files of llm-jp-eval 1.3.0 and of later versions, made up: their tasks, keys and averages."""
+"""Made-up runs of llm-jp-eval for reports: drawn values, and whole result files of other versions."""
 
 from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
+import numpy as np
+import polars as pl
+
 from pfgen_rs.llm_jp_eval.catalog import AVERAGED, find_task, tasks
+from pfgen_rs.llm_jp_eval.report.runs import ReportRun
 from pfgen_rs.llm_jp_eval.scoring import evaluated_predictions
+
+ALL = tuple(tasks())
+
+
+def made_run(
+    name: str,
+    *,
+    seed: int = 0,
+    skill: float = 0.5,
+    samples: int = 100,
+    chosen: Sequence[str] = ALL,
+) -> ReportRun:
+    """A run whose values have about the mean `skill` (0 to 1), half of it by luck.
+
+    Samples are as hard for all runs with the same `seed`.
+    """
+    seeds = {task: (seed, ALL.index(task)) for task in chosen}
+    frames = [_made_task(task, samples, skill, seeds[task], name) for task in chosen]
+    return ReportRun(name, pl.concat(frames))
+
+
+def _made_task(task: str, n: int, skill: float, seed: tuple[int, int], name: str) -> pl.DataFrame:
+    hard = np.random.default_rng(seed).random(n)
+    luck = np.random.default_rng([*seed, *name.encode()]).random(n)
+    ease = skill + (0.5 - (0.5 * hard + 0.5 * luck))
+    metric = tasks()[task].metrics[0]
+    golds = [f"正解{i}" for i in range(n)]
+    values: list[float | None]
+    if metric == "exact_match":
+        right = ease > 0.5
+        values = right.astype(float).tolist()
+        preds = [gold if ok else "ちがう" for gold, ok in zip(golds, right, strict=True)]
+    elif metric == "pearson":
+        truth = np.random.default_rng([*seed, 1]).integers(0, 26, n) / 5
+        golds = [str(each) for each in truth.tolist()]
+        said = truth * skill + (1 - skill) * 5 * luck
+        preds = [f"{each:.1f}" for each in said.tolist()]
+        values = [None] * n
+    else:
+        values = np.round(np.clip(ease, 0, 1), 2).tolist()
+        preds = [f"{gold}のようなもの" for gold in golds]
+    return pl.DataFrame(
+        {
+            "task": [task] * n,
+            "index": list(range(n)),
+            "input": [f"質問：{task}の{i}" for i in range(n)],
+            "pred": preds,
+            "gold": golds,
+            "value": values,
+        },
+        schema_overrides={"value": pl.Float64, "index": pl.Int64},
+    )
+
 
 EXAMINED = {"jmmlu": "exact_match", "mmluen": "exact_match"}
 TRANSLATED = ("alt-e-to-j", "alt-j-to-e", "wikicorpus-e-to-j", "wikicorpus-j-to-e")
