@@ -153,7 +153,9 @@ def report_index(
     task = table["task"].replace_strict(places, return_dtype=pl.Int64)
     return {
         "tasks": order,
-        "metrics": [_metric(runs, name) for name in order],
+        "metrics": [
+            next(filter(None, (run.main_metric(name) for run in runs)), "") for name in order
+        ],
         "task": task.to_list(),
         "number": table["index"].to_list(),
         "runs": list(names),
@@ -180,10 +182,6 @@ def report_chunks(
             for row in table[start:stop].select(columns).iter_rows()
         ]
         yield report_chunk_name(number), {"samples": rows, "texts": list(known)}
-
-
-def _metric(runs: Sequence[ReportRun], task: str) -> str:
-    return next(filter(None, (run.main_metric(task) for run in runs)), "")
 
 
 def _closeness(run: ReportRun, number: int) -> pl.Series:
