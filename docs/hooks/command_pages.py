@@ -1,4 +1,7 @@
-"""Writes pages of commands from their own help: `<!-- help: score -->` becomes that of `pfgen-rs score`."""
+"""Writes pages of commands from their own help: `<!-- help: score -->` becomes that of `pfgen-rs score`.
+
+Also writes rows of tables from registries: `<!-- judge formats -->` becomes a row a format.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,12 @@ from typing import Any, NamedTuple
 from typer.main import get_command
 
 from pfgen_rs.cli.app import app
+from pfgen_rs.judge.formats import format_names, get_format
 
 __all__ = [
     "Named",
     "command_page",
+    "judge_format_rows",
     "leaves",
     "named_commands",
     "on_page_markdown",
@@ -24,6 +29,7 @@ __all__ = [
     "root_command",
 ]
 
+_FORMATS = "<!-- judge formats -->"
 _PAGES = Path(__file__).resolve().parents[1] / "reference" / "commands"
 _MARK = re.compile(r"^<!-- help(?:: ([\w-]+))? -->$", re.MULTILINE)
 
@@ -144,7 +150,15 @@ def _escaped(text: str) -> str:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Puts help in the places of its marks."""
+    """Puts help, and rows of tables, in the places of their marks."""
+    if _FORMATS in markdown:
+        markdown = markdown.replace(_FORMATS, judge_format_rows())
     return _MARK.sub(
         lambda found: command_page(found[1]) if found[1] else overview_page(), markdown
     )
+
+
+def judge_format_rows() -> str:
+    """The rows of the table of judge formats."""
+    formats = map(get_format, format_names())
+    return "\n".join(f"| `{f.name}` | {f.files} | {f.verdicts} | {f.pair_id} |" for f in formats)

@@ -5,7 +5,10 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,49 +19,14 @@ import pytest
 from helpers import pfgen
 from pfgen_rs.errors import InputError, OutputError, SettingsError
 from pfgen_rs.judge import VerdictFolder, sample_path
-from pfgen_rs.judge.formats import read_format, write_format
+from pfgen_rs.judge.formats import format_names, get_format, read_format, write_format
 from pfgen_rs.judge.imported import Imported, read_folder, write_folder
 
 Record = dict[str, Any]
 Read = Callable[..., Imported]
 CAREFUL = sample_path() / "verdicts" / "careful"
-FASTCHAT = {
-    "question_id": 11,
-    "model_1": "m1",
-    "model_2": "m2",
-    "g1_winner": "model_1",
-    "g2_winner": "model_1",
-    "g1_judgment": "[[A]]",
-    "g2_judgment": "[[B]]",
-    "judge": ["gpt-4", "pair-v2"],
-    "turn": 1,
-    "tstamp": 1702887286.5,
-}
-ALPACA = {
-    "instruction": "何ですか？",
-    "output_1": "甲",
-    "output_2": "乙",
-    "generator_1": "m1",
-    "generator_2": "m2",
-    "annotator": "gpt4",
-    "preference": 1,
-}
-GAMES = [{"judgment": "[[B>>A]]", "score": "B>>A"}, {"judgment": "[[A>B]]", "score": "A>B"}]
-ARENA = {"question_id": "q", "model": "m", "judge": "gpt-4", "games": GAMES}
-PLAIN = {
-    "id": "q1/m1/m2",
-    "question": "何ですか？",
-    "judge": "gpt-4",
-    "models": ["m1", "m2"],
-    "answers": ["甲", "乙"],
-    "verdicts": ["A", "C"],
-}
-EXAMPLES: dict[str, Record] = {
-    "alpaca-eval": ALPACA,
-    "arena-hard": ARENA,
-    "fastchat": FASTCHAT,
-    "json-lines": PLAIN,
-}
+EXAMPLES = {name: dict(get_format(name).example) for name in format_names()}
+ALPACA, ARENA, FASTCHAT, PLAIN = EXAMPLES.values()
 every_format = pytest.mark.parametrize("name", EXAMPLES)
 
 
@@ -94,7 +62,7 @@ def test_examples_are_recognised_and_round_trips_change_nothing(name: str, tmp_p
         assert write_format(again, imported, name) == 1
         assert same(imported, read_format([again]))
     else:
-        with pytest.raises(SettingsError, match=f"cannot write '{name}': expected alpaca-eval or"):
+        with pytest.raises(SettingsError, match=f"'{name}' can be imported only: expected one"):
             write_format(again, imported, name)
 
 
@@ -143,15 +111,48 @@ def test_unknown_formats_and_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     mixed = [written(tmp_path, name, [EXAMPLES[name]]) for name in ("fastchat", "json-lines")]
     for paths, problem in (
-        ([path], f"unknown format: expected one of {', '.join(EXAMPLES)}"),
+        ([path], f"unknown format: name one of {', '.join(EXAMPLES)}"),
         ([tmp_path / "missing"], "cannot be read"),
         ([tmp_path / "empty"], r"contains no \.json"),
-        (mixed, "files of several formats: expected one of fastchat, json-lines"),
+        (mixed, "several formats fit: name one of fastchat, json-lines"),
     ):
         with pytest.raises(InputError, match=problem):
             read_format(paths)
     with pytest.raises(SettingsError, match="unknown format 'x': expected one of alpaca-eval, "):
         read_format([path], "x")
+
+
+def test_a_format_of_another_package_is_a_choice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = tmp_path / "theirs-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Name: theirs\nVersion: 1\n")
+    points = ["theirs = their_format:read", "broken = their_format:missing", "fastchat = x:y"]
+    (about / "entry_points.txt").write_text("\n".join(["[pfgen_rs.judge_formats]", *points]))
+    (tmp_path / "their_format.py").write_text(
+        "from pfgen_rs.judge.formats import judge_format\n"
+        "from pfgen_rs.judge.imported import Imported\n"
+        "@judge_format('theirs', files='', verdicts='', pair_id='', example={'mine': 1},\n"
+        "    recognises=lambda record: 'mine' in record)\n"
+        "def read(paths):\n"
+        "    return Imported('theirs')\n"
+    )
+    code = (
+        "from pfgen_rs.judge.formats import format_names, get_format\n"
+        "print(*format_names(), get_format('theirs').example, get_format('fastchat').pair_id[:9])\n"
+        "get_format('broken')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    names = [*EXAMPLES, "theirs", "broken"]
+    assert done.stdout == f"{' '.join(names)} {{'mine': 1}} `QUESTION\n"
+    assert "SettingsError: format 'broken' of their_format:missing: " in done.stderr
 
 
 def test_compressed_files_in_folders_are_read(tmp_path: Path) -> None:

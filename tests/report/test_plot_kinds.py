@@ -18,7 +18,7 @@ from figures import check_words_are_japanese
 from helpers import pfgen
 from pfgen_rs import errors
 from pfgen_rs.report import plots
-from pfgen_rs.report.plot_kinds import KINDS, Drawn, draw
+from pfgen_rs.report.plot_kinds import Drawn, draw, plot_kinds
 from pfgen_rs.report.plots.inputs import PlotRequest, read_curve_rows
 from pfgen_rs.report.update import report
 
@@ -65,7 +65,7 @@ def requests(checkout: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[s
     }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", plot_kinds())
 def test_every_kind_is_drawn(
     kind: str, checkout: Path, requests: dict[str, PlotRequest], tmp_path: Path
 ) -> None:
@@ -77,7 +77,7 @@ def test_every_kind_is_drawn(
     check_words_are_japanese(drawn.figure)
     assert rows(drawn)
     plots.save(drawn.figure, tmp_path / "a.png")
-    assert set(KINDS[kind].options) <= {field.name for field in fields(PlotRequest)}
+    assert set(plot_kinds()[kind].options) <= {field.name for field in fields(PlotRequest)}
 
 
 def test_a_figure_that_there_is_not() -> None:

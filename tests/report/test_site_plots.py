@@ -19,7 +19,7 @@ from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.drawing import style
 from pfgen_rs.drawing.figures import themed_svg
 from pfgen_rs.report import plots
-from pfgen_rs.report.plot_kinds import KINDS
+from pfgen_rs.report.plot_kinds import plot_kinds
 from pfgen_rs.report.site import plots_page
 from pfgen_rs.report.site.builder import NAV, build
 from pfgen_rs.report.site.plots_page import are_plottable, plots_files, plots_key
@@ -82,7 +82,7 @@ def test_each_figure_has_its_files_and_others_their_command(files: dict[str, byt
     for name in pictures | tables:
         assert f'"{Path(name).name}"' in page
     named = set(re.findall(r"pfgen-rs plot (\w+) ", page))
-    assert named | {"steps"} == set(KINDS)  # steps: where models are checkpoints
+    assert named | {"steps"} == set(plot_kinds())  # steps: where models are checkpoints
 
 
 def test_tables_are_those_of_the_leaderboard(files: dict[str, bytes], entries: list[Entry]) -> None:

@@ -7,6 +7,7 @@ import posixpath
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from pfgen_rs.checkout.checkout import RUNS, find_runs
@@ -27,15 +28,24 @@ LEVEL = 0.95
 _RANGES = ("rank_low", "rank_high", "own_rank_low", "own_rank_high")
 _AS_PUBLISHED = ("score", "score_std", "num_trials", "length", "length_std")
 _HASHES = ("input_hash", "metadata_hash", "signature")
-_COLUMNS = {
-    **dict.fromkeys(("run", "model", "organisation", "mode", "engine", "icon"), pl.String),
-    **dict.fromkeys(("rank", "rank_low", "rank_high"), pl.Int64),
-    **dict.fromkeys(("score", "score_std", "mean", "score_low", "score_high", "level"), pl.Float64),
-    **dict.fromkeys(("trial_sd", "trial_se", "question_se"), pl.Float64),
-    **dict.fromkeys(("num_trials", "questions"), pl.Int64),
-    **dict.fromkeys(("length", "length_std", *BY_SOURCE, "helpfulness"), pl.Float64),
-}
-_ADDED = dict.fromkeys(_RANGES[2:], pl.Int64)  # at the end, for scripts that count columns
+
+
+@cache
+def _columns() -> dict[str, Any]:
+    """Returns the columns of a leaderboard but those of sources, hashes and own ranks."""
+    return {
+        **dict.fromkeys(("run", "model", "organisation", "mode", "engine", "icon"), pl.String),
+        **dict.fromkeys(("rank", "rank_low", "rank_high"), pl.Int64),
+        **dict.fromkeys(
+            ("score", "score_std", "mean", "score_low", "score_high", "level"), pl.Float64
+        ),
+        **dict.fromkeys(("trial_sd", "trial_se", "question_se"), pl.Float64),
+        **dict.fromkeys(("num_trials", "questions"), pl.Int64),
+        **dict.fromkeys(("length", "length_std", *BY_SOURCE, "helpfulness"), pl.Float64),
+    }
+
+
+_ADDED = _RANGES[2:]  # at the end, for scripts that count columns
 
 
 @dataclass(frozen=True)
@@ -207,12 +217,17 @@ def entries_frame(found: Sequence[Entry]) -> pl.DataFrame:
             {source: 0.0 for entry in found for source in entry.sources[metric]}
         )
     }
-    schema = {**_COLUMNS, **shares, **dict.fromkeys(_HASHES, pl.String), **_ADDED}
+    schema = {
+        **_columns(),
+        **shares,
+        **dict.fromkeys(_HASHES, pl.String),
+        **dict.fromkeys(_ADDED, pl.Int64),
+    }
     return pl.DataFrame([_row(entry) for entry in found], schema=schema, orient="row")
 
 
 def _row(entry: Entry) -> dict[str, Any]:
-    names = (*_COLUMNS, *_HASHES, *_ADDED)
+    names = (*_columns(), *_HASHES, *_ADDED)
     own = {name: getattr(entry, name) for name in names if hasattr(entry, name)}
     shares = {
         share_name(metric, source): share

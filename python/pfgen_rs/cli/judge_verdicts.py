@@ -297,6 +297,12 @@ def import_verdicts(
     process.emit(f"wrote {counted(len(found.pairs), 'pair')} and {judgments} to {out}\n")
 
 
+def _format_names() -> list[str]:
+    from pfgen_rs.judge.formats import format_names
+
+    return format_names()
+
+
 def export_verdicts(
     verdicts: shared.Verdicts,
     target: Annotated[
@@ -304,7 +310,8 @@ def export_verdicts(
         typer.Option(
             "--to",
             metavar="FORMAT",
-            help="Format to write: alpaca-eval or json-lines.",
+            autocompletion=_format_names,
+            help="Format to write, such as alpaca-eval or json-lines.",
             show_default=False,
         ),
     ],

@@ -65,11 +65,9 @@ class PlotCommand(TyperCommand):
 
 
 def _kinds() -> Mapping[str, PlotKind]:
-    from pfgen_rs.report.plot_kinds import (
-        KINDS,  # here, since other commands take names from this file
-    )
+    from pfgen_rs.report.plot_kinds import plot_kinds  # others take names from this file
 
-    return KINDS
+    return plot_kinds()
 
 
 def _known_kind(kind: str) -> str:

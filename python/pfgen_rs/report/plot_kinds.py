@@ -1,24 +1,27 @@
-"""Kinds of figures of runs, by name: a table of what each shows, and where it is made.
+"""Kinds of figures of runs: each registers itself, and is drawn by name.
 
-The function of a kind `length` is `plot_length` in a file of `report/plots`. It makes a table and its figure:
+A kind is a function with the decorator `plot_kind` in any file of `report/plots`. It makes a table, and its
+figure:
 
-    def plot_length(request: PlotRequest) -> Plot:
+    @plot_kind("length", "score against mean length", of_sites=True)
+    def _length(request: PlotRequest) -> Plot:
         runs = request.inputs.runs
         return Plot(run_columns(runs, ["length"]), partial(score_length, runs))
 
-The choices and the help of `pfgen-rs plot`, a site's page of figures and the shared tests come from here.
+Another package names its own as an entry point of the group `pfgen_rs.plots`, whose name is the kind's. The
+choices and the help of `pfgen-rs plot`, the page of figures of a site and the shared tests come from here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pfgen_rs.drawing.style import NEEDED, available
 from pfgen_rs.errors import OutputError, PlotError
 from pfgen_rs.lazy import Figure, pl
+from pfgen_rs.registry import Registry
 
 if TYPE_CHECKING:
     from pfgen_rs.report.plots.inputs import PlotRequest
@@ -40,45 +43,41 @@ class Plot:
     suits_site: bool = True
 
 
-class PlotKind(NamedTuple):
+@dataclass(frozen=True)
+class PlotKind:
     """A kind of figure.
 
-    `file`: that of its function in `report/plots`. `options`: those of `PlotRequest` that it alone reads.
-    `of_sites`: whether a site has what it shows.
+    `options`: those of `PlotRequest` that it alone reads. `of_sites`: whether a site has what it shows.
     """
 
-    file: str
+    name: str
     summary: str
+    make: Callable[[PlotRequest], Plot]
     options: Sequence[str] = ()
     of_sites: bool = False
 
 
-KINDS = {
-    "metrics": PlotKind("metrics", "each pair of metrics, one point per run", of_sites=True),
-    "length": PlotKind("metrics", "score against mean length", of_sites=True),
-    "sources": PlotKind(
-        "metrics", "scores with one source of reference answers against another", ["metric"]
-    ),
-    "intervals": PlotKind("scores", "scores with their intervals, by rank", ["top"], of_sites=True),
-    "categories": PlotKind("scores", "a heat map of runs and categories", ["top"], of_sites=True),
-    "convergence": PlotKind(
-        "spread", "score against number of trials (from responses)", ["metric"]
-    ),
-    "spread": PlotKind("spread", "distribution of one run's scores and lengths (from responses)"),
-    "learning": PlotKind(
-        "training", "score and metrics during training, from a curve.parquet", ["x"]
-    ),
-    "steps": PlotKind("training", "score against training step", of_sites=True),
-}
+_registry: Registry[PlotKind] = Registry(
+    "figure", "pfgen_rs.report.plots", "pfgen_rs.plots", PlotError
+)
 
 
-def make_plot(kind: str, request: PlotRequest) -> Plot:
-    """Read what a kind of figure shows; raises `PlotError` for an unknown one."""
-    if kind not in KINDS:
-        raise PlotError(f"unknown figure {kind!r}: expected one of {', '.join(KINDS)}")
-    module = import_module(f"pfgen_rs.report.plots.{KINDS[kind].file}")
-    plot: Plot = getattr(module, f"plot_{kind}")(request)
-    return plot
+def plot_kind(
+    name: str, summary: str, *, options: Sequence[str] = (), of_sites: bool = False
+) -> Callable[[Callable[[PlotRequest], Plot]], PlotKind]:
+    """Register the decorated function as a kind of figure; the arguments are fields of `PlotKind`."""
+
+    def register(make: Callable[[PlotRequest], Plot]) -> PlotKind:
+        kind = PlotKind(name, summary, make, options, of_sites)
+        _registry.add(name, kind)
+        return kind
+
+    return register
+
+
+def plot_kinds() -> dict[str, PlotKind]:
+    """Returns all kinds of figures by name."""
+    return {name: _registry.get(name) for name in _registry.names()}
 
 
 @dataclass
@@ -104,7 +103,8 @@ def csv_of(table: pl.DataFrame) -> bytes:
 
 def draw(kind: str, request: PlotRequest) -> Drawn:
     """Draw a kind of figure. Raises a `PfgenError` for what cannot be read, scored or drawn."""
+    made = _registry.get(kind)
     if not available():  # before anything is scored
         raise OutputError(NEEDED)
-    plot = make_plot(kind, request)
+    plot = made.make(request)
     return Drawn(plot.draw(**request.look), list(plot.notes), plot.table)

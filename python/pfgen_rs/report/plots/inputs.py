@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from pfgen_rs.benchmark import score_runs
 from pfgen_rs.checkout import checkout, leaderboard
@@ -46,7 +46,7 @@ class Inputs:
         return [f"left out: {problem}" for problem in self.problems]
 
 
-CategoryScores = tuple[pl.DataFrame, dict[str, str | None], dict[str, float]]
+CategoryScores: TypeAlias = "tuple[pl.DataFrame, dict[str, str | None], dict[str, float]]"
 """Scores of runs by question, categories by id of the question, and scores of runs by name."""
 
 
@@ -247,17 +247,6 @@ def read_curve_rows(paths: Sequence[str]) -> pl.DataFrame:
 # Tables for figures: checks, and tables from published results and scored runs.
 
 
-_QUESTION_SCORES = {"name": pl.String, "question_id": pl.String, "score": pl.Float64}
-_SOURCE_SCORES = {
-    "name": pl.String,
-    "question_id": pl.String,
-    "source": pl.String,
-    "fluency": pl.Float64,
-    "truthfulness": pl.Float64,
-    "average": pl.Float64,
-}
-
-
 def drawable(frame: pl.DataFrame, text: Sequence[str], numbers: Sequence[str]) -> pl.DataFrame:
     """Returns the rows whose `numbers` are all finite; these become float64, `text` strings.
 
@@ -286,7 +275,11 @@ def question_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
         for name, result in results.items()
         for question_id, entry in result["questions"].items()
     )
-    return pl.DataFrame(list(rows), schema=_QUESTION_SCORES, orient="row")
+    return pl.DataFrame(
+        list(rows),
+        schema={"name": pl.String, "question_id": pl.String, "score": pl.Float64},
+        orient="row",
+    )
 
 
 def source_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
@@ -303,7 +296,15 @@ def source_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
         for settings in [Settings(helpfulness=has_helpfulness(result))]
         for question_id, entry in result["questions"].items()
     )
-    return pl.DataFrame(list(rows), schema=_SOURCE_SCORES, orient="row")
+    schema = {
+        "name": pl.String,
+        "question_id": pl.String,
+        "source": pl.String,
+        "fluency": pl.Float64,
+        "truthfulness": pl.Float64,
+        "average": pl.Float64,
+    }
+    return pl.DataFrame(list(rows), schema=schema, orient="row")
 
 
 def _rows_by_source(

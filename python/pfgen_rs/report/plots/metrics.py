@@ -13,7 +13,7 @@ from pfgen_rs.errors import PlotError
 from pfgen_rs.lazy import Axes, Figure, NDArray, np, pl
 from pfgen_rs.metrics.settings import BY_SOURCE, PARTS, check_metric
 from pfgen_rs.questions.unknown import known, order
-from pfgen_rs.report.plot_kinds import Plot
+from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots import points
 from pfgen_rs.report.plots.inputs import PlotRequest, drawable, run_columns, source_scores
 
@@ -32,12 +32,14 @@ _EDGE: dict[str, Any] = {  # a triangle that points outwards
 }
 
 
-def plot_metrics(request: PlotRequest) -> Plot:
+@plot_kind("metrics", "each pair of metrics, one point per run", of_sites=True)
+def _metrics(request: PlotRequest) -> Plot:
     """Returns the plot of the kind `metrics`."""
     return _runs_as_points(request, PARTS, metric_pairs)
 
 
-def plot_length(request: PlotRequest) -> Plot:
+@plot_kind("length", "score against mean length", of_sites=True)
+def _length(request: PlotRequest) -> Plot:
     """Returns the plot of the kind `length`."""
     return _runs_as_points(request, ("length",), score_length)
 
@@ -52,7 +54,10 @@ def _runs_as_points(
     )
 
 
-def plot_sources(request: PlotRequest) -> Plot:
+@plot_kind(
+    "sources", "scores with one source of reference answers against another", options=["metric"]
+)
+def _sources(request: PlotRequest) -> Plot:
     """Returns the plot of the kind `sources`."""
     inputs = request.by_question
     scores = source_scores(inputs.results)

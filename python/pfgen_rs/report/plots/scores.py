@@ -8,14 +8,15 @@ from typing import Unpack
 
 from pfgen_rs.drawing import figures, fonts, style
 from pfgen_rs.lazy import Axes, Figure, np, pl
-from pfgen_rs.report.plot_kinds import Plot
+from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots import inputs, points
 
 MOST = 100  # runs with intervals that are shown
 _RANK_SIZE, _RANK_GAP = 8.5, 4.0  # points
 
 
-def plot_intervals(request: inputs.PlotRequest) -> Plot:
+@plot_kind("intervals", "scores with their intervals, by rank", options=["top"], of_sites=True)
+def _intervals(request: inputs.PlotRequest) -> Plot:
     """Returns the plot of the kind `intervals`."""
     runs = request.inputs.runs
     top = MOST if request.top is None else request.top
@@ -108,7 +109,8 @@ MOST_CATEGORIES = 80  # runs on a map
 _FEW = 8  # beside which a scale is as high as the map
 
 
-def plot_categories(request: inputs.PlotRequest) -> Plot:
+@plot_kind("categories", "a heat map of runs and categories", options=["top"], of_sites=True)
+def _categories(request: inputs.PlotRequest) -> Plot:
     """Returns the plot of the kind `categories`."""
     scores = request.category_scores
     top = MOST_CATEGORIES if request.top is None else request.top

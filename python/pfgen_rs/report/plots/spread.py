@@ -15,7 +15,7 @@ from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, INK, Look, LookOptions
 from pfgen_rs.errors import PlotError
 from pfgen_rs.lazy import Axes, Figure, np, pl
 from pfgen_rs.metrics.settings import PARTS, check_metric
-from pfgen_rs.report.plot_kinds import Plot
+from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots.inputs import PlotRequest, drawable, responses, sample_names
 from pfgen_rs.report.plots.points import bounds_of, cut_in_figure, cut_note
 from pfgen_rs.stats import Sample
@@ -26,7 +26,8 @@ QUESTIONS = "{shown} of {count} questions shown"
 MOST = 120  # questions
 
 
-def plot_convergence(request: PlotRequest) -> Plot:
+@plot_kind("convergence", "score against number of trials (from responses)", options=["metric"])
+def _convergence(request: PlotRequest) -> Plot:
     """Returns the plot of the kind `convergence`."""
     results = request.responses
     samples = comparison_samples(results)
@@ -41,7 +42,8 @@ def plot_convergence(request: PlotRequest) -> Plot:
     return Plot(pl.concat(rows), partial(convergence, named, metric=request.metric))
 
 
-def plot_spread(request: PlotRequest) -> Plot:
+@plot_kind("spread", "distribution of one run's scores and lengths (from responses)")
+def _spread(request: PlotRequest) -> Plot:
     """Returns the plot of the kind `spread`."""
     results = request.responses
     if len(results) != 1:

@@ -12,7 +12,7 @@ from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, MARKERS, Look, LookOpt
 from pfgen_rs.errors import PlotError
 from pfgen_rs.lazy import Axes, Figure, pl
 from pfgen_rs.metrics.settings import PARTS
-from pfgen_rs.report.plot_kinds import Plot
+from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots.inputs import BOUNDS, RUN, PlotRequest, drawable, read_curve_rows
 from pfgen_rs.report.plots.points import bounds_of
 
@@ -22,13 +22,15 @@ _AXES = {"step": "Step", "tokens": "Tokens"}
 _MARKED = 60  # points; more of them hide the line
 
 
-def plot_learning(request: PlotRequest) -> Plot:
+@plot_kind("learning", "score and metrics during training, from a curve.parquet", options=["x"])
+def _learning(request: PlotRequest) -> Plot:
     """Returns the plot of the kind `learning`."""
     curve = read_curve_rows(request.paths)
     return Plot(curve, partial(learning_curve, curve, x=request.x))
 
 
-def plot_steps(request: PlotRequest) -> Plot:
+@plot_kind("steps", "score against training step", of_sites=True)
+def _steps(request: PlotRequest) -> Plot:
     """Returns the plot of the kind `steps`."""
     inputs = request.inputs
     steps = series(inputs.runs)

@@ -14,7 +14,7 @@ from pfgen_rs.errors import PlotError
 from pfgen_rs.lazy import pl
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
-from pfgen_rs.report.plot_kinds import KINDS, Plot, csv_of, make_plot
+from pfgen_rs.report.plot_kinds import Plot, PlotKind, csv_of, plot_kinds
 from pfgen_rs.report.plots.inputs import CategoryScores, Inputs, PlotRequest, named_runs
 from pfgen_rs.report.site.pages import render
 
@@ -61,7 +61,7 @@ def are_plottable(entries: Sequence[Entry]) -> bool:
 def plots_key(entries: Sequence[Entry]) -> list[Any]:
     """Returns what the page depends on besides the questions and this package, as JSON types; cheap."""
     rows = [[repr(entry), dict(entry.questions)] for entry in entries]
-    return [drawn_with(), list(KINDS), rows]
+    return [drawn_with(), list(plot_kinds()), rows]
 
 
 def plots_files(
@@ -69,7 +69,7 @@ def plots_files(
 ) -> Iterator[File]:
     """Yields the page and its files, as paths within the site with their contents.
 
-    A kind of figure with a `page` has a CSV and, if matplotlib is installed, an SVG in each language, which
+    A kind of figure `of_sites` has a CSV and, if matplotlib is installed, an SVG in each language, which
     is light or, at the fragment `#dark`, dark. Figures that cannot be drawn, such as steps of no checkpoints,
     are left out. In figures with a row for each run, there are the 40 best. Time: about 0.5 to 1 s a figure.
     """
@@ -78,12 +78,12 @@ def plots_files(
     )
     yield _TABLE, csv_of(entries_frame(entries))
     shown = []
-    for kind in KINDS:
+    for kind in plot_kinds().values():
         plot = _plot_of_page(kind, request)
         if plot is not None:
-            images, files = _images(kind, plot)
+            images, files = _images(kind.name, plot)
             yield from files
-            yield f"plots/{kind}.csv", csv_of(plot.table)
+            yield f"plots/{kind.name}.csv", csv_of(plot.table)
             shown.append(
                 {
                     **_about(kind, plot),
@@ -100,28 +100,28 @@ def plots_files(
         signature=benchmark.signature,
         plots=shown,
         runs=len(entries),
-        others=[_about(kind) for kind in KINDS if not KINDS[kind].of_sites],
+        others=[_about(kind) for kind in plot_kinds().values() if not kind.of_sites],
         is_drawn=available(),
     )
     yield PLOTS_PAGE, page
 
 
-def _plot_of_page(kind: str, request: PlotRequest) -> Plot | None:
-    if not KINDS[kind].of_sites:
+def _plot_of_page(kind: PlotKind, request: PlotRequest) -> Plot | None:
+    if not kind.of_sites:
         return None
     try:
-        plot = make_plot(kind, request)
+        plot = kind.make(request)
     except PlotError:
         return None
     return plot if plot.suits_site else None
 
 
-def _about(kind: str, plot: Plot | None = None) -> dict[str, str]:
+def _about(kind: PlotKind, plot: Plot | None = None) -> dict[str, str]:
     """Returns what a kind is, for pages without texts of their own for it, and the command that draws it."""
     top = f" --top {_TOP}" if plot is not None and plot.is_cut else ""
-    files = f"--out {kind}.svg --csv {kind}.csv"
-    command = f"pfgen-rs plot {kind} CHECKOUT{top} {files}"
-    return {"kind": kind, "summary": KINDS[kind].summary, "command": command}
+    files = f"--out {kind.name}.svg --csv {kind.name}.csv"
+    command = f"pfgen-rs plot {kind.name} CHECKOUT{top} {files}"
+    return {"kind": kind.name, "summary": kind.summary, "command": command}
 
 
 def _images(kind: str, plot: Plot) -> tuple[dict[str, Any], list[File]]:
