@@ -9,13 +9,13 @@ from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pfgen_rs.drawing.figures import finish
 from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, INK, MARKERS, Language, Look, drawing
 from pfgen_rs.errors import PlotError
 from pfgen_rs.io.atomic import write_atomic
-from pfgen_rs.lazy import np, pl
+from pfgen_rs.lazy import Axes, Figure, np, pl
 from pfgen_rs.llm_jp_eval.catalog import tasks
 from pfgen_rs.llm_jp_eval.measures import CORRELATIONS, parse_float
 from pfgen_rs.llm_jp_eval.report.comparing import LEVEL, Column, ColumnEstimate
@@ -25,10 +25,6 @@ from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.pages import render
 from pfgen_rs.stats.permutation import shown_p
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 def write_report_page(
