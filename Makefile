@@ -44,7 +44,7 @@ test-slow: build ## Run the slow tests, which CI runs, too
 
 .PHONY: test-llm
 test-llm: build .venv-llm/installed ## Generate, judge and run llm-jp-eval with a real, small model behind a real server, killed and resumed
-	$(BIN)/python tests/llm_check.py .venv-llm
+	$(BIN)/python tests/support/llm_check.py .venv-llm
 
 # Compiles llama.cpp, which takes about ten minutes on two cores, for instructions that every x86-64 processor of the last
 # ten years has: built for those of the machine itself, it crashed on one with AMX. Nothing is taken from pip's cache,

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
 import pytest
 
-from pfgen_rs import Benchmark, Result, load_benchmark, score_file
+from helpers import write_benchmark
+from pfgen_rs import Benchmark, load_benchmark
 from pfgen_rs.io import known_files
-from public_data import VARIABLE, needed, published_runs
+from places import VARIABLE, needed, published_runs
 
 pytest_plugins = ["browser", "jpeval_converted"]
 
@@ -40,6 +39,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         skipped = pytest.mark.skip(reason=f"{VARIABLE} has no pfgen-bench")
         missing = pytest.param("", id="none", marks=skipped)
         metafunc.parametrize("published_run", published_runs() or [missing])
+
+
+@pytest.fixture
+def benchmark(tmp_path: Path) -> Path:
+    """Question files of the tiny benchmark."""
+    return write_benchmark(tmp_path / "tiny")
 
 
 @pytest.fixture
@@ -105,24 +110,6 @@ def studies_dir() -> Path:
 def published_benchmark(published_dir: Path) -> Benchmark:
     """The published questions with all scorers built."""
     return load_benchmark(published_dir / "data").prepare()
-
-
-@pytest.fixture(scope="session")
-def reference_run(
-    published_dir: Path,
-    published_benchmark: Benchmark,
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Result:
-    """The run whose responses are the reference answers, sources in the order P, R, S, T."""
-    folder = tmp_path_factory.mktemp("final")
-    shutil.copy(published_dir / "data" / "final" / "config.json", folder)
-    with (folder / "trials.jsonl").open("w", encoding="utf-8", newline="\n") as file:
-        for question in published_benchmark:
-            for source in "PRST":
-                for answer in question.answers.get(source, ()):
-                    record = {"question": question.text, "answer": answer}
-                    file.write(json.dumps(record, ensure_ascii=False) + "\n")
-    return score_file(folder, published_benchmark)
 
 
 @pytest.fixture(scope="session")

@@ -116,11 +116,6 @@ BAD_QUESTIONS: dict[str, tuple[dict[str, Any], list[str]]] = {
 each_bad_line = pytest.mark.parametrize("name", BAD_LINES)
 
 
-@pytest.fixture
-def benchmark(tmp_path: Path) -> Path:
-    return write_benchmark(tmp_path / "tiny")
-
-
 def must_hold(message: str, *parts: object) -> None:
     for part in parts:
         assert str(part) in message
@@ -331,10 +326,10 @@ def test_a_missing_file_and_an_empty_glob(benchmark: Path, tmp_path: Path) -> No
 def test_a_damaged_table_at_which_its_reader_panics(
     benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def panics(_: object) -> pl.DataFrame:
+    def panics(*_: object) -> pl.DataFrame:
         raise pl.exceptions.PanicException("not yet implemented")
 
-    monkeypatch.setitem(tables._SCANS, ".parquet", panics)
+    monkeypatch.setattr(tables, "_scanned", panics)
     (tmp_path / "bad.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match=r"bad\.parquet: cannot be read as \.parquet"):
         score_file(tmp_path / "bad.parquet", benchmark)

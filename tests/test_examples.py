@@ -103,14 +103,10 @@ def test_a_row_is_printed_for_each_evaluation(folder: Path, printed: str) -> Non
         assert line[2:] == [f"{row[name]:.3f}" for name in METRICS]
     losses = [float(line[1]) for line in shown[1:]]
     assert losses[1] < losses[0]
-
-
-def test_scoring_holds_training_up_for_next_to_nothing(folder: Path, printed: str) -> None:
     summary = json.loads((folder / "first" / "summary.json").read_text(encoding="utf-8"))
     work = summary["seconds_of_steps"] + summary["seconds_of_generation"]
     assert summary["scoring_share"] == summary["seconds_held_up_by_scoring"] / work
     assert f"{summary['scoring_share']:.3%}" in printed
-    assert summary["curve"]["step"] == [0, 4, 8]
 
 
 @pytest.mark.usefixtures("printed")

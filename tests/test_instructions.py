@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -26,14 +24,8 @@ SETS = ["portable", "avx2", "avx512"]
 
 
 def score(instructions: str, benchmark: Path, runs: Path) -> list[str]:
-    command = [sys.executable, "-c", SCRIPT, str(benchmark), str(runs)]
-    done = subprocess.run(
-        command,
-        capture_output=True,
-        text=True,
-        check=True,
-        env=helpers.environment(PFGEN_RS_INSTRUCTIONS=instructions),
-    )
+    done = helpers.python(SCRIPT, benchmark, runs, env={"PFGEN_RS_INSTRUCTIONS": instructions})
+    assert done.returncode == 0, done.stderr
     used, *results = done.stdout.splitlines()
     if used != instructions:
         pytest.skip(f"this processor has no {instructions}")

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import csv
 import gzip
-import importlib
 import json
 import lzma
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import datasets
+import numpy as np
 import pandas as pd  # type: ignore[import-untyped]
 import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
@@ -24,11 +22,8 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import small
+from helpers import python, zstd
 from pfgen_rs import Benchmark, Settings, scan, score_file
-
-zstd = importlib.import_module(
-    "backports.zstd" if sys.version_info < (3, 14) else "compression.zstd"
-)
 
 Columns = dict[str, list[str]]
 # Line ends that are none here, text without a visible form, characters outside the first plane.
@@ -111,6 +106,7 @@ PAIRS: dict[str, Callable[[list[str]], Any]] = {
     "sliced": lambda v: pa.array(["x", *v, "y"]).slice(1, len(v)),
     "chunked": lambda v: pa.chunked_array([v[:4], [], v[4:]], pa.string()),
     "pandas": pd.Series,
+    "numpy": lambda v: np.array(v, dtype=object),
 }
 
 
@@ -161,8 +157,7 @@ def test_duckdb(columns: Columns, expected: pl.DataFrame, tmp_path: Path) -> Non
     """In a process of its own, since DuckDB complains about itself when one ends."""
     pl.DataFrame(columns).write_parquet(tmp_path / "in.parquet")
     files = [str(tmp_path / "in.parquet"), str(tmp_path / "out.parquet")]
-    command = [sys.executable, "-c", WITH_DUCKDB, *files]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = python(WITH_DUCKDB, *files)
     assert done.returncode == 0, done.stderr
     assert_same(pl.read_parquet(files[1]), expected)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,6 +46,11 @@ class Page(HTMLParser):
         self.text += data
 
 
+def shows(shown: Any, *parts: str) -> None:
+    text = Page(shown._repr_html_()).text
+    assert all(part in text for part in parts), text
+
+
 @pytest.fixture(scope="module")
 def results(mini: Benchmark) -> list[Result]:
     return [score_file(folder, mini) for folder in pfgen_rs.sample_runs().values()]
@@ -64,7 +70,9 @@ def test_comparisons_are_short(results: list[Result]) -> None:
     assert repr(many).isprintable()
 
 
-def test_a_result_is_shown_with_its_score(results: list[Result]) -> None:
+def test_a_result_is_shown_with_its_score_and_what_is_missing(
+    results: list[Result], tmp_path: Path
+) -> None:
     result = results[2]
     metrics = {name: getattr(result, name) for name in ("fluency", "truthfulness", "helpfulness")}
     values = ", ".join(f"{name}={value:.4f}" for name, value in metrics.items())
@@ -72,80 +80,40 @@ def test_a_result_is_shown_with_its_score(results: list[Result]) -> None:
         f"Result('mini/faithful', score=0.8256, {values}, length={result.length}, answers=140, "
         f"questions=14/14, trials=10, signature={result.signature!r})"
     )
-    page = Page(result._repr_html_())
-    for part in (
-        "mini/faithful",
-        "0.8256",
-        f"{metrics['fluency']:.4f}",
-        "14/14",
-        "140",
-        result.signature,
-    ):
-        assert part in page.text
-
-
-def test_a_result_says_what_is_missing(tmp_path: Path) -> None:
+    fluency = f"{metrics['fluency']:.4f}"
+    shows(result, "mini/faithful", "0.8256", fluency, "14/14", "140", result.signature)
     path = tmp_path / "trials.jsonl"
     path.write_bytes(helpers.lines([*helpers.GOOD[:1], ("空は？", "青")]))
     bench = load_benchmark(helpers.write_benchmark(tmp_path / "questions"))
-    result = score_file(path, bench, skip_bad_lines=True)
-    assert "questions=1/2" in repr(result)
-    page = Page(result._repr_html_())
-    assert "1 line left out" in page.text
-    assert "questions:1/2" in page.text
+    partial = score_file(path, bench, skip_bad_lines=True)
+    assert "questions=1/2" in repr(partial)
+    shows(partial, "1 line left out", "questions:1/2")
 
 
-def test_an_explanation_marks_the_answer(mini: Benchmark) -> None:
+def test_an_explanation_marks_the_answer_and_a_score_says_what_is_missed(mini: Benchmark) -> None:
     found = mini.explain("Q02", "光合成は鯨です。")
-    average = mini.score("Q02", "光合成は鯨です。").average
+    score = mini.score("Q02", "光合成は鯨です。")
     assert repr(found) == (
-        f"Explanation('Q02', '光合成は鯨です。', score={average}, signature={mini.signature!r})"
+        f"Explanation('Q02', '光合成は鯨です。', score={score.average}, signature={mini.signature!r})"
     )
-    page = Page(found._repr_html_())
-    for part in (
-        found.question,
-        "光合成は鯨です。",
-        f"{found.score.average:.4f}",
-        "二酸化炭素missed",
-    ):
-        assert part in page.text
-    assert found.levels[0] == "common"
-    assert found.levels[4] == "rare"
-    assert found.levels[-1] == "skipped"
+    shows(found, found.question, "光合成は鯨です。", f"{score.average:.4f}", "二酸化炭素missed")
+    assert [found.levels[place] for place in (0, 4, -1)] == ["common", "rare", "skipped"]
     assert len(found.levels) == len(found.pieces)
     assert found.references == {"A": 1000}
-
-
-def test_a_score_says_what_is_missed(mini: Benchmark) -> None:
-    found = mini.score("Q02", "光合成は鯨です。")
-    page = Page(found._repr_html_())
-    missed = found.helpfulness_results
+    missed = [f"{label}{factor:.4f}" for label, factor in score.helpfulness_results]
     assert missed
-    for part in (
-        f"fluencyA{found.fluency['A']:.4f}",
-        f"helpfulness–{found.helpfulness:.4f}",
-        *(f"{label}{factor:.4f}" for label, factor in missed),
-        found.signature,
-    ):
-        assert part in page.text
+    figures = (f"fluencyA{score.fluency['A']:.4f}", f"helpfulness–{score.helpfulness:.4f}")
+    shows(score, *figures, *missed, score.signature)
 
 
-def test_a_question_shows_what_it_asks_for(mini: Benchmark) -> None:
-    page = Page(mini["Q02"]._repr_html_())
-    for part in ("Q02 光合成とは何ですか？", mini["Q02"].note, "A1000", "二酸化炭素 and 水1.0000"):
-        assert part in page.text
+def test_questions_show_what_they_ask_for(mini: Benchmark) -> None:
+    question = mini["Q02"]
+    shows(question, "Q02 光合成とは何ですか？", question.note, "A1000", "二酸化炭素 and 水1.0000")
     nested = {"or": [{"t": "a"}, {"and": [{"t": "b"}, {"t": "c"}]}], "importance": 0.5}
-    bench = small.benchmark({"answers": {"A": ["a"]}, "keywords": [nested]})
-    [question] = bench
-    assert "a or (b and c)0.5000" in Page(question._repr_html_()).text
-
-
-def test_a_benchmark_lists_its_questions(mini: Benchmark) -> None:
-    page = Page(mini._repr_html_())
-    assert page.text.startswith("Benchmark: 14 questions")
-    for question in mini:
-        assert f"{question.id}{question.text}{question.category}" in page.text
-    assert page.text.endswith(mini.signature)
+    [other] = small.benchmark({"answers": {"A": ["a"]}, "keywords": [nested]})
+    shows(other, "a or (b and c)0.5000")
+    rows = [f"{question.id}{question.text}{question.category}" for question in mini]
+    shows(mini, "Benchmark: 14 questions", *rows, mini.signature)
 
 
 @pytest.mark.parametrize("answer", [HOSTILE, HOSTILE * 1000, "", "あ" * 100_000])
@@ -168,21 +136,16 @@ def test_hostile_answers_do_nothing(answer: str) -> None:
         assert "<script>" in Page(html).text
 
 
-def test_hostile_words_do_nothing() -> None:
-    bench = small.benchmark({"answers": {"A": ["a b"]}}, settings=pfgen_rs.Settings(unit="word"))
-    html = bench.explain("Q1", "a " + "x" * 1_000_000)._repr_html_()
-    assert len(html) < 10_000
-    Page(html)
-
-
-def test_hostile_names_do_nothing(tmp_path: Path) -> None:
+def test_hostile_words_and_names_do_nothing(tmp_path: Path) -> None:
+    words = small.benchmark({"answers": {"A": ["a b"]}}, settings=pfgen_rs.Settings(unit="word"))
     bench = load_benchmark(helpers.write_benchmark(tmp_path / "questions"))
     result = score_file(helpers.write_run(tmp_path / "run", model=HOSTILE * 1000), bench)
     assert repr(result).isprintable()
     assert len(repr(result)) < 1000
-    html = result._repr_html_()
-    assert len(html) < 10_000
-    assert "<script>" in Page(html).text
+    for shown in (words.explain("Q1", "a " + "x" * 1_000_000), result):
+        assert len(shown._repr_html_()) < 10_000
+        shows(shown)
+    shows(result, "<script>")
 
 
 def test_surrogates_can_be_shown() -> None:

@@ -25,7 +25,7 @@ from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.reading import Reading
 from pfgen_rs.io.source import Source
 from pfgen_rs.questions.locate import bundled_path
-from public_data import published_runs
+from places import published_runs
 
 DATA = {"numpy", "polars"}
 HEAVY = {*DATA, "importlib.metadata", "jinja2", "matplotlib", "platformdirs", "rich", "typer"}

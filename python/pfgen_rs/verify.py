@@ -100,29 +100,21 @@ def verify(
     best = best_reading(theirs, result)
     return Verification(
         run=str(run),
-        numbers=best.compared.numbers,
-        agreeing=best.compared.agreeing,
-        differences=best.compared.differences,
+        numbers=best.numbers,
+        agreeing=best.agreeing,
+        differences=best.differences,
         identical=content == best.content,
         signature=best.result.signature,
         summation=best.result.benchmark.settings.summation,
     )
 
 
-class Compared(NamedTuple):
-    """How two results compare.
+def compare(theirs: dict[str, Any], ours: dict[str, Any]) -> tuple[int, int, list[Difference]]:
+    """Compare all values of two results.
 
-    `numbers` counts those in both (outside `config`, which is copied rather than computed), `agreeing`
-    those that are exactly equal; `differences` are in the order of the file.
+    Returns how many numbers are in both (outside `config`, which is copied rather than computed), how many of
+    them are exactly equal, and all differences in the order of the file.
     """
-
-    numbers: int
-    agreeing: int
-    differences: list[Difference]
-
-
-def compare(theirs: dict[str, Any], ours: dict[str, Any]) -> Compared:
-    """Compare all values of two results."""
     numbers = agreeing = 0
     differences = []
     for path, a, b, note in _walk_both_results(theirs, ours, ()):
@@ -131,7 +123,7 @@ def compare(theirs: dict[str, Any], ours: dict[str, Any]) -> Compared:
             agreeing += a == b
         if (difference := _difference_at(path, a, b, note)) is not None:
             differences.append(difference)
-    return Compared(numbers, agreeing, differences)
+    return numbers, agreeing, differences
 
 
 class Reading(NamedTuple):
@@ -139,7 +131,9 @@ class Reading(NamedTuple):
 
     result: Result
     content: bytes
-    compared: Compared
+    numbers: int
+    agreeing: int
+    differences: list[Difference]
 
 
 def best_reading(theirs: dict[str, Any], result: Result) -> Reading:
@@ -148,7 +142,7 @@ def best_reading(theirs: dict[str, Any], result: Result) -> Reading:
     Returns the reading with fewer failures, then with fewer differences; the plain one if both are alike.
     """
     plain = _read_with_summation(theirs, result, "plain")
-    agrees = plain.compared.agreeing == plain.compared.numbers
+    agrees = plain.agreeing == plain.numbers
     if agrees or result.benchmark.settings.variant != "pfgen-bench":
         return plain
     return min(plain, _read_with_summation(theirs, result, "compensated"), key=_misfit)
@@ -157,11 +151,11 @@ def best_reading(theirs: dict[str, Any], result: Result) -> Reading:
 def _read_with_summation(theirs: dict[str, Any], result: Result, summation: Summation) -> Reading:
     ours = result.with_summation(summation)
     content = ours.to_bytes(allow_partial=True)
-    return Reading(ours, content, compare(theirs, json.loads(content)))
+    return Reading(ours, content, *compare(theirs, json.loads(content)))
 
 
 def _misfit(reading: Reading) -> tuple[int, int]:
-    differences = reading.compared.differences
+    differences = reading.differences
     return sum(not found.tolerable for found in differences), len(differences)
 
 

@@ -78,13 +78,6 @@ def test_log_probabilities_are_asked_for_as_each_api_has_it() -> None:
     assert not find_place("http://localhost/v1", KEY).is_openai
 
 
-def test_earlier_turns_are_sent() -> None:
-    history = (("user", "u1"), ("assistant", "a1"))
-    _, [asked] = exchanged([replace(*tasks(mode="chat"), history=history)])
-    roles = [(turn["role"], turn["content"]) for turn in asked.body["messages"]]
-    assert roles == [("system", "answer"), *history, ("user", "p0")]
-
-
 def test_what_was_not_asked_for_changes_no_request() -> None:
     """The bodies of runs, as they have always been."""
     [chat], [completion] = tasks(mode="chat"), tasks()
@@ -443,8 +436,11 @@ def test_the_warning_does_not_contain_the_key(caplog: pytest.LogCaptureFixture) 
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        ("stop", "'stop' cannot be optional: expected one of logprobs, seed, temperature, top_p"),
-        (["seed", "max_tokens"], "'max_tokens' cannot be optional"),
+        (
+            "stop",
+            "optional: invalid option 'stop': expected one of logprobs, seed, temperature, top_p",
+        ),
+        (["seed", "max_tokens"], "optional: invalid option 'max_tokens'"),
         (5, "optional must be a list of names, not 5"),
     ],
 )

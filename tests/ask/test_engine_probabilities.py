@@ -14,10 +14,11 @@ from typing import Any
 
 import pytest
 
+from engine_tasks import details
 from llm_server import served
 from pfgen_rs.ask.engines.openai import OpenAIEngine
 from pfgen_rs.ask.engines.transformers import TransformersEngine
-from pfgen_rs.ask.protocol import Answered, Details, Parameters, Task
+from pfgen_rs.ask.protocol import Details, Parameters, Task
 from pfgen_rs.io.cleaning import Mode
 
 pytestmark = pytest.mark.filterwarnings("default")
@@ -65,16 +66,14 @@ def asked_in(mode: Mode) -> list[Task]:
 
 
 def details_of(engine: Any, tasks: list[Task]) -> list[Details]:
-    outcomes = list(engine.generate(tasks, JUDGING))
-    found = {one.task: one.details for one in outcomes if isinstance(one, Answered)}
-    assert len(found) == len(tasks), outcomes
-    return [details for task in tasks if (details := found[task]) is not None]
+    found = {one.task: details(one) for one in engine.generate(tasks, JUDGING)}
+    return [found[task] for task in tasks]
 
 
-def probabilities(details: Details) -> dict[str, float]:
+def probabilities(known: Details) -> dict[str, float]:
     """Those of the alternatives to the first token, by its text."""
-    assert details.tokens is not None
-    [first] = details.tokens
+    assert known.tokens is not None
+    [first] = known.tokens
     found: dict[str, float] = {}
     for one in first["top_logprobs"]:
         found[one["token"]] = found.get(one["token"], 0.0) + math.exp(one["logprob"])

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from engine_tasks import tasks
+from engine_tasks import details, tasks
 from pfgen_rs.ask.engines.transformers import TransformersEngine
 from pfgen_rs.ask.protocol import Answered, Details, Failed, Outcome, Parameters, Task, Usage
 from pfgen_rs.errors import GenerationError, SettingsError
@@ -48,45 +48,40 @@ def _tokenizer(template: str | None) -> Any:
     return made
 
 
-def _model(kind: str, size: int) -> Any:
+def _save(path: Path, kind: str, template: str | None) -> None:
+    """A small random model with its tokenizer."""
+    tokenizer = _tokenizer(template)
+    tokenizer.save_pretrained(path)
     torch.manual_seed(1)
+    common = {"vocab_size": len(tokenizer), "bos_token_id": 1, "eos_token_id": 2}
     if kind == "gpt2":
-        config = transformers.GPT2Config(
-            vocab_size=size,
-            n_positions=POSITIONS,
-            n_embd=32,
-            n_layer=2,
-            n_head=2,
-            bos_token_id=1,
-            eos_token_id=2,
-        )
-        return transformers.GPT2LMHeadModel(config)
-    config = transformers.LlamaConfig(
-        vocab_size=size,
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-        max_position_embeddings=POSITIONS,
-        bos_token_id=1,
-        eos_token_id=2,
-    )
-    return transformers.LlamaForCausalLM(config)
+        sizes = {"n_positions": POSITIONS, "n_embd": 32, "n_layer": 2, "n_head": 2}
+        model = transformers.GPT2LMHeadModel(transformers.GPT2Config(**common, **sizes))
+    else:
+        sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+        sizes |= {"num_attention_heads": 2, "num_key_value_heads": 1}
+        sizes["max_position_embeddings"] = POSITIONS
+        model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**common, **sizes))
+    model.save_pretrained(path)
 
 
 @pytest.fixture(scope="session", params=["gpt2", "llama"])
 def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model with its tokenizer, as saved."""
     path = tmp_path_factory.mktemp(request.param)
-    tokenizer = _tokenizer(TEMPLATE)
-    tokenizer.save_pretrained(path)
-    _model(request.param, len(tokenizer)).save_pretrained(path)
+    _save(path, request.param, TEMPLATE)
     return path
 
 
 def engine(folder: Path, **more: Any) -> TransformersEngine:
     return TransformersEngine(str(folder), device="cpu", dtype="float32", **more)
+
+
+def answered(
+    folder: Path, asked: Sequence[Task], parameters: Parameters, **more: Any
+) -> dict[str, str]:
+    """The texts by prompt."""
+    return texts(list(engine(folder, **more).generate(asked, parameters)))
 
 
 def texts(outcomes: Sequence[Outcome]) -> dict[str, str]:
@@ -107,9 +102,9 @@ def varied(count: int) -> list[Task]:
 
 def test_an_answer_follows_from_its_seed_whatever_is_beside_it(folder: Path) -> None:
     asked = varied(9)
-    alone = texts(list(engine(folder, batch_size=1).generate(asked, SOME)))
-    together = texts(list(engine(folder, batch_size=4).generate(asked, SOME)))
-    again = texts(list(engine(folder, batch_size=9).generate(asked[::-1], SOME)))
+    alone = answered(folder, asked, SOME, batch_size=1)
+    together = answered(folder, asked, SOME, batch_size=4)
+    again = answered(folder, asked[::-1], SOME, batch_size=9)
     assert alone == together == again
     assert len(set(alone.values())) > 5
     before = torch.get_rng_state()
@@ -120,7 +115,7 @@ def test_an_answer_follows_from_its_seed_whatever_is_beside_it(folder: Path) -> 
 def test_the_greedy_answer_is_what_the_model_says_is_likeliest(folder: Path) -> None:
     asked = varied(4)
     greedy = Parameters(max_tokens=6, temperature=0, stop=())
-    found = texts(list(engine(folder, batch_size=3).generate(asked, greedy)))
+    found = answered(folder, asked, greedy, batch_size=3)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     model = transformers.AutoModelForCausalLM.from_pretrained(folder).eval()
     for task in asked:
@@ -157,7 +152,7 @@ def test_draws_have_the_model_s_probabilities() -> None:
 def test_a_stop_string_ends_an_answer(folder: Path) -> None:
     asked = varied(6)
     long = Parameters(max_tokens=24, stop=())
-    free = texts(list(engine(folder).generate(asked, long)))
+    free = answered(folder, asked, long)
     stop = next(text[4:6] for text in free.values() if len(text) > 8)
     ended = texts(list(engine(folder).generate(asked, Parameters(max_tokens=24, stop=(stop,)))))
     assert any(stop in text for text in free.values())
@@ -180,20 +175,15 @@ def test_chats_go_through_the_template(folder: Path, monkeypatch: pytest.MonkeyP
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     [task] = tasks(1, "chat")
     list(engine(folder).generate([task], SOME))
-    own = "{{ messages[-1]['content'] }}{{ ending }}"
-    list(
-        engine(folder, chat_template=own, chat_template_kwargs={"ending": "z"}).generate(
-            [task], SOME
-        )
-    )
+    own: Any = {"chat_template": "{{ messages[-1]['content'] }}{{ ending }}"}
+    own["chat_template_kwargs"] = {"ending": "z"}
+    list(engine(folder, **own).generate([task], SOME))
     written = [tokenizer.decode(row, clean_up_tokenization_spaces=False) for row in seen]
     assert written == ["[system]answer[user]p0[assistant]", "p0z"]
 
 
 def test_a_chat_without_a_template_is_an_error(tmp_path: Path) -> None:
-    tokenizer = _tokenizer(None)
-    tokenizer.save_pretrained(tmp_path)
-    _model("gpt2", len(tokenizer)).save_pretrained(tmp_path)
+    _save(tmp_path, "gpt2", None)
     with pytest.raises(GenerationError, match="no chat template, which mode qa needs"):
         list(engine(tmp_path).generate(tasks(1, "qa"), SOME))
     assert len(list(engine(tmp_path).generate(tasks(), SOME))) == 1
@@ -230,8 +220,8 @@ def judged(folder: Path, asked: Sequence[Task], batch: int = 4, **more: Any) -> 
     """The details of the answers, in the order of the tasks."""
     parameters = replace(SOME, logprobs=5, **more)
     outcomes = list(engine(folder, batch_size=batch).generate(asked, parameters))
-    found = {one.task: one.details for one in outcomes if isinstance(one, Answered)}
-    return [details for task in asked if (details := found[task]) is not None]
+    found = {one.task: details(one) for one in outcomes}
+    return [found[task] for task in asked]
 
 
 def _raw_logprobs(folder: Path, ids: Sequence[int]) -> Any:
@@ -246,9 +236,9 @@ def test_log_probabilities_are_those_of_a_forward_pass(folder: Path, temperature
     asked = varied(5)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
     found = judged(folder, asked, max_tokens=4, temperature=temperature)
-    for task, details in zip(asked, found, strict=True):
+    for task, known in zip(asked, found, strict=True):
         ids = tokenizer(task.prompt)["input_ids"]
-        for token in details.tokens or ():
+        for token in known.tokens or ():
             expected = _raw_logprobs(folder, ids)
             best = expected.topk(5)
             chosen = tokenizer.convert_tokens_to_ids(token["token"])
@@ -258,7 +248,7 @@ def test_log_probabilities_are_those_of_a_forward_pass(folder: Path, temperature
             assert [name for name, _ in tops] == names
             assert [number for _, number in tops] == pytest.approx(best.values.tolist(), abs=1e-4)
             ids.append(chosen)
-    assert sum(len(details.tokens or ()) for details in found) > 10
+    assert sum(len(known.tokens or ()) for known in found) > 10
 
 
 def test_one_token_takes_one_forward_pass(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -266,7 +256,7 @@ def test_one_token_takes_one_forward_pass(folder: Path, monkeypatch: pytest.Monk
     list(asking.generate(varied(1), SOME))
     assert asking._batches is not None
     passes = []
-    asking._batches._model.register_forward_hook(lambda *_: passes.append(1))
+    asking._batches.model.register_forward_hook(lambda *_: passes.append(1))
     list(asking.generate(varied(3), replace(SOME, max_tokens=1, logprobs=20)))
     assert len(passes) == 1
 
@@ -274,19 +264,18 @@ def test_one_token_takes_one_forward_pass(folder: Path, monkeypatch: pytest.Monk
 def test_texts_do_not_depend_on_log_probabilities(folder: Path) -> None:
     asked = varied(6)
     long = replace(SOME, max_tokens=24)
-    without = texts(list(engine(folder, batch_size=4).generate(asked, long)))
+    without = answered(folder, asked, long, batch_size=4)
     outcomes = list(engine(folder, batch_size=4).generate(asked, replace(long, logprobs=2)))
     assert texts(outcomes) == without
     for one in outcomes:
         assert isinstance(one, Answered)
-        assert one.details is not None
-        assert "".join(token["token"] for token in one.details.tokens or ()) == one.text
+        assert "".join(token["token"] for token in details(one).tokens or ()) == one.text
 
 
 def test_the_end_of_an_answer_is_told(folder: Path) -> None:
     asked = varied(12)
     long = replace(SOME, max_tokens=24)
-    free = texts(list(engine(folder).generate(asked, long)))
+    free = answered(folder, asked, long)
     stop = next(text[4:6] for text in free.values() if len(text) > 8)
     stopping = replace(long, stop=(stop,))
     together = list(engine(folder, batch_size=12).generate(asked, stopping))
@@ -296,11 +285,11 @@ def test_the_end_of_an_answer_is_told(folder: Path) -> None:
     ends = set()
     for one in together:
         assert isinstance(one, Answered)
-        assert one.details is not None
-        assert one.details.usage is not None
-        count = one.details.usage.completion_tokens
-        ends.add((one.details.finish_reason, stop in one.text))
-        if one.details.finish_reason == "length":
+        known = details(one)
+        assert known.usage is not None
+        count = known.usage.completion_tokens
+        ends.add((known.finish_reason, stop in one.text))
+        if known.finish_reason == "length":
             assert count == 24
         else:
             assert len(one.text) <= count
@@ -323,10 +312,10 @@ def test_tokens_are_counted(folder: Path) -> None:
 def test_earlier_turns_go_through_the_template(folder: Path) -> None:
     [task] = tasks(1, "chat")
     later = replace(task, history=(("user", "q"), ("assistant", "a")))
-    [details] = judged(folder, [later])
-    assert details.usage is not None
+    [known] = judged(folder, [later])
+    assert known.usage is not None
     written = "[system]answer[user]q[assistant]a[user]p0[assistant]"
-    assert details.usage.prompt_tokens == len(written)
+    assert known.usage.prompt_tokens == len(written)
 
 
 def test_the_model_s_own_generation_settings_are_ignored(folder: Path, tmp_path: Path) -> None:
@@ -347,15 +336,9 @@ def test_the_model_s_own_generation_settings_are_ignored(folder: Path, tmp_path:
     )
     model.save_pretrained(tmp_path)
     for parameters in (SOME, replace(SOME, temperature=0.0)):
-        expected = texts(list(engine(folder).generate(varied(4), parameters)))
-        assert texts(list(engine(tmp_path).generate(varied(4), parameters))) == expected
+        expected = answered(folder, varied(4), parameters)
+        assert answered(tmp_path, varied(4), parameters) == expected
     assert judged(tmp_path, varied(4)) == judged(folder, varied(4))
-
-
-def _byte_level() -> Any:
-    import tiny_torch
-
-    return tiny_torch.tokenizer()
 
 
 def _characters() -> Any:
@@ -363,27 +346,20 @@ def _characters() -> Any:
     from tokenizers import Tokenizer, decoders, models, normalizers
 
     texts = ["<unk>", "<eos>", *(f"<0x{byte:02X}>" for byte in range(256)), "a", "▁A", "B", "▁"]
-    model = models.BPE(
-        {text: i for i, text in enumerate(texts)}, [], unk_token="<unk>", byte_fallback=True
-    )
-    made = Tokenizer(model)
+    vocabulary = {text: i for i, text in enumerate(texts)}
+    made = Tokenizer(models.BPE(vocabulary, [], unk_token="<unk>", byte_fallback=True))
     made.normalizer = normalizers.Sequence(
         [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
     )
-    made.decoder = decoders.Sequence(
-        [
-            decoders.Replace("▁", " "),
-            decoders.ByteFallback(),
-            decoders.Fuse(),
-            decoders.Strip(" ", 1, 0),
-        ]
-    )
+    pieces = [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse()]
+    made.decoder = decoders.Sequence([*pieces, decoders.Strip(" ", 1, 0)])
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=made, eos_token="<eos>", unk_token="<unk>"
     )
 
 
 def test_tokens_are_named_with_their_spaces_and_bytes() -> None:
+    import tiny_torch
     from pfgen_rs.ask.transformers_batches import TokenTexts
 
     words = _characters()
@@ -397,7 +373,7 @@ def test_tokens_are_named_with_their_spaces_and_bytes() -> None:
         {"token": "<eos>", "logprob": -1.0},
     ]
     assert [names.is_special(token) for token in ids] == [False, False, False, True]
-    letters = _byte_level()
+    letters = tiny_torch.tokenizer()
     names = TokenTexts(letters)
     text = " Ａは\n"
     entries = [names.entry(token, -1.0) for token in letters(text)["input_ids"]]
@@ -412,4 +388,4 @@ def test_a_dtype_is_passed_on(folder: Path) -> None:
     half = TransformersEngine(str(folder), dtype="bfloat16", device="cpu")
     assert len(texts(list(half.generate(varied(3), SOME)))) == 3
     assert half._batches is not None
-    assert half._batches._model.dtype == torch.bfloat16
+    assert half._batches.model.dtype == torch.bfloat16

@@ -37,7 +37,7 @@ def test_every_engine(name: str) -> None:
     if "more" not in engines.options(name):  # else any option may be one of its library
         needs: dict[str, dict[str, object]] = {
             "command": {"command": "true"},
-            "manual": {"ask": None},
+            "manual": {"path": "answers.jsonl"},
         }
         with pytest.raises(SettingsError, match=rf"engine {name}: .*'colour'.* \(its options: "):
             engines.make(name, "m", **needs.get(name, {}), colour="red")

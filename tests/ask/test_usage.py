@@ -14,7 +14,7 @@ from engine_tasks import engine, tasks
 from fault_server import Asked, Behaviour, FaultServer, Handler
 from generating import CONFIG, FakeEngine, answers, finished_names, journal, names, write_samples
 from helpers import pfgen
-from pfgen_rs.ask.protocol import Answered, Details, Outcome, Parameters, Task, Usage
+from pfgen_rs.ask.protocol import Answered, Counting, Details, Outcome, Parameters, Task, Usage
 from pfgen_rs.ask.wire import reported_usage
 from pfgen_rs.generate import Run, generate
 from pfgen_rs.questions.locate import sample_runs
@@ -75,16 +75,12 @@ def test_invalid_numbers_are_not_counted(usage: object, found: Usage) -> None:
     assert reported_usage({"usage": usage}) == found
 
 
-class CountingEngine(FakeEngine):
+class CountingEngine(FakeEngine, Counting):
     """Uses two prompt tokens and one completion token for each task that it is asked."""
-
-    def __init__(self, *how: Any) -> None:
-        super().__init__(*how)
-        self.usage = Usage()
 
     def generate(self, tasks: Any, parameters: Parameters) -> Iterator[Outcome]:
         for outcome in super().generate(tasks, parameters):
-            self.usage += Usage(1, 1, 2, 1)
+            self.count(Usage(1, 1, 2, 1))
             yield outcome
 
 
@@ -109,32 +105,26 @@ def test_a_run_says_what_this_call_used(tiny: Path) -> None:
     assert run_in(tiny, FakeEngine(), trials=3).usage is None
 
 
-def _arguments(folder: Path) -> list[str]:
-    return ["generate", "org/m", "--engine=openai", "-b", "mini", f"--out={folder}"]
-
-
-def _generate(server: FaultServer, folder: Path, *more: str) -> list[str]:
-    """What a run of the bundled benchmark prints."""
+def _generate(server: FaultServer, folder: Path, *more: str) -> tuple[list[str], str]:
+    """What a run of the bundled benchmark prints, and its warnings."""
     env: Mapping[str, str] = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": server.url}
-    done = pfgen(*_arguments(folder), *more, env=env)
+    arguments = ("generate", "org/m", "--engine=openai", "-b", "mini", f"--out={folder}")
+    done = pfgen(*arguments, *more, env=env)
     assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()[1:]
+    return done.stdout.splitlines()[1:], done.stderr
 
 
 def test_the_command_prints_tokens(tmp_path: Path) -> None:
     pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
     with FaultServer(default=reply()) as server:
-        first = _generate(server, tmp_path, "--trials=1")
-        second = _generate(server, tmp_path, "--trials=3")
+        first, _ = _generate(server, tmp_path, "--trials=1")
+        second, _ = _generate(server, tmp_path, "--trials=3")
     with FaultServer() as server:
-        none = _generate(server, tmp_path, "--trials=4")
+        none, _ = _generate(server, tmp_path, "--trials=4")
     tokens = "140 prompt tokens (28 cached), 70 completion tokens (42 of reasoning)"
     assert first == [f"used: 14 requests, {tokens}"]
     assert second[0].startswith("used: 28 requests, 280 prompt tokens")
     assert none == ["used: 14 requests; no numbers of tokens were reported"]
-
-
-ENVIRONMENT = {"OPENAI_API_KEY": "none"}
 
 
 class ToldEngine:
@@ -183,31 +173,25 @@ def test_a_run_remembers_who_answered_and_warns_when_that_changes(
     assert len(served(folder)) == 6
 
 
-def cutting(handler: Handler, asked: Asked) -> None:
-    cut = len(cuts) % 3 == 0
-    content = json.loads(faults.body("答え", finish_reason="length" if cut else "stop"))
-    cuts.append(cut)
-    handler.reply(
-        200, json.dumps({**content, "model": "served", "system_fingerprint": None}).encode()
-    )
-
-
-cuts: list[bool] = []
-
-
 def test_answers_cut_by_the_token_limit_are_counted_by_generate_score_and_compare(
     tmp_path: Path,
 ) -> None:
     pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
+    cuts: list[bool] = []
+
+    def cutting(handler: Handler, asked: Asked) -> None:
+        cuts.append(len(cuts) % 3 == 0)
+        content = json.loads(faults.body("答え", finish_reason="length" if cuts[-1] else "stop"))
+        content |= {"model": "served", "system_fingerprint": None}
+        handler.reply(200, json.dumps(content).encode())
+
     with FaultServer(default=cutting) as server:
-        asked = ("generate", "org/m", "--engine=openai", "-b", "mini", f"--out={tmp_path}")
-        done = pfgen(*asked, "--trials=2", f"--base-url={server.url}", env=ENVIRONMENT)
-    assert done.returncode == 0, done.stderr
+        _, told = _generate(server, tmp_path, "--trials=2", "--concurrency=1")
     [folder] = (tmp_path / "org/m").iterdir()
-    assert "the model that answers is 'served': 'org/m' was asked for" in done.stderr
+    assert "the model that answers is 'served': 'org/m' was asked for" in told
     assert len(cuts) == 28
     said = f"{folder}: {sum(cuts)} of 28 answers ended by the token limit (--max-tokens)"
-    assert done.stderr.count(said) == 1
+    assert told.count(said) == 1
     for command in (("score", folder), ("compare", folder, sample_runs()["faithful"])):
         assert said in pfgen(*command, "-b", "mini").stderr
 
@@ -231,13 +215,10 @@ def test_what_a_server_calls_itself_is_kept_without_the_key_and_as_valid_text(
 ) -> None:
     pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
 
-    def behave(handler: Handler, asked: Asked) -> None:
-        reply = json.loads(faults.body("答え"))
-        reply.update({name: said[name] for name in said.keys() - {"finish_reason"}})
-        reply["choices"][0].update({name: said[name] for name in said.keys() & {"finish_reason"}})
-        handler.reply(200, json.dumps(reply).encode())
-
-    with FaultServer(default=behave) as server:
+    reply = json.loads(faults.body("答え"))
+    for name, value in said.items():
+        (reply["choices"][0] if name == "finish_reason" else reply)[name] = value
+    with FaultServer(default=faults.raw(json.dumps(reply).encode())) as server:
         folder = run_in(tiny, engine(server, api_key=SECRET), trials=1).folder
     for record in served(folder):
         assert record == {"trial": 1, "finish_reason": "stop", **kept}

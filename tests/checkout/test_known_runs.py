@@ -13,7 +13,7 @@ import pytest
 
 from checkouts import BETTER, FIRST, SECOND, add_run, contents, make_checkout, text
 from helpers import GOOD
-from pfgen_rs.checkout.inspection import inspect_run
+from pfgen_rs.checkout.checkout import inspect_run
 from pfgen_rs.io import known_files
 from pfgen_rs.report import update
 from pfgen_rs.report.update import report
@@ -147,6 +147,17 @@ def test_other_answers_are_scored_and_a_broken_run_is_told_each_time(remembered:
     (remembered / FIRST / "config.json").unlink()
     for _ in range(2):
         assert report(remembered).failed == [FIRST]
+
+
+def test_each_way_of_judging_has_its_own_memory(remembered: Path, inspected: list[str]) -> None:
+    config = remembered / FIRST / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_bytes()), "temperature": 0.5}))
+    assert report(remembered, as_published=True).stale == {}
+    inspected.clear()
+    assert report(remembered, as_published=True).stale == {}
+    assert inspected == []  # remembered
+    assert report(remembered).stale.keys() == {FIRST}
+    assert inspected == [FIRST]  # and not by the other way of judging
 
 
 def test_files_that_have_just_changed_are_not_remembered(

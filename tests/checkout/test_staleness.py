@@ -13,10 +13,9 @@ import pytest
 import readings
 from checkouts import FIRST, MARKS, SECOND, add_run, contents, make_checkout
 from helpers import GOOD, pfgen
-from pfgen_rs.checkout.inspection import inspect_run, reason_lines
+from pfgen_rs.checkout.checkout import reason_lines
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.metrics.settings import Summation
-from pfgen_rs.report import update
 from pfgen_rs.report.update import report
 
 
@@ -141,30 +140,6 @@ def test_names_of_strangers_act_nowhere(reported: Path) -> None:
     done = pfgen("report", reported)
     line = "scoring result/evil\\x1b[31m\\n/0: no result.json\n"
     assert (done.returncode, done.stderr) == (0, line)
-
-
-# What is remembered.
-
-
-def test_each_way_of_judging_has_its_own_memory(
-    reported: Path, settled: None, cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for trials in reported.rglob("trials.jsonl"):
-        trials.unlink()
-    inspected: list[str] = []
-
-    def inspect_and_tell(place: Any, run: Any, **how: Any) -> Any:
-        inspected.append(run.name)
-        return inspect_run(place, run, **how)
-
-    monkeypatch.setattr(update, "inspect_run", inspect_and_tell)
-    edit(reported / FIRST / "config.json", temperature=0.5)
-    assert told(reported, as_published=True) == {}
-    inspected.clear()
-    assert told(reported, as_published=True) == {}
-    assert inspected == []  # remembered
-    assert told(reported) == {FIRST: ["config"]}  # and not by the other way of judging
-    assert inspected == [SECOND, FIRST]
 
 
 # Stale results are rewritten with their sums as Python added them when they were first written.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import random
 from dataclasses import replace
@@ -108,18 +106,6 @@ def test_two_runs_are_told_apart_in_words(benchmark: Path, runs: list[Path]) -> 
     assert done.stdout.rstrip().endswith(load_benchmark(benchmark).signature)
     back = pfgen("compare", runs[1], runs[0], "-b", benchmark).stdout
     assert next(line for line in done.stdout.splitlines() if " more than " in line) in back
-
-
-def test_some_questions_have_the_signature_that_score_gives_them(
-    benchmark: Path, tmp_path: Path
-) -> None:
-    some = [
-        write_run(tmp_path / name, answers(seed, 9)[:12], model=name)
-        for seed, name in enumerate("ab")
-    ]
-    expected = score_file(some[0], benchmark).signature
-    assert "|questions:3/8|" in expected
-    assert compared(*some, "-b", benchmark)["signature"] == expected
 
 
 def test_a_system_run_has_no_rank_and_a_legend_says_so(benchmark: Path, runs: list[Path]) -> None:
@@ -373,19 +359,6 @@ def test_bad_usage_of_plans(
 
 
 # score
-
-
-def test_scores_come_with_their_errors(benchmark: Path, runs: list[Path]) -> None:
-    [run] = json.loads(pfgen("score", runs[0], "-b", benchmark, "-f", "json").stdout)
-    as_csv = pfgen("score", runs[0], "-b", benchmark, "-f", "csv").stdout
-    [row] = csv.DictReader(io.StringIO(as_csv))
-    result = score_file(runs[0], benchmark)
-    found = stats.estimate(sample_of(result))
-    assert run["trial_se"] == pytest.approx(found.trial_se, abs=1e-4)
-    assert run["question_se"] == pytest.approx(found.question_se, abs=1e-4)
-    assert run["score_low"] < run["score"] < run["score_high"]
-    for key in ("trial_se", "question_se", "score_low", "score_high"):
-        assert float(row[key]) == run[key]
 
 
 NAMED = "over questions (Student's t)"

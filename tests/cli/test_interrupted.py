@@ -26,6 +26,7 @@ from helpers import (
     environment,
     lines,
     pfgen,
+    python,
     write_benchmark,
     write_run,
 )
@@ -65,13 +66,25 @@ def untouched(tmp_path: Path) -> bool:
     return [path.read_text() for path in old_files(tmp_path)] == ["old", "old"]
 
 
+def started(*command: str | Path, **env: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(**env),
+    )
+
+
+def said(process: subprocess.Popen[bytes], count: int) -> bytes:
+    assert process.stdout is not None
+    return process.stdout.read(count)
+
+
 @pytest.mark.parametrize("dropped", ["--out", "--per-response"])
 def test_a_full_disk(tmp_path: Path, outputs: list[str], dropped: str) -> None:
     arguments = [argument for argument in outputs if not argument.startswith(dropped)]
-    command = [sys.executable, "-c", FULL_DISK, *arguments]
-    done = subprocess.run(
-        command, capture_output=True, text=True, env=environment(), timeout=TIMEOUT, check=False
-    )
+    done = python(FULL_DISK, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ")
     assert "cannot be written" in done.stderr
@@ -91,14 +104,8 @@ def test_a_full_disk(tmp_path: Path, outputs: list[str], dropped: str) -> None:
 def test_a_signal_while_writing(
     tmp_path: Path, outputs: list[str], number: signal.Signals, code: int
 ) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", SLOW_DISK, "1", *outputs],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(),
-    )
-    assert process.stdout is not None
-    assert process.stdout.read(7) == b"writing"
+    process = started(sys.executable, "-c", SLOW_DISK, "1", *outputs)
+    assert said(process, 7) == b"writing"
     process.send_signal(number)
     _, err = process.communicate(timeout=TIMEOUT)
     assert (process.returncode, err) == (code, b"")
@@ -109,15 +116,8 @@ def test_a_signal_while_writing(
 
 def test_nohup_keeps_a_process_alive(tmp_path: Path, outputs: list[str]) -> None:
     """A closed terminal is no reason to stop where the user has said so."""
-    process = subprocess.Popen(
-        ["nohup", sys.executable, "-c", SLOW_DISK, "1", *outputs],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(),
-    )
-    assert process.stdout is not None
-    assert process.stdout.read(7) == b"writing"
+    process = started("nohup", sys.executable, "-c", SLOW_DISK, "1", *outputs)
+    assert said(process, 7) == b"writing"
     process.send_signal(signal.SIGHUP)
     time.sleep(0.5)
     assert process.poll() is None
@@ -134,11 +134,7 @@ def test_a_signal_while_reading(
     os.mkfifo(pipe)
     copies = tmp_path / "temporary"
     copies.mkdir()
-    process = subprocess.Popen(
-        [SCRIPT, *outputs, pipe],
-        stderr=subprocess.PIPE,
-        env=environment(TMPDIR=str(copies)),
-    )
+    process = started(SCRIPT, *outputs, pipe, TMPDIR=str(copies))
     held = opened_by(process, pipe)
     time.sleep(0.5)  # Python notices signals that come before it waits only after it has waited
     process.send_signal(number)
@@ -268,14 +264,9 @@ def test_interrupted_within_a_second(tmp_path: Path, place: str) -> None:
     (tmp_path / "scores.parquet").write_text("old")
     script = SLOW.replace("*PLACE", f"*{PLACES[place]}")
     arguments: list[str | Path] = ["score", tmp_path / "a.jsonl", "-b", folder]
-    process = subprocess.Popen(
-        [sys.executable, "-c", script, *arguments, "--per-response", tmp_path / "scores.parquet"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=environment(),
-    )
-    assert process.stdout is not None
-    while process.stdout.read(1) != b"b":
+    table = tmp_path / "scores.parquet"
+    process = started(sys.executable, "-c", script, *arguments, "--per-response", table)
+    while said(process, 1) != b"b":
         assert process.poll() is None
     time.sleep(0.3)
     begun = time.monotonic()
@@ -318,8 +309,8 @@ def test_memory_is_bounded(tmp_path: Path, suffix: str) -> None:
             )
         arguments = ["score", str(path), "-b", str(folder), "--out", str(tmp_path / "out")]
         arguments += ["--per-response", str(tmp_path / "scores.parquet"), "--threads", "1"]
-        command = [sys.executable, "-c", PEAK, str(SCRIPT), *arguments]
-        done = subprocess.run(command, capture_output=True, check=True, env=environment())
+        done = python(PEAK, SCRIPT, *arguments)
+        assert done.returncode == 0, done.stderr
         peaks.append(int(done.stdout.split()[-1]) // 1024)
     # The text alone grows by 140 MiB, the figures by 50 MiB.
     assert peaks[1] - peaks[0] < 90, peaks

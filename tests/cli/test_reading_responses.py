@@ -14,7 +14,7 @@ import pytest
 import typer
 
 import pfgen_rs.cli
-from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark, write_run
+from helpers import CATS, GOOD, SEAS, lines, pfgen, write_run
 from pfgen_rs import InputError, score_file
 from pfgen_rs.cli.app import COMMANDS
 from pfgen_rs.cli.options import ReadingOptions, ScoringOptions
@@ -33,11 +33,6 @@ READERS = {
     "judge plot": READING,
     "judge pairs": READING,
 }
-
-
-@pytest.fixture
-def benchmark(tmp_path: Path) -> Path:
-    return write_benchmark(tmp_path / "tiny")
 
 
 def unclean(answers: Sequence[tuple[str, str]] = GOOD) -> bytes:
@@ -167,17 +162,6 @@ def test_one_invalid_character_does_not_refuse_a_run(
     assert read == "猫は眠る\ufffd"
     samples = [s for q in result.to_dict()["questions"].values() for s in q["samples"]]
     assert read in [sample["answer"] for sample in samples]
-
-
-def test_commands_replace_what_is_invalid(tmp_path: Path, benchmark: Path) -> None:
-    path = tmp_path / "half.jsonl"
-    path.write_bytes(INVALID["half.jsonl"][0])
-    refused = pfgen("score", path, "-b", benchmark)
-    assert refused.returncode == 2
-    assert "half.jsonl, line 2: contains a lone surrogate" in refused.stderr
-    assert "--replace-invalid" in refused.stderr
-    assert pfgen("score", path, "-b", benchmark, "--replace-invalid").returncode == 0
-    assert found("plan-trials", path, "-b", benchmark, "--replace-invalid")
 
 
 def test_another_encoding_is_not_replaced(tmp_path: Path, benchmark: Path) -> None:

@@ -2,30 +2,19 @@
 
 from __future__ import annotations
 
-import io
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.cells import cell_len
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    ProgressColumn,
-    SpinnerColumn,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
 from helpers import on_terminal, pfgen, write_benchmark, write_run
 from pfgen_rs import Result, score_file
 from pfgen_rs.cli import data
-from pfgen_rs.cli.progress import OneLineProgress
 from pfgen_rs.cli.score_table import show_results
 from pfgen_rs.questions.locate import Available, bundled_path
 
@@ -108,40 +97,6 @@ def test_folders_of_benchmarks_stay_whole(
     assert str(folder) in shown
     tabular = [line for line in shown.splitlines() if str(folder) not in line]
     assert max(map(cell_len, tabular)) <= width
-
-
-# Progress
-
-NAMES = ("scoring", f"scoring /home/someone/{'a-folder/' * 9}trials.jsonl", f"採点 {'長' * 60}.gz")
-
-
-def rows(width: int, names: tuple[str, ...], *columns: ProgressColumn) -> list[str]:
-    """The lines of progress with these tasks in a window of this width."""
-    console = Console(file=io.StringIO(), width=width, force_terminal=True, color_system=None)
-    bar = OneLineProgress(*columns, console=console)
-    for name in names:
-        bar.add_task(name, total=123_456_789, completed=123_456_789, rate="12,345 responses/s")
-    with console.capture() as captured:
-        console.print(bar.make_tasks_table(bar.tasks))
-    return captured.get().splitlines()
-
-
-def columns() -> Iterator[ProgressColumn]:
-    yield SpinnerColumn()
-    yield TextColumn("{task.description}", markup=False)
-    yield BarColumn()
-    yield DownloadColumn()
-    yield TextColumn("{task.fields[rate]}", markup=False)
-    yield TimeRemainingColumn()
-
-
-@pytest.mark.parametrize("width", [20, 40, 60, 80, 100, 120, 200])
-def test_progress_takes_a_line_for_each_task(width: int) -> None:
-    for names in [*((name,) for name in NAMES), NAMES]:
-        lines = rows(width, names, *columns())
-        assert len(lines) == len(names)
-        assert max(map(cell_len, lines)) <= width
-    assert all(("━" in line) == (width >= 80) for line in rows(width, NAMES, *columns()))
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs pseudo-terminals")

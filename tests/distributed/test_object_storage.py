@@ -182,31 +182,28 @@ FORMS: dict[str, Callable[[bytes], bytes]] = {
 }
 
 
-def table(suffix: str, tmp_path: Path) -> bytes:
-    frame = pl.read_ndjson(lines())
-    path = tmp_path / f"made{suffix}"
-    writers: dict[str, Callable[[Path], object]] = {
-        ".parquet": frame.write_parquet,
-        ".arrow": frame.write_ipc,
-        ".csv": frame.write_csv,
-    }
-    writers[suffix](path)
-    return path.read_bytes()
+TABLES: dict[str, Callable[[pl.DataFrame, Path], object]] = {
+    ".parquet": pl.DataFrame.write_parquet,
+    ".arrow": pl.DataFrame.write_ipc,
+    ".csv": pl.DataFrame.write_csv,
+}
 
 
-@pytest.mark.parametrize("suffix", [*FORMS, ".parquet", ".arrow", ".csv"])
+@pytest.mark.parametrize("suffix", [*FORMS, *TABLES])
 def test_runs_are_read_and_results_written(
     suffix: str, storage: Storage, bench: Path, tmp_path: Path
 ) -> None:
-    content = FORMS[suffix](lines()) if suffix in FORMS else table(suffix, tmp_path)
-    (tmp_path / f"x{suffix}").write_bytes(content)
+    path = tmp_path / f"x{suffix}"
+    if suffix in FORMS:
+        path.write_bytes(FORMS[suffix](lines()))
+    else:
+        TABLES[suffix](pl.read_ndjson(lines()), path)
+    content = path.read_bytes()
     storage.put(**{f"in/a b/日本{suffix}": content, f"in/c/x{suffix}": content, "in/c/y": b"-"})
-    names = ["local", "s3://bucket"]
-    for place, inputs in zip(
-        names, (tmp_path / f"x{suffix}", f"s3://bucket/in/**/*{suffix}"), strict=True
+    for source, target in (
+        (path, tmp_path / "local"),
+        (f"s3://bucket/in/**/*{suffix}", "s3://bucket"),
     ):
-        source = str(inputs)
-        target = str(tmp_path / place) if place == "local" else place
         done = pfgen("score", source, "-b", bench, "--out", f"{target}/out", "--per-response",
                      f"{target}/scores{suffix.partition('.gz')[0].partition('.xz')[0]}")  # fmt: skip
         assert done.returncode == 0, done.stderr
@@ -236,13 +233,8 @@ def test_options_instead_of_the_environment(
     storage: Storage, bench: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     storage.put(**{"x.jsonl": lines()})
-    for name in (
-        "AWS_ENDPOINT_URL",
-        "AWS_ACCESS_KEY_ID",
-        "AWS_SECRET_ACCESS_KEY",
-        "AWS_ALLOW_HTTP",
-    ):
-        monkeypatch.delenv(name)
+    for name in ("ENDPOINT_URL", "ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "ALLOW_HTTP"):
+        monkeypatch.delenv(f"AWS_{name}")
     options = {"endpoint": storage.url, "access_key_id": "key", "secret_access_key": "secret"}
     score = score_file("s3://bucket/x.jsonl", bench, storage_options=options).score
     given = [

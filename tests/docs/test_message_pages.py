@@ -12,7 +12,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from page_tables import fences, japanese
+from page_tables import fences
 from pfgen_rs import PfgenError, load_benchmark
 from pfgen_rs.cli import process
 from pfgen_rs.cli.app import app
@@ -133,7 +133,3 @@ def test_a_quoted_message_is_given(part: str, tmp_path: Path, cache: Path) -> No
 
 def test_every_quoted_message_is_tried() -> None:
     assert sorted(map(one, CASES)) == sorted(quoted(PAGE))
-
-
-def test_both_pages_quote_the_same() -> None:
-    assert quoted(PAGE) == quoted(japanese(PAGE))

@@ -34,7 +34,7 @@ from pfgen_rs.llm_jp_eval import measures
 from pfgen_rs.references.config import read_config, read_outlines
 from pfgen_rs.references.rules import read_answer_rules
 from pfgen_rs.report.site.model_facts import read_facts
-from pfgen_rs.studies.benchmark_table import read_aliases
+from pfgen_rs.studies.tables import read_aliases
 from places import DOCS, ROOT
 
 # The code of Markdown pages: fenced blocks with their languages, lines, and marks of what is not run

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,6 @@ LINK = re.compile(r"\]\(([^)\s:]+)\)")
 PATH = re.compile(r"\.?[\w.-]+(/[\w.-]+)+|[\w-]+\.(md|toml|cff)")
 NAMED = re.compile(r"`((?:benches|data/mini|docs|examples|python|rust|tests)/[\w./-]+)`")
 MADE = {"rust/fuzz/artifacts"}
-TEMPLATES = ROOT / ".github" / "ISSUE_TEMPLATE"
 READMES = ROOT / "README.md", ROOT / "README.ja.md"
 MOST_BYTES = 150_000
 
@@ -39,29 +36,8 @@ def test_paths_and_targets_that_contributors_read_of_exist(name: str) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = re.findall(r"\bmake ([a-z-]+)", text)
     assert [name for name in targets if f"\n{name}:" not in makefile] == []
-
-
-def test_files_that_pages_name_are_there() -> None:
-    named = {name for page in DOCS.rglob("*.md") for name in NAMED.findall(page.read_text("utf-8"))}
-    assert {name for name in named - MADE if not (ROOT / name).exists()} == set()
-
-
-@pytest.mark.parametrize(
-    ("schema", "path"),
-    [
-        ("citation-file-format", ROOT / "CITATION.cff"),
-        ("github-issue-config", TEMPLATES / "config.yml"),
-        *(
-            ("github-issue-forms", TEMPLATES / f"{name}.yml")
-            for name in ("bug", "wrong-number", "feature")
-        ),
-    ],
-    ids=lambda value: value.name if isinstance(value, Path) else "",
-)
-def test_files_for_hosts_have_their_schema(schema: str, path: Path) -> None:
-    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", f"vendor.{schema}"]
-    done = subprocess.run([*command, "--force-filetype", "yaml", str(path)], check=False)
-    assert done.returncode == 0
+    named = [name for page in DOCS.rglob("*.md") for name in NAMED.findall(page.read_text("utf-8"))]
+    assert {name for name in named if name not in MADE and not (ROOT / name).exists()} == set()
 
 
 # Figures and pictures

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from generating import answers, finished_names, journal, key_of, names, wanted, write_samples
+from generating import answers, finished_names, key_of, names, wanted, write_samples
 from helpers import CATS, SEAS, pfgen
 from pfgen_rs import PfgenError, SettingsError, score_file
 from pfgen_rs.ask.engines.manual import AnswersFile
@@ -46,7 +46,7 @@ def folder_in(tmp_path: Path) -> Path:
 
 def config_of(tmp_path: Path, *more: str, engine: str = "command") -> dict[str, Any]:
     """The configuration that a command line makes."""
-    done = RUNNER.invoke(app, command(tmp_path, *more, engine=engine), input="")
+    done = RUNNER.invoke(app, command(tmp_path, *more, engine=engine))
     assert done.exit_code == (engine == "manual"), done.output
     [path] = tmp_path.glob("result/**/config.json")
     config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
@@ -74,16 +74,6 @@ def test_failures(tmp_path: Path, tiny: Path) -> None:
     assert at_once.startswith(f"first failure: trial 2, {SEAS}: too\\u202elong")
     assert first.startswith(f"warning: trial 2, {SEAS}: too\\u202elong")  # what could act is shown
     assert second == "warning: 1 request failed: run the same command to ask again"
-
-
-def test_pasting(tmp_path: Path, tiny: Path) -> None:
-    pasted = "一つ目\n二行目\n.\n \n.\n二つ目".encode() + b"\xff"
-    done = pfgen(*command(tmp_path), stdin=pasted)
-    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-    assert done.stdout.count("--- trial ") == 4
-    assert done.stdout.endswith("0 of 2 trials, 2 new answers\n")
-    kept = [(record["trial"], record["answer"]) for record in journal(folder_in(tmp_path))]
-    assert kept[0] == (1, "一つ目\n二行目")
 
 
 def test_carrying_prompts_elsewhere_and_answers_back(tmp_path: Path, tiny: Path) -> None:
@@ -220,7 +210,9 @@ def test_what_precedes_prompts(tmp_path: Path, tiny: Path) -> None:
 
 
 def test_people_have_no_temperature(tmp_path: Path, tiny: Path) -> None:
-    config = config_of(tmp_path, "--stop=", engine="manual")
+    (tmp_path / "none.jsonl").write_text("")
+    given = ["--stop=", f"--import={tmp_path / 'none.jsonl'}"]
+    config = config_of(tmp_path, *given, engine="manual")
     assert config.keys() == {"engine", "max_tokens", "mode", "model", "num_examples", "questions"}
 
 
@@ -232,9 +224,10 @@ def test_people_have_no_temperature(tmp_path: Path, tiny: Path) -> None:
         (["--set=x"], "invalid setting 'x': expected KEY=VALUE"),
         (["--set=think=strip"], "use --think for think"),
         (["--set=enable_thinking=false"], "enable_thinking requires the engine openai; for vllm"),
+        ([], "the engine manual requires --import or --export"),
         (["--engine=command"], "the engine command requires a program: --command 'PROGRAM …'"),
         (["--set=chat_template=@none"], "none: cannot be read: No such file"),
-        (["--base-url=http://127.0.0.1"], "--base-url requires the engine openai"),
+        (["--engine=command", "--base-url=http://x"], "--base-url requires the engine openai"),
         (
             ["--engine=psychic"],
             "unknown engine 'psychic': expected one of openai, vllm, transformers",

@@ -131,16 +131,6 @@ def test_thinking_is_disabled_as_published() -> None:
     assert list(json.loads(enabled.to_json()))[:2] == ["enable_thinking", "engine"]
 
 
-def test_what_generation_reads() -> None:
-    more = {"seed": "s", "prefix": "p", "think": "strip"}
-    config = RunConfig("e", "m", stop=("x",), max_tokens=5, temperature=None, more=more)
-    assert (config.seed, config.prefix, config.think) == ("s", "p", "strip")
-    parameters = config.parameters
-    assert (parameters.max_tokens, parameters.temperature, parameters.stop) == (5, None, ("x",))
-    plain = RunConfig("e", "m", "qa")
-    assert (plain.seed, plain.prefix, plain.think, plain.stop) == ("", "", "keep", ("Q:",))
-
-
 @given(st.text(st.sampled_from("./\\a:é\n\0 C"), max_size=7))
 def test_no_model_climbs_out_of_the_results(model: str) -> None:
     results = Path("some/results").absolute()

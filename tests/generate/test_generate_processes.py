@@ -14,16 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from generating import (
-    BEGUN,
-    QUESTIONS,
-    Key,
-    Place,
-    answers,
-    finished_names,
-    names,
-    wanted,
-)
+import generating
 from helpers import SCRIPT, TIMEOUT, environment
 from pfgen_rs.ask.engines.command import CommandEngine
 from pfgen_rs.generate import Run, RunConfig, generate
@@ -43,7 +34,7 @@ main()
 """
 
 
-class Sharing(Place):
+class Sharing(generating.Place):
     """A folder for runs of the tiny benchmark, and for what programs log."""
 
     def __init__(self, folder: Path) -> None:
@@ -82,7 +73,7 @@ class Sharing(Place):
                 config, engine, benchmark=self.benchmark, trials=trials, results=self.results
             )
 
-    def asked(self, log: str) -> list[Key]:
+    def asked(self, log: str) -> list[generating.Key]:
         path = self.logs / log
         rows = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         return [(int(trial), question) for trial, question in (row.split("\t") for row in rows)]
@@ -127,13 +118,17 @@ def test_a_signal_while_generating(place: Sharing, number: signal.Signals, code:
     assert returned == code
     assert ("run the same command to continue" in err) == (number != signal.SIGKILL)
     # A trial that is there is whole.
-    assert names(place.folder) == [*BEGUN, "trial_001.jsonl", "trial_002.jsonl"]
-    assert len(answers(place.folder)) == 4
+    assert generating.names(place.folder) == [
+        *generating.BEGUN,
+        "trial_001.jsonl",
+        "trial_002.jsonl",
+    ]
+    assert len(generating.answers(place.folder)) == 4
 
     assert place.go_on("second").new == 3
-    assert place.asked("first") + place.asked("second") == list(wanted(4))
-    assert answers(place.folder) == wanted(4)
-    assert names(place.folder) == finished_names(4)
+    assert place.asked("first") + place.asked("second") == list(generating.wanted(4))
+    assert generating.answers(place.folder) == generating.wanted(4)
+    assert generating.names(place.folder) == generating.finished_names(4)
 
 
 SHARING = """
@@ -172,10 +167,10 @@ def test_two_processes_share_a_run(place: Sharing) -> None:
     first, second = place.asked("first"), place.asked("second")
     assert first
     assert second
-    assert sorted(first + second) == sorted(wanted(8))
+    assert sorted(first + second) == sorted(generating.wanted(8))
     assert [code for code, _, _ in results] == [0, 0]
-    assert answers(place.folder) == wanted(8)
-    assert names(place.folder) == finished_names(8)
+    assert generating.answers(place.folder) == generating.wanted(8)
+    assert generating.names(place.folder) == generating.finished_names(8)
 
 
 def test_a_claim_ends_with_its_process(place: Sharing) -> None:
@@ -184,13 +179,15 @@ def test_a_claim_ends_with_its_process(place: Sharing) -> None:
     code, out, err = ended(place.start("second", trials=6))
     assert (code, out) == (0, f"{place.folder}: 2 of 6 trials, 4 new answers\n")
     assert err.splitlines()[1:] == ["warning: 7 requests in progress in other processes"]
-    assert place.asked("second") == [(n, question) for n in (5, 6) for question in QUESTIONS]
+    assert place.asked("second") == [
+        (n, question) for n in (5, 6) for question in generating.QUESTIONS
+    ]
     holder.kill()
     ended(holder)
     assert place.go_on("third", 6).elsewhere == 0
-    assert place.asked("third") == list(wanted(4))[1:]
-    assert answers(place.folder) == wanted(6)
-    assert names(place.folder) == finished_names(6)
+    assert place.asked("third") == list(generating.wanted(4))[1:]
+    assert generating.answers(place.folder) == generating.wanted(6)
+    assert generating.names(place.folder) == generating.finished_names(6)
 
 
 @pytest.mark.parametrize("room", [100, 500])
@@ -210,9 +207,9 @@ def test_a_full_disk(place: Sharing, room: int) -> None:
         for path in place.results.rglob("journal.jsonl")
     )
     assert place.go_on("second", 8).complete
-    assert place.asked("second") == list(wanted(8))[kept:]
-    assert answers(place.folder) == wanted(8)
-    assert names(place.folder) == finished_names(8)
+    assert place.asked("second") == list(generating.wanted(8))[kept:]
+    assert generating.answers(place.folder) == generating.wanted(8)
+    assert generating.names(place.folder) == generating.finished_names(8)
 
 
 def test_a_program_that_dies(place: Sharing) -> None:
@@ -221,4 +218,4 @@ def test_a_program_that_dies(place: Sharing) -> None:
     assert "\nout of luck\n" in err  # what programs say passes through
     assert "exited with code 3" in err
     assert place.go_on("second").complete
-    assert place.asked("first") + place.asked("second") == list(wanted(4))
+    assert place.asked("first") + place.asked("second") == list(generating.wanted(4))

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from engine_tasks import until
 from generating import CONFIG, FakeEngine, answer_to, journal, key_of, names, write_samples
 from helpers import CATS, SEAS
-from pfgen_rs import IncompleteRunError, InputError, Result, load_benchmark, score_file
+from pfgen_rs import IncompleteRunError, InputError, Result, load_benchmark
 from pfgen_rs.ask import engines
 from pfgen_rs.ask.protocol import LOG, Task
 from pfgen_rs.cli import engine_options
@@ -194,16 +194,6 @@ def test_no_partial_result_passes_for_a_whole_one(tiny: Path, tmp_path: Path) ->
     assert allowed["signature"] == result.signature
     assert allowed["score"] == result.score
     assert allowed["config"]["model"] == "org/model"
-
-
-def test_a_whole_run_has_its_usual_result(tiny: Path) -> None:
-    first = run_in(tiny, seas_fail_once)
-    assert first.result is not None
-    assert first.result.is_partial
-    whole = run_in(tiny, text_of)
-    assert whole.result is not None
-    assert whole.result.planned is None
-    assert whole.result.to_bytes() == score_file(whole.folder, tiny).to_bytes()
 
 
 def test_more_trials_than_asked_for_are_counted(tiny: Path) -> None:

@@ -6,7 +6,6 @@ import errno
 import json
 import os
 from collections.abc import Iterable, Iterator
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import pfgen_rs
 from generating import (
     BEGUN,
     CONFIG,
@@ -30,13 +30,6 @@ from generating import (
     wanted,
 )
 from helpers import CATS, SEAS
-from pfgen_rs import (
-    InputError,
-    OutputError,
-    SettingsError,
-    load_benchmark,
-    score_file,
-)
 from pfgen_rs.ask import journal
 from pfgen_rs.ask.journal import Journal
 from pfgen_rs.ask.protocol import Answered, Failed, Outcome, available
@@ -82,8 +75,17 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def test_a_run(place: Place) -> None:
-    engine, told = FakeEngine(), []
+class Backwards(FakeEngine):
+    """Answers the last task first."""
+
+    def generate(self, tasks: Any, parameters: Any) -> Any:
+        return super().generate(tasks[::-1], parameters)
+
+
+@pytest.mark.parametrize("kind", [FakeEngine, Backwards])
+def test_a_run(place: Place, kind: type[FakeEngine]) -> None:
+    """Lines lie in the order of the questions."""
+    engine, told = kind(), []
     run = place.run(engine, progress=lambda *figures: told.append(figures), score=True)
     assert (run.finished, run.trials, run.new, run.failures) == (3, 3, 6, [])
     assert run.complete
@@ -91,25 +93,12 @@ def test_a_run(place: Place) -> None:
     assert names(run.folder) == finished_names(3)
     assert answers(run.folder) == wanted(3)
     assert (run.folder / "config.json").read_text() == run.config.to_json() + "\n"
-    assert engine.asked == list(wanted(3))
+    assert list(answers(run.folder)) == list(wanted(3))
+    assert sorted(engine.asked) == sorted(wanted(3))
     assert engine.parameters == [CONFIG.parameters]
     assert [figures[:2] for figures in told] == [(n, 6) for n in range(7)]
     assert run.result is not None
-    assert run.result.to_bytes() == score_file(run.folder, place.benchmark).to_bytes()
-
-
-def test_lines_lie_in_the_order_of_the_questions(place: Place) -> None:
-    class Backwards(FakeEngine):
-        def generate(self, tasks: Any, parameters: Any) -> Any:
-            return super().generate(tasks[::-1], parameters)
-
-    folder = place.run(Backwards()).folder
-    for number in (1, 2, 3):
-        lines = (folder / f"trial_{number:03d}.jsonl").read_text(encoding="utf-8").splitlines()
-        records = [json.loads(line) for line in lines]
-        assert [record["question"] for record in records] == QUESTIONS
-        for record in records:
-            datetime.fromisoformat(record["timestamp"])
+    assert run.result.to_bytes() == pfgen_rs.score_file(run.folder, place.benchmark).to_bytes()
 
 
 def test_finished_trials_are_not_asked_again(place: Place) -> None:
@@ -127,14 +116,14 @@ def test_a_finished_run_opens_no_journal(place: Place, monkeypatch: pytest.Monke
     first = place.run(FakeEngine())
 
     def refuse(self: Journal) -> Journal:
-        raise OutputError(f"{self.path}: cannot be written")
+        raise pfgen_rs.OutputError(f"{self.path}: cannot be written")
 
     monkeypatch.setattr(Journal, "__enter__", refuse)
     before = {path: path.read_bytes() for path in first.folder.iterdir()}
     again = place.run(FakeEngine(), score=True)
     assert (again.finished, again.complete) == (3, True)
     assert {path: path.read_bytes() for path in first.folder.iterdir()} == before
-    with pytest.raises(OutputError, match=r"journal\.jsonl: cannot be written"):
+    with pytest.raises(pfgen_rs.OutputError, match=r"journal\.jsonl: cannot be written"):
         place.run(FakeEngine(), trials=4)
 
 
@@ -216,12 +205,12 @@ def test_seed_and_prefix_of_the_configuration_are_used(place: Place) -> None:
 
 
 def test_benchmarks_of_every_kind(place: Place) -> None:
-    loaded = load_benchmark(place.benchmark)
+    loaded = pfgen_rs.load_benchmark(place.benchmark)
     first = place.run(FakeEngine(), benchmark=loaded, score=True)
     assert first.result is not None
     assert open_tasks(CONFIG, benchmark=loaded, trials=3, results=place.results) == []
     alone = type(loaded)(list(loaded), "")
-    with pytest.raises(SettingsError, match="as `examples`"):
+    with pytest.raises(pfgen_rs.SettingsError, match="as `examples`"):
         place.run(FakeEngine(), benchmark=alone)
     again = place.run(FakeEngine(), benchmark=alone, examples=read_examples(place.benchmark))
     assert (again.folder, again.new) == (first.folder, 0)
@@ -262,12 +251,6 @@ def test_open_tasks(place: Place) -> None:
     assert tasks() == everything[3:]
 
 
-def test_numbers_are_checked(place: Place) -> None:
-    with pytest.raises(SettingsError, match="trials must be at least 1"):
-        place.run(FakeEngine(), trials=0)
-    assert not place.results.exists()
-
-
 def test_engines_that_break_the_protocol(place: Place) -> None:
     class Doubled(FakeEngine):
         def generate(self, tasks: Any, parameters: Any) -> Any:
@@ -278,6 +261,64 @@ def test_engines_that_break_the_protocol(place: Place) -> None:
     assert place.run(FakeEngine()).complete
 
 
+REFUSED: dict[str, tuple[str, bytes | None, bytes, str]] = {
+    "configuration": ("config.json", b"0.98", b"0.99", "does not match the configuration"),
+    "empty trial": ("trial_002.jsonl", None, b"", "trial_002"),
+    "other question": ("trial_002.jsonl", None, b'{"question": "Q", "answer": "A"}\n', "trial_002"),
+    "no answer": ("trial_002.jsonl", None, b"{}\n", "trial_002"),
+    "bytes": ("trial_002.jsonl", None, b"\xff\n", "trial_002"),
+    "damaged": (
+        "trial_002.jsonl",
+        b'"question"',
+        b"question",
+        r"2\.jsonl, line 1: .*remove the file",
+    ),
+    "no trials": (
+        "trial_001.jsonl",
+        None,
+        b"",
+        "has 2 lines that are not in the trial files beside",
+    ),
+    "record": (
+        "journal.jsonl",
+        None,
+        b'{"question": "q", "trial": 1}\n',
+        "line 1: is not the record of",
+    ),
+    "trial": (
+        "journal.jsonl",
+        None,
+        b'{"question": "q", "trial": true, "answer": "a"}\n',
+        "line 1: is not the record of",
+    ),
+}
+"""A file, what is replaced in it (`None`: all), with what, and what is said then."""
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_strange_folders_are_refused_and_stay(place: Place, kind: str) -> None:
+    name, old, new, said = REFUSED[kind]
+    place.run(FakeEngine(), trials=2)
+    path, engine = place.folder / name, FakeEngine()
+    path.write_bytes(new if old is None else path.read_bytes().replace(old, new))
+    if kind == "no trials":
+        path.unlink()
+    before = {path: path.read_bytes() for path in place.folder.iterdir()}
+    with pytest.raises((GenerationError, pfgen_rs.InputError), match=said):
+        place.run(engine)
+    assert engine.calls == []
+    assert {path: path.read_bytes() for path in place.folder.iterdir()} == before
+
+
+def test_what_cannot_be_is_told(place: Place) -> None:
+    with pytest.raises(pfgen_rs.SettingsError, match="trials must be at least 1"):
+        place.run(FakeEngine(), trials=0)
+    assert not place.results.exists()
+    place.results.write_text("in the way")
+    with pytest.raises(pfgen_rs.OutputError, match="cannot be written"):
+        place.run(FakeEngine())
+
+
 @pytest.mark.parametrize("name", ["config.json", "trials.jsonl.xz", "trial_001.jsonl"])
 def test_leftovers_of_killed_writers_go(place: Place, name: str) -> None:
     place.run(FakeEngine(), trials=1)
@@ -286,51 +327,6 @@ def test_leftovers_of_killed_writers_go(place: Place, name: str) -> None:
     (place.folder / f".{name}.0123456789abcdef.tmp").write_bytes(b"torn")
     place.run(FakeEngine(), trials=1)
     assert names(place.folder) == finished_names(1)
-
-
-def test_another_configuration_is_refused(place: Place) -> None:
-    place.run(FakeEngine(), trials=1)
-    config = place.folder / "config.json"
-    config.write_text(config.read_text().replace("0.98", "0.99"))
-    before = config.read_bytes()
-    with pytest.raises(GenerationError, match="does not match the configuration"):
-        place.run(FakeEngine())
-    assert config.read_bytes() == before
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b'{"question": "Q", "answer": "A"}\n', b"{}\n", b"\xff\n"],
-)
-def test_strange_trials_are_refused(place: Place, content: bytes) -> None:
-    place.folder.mkdir(parents=True)
-    (place.folder / "trial_002.jsonl").write_bytes(content)
-    with pytest.raises((GenerationError, InputError), match="trial_002"):
-        place.run(FakeEngine())
-
-
-def test_a_damaged_trial_is_named_with_its_line(place: Place) -> None:
-    place.run(FakeEngine(), trials=2)
-    path = place.folder / "trial_002.jsonl"
-    path.write_bytes(path.read_bytes().replace(b'"question"', b"question", 2)[:-3])
-    with pytest.raises(InputError, match=r"trial_002\.jsonl, line 1: .*remove the file") as caught:
-        place.run(FakeEngine())
-    assert (caught.value.path, caught.value.line) == (path, 1)
-
-
-def test_packed_answers_without_trials_are_refused(place: Place) -> None:
-    place.run(FakeEngine(), trials=2)
-    (place.folder / "trial_001.jsonl").unlink()
-    engine = FakeEngine()
-    with pytest.raises(InputError, match="has 2 lines that are not in the trial files beside it"):
-        place.run(engine)
-    assert engine.calls == []
-
-
-def test_results_that_are_no_folder(place: Place) -> None:
-    place.results.write_text("in the way")
-    with pytest.raises(OutputError, match="cannot be written"):
-        place.run(FakeEngine())
 
 
 def test_a_disk_that_is_full_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -347,7 +343,7 @@ def test_a_disk_that_is_full_once(place: Place, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(os, "fsync", fsync)
     for hit in range(1, 6):  # configuration, three trials, packed trials
         left, asked = hit, FakeEngine()
-        with pytest.raises(OutputError, match="No space left"):
+        with pytest.raises(pfgen_rs.OutputError, match="No space left"):
             place.run(asked, RunConfig("fake", f"full/{hit}"))
         again = FakeEngine()
         run = place.run(again, RunConfig("fake", f"full/{hit}"))
@@ -372,21 +368,12 @@ def test_a_torn_journal(tmp_path_factory: pytest.TempPathFactory, cut: int, rubb
     try:
         kept = sum(bool(json.loads(line)["answer"]) for line in lines if line.strip())
     except (ValueError, KeyError):
-        with pytest.raises(InputError, match=r"journal\.jsonl, line .*remove the line"):
+        with pytest.raises(pfgen_rs.InputError, match=r"journal\.jsonl, line .*remove the line"):
             place.run(engine)
         return
     run = place.run(engine)
     assert engine.asked == list(wanted(3))[kept:]
     assert answers(run.folder) == wanted(3)
-
-
-@pytest.mark.parametrize("record", [{"trial": 1}, {"trial": True, "answer": "答え"}])
-def test_a_record_without_an_answer_is_named(place: Place, record: dict[str, Any]) -> None:
-    place.folder.mkdir(parents=True)
-    line = json.dumps({"question": SEAS, **record}) + "\n"
-    (place.folder / "journal.jsonl").write_text(line)
-    with pytest.raises(InputError, match=r"journal\.jsonl, line 1: is not the record of"):
-        place.run(FakeEngine())
 
 
 def test_a_trial_whose_file_is_lost_is_written_again(place: Place) -> None:
@@ -398,13 +385,6 @@ def test_a_trial_whose_file_is_lost_is_written_again(place: Place) -> None:
     assert place.run(engine).complete
     assert engine.asked == []
     assert (place.folder / "trial_002.jsonl").read_bytes() == before
-
-
-def test_rates_begin_with_the_first_answer(place: Place) -> None:
-    rates: list[float] = []
-    place.run(FakeEngine(), progress=lambda _done, _total, rate, _failed: rates.append(rate))
-    assert rates[:2] == [0.0, 0.0]
-    assert all(rate > 0 for rate in rates[2:])
 
 
 def test_requests_are_claimed_as_they_are_taken(place: Place) -> None:
@@ -436,25 +416,12 @@ def test_a_task_that_takes_long_delays_no_other(place: Place) -> None:
     assert answers(run.folder) == wanted(7)
 
 
-def test_an_engine_may_end_early(place: Place) -> None:
-    quitting = Rolling(lambda task: answer_to(task) if task.trial < 3 else None, window=1)
-    run = place.run(quitting)
-    assert (run.finished, run.stored, run.total, len(quitting.calls)) == (2, 4, 6, 1)
-
-    class Idle(Rolling):
-        def generate(self, *_: Any) -> Iterator[Outcome]:
-            return iter(())
-
-    assert place.run(Idle()).new == 0
-    assert place.run(Rolling()).complete
-
-
 def fail_to_claim(failing: int, monkeypatch: pytest.MonkeyPatch) -> None:
     real = Journal.claim
 
     def claim(self: Journal, key: Any) -> bool:
         if key[0] == failing:
-            raise OutputError("no room")
+            raise pfgen_rs.OutputError("no room")
         return real(self, key)
 
     monkeypatch.setattr(Journal, "claim", claim)
@@ -465,7 +432,7 @@ def test_a_claim_that_fails_ends_the_engine_s_work(
 ) -> None:
     fail_to_claim(3, monkeypatch)
     asked = Rolling(window=1)
-    with pytest.raises(OutputError, match="no room"):
+    with pytest.raises(pfgen_rs.OutputError, match="no room"):
         place.run(asked)
     assert asked.closed == 1
     assert list(answers(place.folder)) == list(wanted(2))

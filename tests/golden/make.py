@@ -1,4 +1,4 @@
-"""Make vectors for `tests/test_vectors.py` with the published scorer.
+"""Make vectors for `tests/test_published_runs.py` with the published scorer.
 
     python tests/golden/make.py CHECKOUT [--commit 03db7c4] [--out vectors]
 

@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from helpers import write_benchmark
 from pfgen_rs import load_benchmark
 
@@ -50,16 +48,6 @@ def test_vectors_are_those_of_the_scorer(tmp_path: Path) -> None:
     for vector in vectors:
         score = benchmark.score(vector["question_id"], vector["answer"])
         assert score.to_dict() == vector["scores"]
-
-
-@pytest.mark.parametrize(
-    ("recipe", "reason"),
-    [("", "has no Makefile"), ("false", "failed"), ("true", "wrote no result.json")],
-)
-def test_a_checkout_without_a_scorer_is_told(recipe: str, reason: str, tmp_path: Path) -> None:
-    done = made(committed(tmp_path / "checkout", recipe), tmp_path)
-    assert done.returncode == 1
-    assert reason in done.stderr
 
 
 def test_a_folder_that_is_no_clone_is_told(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from install_sources import FILES, GOOD, PUBLISHED, Server, entry_of, saved, use
-from public_data import needed
+from places import needed
 
 
 @pytest.fixture(autouse=True)

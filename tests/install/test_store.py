@@ -9,34 +9,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from install_sources import (
-    FILES,
-    PUBLISHED,
-    Server,
-    assert_installed,
-    entry_of,
-    in_tree,
-    leftovers,
-    saved,
-    tar_gz,
-    use,
-)
+import install_sources as made
 from pfgen_rs.errors import InstallError
 from pfgen_rs.install import installer, store
 from pfgen_rs.install.store import CatalogEntry
 
-NEWER = {**FILES, "data/Q03.json": b'{"question_id": "Q03"}\n'}
-
-
-def test_nothing_is_installed_at_first(cache: Path) -> None:
-    assert store.installed() == []
-    assert store.installed_path("tiny") is None
-    assert not cache.exists()
+NEWER = {**made.FILES, "data/Q03.json": b'{"question_id": "Q03"}\n'}
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../tiny", "/tiny", "a/b", ".tiny", "a\\b"])
@@ -47,54 +29,43 @@ def test_a_path_is_no_name(name: str, good: Path) -> None:
         installer.install(name, good)
 
 
-def test_installed_tells_what_is_there(good: Path) -> None:
+def test_what_is_installed_is_told_and_not_installed_again(
+    good: Path, cache: Path, tmp_path: Path
+) -> None:
+    assert (store.installed(), store.installed_path("tiny")) == ([], None)
+    assert not cache.exists()
     path = installer.install("tiny", good)
     assert store.installed() == [store.Installed("tiny", path, "0123abcd", 2)]
     assert store.installed_path("tiny") == path
-
-
-def test_second_install_does_nothing(good: Path, tmp_path: Path) -> None:
-    path = installer.install("tiny", good)
     before = path.stat()
     assert installer.install("tiny", tmp_path / "absent") == path
     assert (path.stat().st_ino, path.stat().st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
 
 
-def spoil(path: Path) -> None:
-    (path / "Q01.json").write_bytes(b"[]")
+HARMS: dict[str, tuple[str, bytes | None]] = {
+    "spoil": ("Q01.json", b"[]"),
+    "remove a file": ("Q01.json", None),
+    "remove the record": ("installed.json", None),
+    "spoil the record": ("installed.json", b"[1, 2]"),
+    "add a question": ("Q99.json", b"{}"),
+}
 
 
-def remove_file(path: Path) -> None:
-    (path / "Q01.json").unlink()
+def harmed(path: Path, harm: str) -> None:
+    name, content = HARMS[harm]
+    if content is None:
+        (path / name).unlink()
+    else:
+        (path / name).write_bytes(content)
 
 
-def remove_record(path: Path) -> None:
-    (path / "installed.json").unlink()
-
-
-def spoil_record(path: Path) -> None:
-    (path / "installed.json").write_text("[1, 2]")
-
-
-def add_question(path: Path) -> None:
-    (path / "Q99.json").write_text("{}")
-
-
-@pytest.mark.parametrize("harm", [spoil, remove_file, remove_record, spoil_record, add_question])
-def test_damaged_installation_is_repaired(
-    harm: Callable[[Path], None], good: Path, cache: Path
-) -> None:
-    path = installer.install("tiny", good)
-    harm(path)
-    assert_installed(installer.install("tiny", good))
-    assert leftovers(cache) == []
-
-
-@pytest.mark.parametrize("harm", [remove_file, remove_record, spoil_record])
-def test_incomplete_installation_is_not_listed(harm: Callable[[Path], None], good: Path) -> None:
-    harm(installer.install("tiny", good))
-    assert store.installed() == []
-    assert store.installed_path("tiny") is None
+@pytest.mark.parametrize("harm", HARMS)
+def test_damaged_installation_is_repaired(harm: str, good: Path, cache: Path) -> None:
+    harmed(installer.install("tiny", good), harm)
+    is_listed = harm in ("spoil", "add a question")  # files are not checked again
+    assert [found.name for found in store.installed()] == ["tiny"] * is_listed
+    made.assert_installed(installer.install("tiny", good))
+    assert made.leftovers(cache) == []
 
 
 @pytest.mark.parametrize("in_the_way", ["file", "folder", "dangling"])
@@ -107,20 +78,20 @@ def test_what_lies_in_the_way_is_replaced(in_the_way: str, good: Path, cache: Pa
         place.mkdir()
     else:
         place.symlink_to(cache / "absent")
-    assert_installed(installer.install("tiny", good))
-    assert leftovers(cache) == []
+    made.assert_installed(installer.install("tiny", good))
+    assert made.leftovers(cache) == []
 
 
 def test_newer_revision_replaces_older(
     good: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     installer.install("tiny", good)
-    use(monkeypatch, entry_of(NEWER, "4567"))
+    made.use(monkeypatch, made.entry_of(NEWER, "4567"))
     assert [found.revision for found in store.installed()] == ["0123abcd"]
-    path = installer.install("tiny", saved(tmp_path, tar_gz(in_tree(NEWER))))
-    assert_installed(path, NEWER)
+    path = installer.install("tiny", made.saved(tmp_path, made.tar_gz(made.in_tree(NEWER))))
+    made.assert_installed(path, NEWER)
     assert [(found.revision, found.questions) for found in store.installed()] == [("4567", 3)]
-    assert leftovers(cache) == []
+    assert made.leftovers(cache) == []
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), PermissionError(13, "Permission denied")])
@@ -128,7 +99,7 @@ def test_failed_swap_restores_the_older(
     error: BaseException, good: Path, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = installer.install("tiny", good)
-    use(monkeypatch, entry_of(NEWER, "4567"))
+    made.use(monkeypatch, made.entry_of(NEWER, "4567"))
     rename = Path.rename
 
     def fails_at_the_last_step(self: Path, target: Path) -> Path:
@@ -139,16 +110,16 @@ def test_failed_swap_restores_the_older(
 
     monkeypatch.setattr(Path, "rename", fails_at_the_last_step)
     with pytest.raises((InstallError, KeyboardInterrupt)):
-        installer.install("tiny", saved(tmp_path, tar_gz(in_tree(NEWER))))
-    assert_installed(path)
-    assert leftovers(cache) == []
+        installer.install("tiny", made.saved(tmp_path, made.tar_gz(made.in_tree(NEWER))))
+    made.assert_installed(path)
+    assert made.leftovers(cache) == []
 
 
 @pytest.mark.parametrize("moment", ["tiny", "files"], ids=["taken-away", "filled-before"])
 def test_lost_race_is_no_error(
     moment: str, good: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spoil(installer.install("tiny", good))
+    harmed(installer.install("tiny", good), "spoil")
     rename = Path.rename
 
     def after_another_process(self: Path, target: Path) -> Path:
@@ -161,8 +132,8 @@ def test_lost_race_is_no_error(
         return rename(self, target)
 
     monkeypatch.setattr(Path, "rename", after_another_process)
-    assert_installed(installer.install("tiny", good))
-    assert leftovers(cache) == []
+    made.assert_installed(installer.install("tiny", good))
+    assert made.leftovers(cache) == []
 
 
 def test_old_leftovers_are_removed_and_fresh_ones_kept(good: Path, cache: Path) -> None:
@@ -172,7 +143,7 @@ def test_old_leftovers_are_removed_and_fresh_ones_kept(good: Path, cache: Path) 
     long_ago = time.time() - 2 * 24 * 3600
     os.utime(old, (long_ago, long_ago))
     installer.install("tiny", good)
-    assert leftovers(cache) == [".tiny.fresh.tmp"]
+    assert made.leftovers(cache) == [".tiny.fresh.tmp"]
 
 
 def test_unusable_store(good: Path, cache: Path) -> None:
@@ -231,22 +202,22 @@ posix = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals and l
 
 @posix
 @pytest.mark.parametrize("by_download", [False, True], ids=["file", "download"])
-def test_full_disk(by_download: bool, good: Path, server: Server, cache: Path) -> None:
+def test_full_disk(by_download: bool, good: Path, server: made.Server, cache: Path) -> None:
     path = installer.install("tiny", good)
     source = f"{server.url}/good" if by_download else str(good)
-    with child(entry_of(FILES, "4567"), source, file_limit=40) as process:
+    with child(made.entry_of(made.FILES, "4567"), source, file_limit=40) as process:
         out, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (3, "")
     assert out.startswith(f"{path}: cannot store tiny: File too large; free some space or set")
-    assert leftovers(cache) == []
-    assert_installed(path)
+    assert made.leftovers(cache) == []
+    made.assert_installed(path)
     assert [found.revision for found in store.installed()] == ["0123abcd"]
 
 
 @posix
-def test_interrupt_keeps_what_was_installed(good: Path, server: Server, cache: Path) -> None:
+def test_interrupt_keeps_what_was_installed(good: Path, server: made.Server, cache: Path) -> None:
     path = installer.install("tiny", good)
-    newer = entry_of(FILES, "4567")
+    newer = made.entry_of(made.FILES, "4567")
     with child(newer, f"{server.url}/stalls", report=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "100\n"
@@ -254,58 +225,57 @@ def test_interrupt_keeps_what_was_installed(good: Path, server: Server, cache: P
         _, err = process.communicate(timeout=60)
     assert process.returncode != 0
     assert "KeyboardInterrupt" in err
-    assert leftovers(cache) == []
-    assert_installed(path)
+    assert made.leftovers(cache) == []
+    made.assert_installed(path)
 
 
 @posix
-def test_killed_install_harms_nothing(good: Path, server: Server, cache: Path) -> None:
-    with child(entry_of(FILES), f"{server.url}/stalls", report=True) as process:
+def test_killed_install_harms_nothing(good: Path, server: made.Server, cache: Path) -> None:
+    with child(made.entry_of(made.FILES), f"{server.url}/stalls", report=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "100\n"
         process.kill()
         process.communicate(timeout=60)
-    assert len(leftovers(cache)) == 1
+    assert len(made.leftovers(cache)) == 1
     assert store.installed() == []
-    assert_installed(installer.install("tiny", good))
+    made.assert_installed(installer.install("tiny", good))
 
 
 @posix
 def test_concurrent_processes(good: Path, cache: Path) -> None:
     with contextlib.ExitStack() as stack:
-        started = [stack.enter_context(child(entry_of(FILES), str(good))) for _ in range(4)]
+        started = [
+            stack.enter_context(child(made.entry_of(made.FILES), str(good))) for _ in range(4)
+        ]
         for process in started:
             assert process.communicate(timeout=60) == ("", "")
             assert process.returncode == 0
-    assert_installed(cache / "benchmarks" / "tiny")
-    assert leftovers(cache) == []
+    made.assert_installed(cache / "benchmarks" / "tiny")
+    assert made.leftovers(cache) == []
 
 
 @pytest.mark.published
-def test_published_archive(
-    published_archive: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("kind", ["archive", "checkout", "data"])
+def test_published_files(
+    kind: str,
+    published_archive: Path,
+    checkout: Path,
+    cache: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    entry = PUBLISHED
-    use(monkeypatch, entry)
-    path = installer.install(source=published_archive)
+    made.use(monkeypatch, made.PUBLISHED)
+    sources = {"archive": published_archive, "checkout": checkout, "data": checkout / "data"}
+    path = installer.install(source=sources[kind])
     assert path == cache / "benchmarks" / "pfgen-bench"
-    assert [(i.revision, i.questions) for i in store.installed()] == [(entry.revision, 50)]
+    assert [(i.revision, i.questions) for i in store.installed()] == [(made.PUBLISHED.revision, 50)]
     assert installer.install() == path
-
-
-@pytest.mark.published
-@pytest.mark.parametrize("inner", ["", "data"])
-def test_published_checkout(inner: str, checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    entry = PUBLISHED
-    use(monkeypatch, entry)
-    path = installer.install(source=checkout / inner)
-    for name in entry.files:
+    for name in made.PUBLISHED.files:
         assert (path / name).read_bytes() == (checkout / "data" / name).read_bytes()
 
 
 def test_every_published_file_has_a_digest_and_a_name_of_its_own() -> None:
     questions = [f"data/Q{number:02}.json" for number in range(1, 51)]
-    assert list(PUBLISHED.digests) == [*questions, "data/questions.jsonl"]
-    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in PUBLISHED.digests.values())
-    assert len(PUBLISHED.files) == len(PUBLISHED.digests)
-    assert PUBLISHED.revision in PUBLISHED.url
+    assert list(made.PUBLISHED.digests) == [*questions, "data/questions.jsonl"]
+    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in made.PUBLISHED.digests.values())
+    assert len(made.PUBLISHED.files) == len(made.PUBLISHED.digests)
+    assert made.PUBLISHED.revision in made.PUBLISHED.url

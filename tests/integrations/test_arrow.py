@@ -116,15 +116,6 @@ def test_every_layout_of_text(layout: str) -> None:
     assert mine.schema.types[:2] == other.schema.types[:2]
 
 
-def test_no_rows() -> None:
-    score = scorer("mini")
-    none = batch_of().slice(0)
-    assert score(none).schema == score.schema(none.schema)
-    assert score(none).num_rows == 0
-    assert score(pa.table({"question": ["a"], "answer": ["b"]}).slice(1)).num_rows == 0
-    assert list(score([])) == []
-
-
 def test_rows_that_cannot_be_scored_stay_and_say_why(mini: Benchmark) -> None:
     data = batch_of(
         ("Q02", "光合成"), (None, "a"), ("Q99", "b"), ("Q14", None), (None, None), ("Q02", "光")
@@ -198,29 +189,23 @@ def test_lists_of_tokens(tmp_path: Path) -> None:
     assert found.column("average")[0].as_py() == bench.score("Q01", [1, 2, 3]).average
 
 
-def test_columns_that_are_missing_or_taken() -> None:
-    score = scorer("mini", answer_field="text")
-    with pytest.raises(InputError, match="missing column 'text': found question, answer"):
-        score(batch_of(("Q02", "a")))
-    with pytest.raises(InputError, match="columns of its own called average, problem"):
-        scorer("mini")(
-            pa.record_batch({"question": ["a"], "answer": ["b"], "average": [1], "problem": [2]})
-        )
-
-
-@pytest.mark.parametrize("data", [None, 1, "text", {"question": ["Q02"]}, [{"question": "Q02"}]])
-def test_other_data_is_refused(data: Any) -> None:
-    with pytest.raises(InputError, match="expected"):
-        list(scorer("mini")(data))
-
-
-def test_what_cannot_be_sent_is_refused(mini: Benchmark) -> None:
+def test_what_cannot_be_is_told(mini: Benchmark) -> None:
+    taken = {"question": ["a"], "answer": ["b"], "average": [1], "problem": [2]}
+    others: list[Any] = [None, 1, "text", {"question": ["Q02"]}, [{}]]
+    cases: Any = (
+        ({"answer_field": "text"}, batch_of(("Q02", "a")), "'text': found question, answer"),
+        ({}, pa.record_batch(taken), "columns of its own called average, problem"),
+        *(({}, other, "expected") for other in others),
+    )
+    for fields, data, match in cases:
+        with pytest.raises(InputError, match=match):
+            list(scorer("mini", **fields)(data))
     with pytest.raises(SettingsError, match="not read from a folder"):
         scorer(Benchmark(list(mini), mini.metadata_hash))
     for threads in (0, -1, 5000):
-        told = f"threads must be between 1 and .*, not {threads}"
-        with pytest.raises(SettingsError, match=told):
+        with pytest.raises(SettingsError, match=f"between 1 and .*, not {threads}"):
             scorer("mini", threads=threads)
+    assert list(scorer("mini")([])) == []
 
 
 def test_a_pickle_is_small_and_scores_the_same(mini: Benchmark, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pfgen_rs.integrations.callbacks import Evaluating
 def test_settings_that_cannot_be() -> None:
     known = "batch_size, budget, engine, every, "
     for wrong, match in (
-        ({"evry": 2}, "unknown setting `evry`: did you mean `every`?"),
+        ({"evry": 2}, f"unknown setting `evry`: expected one of {known}"),
         ({"is_main": True}, f"unknown setting `is_main`: expected one of {known}"),
         ({"loggers": "x"}, "`loggers` must be one or more functions"),
         ({"temperature": -1}, "`temperature` must be at least 0, not -1"),

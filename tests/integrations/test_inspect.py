@@ -48,10 +48,7 @@ class Harness:
         told = self.folder / "answers.json"
         told.write_text(json.dumps(answers), encoding="utf-8")
         model = ["--model", "told/model", "-M", f"answers={told}", "-M", f"calls={self.calls}"]
-        done = self.command(task, *model, "--log-format", "json", *options)
-        assert done.returncode == 0, done.stdout + done.stderr
-        [path] = (self.folder / "logs").glob("*.json")
-        log: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        log = self._log("eval", task, *model, "--log-format", "json", *options)
         assert log["status"] == "success", log["error"]
         return log
 
@@ -59,17 +56,11 @@ class Harness:
         """The log of the run, scored again by `inspect score`."""
         [path] = (self.folder / "logs").glob("*.json")
         scorer = ["--scorer", "pfgen_rs/pfgen_scorer", "-S", "benchmark=mini", "-S", "mode=qa"]
-        done = self.command(
-            str(path), *scorer, "--action", "overwrite", "--overwrite", verb="score"
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-        log: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return log
+        return self._log("score", str(path), *scorer, "--action", "overwrite", "--overwrite")
 
-    def command(self, *args: str, verb: str = "eval") -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "inspect_ai", verb, *args, "--display", "plain"]
-        return subprocess.run(
-            command,
+    def _log(self, *args: str) -> dict[str, Any]:
+        done = subprocess.run(
+            [sys.executable, "-m", "inspect_ai", *args, "--display", "plain"],
             capture_output=True,
             timeout=120,
             env=self.env,
@@ -77,6 +68,10 @@ class Harness:
             check=False,
             encoding="utf-8",
         )
+        assert done.returncode == 0, done.stdout + done.stderr
+        [path] = (self.folder / "logs").glob("*.json")
+        log: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return log
 
     def asked(self) -> list[dict[str, Any]]:
         return [json.loads(line) for line in self.calls.read_text(encoding="utf-8").splitlines()]
@@ -226,12 +221,6 @@ def test_the_scorer_in_somebody_elses_task(harness: Harness, mini: Benchmark) ->
     assert metrics(log, "average") == pytest.approx(
         {"mean": np.mean(expected), "stderr": math.sqrt(np.square(clusters).sum() * 2) / 3}
     )
-
-
-def test_a_mode_that_chats_do_not_have(harness: Harness) -> None:
-    done = harness.command("pfgen_rs/pfgen", "--model", "mockllm/model", "-T", "mode=completion")
-    assert done.returncode != 0
-    assert done.stdout.strip() == "`mode` must be one of chat, qa, not 'completion'"
 
 
 def test_settings_are_checked_before_anybody_is_asked() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark
+from helpers import CATS, GOOD, SEAS, lines, pfgen
 from pfgen_rs import InputError, PfgenError, load_benchmark, score_file
 from pfgen_rs.ask.engines.manual import AnswersFile
 from pfgen_rs.io.chunk import Options
@@ -63,12 +63,12 @@ FILES: dict[str, tuple[str, bytes, str]] = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_other_formats(name: str, tmp_path: Path) -> None:
+def test_other_formats(name: str, bench: Path, tmp_path: Path) -> None:
     file, content, problem = FILES[name]
     path = tmp_path / file
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
-        score_file(path, write_benchmark(tmp_path / "tiny"))
+        score_file(path, bench)
     assert str(path) in str(caught.value)
     assert problem in str(caught.value)
     assert "not JSON" not in str(caught.value)
@@ -82,8 +82,9 @@ def test_other_bytes_are_not_called_japanese(text: bytes) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv"])
-def test_a_byte_order_mark_is_no_part_of_the_header(suffix: str, tmp_path: Path) -> None:
-    bench = write_benchmark(tmp_path / "tiny")
+def test_a_byte_order_mark_is_no_part_of_the_header(
+    suffix: str, bench: Path, tmp_path: Path
+) -> None:
     text = CSV if suffix == ".csv" else CSV.replace(",", "\t")
     path = tmp_path / f"a{suffix}"
     path.write_bytes(text.encode("utf-8-sig"))
@@ -109,9 +110,8 @@ def write(path: Path, *records: dict[str, Any]) -> Path:
 @pytest.mark.parametrize("chat", [True, False])
 @pytest.mark.parametrize("names", [("1/{0}", "1/{1}"), ("{0}", "{1}"), ("1/Q01", "Q02")])
 def test_a_batch_output_scores_like_its_answers(
-    tmp_path: Path, names: tuple[str, str], chat: bool
+    bench: Path, tmp_path: Path, names: tuple[str, str], chat: bool
 ) -> None:
-    bench = write_benchmark(tmp_path / "bench")
     plain = write(tmp_path / "a.jsonl", *({"question": q, "answer": a} for q, a in TEXTS.items()))
     named = (name.format(CATS, SEAS) for name in names)
     made = [response(n, a, chat=chat) for n, a in zip(named, TEXTS.values(), strict=True)]
@@ -121,8 +121,7 @@ def test_a_batch_output_scores_like_its_answers(
     assert found.frame.select(columns).equals(expected.frame.select(columns))
 
 
-def test_a_failed_request_is_no_empty_answer(tmp_path: Path) -> None:
-    bench = write_benchmark(tmp_path / "bench")
+def test_a_failed_request_is_no_empty_answer(bench: Path, tmp_path: Path) -> None:
     made = [response(q, a) for q, a in TEXTS.items()]
     gone = {"custom_id": CATS, "response": None, "error": {"message": "expired"}}
     path = write(tmp_path / "b.jsonl", *made, response("2/x", "", 500), gone)

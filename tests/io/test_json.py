@@ -16,7 +16,7 @@ from hypothesis import assume, example, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
-from helpers import CATS, GOOD, SEAS, write_benchmark
+from helpers import CATS, GOOD, SEAS
 from pfgen_rs import InputError, PfgenError, score_file
 from pfgen_rs.io import compression
 from pfgen_rs.io import lines as line_reader
@@ -137,11 +137,6 @@ def read(path: Path, **options: Any) -> tuple[list[tuple[str, str, int]], list[s
     return found, problems
 
 
-@pytest.fixture
-def benchmark(tmp_path: Path) -> Path:
-    return write_benchmark(tmp_path / "tiny")
-
-
 @examples(max_examples=150)
 @given(
     elements=ELEMENTS,
@@ -195,19 +190,19 @@ BAD: dict[str, tuple[str, int, str, int]] = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_bad_element_is_named_or_skipped(name: str, benchmark: Path, tmp_path: Path) -> None:
+def test_a_bad_element_is_named_or_skipped(name: str, bench: Path, tmp_path: Path) -> None:
     text, number, problem, used = BAD[name]
     parts = text.split("{}")
     records = (json.dumps(record, ensure_ascii=False) for record in RECORDS)
     path = tmp_path / "bad.json"
     path.write_text(parts[0] + "".join(next(records) + part for part in parts[1:]))
     with pytest.raises(InputError) as caught:
-        score_file(path, benchmark)
+        score_file(path, bench)
     assert (caught.value.line, caught.value.item) == (number, "element")
     assert f"bad.json, element {number}: " in str(caught.value)
     assert problem in str(caught.value)
-    assert problem in str(score_file(path, benchmark, skip_bad_lines=True).problems[0])
-    assert score_file(path, benchmark, skip_bad_lines=True).height == used
+    assert problem in str(score_file(path, bench, skip_bad_lines=True).problems[0])
+    assert score_file(path, bench, skip_bad_lines=True).height == used
 
 
 @pytest.mark.parametrize(
@@ -225,17 +220,17 @@ def test_a_bad_element_is_named_or_skipped(name: str, benchmark: Path, tmp_path:
     ],
 )
 def test_arrays_of_nothing_or_something_else(
-    content: str, words: str, benchmark: Path, tmp_path: Path
+    content: str, words: str, bench: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "a.json").write_text(content)
     with pytest.raises(PfgenError, match=words):
-        score_file(tmp_path / "a.json", benchmark)
+        score_file(tmp_path / "a.json", bench)
 
 
-def test_a_damaged_archive_keeps_whole_elements(benchmark: Path, tmp_path: Path) -> None:
+def test_a_damaged_archive_keeps_whole_elements(bench: Path, tmp_path: Path) -> None:
     text = json.dumps(RECORDS * 500).encode()
     (tmp_path / "a.json.gz").write_bytes(gzip.compress(text)[:-300])
-    result = score_file(tmp_path / "a.json.gz", benchmark, skip_bad_lines=True)
+    result = score_file(tmp_path / "a.json.gz", bench, skip_bad_lines=True)
     assert 100 < result.height < len(RECORDS) * 500
     assert "cut short" in str(result.problems[0])
 

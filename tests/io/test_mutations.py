@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import io
 import lzma
 import os
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
@@ -79,11 +77,6 @@ def test_what_is_printed_while_a_table_is_read_is_not_lost(
     for thread in threads:
         thread.join()
     assert capfd.readouterr().err == "a line\n" * 8
-
-
-zstd = importlib.import_module(
-    "backports.zstd" if sys.version_info < (3, 14) else "compression.zstd"
-)
 
 
 TEXT = b"".join(b'{"question": "Q%02d", "answer": "%d"}\n' % (i % 50, i * i) for i in range(12_000))
@@ -159,7 +152,9 @@ def test_a_question_file_of_blanks_is_too_large_rather_than_out_of_memory(tmp_pa
 @pytest.mark.parametrize("suffix", ["", ".xz", ".gz", ".zst"])
 def test_whole_files_are_held_up_to_a_limit(suffix: str, tmp_path: Path) -> None:
     content, path = b"a" * (2 << 20), tmp_path / f"x{suffix}"
-    pack = {"": bytes, ".xz": lzma.compress, ".gz": gzip.compress, ".zst": zstd.compress}[suffix]
+    pack = {"": bytes, ".xz": lzma.compress, ".gz": gzip.compress, ".zst": helpers.zstd.compress}[
+        suffix
+    ]
     path.write_bytes(pack(content))
     assert read_whole(path, len(content)) == content
     unpacked = " once unpacked" if suffix else ""
@@ -172,7 +167,9 @@ def test_whole_files_are_held_up_to_a_limit(suffix: str, tmp_path: Path) -> None
 
 
 def _with_checksum(content: bytes) -> bytes:
-    compressed: bytes = zstd.compress(content, options={zstd.CompressionParameter.checksum_flag: 1})
+    compressed: bytes = helpers.zstd.compress(
+        content, options={helpers.zstd.CompressionParameter.checksum_flag: 1}
+    )
     return compressed
 
 

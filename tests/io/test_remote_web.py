@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from engine_tasks import tasks
-from helpers import GOOD, lines, write_benchmark
+from helpers import GOOD, lines
 from pfgen_rs import InputError, PfgenError, SettingsError, score_file, score_runs
 from pfgen_rs.ask.engines.openai import OpenAIEngine
 from pfgen_rs.ask.protocol import Parameters
@@ -121,11 +121,6 @@ def serving() -> Iterator[Web]:
         thread.join()
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Path:
-    return write_benchmark(tmp_path / "bench")
-
-
 @pytest.mark.parametrize("how", ["parts", "whole"])
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
 def test_files_of_web_servers(how: str, suffix: str, web: Web, bench: Path, tmp_path: Path) -> None:
@@ -167,20 +162,16 @@ def test_answers_that_are_cut_are_continued(web: Web, bench: Path, tmp_path: Pat
     assert remote.to_bytes() == score_file(tmp_path / "x.jsonl", bench).to_bytes()
 
 
-def test_answers_that_are_cut_are_asked_for_again_and_then_an_error(web: Web, bench: Path) -> None:
-    web.files["/x.jsonl"], web.how = lines(MANY), "cut"
+@pytest.mark.parametrize(("how", "options"), [("cut", {}), ("hang", {"timeout": "100ms"})])
+def test_a_server_that_does_not_answer_is_asked_again_and_then_an_error(
+    how: str, options: dict[str, str], web: Web, bench: Path
+) -> None:
+    web.files["/x.jsonl"], web.how = lines(MANY), how
     begun = time.monotonic()
     with pytest.raises(InputError, match=rf"^{web.url}/x\.jsonl: cannot be reached: "):
-        score_file(f"{web.url}/x.jsonl", bench)
+        score_file(f"{web.url}/x.jsonl", bench, storage_options=options)
     assert len(web.asked) > 1
     assert time.monotonic() - begun < 60
-
-
-def test_a_server_that_does_not_answer_is_an_error(web: Web, bench: Path) -> None:
-    web.how = "hang"
-    options = {"timeout": "100ms"}
-    with pytest.raises(InputError, match=rf"^{web.url}/x\.jsonl: cannot be reached: "):
-        score_file(f"{web.url}/x.jsonl", bench, storage_options=options)
 
 
 @pytest.mark.parametrize(
@@ -298,9 +289,8 @@ CLIENTS: dict[str, Callable[[str, Path], object]] = {
 @pytest.mark.parametrize(("host", "status"), [("127.0.0.1", 302), ("localhost", 308)])
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_redirect_to_another_server_does_not_take_credentials_along(
-    client: str, host: str, status: int, own: Web, other: Web, tmp_path: Path
+    client: str, host: str, status: int, own: Web, other: Web, bench: Path
 ) -> None:
-    bench = write_benchmark(tmp_path / "bench")
     place = f"http://{host}:{other.server_port}"
     own.answers = lambda path: (status, {"Location": place + path.partition("?")[0]}, b"")
     try:
@@ -311,14 +301,14 @@ def test_a_redirect_to_another_server_does_not_take_credentials_along(
     assert not any("s3cret" in text for asked in other.asked for text in asked), other.asked
 
 
-def test_a_redirect_within_the_hub_keeps_the_token(own: Web, tmp_path: Path) -> None:
+def test_a_redirect_within_the_hub_keeps_the_token(own: Web, bench: Path) -> None:
     def how(path: str) -> Answer:
         if path == "/renamed":
             return 200, {"ETag": '"1"'}, lines(GOOD)
         return (404, {}, b"") if "config" in path else (307, {"Location": "/renamed"}, b"")
 
     own.answers = how
-    score_file(FILE, write_benchmark(tmp_path / "bench"))
+    score_file(FILE, bench)
     assert len(own.asked) > 1
     assert all(SECRET in headers for _, headers in own.asked)
 
@@ -335,11 +325,11 @@ def test_a_redirect_within_the_hub_keeps_the_token(own: Web, tmp_path: Path) -> 
     ],
 )
 def test_redirects_to_files_of_this_machine_and_in_circles_are_errors(
-    client: str, target: str, problem: str, own: Web, tmp_path: Path
+    client: str, target: str, problem: str, own: Web, bench: Path
 ) -> None:
     own.answers = lambda _: (302, {"Location": target}, b"")
     with pytest.raises(InputError, match=problem) as caught:
-        CLIENTS[client](own.url, write_benchmark(tmp_path / "bench"))
+        CLIENTS[client](own.url, bench)
     assert "s3cret" not in str(caught.value)
 
 
@@ -353,8 +343,8 @@ def test_an_engine_says_where_a_server_redirects(own: Web) -> None:
     assert len(own.asked) == 1
 
 
-def test_an_endpoint_that_redirects_is_named(own: Web, other: Web, tmp_path: Path) -> None:
+def test_an_endpoint_that_redirects_is_named(own: Web, other: Web, bench: Path) -> None:
     own.answers = lambda _: (301, {"Location": f"{other.url}/b?x=1"}, b"")
     words = f"s3://b/x.jsonl: the endpoint redirects to {other.url}/b: name the address that"
     with pytest.raises(InputError, match=words):
-        CLIENTS["a bucket"](own.url, write_benchmark(tmp_path / "bench"))
+        CLIENTS["a bucket"](own.url, bench)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from checkouts import FIRST, add_run, contents, line, make_checkout, text
-from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark, write_run
+from helpers import CATS, GOOD, SEAS, lines, pfgen, write_run
 from pfgen_rs import InputError, load_benchmark, scan, score_file, score_runs
 from pfgen_rs.io.run_files import expand_runs, is_trial_file, packed_trials
 from pfgen_rs.report.update import report
@@ -151,11 +151,6 @@ def test_a_run_that_has_just_begun_is_no_run_yet(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def benchmark(tmp_path: Path) -> Path:
-    return write_benchmark(tmp_path / "tiny")
-
-
-@pytest.fixture
 def runs(tmp_path: Path) -> Path:
     """A folder with three runs below it, and other things."""
     root = tmp_path / "runs"
@@ -167,40 +162,40 @@ def runs(tmp_path: Path) -> Path:
     return root
 
 
-def test_a_folder_of_runs_is_all_of_them(runs: Path, benchmark: Path) -> None:
+def test_a_folder_of_runs_is_all_of_them(runs: Path, bench: Path) -> None:
     expected = [str(runs / name) for name in ("a/deep", "a/other", "b")]
     assert expand_runs([str(runs)]) == expected
     assert expand_runs([str(runs / "b"), str(runs)]) == [expected[2], *expected[:2]]
-    results = score_runs(runs, benchmark)
+    results = score_runs(runs, bench)
     assert [result.path for result in results] == [f"{path}/trials.jsonl" for path in expected]
-    assert [result.path for result in score_runs([*expected], benchmark)] == [
+    assert [result.path for result in score_runs([*expected], bench)] == [
         result.path for result in results
     ]
-    done = pfgen("score", runs, "-b", benchmark, "--format", "json")
+    done = pfgen("score", runs, "-b", bench, "--format", "json")
     assert {row["name"] for row in json.loads(done.stdout)} == {"deep", "other", "b"}
-    scanned = scan(runs, benchmark).select("file").unique(maintain_order=True).collect()
+    scanned = scan(runs, bench).select("file").unique(maintain_order=True).collect()
     assert scanned["file"].to_list() == [result.path for result in results]
 
 
-def test_other_folders_are_explained(runs: Path, benchmark: Path, tmp_path: Path) -> None:
+def test_other_folders_are_explained(runs: Path, bench: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"but contains 3 runs in subfolders: score them with sco"):
-        score_file(runs, benchmark)
+        score_file(runs, bench)
     (tmp_path / "loose").mkdir()
     with pytest.raises(InputError, match=r"loose: the folder has none of .*: name the files to"):
-        score_runs(tmp_path / "loose", benchmark)
+        score_runs(tmp_path / "loose", bench)
     (runs / "c").mkdir()
     (runs / "c" / "trial_001.jsonl").write_bytes(lines())  # which would be missing
     with pytest.raises(InputError, match=r"c: the run has 1 finished trial .* resume"):
-        score_runs(runs, benchmark)
+        score_runs(runs, bench)
 
 
-def test_a_list_of_paths_is_a_list_of_runs(runs: Path, benchmark: Path) -> None:
+def test_a_list_of_paths_is_a_list_of_runs(runs: Path, bench: Path) -> None:
     paths: Any = [runs / "b", runs / "a" / "deep"]
-    found = score_runs(paths, benchmark)
+    found = score_runs(paths, bench)
     assert [result.height for result in found] == [4, 2]
-    assert [result.score for result in found] == [score_file(p, benchmark).score for p in paths]
+    assert [result.score for result in found] == [score_file(p, bench).score for p in paths]
     with pytest.raises(InputError, match="several runs: score them with score_runs"):
-        score_file(paths, benchmark)
+        score_file(paths, bench)
 
 
 RECORDS = [{"q": question, "a": answer} for question, answer in GOOD]
@@ -227,24 +222,24 @@ ADVICE = r"found 'q', 'a'; choose another with --{}-field \(in Python: {}_field=
 
 
 @pytest.mark.parametrize("name", MEMORY)
-def test_fields_in_memory(name: str, benchmark: Path) -> None:
-    bench, data = load_benchmark(benchmark), MEMORY[name]
-    assert bench.score_batch(data, **FIELDS).height == len(GOOD)
-    assert bench.evaluate(data, **FIELDS).score == score_file(data, bench, **FIELDS).score
+def test_fields_in_memory(name: str, bench: Path) -> None:
+    loaded, data = load_benchmark(bench), MEMORY[name]
+    assert loaded.score_batch(data, **FIELDS).height == len(GOOD)
+    assert loaded.evaluate(data, **FIELDS).score == score_file(data, bench, **FIELDS).score
     fields: dict[str, Any] = {}
     for field in ("question", "answer"):
         with pytest.raises(InputError, match=ADVICE.format(field, field)):
-            bench.score_batch(data, **fields)
+            loaded.score_batch(data, **fields)
         fields = {"question_field": "q"}
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_fields_in_files(name: str, benchmark: Path, tmp_path: Path) -> None:
+def test_fields_in_files(name: str, bench: Path, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(FILES[name])
-    assert score_file(path, benchmark, **FIELDS).height == len(GOOD)
+    assert score_file(path, bench, **FIELDS).height == len(GOOD)
     with pytest.raises(InputError, match=ADVICE.format("answer", "answer")):
-        score_file(path, benchmark, question_field="q")
+        score_file(path, bench, question_field="q")
 
 
 @pytest.mark.parametrize(
@@ -259,15 +254,15 @@ def test_fields_in_files(name: str, benchmark: Path, tmp_path: Path) -> None:
         ([{"question": 1, "answer": "x"}], "invalid questions: expected text"),
     ],
 )
-def test_what_is_no_table(data: Any, problem: str, benchmark: Path) -> None:
+def test_what_is_no_table(data: Any, problem: str, bench: Path) -> None:
     with pytest.raises(InputError, match=problem):
-        load_benchmark(benchmark).score_batch(data)
+        load_benchmark(bench).score_batch(data)
 
 
-def test_no_rows_and_several_splits(benchmark: Path) -> None:
-    assert load_benchmark(benchmark).score_batch([]).height == 0
+def test_no_rows_and_several_splits(bench: Path) -> None:
+    assert load_benchmark(bench).score_batch([]).height == 0
     split = datasets.DatasetDict(test=MEMORY["Dataset"])
     with pytest.raises(InputError, match="choose one of 'test'"):
-        score_file(split, benchmark)
+        score_file(split, bench)
     with pytest.raises(InputError, match="no responses"):
-        score_file([], benchmark)
+        score_file([], bench)

@@ -15,10 +15,9 @@ import pytest
 from helpers import SCRIPT, environment, pfgen
 from made_dialogues import CATEGORIES, TYPES, made_dialogue, made_set, rating, write_json_lines
 from pfgen_rs.judge.dialogues.fastchat_files import read_answers, read_ratings
+from places import SUPPORT
 
-PROGRAM = Path(__file__).parent.parent / "support" / "dialogue_program.py"
-
-
+PROGRAM = SUPPORT / "dialogue_program.py"
 Words = list[str | Path]
 
 
@@ -172,6 +171,10 @@ def test_the_records_own_answers_are_graded(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = read_ratings([tmp_path / "g" / "judgments.jsonl"])
     assert found.frame["model"].to_list() == ["calm", "human"]
+    none = write_json_lines(tmp_path / "none.jsonl", [made_dialogue("1", answers2=[])])
+    done = dialogues("grade", none, "--out", tmp_path / "n", *program(tmp_path / "log"))
+    assert done.returncode == 2
+    assert "DATA contains no answers to grade" in done.stderr
     # 11 and 14 characters: the second rating, 5, is on the scale of 5, the first, 1, too
     assert found.frame["score"].to_list() == [1.0, 5.0]
 
@@ -188,27 +191,23 @@ def test_mt_benchs_questions(tmp_path: Path) -> None:
     assert f"{out}: 4 of 4 answers, 4 new" in done.stdout
     later = [task for task in asked(log) if "messages" in task and len(task["messages"]) == 3]
     assert [task["messages"][1]["content"] for task in later] == ["回答1：詩を書い", "回答1：1+1は"]
+    common = {"type": "single", "system_prompt": 'Rate as "[[rating]]".', "category": "x"}
+    one, two = "{question}{answer}", "{question_1}{answer_1}{question_2}{answer_2}"
     prompts = [
-        {
-            "name": f"single{math}-v1{turns}",
-            "type": "single",
-            "system_prompt": 'Rate as "[[rating]]".',
-            "prompt_template": ("{ref_answer_1}" if math else "") + shown,
-            "category": "x",
-            "output_format": "[[rating]]",
-        }
-        for math in ("", "-math")
-        for turns, shown in (
-            ("", "{question}{answer}"),
-            ("-multi-turn", "{question_1}{answer_1}{question_2}{answer_2}"),
+        {**common, "name": f"single{name}", "prompt_template": text, "output_format": "[[rating]]"}
+        for name, text in (
+            ("-v1", one),
+            ("-v1-multi-turn", two),
+            ("-math-v1", f"{{ref_answer_1}}{one}"),
+            ("-math-v1-multi-turn", f"{{ref_answer_1}}{two}"),
         )
     ]
     judge = write_json_lines(tmp_path / "judge_prompts.jsonl", prompts)
     reference = {"question_id": 2, "model_id": "r", "choices": [{"turns": ["2", "4"]}]}
     references = write_json_lines(tmp_path / "reference.jsonl", [reference])
-    arguments: Words = ["grade", data, "--answers", out / "model_answer.jsonl"]
-    arguments += ["--out", tmp_path / "g"]
-    arguments += ["--prompts", judge, "--prompt", "single-v1", *program(tmp_path / "g.log")]
+    arguments: Words = ["grade", data, "--answers", out / "model_answer.jsonl", "--out"]
+    arguments += [tmp_path / "g", "--prompts", judge, "--prompt", "single-v1"]
+    arguments += program(tmp_path / "g.log")
     done = dialogues(*arguments)
     assert done.returncode == 2
     assert "'2' has no reference answer" in done.stderr
@@ -224,13 +223,6 @@ def test_mt_benchs_questions(tmp_path: Path) -> None:
     assert found["score"].null_count() == 0
     done = dialogues("tables", tmp_path / "g" / "judgments.jsonl", "--questions", data)
     assert "writing" in done.stdout
-
-
-def test_nothing_to_grade(tmp_path: Path) -> None:
-    data = write_json_lines(tmp_path / "d.jsonl", [made_dialogue("1", answers2=[])])
-    done = dialogues("grade", data, "--out", tmp_path / "g", *program(tmp_path / "log"))
-    assert done.returncode == 2
-    assert "DATA contains no answers to grade" in done.stderr
 
 
 @pytest.mark.skipif(os.name == "nt", reason="no SIGKILL")

@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from sklearn.metrics import cohen_kappa_score  # type: ignore[import-untyped]
 
 from made_dialogues import made_dialogue, rating, write_json_lines
 from pfgen_rs.errors import ConfigError, InputError
-from pfgen_rs.judge.dialogues import Answer, Dialogue, Fields, read_dialogues, read_fields
+from pfgen_rs.judge.dialogues import Answer, Fields, read_dialogues, read_fields
 from pfgen_rs.judge.dialogues.association import judge_agreement, model_means
 from pfgen_rs.judge.dialogues.fastchat_files import (
     answer_record,
@@ -69,36 +70,31 @@ def test_compressed_files_blank_lines_and_byte_order_marks(tmp_path: Path) -> No
     lines = [json.dumps(made_dialogue(name)).encode() for name in "ab"]
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(b"\xef\xbb\xbf" + lines[0] + b"\r\n\n  \n" + lines[1]))
-    found = read_dialogues(path)
-    assert [each.id for each in found] == ["a", "b"]
-    assert [each.source for each in found] == lines
+    assert [(each.id, each.source) for each in read_dialogues(path)] == list(
+        zip("ab", lines, strict=True)
+    )
 
 
-BAD: list[tuple[dict[str, Any], str]] = [
-    ({"id": None}, "'id' must be a non-empty text or a number, found null"),
-    ({"id": True}, "'id' must be a non-empty text or a number, found true"),
-    ({"id": 1.5}, "'id' must be a non-empty text or a number, found 1.5"),
-    (
-        {"category": "math"},
-        "unknown category 'math': expected one of human, roleplay, writing, STEM, reasoning",
-    ),
-    ({"turn2_type": "Same"}, "unknown turn2_type 'Same': expected one of same, free"),
-    ({"turns": ["a", "b"]}, "'turns' must be a list of 3 texts"),
-    ({"turns": ["a", "b", 3]}, "'turns' must contain texts only"),
-    ({"turns": "abc"}, "'turns' must be a list of 3 texts"),
-    ({"author1": 3}, "'author1' must be text, not 3"),
-    ({"human1": [0]}, "'human1' must be a score from 1 to 5, not '0'"),
-    ({"human1": [True]}, "'human1' must be a score from 1 to 5, not 'True'"),
-    ({"human1": [float("nan")]}, "'human1' must be a score from 1 to 5, not 'nan'"),
-    ({"gpt1": "4"}, "'gpt1' must be a score from 1 to 5, not '4'"),
-    ({"gpt1": 5.01}, "'gpt1' must be a score from 1 to 5, not '5.01'"),
-    ({"answers2": {}}, "'answers2' must be a list, not '{}'"),
-    ({"answers2": ["x"]}, "'answers2', answer 1: expected an object, not 'x'"),
-    ({"answers2": [{"author": "m"}]}, "'answers2', answer 1: missing key 'text'"),
-    (
-        {"answers2": [{"author": "m", "text": "", "human": [6]}]},
-        "'answers2', answer 1: 'human' must be a score from 1 to 5, not '6'",
-    ),
+NO_ID, NO_SCORE = "must be a non-empty text or a number", "must be a score from 1 to 5, not"
+BAD: list[tuple[str, Any, str]] = [
+    ("id", None, f"'id' {NO_ID}, found null"),
+    ("id", True, f"'id' {NO_ID}, found true"),
+    ("id", 1.5, f"'id' {NO_ID}, found 1.5"),
+    ("category", "math", "unknown category 'math': expected one of human, roleplay, writing, STEM"),
+    ("turn2_type", "Same", "unknown turn2_type 'Same': expected one of same, free"),
+    ("turns", ["a", "b"], "'turns' must be a list of 3 texts"),
+    ("turns", ["a", "b", 3], "'turns' must contain texts only"),
+    ("turns", "abc", "'turns' must be a list of 3 texts"),
+    ("author1", 3, "'author1' must be text, not 3"),
+    ("human1", [0], f"'human1' {NO_SCORE} '0'"),
+    ("human1", [True], f"'human1' {NO_SCORE} 'True'"),
+    ("human1", [float("nan")], f"'human1' {NO_SCORE} 'nan'"),
+    ("gpt1", "4", f"'gpt1' {NO_SCORE} '4'"),
+    ("gpt1", 5.01, f"'gpt1' {NO_SCORE} '5.01'"),
+    ("answers2", {}, "'answers2' must be a list, not '{}'"),
+    ("answers2", ["x"], "'answers2', answer 1: expected an object, not 'x'"),
+    ("answers2", [{"author": "m"}], "'answers2', answer 1: missing key 'text'"),
+    ("answers2", [{"author": "m", "text": "", "human": [6]}], "'answers2', answer 1: 'human' must"),
 ]
 
 
@@ -113,16 +109,22 @@ def test_missing_fields_and_duplicate_ids_are_located(tmp_path: Path) -> None:
         read_dialogues(path)
 
 
-def test_broken_lines_and_empty_files(tmp_path: Path) -> None:
-    path = write_json_lines(tmp_path / "a.jsonl", [made_dialogue("a")])
-    path.write_bytes(path.read_bytes() + b"{\n")
-    with pytest.raises(InputError, match="line 2: is not JSON"):
-        read_dialogues(path)
-    path.write_bytes(b"\n")
-    with pytest.raises(InputError, match=f"{path}: contains no dialogues"):
-        read_dialogues(path)
-    with pytest.raises(InputError, match=r"missing\.jsonl: cannot be read: No such file"):
-        read_dialogues(tmp_path / "missing.jsonl")
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    path, whole = tmp_path / "a.json", json.dumps(made_dialogue("a")).encode()
+    array = json.dumps([made_dialogue("a"), made_dialogue("b", gpt1=9)]).encode()
+    packed = gzip.compress(b"".join(whole.replace(b'"a"', b"%d" % i) + b"\n" for i in range(99)))
+    for content, said in (
+        (whole + b"\n{\n", "line 2: is not JSON"),
+        (b"\n", f"{path}: contains no dialogues"),
+        (array, "element 2: 'gpt1' must be a score from 1 to 5, not '9'"),
+        (packed[:-20], r"line \d+: the compressed data is damaged or cut short"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=said):
+            read_dialogues(path)
+    for missing, said in ((tmp_path / "none.jsonl", "No such file"), (tmp_path, "Is a directory")):
+        with pytest.raises(InputError, match=f"cannot be read: {said}"):
+            read_dialogues(missing)
 
 
 def test_other_names_of_fields(tmp_path: Path) -> None:
@@ -186,23 +188,6 @@ def test_sizes_of_the_paper(tmp_path: Path) -> None:
     ]
 
 
-def test_arrays_and_damaged_files(tmp_path: Path) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps([made_dialogue("a"), made_dialogue("b", gpt1=9)]))
-    with pytest.raises(InputError, match="element 2: 'gpt1' must be a score from 1 to 5, not '9'"):
-        read_dialogues(path)
-    path.write_text(json.dumps([made_dialogue("a"), made_dialogue("b")]))
-    assert [each.id for each in read_dialogues(path)] == ["a", "b"]
-    packed = gzip.compress(
-        b"".join(json.dumps(made_dialogue(i)).encode() + b"\n" for i in range(99))
-    )
-    path.write_bytes(packed[:-20])
-    with pytest.raises(InputError, match=r"line \d+: the compressed data is damaged or cut short"):
-        read_dialogues(path)
-    with pytest.raises(InputError, match="cannot be read: Is a directory"):
-        read_dialogues(tmp_path)
-
-
 anything = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=3), inner),
@@ -214,19 +199,16 @@ anything = st.recursive(
 @given(st.sampled_from(sorted(made_dialogue("a"))), anything)
 def test_whatever_stands_in_a_field(tmp_path: Path, key: str, value: Any) -> None:
     """Either it is read, or the error has a place."""
-    path = tmp_path / "a.jsonl"
-    path.write_text(json.dumps(made_dialogue("a", **{key: value})) + "\n")
-    found: tuple[Dialogue, ...] | InputError
+    path = write_json_lines(tmp_path / "a.jsonl", [made_dialogue("a", **{key: value})])
     try:
-        found = read_dialogues(path)
+        [dialogue] = read_dialogues(path)
     except InputError as error:
-        found = error
-    if isinstance(found, InputError):
-        assert (found.path, found.line) == (path, 1)
+        place = error.path, error.line
     else:
-        [dialogue] = found
+        place = path, 1
         assert all(1 <= score <= 5 for answer in dialogue.seconds for score in answer.human)
         assert dialogue.category in CATEGORIES
+    assert place == (path, 1)
 
 
 # The published files.
@@ -260,14 +242,11 @@ def test_the_means_of_japanese_mt_bench(judging_dir: Path) -> None:
 def test_the_published_questions_and_answers(judging_dir: Path) -> None:
     folder = judging_dir / "data/japanese-mt-bench"
     questions = read_questions(folder / "question.jsonl")
-    assert len(questions) == 60
-    assert all(len(question.turns) == 2 for question in questions)
-    [reference] = read_answers(folder / "reference_answer/gpt-4.jsonl")
-    assert reference.model == "gpt-4"
+    assert [len(question.turns) for question in questions] == [2] * 60
+    assert read_answers(folder / "reference_answer/gpt-4.jsonl")[0].model == "gpt-4"
     for path in sorted((folder / "model_answer").glob("*.jsonl")):
         [answers] = read_answers(path)
-        assert answers.model == path.stem
-        assert len(answers.answers) == 80
+        assert (answers.model, len(answers.answers)) == (path.stem, 80)
         assert {question.id for question in questions} <= answers.answers.keys()
 
 
@@ -306,21 +285,15 @@ def test_four_judges_of_23_models(judging_dir: Path) -> None:
 # Reading.
 
 
-def test_a_rating_that_fastchat_could_not_read_is_invalid(tmp_path: Path) -> None:
-    records = [
-        rating(score=-1),
-        rating(question_id="2", score=4),
-        rating(question_id=3, score=None),
-    ]
+def test_invalid_ratings_and_duplicates_are_noted(tmp_path: Path) -> None:
+    scores = {1: -1, "2": 4, 3: None}
+    records = [rating(question_id=question, score=score) for question, score in scores.items()]
     ratings = read_ratings([write_json_lines(tmp_path / "a.jsonl", records)])
     assert ratings.frame["score"].to_list() == [None, 4.0, None]
     assert ratings.notes == ("2 invalid ratings left out of means",)
     [row] = model_means(ratings).filter(pl.col("category") == "mean").to_dicts()
     assert (row["ratings"], row["invalid"], row["mean"]) == (1, 2, 4.0)
-
-
-def test_ids_are_texts_and_duplicates_are_kept(tmp_path: Path) -> None:
-    paths = [
+    paths = [  # ids are texts
         write_json_lines(tmp_path / "a.jsonl", [rating(question_id=11, score=1)]),
         write_json_lines(tmp_path / "b.jsonl", [rating(question_id="11", score=4, judge="j")]),
     ]
@@ -348,30 +321,35 @@ def test_means_over_turns_and_categories(tmp_path: Path) -> None:
     ]
 
 
-BAD_RATINGS: list[tuple[dict[str, Any], str]] = [
-    ({"question_id": None}, "'question_id' must be a non-empty text or a number"),
-    ({"model": 3}, "'model' must be text, not 3"),
-    ({"judge": []}, "'judge' must be a name, or a list"),
-    ({"judge": [1]}, "'judge' must be a name, or a list"),
-    ({"turn": "1"}, "'turn' must be a whole number of at least 1, not '1'"),
-    ({"turn": 0}, "'turn' must be a whole number of at least 1, not 0"),
-    ({"score": "5"}, "'score' must be a number of at least 0, or -1, not '5'"),
-    ({"score": -2}, "'score' must be a number of at least 0, or -1, not -2"),
-    ({"score": True}, "'score' must be a number of at least 0, or -1, not True"),
-    ({"score": math.inf}, "'score' must be a number of at least 0, or -1, not inf"),
+NO_JUDGE, NO_RATING = "must be a name, or a list", "must be a number of at least 0, or -1, not"
+BAD_RATINGS: list[tuple[str, Any, str]] = [
+    ("question_id", None, f"'question_id' {NO_ID}"),
+    ("model", 3, "'model' must be text, not 3"),
+    ("judge", [], f"'judge' {NO_JUDGE}"),
+    ("judge", [1], f"'judge' {NO_JUDGE}"),
+    ("turn", "1", "'turn' must be a whole number of at least 1, not '1'"),
+    ("turn", 0, "'turn' must be a whole number of at least 1, not 0"),
+    ("score", "5", f"'score' {NO_RATING} '5'"),
+    ("score", -2, f"'score' {NO_RATING} -2"),
+    ("score", True, f"'score' {NO_RATING} True"),
+    ("score", math.inf, f"'score' {NO_RATING} inf"),
 ]
 
 
-@pytest.mark.parametrize(("changes", "message"), BAD + BAD_RATINGS)
-def test_bad_fields_are_located(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
-    is_rating = (changes, message) in BAD_RATINGS
-    good, bad = (
-        rating(**each) if is_rating else made_dialogue(number, **each)
-        for number, each in enumerate(({}, changes))
-    )
-    path = write_json_lines(tmp_path / "a.jsonl", [good, bad])
+@pytest.mark.parametrize(
+    ("make", "read", "key", "value", "message"),
+    [
+        *((partial(made_dialogue, 1), read_dialogues, *bad) for bad in BAD),
+        *((rating, lambda path: read_ratings([path]), *bad) for bad in BAD_RATINGS),
+    ],
+)
+def test_bad_fields_are_located(
+    make: Any, read: Any, key: str, value: Any, message: str, tmp_path: Path
+) -> None:
+    records = [{**make(), **changes} for changes in ({"id": 0}, {key: value})]
+    path = write_json_lines(tmp_path / "a.jsonl", records)
     with pytest.raises(InputError) as caught:
-        read_ratings([path]) if is_rating else read_dialogues(path)
+        read(path)
     assert str(caught.value).startswith(f"{path}, line 2: {message}")
 
 
@@ -397,23 +375,17 @@ def test_bad_questions_and_answers_are_located(tmp_path: Path) -> None:
     [
         ("question_id,model,a\n", "missing columns: expected question_id, model, turn and a col"),
         ("question_id,model,turn\n", "missing columns"),
-        ("question_id,model,turn,j\n1,m,1,8\n1,m,x,9\n", "row 2: 'j' rates turn None of question"),
-        ("question_id,model,turn,j\n1,m,1,8\n1,,1,9\n", "row 2: 'j' rates turn 1 of question '1'"),
-        ("question_id,model,turn,j\n1,m,1,8,9\n", "cannot be read as CSV: found more fields"),
-        (
-            "question_id,model,turn,j\n1,m,1,-3\n",
-            "row 1: 'j' rates turn 1 of question '1' by 'm' as '-3'",
-        ),
-        (
-            "question_id,model,turn,j\n1,m,1,nan\n",
-            "row 1: 'j' rates turn 1 .* a number of at least 0",
-        ),
-        ("question_id,model,turn,j\n", "no judgments found"),
+        ("1,m,1,8\n1,m,x,9\n", "row 2: 'j' rates turn None of question"),
+        ("1,m,1,8\n1,,1,9\n", "row 2: 'j' rates turn 1 of question '1'"),
+        ("1,m,1,8,9\n", "cannot be read as CSV: found more fields"),
+        ("1,m,1,-3\n", "row 1: 'j' rates turn 1 of question '1' by 'm' as '-3'"),
+        ("1,m,1,nan\n", "row 1: 'j' rates turn 1 .* a number of at least 0"),
+        ("", "no judgments found"),
     ],
 )
 def test_bad_tables_of_judges(text: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    path.write_text(text)
+    path.write_text(text if text.startswith("question") else f"question_id,model,turn,j\n{text}")
     with pytest.raises(InputError, match=message):
         read_judge_table(path)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,7 @@ from pfgen_rs.drawing.figures import svg
 from pfgen_rs.errors import InputError, OutputError, PlotError, SettingsError
 from pfgen_rs.judge.dialogues import layout
 from pfgen_rs.judge.dialogues.layout import write_tables
-from pfgen_rs.judge.dialogues.report import (
-    DIALOGUE_TABLES,
-    TABLES,
-    model_table,
-    tables_of,
-)
+from pfgen_rs.judge.dialogues.report import DIALOGUE_TABLES, TABLES, model_table, tables_of
 
 HOSTILE = "$x^2$ | <script>alert(1)</script> ]]>--> & \n\u202e[x](y) *b*"
 
@@ -47,21 +43,23 @@ def judged(tmp_path: Path) -> Path:
     return write_json_lines(tmp_path / "j.jsonl", records)
 
 
+def names_of(*paths: Path, **more: Any) -> list[str]:
+    return [table.name for table in tables_of(paths, **more).tables]
+
+
+def questions_beside(path: Path, categories: Sequence[str]) -> Path:
+    records = [{"question_id": n, "category": c, "turns": ["a"]} for n, c in enumerate(categories)]
+    return write_json_lines(path.with_name("q.jsonl"), records)
+
+
 def test_every_table_is_made_by_default(data: Path, judged: Path) -> None:
-    made = tables_of([data], per_category=10)
-    assert [table.name for table in made.tables] == list(DIALOGUE_TABLES)
-    assert made.notes == []
-    assert [table.name for table in tables_of([judged], per_category=10).tables] == [
-        "means",
-        "judges",
-    ]
+    assert names_of(data, per_category=10) == list(DIALOGUE_TABLES)
+    assert tables_of([data], per_category=10).notes == []
+    assert names_of(judged) == ["means", "judges"]
     assert set(TABLES) == {*DIALOGUE_TABLES, "6", "means", "judges"}
-
-
-def test_too_few_for_light_versions_is_a_remark_unless_it_was_asked_for(data: Path) -> None:
-    made = tables_of([data])
-    assert [table.name for table in made.tables] == list(DIALOGUE_TABLES[1:])
-    [note] = made.notes
+    # What the data does not allow is a remark, unless it was asked for.
+    assert names_of(data) == list(DIALOGUE_TABLES[1:])
+    [note] = tables_of([data]).notes
     assert note.startswith("table 1 left out: too few dialogues: expected at least 30")
     with pytest.raises(InputError, match="too few dialogues"):
         tables_of([data], ["1"])
@@ -80,7 +78,7 @@ def test_what_data_allows(data: Path, judged: Path, tmp_path: Path) -> None:
             tables_of(paths, names)
     alone = [line for line in judged.read_text().splitlines() if '"j1"' in line]
     judged.write_text("\n".join(alone))
-    assert [table.name for table in tables_of([judged]).tables] == ["means"]
+    assert names_of(judged) == ["means"]
     with pytest.raises(InputError, match="cannot compare judges: expected ratings of the same"):
         tables_of([judged], ["judges"])
 
@@ -137,9 +135,8 @@ def test_names_of_strangers_are_escaped(judged: Path, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("settings_stay")
 @pytest.mark.parametrize("language", ["en", "ja"])
 def test_figures(data: Path, judged: Path, language: Any) -> None:
-    questions = [{"question_id": n, "category": f"c{n % 3}", "turns": ["a"]} for n in range(12)]
-    path = write_json_lines(judged.with_name("q.jsonl"), questions)
-    rated = tables_of([judged], per_category=10, questions=path).tables
+    path = questions_beside(judged, [f"c{n % 3}" for n in range(12)])
+    rated = tables_of([judged], questions=path).tables
     made = [*tables_of([data], per_category=10).tables, *rated, model_table(_model_frame(3))]
     for table in made:
         if table.name != "2":
@@ -214,34 +211,27 @@ def test_without_matplotlib(data: Path, monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert len(write_tables(tmp_path, [table])) == 3
 
 
-def test_categories_of_ratings(judged: Path, tmp_path: Path) -> None:
-    questions = [
-        {"question_id": n, "category": "math" if n % 2 else "writing", "turns": ["a", "b"]}
-        for n in range(12)
-    ]
-    path = write_json_lines(tmp_path / "q.jsonl", questions)
+def test_categories_of_ratings(judged: Path) -> None:
+    categories = ["writing", "math"] * 6
+    path = questions_beside(judged, categories)
     [table] = tables_of([judged], ["means"], questions=path).tables
-    assert table.grid.headings == [
-        "judge", "model", "mean", "turn 1", "turn 2", "writing", "math"
-    ]  # fmt: skip
+    headings = ["judge", "model", "mean", "turn 1", "turn 2", "writing", "math"]
+    assert table.grid.headings == headings
     assert len(table.figure().axes) == 2
     assert table.notes == ()
-    write_json_lines(path, questions[:7])
-    assert tables_of([judged], ["means"], questions=path).tables[0].notes == (
-        "Questions without a category: 5",
-    )
+    questions_beside(judged, categories[:7])
+    [table] = tables_of([judged], ["means"], questions=path).tables
+    assert table.notes == ("Questions without a category: 5",)
 
 
 def test_ratings_in_several_files(judged: Path, tmp_path: Path) -> None:
-    made = tables_of([judged, judged], ["means"])
-    [note] = made.notes
+    [note] = tables_of([judged, judged], ["means"]).notes
     assert note.startswith("144 answers are rated more than once")
     other = write_json_lines(tmp_path / "o.jsonl", [rating(question_id=99, judge="j3")])
     alone = [line for line in judged.read_text().splitlines() if '"j1"' in line]
     judged.write_text("\n".join(alone))
-    made = tables_of([judged, other])
-    assert [table.name for table in made.tables] == ["means"]
-    [note] = made.notes
+    assert names_of(judged, other) == ["means"]
+    [note] = tables_of([judged, other]).notes
     assert note.startswith("table judges left out: cannot compare judges")
     with pytest.raises(InputError, match="cannot compare judges"):
         tables_of([judged, other], ["judges"])

@@ -15,22 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats  # type: ignore[import-untyped]
 
-from made_dialogues import (
-    AUTHORS,
-    CATEGORIES,
-    TYPES,
-    dialogues_of,
-    made_dialogue,
-    made_set,
-)
+from made_dialogues import AUTHORS, CATEGORIES, TYPES, dialogues_of, made_dialogue, made_set
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.judge.dialogues import (
-    Dialogue,
-    difficulty,
-    human_judge_correlation,
-    length_bias,
-    light_version,
-)
+from pfgen_rs.judge import dialogues as made
+from pfgen_rs.judge.dialogues import difficulty, human_judge_correlation, light_version
 from pfgen_rs.judge.dialogues.records import Turn
 from pfgen_rs.judge.dialogues.tables import VERSIONS, answer_lengths, answer_scores, light_scores
 
@@ -42,34 +30,22 @@ def mean(values: list[Any]) -> float | None:
     return float(sum(map(Fraction, values)) / len(values)) if values else None
 
 
-def firsts(records: list[Record]) -> list[Record]:
-    """Every first answer once, as if it were a second one."""
-    found: dict[tuple[str, ...], Record] = {}
+def answers_of(records: list[Record], turn: int) -> list[Record]:
+    """All second answers, or every first one once, with category and first user turn."""
+    found: list[Record] = []
     for record in records:
         user, text, _ = record["turns"]
-        answer = {
-            "author": record["author1"],
-            "text": text,
-            "human": record["human1"],
-            "gpt": record["gpt1"],
-            "category": record["category"],
-            "user": user,
-        }
-        found.setdefault((record["category"], user, text, record["author1"]), answer)
-    return list(found.values())
-
-
-def seconds(records: list[Record]) -> list[Record]:
-    return [
-        {**answer, "category": record["category"], "user": record["turns"][0]}
-        for record in records
-        for answer in record["answers2"]
-    ]
+        first = {"author": record["author1"], "text": text}
+        first |= {"human": record["human1"], "gpt": record["gpt1"]}
+        about = {"category": record["category"], "user": user}
+        found += [{**each, **about} for each in (record["answers2"] if turn == 2 else [first])]
+    once = {(a["category"], a["user"], a["text"], a["author"]): a for a in reversed(found)}
+    return found if turn == 2 else list(once.values())[::-1]
 
 
 @pytest.mark.parametrize("turn", [1, 2])
 def test_scores_and_lengths(turn: Turn) -> None:
-    answers = (firsts if turn == 1 else seconds)(RECORDS)
+    answers = answers_of(RECORDS, turn)
     dialogues = dialogues_of(RECORDS)
     scores, lengths = answer_scores(dialogues, turn), answer_lengths(dialogues, turn)
     kinds = [(author, category) for author in AUTHORS for category in CATEGORIES]
@@ -130,14 +106,15 @@ def test_scores_of_light_versions() -> None:
     by_id = {record["id"]: record for record in RECORDS}
     for row in found.to_dicts():
         [light] = [each for each in versions if each.version == row["version"]]
-        members = [by_id[d.id] for d in light.dialogues if d.category == row["category"]]
         human, judge = [], []
-        for record in members:
-            scored = [a["human"] for a in record["answers2"] if a["human"]]
-            people = [Fraction(sum(scores), len(scores)) for scores in scored]
-            judged = [Fraction(a["gpt"]) for a in record["answers2"] if a["gpt"] is not None]
-            human += [sum(people) / len(people)] if people else []
-            judge += [sum(judged) / len(judged)] if judged else []
+        for dialogue in light.dialogues:
+            record = by_id[dialogue.id]
+            if record["category"] == row["category"]:
+                scored = [a["human"] for a in record["answers2"] if a["human"]]
+                people = [Fraction(sum(scores), len(scores)) for scores in scored]
+                judged = [Fraction(a["gpt"]) for a in record["answers2"] if a["gpt"] is not None]
+                human += [sum(people) / len(people)] if people else []
+                judge += [sum(judged) / len(judged)] if judged else []
         assert row["dialogues"] == 20
         assert (row["human"], row["human_scored"]) == (mean(human), len(human))
         assert (row["judge"], row["judge_scored"]) == (mean(judge), len(judge))
@@ -145,7 +122,7 @@ def test_scores_of_light_versions() -> None:
 
 @pytest.mark.parametrize("turn", [1, 2])
 def test_correlations(turn: Any) -> None:
-    everything = (firsts if turn == 1 else seconds)(RECORDS)
+    everything = answers_of(RECORDS, turn)
     answers = [a for a in everything if a["human"] and a["gpt"] is not None]
     found = human_judge_correlation(dialogues_of(RECORDS), turn=turn, resamples=200)
     assert found["author"].to_list() == [*AUTHORS, "all"]
@@ -203,21 +180,19 @@ def test_a_planted_length_bias_is_found() -> None:
         human = float(draw.uniform(1.5, 3.0))
         judge = round(human + 0.5 * math.log(length) - 1.5 + 0.1 * draw.normal(), 6)
         answer = {"author": "m", "text": "x" * length, "human": [human], "gpt": judge}
-        records.append(made_dialogue(i, turns=[f"q{i}", "a", "r"], answers2=[answer]))
-    [row] = length_bias(dialogues_of([r for r in records if 1 <= _gpt(r) <= 5])).to_dicts()
+        if 1 <= judge <= 5:
+            records.append(made_dialogue(i, turns=[f"q{i}", "a", "r"], answers2=[answer]))
+    [row] = made.length_bias(dialogues_of(records)).to_dicts()
     assert row["slope_low"] < 0.5 < row["slope_high"]
     assert row["slope"] == pytest.approx(0.5, abs=0.03)
     assert row["spearman_low"] > 0.9
 
 
-def _gpt(record: Record) -> float:
-    return float(record["answers2"][0]["gpt"])
-
-
 def test_length_bias_equals_scipy_and_leaves_out_empty_answers() -> None:
-    records = [*RECORDS, made_dialogue("e", answers2=[_empty()])]
-    found = length_bias(dialogues_of(records), resamples=100).filter(pl.col("author") == "all")
-    answers = [a for a in seconds(RECORDS) if a["human"] and a["gpt"] is not None]
+    empty = {"author": "calm", "text": "", "human": [1], "gpt": 5}
+    records = [*RECORDS, made_dialogue("e", answers2=[empty])]
+    found = made.length_bias(dialogues_of(records), resamples=100).filter(pl.col("author") == "all")
+    answers = [a for a in answers_of(RECORDS, 2) if a["human"] and a["gpt"] is not None]
     x = [math.log(len(a["text"])) for a in answers]
     y = [a["gpt"] - float(np.mean(a["human"])) for a in answers]
     [row] = found.to_dicts()
@@ -226,18 +201,14 @@ def test_length_bias_equals_scipy_and_leaves_out_empty_answers() -> None:
     assert row["spearman"] == pytest.approx(scipy_stats.spearmanr(x, y)[0], abs=1e-12)
 
 
-def _empty() -> Record:
-    return {"author": "calm", "text": "", "human": [1], "gpt": 5}
-
-
 def test_what_is_undefined_is_null() -> None:
     answers = [{"author": "m", "text": "xx", "human": [3], "gpt": 3}] * 3
     dialogues = dialogues_of([made_dialogue("a", answers2=answers)])
-    [row] = human_judge_correlation(dialogues).to_dicts()
-    assert {row[key] for key in row if key.startswith(("pearson", "spearman"))} == {None}
-    [row] = length_bias(dialogues).to_dicts()
-    assert {row[key] for key in row if key.startswith(("slope", "spearman"))} == {None}
-    assert human_judge_correlation(dialogues_of([made_dialogue("a", answers2=[])])).is_empty()
+    for table in (human_judge_correlation, made.length_bias):
+        [row] = table(dialogues).to_dicts()
+        numbers = row.keys() - {"author", "answers", "user_turns"}
+        assert {row[key] for key in numbers} == {None}
+        assert table(dialogues_of([made_dialogue("a", answers2=[])])).is_empty()
 
 
 def oracle_difficulty(record: Record) -> Fraction | None:
@@ -283,19 +254,6 @@ def test_versions_equal_an_independent_choice(version: Any, seed: int) -> None:
     assert places == sorted(places)
 
 
-def test_easy_is_above_lite_and_lite_above_hard() -> None:
-    dialogues = dialogues_of(made_set(80, 3))
-    means = {}
-    for version in VERSIONS:
-        found = light_version(dialogues, version).dialogues
-        assert len(found) == 5 * 60
-        for category in CATEGORIES:
-            scores = [difficulty(each) for each in found if each.category == category]
-            means[version, category] = sum(s for s in scores if s is not None) / len(scores)
-    for category in CATEGORIES:
-        assert means["easy", category] > means["lite", category] > means["hard", category]
-
-
 scores = st.lists(st.integers(1, 5), max_size=3)
 
 
@@ -335,40 +293,35 @@ def test_any_scores(rows: list[Any], version: Any, seed: int) -> None:
         light_version(dialogues, version, per_category=2 * needed + 2)
 
 
-def _with_scores(scores: dict[str, list[int]]) -> list[Dialogue]:
-    """Dialogues of every kind whose ids end in the given names."""
-    return dialogues_of(
-        [
-            made_dialogue(
-                f"{category}-{kind}-{name}",
-                category=category,
-                turn2_type=kind,
-                answers2=[{"author": "calm", "text": "x", "human": people}],
-            )
-            for category in CATEGORIES
-            for kind in TYPES
-            for name, people in scores.items()
-        ]
-    )
-
-
-def _names(dialogues: list[Dialogue], version: Any, each: int = 2) -> set[str]:
-    found = light_version(dialogues, version, per_category=each).dialogues
+def _chosen(scores: dict[str, list[int]], version: Any, each: int = 2) -> set[str]:
+    """The ends of the ids of a light version of dialogues of every kind that have these scores."""
+    records = [
+        made_dialogue(
+            f"{category}-{kind}-{name}",
+            category=category,
+            turn2_type=kind,
+            answers2=[{"author": "calm", "text": "x", "human": people}],
+        )
+        for category in CATEGORIES
+        for kind in TYPES
+        for name, people in scores.items()
+    ]
+    found = light_version(dialogues_of(records), version, per_category=each).dialogues
     return {dialogue.id.rpartition("-")[2] for dialogue in found}
 
 
 def test_ties_go_by_id_as_a_string() -> None:
-    dialogues = _with_scores({"9": [3, 3], "10": [2, 4], "11": [3], "2": [1, 5]})
+    ties = {"9": [3, 3], "10": [2, 4], "11": [3], "2": [1, 5]}
     for version in ("easy", "hard"):
-        assert _names(dialogues, version) == {"10"}
-        assert _names(dialogues, version, 4) == {"10", "11"}
+        assert _chosen(ties, version) == {"10"}
+        assert _chosen(ties, version, 4) == {"10", "11"}
 
 
 def test_means_are_exact() -> None:
     """As floats, 1/3 + 1/3 + 1/3 of means would differ in the last place, and decide."""
     thirds = {"b": [1, 1, 2], "a": [4, 4, 4], "c": [1, 2, 1]}
-    assert _names(_with_scores(thirds), "hard") == {"b"}
-    assert _names(_with_scores(thirds), "easy") == {"a"}
+    assert _chosen(thirds, "hard") == {"b"}
+    assert _chosen(thirds, "easy") == {"a"}
 
 
 def test_peoples_answers_do_not_count_and_neither_do_the_judges_scores() -> None:

@@ -15,7 +15,8 @@ import typer
 from typer.main import get_group
 
 import judge_sample
-from helpers import environment, pfgen
+from helpers import environment
+from judging import command
 from pfgen_rs.cli import judge
 from pfgen_rs.cli.judge_agree import show_comparison
 from pfgen_rs.judge import VerdictFolder, agree, pairs, read_humans, read_verdict_text
@@ -28,20 +29,18 @@ CAREFUL, HASTY = (SAMPLE / "verdicts" / name for name in WHICH)
 HUMANS = SAMPLE / "humans.jsonl"
 
 
-def run(*arguments: object, status: int = 0) -> str:
-    done = pfgen("judge", *map(str, arguments))
-    assert done.returncode == status, done.stderr
-    return str(done.stderr if status else done.stdout)
+def printed(*arguments: object) -> str:
+    return command(*arguments).stdout
 
 
 def test_agree_prints_what_the_library_computes() -> None:
     decisions = VerdictFolder(HASTY).decisions()
     humans = read_humans(HUMANS, set(decisions["pair"]))
     expected = agree(decisions, humans, judge="demo/hasty-judge")
-    [found] = json.loads(run("agree", HASTY, "--humans", HUMANS, "--format", "json"))["judges"]
+    [found] = json.loads(printed("agree", HASTY, "--humans", HUMANS, "--format", "json"))["judges"]
     wanted = json.loads(json.dumps(expected.to_dict()))
     assert found == {"name": "demo/hasty-judge · result", **wanted}
-    table = run("agree", HASTY, CAREFUL, "--humans", HUMANS)
+    table = printed("agree", HASTY, CAREFUL, "--humans", HUMANS)
     all_raters = pl.col("task").is_null() & pl.col("rater").is_null()
     mean = expected.concordance.filter(all_raters, rule="strict")["concordance"].item()
     line, _ = (x for x in table.splitlines() if x.split()[:1] == ["strict"] and "to" in x)
@@ -74,7 +73,7 @@ def test_p_values_of_judges_say_what_they_resolve(capsys: pytest.CaptureFixture[
     ],
 )
 def test_bad_usage_says_what_is_wrong(arguments: tuple[object, ...], problem: str) -> None:
-    error = run("agree", *arguments, status=2)
+    error = command("agree", *arguments, status=2).stderr
     assert problem in error
     assert "Traceback" not in error
 
@@ -85,21 +84,21 @@ def test_one_order_is_said_to_be_one(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_bytes((HASTY / "config.json").read_bytes())
     lines = [json.dumps(r) + "\n" for r in folder.judgments() if r["order"] == 1]
     (tmp_path / "judgments.jsonl").write_text("".join(lines))
-    table = run("agree", tmp_path, "--humans", HUMANS, "--by", "first")
+    table = printed("agree", tmp_path, "--humans", HUMANS, "--by", "first")
     assert "only one order was judged" in table
     assert "robustness  " not in table
 
 
 def test_decisions_are_listed_and_rankings_printed() -> None:
     expected = VerdictFolder(CAREFUL).decisions()
-    rows = json.loads(run("decide", CAREFUL, "--by", "strict", "--format", "json"))
+    rows = json.loads(printed("decide", CAREFUL, "--by", "strict", "--format", "json"))
     assert [row["state"] for row in rows] == expected["strict_state"].to_list()
-    table = pl.read_csv(run("decide", CAREFUL, "--by", "tie", "--format", "csv").encode())
+    table = pl.read_csv(printed("decide", CAREFUL, "--by", "tie", "--format", "csv").encode())
     assert table["decision"].to_list() == expected["tie"].to_list()
     assert table["p_a"].to_list() == pytest.approx(expected["p_a"].to_list())
-    found = json.loads(run("rank", CAREFUL, "--format", "json"))
+    found = json.loads(printed("rank", CAREFUL, "--format", "json"))
     assert [row["rank"] for row in found["models"]] == [1, 2, 3]
-    lines = run("rank", CAREFUL).splitlines()
+    lines = printed("rank", CAREFUL).splitlines()
     for row in found["models"]:
         line = next(line for line in lines if row["model"] in line)
         assert f"{row['wins']}/{row['ties']}/{row['losses']}" in line
@@ -137,31 +136,30 @@ def test_recorded_verdicts_are_what_the_outputs_say(judge: str, decided: int) ->
     assert len(read_humans(HUMANS, set(found["pair"]))) == 90
 
 
-def printed(output: str, mark: str) -> list[str]:
+def marked(output: str, mark: str) -> list[str]:
     return [line[2:] for line in output.splitlines() if line.startswith(f"{mark} ")]
 
 
 def test_the_demo_prints_what_its_commands_print_when_they_are_typed() -> None:
-    done = pfgen("judge", "demo")
-    assert done.returncode == 0
+    done = command("demo")
     assert "error" not in done.stderr
-    folder, *commands = printed(done.stdout, "$")
+    folder, *commands = marked(done.stdout, "$")
     assert folder == f"cd {SAMPLE}"
     assert [each.removeprefix("pfgen-rs judge ") for each in commands] == [
         words for _, words in judge._STEPS
     ]
-    for command in commands:
+    for each in commands:
         typed = subprocess.run(
-            [Path(sys.executable).parent / "pfgen-rs", *shlex.split(command)[1:]],
+            [Path(sys.executable).parent / "pfgen-rs", *shlex.split(each)[1:]],
             cwd=SAMPLE,
             env=environment(),
             capture_output=True,
             check=True,
         )
         assert typed.stdout
-        assert f"$ {command}\n{typed.stdout.decode()}" in done.stdout
+        assert f"$ {each}\n{typed.stdout.decode()}" in done.stdout
     # What is not run has commands and options that exist.
-    shown = printed(done.stdout, "#")
+    shown = marked(done.stdout, "#")
     assert len(shown) == 3
     group = get_group(judge.app)
     for line in shown:

@@ -65,7 +65,6 @@ def test_fleiss_equals_plain_python_and_statsmodels(rows: list[tuple[str, ...]])
     found = fleiss_kappa(rows)
     assert same(found, oracle.fleiss(rows))
     counts = np.array([[row.count(letter) for letter in "ABC"] for row in rows])
-    assert same(fleiss_kappa(counts), found)
     if not math.isnan(found):
         assert same(found, float(inter_rater.fleiss_kappa(counts)))
 
@@ -131,7 +130,6 @@ def test_majority_equals_plain_python() -> None:
 
 def test_one_letter_alone_is_undefined() -> None:
     assert math.isnan(fleiss_kappa(["AAA", "AAA"]))
-    assert math.isnan(fleiss_kappa([[3, 0, 0], [3, 0, 0]]))
     assert math.isnan(fleiss_kappa([["A", "A", None], ["A", "A", "A"]], allow_missing=True))
     assert math.isnan(cohen_kappa(["A", "A"], ["A", "A"]))
     assert math.isnan(concordance([None, "A"], [None, None]))
@@ -150,16 +148,11 @@ CUBIC: Any = "cubic"
         (lambda: concordance(["A"], [["A"]]), r"unknown letter \['A'\]"),  # type: ignore[list-item]
         (lambda: robustness(["A"], []), "1 and 0 letters"),
         (lambda: position_bias(["A"], []), "1 and 0 letters"),
-        (lambda: fleiss_kappa([]), "no pairs"),
+        (lambda: fleiss_kappa([]), "fewer than two raters, or no pairs"),
         (lambda: fleiss_kappa(["A", "B"]), "fewer than two raters"),
         (lambda: fleiss_kappa(["AB", "A"]), r"1 of 2 rows; the first is row 2, with 1 of 2"),
         (lambda: fleiss_kappa(["Ab"]), "unknown letter 'b'"),
-        (lambda: fleiss_kappa([[2, 1], [0, 2]]), "raters are missing in 1 of 2 rows"),
-        (lambda: fleiss_kappa([[1, -1]]), "invalid counts"),
-        (lambda: fleiss_kappa([[1, 1], [2]]), "invalid counts"),
-        (lambda: fleiss_kappa([[1, 2.5]]), "invalid counts"),  # type: ignore[list-item]
-        (lambda: fleiss_kappa([[1, "A"]]), "invalid counts"),
-        (lambda: fleiss_kappa([[]]), "invalid counts"),
+        (lambda: fleiss_kappa([[1, 2]]), "unknown letter 1"),  # type: ignore[list-item]
         (lambda: cohen_kappa(["A"], []), "1 and 0 values"),
         (lambda: cohen_kappa([], []), "no values"),
         (lambda: cohen_kappa([1, None], [1, 2]), "leave these pairs out"),
@@ -238,8 +231,6 @@ def test_pandalm(judging_dir: Path, golden: Any) -> None:
     assert len(rows) == known["pairs"]
     assert fleiss_kappa(rows) == pytest.approx(known["fleiss_kappa"], abs=EXACT)
     assert fleiss_kappa(rows) == pytest.approx(FLEISS, abs=EXACT)
-    counts = [[row.count(letter) for letter in "ABC"] for row in rows]
-    assert fleiss_kappa(counts) == fleiss_kappa(rows)
     humans = pl.concat(
         pl.DataFrame({"pair": map(str, range(999)), "rater": f"r{i}", "verdict": verdicts})
         for i, verdicts in enumerate(raters)

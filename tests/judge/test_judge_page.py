@@ -110,7 +110,7 @@ def test_the_figures_are_those_of_agree(folders: list[Path], humans: Path, tmp_p
         decisions = VerdictFolder(folder).decisions()
         said = read_humans(humans, {pair.id for pair in made_verdict_pairs(COUNT)})
         said = said.filter(pl.col("pair").is_in(decisions["pair"].to_list()))
-        found = agree(decisions, said, allow_missing=True)
+        found = agree(decisions, said)
         for row in found.concordance.filter(
             pl.col("task").is_null() & pl.col("rater").is_null()
         ).to_dicts():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from fault_server import Asked, FaultServer, Handler
 from jpeval_data import write_data
-from judging import JUDGE, chat_reply, judging, keys, made_pairs, records
+from judging import JUDGE, FakeEngine, chat_reply, judging, keys, made_pairs, records
 from made_dialogues import made_dialogue, write_json_lines
-from pfgen_rs.ask.protocol import Answered, Details, Outcome, Parameters, Task
+from pfgen_rs.ask.protocol import Answered, Details
 from pfgen_rs.ask.request import Respondent, Retry
 from pfgen_rs.cli.app import app
 from pfgen_rs.errors import GenerationError
@@ -33,35 +33,23 @@ RESULT, REASON = find_prompt("result", "pairwise"), find_prompt("reason", "pairw
 CUT = "cut off by the token limit"
 
 
-class Says:
+def says(*texts: str, finish: str = "stop") -> FakeEngine:
     """An engine that says the n-th of these texts to the n-th task, the last one from then on."""
-
-    name = "fake"
-    abilities = frozenset({"chat", "completion", "history", "seed", "logprobs"})
-
-    def __init__(self, *texts: str, finish: str = "stop") -> None:
-        self.texts, self.finish, self.asked = texts, finish, 0
-
-    def generate(self, tasks: Sequence[Task], _: Parameters) -> Iterator[Outcome]:
-        for task in tasks:
-            self.asked += 1
-            text = self.texts[min(self.asked, len(self.texts)) - 1]
-            yield Answered(task, text, Details(finish_reason=self.finish))
-
-    def close(self) -> None: ...
+    details = Details(finish_reason=finish)
+    return FakeEngine(lambda n, task: Answered(task, texts[min(n, len(texts)) - 1], details))
 
 
-def compared(engine: Says, out: Path) -> None:
+def compared(engine: FakeEngine, out: Path) -> None:
     compare(made_pairs(280), engine, JUDGE, RESULT, out)
 
 
-def graded(engine: Says, out: Path) -> None:
+def graded(engine: FakeEngine, out: Path) -> None:
     values = [{"question": f"問{n}", "answer": "答", "reference": "模範"} for n in range(90)]
     items = [Graded(f"Q{n}/1/m", each, {"question_id": f"Q{n}"}) for n, each in enumerate(values)]
     grade(items, engine, JUDGE, find_prompt("single-reference", "grade"), out)
 
 
-def criteria_made(engine: Says, out: Path) -> None:
+def criteria_made(engine: FakeEngine, out: Path) -> None:
     pairs = [replace(pair, criteria=None) for pair in made_pairs(280)]
     make_criteria(pairs, engine, JUDGE, find_prompt("criteria", "criteria"), out / "c.jsonl")
 
@@ -71,17 +59,17 @@ def dialogues_of(out: Path) -> Any:
     return read_dialogues(write_json_lines(out.with_suffix(".jsonl"), lines))
 
 
-def dialogues_answered(engine: Says, out: Path) -> None:
+def dialogues_answered(engine: FakeEngine, out: Path) -> None:
     answering.chats_in(out, JUDGE).answer(items_of_dialogues(dialogues_of(out)), engine)
 
 
-def dialogues_graded(engine: Says, out: Path) -> None:
+def dialogues_graded(engine: FakeEngine, out: Path) -> None:
     found = dialogues_of(out)
     answers, prompts = record_answers(found), grading.find_grading_prompts("mtbench++-10")
     grading.grade_answers("v", items_of_dialogues(found), answers, engine, JUDGE, prompts, out)
 
 
-def tasks_run(engine: Says, out: Path) -> None:
+def tasks_run(engine: FakeEngine, out: Path) -> None:
     samples = {"jamp": [(f"前提：{n}", "entailment") for n in range(90)]}
     datas = read_tasks(write_data(out.with_suffix(".data"), samples), samples)
     run = TaskRun(out, datas, Respondent("fake", "m"))
@@ -95,11 +83,11 @@ REFUSAL = "申し訳ありませんが、お答えできません。"
 
 @pytest.mark.parametrize("asker", ASKERS)
 def test_nothing_more_is_paid_for_once_no_output_can_be_read(
-    asker: Callable[[Says, Path], None], tmp_path: Path
+    asker: Callable[[FakeEngine, Path], None], tmp_path: Path
 ) -> None:
     """After 32 in a row with one such output in the message, or 320 once one was read."""
     text = REFUSAL if asker in ASKERS[:3] else " \n"
-    engine = Says(text)
+    engine = says(text)
     with pytest.raises(GenerationError, match="32 outputs could not be read in a row") as caught:
         asker(engine, tmp_path / "out")
     assert engine.asked == 32
@@ -112,10 +100,10 @@ def test_nothing_more_is_paid_for_once_no_output_can_be_read(
 
 
 def test_a_few_outputs_without_a_verdict_end_nothing(tmp_path: Path) -> None:
-    engine = Says("A", *[REFUSAL] * 319, "B", REFUSAL)
+    engine = says("A", *[REFUSAL] * 319, "B", REFUSAL)
     asked = compare(made_pairs(280), engine, JUDGE, RESULT, tmp_path / "v")
     assert (asked.complete, engine.asked) == (True, 560)
-    engine = Says(REFUSAL)
+    engine = says(REFUSAL)
     assert compare(made_pairs(40), engine, JUDGE, RESULT, tmp_path / "w", keep_going=True).complete
 
 
@@ -141,7 +129,7 @@ def test_a_few_outputs_without_a_verdict_end_nothing(tmp_path: Path) -> None:
 def test_an_output_without_a_verdict_that_the_limit_ended_is_cut_not_empty(
     prompt: str, text: str, finish: str, problem: str | None, tmp_path: Path
 ) -> None:
-    out, engine = tmp_path / "out", Says(text, finish=finish)
+    out, engine = tmp_path / "out", says(text, finish=finish)
     if prompt == "answer":
         answering.chats_in(out, JUDGE).answer(items_of_dialogues(dialogues_of(out))[:3], engine)
         name = "answers.jsonl"
@@ -210,9 +198,9 @@ def test_what_was_cut_or_invalid_is_asked_again_with_a_larger_limit(
 
 def test_what_stays_invalid_is_asked_once_a_call(tmp_path: Path) -> None:
     out = tmp_path / "v"
-    compare(made_pairs(3), Says("A", "?"), JUDGE, RESULT, out)
+    compare(made_pairs(3), says("A", "?"), JUDGE, RESULT, out)
     for text, asked, again in (("?", 5, 5), ("B", 5, 5), ("C", 0, 0)):
-        engine = Says(text)
+        engine = says(text)
         retrying = replace(JUDGE, retry=Retry(128))
         found = compare(made_pairs(3), engine, retrying, RESULT, out)
         assert (engine.asked, found.new, found.complete) == (asked, again, True)
@@ -223,7 +211,7 @@ def test_retrying_also_asks_what_is_new(tmp_path: Path) -> None:
     """After a run that ended since everything was cut, the rest is asked with the larger limit."""
     out = tmp_path / "v"
     with pytest.raises(GenerationError, match="with --retry-invalid and a larger --max-tokens"):
-        compare(made_pairs(40), Says("", finish="length"), JUDGE, REASON, out)
-    engine = Says("理由。A")
+        compare(made_pairs(40), says("", finish="length"), JUDGE, REASON, out)
+    engine = says("理由。A")
     asked = compare(made_pairs(40), engine, replace(JUDGE, retry=Retry(9)), REASON, out)
     assert (asked.complete, engine.asked) == (True, 80)

@@ -190,20 +190,6 @@ def test_batches_of_something_else(index: NgramIndex, patterns: Any) -> None:
         index.document_frequency_batch(patterns)
 
 
-@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
-@pytest.mark.parametrize("row", [0, 3])
-def test_arrow_text_is_checked(index: NgramIndex, kind: pa.DataType, row: int) -> None:
-    values = [b"a", b"", "猫".encode(), b"a", b"a" * 20]
-    values[row] = b"\xe7\x8c" * 9
-    unchecked = pa.array(values, pa.binary()).cast(pa.string(), safe=False).cast(kind, safe=False)
-    with pytest.raises(InputError, match=f"row {row} is not UTF-8"):
-        index.count_batch(unchecked)
-    parts = [unchecked.slice(0, 2), unchecked.slice(2)]
-    with pytest.raises(InputError, match=f"row {row} is not UTF-8"):
-        index.count_batch(pa.chunked_array(parts))
-    assert index.count_batch(unchecked.slice(4)).tolist() == [0]
-
-
 def unchecked(rows: list[bytes], kind: pa.DataType) -> pa.Array:
     """Text as another library may hand it over."""
     return (
@@ -251,12 +237,15 @@ def test_validity_is_that_of_each_row(rows: list[bytes], data: st.DataObject) ->
     kind = data.draw(st.sampled_from([pa.string(), pa.large_string(), pa.string_view()]))
     start = data.draw(st.integers(0, len(rows)))
     column = unchecked(rows, kind).slice(start)
+    cut = data.draw(st.integers(0, len(column)))
+    parts = pa.chunked_array([column.slice(0, cut), column.slice(cut)], kind)
     wrong = [row for row, text in enumerate(rows[start:]) if not is_text(text)]
-    if not wrong:
-        assert len(_native.Texts(column)) == len(rows) - start
-        return
-    with pytest.raises(InputError, match=f"row {wrong[0]} is not UTF-8"):
-        _native.Texts(column)
+    for texts in (column, parts):
+        if not wrong:
+            assert len(_native.Texts(texts)) == len(rows) - start
+            continue
+        with pytest.raises(InputError, match=f"row {wrong[0]} is not UTF-8"):
+            _native.Texts(texts)
 
 
 @pytest.mark.parametrize("number", [-1, 2**32, 2**80])

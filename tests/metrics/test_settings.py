@@ -12,14 +12,7 @@ import pytest
 
 import small
 from made_samples import made
-from pfgen_rs import (
-    Benchmark,
-    Settings,
-    SettingsError,
-    __version__,
-    load_benchmark,
-    stats,
-)
+from pfgen_rs import Benchmark, Settings, SettingsError, __version__, load_benchmark, stats
 from pfgen_rs.metrics import settings as names
 from pfgen_rs.metrics.settings import SKIPPED
 from pfgen_rs.metrics.signature import fixed_part, signature

@@ -13,20 +13,10 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import oracle
+import pfgen_rs
 import small
 from helpers import lines, pfgen, write_benchmark
-from pfgen_rs import (
-    Benchmark,
-    BenchmarkError,
-    InputError,
-    NgramIndex,
-    Settings,
-    SettingsError,
-    _native,
-    load_benchmark,
-    scan,
-    score_file,
-)
+from pfgen_rs import Benchmark, InputError, NgramIndex, Settings, _native, load_benchmark
 from pfgen_rs.metrics.settings import Variant
 from words import Words, spans
 
@@ -100,7 +90,7 @@ def test_scores_are_the_oracle_s(
     theirs, ours = both(answers, variant, **chosen)
     try:
         ours.prepare()
-    except BenchmarkError:
+    except pfgen_rs.BenchmarkError:
         with pytest.raises(ValueError, match="score nothing"):
             assert theirs.baselines
         return
@@ -157,7 +147,9 @@ def test_units_stand_in_the_signature(english: Benchmark) -> None:
     assert characters.score("Q1", "The cat").average != english.score("Q1", "The cat").average
     again = pickle.loads(pickle.dumps(english))
     assert again.score("Q1", "The cat") == english.score("Q1", "The cat")
-    with pytest.raises(SettingsError, match="unknown unit 'line': expected one of 'character', "):
+    with pytest.raises(
+        pfgen_rs.SettingsError, match="unknown unit 'line': expected one of 'character', "
+    ):
         Settings(unit="line")  # type: ignore[arg-type]
 
 
@@ -249,7 +241,7 @@ def test_words_in_files_and_cached_indexes(tmp_path: Path) -> None:
     path.write_bytes(lines([("Q01", text) for text in texts]))
     again = load_benchmark(folder, settings=Settings(unit="word"))
     expected = words.score_batch(["Q01"] * 2, texts)
-    for frame in (score_file(path, again).frame, scan(path, again).collect()):
+    for frame in (pfgen_rs.score_file(path, again).frame, pfgen_rs.scan(path, again).collect()):
         assert_frame_equal(frame.select(expected.columns), expected, check_exact=True)
     assert expected["length"].to_list() == [13, 2]
 

@@ -147,7 +147,7 @@ def test_a_full_disk_leaves_nothing_behind(folder: Path, tmp_path: Path) -> None
         "print(bench.prepare().baselines(bench['Q01']))\n"
     )
     cache = tmp_path / "full"
-    done = run(script, folder, cache=cache)
+    done = helpers.python(script, folder, env={"PFGEN_RS_CACHE": str(cache)})
     benchmark = load_benchmark(folder)
     assert done.stdout.strip() == str(benchmark.baselines(benchmark["Q01"]))
     assert list((cache / "indexes").iterdir()) == []
@@ -189,10 +189,6 @@ def test_commands(folder: Path, tmp_path: Path) -> None:
     assert "PFGEN_RS_CACHE" in refused.stderr
 
 
-SECONDS = 60
-"""Until a process counts as hanging."""
-
-
 CHANGED = """
 import os, sys, pfgen_rs
 folder, kind = sys.argv[1:]
@@ -226,20 +222,9 @@ print("as before")
 """
 
 
-def run(script: str, *arguments: object, cache: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", script, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=SECONDS,
-        env=helpers.environment(PFGEN_RS_CACHE=str(cache)),
-        check=False,
-    )
-
-
 @pytest.mark.parametrize("kind", ["zeros", "ones", "random", "cut short", "longer"])
 def test_a_change_in_place_reaches_no_scorer(kind: str, folder: Path, tmp_path: Path) -> None:
-    done = run(CHANGED, folder, kind, cache=tmp_path / "changed")
+    done = helpers.python(CHANGED, folder, kind, env={"PFGEN_RS_CACHE": str(tmp_path / "changed")})
     assert (done.returncode, done.stdout) == (0, "as before\n"), done.stderr
     told = [line for line in done.stderr.splitlines() if "rebuilding it" in line]
     assert len(told) == 2  # by those that had not read everything
@@ -277,7 +262,7 @@ def test_special_files_are_told_and_do_not_block(kind: str, folder: Path, tmp_pa
     else:
         os.mkfifo(tmp_path / "pipe")
         path.symlink_to(tmp_path / "pipe")
-    done = run(READ, folder, cache=cache)
+    done = helpers.python(READ, folder, env={"PFGEN_RS_CACHE": str(cache)})
     assert (done.returncode, done.stdout) == (0, f"{expected}\n" * 2), done.stderr
     told = [
         line for line in done.stderr.splitlines() if "not a regular file; rebuilding it" in line

@@ -21,9 +21,8 @@ from pfgen_rs.references import config
 from pfgen_rs.references.built import Built
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.pipeline import build
-from pfgen_rs.references.pool import State
 from pfgen_rs.references.selection import Select
-from pfgen_rs.references.step import Context, Step, StepReport
+from pfgen_rs.references.steps import Context, State, Step, StepReport
 
 TOO_MANY = CONFIG.replace("count = 40", "count = 1_000").replace("2_000", "0")
 """Asks for more answers than are left: the build fails after its last step."""
@@ -150,7 +149,7 @@ def go_on(prepared: BuildConfig, text: str = TOO_MANY, **changes: Any) -> Built:
     ("change", "repeated"),
     [
         (("seed = 7", 'seed = 7\nname = "x"\nskip_bad_lines = false'), ()),
-        (("count = 1_000", "count = 900"), ("select",)),
+        (("count = 1_000", "count = 900"), ("length", "consensus", "select")),
         (("seed = 7", "seed = 8"), ("length", "consensus", "select")),
         (("count = 200", "count = 190"), ("length", "consensus", "select")),
         (
@@ -178,28 +177,6 @@ def test_steps_are_repeated_from_the_first_that_changes(
     expected = files(go_on(prepared, text, out="anew").folder)
     expected["provenance.json"] = expected["provenance.json"].replace(b'"anew"', b'"set"')
     assert found == expected
-
-
-def test_a_number_to_select_only_concerns_lengths_that_need_it(
-    prepared: BuildConfig, ran: Counter[str]
-) -> None:
-    text = CONFIG.replace("share = 1.0", "share = 0.25")
-    config = config_of(prepared, text, select=Select(10_000, proposals=0))
-    kept = fail_with(config)
-    ran.clear()
-    assert fail_with(replace(config, select=Select(9_000, proposals=0))) == kept
-    assert ran == {"select": 2}  # all are needed, as before
-    ran.clear()
-    fewer = build(replace(config, select=Select(40, proposals=0)))
-    assert ran == {"length": 2, "consensus": 2, "select": 2}
-    assert all(len(answers) == 40 for q in fewer.questions for answers in q.answers.values())
-
-
-def fail_with(config: BuildConfig) -> str:
-    """Returns the counts of a build that leaves too few answers."""
-    with pytest.raises(BuildError) as raised:
-        build(config, threads=1)
-    return str(raised.value).partition(": ")[2].partition(" left")[0]
 
 
 def test_changes_elsewhere_repeat_nothing_else(prepared: BuildConfig, ran: Counter[str]) -> None:

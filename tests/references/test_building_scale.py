@@ -14,8 +14,7 @@ import made
 import timing
 from grammar import load
 from pfgen_rs import load_benchmark
-from places import ROOT
-from public_data import part
+from places import ROOT, part
 
 MILLION = 1_000_000
 GRAMMAR = ROOT / "data" / "mini" / "grammar" / "Q01.toml"

@@ -12,7 +12,7 @@ import pytest
 from pfgen_rs.errors import ConfigError, InputError, UnknownQuestionError
 from pfgen_rs.references.candidates import Gathered, gather, input_files
 from pfgen_rs.references.config import BuildConfig, Fields, Outline
-from pfgen_rs.references.pool import PART, Pool, PoolWriter, State
+from pfgen_rs.references.steps import PART, Pool, PoolWriter, State
 
 CATS, SEAS = "猫とは何ですか？", "海とは何ですか？"
 Rows = Sequence[Mapping[str, str | None]]
@@ -108,10 +108,7 @@ def test_ids_serve_as_questions(tmp_path: Path) -> None:
     ("line", "told"),
     [
         (b"{", "line 2: is not JSON"),
-        (
-            b'{"question": "a"}',
-            "line 2: missing key 'answer': found 'question'; set fields.answer",
-        ),
+        (b'{"question": "a"}', "line 2: missing key 'answer': found 'question'; set fields.answer"),
         (b'{"question": "a", "answer": "b", "model": 3}', "line 2: 'model' must be text, not 3"),
     ],
 )

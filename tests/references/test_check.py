@@ -19,34 +19,9 @@ from typer.testing import CliRunner
 import oracle
 import small
 from helpers import CATS, QUESTIONS, lines, write_benchmark, write_run
-from pfgen_rs import (
-    Benchmark,
-    InputError,
-    Settings,
-    SettingsError,
-    load_benchmark,
-    score_file,
-)
+from pfgen_rs import Benchmark, InputError, Settings, SettingsError, load_benchmark, score_file
 from pfgen_rs.cli import build
-from pfgen_rs.references.check import check
-from pfgen_rs.references.check.answers import (
-    coverage,
-    lengths,
-    near_duplicates,
-    rules,
-    similar_pairs,
-)
-from pfgen_rs.references.check.diagnosis import report_markdown
-from pfgen_rs.references.check.scores import (
-    contamination,
-    run_means,
-    scored_runs,
-    self_scores,
-    sources_by_runs,
-    sources_compared,
-    sources_overall,
-)
-from pfgen_rs.references.consensus import leave_one_out, truthfulness_without_itself
+from pfgen_rs.references import check, consensus
 from places import ROOT
 
 RUNS = [str(ROOT / "data" / "mini" / "runs" / "*")]
@@ -79,7 +54,7 @@ def part() -> Benchmark:
 
 @pytest.fixture(scope="module")
 def responses(part: Benchmark, tmp_path_factory: pytest.TempPathFactory) -> pl.DataFrame:
-    return scored_runs(part, run_files(part, tmp_path_factory.mktemp("runs")))[0]
+    return check.scores.scored_runs(part, run_files(part, tmp_path_factory.mktemp("runs")))[0]
 
 
 def run_files(bench: Benchmark, folder: Path) -> list[Path]:
@@ -131,9 +106,9 @@ def test_leaving_out_is_as_if_it_had_not_been_there(
     answers: list[str], changes: dict[str, Any]
 ) -> None:
     plain, settings = oracle.Settings(**changes), Settings(**changes)
-    fluency, truthfulness = leave_one_out(answers, 7.0, settings)
+    fluency, truthfulness = consensus.leave_one_out(answers, 7.0, settings)
     assert np.array_equal(
-        truthfulness_without_itself(answers, settings), truthfulness, equal_nan=True
+        consensus.truthfulness_without_itself(answers, settings), truthfulness, equal_nan=True
     )
     for number, answer in enumerate(answers):
         reference = oracle.reference_without(answers, number, plain)
@@ -145,7 +120,7 @@ def test_self_scores_are_put_together_as_published() -> None:
     bench = small.benchmark(TWO_SOURCES)
     answers = TWO_SOURCES["answers"]
     plain = oracle.Question(TWO_SOURCES)
-    rows = self_scores(bench).to_dicts()
+    rows = check.scores.self_scores(bench).to_dicts()
     places = [(source, number) for source in answers for number in range(len(answers[source]))]
     assert [(row["source"], row["answer"]) for row in rows] == places
     for row in rows:
@@ -170,7 +145,7 @@ def test_self_scores_are_put_together_as_published() -> None:
 
 def test_a_single_answer_has_no_others() -> None:
     bench = small.benchmark({"answers": {"A": ["赤い光です。"]}}, TWO_SOURCES)
-    found = check(bench)
+    found = check.check(bench)
     [row] = found.tables["self_scores"].filter(pl.col("question_id") == "Q1").to_dicts()
     assert row["fluency"] is row["average"] is row["truthfulness_A"] is row["fluency_B"] is None
     assert row["with_itself"] > 0
@@ -180,7 +155,7 @@ def test_a_single_answer_has_no_others() -> None:
 def test_self_scores_are_of_the_published_variant() -> None:
     bench = small.benchmark(TWO_SOURCES, settings=Settings(variant="paper"))
     with pytest.raises(SettingsError, match="pfgen-bench"):
-        self_scores(bench)
+        check.scores.self_scores(bench)
 
 
 # Near-duplicates.
@@ -199,13 +174,15 @@ def test_similar_pairs_are_those_of_all_pairs(texts: list[str], n: int, threshol
         if union and len(sets[one] & sets[other]) / union >= threshold:
             expected.append((len(sets[one] & sets[other]) / union, one, other))
     expected.sort(key=lambda pair: (-pair[0], *pair[1:]))
-    assert [tuple(pair) for pair in similar_pairs(texts, n=n, threshold=threshold)] == expected
+    assert [
+        tuple(pair) for pair in check.answers.similar_pairs(texts, n=n, threshold=threshold)
+    ] == expected
 
 
 def test_copies_are_counted_over_sources() -> None:
     base = "水は赤い光を吸い取るので青く見えます"
     answers = {"A": [base, base, "別の答えです。"], "B": [base, f"{base}。"]}
-    counts, pairs = near_duplicates(small.benchmark({"answers": answers}))
+    counts, pairs = check.answers.near_duplicates(small.benchmark({"answers": answers}))
     similarity = 14 / 15
     names = ["question_id", "answers", "distinct", "near_pairs", "in_near_pairs", "largest"]
     assert (counts.columns, counts.rows()) == (names, [("Q1", 5, 3, 1, 2, similarity)])
@@ -216,7 +193,7 @@ def test_copies_are_counted_over_sources() -> None:
 
 
 def test_lengths(part: Benchmark) -> None:
-    for row in lengths(part).to_dicts():
+    for row in check.answers.lengths(part).to_dicts():
         found = [len(text) for text in part[row["question_id"]].answers[row["source"]]]
         assert row["mean"] == statistics.fmean(found)
         assert row["std"] == pytest.approx(statistics.pstdev(found), rel=1e-12)
@@ -225,7 +202,7 @@ def test_lengths(part: Benchmark) -> None:
 
 
 def test_coverage(part: Benchmark) -> None:
-    for row in coverage(part).to_dicts():
+    for row in check.answers.coverage(part).to_dicts():
         question = part[row["question_id"]]
         score = part.score(question.id, question.note)
         answers, source = question.answers[row["source"]], row["source"]
@@ -243,16 +220,16 @@ def test_coverage(part: Benchmark) -> None:
 
 def test_no_sample_answer_is_no_error() -> None:
     bench = small.benchmark(TWO_SOURCES)
-    table = coverage(bench)
+    table = check.answers.coverage(bench)
     assert table["length"].to_list() == [0, 0]
     assert table["average"].null_count() == table["known"].null_count() == 2
-    assert "no example answer" in check(bench).summary["warnings"][0]
+    assert "no example answer" in check.check(bench).summary["warnings"][0]
 
 
 def test_expressions_for_python_are_named() -> None:
     patterns = [r"一+$", r"(?i)一", r"\b一"]
     bench = small.benchmark(TWO_SOURCES | {"keywords": [{"or": [{"t": t} for t in patterns]}]})
-    [warnings] = check(bench).summary["warnings"]
+    [warnings] = check.check(bench).summary["warnings"]
     named = re.findall(
         r"(keywords\S+): the regular expression (\S+) is matched by Python", warnings
     )
@@ -261,12 +238,12 @@ def test_expressions_for_python_are_named() -> None:
 
 def test_a_short_sample_answer_has_no_long_ngrams() -> None:
     question = dataclasses.replace(small.question(TWO_SOURCES), note="赤い")
-    row = coverage(Benchmark([question], "")).to_dicts()[0]
+    row = check.answers.coverage(Benchmark([question], "")).to_dicts()[0]
     assert (row["known_2"], row["known_3"], row["common"], row["known"]) == (1.0, None, None, 1.0)
 
 
 def test_rules_are_met_as_the_specification_says(part: Benchmark) -> None:
-    table = rules(part)
+    table = check.answers.rules(part)
     for question in part:
         for source in [None, *question.sources]:
             names = question.sources if source is None else [source]
@@ -289,13 +266,17 @@ def test_rules_have_labels_and_remarks() -> None:
         {"or": [{"t": "青"}, {"and": [{"t": "x"}, {"t": "y"}]}]},
         {"t": "a", "name": "b"},
     ]
-    table = rules(small.benchmark({**TWO_SOURCES, "keywords": keywords}))
+    table = check.answers.rules(small.benchmark({**TWO_SOURCES, "keywords": keywords}))
     every = table.filter(pl.col("source").is_null())
     labels = ["光", "(青 or (x and y))", "b", "all rules"]
     assert every["label"].to_list() == labels
     assert every["remark"].to_list() == [None, "hardly any", "hardly any", "hardly any"]
     assert table.filter(pl.col("source").is_not_null())["remark"].null_count() == len(table) - 4
-    [row] = rules(small.benchmark({"answers": {"A": ["赤"]}})).filter(source="A").to_dicts()
+    [row] = (
+        check.answers.rules(small.benchmark({"answers": {"A": ["赤"]}}))
+        .filter(source="A")
+        .to_dicts()
+    )
     assert (row["label"], row["share"]) == ("all rules", 1.0)
 
 
@@ -303,8 +284,8 @@ def test_rules_have_labels_and_remarks() -> None:
 
 
 def test_sources_are_scored_against_each_alone(part: Benchmark) -> None:
-    scores = self_scores(part)
-    table = sources_compared(part, scores)
+    scores = check.scores.self_scores(part)
+    table = check.scores.sources_compared(part, scores)
     for row in table.filter(pl.col("source") != pl.col("against")).to_dicts():
         question = part[row["question_id"]]
         answers = {row["against"]: question.answers[row["against"]]}
@@ -317,14 +298,14 @@ def test_sources_are_scored_against_each_alone(part: Benchmark) -> None:
     own = table.filter(source="A", against="A", question_id="Q02").to_dicts()[0]
     mean = statistics.fmean(scores.filter(question_id="Q02")["fluency"])
     assert own["fluency"] == pytest.approx(mean)
-    overall = sources_overall(table).to_dicts()
+    overall = check.scores.sources_overall(table).to_dicts()
     pairs = [(f"{row['source']}{row['against']}", row["questions"]) for row in overall]
     assert pairs == [("AA", 2), ("AB", 1), ("BA", 1), ("BB", 1)]
     assert overall[0]["both"] == statistics.fmean(table.filter(source="A", against="A")["both"])
 
 
 def test_sources_agree_about_runs(part: Benchmark, responses: pl.DataFrame) -> None:
-    [a_b, a_all, b_all] = sources_by_runs(part, responses).to_dicts()
+    [a_b, a_all, b_all] = check.scores.sources_by_runs(part, responses).to_dicts()
     pairs = [(row["source"], row["other"], row["questions"]) for row in (a_b, a_all, b_all)]
     assert pairs == [("A", "B", 1), ("A", None, 2), ("B", None, 1)]
     shared = responses.filter(question_id="Q03")
@@ -340,7 +321,7 @@ def test_sources_agree_about_runs(part: Benchmark, responses: pl.DataFrame) -> N
 
 
 def test_run_means(part: Benchmark, responses: pl.DataFrame) -> None:
-    found = run_means(responses)
+    found = check.scores.run_means(responses)
     assert found["run"].to_list() == ["mini/babbling", "mini/careless", "mini/faithful"]
     for row in found.to_dicts():
         own = responses.filter(run=row["run"])
@@ -355,7 +336,7 @@ def test_run_means(part: Benchmark, responses: pl.DataFrame) -> None:
 def test_runs_of_one_name_are_told_apart(part: Benchmark, tmp_path: Path) -> None:
     text = next(iter(part)).text
     paths = [write_run(tmp_path / name, [(text, name)], model="m") for name in "ab"]
-    names = scored_runs(part, paths)[0]["run"].unique(maintain_order=True).to_list()
+    names = check.scores.scored_runs(part, paths)[0]["run"].unique(maintain_order=True).to_list()
     assert names == [f"m ({path / 'trials.jsonl'})" for path in paths]
 
 
@@ -370,7 +351,7 @@ def test_runs_of_one_name_are_told_apart(part: Benchmark, tmp_path: Path) -> Non
 def test_contamination(references: list[str], answers: list[str], stretch: int) -> None:
     bench = small.benchmark({"answers": {"A": references}})
     rows = {"run": ["r"] * len(answers), "question_id": ["Q1"] * len(answers), "answer": answers}
-    counts, examples = contamination(bench, pl.DataFrame(rows), stretch=stretch)
+    counts, examples = check.scores.contamination(bench, pl.DataFrame(rows), stretch=stretch)
     stripped = [text.strip() for text in answers]
     known = {text.strip() for text in references} - {""}
     verbatim = [text for text in stripped if text in known]
@@ -397,7 +378,7 @@ def test_contamination(references: list[str], answers: list[str], stretch: int) 
 
 def test_check_of_a_set_alone(part: Benchmark) -> None:
     told: list[tuple[str, int, int]] = []
-    found = check(part, progress=lambda *step: told.append(step))
+    found = check.check(part, progress=lambda *step: told.append(step))
     names = "self_scores near_duplicates near_duplicate_pairs lengths coverage rules sources"
     assert set(found.tables) == {*names.split(), "sources_overall"}
     assert found.signature == part.signature
@@ -415,7 +396,7 @@ def test_check_of_a_set_alone(part: Benchmark) -> None:
 
 def test_check_with_runs_does_not_depend_on_threads(part: Benchmark, tmp_path: Path) -> None:
     files = run_files(part, tmp_path)
-    one, many = (check(part, files, threads=t) for t in (1, 4))
+    one, many = (check.check(part, files, threads=t) for t in (1, 4))
     assert one.tables.keys() == many.tables.keys()
     assert {"runs", "source_runs", "contamination"} < one.tables.keys()
     for name, table in one.tables.items():
@@ -428,7 +409,7 @@ def test_findings_of_a_copied_set(tmp_path: Path) -> None:
     folder = write_benchmark(tmp_path / "set")
     copied = QUESTIONS["Q01"]["answers"]["A"][0]
     (tmp_path / "run.jsonl").write_bytes(lines([(CATS, f" {copied}\n"), (CATS, "犬です。")]))
-    found = check(folder, [tmp_path / "run.jsonl"])
+    found = check.check(folder, [tmp_path / "run.jsonl"])
     assert found.summary["verbatim"].to_list() == [1, 0]
     assert "1 answer of runs occurs verbatim in the set" in found.summary["warnings"][0]
     assert any("of 2 answers of runs, 1 occurs verbatim" in finding for finding in found.findings)
@@ -438,8 +419,8 @@ def test_findings_of_a_copied_set(tmp_path: Path) -> None:
 
 def test_a_run_of_more_questions_is_scored_in_part(part: Benchmark, tmp_path: Path) -> None:
     """The bundled runs answer fourteen questions ten times each; the set has two of them."""
-    whole = check(part, RUNS)
-    only = check(part, run_files(part, tmp_path))
+    whole = check.check(part, RUNS)
+    only = check.check(part, run_files(part, tmp_path))
     for name in ("runs", "source_runs", "contamination"):
         assert_frame_equal(whole.tables[name], only.tables[name])
     by_run = whole.tables["left_out"].group_by("run").agg(pl.col("answers").sum(), pl.len())
@@ -455,18 +436,18 @@ def test_a_run_of_more_questions_is_scored_in_part(part: Benchmark, tmp_path: Pa
 def test_a_run_of_another_set_is_an_error(part: Benchmark, tmp_path: Path) -> None:
     (tmp_path / "run.jsonl").write_bytes(lines([(CATS, "動物です。")]))
     with pytest.raises(InputError, match="no line answers a question of the benchmark"):
-        check(part, [tmp_path / "run.jsonl"])
+        check.check(part, [tmp_path / "run.jsonl"])
     text = next(iter(part)).text
     (tmp_path / "run.jsonl").write_bytes(
         lines([(text, "動物です。"), (CATS, "動物です。")]) + b"{\n"
     )
     with pytest.raises(InputError, match="line 3"):
-        check(part, [tmp_path / "run.jsonl"])
+        check.check(part, [tmp_path / "run.jsonl"])
 
 
 def test_widely_spread_lengths_are_a_concern() -> None:
     answers = ["赤い光です。" * repeats for repeats in range(1, 30)]
-    found = check(small.benchmark({"answers": {"A": answers}}))
+    found = check.check(small.benchmark({"answers": {"A": answers}}))
     assert "vary by ±50.2 (published sets: ±1.8 to ±7.2)" in found.summary["warnings"][0]
 
 
@@ -483,7 +464,7 @@ def hostile() -> Benchmark:
 
 
 def test_nothing_acts_on_the_page() -> None:
-    page = report_markdown(check(hostile()))
+    page = check.report_markdown(check.check(hostile()))
     for acting in ("\x1b", "<script", "\u202e", "**", "[x]", "`", "&amp;am", "http:"):
         assert acting not in page
     for block in page.split("\n\n"):
@@ -492,15 +473,15 @@ def test_nothing_acts_on_the_page() -> None:
 
 
 def test_a_lone_surrogate_does_not_break_the_page() -> None:
-    found = check(hostile())
-    page = report_markdown(dataclasses.replace(found, findings=["a\ud800b", *found.findings]))
+    found = check.check(hostile())
+    page = check.report_markdown(dataclasses.replace(found, findings=["a\ud800b", *found.findings]))
     assert "a&#92;ud800b" in page
     page.encode()
 
 
 def test_files_of_a_check(part: Benchmark, tmp_path: Path) -> None:
     files = run_files(part, tmp_path / "runs")
-    found = check(part, files)
+    found = check.check(part, files)
     written = found.to_dir(tmp_path / "out")
     assert written[-1] == tmp_path / "out" / "check.md"
     assert {path.name for path in (tmp_path / "out").iterdir()} == {path.name for path in written}
@@ -544,7 +525,7 @@ def test_leaving_out_published_answers(published_benchmark: Benchmark) -> None:
         for source, answers in question.answers.items():
             baseline = published_benchmark.baselines(question)[source]
             settings = published_benchmark.settings
-            fluency, truthfulness = leave_one_out(answers, baseline, settings)
+            fluency, truthfulness = consensus.leave_one_out(answers, baseline, settings)
             for number in (0, len(answers) - 1):
                 others = [text for place, text in enumerate(answers) if place != number]
                 alone = Benchmark([dataclasses.replace(question, answers={source: others})], "")
@@ -554,19 +535,8 @@ def test_leaving_out_published_answers(published_benchmark: Benchmark) -> None:
                 assert truthfulness[number] == details.truthfulness[source]
 
 
-@pytest.mark.published
-def test_published_answers_fit_their_set(published_benchmark: Benchmark) -> None:
-    bench = Benchmark(list(published_benchmark)[:10], "")
-    scores = self_scores(bench)
-    assert scores["average"].null_count() == 0
-    assert (scores["with_itself"] >= scores["average"]).all()
-    compared = sources_compared(bench, scores)
-    own = compared.filter(pl.col("source") == pl.col("against"))
-    assert own["both"].min() > 0.95  # type: ignore[operator]
-
-
 def test_a_set_of_words_is_looked_into_by_words() -> None:
-    found = check(ROOT / "data" / "mini-en")
+    found = check.check(ROOT / "data" / "mini-en")
     assert "|unit:word|" in found.signature
     assert not any("published sets" in finding for finding in found.findings)
     assert found.summary.get_column("length").is_between(90, 110).all()

@@ -66,6 +66,8 @@ HOURS = each("1日に{}回です。", **{"11": 12, "22": 3, "24": 2})
 MODELS = [f"m{n % 20}" for n in range(80)] + ["m1", "m2"] * 4 + [f"m{n}" for n in range(8)]
 MANY = each("全部で{}つ。", **{"7": 8, "1": 2, "2": 2, "3": 2, "4": 2, "5": 2, "6": 2})
 RARE = each("水は{}度です。", **{"1": 6, "2": 2}) + ["無関係です。"] * 792
+ANGLES = each("傾きは約{}度だ。", **{"23.4": 8, "23": 2, "30.1": 2})
+FEW = each("1日に{}回です。", **{"11": 8, "22": 6, "24": 3})
 LISTS = ["それではアカで、それではアオで、"] * 8 + ["それではアオで、それではシロで、"] * 2
 
 
@@ -88,6 +90,10 @@ LISTS = ["それではアカで、それではアオで、"] * 8 + ["それで�
         (HOURS, {"stated": "22個です。"}, {"1日に…回で": ("22", "24")}),
         (HOURS, {"stated": "1日に22回です。"}, {"1日に…回で": ("24",)}),
         (HOURS, {"stated": "全部で22回です。"}, {"1日に…回で": ("24",)}),
+        (ANGLES, {}, {"傾きは約…度だ": ("30.1",)}),  # what agrees is kept
+        (FEW, {}, {}),
+        (FEW, {"stated": "22回です"}, {}),  # stated of something else
+        (FEW, {"stated": "24-2=22回なので、1日に、約22回です。"}, {"1日に…回で": ("11", "24")}),
         (AUTHORS, {"stated": "ショパンなど"}, {"作者は…です": ("ラヴェル",)}),
         (COUNTRIES, {}, {"国は…です": ("ギリシャ", "ステイツ")}),
         (COUNTRIES, {"models": ["m"] * 96}, {"国は…です": ("ギリシャ", "ステイツ")}),
@@ -143,23 +149,6 @@ def test_whatever_is_compared_has_an_answer(a: str, b: str) -> None:
         assert agree("number", text, text)
         assert agree("name", text, text)
     assert agree("number", a, b) == agree("number", b, a)
-
-
-def test_what_agrees_is_kept() -> None:
-    texts = ["傾きは約23.4度だ。"] * 8 + ["傾きは約23度だ。"] * 2 + ["傾きは約30.1度だ。"] * 2
-    (at,) = contradictions(texts)
-    assert wrong(at) == ("30.1",)
-    assert counts(at) == {"23.4": 8, "23": 2, "30.1": 2}
-
-
-def test_what_is_stated_is_kept_however_few_have_it() -> None:
-    texts = ["1日に11回です。"] * 8 + ["1日に22回です。"] * 6 + ["1日に24回です。"] * 3
-    stated = "24-2=22回なので、1日に、約22回です。24回ではない。"
-    (at,) = contradictions(texts, stated=stated)
-    assert wrong(at) == ("11", "24")
-    assert [each.stated for each in at.alternatives] == [False, True, True]
-    assert places_of(texts) == []
-    assert places_of(texts, stated="22回です") == []  # stated of something else
 
 
 @pytest.mark.parametrize(

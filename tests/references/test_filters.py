@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 import oracle
 from pfgen_rs import InputError, SettingsError, _native
-from pfgen_rs.errors import ConfigError
 from pfgen_rs.references import filters
 from pfgen_rs.references.built import Built
 from pfgen_rs.references.config import BuildConfig
@@ -25,8 +24,8 @@ from pfgen_rs.references.consensus import Consensus, consensus
 from pfgen_rs.references.filters import Singletons, duplicates, singletons
 from pfgen_rs.references.lengths import nearest_length
 from pfgen_rs.references.pipeline import build
-from pfgen_rs.references.pool import Batches
 from pfgen_rs.references.selection import Select
+from pfgen_rs.references.steps import Batches
 
 
 def cut(answers: Sequence[str], sizes: Sequence[int]) -> Batches:
@@ -302,14 +301,7 @@ def sorted_out(answers: list[str], target: int, count: int, seed: int) -> list[b
     return [row in kept for row in range(len(answers))]
 
 
-@given(
-    ANSWERS,
-    st.integers(0, 12),
-    st.integers(0, 60),
-    st.integers(0, 2**64 - 1),
-    SIZES,
-    THREADS,
-)
+@given(ANSWERS, st.integers(0, 12), st.integers(0, 60), st.integers(0, 2**64 - 1), SIZES, THREADS)
 def test_the_nearest_lengths_are_kept(
     answers: list[str], target: int, count: int, seed: int, sizes: list[int], threads: int
 ) -> None:
@@ -416,12 +408,6 @@ def test_neither_order_nor_threads_matter() -> None:
         found = consensus(pl.Series(answers), share=0.3, threads=threads)
         texts.add(frozenset(np.array(answers)[found.kept].tolist()))
     assert len(texts) == 1
-
-
-def test_a_share_is_more_than_nothing_and_at_most_all() -> None:
-    for share in (0.0, 1.1, -1.0):
-        with pytest.raises(ConfigError, match="share must be greater than 0 and at most 1"):
-            Consensus(share)
 
 
 def built(tmp_path: Path, **changes: Any) -> Built:

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import lzma
 import re
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from pfgen_rs.references.rules import (
     read_answer_rules,
     read_style,
 )
-from public_data import needed
 
 STYLE = Style.standard()
 SAMPLES = [text for rule in STYLE.rules for pair in rule.examples for text in pair if text]
@@ -157,12 +155,7 @@ def test_threads_and_forms_change_nothing() -> None:
     texts = [f"{text}{number}" for number in range(5) for text in SAMPLES] * 5
     alone = STYLE.apply(texts, threads=1)
     forms = [pl.Series(texts), pl.Series(texts).to_arrow()]
-    for answers, threads in [
-        (texts, 2),
-        (texts, 8),
-        (texts, None),
-        *((form, 1) for form in forms),
-    ]:
+    for answers, threads in [(texts, 2), (texts, 8), (texts, None), *((form, 1) for form in forms)]:
         other = STYLE.apply(answers, threads=threads)
         assert other.answers.equals(alone.answers)
         assert (other.reason == alone.reason).all()
@@ -242,10 +235,7 @@ RULE = "[[rule]]\nname = 'a-b'\nreason = 'Why.'\n"
         (RULE + "reject = 'x'\nexample = 'y'", ["'a-b'", "'y' is not rejected"]),
         (RULE + "reject = 'x'\nexample = 'x'\nby = 'z'", ["'a-b'", "by cannot be combined"]),
         (RULE + "correct = 'x'\nbefore = 'x'\nafter = 'y'", ["'a-b'", "missing key 'by'"]),
-        (
-            RULE + "correct = 'x'\nby = 'y'\nbefore = 'x'",
-            ["'a-b'", "same number of texts"],
-        ),
+        (RULE + "correct = 'x'\nby = 'y'\nbefore = 'x'", ["'a-b'", "same number of texts"]),
         (RULE + "correct = 'x'\nby = 'y'\nbefore = 'x'\nafter = 'z'", ["'x' becomes 'y', not 'z'"]),
         (
             RULE + "correct = 'x'\nby = 'xx'\nbefore = 'x'\nafter = 'xx'",
@@ -380,15 +370,3 @@ def test_published_answers_have_the_style(published_dir: Path) -> None:
     done = STYLE.apply(answers)
     assert done.kept.mean() >= 0.97
     assert (done.answers == pl.Series(answers)).to_numpy().mean() >= 0.97
-
-
-def test_candidates_come_closer_to_the_style() -> None:
-    with lzma.open(
-        sorted(needed("candidates").glob("Q*.jsonl.xz"))[0], "rt", encoding="utf-8"
-    ) as file:
-        answers = [json.loads(line)["answer"] for line in file]
-    done = STYLE.apply(answers)
-    assert 0.5 < done.kept.mean() < 1
-    again = STYLE.apply(done.answers)
-    assert again.answers.equals(done.answers)
-    assert (again.reason == done.reason).all()

@@ -1,7 +1,6 @@
 """Choosing reference answers: errors counted anew with dictionaries, reproducibility, options, bad input."""
 
 import random
-import statistics
 from collections import Counter
 from collections.abc import Sequence
 from fractions import Fraction
@@ -112,20 +111,6 @@ def test_a_choice_is_better_than_chance(answers: list[str]) -> None:
     others = random.Random(0)
     drawn = [float(error(answers, others.sample(range(len(answers)), 40))) for _ in range(3)]
     assert 0.5 * min(drawn) < chosen.random_error < 2 * max(drawn)
-
-
-def test_the_error_of_chance_is_that_of_several_draws(
-    answers: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def errors() -> list[float]:
-        return [select(answers, 40, seed=seed, proposals=0).random_error for seed in range(12)]
-
-    several = errors()
-    assert several == errors()
-    monkeypatch.setattr(selection, "DRAWS", 1)
-    single = errors()
-    assert statistics.fmean(several) == pytest.approx(statistics.fmean(single), rel=0.1)
-    assert 0 < statistics.pstdev(several) < 0.6 * statistics.pstdev(single)
 
 
 def test_results_do_not_depend_on_threads_or_rounds(

@@ -86,23 +86,17 @@ def test_figures_are_those_of_the_result() -> None:
     assert entry.signature.startswith("pfgen|set:00000000|variant:pfgen-bench|")
 
 
-@pytest.mark.parametrize(
-    ("run", "model", "organisation"),
-    [
+def test_organisations_come_from_names_or_folders() -> None:
+    for run, model, organisation in (
         ("result/0", "a/b/c", "a"),
         ("result/0", "plain", None),
         ("result/0", "/x", ""),
         ("result/lab/plain/1234567", "plain", "lab"),
         ("result/plain/1234567", "plain", None),
         ("data/lab/plain/1234567", "plain", None),
-    ],
-)
-def test_organisations_come_from_names_or_folders(
-    run: str, model: str, organisation: str | None
-) -> None:
-    assert [entry.organisation for entry in entries([made(run, flat(0.5), model)])] == [
-        organisation
-    ]
+    ):
+        [entry] = entries([made(run, flat(0.5), model)])
+        assert entry.organisation == organisation
 
 
 def test_a_score_that_is_no_mean_of_the_questions_has_no_interval() -> None:

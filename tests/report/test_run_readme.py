@@ -6,7 +6,7 @@ import html
 import json
 import re
 from collections import defaultdict
-from itertools import pairwise, permutations
+from itertools import permutations
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -18,7 +18,7 @@ from checkouts import FIRST, add_run, make_checkout
 from helpers import CATS, QUESTIONS
 from pfgen_rs import load_benchmark
 from pfgen_rs.benchmark import Benchmark
-from pfgen_rs.checkout.published import Published, published, read_published
+from pfgen_rs.checkout.published import Published, published
 from pfgen_rs.checkout.rescoring import BOLD, STRUCK, marks_of
 from pfgen_rs.questions.question import Question
 from pfgen_rs.report import markup
@@ -102,20 +102,6 @@ def test_marks_are_those_of_looking_for_every_window(
     assert marks == {
         ("Q01", i): plain_marks(benchmark["Q01"], text) for i, text in enumerate(texts)
     }
-
-
-def test_adjacent_characters_share_an_element(tmp_path: Path) -> None:
-    checkout = make_checkout(tmp_path / "checkout")
-    report(checkout)
-    result = read_published(checkout / FIRST, FIRST).result
-    [marks] = marks_of(load_benchmark(checkout / "data"), [result])
-    text = run_readme(result, "0" * 40, marks).decode()
-    answers = re.findall(r"<dd>(.*)</dd>", text)
-    assert len(answers) == 4
-    for answer in answers:
-        pieces = re.findall(r"<(b|s)>([^<]+)</\1>|([^<]+)", answer)
-        assert "".join(a or b for _, a, b in pieces)
-        assert all(one != other for (one, _, _), (other, _, _) in pairwise(pieces))
 
 
 def test_sources_that_the_published_set_lacks(tmp_path: Path) -> None:

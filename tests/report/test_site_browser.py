@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-import small
 from browser import NewPage, settled
 from pfgen_rs import Benchmark
 from pfgen_rs.report import site
 from pfgen_rs.report.site.leaderboard import leaderboard_page
-from site_samples import HOSTILE, hostile_entries, made_entries
+from site_samples import HOSTILE, hostile_benchmark, hostile_entries, made_entries
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -44,23 +43,6 @@ def hostile_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     page = leaderboard_page(hostile_entries(), run_pages=pages, comparison="compare/index.html")
     (folder / "index.html").write_bytes(page)
     return folder
-
-
-def hostile_benchmark() -> Benchmark:
-    return small.benchmark(
-        *(
-            {
-                "question_id": f"{i} {text[:200]}",
-                "question": f"{i} {text}",
-                "answers": {"B": [text, f"{text[:50]}x"], text[:300]: ["ab", "ba"]},
-                "keywords": [
-                    {"t": f"[{i}]", "name": text[:300]},
-                    {"or": [{"t": "a"}, {"t": "<b>"}]},
-                ],
-            }
-            for i, text in enumerate(HOSTILE)
-        )
-    )
 
 
 def leaderboard(page: Page, folder: Path) -> Page:

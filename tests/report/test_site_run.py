@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import small
+from checkouts import contents
 from payload_texts import file_payloads, page_payloads
 from pfgen_rs import (
     Benchmark,
@@ -278,14 +279,6 @@ def test_bars_and_ticks_stay_in_their_field(start: float, width: float, counts: 
     assert len({label for _, label in drawing.ticks}) == len(drawing.ticks)
 
 
-def files(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in folder.rglob("*")
-        if path.is_file()
-    }
-
-
 def test_a_score_that_is_no_mean_has_no_interval(results: list[Result]) -> None:
     """As where some questions have more answers than others."""
     view = run_view(results[1], estimates(sample_of(results[1])))
@@ -302,7 +295,7 @@ def test_one_file_holds_what_a_folder_holds(results: list[Result], tmp_path: Pat
     results[1].to_html(tmp_path / "run.html")
     results[1].to_html(str(tmp_path / "folder"))
     inside = page_payloads((tmp_path / "run.html").read_bytes())
-    beside = files(tmp_path / "folder")
+    beside = contents(tmp_path / "folder")
     names = {name.partition("#")[0] for name in inside}
     assert set(beside) == {MARKER, "index.html", *(f"{name}.js" for name in names)}
     in_files: dict[str, Any] = {}
@@ -320,7 +313,7 @@ def test_the_same_run_gives_the_same_bytes(results: list[Result], tmp_path: Path
     for name in ("a", "b"):
         results[1].to_html(tmp_path / name)
         site.write_comparison(results, tmp_path / f"{name}.html")
-    assert files(tmp_path / "a") == files(tmp_path / "b")
+    assert contents(tmp_path / "a") == contents(tmp_path / "b")
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 

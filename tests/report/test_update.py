@@ -23,6 +23,7 @@ from checkouts import (
     SECOND,
     add_run,
     contents,
+    edit,
     make_checkout,
     text,
     times,
@@ -88,12 +89,6 @@ def test_everything_is_made(checkout: Path) -> None:
     assert {path for path in before if before[path] != after[path]} == {"README.md"}
 
 
-def test_results_are_those_of_scoring(reported: Path) -> None:
-    for run in (FIRST, SECOND):
-        result = score_file(reported / run, reported / "data")
-        assert (reported / run / "result.json").read_bytes() == result.to_bytes()
-
-
 def test_the_leaderboard_is_by_falling_score(reported: Path) -> None:
     text = (reported / "README.md").read_text(encoding="utf-8")
     assert text.startswith("# Title\n<!-- leaderboard -->\n| <code>Rank")
@@ -145,12 +140,6 @@ def test_a_damaged_run_among_many(checkout: Path, jobs: int) -> None:
 
 
 # What is stale.
-
-
-def edit(path: Path, change: Callable[[dict[str, Any]], Any]) -> None:
-    found = json.loads(path.read_bytes())
-    change(found)
-    path.write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
 
 
 def damage(content: bytes) -> Callable[[Path], Any]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
@@ -16,11 +14,9 @@ from polars.testing import assert_frame_equal
 
 from helpers import CATS, GOOD, SEAS, pfgen, write_benchmark
 from pfgen_rs import Benchmark, InputError, load_benchmark, score_file, score_runs
-from pfgen_rs.io import tables
 from pfgen_rs.io.chunk import Options
-from pfgen_rs.io.reading import MOST_RUNS, kept_columns
+from pfgen_rs.io.reading import MOST_RUNS
 from pfgen_rs.io.run_files import result_names
-from pfgen_rs.io.source import Source
 from pfgen_rs.runs import resumable
 from pfgen_rs.runs.resumable import Job
 
@@ -152,16 +148,6 @@ def test_names_that_do_not_exist(bench: Benchmark, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot keep 'nope'"):
         job(bench, [tmp_path / "a.jsonl"], tmp_path / "t.csv", keep=["nope"])
     assert not (tmp_path / "t.csv").exists()
-
-
-def test_names_go_on_until_they_are_free(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("question,answer,line,input_line\n")
-    kept = kept_columns([Source(path)], Options(), None, ["line"])
-    assert [(column.key, column.name) for column in kept] == [
-        ("line", "input_line"),
-        ("input_line", "input_input_line"),
-    ]
 
 
 @pytest.mark.parametrize("run_field", [None, "model"])
@@ -312,21 +298,6 @@ def test_fields_that_cannot_name_runs(bench: Benchmark, tmp_path: Path) -> None:
     for source in (tmp_path / "many.parquet", many):
         with pytest.raises(InputError, match="more than 1,000 values of 'id'"):
             score_runs(source, bench, run_field="id")
-
-
-def test_a_chunk_is_digested_once_however_many_runs_it_has(
-    bench: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    digests = []
-
-    def sha1(**more: bool) -> Any:
-        digests.append(more)
-        return hashlib.new("sha1", usedforsecurity=False)
-
-    WRITE["a.parquet"](tmp_path / "a.parquet", TABLE)
-    monkeypatch.setattr(tables, "hashlib", SimpleNamespace(sha1=sha1))
-    job(bench, [tmp_path / "a.parquet"], tmp_path / "t.parquet", run_field="model")
-    assert len(digests) == 1
 
 
 def test_names_of_folders() -> None:

@@ -114,11 +114,10 @@ def test_other_settings(settings: Settings, mini: Benchmark, answers: pl.DataFra
     assert same(result, bench.evaluate(answers))
 
 
-def test_questions_of_several_sources(tmp_path: Path) -> None:
-    bench = pfgen_rs.load_benchmark(write_benchmark(tmp_path / "set"))
-    rows = pl.DataFrame(
-        {"question": bench.ids * 3, "answer": ["猫", "猫は眠ります。", ""] * len(bench)}
-    )
+def test_questions_of_several_sources(benchmark: Path) -> None:
+    bench = pfgen_rs.load_benchmark(benchmark)
+    texts = ["猫", "猫は眠ります。", ""]
+    rows = pl.DataFrame({"question": bench.ids * 3, "answer": texts * len(bench)})
     [result] = results_from_scores(scored(rows, bench).reverse(), bench, order_field="row")
     assert same(result, bench.evaluate(rows))
 

@@ -6,7 +6,6 @@ import gzip
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from helpers import CATS, SEAS, TIMEOUT, environment, lines, write_benchmark, write_run
+from helpers import CATS, SEAS, lines, python, write_benchmark, write_run
 from pfgen_rs import Result, load_benchmark, score_file
 from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.source import Source
@@ -101,14 +100,7 @@ def prepared(tmp_path: Path) -> Path:
 
 
 def command(arguments: list[str], **env: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [sys.executable, "-c", COMMAND, *arguments],
-        capture_output=True,
-        text=True,
-        env=environment(**env),
-        timeout=TIMEOUT,
-        check=False,
-    )
+    done = python(COMMAND, *arguments, env=env)
     assert "Traceback" not in done.stderr, done.stderr
     return done
 

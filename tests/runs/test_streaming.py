@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import lzma
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,18 +12,12 @@ import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
 
-from helpers import CATS, GOOD, SEAS, lines, write_benchmark
+from helpers import CATS, GOOD, SEAS, lines, write_benchmark, zstd
 from pfgen_rs import Benchmark, InputError, Result, UnknownQuestionError, load_benchmark, score_file
 from pfgen_rs.io import lines as line_reader
 from pfgen_rs.io.chunk import Options
-from pfgen_rs.io.csv import csv_records
-from pfgen_rs.io.reading import Reading
 from pfgen_rs.io.source import Source
 from pfgen_rs.runs import streaming
-
-zstd = importlib.import_module(
-    "backports.zstd" if sys.version_info < (3, 14) else "compression.zstd"
-)
 
 MANY = [(CATS if i % 3 else SEAS, f"猫は\u2028狩り{i}\n" * (i % 7)) for i in range(200)]
 
@@ -126,16 +118,6 @@ def test_nulls_in_a_table_are_named(benchmark: Benchmark, tmp_path: Path) -> Non
     assert [problem.line for problem in result.problems] == [101]
 
 
-def test_unknown_questions_may_be_skipped(benchmark: Benchmark, tmp_path: Path) -> None:
-    path = tmp_path / "a.jsonl"
-    path.write_bytes(lines([*MANY, ("?", "x"), *MANY]))
-    with pytest.raises(InputError, match="line 201"):
-        streamed(benchmark, path)
-    result = streamed(benchmark, path, skip_bad_lines=True)
-    assert (result.height, [p.line for p in result.problems]) == (400, [201])
-    assert_frame_equal(result.frame, score_file(path, benchmark, skip_bad_lines=True).frame)
-
-
 @pytest.mark.parametrize("name", ["a.jsonl", "a.parquet"])
 def test_a_file_that_changes_meanwhile(benchmark: Benchmark, tmp_path: Path, name: str) -> None:
     WRITERS[name](tmp_path / name)
@@ -171,32 +153,6 @@ def test_a_line_may_be_long_but_not_too_long(
     monkeypatch.setattr(line_reader, "LONGEST_LINE", 1 << 10)
     with pytest.raises(InputError, match=r"long\.jsonl: a line is longer"):
         streamed(benchmark, path)
-
-
-ODD_CSV = [
-    'question,answer\n"Q01","a ""quoted"" text,\nin two lines"\nQ02,plain\n',
-    '\ufeff"answer","x","question"\r\n"1","","Q01"\r\n"","2","Q02"',
-    '"an\nswer",answer,question\n,,Q01\n1,"\n\n",Q02\n\n2,"a""\n""b",Q01',
-]
-
-
-@pytest.mark.parametrize("content", ODD_CSV)
-@pytest.mark.parametrize("size", [1, 5, 30, 1000])
-def test_csv_is_cut_between_records(
-    benchmark: Benchmark, tmp_path: Path, content: str, size: int
-) -> None:
-    path = tmp_path / "a.csv"
-    path.write_bytes(content.encode())
-    table = pl.read_csv(path, infer_schema=False).fill_null("").with_row_index("line", 1)
-    whole = table.filter(pl.concat_str("question", "answer") != "")  # empty lines are no records
-    chunks = list(Reading(Source(path), Options(text_size=size, rows=2)).chunks())
-    for name, column in (("question", "questions"), ("answer", "answers")):
-        parts = [value for chunk in chunks for value in getattr(chunk, column)]
-        assert parts == whole[name].to_list()
-    lines_seen = [line for chunk in chunks for line in chunk.lines.tolist()]
-    assert lines_seen == whole["line"].to_list()
-    rows = list(csv_records(Source(path), lines_seen[::2]))
-    assert rows == whole.drop("line").to_dicts()[::2]
 
 
 # Runs each for itself.

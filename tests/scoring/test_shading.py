@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import small
-from pfgen_rs import Benchmark, Settings, score_file
+from pfgen_rs import Benchmark, Settings
 from pfgen_rs.scoring.explain import marks, window_counts
 
 TEXTS = st.text("あいう^$ab\U00020000", max_size=14)
@@ -87,31 +84,3 @@ def test_words_are_counted_as_they_are_scored() -> None:
     counts, starts = window_counts(benchmark, "Q1", ["the cat sat", "cat"])
     assert starts.tolist() == [0, 3, 4]
     assert counts[:, 0].tolist() == [0, 1, 0, 0]
-
-
-@pytest.mark.published
-def test_is_a_thousand_times_as_fast_as_a_search(
-    published_dir: Path, published_benchmark: Benchmark
-) -> None:
-    run = score_file(next((published_dir / "result").rglob("trials.jsonl.xz")), published_benchmark)
-    questions = run.frame.group_by("question_id").agg("answer").sort("question_id")
-    search = native = 0.0
-    for question, answers in questions.head(5).iter_rows():
-        began = time.perf_counter()
-        expected = searched(published_benchmark, question, answers[:2])
-        search += (time.perf_counter() - began) / 2
-        native += min(
-            counting(published_benchmark, question, answers, expected) for _ in range(5)
-        ) / len(answers)
-    assert search / native > 1000, (search, native)
-
-
-def counting(
-    benchmark: Benchmark, question: str, answers: list[str], expected: list[list[int]]
-) -> float:
-    """Seconds it takes."""
-    began = time.perf_counter()
-    counts, _ = window_counts(benchmark, question, answers, threads=1)
-    took = time.perf_counter() - began
-    assert counts[: len(expected)].tolist() == expected
-    return took

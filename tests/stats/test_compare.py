@@ -117,13 +117,6 @@ def test_the_order_of_runs_changes_signs_alone() -> None:
     )
 
 
-def test_a_run_and_itself_cannot_be_told_apart() -> None:
-    run = made("one")
-    found = stats.compare([run, replace(run, name="other")])
-    assert [(pair.difference, pair.p_holm) for pair in found.pairs] == [(0.0, 1.0)] * 4
-    assert found.ranks["average"] == [(1, 2), (1, 2)]
-
-
 def test_many_runs_get_the_permutations_that_their_correction_needs() -> None:
     runs = [made(f"{i:02}", seed=i, trials=3, shift=0.05 * i, spread=0.05) for i in range(25)]
     found = stats.compare(runs, metrics=AVERAGE, permutations=100, resamples=100)
@@ -293,14 +286,6 @@ def test_a_plan_for_what_a_comparison_can_detect_is_what_was_run(trials: int) ->
     plan = stats.plan_trials([a, b], difference=detectable)
     assert plan.question_sd > 0
     assert plan.trials_to_tell_with_questions == trials
-
-
-def test_a_run_without_noise_needs_one_trial() -> None:
-    flat = sample("flat", [np.full(3, 0.5)] * 4)
-    plan = stats.plan_trials(flat)
-    assert (plan.trials_needed, plan.trials_needed_with_questions, plan.remaining) == (1, 1, 0.0)
-    same = stats.plan_trials([flat, replace(flat, name="same")])
-    assert (same.difference, same.trials_to_tell) == (0.0, 1)
 
 
 def test_no_number_of_trials_tells_alike_runs_apart() -> None:

@@ -1,10 +1,9 @@
 """What the statistics do with numbers that are none, and with too few or all the same: a table."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
+from functools import partial as of
 from typing import Any
 
 import numpy as np
@@ -14,64 +13,46 @@ import pytest
 from made_samples import made
 from pfgen_rs import stats
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.stats import correlation, shares
-from pfgen_rs.stats.checks import count_number
+from pfgen_rs.stats import checks, shares
+from pfgen_rs.stats import correlation as corr
 from pfgen_rs.stats.permutation import sign_flip_by_size
-from pfgen_rs.stats.student import two_sided_quantile
 
 NAN, INF = math.nan, math.inf
-
-Rows = Mapping[str, Sequence[tuple[Callable[[], Any], Any]]]
-"""By function: calls, and their value or error."""
-LEVELS = [{"level": x} for x in (1.0, 0.0, NAN, "0.95", None, 95)]
-SEEDS = [{"seed": x} for x in (-1, NAN, 1.5, "1", None)]
+DRAWN = corr.group_resamples(2, 100, 0)
+by_size = of(sign_flip_by_size, permutations=99, seed=0)
 
 
-@dataclass(frozen=True)
-class Refused:
-    """An error whose message matches."""
-
-    words: str
-    kind: type[Exception] = InputError
+def sampled(values: Any, questions: Any = ("p", "q"), categories: Any = None) -> stats.Sample:
+    """A sample of two questions."""
+    return stats.Sample("x", questions, categories or {"p": None, "q": None}, values)
 
 
-def setting(words: str) -> Refused:
-    """An error of a setting."""
-    return Refused(words, SettingsError)
+def estimated(*values: Any, resamples: int = 0) -> stats.Estimate:
+    """The estimate of a run with these values of each question."""
+    ids = tuple(f"Q{i}" for i in range(len(values)))
+    sample = stats.Sample("x", ids, dict.fromkeys(ids), {"average": list(values)})
+    return stats.estimate(sample, resamples=resamples)
 
 
-def of(function: Callable[..., Any], *arguments: Any, **settings: Any) -> Callable[[], Any]:
-    """A call, of whatever types."""
-    return partial(function, *arguments, **settings)
+def bounds(found: stats.Estimate) -> tuple[Any, ...]:
+    return found.mean, found.trial_se, found.question_se, found.low, found.high
 
 
-def each(
-    changes: Iterable[Mapping[str, Any]],
-    words: str,
-    function: Callable[..., Any],
-    *arguments: Any,
-    **settings: Any,
-) -> list[tuple[Callable[[], Any], Any]]:
-    """A row for each of some settings, all of which are errors."""
-    return [(of(function, *arguments, **settings, **each), setting(words)) for each in changes]
+def compared(*runs: Any, **settings: Any) -> stats.Comparison:
+    return stats.compare(iter(runs), resamples=100, **settings)  # type: ignore[arg-type]
 
 
-def places(rows: Rows) -> list[tuple[str, int]]:
-    """What tests of these rows are parametrized with."""
-    return [(name, i) for name, calls in rows.items() for i in range(len(calls))]
+FLAT = [np.full(3, 0.5)] * 4
+A, B = made("a", questions=9), made("b", questions=9, seed=1, shift=0.1)
+HALVES = {m: [v * 0 + 0.5 for v in A.values[m]] for m in stats.METRICS}
+SAME, ALSO = (stats.Sample(name, A.questions, A.categories, HALVES) for name in ("same", "also"))
+ONE_METRIC = stats.Sample("one", A.questions, A.categories, {"average": A.values["average"]})
+NO_SAMPLE = r"^samples\[0\] is .*: expected a Sample"
 
 
-def check_row(row: tuple[Callable[[], Any], Any]) -> None:
-    """Whether a call gives its value, or fails with its error."""
-    call, expected = row
-    if isinstance(expected, Refused):
-        with pytest.raises(expected.kind, match=expected.words):
-            call()
-    else:
-        assert call() == expected
+# Lists in place of lists of numbers: what the error says after the name of the list.
 
 
-# A list in place of each list of numbers: what its error says after the name of the list.
 BAD_LISTS: dict[str, tuple[Any, str]] = {
     "NaN": ([0.1, NAN, NAN], r"\[1\] is nan: expected finite numbers"),
     "infinity": ([INF, 0.1, 0.2], r"\[0\] is inf: expected finite numbers"),
@@ -88,74 +69,50 @@ BAD_LISTS: dict[str, tuple[Any, str]] = {
     "a generator": ((x for x in (0.1, 0.2)), " is <generator"),
     "too many digits": ([10**400, 1, 2], " has a number too large for a float"),
 }
+PAIRED: list[Callable[..., Any]] = [
+    *(corr.pearson, corr.spearman, corr.moments, corr.regression_line),
+    *(corr.pearson_values, corr.spearman_values),
+    lambda x, y: corr.resampled_moments(x, y, [0, 1, 1], DRAWN),
+    lambda x, y: corr.resampled_spearman(x, y, [0, 1, 1], DRAWN),
+]
+TAKES_A_LIST: list[tuple[str, Callable[[Any], Any]]] = [
+    ("differences", stats.sign_flip),
+    ("differences", by_size),
+    ("p", stats.holm),
+    ("question_means", lambda bad: stats.from_summary(bad, [0.1, 0.1, 0.1], 3)),
+    ("question_sds", lambda bad: stats.from_summary([0.1, 0.1, 0.1], bad, 3)),
+    ("'x', question 'q': average", lambda bad: sampled({"average": [bad]}, ("q",))),
+    *(("x", lambda bad, call=call: call(bad, [1, 2, 3])) for call in PAIRED),
+    *(("y", lambda bad, call=call: call([1, 2, 3], bad)) for call in PAIRED),
+]
 
 
-def check_list_is_refused(name: str, call: Callable[[Any], Any], kind: str) -> None:
-    """Whether a function names a list, and the first value that is none."""
+@pytest.mark.parametrize("kind", BAD_LISTS)
+def test_a_list_that_is_not_one_of_numbers(kind: str) -> None:
     bad, words = BAD_LISTS[kind]
-    with pytest.raises(InputError) as error:
-        call(bad)
-    assert error.match(f"^{name}{words}")
-    assert len(str(error.value)) < 160
+    for name, call in TAKES_A_LIST:
+        with pytest.raises(InputError, match=f"^{name}{words}") as error:
+            call(bad)
+        assert len(str(error.value)) < 160
 
 
-DRAWN = correlation.group_resamples(2, 100, 0)
-TAKES_A_LIST: dict[str, tuple[str, Callable[[Any], Any]]] = {
-    "sign_flip": ("differences", stats.sign_flip),
-    "sign_flip_by_size": (
-        "differences",
-        lambda bad: sign_flip_by_size(bad, permutations=99, seed=0),
-    ),
-    "holm": ("p", stats.holm),
-    "from_summary, means": (
-        "question_means",
-        lambda bad: stats.from_summary(bad, [0.1, 0.1, 0.1], 3),
-    ),
-    "from_summary, sds": ("question_sds", lambda bad: stats.from_summary([0.1, 0.1, 0.1], bad, 3)),
-    "Sample": (
-        "'x', question 'q': average",
-        lambda bad: stats.Sample("x", ("q",), {"q": None}, {"average": [bad]}),
-    ),
-    "pearson, x": ("x", lambda bad: correlation.pearson(bad, [1, 2, 3])),
-    "pearson, y": ("y", lambda bad: correlation.pearson([1, 2, 3], bad)),
-    "spearman, x": ("x", lambda bad: correlation.spearman(bad, [1, 2, 3])),
-    "spearman, y": ("y", lambda bad: correlation.spearman([1, 2, 3], bad)),
-    "moments, x": ("x", lambda bad: correlation.moments(bad, [1, 2, 3])),
-    "moments, y": ("y", lambda bad: correlation.moments([1, 2, 3], bad)),
-    "regression_line, x": ("x", lambda bad: correlation.regression_line(bad, [1, 2, 3])),
-    "regression_line, y": ("y", lambda bad: correlation.regression_line([1, 2, 3], bad)),
-    "pearson_values": ("x", lambda bad: correlation.pearson_values(bad, [1, 2, 3])),
-    "spearman_values": ("y", lambda bad: correlation.spearman_values([1, 2, 3], bad)),
-    "resampled_moments": (
-        "x",
-        lambda bad: correlation.resampled_moments(bad, [1, 2, 3], [0, 1, 1], DRAWN),
-    ),
-    "resampled_spearman": (
-        "y",
-        lambda bad: correlation.resampled_spearman([1, 2, 3], bad, [0, 1, 1], DRAWN),
-    ),
-}
-LISTS: dict[str, Callable[[Any], Any]] = {
-    "list": list,
-    "tuple": tuple,
-    "array": np.array,
-    "float32": lambda values: np.array(values, dtype=np.float32),
-    "series": pl.Series,
-    "fractions": lambda values: [Fraction(x) for x in values],
-}
+LISTS: list[Callable[[Any], Any]] = [
+    *(list, tuple, np.array, pl.Series),
+    lambda values: np.array(values, dtype=np.float32),
+    lambda values: [Fraction(x) for x in values],
+]
 
 
-@pytest.mark.parametrize("kind", LISTS)
-def test_every_list_of_numbers_will_do(kind: str) -> None:
+@pytest.mark.parametrize("kind", range(len(LISTS)))
+def test_every_list_of_numbers_will_do(kind: int) -> None:
     x, y = [0.5, 0.25, 1.0, 0.75], [1.0, 0.5, 0.5, 0.0]
     one, other = LISTS[kind](x), LISTS[kind](y)
     assert stats.sign_flip(one) == stats.sign_flip(np.array(x)) == 0.125
     assert stats.holm(one).tolist() == stats.holm(np.array(x)).tolist()
     assert stats.from_summary(one, other, 3) == stats.from_summary(x, y, 3)
-    assert correlation.pearson(one, other) == correlation.pearson(x, y)
-    assert correlation.spearman(one, other) == correlation.spearman(x, y)
-    sample = stats.Sample("x", ("q",), {"q": None}, {"average": [one]})
-    assert sample.means().tolist() == [0.625]
+    assert corr.pearson(one, other) == corr.pearson(x, y)
+    assert corr.spearman(one, other) == corr.spearman(x, y)
+    assert sampled({"average": [one]}, ("q",)).means().tolist() == [0.625]
 
 
 def test_integers_and_booleans_are_numbers() -> None:
@@ -165,435 +122,358 @@ def test_integers_and_booleans_are_numbers() -> None:
     assert stats.rank_ranges([[1, 1, 2], [5, 6, 6]]) == [(2, 2), (1, 1)]
 
 
-def sampled(values: Any, **changes: Any) -> stats.Sample:
-    """A sample of two questions."""
-    whole = {"questions": ("p", "q"), "categories": {"p": None, "q": None}, "values": values}
-    return stats.Sample("x", **{**whole, **changes})
+# Settings out of their range.
 
 
-def estimated(*values: Any, resamples: int = 0, **settings: Any) -> stats.Estimate:
-    """The estimate of a run with these values of each question."""
-    ids = tuple(f"Q{i}" for i in range(len(values)))
-    sample = stats.Sample("x", ids, dict.fromkeys(ids), {"average": list(values)})
-    return stats.estimate(sample, resamples=resamples, **settings)
-
-
-def bounds(estimate: stats.Estimate) -> tuple[Any, ...]:
-    return estimate.mean, estimate.trial_se, estimate.question_se, estimate.low, estimate.high
-
-
-def compared(*runs: Any, **settings: Any) -> stats.Comparison:
-    each: Any = iter(runs)
-    return stats.compare(each, resamples=100, **settings)
-
-
-def figures_of(found: stats.Comparison) -> tuple[Any, ...]:
-    pair = found.pairs[0]
-    return pair.difference, pair.se, pair.low, pair.high, pair.p, found.ranks["average"]
-
-
-FLAT = [np.full(3, 0.5)] * 4
-A, B = made("a", questions=9), made("b", questions=9, seed=1, shift=0.1)
-SAME = stats.Sample(
-    "same",
-    A.questions,
-    A.categories,
-    {m: [v * 0 + 0.5 for v in A.values[m]] for m in stats.METRICS},
-)
-ALSO = stats.Sample("also", SAME.questions, SAME.categories, SAME.values)
-ONE_METRIC = stats.Sample("one", A.questions, A.categories, {"average": A.values["average"]})
-NO_SAMPLE = r"^samples\[0\] is .*: expected a Sample"
-
-
-def constant_values(function: Callable[..., Any]) -> list[float]:
-    """Pseudo-values of a correlation with a constant."""
-    found: list[float] = function([1, 1, 1], [1, 2, 3]).tolist()
-    return found
-
-
-ROWS: Rows = {
-    "sign_flip": [
-        (of(stats.sign_flip, []), Refused("^differences has 0 values: expected at least 1")),
-        (of(stats.sign_flip, [0.0]), 1.0),
-        (of(stats.sign_flip, [0.3]), 1.0),
-        (of(stats.sign_flip, [0.0] * 60), 1.0),
-        (of(stats.sign_flip, [0.1] * 4), 2 / 2**4),
-        (of(stats.sign_flip, [0.1] * 60, permutations=99), 1 / 100),
-        (of(stats.sign_flip, [1e69] * 4), 2 / 2**4),
-        (of(stats.sign_flip, [5e-324] * 4), 2 / 2**4),
-        (
-            of(stats.sign_flip, [1e308] * 4),
-            Refused(r"\[0\] is 1e\+308: expected numbers from -1e\+70 to 1e\+70"),
-        ),
-        (lambda: stats.sign_flip([1.0, 2.0], permutations=1) in (0.5, 1.0), True),
-        *each(
-            [{"permutations": n} for n in (0, -5, 1.5, NAN, "9", None)],
-            "invalid number of permutations .*: expected (a whole number, )?at least 1",
-            stats.sign_flip,
-            [0.1],
-        ),
-        *each(SEEDS, "invalid seed .*: expected", stats.sign_flip, [0.1]),
-    ],
-    "sign_flip_by_size": [
-        (of(sign_flip_by_size, [], permutations=9, seed=0), 1.0),
-        (of(sign_flip_by_size, [0, 0], permutations=9, seed=0), 1.0),
-        (
-            of(sign_flip_by_size, [0, 0], permutations=0, seed=0),
-            setting("invalid number of permutations 0: expected at least 1"),
-        ),
-    ],
-    "holm": [
-        (lambda: stats.holm([]).tolist(), []),
-        (lambda: stats.holm([0.2]).tolist(), [0.2]),
-        (lambda: stats.holm([0.25] * 3).tolist(), [0.75] * 3),
-        (lambda: stats.holm([0.0, 1.0]).tolist(), [0.0, 1.0]),
-        (of(stats.holm, [0.1, 1.1]), Refused(r"^p\[1\] is 1.1: expected numbers from 0 to 1")),
-        (of(stats.holm, [-0.1]), Refused(r"^p\[0\] is -0.1: expected numbers from 0 to 1")),
-    ],
-    **{
-        ranks.__name__: [
-            (of(ranks, np.ones((0, 5))), []),
-            (of(ranks, [[0.3, 0.4]]), [(1, 1)]),
-            (of(ranks, [[0.3], [0.9]]), [(1, 2)] * 2),
-            (of(ranks, [[], []]), [(1, 2)] * 2),
-            (of(ranks, [[0.5, 0.5]] * 3), [(1, 3)] * 3),
-            (of(ranks, [[0.5, 0.5], [0.6, 0.6]]), [(2, 2), (1, 1)]),
-            (of(ranks, []), Refused(r"^means has shape \(0,\): expected rows")),
-            (of(ranks, [0.1, 0.2]), Refused(r"^means has shape \(2,\)")),
-            (of(ranks, [[1, 2], [3, NAN]]), Refused(r"^means\[1, 1\] is nan: exp")),
-            (of(ranks, [[1, 2], [INF, 3]]), Refused(r"^means\[1, 0\] is inf: exp")),
-            (of(ranks, [[1], [2, 3]]), Refused("^means has rows of different len")),
-            (of(ranks, [["a"], ["b"]]), Refused(r"^means\[0, 0\] is 'a'")),
-            (of(ranks, [[1e300, 1], [2, 3]]), Refused("expected numbers from")),
-            *each(
-                LEVELS,
-                "invalid confidence level .*: expected 0.5 to 0.9999",
-                ranks,
-                [[1, 2], [2, 3]],
-            ),
-        ]
-        for ranks in (stats.rank_ranges, stats.own_rank_ranges)
-    },
-    "from_summary": [
-        (lambda: bounds(stats.from_summary([0.5], [0.1], 1)), (0.5, None, None, None, None)),
-        (lambda: bounds(stats.from_summary([0.5] * 3, [0.0] * 3, 4)), (0.5, 0.0, 0.0, 0.5, 0.5)),
-        (lambda: stats.from_summary([0.5] * 3, [0.1] * 3, 4.0).responses, 12),
-        (lambda: stats.from_summary([0.5] * 2, [0.1] * 2, [1, 9]).trial_se, None),
-        (of(stats.from_summary, [], [], 3), Refused("found 0 means and 0 standard deviations")),
-        (of(stats.from_summary, [1], [1, 2], 3), Refused("found 1 means and 2 standard dev")),
-        (of(stats.from_summary, [1, 2], [1, -1], 3), Refused(r"question_sds\[1\] is -1.0: ex")),
-        (of(stats.from_summary, [1], [1], 0), Refused("^trials is 0: expected whole numbers")),
-        (of(stats.from_summary, [1], [1], 1.5), Refused("^trials is 1.5: expected whole num")),
-        (of(stats.from_summary, [1], [1], NAN), Refused("^trials is nan: expected finite")),
-        (of(stats.from_summary, [1], [1], None), Refused("^trials is None: expected finite")),
-        (of(stats.from_summary, [1], [1], [[1]]), Refused(r"^trials has shape \(1, 1\)")),
-        (of(stats.from_summary, [1, 1], [1, 1], [1, 0]), Refused(r"^trials\[1\] is 0: expect")),
-        (
-            of(stats.from_summary, [1, 1], [1, 1], [1]),
-            Refused("for each of 2 questions, found"),
-        ),
-        *each(
-            LEVELS,
-            "invalid confidence level",
-            stats.from_summary,
-            [1],
-            [1],
-            1,
-        ),
-    ],
-    "estimate": [
-        (lambda: bounds(estimated([0.5])), (0.5, None, None, None, None)),
-        (lambda: bounds(estimated([0.5], resamples=100)), (0.5, None, None, None, None)),
-        (lambda: bounds(estimated(*FLAT)), (0.5, 0.0, 0.0, 0.5, 0.5)),
-        (lambda: estimated(*FLAT, resamples=100).bootstrap_high, 0.5),
-        (lambda: bounds(estimated([0.5], [0.5]))[1:3], (None, 0.0)),
-        (
-            of(stats.estimate, ONE_METRIC, "fluency"),
-            Refused("'one' has no values of 'fluency'"),
-        ),
-        (of(stats.estimate, [0.1, 0.2]), Refused(NO_SAMPLE)),
-        (of(stats.estimate, A, None), setting("unknown metric None")),
-        *each(LEVELS, "invalid confidence level", stats.estimate, A),
-        *each(SEEDS, "invalid seed", stats.estimate, A, resamples=100),
-        *each(
-            [{"resamples": n} for n in (99, -1, 100.5, NAN, "100")],
-            "invalid number of resamples .*: expected (a whole number, )?at least 100",
-            stats.estimate,
-            A,
-        ),
-    ],
-    "Sample": [
-        (lambda: sampled({"average": [[0.5], [1, 2]]}).means().tolist(), [0.5, 1.5]),
-        (lambda: sampled({"average": [[0.5], [1, 2]]}).counts.tolist(), [1, 2]),
-        (
-            lambda: np.isnan(sampled({"average": [[0.5], [1, 1]]}).variances()).tolist(),
-            [True, False],
-        ),
-        (of(sampled, {}), Refused("'x' has no values: expected at least one question")),
-        (of(sampled, {"average": []}, questions=()), Refused("'x' has no values")),
-        (
-            of(sampled, {"average": [[1], []]}),
-            Refused("question 'q': average has 0 values: ex"),
-        ),
-        (of(sampled, {"average": [[1]]}), Refused("values of 'average' for 1 of its 2 quest")),
-        (
-            of(sampled, {"average": [[1], [2]], "fluency": [[1], [2, 3]]}),
-            Refused("different numbers of values of 'fluency' and other metrics"),
-        ),
-        (
-            of(sampled, {"average": [[1], [2]]}, questions=("q", "q")),
-            Refused("a question twice"),
-        ),
-        (
-            of(sampled, {"average": [[1], [2]]}, categories={"p": None}),
-            Refused("'x': question 'q' has no category"),
-        ),
-        (of(sampled, {"average": [[1], [1e99]]}), Refused(r"average\[0\] is 1e\+99: expected")),
-        (lambda: sampled({"average": [[1], [2]]}).means("fluency"), Refused("no values of 'flue")),
-    ],
-    "compare": [
-        (
-            lambda: figures_of(compared(SAME, ALSO)),
-            (0.0, 0.0, 0.0, 0.0, 1.0, [(1, 2), (1, 2)]),
-        ),
-        (lambda: compared(A, B).to_dict() == compared(A, B).to_dict(), True),
-        (lambda: compared(A, B).runs, ("a", "b")),
-        (of(compared), Refused("expected 2 to 100 runs to compare, found 0")),
-        (of(compared, A), Refused("expected 2 to 100 runs to compare, found 1")),
-        (of(compared, [0.1], [0.2]), Refused(NO_SAMPLE)),
-        (of(compared, A, ONE_METRIC), Refused("'one' has no values of 'fluency'")),
-        (lambda: compared(A, ONE_METRIC, metrics=["average"]).pairs[0].p, 1.0),
-        (of(compared, A, B, metrics=[]), setting("no metrics: expected at least one of aver")),
-        (of(compared, A, B, metrics=["x"]), setting("unknown metric 'x'")),
-        (of(compared, A, B, interval="t"), setting("unknown interval 't'")),
-        *each(LEVELS, "invalid confidence level", compared, A, B),
-        *each(SEEDS, "invalid seed", compared, A, B),
-        *each(
-            [{"permutations": n} for n in (0, -1, NAN, "9")],
-            "invalid number of permutations",
-            compared,
-            A,
-            B,
-        ),
-        *each(
-            [{"resamples": n} for n in (99, NAN, None)],
-            "invalid number of resamples",
-            stats.compare,
-            [A, B],
-        ),
-    ],
-    "plan_trials": [
-        (lambda: stats.plan_trials(SAME).trials_needed, 1),
-        (of(stats.plan_trials, A, precision=1e-9), setting("choose a larger value")),
-        (lambda: stats.plan_trials([SAME, ALSO]).trials_to_tell, 1),
-        (of(stats.plan_trials, []), Refused("expected one or two runs to plan trials for")),
-        (of(stats.plan_trials, [1.0]), Refused(NO_SAMPLE)),
-        (
-            of(stats.plan_trials, ONE_METRIC, metric="fluency"),
-            Refused("no values of 'fluency'"),
-        ),
-        *each(LEVELS, "invalid confidence level", stats.plan_trials, A),
-        *each(
-            [{"precision": x} for x in (0, -1, NAN, INF, "0.1", None)],
-            "invalid precision .*: expected a positive number",
-            stats.plan_trials,
-            A,
-        ),
-        *each(
-            [{"difference": x} for x in (0, -1, NAN, INF, "0.1")],
-            "invalid difference .*: expected a positive number",
-            stats.plan_trials,
-            [A, B],
-        ),
-        *each(
-            [{"power": x} for x in (0, 1, NAN, "0.8", None)],
-            "invalid power .*: expected at least 0.5 and less than 1",
-            stats.plan_trials,
-            A,
-        ),
-    ],
-    **{
-        found.__name__: [
-            (of(found, [], []), None),
-            (of(found, [1, 2], [2, 1]), None),
-            (of(found, [1, 2, 3], [5, 5, 5]), None),
-            (of(found, [1, 2, 3], [3, 2, 1]), -1.0),
-            (of(found, [1e-200, 2e-200, 3e-200], [1e9, 2e9, 3e9]), 1.0),
-            (of(found, [-1e308, 0, 1e308], [1, 2, 3]), 1.0),
-            (of(found, [5e-324, 0, -5e-324], [1, 2, 3]), -1.0),
-            (
-                of(found, [1, 2, 3], [1, 2]),
-                Refused("have 3 and 2 values: expected"),
-            ),
-        ]
-        for found in (correlation.pearson, correlation.spearman)
-    },
-    "rounding": [
-        (of(correlation.pearson, [0.1 + 0.2, 0.3, 0.3], [1, 2, 3]), None),
-        (lambda: correlation.pearson([1e9 + 1e-4, 1e9, 1e9], [1, 2, 3]) is not None, True),
-    ],
-    "moments": [
-        (lambda: math.isnan(correlation.moments([1], [2]).pearson[0]), True),
-        (lambda: math.isnan(correlation.moments([1, 1], [2, 3]).slope[0]), True),
-        (lambda: correlation.moments([1, 1], [2, 3]).mean_y.tolist(), [2.5]),
-        (of(correlation.moments, [], []), Refused("have 0 and 0 values: .* at least 1")),
-        (of(correlation.moments, [1], [1, 2]), Refused("have 1 and 2 values")),
-    ],
-    "fisher_interval": [
-        (of(correlation.fisher_interval, None, 9), (None, None)),
-        (of(correlation.fisher_interval, 0.5, 3), (None, None)),
-        (of(correlation.fisher_interval, 0.5, 0), (None, None)),
-        (of(correlation.fisher_interval, -1.0, 9), (-1.0, -1.0)),
-        (of(correlation.fisher_interval, 1.0, 4, ranks=True), (None, None)),
-        (of(correlation.fisher_interval, 1 + 1e-15, 9), (1.0, 1.0)),
-        (of(correlation.fisher_interval, NAN, 9), Refused("invalid r nan: expected a number")),
-        (of(correlation.fisher_interval, 1.5, 9), Refused("invalid r 1.5: expected a number")),
-        (of(correlation.fisher_interval, "1", 9), Refused("invalid r '1'")),
-        (of(correlation.fisher_interval, 0.5, -1), Refused("invalid number of items -1")),
-        (of(correlation.fisher_interval, 0.5, NAN), Refused("invalid number of items nan")),
-        *each(LEVELS, "invalid conf", correlation.fisher_interval, 0.5, 9),
-    ],
-    "group_resamples": [
-        (lambda: correlation.group_resamples(1, 100, 0).tolist(), [[1]] * 100),
-        (of(correlation.group_resamples, 0, 100, 0), Refused("no groups: expected at least")),
-        (of(correlation.group_resamples, -1, 100, 0), Refused("invalid number of groups -1")),
-        (of(correlation.group_resamples, 3, 99, 0), setting("invalid number of resamples 99")),
-        (of(correlation.group_resamples, 3, 100, -1), setting("invalid seed -1")),
-    ],
-    "resampled_moments": [
-        (of(correlation.resampled_moments, [], [], [], DRAWN), Refused("at least 1")),
-        (
-            of(correlation.resampled_moments, [1], [1], [2], DRAWN),
-            Refused("number below 2 for"),
-        ),
-        (of(correlation.resampled_moments, [1], [1], [], DRAWN), Refused("each of 1 items")),
-        (
-            of(correlation.resampled_moments, [1], [1], [-1], DRAWN),
-            Refused(r"groups\[0\] is -1"),
-        ),
-    ],
-    "resampled_spearman": [
-        (of(correlation.resampled_spearman, [], [], [], DRAWN), Refused("at least 1")),
-        (
-            of(correlation.resampled_spearman, [1], [1], [2], DRAWN),
-            Refused("number below 2 for"),
-        ),
-        (
-            lambda: np.isnan(
-                correlation.resampled_spearman([1] * 3, [1] * 3, [0] * 3, DRAWN)
-            ).all(),
-            True,
-        ),
-    ],
-    "percentile_interval": [
-        (of(correlation.percentile_interval, []), (None, None)),
-        (of(correlation.percentile_interval, [NAN] * 3), (None, None)),
-        (of(correlation.percentile_interval, [NAN, INF, 1.0]), (None, None)),
-        (of(correlation.percentile_interval, [NAN, 1.0, 1.0]), (1.0, 1.0)),
-        (of(correlation.percentile_interval, ["a"]), Refused(r"values\[0\] is 'a'")),
-        (of(correlation.percentile_interval, [[1.0]]), Refused(r"values has shape \(1, 1\)")),
-        *each(LEVELS, "invalid conf", correlation.percentile_interval, [1]),
-    ],
-    **{
-        found.__name__: [
-            (of(found, [1], [1]), Refused("have 1 and 1 values: .* at least 2")),
-            (of(found, [1, 2], [1]), Refused("have 2 and 1 values")),
-            (of(constant_values, found), [0.0] * 3),
-        ]
-        for found in (correlation.pearson_values, correlation.spearman_values)
-    },
-    "correlation_interval": [
-        (of(correlation.correlation_interval, 0.5, 0.1, 2), (None, None)),
-        (of(correlation.correlation_interval, 0.5, 0.0, 9), (None, None)),
-        (of(correlation.correlation_interval, 0.5, NAN, 9), (None, None)),
-        (of(correlation.correlation_interval, 1.0, 0.1, 9), (1.0, 1.0)),
-        (of(correlation.correlation_interval, NAN, 0.1, 9), Refused("invalid r nan")),
-        (of(correlation.correlation_interval, 2.0, 0.1, 9), Refused("invalid r 2.0")),
-        *each(LEVELS, "invalid c", correlation.correlation_interval, 0.5, 0.1, 9),
-    ],
-    "wilson": [
-        (of(shares.wilson, 0, 0), (0.0, 1.0)),
-        (lambda: shares.wilson(3, 3)[1], 1.0),
-        (of(shares.wilson, 4, 3), Refused("invalid count 4 of 3: expected 0 to 3")),
-        (of(shares.wilson, NAN, 3), Refused("invalid count nan of 3: expected 0 to 3")),
-        (of(shares.wilson, "1", 3), Refused("invalid count '1' of 3")),
-        (of(shares.wilson, 1, INF), Refused("invalid number of items inf")),
-        (of(shares.wilson, 1, 2.5), Refused("invalid number of items 2.5")),
-        *each(LEVELS, "invalid confidence level", shares.wilson, 1, 2),
-    ],
-    "bonett_price": [
-        (lambda: sum(shares.bonett_price(0, 0, 1)), 0.0),
-        (lambda: shares.bonett_price(3, 0, 3)[1], 1.0),
-        (
-            of(shares.bonett_price, 2, 2, 3),
-            Refused("invalid counts 2 and 2 of 3: expected at most"),
-        ),
-        (of(shares.bonett_price, 0, 0, 0), Refused("invalid number of items 0: expected at least")),
-        (of(shares.bonett_price, -1, 0, 3), Refused("invalid count -1: expected a whole number")),
-        (of(shares.bonett_price, 1, NAN, 3), Refused("invalid count nan")),
-        (of(shares.bonett_price, 1, 0, INF), Refused("invalid number of items inf")),
-        *each(LEVELS, "invalid confidence level", shares.bonett_price, 1, 0, 2),
-    ],
-    "mcnemar": [
-        (of(shares.mcnemar, 0, 0), 1.0),
-        (of(shares.mcnemar, 1, 0), 1.0),
-        (of(shares.mcnemar, -1, 0), Refused("invalid count -1: expected a whole number, 0 or")),
-        (of(shares.mcnemar, 0, NAN), Refused("invalid count nan")),
-        (of(shares.mcnemar, 1.5, 0), Refused("invalid count 1.5")),
-        (of(shares.mcnemar, "1", 0), Refused("invalid count '1'")),
-    ],
-    "regression_line": [
-        (lambda: correlation.regression_line([1, 2, 3], [5, 5, 5]).slope, 0.0),
-        (lambda: correlation.regression_line([1, 2, 3], [5, 5, 5]).residuals.tolist(), [0.0] * 3),
-        (
-            of(correlation.regression_line, [1, 2], [1, 2]),
-            Refused("have 2 and 2 values: .* least 3"),
-        ),
-        (of(correlation.regression_line, [1, 2, 3], [1]), Refused("have 3 and 1 values")),
-        (of(correlation.regression_line, [2, 2, 2], [1, 2, 3]), Refused("x is constant: expected")),
-    ],
-    "weighted_mean": [
-        (lambda: shares.weighted_mean([np.array([0.5])], [1.0]).se, None),
-        (lambda: shares.weighted_mean([np.full(3, 0.5)], [1.0]).p(), 0.0),
-        (lambda: shares.weighted_mean([np.zeros(3)], [1.0]).p(), 1.0),
-        (of(shares.weighted_mean, [], []), Refused("expected at least one sample")),
-        (of(shares.weighted_mean, [np.ones(0)], [1.0]), Refused("none of them empty")),
-        (of(shares.weighted_mean, [np.ones(2)], []), Refused("and a weight for each")),
-        (lambda: math.isnan(shares.weighted_mean([np.array([1, NAN])], [1]).value), True),
-    ],
-    "p_values": [
-        (of(shares.p_values, []), []),
-        (lambda: shares.p_values([shares.weighted_mean([np.zeros(3)], [1.0])]), [1.0]),
-        (lambda: shares.p_values([shares.weighted_mean([np.ones(1)], [1.0])]), [None]),
-    ],
-    "two_sided_quantile": [
-        (of(two_sided_quantile, 0.95, 0), setting("invalid degrees of freedom 0: expected at")),
-        (of(two_sided_quantile, NAN, 3), setting("invalid level nan")),
-        (of(two_sided_quantile, 1.0, 3), setting("invalid level 1.0")),
-    ],
+TWO = [[1, 2], [2, 3]]
+BAD_SETTINGS: dict[str, tuple[tuple[Any, ...], str, list[Callable[..., Any]]]] = {
+    "level": (
+        (1.0, 0.0, NAN, "0.95", None, 95),
+        "invalid confidence level .*: expected 0.5 to 0.9999",
+        [
+            *(of(stats.rank_ranges, TWO), of(stats.own_rank_ranges, TWO)),
+            *(of(stats.from_summary, [1], [1], 1), of(stats.estimate, A), of(compared, A, B)),
+            *(of(stats.plan_trials, A), of(corr.fisher_interval, 0.5, 9)),
+            *(of(corr.percentile_interval, [1]), of(corr.correlation_interval, 0.5, 0.1, 9)),
+            *(of(shares.wilson, 1, 2), of(shares.bonett_price, 1, 0, 2)),
+        ],
+    ),
+    "seed": (
+        (-1, NAN, 1.5, "1", None),
+        "invalid seed .*: expected",
+        [of(stats.sign_flip, [0.1]), of(stats.estimate, A, resamples=100), of(compared, A, B)],
+    ),
+    "permutations": (
+        (0, -5, 1.5, NAN, "9", None),
+        "invalid number of permutations .*: expected (a whole number, )?at least 1",
+        [of(stats.sign_flip, [0.1]), of(sign_flip_by_size, [0, 0], seed=0), of(compared, A, B)],
+    ),
+    "resamples": (
+        (99, -1, 100.5, NAN, "100"),
+        "invalid number of resamples .*: expected (a whole number, )?at least 100",
+        [of(stats.estimate, A), of(stats.compare, [A, B]), of(corr.group_resamples, 3, seed=0)],
+    ),
+    "precision": (
+        (0, -1, NAN, INF, "0.1", None),
+        "invalid precision .*: expected a positive number",
+        [of(stats.plan_trials, A)],
+    ),
+    "difference": (
+        (0, -1, NAN, INF, "0.1"),
+        "invalid difference .*: expected a positive number",
+        [of(stats.plan_trials, [A, B])],
+    ),
+    "power": (
+        (0, 1, NAN, "0.8", None),
+        "invalid power .*: expected at least 0.5 and less than 1",
+        [of(stats.plan_trials, A)],
+    ),
 }
 
 
-@pytest.mark.parametrize("kind", BAD_LISTS)
-@pytest.mark.parametrize("function", TAKES_A_LIST)
-def test_a_list_that_is_not_one_of_numbers(function: str, kind: str) -> None:
-    check_list_is_refused(*TAKES_A_LIST[function], kind)
+@pytest.mark.parametrize("name", BAD_SETTINGS)
+def test_settings_out_of_range_are_named(name: str) -> None:
+    values, words, calls = BAD_SETTINGS[name]
+    for call in calls:
+        for value in values:
+            with pytest.raises(SettingsError, match=words):
+                call(**{name: value})
 
 
-@pytest.mark.parametrize(("function", "row"), places(ROWS))
-def test_what_is_defined_has_its_value_and_what_is_not_its_error(function: str, row: int) -> None:
-    check_row(ROWS[function][row])
+# Calls with their value, or with words of their error.
+
+
+class Setting(str):
+    """Words of a `SettingsError`; a plain text is those of an `InputError`."""
+
+
+def rows(function: Callable[..., Any], *cases: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+    """A function with the arguments of each case, whose last element is what is expected."""
+    return [(function, *case) for case in cases]
+
+
+def listed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that returns a list where the other returns an array."""
+    return lambda *arguments: function(*arguments).tolist()
+
+
+CALLS: list[tuple[Any, ...]] = [
+    *rows(
+        stats.sign_flip,
+        ([], "^differences has 0 values: expected at least 1"),
+        ([0.0], 1.0),
+        ([0.3], 1.0),
+        ([0.0] * 60, 1.0),
+        ([0.1] * 4, 2 / 2**4),
+        ([1e69] * 4, 2 / 2**4),
+        ([5e-324] * 4, 2 / 2**4),
+        ([1e308] * 4, r"\[0\] is 1e\+308: expected numbers from -1e\+70 to 1e\+70"),
+    ),
+    (of(stats.sign_flip, permutations=99), [0.1] * 60, 1 / 100),
+    (lambda: stats.sign_flip([1.0, 2.0], permutations=1) in (0.5, 1.0), True),
+    *rows(by_size, ([], 1.0), ([0, 0], 1.0)),
+    *rows(listed(stats.holm), ([], []), ([0.2], [0.2]), ([0.25] * 3, [0.75] * 3)),
+    *rows(listed(stats.holm), ([0.0, 1.0], [0.0, 1.0])),
+    *rows(
+        stats.holm,
+        ([0.1, 1.1], r"^p\[1\] is 1.1: expected numbers from 0 to 1"),
+        ([-0.1], r"^p\[0\] is -0.1: expected numbers from 0 to 1"),
+    ),
+    *(
+        row
+        for ranks in (stats.rank_ranges, stats.own_rank_ranges)
+        for row in rows(
+            ranks,
+            (np.ones((0, 5)), []),
+            ([[0.3, 0.4]], [(1, 1)]),
+            ([[0.3], [0.9]], [(1, 2)] * 2),
+            ([[], []], [(1, 2)] * 2),
+            ([[0.5, 0.5]] * 3, [(1, 3)] * 3),
+            ([[0.5, 0.5], [0.6, 0.6]], [(2, 2), (1, 1)]),
+            ([], r"^means has shape \(0,\): expected rows"),
+            ([0.1, 0.2], r"^means has shape \(2,\)"),
+            ([[1, 2], [3, NAN]], r"^means\[1, 1\] is nan: exp"),
+            ([[1, 2], [INF, 3]], r"^means\[1, 0\] is inf: exp"),
+            ([[1], [2, 3]], "^means has rows of different len"),
+            ([["a"], ["b"]], r"^means\[0, 0\] is 'a'"),
+            ([[1e300, 1], [2, 3]], "expected numbers from"),
+        )
+    ),
+    *rows(
+        lambda *given: bounds(stats.from_summary(*given)),
+        ([0.5], [0.1], 1, (0.5, None, None, None, None)),
+        ([0.5] * 3, [0.0] * 3, 4, (0.5, 0.0, 0.0, 0.5, 0.5)),
+        ([], [], 3, "found 0 means and 0 standard deviations"),
+        ([1], [1, 2], 3, "found 1 means and 2 standard dev"),
+        ([1, 2], [1, -1], 3, r"question_sds\[1\] is -1.0: ex"),
+        ([1], [1], 0, "^trials is 0: expected whole numbers"),
+        ([1], [1], 1.5, "^trials is 1.5: expected whole num"),
+        ([1], [1], NAN, "^trials is nan: expected finite"),
+        ([1], [1], None, "^trials is None: expected finite"),
+        ([1], [1], [[1]], r"^trials has shape \(1, 1\)"),
+        ([1, 1], [1, 1], [1, 0], r"^trials\[1\] is 0: expect"),
+        ([1, 1], [1, 1], [1], "for each of 2 questions, found"),
+    ),
+    (lambda: stats.from_summary([0.5] * 3, [0.1] * 3, 4.0).responses, 12),
+    (lambda: stats.from_summary([0.5] * 2, [0.1] * 2, [1, 9]).trial_se, None),
+    *rows(
+        lambda *values, **settings: bounds(estimated(*values, **settings)),
+        ([0.5], (0.5, None, None, None, None)),
+        (*FLAT, (0.5, 0.0, 0.0, 0.5, 0.5)),
+        ([0.5], [0.5], (0.5, None, 0.0, 0.5, 0.5)),
+    ),
+    (lambda: bounds(estimated([0.5], resamples=100)), (0.5, None, None, None, None)),
+    (lambda: estimated(*FLAT, resamples=100).bootstrap_high, 0.5),
+    *rows(
+        stats.estimate,
+        (ONE_METRIC, "fluency", "'one' has no values of 'fluency'"),
+        ([0.1, 0.2], NO_SAMPLE),
+        (A, None, Setting("unknown metric None")),
+    ),
+    (lambda: sampled({"average": [[0.5], [1, 2]]}).means().tolist(), [0.5, 1.5]),
+    (lambda: sampled({"average": [[0.5], [1, 2]]}).counts.tolist(), [1, 2]),
+    (lambda: np.isnan(sampled({"average": [[0.5], [1, 1]]}).variances()).tolist(), [True, False]),
+    (lambda: sampled({"average": [[1], [2]]}).means("fluency"), "no values of 'flue"),
+    *rows(
+        sampled,
+        ({}, "'x' has no values: expected at least one question"),
+        ({"average": []}, (), "'x' has no values"),
+        ({"average": [[1], []]}, "question 'q': average has 0 values: ex"),
+        ({"average": [[1]]}, "values of 'average' for 1 of its 2 quest"),
+        (
+            {"average": [[1], [2]], "fluency": [[1], [2, 3]]},
+            "different numbers of values of 'fluency' and other metrics",
+        ),
+        ({"average": [[1], [2]]}, ("q", "q"), "a question twice"),
+        (*({"average": [[1], [2]]}, ("p", "q"), {"p": None}), "'x': question 'q' has no category"),
+        ({"average": [[1], [1e99]]}, r"average\[0\] is 1e\+99: expected"),
+    ),
+    *rows(
+        lambda *runs: [
+            (pair.difference, pair.se, pair.low, pair.high, pair.p)
+            for pair in compared(*runs).pairs[:1]
+        ],
+        (SAME, ALSO, [(0.0, 0.0, 0.0, 0.0, 1.0)]),
+        ("expected 2 to 100 runs to compare, found 0",),
+        (A, "expected 2 to 100 runs to compare, found 1"),
+        ([0.1], [0.2], NO_SAMPLE),
+        (A, ONE_METRIC, "'one' has no values of 'fluency'"),
+    ),
+    (lambda: compared(SAME, ALSO).ranks["average"], [(1, 2), (1, 2)]),
+    (lambda: compared(A, B).to_dict() == compared(A, B).to_dict(), True),
+    (lambda: compared(A, B).runs, ("a", "b")),
+    (lambda: compared(A, ONE_METRIC, metrics=["average"]).pairs[0].p, 1.0),
+    (of(compared, metrics=[]), A, B, Setting("no metrics: expected at least one of aver")),
+    (of(compared, metrics=["x"]), A, B, Setting("unknown metric 'x'")),
+    (of(compared, interval="t"), A, B, Setting("unknown interval 't'")),
+    (lambda: stats.compare([A, B], resamples=None), Setting("invalid number of resamples")),  # type: ignore[arg-type]
+    (lambda: stats.plan_trials(SAME).trials_needed, 1),
+    (lambda: stats.plan_trials([SAME, ALSO]).trials_to_tell, 1),
+    (of(stats.plan_trials, precision=1e-9), A, Setting("choose a larger value")),
+    (of(stats.plan_trials, metric="fluency"), ONE_METRIC, "no values of 'fluency'"),
+    *rows(
+        stats.plan_trials, ([], "expected one or two runs to plan trials for"), ([1.0], NO_SAMPLE)
+    ),
+    *(
+        row
+        for found in (corr.pearson, corr.spearman)
+        for row in rows(
+            found,
+            ([], [], None),
+            ([1, 2], [2, 1], None),
+            ([1, 2, 3], [5, 5, 5], None),
+            ([1, 2, 3], [3, 2, 1], -1.0),
+            ([1e-200, 2e-200, 3e-200], [1e9, 2e9, 3e9], 1.0),
+            ([-1e308, 0, 1e308], [1, 2, 3], 1.0),
+            ([5e-324, 0, -5e-324], [1, 2, 3], -1.0),
+            ([1, 2, 3], [1, 2], "have 3 and 2 values: expected"),
+        )
+    ),
+    (corr.pearson, [0.1 + 0.2, 0.3, 0.3], [1, 2, 3], None),  # but for rounding
+    (lambda: corr.pearson([1e9 + 1e-4, 1e9, 1e9], [1, 2, 3]) is not None, True),
+    (lambda: math.isnan(corr.moments([1], [2]).pearson[0]), True),
+    (lambda: math.isnan(corr.moments([1, 1], [2, 3]).slope[0]), True),
+    (lambda: corr.moments([1, 1], [2, 3]).mean_y.tolist(), [2.5]),
+    *rows(
+        corr.moments,
+        ([], [], "have 0 and 0 values: .* at least 1"),
+        ([1], [1, 2], "have 1 and 2 values"),
+    ),
+    *rows(
+        corr.fisher_interval,
+        (None, 9, (None, None)),
+        (0.5, 3, (None, None)),
+        (0.5, 0, (None, None)),
+        (-1.0, 9, (-1.0, -1.0)),
+        (1 + 1e-15, 9, (1.0, 1.0)),
+        (NAN, 9, "invalid r nan: expected a number"),
+        (1.5, 9, "invalid r 1.5: expected a number"),
+        ("1", 9, "invalid r '1'"),
+        (0.5, -1, "invalid number of items -1"),
+        (0.5, NAN, "invalid number of items nan"),
+    ),
+    (of(corr.fisher_interval, ranks=True), 1.0, 4, (None, None)),
+    (listed(corr.group_resamples), 1, 100, 0, [[1]] * 100),
+    *rows(
+        corr.group_resamples,
+        (0, 100, 0, "no groups: expected at least"),
+        (-1, 100, 0, "invalid number of groups -1"),
+        (3, 100, -1, Setting("invalid seed -1")),
+    ),
+    *(
+        row
+        for resampled in (corr.resampled_moments, corr.resampled_spearman)
+        for row in rows(
+            resampled,
+            ([], [], [], DRAWN, "at least 1"),
+            ([1], [1], [2], DRAWN, "number below 2 for"),
+            ([1], [1], [], DRAWN, "each of 1 items"),
+            ([1], [1], [-1], DRAWN, r"groups\[0\] is -1"),
+        )
+    ),
+    (lambda: np.isnan(corr.resampled_spearman([1] * 3, [1] * 3, [0] * 3, DRAWN)).all(), True),
+    *rows(
+        corr.percentile_interval,
+        ([], (None, None)),
+        ([NAN] * 3, (None, None)),
+        ([NAN, INF, 1.0], (None, None)),
+        ([NAN, 1.0, 1.0], (1.0, 1.0)),
+        (["a"], r"values\[0\] is 'a'"),
+        ([[1.0]], r"values has shape \(1, 1\)"),
+    ),
+    *(
+        row
+        for found in (corr.pearson_values, corr.spearman_values)
+        for row in rows(
+            listed(found),
+            ([1], [1], "have 1 and 1 values: .* at least 2"),
+            ([1, 2], [1], "have 2 and 1 values"),
+            ([1, 1, 1], [1, 2, 3], [0.0] * 3),
+        )
+    ),
+    *rows(
+        corr.correlation_interval,
+        (0.5, 0.1, 2, (None, None)),
+        (0.5, 0.0, 9, (None, None)),
+        (0.5, NAN, 9, (None, None)),
+        (1.0, 0.1, 9, (1.0, 1.0)),
+        (NAN, 0.1, 9, "invalid r nan"),
+        (2.0, 0.1, 9, "invalid r 2.0"),
+    ),
+    *rows(
+        shares.wilson,
+        (0, 0, (0.0, 1.0)),
+        (4, 3, "invalid count 4 of 3: expected 0 to 3"),
+        (NAN, 3, "invalid count nan of 3: expected 0 to 3"),
+        ("1", 3, "invalid count '1' of 3"),
+        (1, INF, "invalid number of items inf"),
+        (1, 2.5, "invalid number of items 2.5"),
+    ),
+    (lambda: shares.wilson(3, 3)[1], 1.0),
+    (lambda: sum(shares.bonett_price(0, 0, 1)), 0.0),
+    (lambda: shares.bonett_price(3, 0, 3)[1], 1.0),
+    *rows(
+        shares.bonett_price,
+        (2, 2, 3, "invalid counts 2 and 2 of 3: expected at most"),
+        (0, 0, 0, "invalid number of items 0: expected at least"),
+        (-1, 0, 3, "invalid count -1: expected a whole number"),
+        (1, NAN, 3, "invalid count nan"),
+        (1, 0, INF, "invalid number of items inf"),
+    ),
+    *rows(
+        shares.mcnemar,
+        (0, 0, 1.0),
+        (1, 0, 1.0),
+        (-1, 0, "invalid count -1: expected a whole number, 0 or"),
+        (0, NAN, "invalid count nan"),
+        (1.5, 0, "invalid count 1.5"),
+        ("1", 0, "invalid count '1'"),
+    ),
+    (lambda: corr.regression_line([1, 2, 3], [5, 5, 5]).slope, 0.0),
+    (lambda: corr.regression_line([1, 2, 3], [5, 5, 5]).residuals.tolist(), [0.0] * 3),
+    *rows(
+        corr.regression_line,
+        ([1, 2], [1, 2], "have 2 and 2 values: .* least 3"),
+        ([1, 2, 3], [1], "have 3 and 1 values"),
+        ([2, 2, 2], [1, 2, 3], "x is constant: expected"),
+    ),
+    (lambda: shares.weighted_mean([np.array([0.5])], [1.0]).se, None),
+    (lambda: math.isnan(shares.weighted_mean([np.array([1, NAN])], [1]).value), True),
+    *rows(
+        lambda samples, weights: shares.weighted_mean(samples, weights).p(),
+        ([np.full(3, 0.5)], [1.0], 0.0),
+        ([np.zeros(3)], [1.0], 1.0),
+        ([np.ones(1)], [1.0], None),
+        ([], [], "expected at least one sample"),
+        ([np.ones(0)], [1.0], "none of them empty"),
+        ([np.ones(2)], [], "and a weight for each"),
+    ),
+    (shares.p_values, [], []),
+    *rows(
+        checks.two_sided_quantile,
+        (0.95, 0, Setting("invalid degrees of freedom 0: expected at")),
+        (NAN, 3, Setting("invalid level nan")),
+        (1.0, 3, Setting("invalid level 1.0")),
+    ),
+    *(
+        (checks.count_number, value, "n", r"invalid n of type (int|list), too long to show: expec")
+        for value in (-(10**5000), [10**5000])  # which Python does not write out
+    ),
+]
+
+
+@pytest.mark.parametrize("number", range(len(CALLS)))
+def test_what_is_defined_has_its_value_and_what_is_not_its_error(number: int) -> None:
+    call, *arguments, expected = CALLS[number]
+    if isinstance(expected, str):
+        kind = SettingsError if isinstance(expected, Setting) else InputError
+        with pytest.raises(kind, match=expected):
+            call(*arguments)
+    else:
+        assert call(*arguments) == expected
 
 
 def test_a_published_score_that_is_no_number_is_not_the_mean() -> None:
     found = stats.from_summary([0.5, 0.6], [0.1, 0.1], 3)
     assert not found.is_of(NAN)
     assert found.of(NAN).low is None
-
-
-@pytest.mark.parametrize("value", [-(10**5000), [10**5000]], ids=["a number", "a list"])
-def test_numbers_that_python_does_not_write_out(value: Any) -> None:
-    with pytest.raises(
-        InputError, match=r"invalid n of type (int|list), too long to show: expected"
-    ):
-        count_number(value, "n")

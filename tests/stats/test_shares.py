@@ -7,7 +7,6 @@ import pytest
 import scipy.stats  # type: ignore[import-untyped]
 from statsmodels.stats.proportion import proportion_confint  # type: ignore[import-untyped]
 
-from pfgen_rs import InputError
 from pfgen_rs.stats import sign_flip
 from pfgen_rs.stats.shares import WeightedMean, bonett_price, mcnemar, weighted_mean, wilson
 
@@ -18,17 +17,6 @@ def test_wilson_is_the_score_interval(n: int, level: float) -> None:
     for count in {0, 1, n // 3, n - 1, n}:
         expected = proportion_confint(count, n, alpha=1 - level, method="wilson")
         assert wilson(count, n, level) == pytest.approx(expected, abs=1e-12)
-
-
-def test_wilson_covers_small_shares() -> None:
-    """The exact coverage, from the binomial distribution, averaged over shares."""
-    for n in (20, 100):
-        covered = []
-        for share in np.linspace(0.01, 0.99, 99):
-            inside = [wilson(k, n)[0] <= share <= wilson(k, n)[1] for k in range(n + 1)]
-            covered.append(scipy.stats.binom.pmf(np.arange(n + 1), n, share) @ inside)
-        assert 0.945 < np.mean(covered) < 0.965
-        assert min(covered) > 0.83
 
 
 # The shares of items that both have right, only the first, only the second, and neither.
@@ -119,27 +107,9 @@ def test_what_says_nothing_about_itself() -> None:
     same = weighted_mean([np.zeros(9), np.zeros(4)], [0.5, 0.5])
     assert (same.se, same.freedom, same.p()) == (0.0, 3, 1.0)
     assert weighted_mean([np.ones(9)], [0.5]).p() == 0.0
-    for samples, weights in (([], []), ([np.ones(2)], []), ([np.ones(0)], [1.0])):
-        with pytest.raises(InputError, match="at least one sample"):
-            weighted_mean(samples, weights)
 
 
 SHARES = (0.02, 0.2, 0.3, 0.35, 0.5, 0.8, 0.97)
-
-
-@pytest.mark.parametrize("n", [20, 100])
-def test_intervals_over_tasks_cover(n: int) -> None:
-    """A mean over seven tasks of right and wrong answers, one of them nearly always wrong."""
-    random = np.random.default_rng(n)
-    hits, times, true = 0, 2000, float(np.mean(SHARES))
-    for _ in range(times):
-        samples = [np.asarray(random.random(n) < share, dtype=float) for share in SHARES]
-        low, high = weighted_mean(samples, [1 / 7] * 7).interval()
-        assert low is not None
-        assert high is not None
-        hits += low <= true <= high
-    print(f"n = {n}: {hits / times:.4f}")
-    assert 0.935 < hits / times < 0.965
 
 
 @pytest.mark.parametrize("n", [20, 100])

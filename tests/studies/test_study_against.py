@@ -10,15 +10,10 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from pfgen_rs.errors import InputError, PlotError, SettingsError
-from pfgen_rs.studies import (
-    BenchmarkTable,
-    Leaderboard,
-    study_against,
-)
+from pfgen_rs.studies import BenchmarkTable, study_against
 from pfgen_rs.studies.plots import against_figure
 from study_tables import (
     OTHERS,
@@ -33,10 +28,7 @@ from study_tables import (
     write_leaderboard,
 )
 
-TABLES = {
-    "swallow": ("swallow-leaderboard.json", "id"),
-    "shaberi": ("shaberi.csv", "model_name"),
-}
+TABLES = {"swallow": ("swallow-leaderboard.json", "id"), "shaberi": ("shaberi.csv", "model_name")}
 
 
 def expected(folder: Path) -> dict[str, Any]:
@@ -175,7 +167,7 @@ def test_many_columns_are_not_all_correlated(ours: Path, monkeypatch: pytest.Mon
         for i, name in enumerate(SCORES)
     )
     table = BenchmarkTable("t", ("name", *names), rows)
-    monkeypatch.setattr("pfgen_rs.studies.against.correlations", fail)
+    monkeypatch.setattr("pfgen_rs.studies.metrics.correlations", fail)
     study = study_against(table, ours, names, name="name")
     told = study.to_dict()
     assert len(told["correlations"]["pairs"]) == 40
@@ -279,37 +271,3 @@ def test_points_on_a_line_have_no_residuals(ours: Path, tmp_path: Path) -> None:
 
 
 FIGURE = st.floats(-1e6, 1e6).map(lambda x: round(x, 3))
-
-
-@given(
-    st.lists(
-        st.tuples(FIGURE, FIGURE),
-        min_size=3,
-        max_size=20,
-        unique_by=(lambda p: p[0], lambda p: p[1]),
-    )
-)
-def test_any_figures(pairs: list[tuple[float, float]]) -> None:
-    names = [f"model {i}" for i in range(len(pairs))]
-    x, y = [a for a, _ in pairs], [b for _, b in pairs]
-    board = Leaderboard(
-        pl.DataFrame(
-            {"model": names, "mode": ["qa"] * len(names), "score": x},
-            schema_overrides={"score": pl.Float64},
-        )
-    )
-    rows = tuple({"name": name, "b": value} for name, value in zip(names, y, strict=True))
-    study = study_against(BenchmarkTable("t", ("name", "b"), rows), board, ["b"], name="name")
-    [found] = study.columns
-    r = found.correlation
-    assert r.n == len(pairs)
-    assert r.pearson == pytest.approx(pearson_of(x, y), abs=1e-6)
-    assert r.spearman == pytest.approx(spearman_of(x, y), abs=1e-9)
-    low, high = (r.pearson_low, r.pearson_high)
-    if len(pairs) == 3:
-        assert (low, high) == (None, None)
-    else:
-        assert low is not None
-        assert high is not None
-        assert low <= r.pearson <= high
-    assert abs(sum(found.points["residual"].to_list())) < 1e-3

@@ -11,7 +11,7 @@ import pytest
 from pfgen_rs.checkout.entries import entries_frame, read_entries
 from pfgen_rs.errors import InputError
 from pfgen_rs.studies import Leaderboard, read_leaderboard, study_metrics
-from pfgen_rs.studies.correlations import correlation_text
+from pfgen_rs.studies.metrics import correlation_text
 from study_tables import fisher_of, pearson_of, spearman_of, write_csv, write_published
 
 METRICS = ("fluency", "truthfulness", "helpfulness", "score")

@@ -14,7 +14,7 @@ import oracle
 from helpers import CATS, QUESTIONS, SEAS, write_benchmark, write_run
 from pfgen_rs import Benchmark, load_benchmark
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.studies import SourceStudy, sources, study_sources
+from pfgen_rs.studies import SourceStudy, study_sources
 from pfgen_rs.studies.sources import restricted
 from study_tables import fisher_of, pearson_of, spearman_of
 
@@ -134,19 +134,9 @@ def test_correlations(benchmark: Benchmark, runs: list[str]) -> None:
     assert study.to_dict()["common_questions"] == ["Q01", "Q02"]
 
 
-@pytest.mark.parametrize(
-    ("choices", "problem"),
-    [
-        ({"sources": ["A", "Z"]}, "no source 'Z': expected one of A, B, C"),
-        ({"sources": ["A"]}, "1 source to compare: expected at least 2"),
-        ({"sources": ["A", "C"]}, "no question has reference answers of all of A, C"),
-    ],
-)
-def test_wrong_choices(
-    choices: dict[str, Any], problem: str, benchmark: Benchmark, runs: list[str]
-) -> None:
-    with pytest.raises((InputError, SettingsError), match=problem):
-        study_sources(runs, benchmark, **choices)
+def test_sources_need_a_question_in_common(benchmark: Benchmark, runs: list[str]) -> None:
+    with pytest.raises(InputError, match="no question has reference answers of two sources"):
+        study_sources(runs, restricted(benchmark, ["A"]))
 
 
 def test_too_few_runs_and_unanswered_questions(
@@ -163,8 +153,6 @@ def test_wrong_names_of_matrices(benchmark: Benchmark, runs: list[str]) -> None:
     study = study_sources(runs, benchmark)
     with pytest.raises(SettingsError, match="'helpfulness' does not depend on sources"):
         study.matrix("helpfulness")
-    with pytest.raises(SettingsError, match="unknown choice of questions 'most'"):
-        study.matrix("average", "most")  # type: ignore[arg-type]
 
 
 def test_a_set_of_all_sources_is_the_set(benchmark: Benchmark) -> None:
@@ -210,11 +198,3 @@ def test_equal_scores_have_no_correlation(benchmark: Benchmark, tmp_path: Path) 
     runs = [str(write_run(tmp_path / name, RUNS["one"], model=name)) for name in "xyz"]
     with pytest.raises(InputError, match="all 3 runs have the same score"):
         study_sources(runs, benchmark)
-
-
-def test_runs_are_scored_a_few_at_once(
-    benchmark: Benchmark, runs: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    whole = study_sources(runs, benchmark)
-    monkeypatch.setattr(sources, "_AT_ONCE", 3)
-    assert study_sources(runs, benchmark).scores.equals(whole.scores)

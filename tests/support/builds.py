@@ -6,12 +6,11 @@ import json
 import lzma
 import random
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from grammar import load
-from helpers import TIMEOUT, environment
+from helpers import python
 from pfgen_rs.references.config import BuildConfig
 from pfgen_rs.references.filters import Duplicates, Singletons
 from pfgen_rs.references.lengths import Length
@@ -153,17 +152,13 @@ proposals = 2_000
 
 
 def command(
-    folder: Path, *more: str, config: str = CONFIG, **env: str
+    folder: Path, *more: str, config: str = CONFIG, first: str = "", **env: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run `build` in a process that logs its steps and ends where `POINT` says."""
+    """Run `first` and `build` in a process that logs its steps and ends where `POINT` says."""
     (folder / "set.toml").write_text(config, encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-c", COMMAND, "build", str(folder / "set.toml"), *more],
-        capture_output=True,
-        text=True,
-        env=environment(LOG=str(folder / "log"), **env),
-        timeout=TIMEOUT,
-        check=False,
+    script = f"{first}\n{COMMAND}"
+    done = python(
+        script, "build", folder / "set.toml", *more, env={"LOG": str(folder / "log"), **env}
     )
     assert "Traceback" not in done.stderr, done.stderr
     return done

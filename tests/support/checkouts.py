@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +47,13 @@ def make_checkout(folder: Path, readme: str = f"# Title\n{MARKS}# End\n") -> Pat
     add_run(folder, FIRST)
     add_run(folder, SECOND, BETTER, {"model": "other/model", "mode": "chat"})
     return folder
+
+
+def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the object of a JSON file."""
+    found = json.loads(path.read_bytes())
+    change(found)
+    path.write_text(json.dumps(found, ensure_ascii=False), encoding="utf-8")
 
 
 def contents(folder: Path) -> dict[str, bytes]:

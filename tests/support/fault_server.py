@@ -10,7 +10,6 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
 from typing import Any, Self
 
 DEADLINE = 20.0
@@ -29,9 +28,8 @@ class Asked:
     @property
     def prompt(self) -> str:
         """The prompt, or the last message."""
-        if "prompt" in self.body:
-            return str(self.body["prompt"])
-        return str(self.body["messages"][-1]["content"])
+        last = self.body.get("messages", [{}])[-1]
+        return str(self.body.get("prompt", last.get("content")))
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -45,11 +43,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         """Behave as the script says."""
         length = int(self.headers.get("content-length") or 0)
-        asked = Asked(
-            self.path,
-            {key.lower(): value for key, value in self.headers.items()},
-            json.loads(self.rfile.read(length)),
-        )
+        headers = {key.lower(): value for key, value in self.headers.items()}
+        asked = Asked(self.path, headers, json.loads(self.rfile.read(length)))
         if self.server.owner.over.is_set():
             self.close_connection = True
             return
@@ -150,12 +145,7 @@ class FaultServer:
         threading.Thread(target=self._listener.serve_forever, args=(0.02,), daemon=True).start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_reason: object) -> None:
         """End, and let go whoever hangs."""
         self.stop()
 
@@ -193,11 +183,7 @@ def raw(content: bytes, code: int = 200, headers: Mapping[str, str] | None = Non
 
 
 def status(
-    code: int,
-    message: str = "no",
-    headers: Mapping[str, str] | None = None,
-    /,
-    **error: Any,
+    code: int, message: str = "no", headers: Mapping[str, str] | None = None, /, **error: Any
 ) -> Behaviour:
     """A refusal, worded as OpenAI does."""
     content = json.dumps({"error": {"message": message, **error}}).encode()

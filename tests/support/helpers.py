@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -10,6 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+zstd = importlib.import_module(
+    "backports.zstd" if sys.version_info < (3, 14) else "compression.zstd"
+)
 SCRIPT = Path(sys.executable).parent / ("pfgen-rs.exe" if os.name == "nt" else "pfgen-rs")
 TIMEOUT = 60
 
@@ -100,14 +104,16 @@ def pfgen(
     return subprocess.CompletedProcess(done.args, done.returncode, out, err)
 
 
-def python(script: str, *args: object) -> subprocess.CompletedProcess[str]:
+def python(
+    script: str, *args: object, env: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """Run a script in a process of its own."""
     return subprocess.run(
         [sys.executable, "-W", "ignore", "-c", script, *map(str, args)],
         capture_output=True,
         text=True,
         timeout=TIMEOUT,
-        env=environment(),
+        env=environment(**(env or {})),
         check=False,
     )
 

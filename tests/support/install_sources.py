@@ -98,6 +98,29 @@ WRONG_DIGEST = hashlib.sha256(b"{}").hexdigest()
 RIGHT_DIGEST = hashlib.sha256(FILES["data/Q02.json"]).hexdigest()
 
 
+LENGTH, CHUNKED = "Content-Length", {"Transfer-Encoding": "chunked"}
+CLOSE = {"Connection": "close"}
+REPLIES: dict[str, tuple[int, dict[str, str], bytes]] = {
+    "good": (200, {LENGTH: str(len(GOOD))}, GOOD),
+    "chunked": (
+        200,
+        CHUNKED,
+        b"64\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n" % (GOOD[:100], len(GOOD[100:]), GOOD[100:]),
+    ),
+    "unannounced": (200, CLOSE, GOOD),
+    "short": (200, {LENGTH: str(len(GOOD) + 1), **CLOSE}, GOOD),
+    "cutchunk": (200, {**CHUNKED, **CLOSE}, b"%x\r\n%s" % (len(GOOD), GOOD[:100])),
+    "cutbetween": (200, {**CHUNKED, **CLOSE}, b"%x\r\n%s\r\n" % (len(GOOD), GOOD)),
+    "huge": (200, {LENGTH: str(2**40), **CLOSE}, b""),
+    "wrong": (200, CLOSE, tar_gz(in_tree(WRONG))),
+    "loop": (302, {"Location": "/loop", LENGTH: "0"}, b""),
+    "empty": (204, {}, b""),
+    "missing": (404, {LENGTH: "0"}, b""),
+    "stalls": (200, {LENGTH: str(len(GOOD))}, GOOD[:100]),
+}
+"""Status, headers and body by the path that asks for them."""
+
+
 class Handler(BaseHTTPRequestHandler):
     """Serves GOOD in the way that the path asks for."""
 
@@ -107,74 +130,20 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.server.requests.append(self.path)
         kind, _, rest = self.path.lstrip("/").partition("/")
-        getattr(self, f"serve_{kind}")(rest)
-
-    def serve_good(self, _rest: str) -> None:
-        self._head(200, {"Content-Length": str(len(GOOD))})
-        self.wfile.write(GOOD)
-
-    def serve_chunked(self, _rest: str) -> None:
-        self._head(200, {"Transfer-Encoding": "chunked"})
-        for chunk in (GOOD[:100], GOOD[100:], b""):
-            self.wfile.write(b"%x\r\n%s\r\n" % (len(chunk), chunk))
-
-    def serve_unannounced(self, _rest: str) -> None:
-        self._head(200, {"Connection": "close"})
-        self.wfile.write(GOOD)
-
-    def serve_short(self, _rest: str) -> None:
-        self._head(200, {"Content-Length": str(len(GOOD) + 1), "Connection": "close"})
-        self.wfile.write(GOOD)
-
-    def serve_cutchunk(self, _rest: str) -> None:
-        self._head(200, {"Transfer-Encoding": "chunked", "Connection": "close"})
-        self.wfile.write(b"%x\r\n%s" % (len(GOOD), GOOD[:100]))
-
-    def serve_cutbetween(self, _rest: str) -> None:
-        self._head(200, {"Transfer-Encoding": "chunked", "Connection": "close"})
-        self.wfile.write(b"%x\r\n%s\r\n" % (len(GOOD), GOOD))
-
-    def serve_huge(self, _rest: str) -> None:
-        self._head(200, {"Content-Length": str(2**40)})
-        self.close_connection = True
-
-    def serve_wrong(self, _rest: str) -> None:
-        content = tar_gz(in_tree(WRONG))
-        self._head(200, {"Content-Length": str(len(content))})
-        self.wfile.write(content)
-
-    def serve_to(self, rest: str) -> None:
-        self._head(302, {"Location": rest, "Content-Length": "0"})
-
-    def serve_loop(self, _rest: str) -> None:
-        self._head(302, {"Location": "/loop", "Content-Length": "0"})
-
-    def serve_empty(self, _rest: str) -> None:
-        self._head(204, {})
-
-    def serve_missing(self, _rest: str) -> None:
-        self._head(404, {"Content-Length": "0"})
-
-    def serve_silent(self, _rest: str) -> None:
-        self.server.released.wait()
-        self.close_connection = True
-
-    def serve_stalls(self, _rest: str) -> None:
-        self._head(200, {"Content-Length": str(len(GOOD))})
-        self.wfile.write(GOOD[:100])
-        self.serve_silent("")
-
-    def serve_nonsense(self, _rest: str) -> None:
-        self.wfile.write(b"this is no HTTP\r\n\r\n")
-        self.close_connection = True
-
-    def _head(self, status: int, headers: dict[str, str]) -> None:
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.flush()
-        self.close_connection = headers.get("Connection") == "close"
+        if kind == "nonsense":
+            self.wfile.write(b"this is no HTTP\r\n\r\n")
+        elif kind != "silent":
+            redirect = (302, {"Location": rest, LENGTH: "0"}, b"")
+            status, headers, body = REPLIES.get(kind, redirect)
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+            self.wfile.flush()
+        if kind in ("silent", "stalls"):
+            self.server.released.wait()
+        self.close_connection = self.close_connection or kind in ("nonsense", "silent", "stalls")
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Keep quiet."""

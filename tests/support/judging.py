@@ -5,20 +5,41 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Mapping, Sequence
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fault_server import Asked, Behaviour, FaultServer, Handler
+from helpers import pfgen
 from pfgen_rs.ask.engines.openai import OpenAIEngine
+from pfgen_rs.ask.protocol import Outcome, Parameters, Task
 from pfgen_rs.ask.retrying import Backoff
+from pfgen_rs.judge.compare import compare
 from pfgen_rs.judge.pairs import Pair
-from pfgen_rs.judge.requests import Judge
+from pfgen_rs.judge.requests import Judge, find_prompt
 
 LETTERS = "ABC"
 MODELS = ("org/one", "org/two")
 QUICK = Backoff(first=0.01, longest=0.02, patience=0.05)
 JUDGE = Judge("openai-api", "judge", max_tokens=64)
+
+
+class FakeEngine:
+    """Says `reply` of the number of a task (from 1) and the task; `asked`: how many it got."""
+
+    name = "fake"
+    abilities = frozenset({"chat", "completion", "history", "seed", "logprobs"})
+
+    def __init__(self, reply: Callable[[int, Task], Outcome]) -> None:
+        self.reply, self.asked = reply, 0
+
+    def generate(self, tasks: Sequence[Task], _: Parameters) -> Iterator[Outcome]:
+        for task in tasks:
+            self.asked += 1
+            yield self.reply(self.asked, task)
+
+    def close(self) -> None: ...
 
 
 def made_pairs(count: int, per_question: int = 2) -> list[Pair]:
@@ -98,9 +119,6 @@ def judged(
     **engine: Any,
 ) -> tuple[Any, list[Asked]]:
     """Have a server judge pairs into a folder; returns what `compare` does, and what the server was asked."""
-    from pfgen_rs.judge.compare import compare
-    from pfgen_rs.judge.requests import find_prompt
-
     about = made_pairs(pairs) if isinstance(pairs, int) else pairs
     with FaultServer(faults or {}, default=behave) as server:
         chosen = find_prompt(prompt, "pairwise")
@@ -116,3 +134,10 @@ def records(folder: Path, name: str = "judgments.jsonl") -> list[dict[str, Any]]
 def keys(found: Sequence[Mapping[str, Any]]) -> list[tuple[str, int]]:
     """Pair and order of each judgment."""
     return [(record["pair"], record["order"]) for record in found]
+
+
+def command(*arguments: object, status: int = 0) -> subprocess.CompletedProcess[str]:
+    """Run `pfgen-rs judge` to its end, which has this exit code."""
+    done = pfgen("judge", *map(str, arguments))
+    assert done.returncode == status, done.stderr
+    return done

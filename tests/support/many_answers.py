@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
-import lzma
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -17,7 +15,6 @@ from polars.testing import assert_frame_equal
 
 import pfgen_rs
 from pfgen_rs import Benchmark, load_benchmark, results_from_scores
-from public_data import part
 
 ROWS, FILES, BAD = 500_000, 20, 50
 
@@ -35,9 +32,11 @@ class Answers(NamedTuple):
 
 
 def write_answers(folder: Path) -> Answers:
-    """Write answers of many models, or else those of the bundled runs again and again, into a folder."""
-    few = _candidates() or _bundled()
-    base = pl.concat(few)
+    """Write the answers of the bundled runs, again and again, into a folder."""
+    base = pl.concat(
+        pfgen_rs.score_file(run, "mini").frame.select("question", "answer", model=pl.lit(name))
+        for name, run in sorted(pfgen_rs.sample_runs().items())
+    )
     rows = pl.concat([base] * -(-ROWS // base.height))[:ROWS].with_columns(row=pl.int_range(ROWS))
     step = ROWS // BAD
     is_bad = pl.col("row") % step == step - 1
@@ -49,30 +48,9 @@ def write_answers(folder: Path) -> Answers:
     for i in range(FILES):
         piece = rows[ROWS * i // FILES : ROWS * (i + 1) // FILES]
         piece.write_parquet(folder / f"answers-{i:02}.parquet", row_group_size=5_000)
-    where = part("pfgen-bench")
-    bench = load_benchmark(where / "data" if where and _candidates() else "mini").prepare()
+    bench = load_benchmark("mini").prepare()
     good = rows.filter(~is_bad).sort("row")
     return Answers(folder, bench, pfgen_rs.scan(good, bench).collect(), good)
-
-
-def _candidates() -> list[pl.DataFrame]:
-    folder = part("candidates")
-    if not folder or not part("pfgen-bench"):
-        return []
-    found = []
-    for path in sorted(folder.glob("*.jsonl.xz")):
-        with lzma.open(path, "rt", encoding="utf-8") as lines:
-            rows = [json.loads(line) for line in lines]
-        columns = {key: [row[key] for row in rows] for key in ("question", "answer", "model")}
-        found.append(pl.DataFrame(columns))
-    return found
-
-
-def _bundled() -> list[pl.DataFrame]:
-    return [
-        pfgen_rs.score_file(run, "mini").frame.select("question", "answer", model=pl.lit(name))
-        for name, run in sorted(pfgen_rs.sample_runs().items())
-    ]
 
 
 def check_scored(found: pl.DataFrame, answers: Answers) -> None:

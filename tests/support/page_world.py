@@ -18,15 +18,10 @@ import polars as pl
 import checkouts
 import pfgen_rs
 from fault_server import Asked, FaultServer, Handler, body
-from helpers import environment
+from helpers import environment, zstd
 from pfgen_rs.judge.pairs import sample_path
 from pfgen_rs.questions.locate import bundled_path
 from places import ROOT
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
 
 RUNS = {"a": "faithful", "b": "careless", "c": "babbling"}
 WIDTH = 80

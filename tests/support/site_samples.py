@@ -10,8 +10,9 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import small
 from helpers import lines, write_benchmark
-from pfgen_rs import Result, load_benchmark, score_file
+from pfgen_rs import Benchmark, Result, load_benchmark, score_file
 from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.stats import from_summary
 
@@ -116,6 +117,24 @@ class Elements(HTMLParser):
     def named(self, tag: str) -> list[tuple[dict[str, str | None], str]]:
         """Attributes and text of the elements of one kind."""
         return [(attrs, "".join(texts)) for name, attrs, texts in self.found if name == tag]
+
+
+def hostile_benchmark() -> Benchmark:
+    """A benchmark whose every text attacks."""
+    return small.benchmark(
+        *(
+            {
+                "question_id": f"{i} {text[:200]}",
+                "question": f"{i} {text}",
+                "answers": {"B": [text, f"{text[:50]}x"], text[:300]: ["ab", "ba"]},
+                "keywords": [
+                    {"t": f"[{i}]", "name": text[:300]},
+                    {"or": [{"t": "a"}, {"t": "<b>"}]},
+                ],
+            }
+            for i, text in enumerate(HOSTILE)
+        )
+    )
 
 
 def hostile_run(folder: Path) -> Result:

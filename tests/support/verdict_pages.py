@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.judge.pairs import Pair, write_pairs
-from pfgen_rs.judge.requests import imported_digest
-from pfgen_rs.judge.verdicts import LETTERS
+from pfgen_rs.judge.imported import Imported, write_folder
+from pfgen_rs.judge.pairs import Pair
+from pfgen_rs.judge.verdicts import SWAPPED
 from site_samples import HOSTILE
 
 MODELS = ("org/alpha", "org/beta", "org/gamma")
 TASKS = ("要約", "校正", None)
 # Letters in order 1 and in order 2 (swapped back), `-` for an invalid verdict, `.` for none.
 KINDS = ("AA", "AB", "BA", "AC", "CC", "B-", "--", "A.", "..", "BB")
-_SWAPPED = {"A": "B", "B": "A", "C": "C"}
 
 
 def made_verdict_pairs(count: int) -> list[Pair]:
@@ -45,56 +45,52 @@ def probabilities_of(letter: str, i: int) -> dict[str, float]:
 
 
 def write_verdict_folder(
-    folder: Path, pairs: list[Pair], *, model: str = "judge", shift: int = 0, logprobs: bool = True
+    folder: Path,
+    pairs: list[Pair],
+    *,
+    model: str = "judge",
+    shift: int = 0,
+    logprobs: bool = True,
+    hostile: bool = False,
 ) -> Path:
     """A folder of verdicts: pair i has those of `KINDS[i + shift]`."""
-    folder.mkdir(parents=True)
-    write_pairs(folder / "pairs.jsonl", pairs)
-    judge = {"engine": "made-up", "model": model}
-    config = {"kind": "pairwise", "judge": judge, "prompt": {"name": "reason"}}
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    records = [
-        record
-        for i, pair in enumerate(pairs)
-        for order, letter in enumerate(KINDS[(i + shift) % len(KINDS)], 1)
-        if (record := _judgment(pair, i, order, letter, model, logprobs=logprobs))
-    ]
-    text = "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
-    (folder / "judgments.jsonl").write_text(text, encoding="utf-8", errors="surrogatepass")
+    made = Imported("made-up")
+    for i, pair in enumerate(pairs):
+        made.add_pair(pair)
+        for order, letter in enumerate(KINDS[(i + shift) % len(KINDS)], 1):
+            shown: Any = {"-": None, "B": "B", "A": "A", "C": "C"}.get(letter)
+            shown = SWAPPED[shown] if shown and order == 2 else shown
+            if letter != ".":
+                made.add_judgment(
+                    *(pair, order, model, shown),
+                    prompt="reason",
+                    output=f"{pair.question} [[A]]" if hostile else f"理由{i}の{order}\n{shown}",
+                    problem=HOSTILE[0] if hostile else "no verdict found",
+                    probabilities=probabilities_of(shown, i + order)
+                    if shown and logprobs
+                    else None,
+                )
+    write_folder(folder, made)
     return folder
 
 
-def _judgment(
-    pair: Pair, i: int, order: int, letter: str, model: str, *, logprobs: bool
-) -> dict[str, Any] | None:
-    if letter == ".":
-        return None
-    known = letter in LETTERS
-    shown = (letter if order == 1 else _SWAPPED[letter]) if known else None
-    return {
-        "pair": pair.id,
-        "order": order,
-        "sample": 0,
-        "digest": imported_digest("made-up", model, pair, order),
-        "output": f"理由{i}の{order}\n{shown}",
-        "finish_reason": "stop",
-        "shown": shown,
-        "probabilities": probabilities_of(shown, i + order) if shown and logprobs else None,
-        "problem": None if known else "no verdict found",
-    }
+def write_humans(path: Path, said: Iterable[tuple[str, str, str]]) -> Path:
+    """Verdicts of people: pair, rater and letter."""
+    names = ("id", "rater", "verdict")
+    lines = [json.dumps(dict(zip(names, each, strict=True))) + "\n" for each in said]
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
 
 
 def write_human_verdicts(path: Path, pairs: list[Pair]) -> Path:
     """Verdicts of three raters: unanimous, two to one, split, and none, in turn."""
     said = ("AAA", "ABA", "ABC", "---", "BBC", "CC-", "BAB")
-    lines = [
-        json.dumps({"id": pair.id, "rater": f"rater {n}", "verdict": letter})
+    everything = (
+        (pair.id, f"rater {n}", letter)
         for i, pair in enumerate(pairs)
         for n, letter in enumerate(said[i % len(said)])
-        if letter != "-"
-    ]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
+    )
+    return write_humans(path, (each for each in everything if each[2] != "-"))
 
 
 def write_hostile_verdicts(folder: Path) -> tuple[Path, Path]:
@@ -111,19 +107,9 @@ def write_hostile_verdicts(folder: Path) -> tuple[Path, Path]:
         )
         for i, text in enumerate(HOSTILE)
     ]
-    place = write_verdict_folder(folder / "verdicts", pairs, model=HOSTILE[1])
-    records = [json.loads(line) for line in (place / "judgments.jsonl").read_bytes().splitlines()]
-    ids = {pair.id: pair.question for pair in pairs}
-    for record in records:
-        record["output"] = f"{ids[record['pair']]} [[A]]"
-        record["problem"] = record["problem"] and HOSTILE[0]
-    text = "".join(json.dumps(record, ensure_ascii=True) + "\n" for record in records)
-    (place / "judgments.jsonl").write_text(text, encoding="utf-8")
-    humans = folder / "humans.jsonl"
-    lines = [
-        json.dumps({"id": pair.id, "rater": rater, "verdict": "B"})
-        for pair in pairs
-        for rater in (HOSTILE[3], HOSTILE[5])
-    ]
-    humans.write_text("\n".join(lines), encoding="utf-8")
+    place = write_verdict_folder(folder / "verdicts", pairs, model=HOSTILE[1], hostile=True)
+    raters = (HOSTILE[3], HOSTILE[5])
+    humans = write_humans(
+        folder / "humans.jsonl", ((pair.id, rater, "B") for pair in pairs for rater in raters)
+    )
     return place, humans

@@ -107,29 +107,6 @@ def test_wandb_keeps_what_comes_late() -> None:
     assert ours.axes == dict.fromkeys(names, "pfgen/step")
 
 
-def test_wandb_with_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    module: Any = ModuleType("wandb")
-    module.Table = lambda columns, data: (columns, data)
-    monkeypatch.setitem(sys.modules, "wandb", module)
-    ours = Run()
-    answers = ["猫です。", "\u202eabc\x1b[31m", "犬です。"]
-    logger: Any = WandB(ours, answers=2)
-    with StepEvaluator(
-        "mini", lambda _: answers, every=1, questions=3, loggers=logger
-    ) as evaluator:
-        evaluator(4)
-    metrics, logged = ours.history
-    columns, data = logged["pfgen/answers"]
-    assert [row[columns.index("answer")] for row in data] == answers[:2]
-    assert {"question_id", "question", "trial", "average", "fluency"} < set(columns)
-    assert logged["pfgen/step"] == metrics["pfgen/step"] == 4
-    assert ours.axes["pfgen/answers"] == "pfgen/step"
-    assert "pfgen/score" in metrics
-    monkeypatch.setitem(sys.modules, "wandb", None)
-    with pytest.raises(PfgenError, match=r"pip install 'pfgen_rs\[wandb\]'"):
-        WandB(ours, answers=1)
-
-
 def test_wandb_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     module: Any = ModuleType("wandb")
     module.run = None
@@ -144,8 +121,6 @@ def test_wandb_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
         WandB()
     with pytest.raises(InputError, match=r"a run of wandb\.init, not str"):
         WandB("project")
-    with pytest.raises(InputError, match="the number of answers must be an integer of at least 0"):
-        WandB(module.run, answers=-1)
 
 
 # Loggers that are slow, blocked or broken: neither training nor the curve waits for them.

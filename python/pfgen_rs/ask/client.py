@@ -1,7 +1,5 @@
 """Requests to a server that speaks OpenAI's protocol: sending, retrying, giving up; imports aiohttp."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

@@ -1,7 +1,5 @@
 """The journal of a folder: one record a line, appended as answers arrive, by any number of processes."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import threading

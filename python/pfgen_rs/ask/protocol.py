@@ -1,7 +1,5 @@
 """The interface of engines: tasks in, answers or failures out."""
 
-from __future__ import annotations
-
 import logging
 import threading
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,6 +27,18 @@ class Parameters:
     top_p: float | None = 0.98
     stop: tuple[str, ...] = ("Q:",)
     logprobs: int | None = None
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """Those that are not left to the engine, by name."""
+        named = {
+            "max_tokens": self.max_tokens,
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "stop": list(self.stop) or None,
+            "logprobs": self.logprobs,
+        }
+        return {name: value for name, value in named.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +96,10 @@ class Usage:
         # `astuple` copies, which takes longer than all else that is counted of a request.
         return tuple(getattr(self, name) for name in self.__slots__)
 
-    def __add__(self, other: Usage) -> Self:
+    def __add__(self, other: Self) -> Self:
         return type(self)(*map(add, self._counts(), other._counts()))
 
-    def __sub__(self, other: Usage) -> Self:
+    def __sub__(self, other: Self) -> Self:
         return type(self)(*map(sub, self._counts(), other._counts()))
 
     def __bool__(self) -> bool:

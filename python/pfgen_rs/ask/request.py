@@ -1,7 +1,5 @@
 """A request to a model, and how the model is asked."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -102,14 +100,6 @@ def digest_of(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@dataclass(frozen=True, eq=False)
-class Group:
-    """Requests to one respondent, with the same parameters."""
-
-    respondent: Respondent
-    requests: Sequence[Request]
-
-
 @dataclass(frozen=True)
 class Request:
     """One request. `about`: fields of its record, which identify it together with its digest.
@@ -164,3 +154,11 @@ class Request:
             system=system,
             history=history,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Requests to one respondent, with the same parameters."""
+
+    respondent: Respondent
+    requests: Sequence[Request]

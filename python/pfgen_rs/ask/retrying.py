@@ -4,8 +4,6 @@ A request that a server refuses is sent again, sent again without an optional pa
 the end of the run.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -20,8 +18,7 @@ from typing import Any, NamedTuple, Self
 from urllib.parse import urljoin, urlsplit
 
 from pfgen_rs.ask.protocol import LOG
-from pfgen_rs.ask.server import BASE_URL, KEY, OPTIONS, in_short
-from pfgen_rs.errors import SettingsError
+from pfgen_rs.ask.server import BASE_URL, KEY, OPTIONS, in_short, option_names
 
 _UNSUPPORTED = ("unsupported_parameter", "unsupported_value")
 _USED_UP = "insufficient_quota"
@@ -183,7 +180,7 @@ class OptionalParameters:
     """
 
     def __init__(self, names: str | Sequence[str] = ()) -> None:
-        self._names = _optional_names(names)
+        self._names = option_names("optional", names, DISPENSABLE)
         self.left_out: frozenset[str] = frozenset()
         self._refusals: Counter[str] = Counter()  # in a row
 
@@ -209,17 +206,6 @@ class OptionalParameters:
             if self._refusals[option] >= _ENOUGH and option not in self.left_out:
                 self.left_out |= {option}
                 LOG.warning("%s is not sent from now on, since %s", option, reason)
-
-
-def _optional_names(names: object) -> frozenset[str]:
-    listed = [names] if isinstance(names, str) else names
-    if not isinstance(listed, Sequence):
-        raise SettingsError(f"optional must be a list of names, not {names!r:.60}")
-    for name in listed:
-        if name not in DISPENSABLE:
-            expected = ", ".join(DISPENSABLE)
-            raise SettingsError(f"{name!r:.60} cannot be optional: expected one of {expected}")
-    return frozenset(listed)
 
 
 def _option_in_refusal(error: ErrorReply) -> str | None:

@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from urllib.parse import SplitResult, urlsplit
 
@@ -22,6 +23,18 @@ _SECRET = 16
 _LOCAL = (".local", ".localhost", ".internal", ".lan")
 _SHOWN = 300
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+def option_names(setting: str, given: object, choices: Sequence[str]) -> frozenset[str]:
+    """Returns the options that a setting of an engine names, one or a list. Raises `SettingsError`."""
+    listed = [given] if isinstance(given, str) else given
+    if not isinstance(listed, Sequence):
+        raise SettingsError(f"{setting} must be a list of names, not {given!r:.60}")
+    for name in listed:
+        if name not in choices:
+            expected = f"expected one of {', '.join(choices)}"
+            raise SettingsError(f"{setting}: invalid option {name!r:.60}: {expected}")
+    return frozenset(listed)
 
 
 def redacted(text: str, key: str | None) -> str:

@@ -1,9 +1,8 @@
 """Batches of answers by a model of transformers, and its tokens as OpenAI has them; imports torch."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -118,6 +117,7 @@ class _Prompt(NamedTuple):
     ids: list[int]
 
 
+@dataclass
 class Batches:
     """Answers tasks with a model and its tokenizer, without modifying them or torch's random state.
 
@@ -125,20 +125,11 @@ class Batches:
     evaluation mode and the device.
     """
 
-    def __init__(
-        self,
-        model: Any,
-        tokenizer: Any,
-        *,
-        batch_size: int = 16,
-        chat_template: str | None = None,
-        chat_template_kwargs: Mapping[str, Any] | None = None,
-    ) -> None:
-        self._model = model
-        self._tokenizer = tokenizer
-        self._batch_size = batch_size
-        self._chat_template = chat_template
-        self._chat_template_kwargs = dict(chat_template_kwargs or {})
+    model: Any
+    tokenizer: Any
+    batch_size: int = 16
+    chat_template: str | None = None
+    chat_template_kwargs: Mapping[str, Any] = field(default_factory=dict)
 
     def outcomes(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
         """Yield one outcome per task, longest prompts first, so that lack of memory shows early."""
@@ -151,37 +142,37 @@ class Batches:
             else:
                 reason = f"the prompt has {len(prompt.ids)} tokens, more than {room}"
                 yield Failed(prompt.task, reason, individual=True)
-        for start in range(0, len(fitting), self._batch_size):
-            batch = fitting[start : start + self._batch_size]
+        for start in range(0, len(fitting), self.batch_size):
+            batch = fitting[start : start + self.batch_size]
             yield from self._answers(batch, parameters)
 
     def _prompts(self, tasks: Sequence[Task]) -> Iterator[_Prompt]:
         for task in tasks:
             if task.mode == "completion":
-                yield _Prompt(task, self._tokenizer(task.prompt)["input_ids"])
+                yield _Prompt(task, self.tokenizer(task.prompt)["input_ids"])
             else:
                 # The template adds the special tokens.
                 text = self._chat_text(task)
-                yield _Prompt(task, self._tokenizer(text, add_special_tokens=False)["input_ids"])
+                yield _Prompt(task, self.tokenizer(text, add_special_tokens=False)["input_ids"])
 
     def _chat_text(self, task: Task) -> str:
-        if self._chat_template is None and not self._tokenizer.chat_template:
+        if self.chat_template is None and not self.tokenizer.chat_template:
             raise GenerationError(
                 f"the model has no chat template, which mode {task.mode} needs: pass chat_template, or "
                 "use mode completion"
             )
-        text = self._tokenizer.apply_chat_template(
+        text = self.tokenizer.apply_chat_template(
             task.messages,
-            chat_template=self._chat_template,
+            chat_template=self.chat_template,
             tokenize=False,
             add_generation_prompt=True,
-            **self._chat_template_kwargs,
+            **self.chat_template_kwargs,
         )
         return str(text)
 
     def _room(self, parameters: Parameters) -> int | None:
         """Returns the maximum number of tokens in a prompt, or `None` if the model does not say."""
-        positions = getattr(self._model.config, "max_position_embeddings", None)
+        positions = getattr(self.model.config, "max_position_embeddings", None)
         return None if positions is None else positions - (parameters.max_tokens or 1)
 
     def _answers(self, batch: Sequence[_Prompt], parameters: Parameters) -> Iterator[Answered]:
@@ -192,11 +183,11 @@ class Batches:
             sampling = recorder = LikeliestTokens(sampling, parameters.logprobs)
         try:
             with torch.inference_mode():
-                made = self._model.generate(
+                made = self.model.generate(
                     input_ids=ids,
                     attention_mask=mask,
                     logits_processor=LogitsProcessorList([sampling]),
-                    tokenizer=self._tokenizer,
+                    tokenizer=self.tokenizer,
                     **self._settings(parameters),
                 )
         except torch.OutOfMemoryError as error:
@@ -204,30 +195,17 @@ class Batches:
                 f"a batch of {len(batch)} prompts does not fit in memory: reduce batch_size"
             ) from error
         made = made[:, ids.shape[1] :]
-        texts: list[str] = self._tokenizer.batch_decode(
+        texts: list[str] = self.tokenizer.batch_decode(
             made, skip_special_tokens=True, clean_up_tokenization_spaces=False
         )
-        rows = made.tolist()
-        for n, (prompt, text) in enumerate(zip(batch, texts, strict=True)):
-            yield Answered(
-                prompt.task, text, self._details(n, prompt, rows[n], text, parameters, recorder)
-            )
-
-    def _details(
-        self,
-        row: int,
-        prompt: _Prompt,
-        ids: Sequence[int],
-        text: str,
-        parameters: Parameters,
-        recorder: LikeliestTokens | None,
-    ) -> Details:
-        count, is_stopped = self._length(ids, text, parameters)
-        tokens = None
-        if recorder is not None:
-            tokens = list(recorder.tokens(row, ids[:count], self._token_texts)) or None
-        usage = Usage(1, 1, len(prompt.ids), count)
-        return Details(tokens, "stop" if is_stopped else "length", usage=usage)
+        for row, (prompt, text, own) in enumerate(zip(batch, texts, made.tolist(), strict=True)):
+            count, is_stopped = self._length(own, text, parameters)
+            tokens = None
+            if recorder is not None:
+                tokens = list(recorder.tokens(row, own[:count], self._token_texts)) or None
+            usage = Usage(1, 1, len(prompt.ids), count)
+            details = Details(tokens, "stop" if is_stopped else "length", usage=usage)
+            yield Answered(prompt.task, text, details)
 
     def _length(self, ids: Sequence[int], text: str, parameters: Parameters) -> tuple[int, bool]:
         """Returns the number of a row's tokens without padding, and whether the answer ended by itself."""
@@ -243,7 +221,7 @@ class Batches:
 
     @cached_property
     def _token_texts(self) -> TokenTexts:
-        return TokenTexts(self._tokenizer)
+        return TokenTexts(self.tokenizer)
 
     def _padded(self, rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         """Returns ids and mask, shape (prompts, longest), padded on the left."""
@@ -251,19 +229,19 @@ class Batches:
         padding = self._padding
         ids = torch.tensor([[padding] * (longest - len(row)) + list(row) for row in rows])
         mask = torch.tensor([[0] * (longest - len(row)) + [1] * len(row) for row in rows])
-        return ids.to(self._model.device), mask.to(self._model.device)
+        return ids.to(self.model.device), mask.to(self.model.device)
 
     @property
     def _padding(self) -> int:
         # Base models often have no padding token; masked positions may hold any token.
-        chosen = (self._tokenizer.pad_token_id, self._tokenizer.eos_token_id, 0)
+        chosen = (self.tokenizer.pad_token_id, self.tokenizer.eos_token_id, 0)
         return int(next(token for token in chosen if token is not None))
 
     @property
     def _ends(self) -> list[int]:
-        ends = getattr(self._model.generation_config, "eos_token_id", None)
+        ends = getattr(self.model.generation_config, "eos_token_id", None)
         if ends is None:
-            ends = self._tokenizer.eos_token_id
+            ends = self.tokenizer.eos_token_id
         if ends is None:
             return []
         return [ends] if isinstance(ends, int) else list(ends)

@@ -1,7 +1,5 @@
 """Requests and responses of OpenAI's API: `/completions` and `/chat/completions`, with log probabilities."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +8,7 @@ from typing import Any, Self
 
 from pfgen_rs.ask.engines import cure_for_thinking
 from pfgen_rs.ask.protocol import Answered, Details, Failed, Outcome, Parameters, Task, Usage
-from pfgen_rs.ask.server import OPTIONS, SAMPLING, in_short
+from pfgen_rs.ask.server import OPTIONS, SAMPLING, in_short, option_names
 from pfgen_rs.errors import SettingsError
 
 _OWN = ("model", "messages", "prompt", *SAMPLING, "stream", "n")
@@ -50,36 +48,23 @@ class Form:
     def checked(cls, model: str, omit: object, max_tokens_name: object, extra: object) -> Self:
         """Create a form from user input; `omit` may be a single name. Raises `SettingsError`."""
         if not isinstance(max_tokens_name, str) or not max_tokens_name:
-            raise SettingsError(
-                f"max_tokens_name must be a non-empty string, not {max_tokens_name!r:.60}"
-            )
+            shown = repr(max_tokens_name)[:60]
+            raise SettingsError(f"max_tokens_name must be a non-empty string, not {shown}")
         further = {} if extra is None else extra
         if not isinstance(further, Mapping) or not all(isinstance(key, str) for key in further):
-            raise SettingsError(
-                f'extra must be an object such as {{"top_k": 5}}, not {extra!r:.60}'
-            )
+            shown = repr(extra)[:60]
+            raise SettingsError(f'extra must be an object such as {{"top_k": 5}}, not {shown}')
         own = sorted({*_OWN, max_tokens_name} & further.keys())
         if own:
             raise SettingsError(
                 f"extra must not set {own[0]!r}, which is fixed or has its own option"
             )
-        return cls(model, _omitted(omit), max_tokens_name, dict(further))
+        return cls(model, option_names("omit", omit, OPTIONS), max_tokens_name, dict(further))
 
     def options(self, task: Task, parameters: Parameters) -> dict[str, Any]:
         """Returns the options for a task by their names in `OPTIONS`, without those to omit."""
-        options = {
-            "seed": task.seed,
-            "stop": list(parameters.stop) or None,
-            "max_tokens": parameters.max_tokens,
-            "temperature": parameters.temperature,
-            "top_p": parameters.top_p,
-            "logprobs": parameters.logprobs,
-        }
-        return {
-            name: value
-            for name, value in options.items()
-            if value is not None and name not in self.omit
-        }
+        known = {"seed": task.seed, **parameters.given}
+        return {name: known[name] for name in OPTIONS if name in known and name not in self.omit}
 
     def request(self, task: Task, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """Returns the path and body of the request for a task with these options."""
@@ -98,16 +83,6 @@ class Form:
         if task.mode != "completion":
             return {"logprobs": True, "top_logprobs": count}
         return {"logprobs": count if self.most_logprobs is None else min(count, self.most_logprobs)}
-
-
-def _omitted(names: object) -> frozenset[str]:
-    listed = [names] if isinstance(names, str) else names
-    if not isinstance(listed, Sequence):
-        raise SettingsError(f"omit must be a list of names, not {names!r:.60}")
-    for name in listed:
-        if name not in OPTIONS:
-            raise SettingsError(f"cannot omit {name!r:.60}: expected one of {', '.join(OPTIONS)}")
-    return frozenset(listed)
 
 
 def read_reply(body: bytes) -> dict[str, Any]:

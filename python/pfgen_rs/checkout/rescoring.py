@@ -139,24 +139,23 @@ def _average_of_sample(scores: Mapping[str, Any], settings: Settings) -> float:
 # Marks of samples: which characters are bold or struck out, from the counts of their windows.
 
 
-Marks = bytes
-"""The marks of an answer, a byte for each character: `BOLD`, `STRUCK`, or 0 for neither."""
 BOLD, STRUCK = 1, 2
 _BOLD_ABOVE, _STRUCK_BELOW = 10, 200  # one in so many of all reference answers
 
 
 def marks_of(
     benchmark: QuestionSet, results: Sequence[Mapping[str, Any]]
-) -> list[dict[tuple[str, int], Marks]]:
+) -> list[dict[tuple[str, int], bytes]]:
     """Returns for each result the marks of its samples, by question and number of the sample.
 
-    All answers to a question are looked up together.
+    They are a byte for each character of the answer: `BOLD`, `STRUCK`, or 0 for neither. All answers to a
+    question are looked up together.
     """
     places: dict[str, list[tuple[int, int, str]]] = defaultdict(list)
     for number, result in enumerate(results):
         for key, entry in result["questions"].items():
             places[key] += [(number, i, s["answer"]) for i, s in enumerate(entry["samples"])]
-    found: list[dict[tuple[str, int], Marks]] = [{} for _ in results]
+    found: list[dict[tuple[str, int], bytes]] = [{} for _ in results]
     for key, answers in places.items():
         total = sum(map(len, benchmark[key].answers.values()))
         texts = [answer for _, _, answer in answers]

@@ -202,30 +202,25 @@ class EngineOptions(EngineChoice):
 
 def number_or_none(option: str, text: str) -> float | None:
     """Parse a number, or 'none' as `None`."""
-    if is_none(text):
-        return None
     try:
-        return float(text)
+        return None if is_none(text) else float(text)
     except ValueError:
-        raise typer.BadParameter(
-            f"invalid value {text!r}: expected a number or 'none'", param_hint=option
-        ) from None
+        raise _invalid(option, text, "a number") from None
 
 
 def tokens_or_none(option: str, text: str) -> int | None:
     """Parse a positive integer, or 'none' as `None`."""
     if is_none(text):
         return None
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
+    number = int(text) if re.fullmatch(r"\s*\+?\d{1,18}\s*", text) else 0
     if number < 1:
-        raise typer.BadParameter(
-            f"invalid value {text!r}: expected a positive integer or 'none'",
-            param_hint=option,
-        )
+        raise _invalid(option, text, "a positive integer")
     return number
+
+
+def _invalid(option: str, text: str, expected: str) -> typer.BadParameter:
+    said = f"invalid value {text!r}: expected {expected} or 'none'"
+    return typer.BadParameter(said, param_hint=option)
 
 
 def is_none(text: str) -> bool:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +14,7 @@ from pfgen_rs.cli import engine_options, options, process
 from pfgen_rs.cli import progress as progress_log
 from pfgen_rs.cli.engine_options import EngineChoice
 from pfgen_rs.cli.score_table import report_gaps, show_results, tell_cut
-from pfgen_rs.io.text import counted, escaped_json, visible
+from pfgen_rs.io.text import counted, escaped_json
 from pfgen_rs.questions.locate import BUNDLED
 
 if TYPE_CHECKING:
@@ -161,7 +160,7 @@ def generate_answers(
         engine_options.resumable_asking(config.folder(out), "answered"),
         # What is logged of the score is said with it.
         progress_log.logged("pfgen_rs", lambda _: None),
-        _watched(asking.engine, answers) as progress,
+        engine_options.asking_progress() as progress,
     ):
         process.remark(f"{beginning}, into {config.folder(out)}")
         run = generate.generate(
@@ -224,7 +223,7 @@ def _engine(
             raise typer.BadParameter(f"--import requires the engine {_MANUAL}")
         return manual.AnswersFile(model, answers)
     if asking.engine == _MANUAL:
-        return asking.create(model, {"ask": _ask_person})
+        raise typer.BadParameter(f"the engine {_MANUAL} requires --import or --export")
     passed = {
         key: value
         for key, value in engine_options.unprefixed(given).items()
@@ -233,29 +232,6 @@ def _engine(
         and (asking.command is None or key in options_of(asking.engine))
     }
     return asking.create(model, passed)
-
-
-def _watched(
-    engine: str, answers: Path | None
-) -> AbstractContextManager[Callable[[int, int, float, int], None] | None]:
-    """Show a progress bar, unless a person answers in the terminal."""
-    asks = engine == _MANUAL and answers is None
-    return nullcontext() if asks else engine_options.asking_progress()
-
-
-def _ask_person(task: ask.Task) -> str | None:
-    """Show a task and read the pasted answer. Returns `None` at the end of the input."""
-    texts = "\n".join(text for text in (task.system, task.prompt) if text is not None)
-    shown = [f"--- trial {task.trial} ---", *map(visible, texts.split("\n"))]
-    process.emit("\n".join(shown) + "\n")
-    process.emit("--- paste the answer, then a line with only a dot; Ctrl-D quits ---\n")
-    process.interrupt_reads()
-    answer = b""
-    while (line := sys.stdin.buffer.readline()).strip() != b".":
-        if not line:
-            return answer.decode(errors="replace") if answer.strip() else None
-        answer += line
-    return answer.decode(errors="replace")
 
 
 def _check_thinking(engine: str, given: Mapping[str, Any]) -> None:

@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
+from pfgen_rs.cli import judge_options as shared
 from pfgen_rs.cli import options, output, process
-from pfgen_rs.cli.judge_options import (
-    NONE,
-    By,
-    Humans,
-    number,
-    percent,
-    range_text,
-    read_decisions,
-    rows_table,
-    warn_all,
-)
+from pfgen_rs.cli.judge_options import NONE, number, percent, range_text, rows_table
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import pl
 from pfgen_rs.stats.permutation import permutations_text, resolution_text, shown_p
@@ -32,29 +22,16 @@ _STATISTICS = {"fleiss_kappa": "Fleiss' κ", "krippendorff_alpha": "Krippendorff
 
 
 def agree(
-    verdicts: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="VERDICTS…",
-            help="Folder of verdicts, or two to compare judges or prompts.",
-            show_default=False,
-        ),
-    ],
-    humans: Humans = None,
-    by: By = "probability",
-    allow_missing: Annotated[
-        bool,
-        typer.Option(
-            "--allow-missing", help="Raters may lack pairs: Krippendorff's α instead of Fleiss' κ."
-        ),
-    ] = False,
+    verdicts: shared.Folders,
+    humans: shared.Humans = None,
+    by: shared.By = "probability",
     output_format: options.Format = "table",
 ) -> None:
     """Compare a judge's decisions with verdicts of people, and its two orders with each other.
 
     Concordance by rater, task and rule (Morita et al.), robustness, position bias, κ, what each person would
     get as judge, biases, and calibration. Intervals resample questions. Without --humans: what the verdicts
-    say of themselves.
+    say of themselves. Two folders are compared, too.
 
     Example: `pfgen-rs judge agree verdicts --humans humans.jsonl`
     """
@@ -64,14 +41,13 @@ def agree(
 
     if len(verdicts) > 2 or (len(verdicts) == 2 and humans is None):
         raise typer.BadParameter("expected one folder, or two folders and --humans")
-    read = read_decisions(verdicts)
+    read = shared.read_decisions(verdicts)
     known = {pair for each in read for pair in each.decisions["pair"]}
     people = None if humans is None else read_humans(humans, known)
     found = {}
     for each in read:
         own = None if people is None else people.join(each.decisions, on="pair", how="semi")
-        how: dict[str, Any] = {"judge": each.folder.judge_model, "allow_missing": allow_missing}
-        found[each.name] = agreed(each.decisions, own, rule=by, **how)
+        found[each.name] = agreed(each.decisions, own, rule=by, judge=each.folder.judge_model)
     between = None
     if len(read) == 2 and people is not None:
         between = compare_judges(read[0].decisions, read[1].decisions, people, rules=(by, by))
@@ -98,7 +74,7 @@ def _show(name: str, found: Agreement) -> None:
     output.show(*_parts_of_agreement(found))
     for line in _lines_of_agreement(found):
         process.emit(f"{line}\n")
-    warn_all(found.notes)
+    shared.warn_all(found.notes)
 
 
 def _parts_of_agreement(found: Agreement) -> list[Any]:

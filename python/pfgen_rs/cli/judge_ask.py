@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from pfgen_rs.judge.grading import RunCorrelation
     from pfgen_rs.judge.verdict_folder import VerdictFolder
 
+Runs = Annotated[
+    list[str],
+    typer.Argument(metavar="RUN…", help="Files or folders of runs.", show_default=False),
+]
+
 
 @options.reading_options
 def pairs(
-    runs: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RUN…", help="Files or folders of two or more runs.", show_default=False
-        ),
-    ],
+    runs: Runs,
     reading: ReadingOptions,
     out: Annotated[Path, options.out_option("FILE", "File to write (JSON lines).")],
     benchmark: options.BenchmarkName = None,
@@ -155,10 +155,7 @@ def _tell_judged(folder: VerdictFolder, asked: Asked) -> None:
 @options.reading_options
 @shared.retrying_options
 def grade(
-    runs: Annotated[
-        list[str],
-        typer.Argument(metavar="RUN…", help="Files or folders of runs.", show_default=False),
-    ],
+    runs: Runs,
     asking: RetryOptions,
     reading: ReadingOptions,
     out: Annotated[Path, options.out_option("DIR", "Folder of ratings.", show_default=True)] = Path(
@@ -178,7 +175,12 @@ def grade(
             metavar="FILE", help="File with the text that {rubric} stands for in the prompt."
         ),
     ] = None,
-    samples: shared.Ratings = 1,
+    samples: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="Ratings of each answer; needs a temperature above 0."
+        ),
+    ] = 1,
 ) -> None:
     """Let a judge rate every answer of runs, and correlate the means with the runs' scores.
 

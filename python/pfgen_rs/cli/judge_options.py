@@ -36,6 +36,14 @@ Pairs = Annotated[
 Verdicts = Annotated[
     Path, typer.Argument(metavar="VERDICTS", help="Folder of verdicts.", show_default=False)
 ]
+Folders = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="VERDICTS…",
+        help="Folders of verdicts of one or more judges on the same pairs.",
+        show_default=False,
+    ),
+]
 By = Annotated[
     Rule, typer.Option(help="Rule by which pairs are decided; `judge decide` explains them.")
 ]
@@ -50,13 +58,6 @@ PromptName = Annotated[
     str,
     typer.Option("--prompt", metavar="NAME", help="Prompt: a built-in one, or one of --prompts."),
 ]
-Ratings = Annotated[
-    int,
-    typer.Option(
-        "--samples", min=1, metavar="N", help="Ratings of each answer; needs a temperature above 0."
-    ),
-]
-Resamples = Annotated[int, typer.Option(metavar="N", help="Number of bootstrap resamples.")]
 Seed = Annotated[int, typer.Option(metavar="N", help="Seed of random choices.")]
 
 

@@ -123,14 +123,7 @@ def _ranking_table(found: Ranking, known: Sequence[str]) -> Table:
 
 
 def against_scores(
-    verdicts: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="VERDICTS…",
-            help="Folders of verdicts on answers to the benchmark's questions.",
-            show_default=False,
-        ),
-    ],
+    verdicts: shared.Folders,
     benchmark: options.BenchmarkName = None,
     humans: shared.Humans = None,
     by: shared.By = "probability",
@@ -174,14 +167,7 @@ def plot(
         Literal["agreement", "position", "ranks", "reliability", "scores"],
         typer.Argument(metavar="KIND", help="One of the figures below."),
     ],
-    verdicts: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="VERDICTS",
-            help="Folders of verdicts; for `scores`, a folder of ratings.",
-            show_default=False,
-        ),
-    ],
+    verdicts: shared.Folders,
     out: PlotOut,
     reading: ReadingOptions,
     humans: shared.Humans = None,
@@ -206,7 +192,7 @@ def plot(
 
     - `reliability`: how often decisions by probability are the raters' majority, in ten bins of probability
 
-    - `scores`: mean ratings of runs against their scores, with Pearson's r (judging 6.5)
+    - `scores`: a folder of ratings: mean ratings of runs against their scores, with Pearson's r (judging 6.5)
 
     For example:
 
@@ -232,14 +218,7 @@ def plot(
 
 
 def page(
-    verdicts: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="VERDICTS",
-            help="Folders of verdicts of one or more judges on the same pairs.",
-            show_default=False,
-        ),
-    ],
+    verdicts: shared.Folders,
     out: Annotated[
         Path,
         options.out_option(

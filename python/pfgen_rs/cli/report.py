@@ -87,7 +87,7 @@ def report(
 
 
 def _announce(stale: Mapping[str, tuple[str, ...]]) -> None:
-    from pfgen_rs.checkout.inspection import reason_lines
+    from pfgen_rs.checkout.checkout import reason_lines
 
     for line in reason_lines(stale):
         process.remark(f"scoring {line}")

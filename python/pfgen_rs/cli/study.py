@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -15,17 +14,14 @@ from pfgen_rs.cli.options import ReadingOptions
 from pfgen_rs.cli.plot import Language, plot_file_path
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.text import counted
+from pfgen_rs.lazy import Figure
 from pfgen_rs.metrics.settings import Metric
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
     from rich.console import RenderableType
     from rich.table import Table
 
-    from pfgen_rs.studies.against import AgainstStudy
-    from pfgen_rs.studies.correlations import Correlation, CorrelationMatrix
-    from pfgen_rs.studies.leaderboard import MetricStudy
-    from pfgen_rs.studies.sources import SourceStudy
+    from pfgen_rs import studies
 
 
 app = group("Repeat the papers' studies: correlations of metrics, sources and other benchmarks.")
@@ -57,11 +53,12 @@ PlotFile = Annotated[
 ]
 
 
-def _write_plot(draw: Callable[..., Figure], path: Path, language: str) -> None:
-    """Draw a figure and write it."""
-    from pfgen_rs.drawing.figures import save
+def _write_plot(path: Path | None, draw: Callable[[Any], Figure]) -> None:
+    """Draw a figure with `studies.plots` and write it, if a path is given."""
+    if path is not None:
+        from pfgen_rs.studies import plots
 
-    save(draw(language=language), path)
+        plots.save(draw(plots), path)
 
 
 @app.command()
@@ -76,14 +73,6 @@ def sources(
     ],
     reading: ReadingOptions,
     benchmark: options.BenchmarkName = None,
-    chosen: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--source",
-            metavar="NAME",
-            help="Source to compare; repeatable (default: those that share a question with another).",
-        ),
-    ] = None,
     metric: Annotated[
         Metric,
         typer.Option(help="Metric of the table and the figure, one that depends on sources."),
@@ -109,23 +98,18 @@ def sources(
     """
     if metric == "helpfulness":
         raise typer.BadParameter("helpfulness does not depend on sources", param_hint="--metric")
+    from pfgen_rs import studies
     from pfgen_rs.report.plots.inputs import question_folder
-    from pfgen_rs.studies.sources import study_sources
 
-    found = study_sources(
+    found = studies.study_sources(
         runs,
         reading.load(question_folder(runs, benchmark)),
-        sources=chosen,
         options=reading.options(),
         run_field=reading.run_field,
         track=lambda names: output.track(names, "scoring with"),
     )
-    if plot is not None:
-        from pfgen_rs.studies.plots import correlation_map
-
-        matrix = found.matrix(metric)
-        draw = partial(correlation_map, matrix, usual="Scores by source of reference answers")
-        _write_plot(draw, plot, language)
+    look = {"usual": "Scores by source of reference answers", "language": language}
+    _write_plot(plot, lambda plots: plots.correlation_map(found.matrix(metric), **look))
     _print(output_format, found, lambda: _source_parts(found, metric))
 
 
@@ -148,15 +132,12 @@ def metrics(
 
     - `pfgen-rs study metrics pfgen-bench --plot metrics.svg`
     """
-    from pfgen_rs.studies.leaderboard import study_metrics
+    from pfgen_rs import studies
 
     with output.busy("reading results"):
-        found = study_metrics(leaderboard)
-    if plot is not None:
-        from pfgen_rs.studies.plots import correlation_map
-
-        usual = "Metrics against each other"
-        _write_plot(partial(correlation_map, found.matrix, usual=usual), plot, language)
+        found = studies.study_metrics(leaderboard)
+    look = {"usual": "Metrics against each other", "language": language}
+    _write_plot(plot, lambda plots: plots.correlation_map(found.matrix, **look))
     _print(output_format, found, lambda: _metric_parts(found))
 
 
@@ -218,30 +199,25 @@ def against(
 
     - `pfgen-rs study against swallow.json --leaderboard pfgen-bench --name id --column 'ja_pre.*'`
     """
-    from pfgen_rs.studies.against import study_against
-    from pfgen_rs.studies.benchmark_table import read_aliases
+    from pfgen_rs import studies
 
     with output.busy("correlating"):
-        found = study_against(
+        found = studies.study_against(
             table,
             leaderboard,
             columns,
             name=name,
             metric=metric,
-            aliases=None if aliases is None else read_aliases(aliases),
+            aliases=None if aliases is None else studies.read_aliases(aliases),
             exclude=exclude or (),
         )
-    if plot is not None:
-        from pfgen_rs.studies.plots import against_figure
-
-        draw = partial(against_figure, found)
-        _write_plot(draw, plot, language)
+    _write_plot(plot, lambda plots: plots.against_figure(found, language=language))
     _print(output_format, found, lambda: _against_parts(found))
 
 
 def _print(
     output_format: str,
-    study: AgainstStudy | MetricStudy | SourceStudy,
+    study: studies.AgainstStudy | studies.MetricStudy | studies.SourceStudy,
     parts: Callable[[], list[RenderableType]],
 ) -> None:
     """Print a study; JSON has its notes itself."""
@@ -261,7 +237,7 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
     return {key: " ".join(v) if isinstance(v, list) else v for key, v in row.items()}
 
 
-def _against_parts(found: AgainstStudy) -> list[RenderableType]:
+def _against_parts(found: studies.AgainstStudy) -> list[RenderableType]:
     """Returns the table of columns, and lines about outliers and about models without counterpart."""
     title = f"{found.ours} and {counted(len(found.columns), 'column')}"
     rows = [((one.column,), one.correlation) for one in found.columns]
@@ -277,7 +253,7 @@ def _against_parts(found: AgainstStudy) -> list[RenderableType]:
     return [_fitting_table(("column",), rows, title), *map(output.cell, lines)]
 
 
-def _metric_parts(found: MetricStudy) -> list[RenderableType]:
+def _metric_parts(found: studies.MetricStudy) -> list[RenderableType]:
     """Returns the table of pairs, and how far the values of each metric reach."""
     columns = ("least", "median", "largest")
     spread = output.new_table("metric", *columns, numbers=columns, title="values")
@@ -287,7 +263,7 @@ def _metric_parts(found: MetricStudy) -> list[RenderableType]:
     return [_correlation_table(found.matrix, title), spread]
 
 
-def _source_parts(found: SourceStudy, metric: str) -> list[RenderableType]:
+def _source_parts(found: studies.SourceStudy, metric: str) -> list[RenderableType]:
     """Returns a table of pairs for the questions with all sources, one for all questions, and a remark."""
     from pfgen_rs.studies.sources import Questions
 
@@ -300,13 +276,13 @@ def _source_parts(found: SourceStudy, metric: str) -> list[RenderableType]:
     return [*tables, output.cell("questions without a source keep their own reference answers")]
 
 
-def _correlation_table(matrix: CorrelationMatrix, title: str) -> RenderableType:
+def _correlation_table(matrix: studies.CorrelationMatrix, title: str) -> RenderableType:
     rows = [((pair.one, pair.other), pair) for pair in matrix.pairs]
     return _fitting_table(("", "and"), rows, title)
 
 
 def _fitting_table(
-    names: Sequence[str], rows: Sequence[tuple[Sequence[str], Correlation]], title: str
+    names: Sequence[str], rows: Sequence[tuple[Sequence[str], studies.Correlation]], title: str
 ) -> Table:
     """Returns a table with the interval of Spearman's ρ, or without it where the window is narrow."""
     headings = ("n", "r", "r, 95 %", "ρ", "ρ, 95 %")

@@ -1,21 +1,175 @@
-"""The style of figures: colours for any colour vision, fonts, words; user settings are ignored."""
+"""The style of figures: fonts and names shortened in them, colours for any colour vision, words."""
 
 from __future__ import annotations
 
 import logging
 import os
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
+from importlib.metadata import distribution, version
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal, TypedDict, get_args
 
-from pfgen_rs.drawing import fonts
 from pfgen_rs.errors import OutputError, PlotError
 from pfgen_rs.io.text import acts, escaped
 from pfgen_rs.lazy import Figure
+
+ENVIRONMENT = "PFGEN_RS_FONT"
+LATIN = "DejaVu Sans"  # comes with matplotlib, so that figures look the same everywhere
+BROUGHT_BY = "matplotlib_fontja"  # never imported, since that changes matplotlib's settings
+_BROUGHT = f"{BROUGHT_BY}/fonts/ipaexg.ttf"  # IPAexGothic
+_PROBE = "あア漢、。"
+_FILES = (".ttf", ".otf", ".ttc", ".otc")
+
+
+def japanese_font(wanted: str | None = None) -> str:
+    """Returns the family of a font with Japanese glyphs.
+
+    `wanted`: a family or a font file (default: the environment variable PFGEN_RS_FONT, then IPAexGothic,
+    which the extra `plots` brings, so that figures look the same everywhere). Raises `PlotError` if the
+    named font does not exist or lacks Japanese glyphs.
+    """
+    name = wanted or os.environ.get(ENVIRONMENT)
+    return _font_named(name) if name else _default_font()
+
+
+def lacks(family: str, text: str) -> set[str]:
+    """Returns the characters of `text` that a font has no glyph for."""
+    font = _font_of_family(family)
+    return {c for c in text if font is None or not font.get_char_index(ord(c))}
+
+
+@cache
+def advance(character: str, families: tuple[str, ...]) -> float:
+    """Returns the width of a character in em, in the first of these families that has a glyph for it."""
+    from matplotlib.ft2font import LoadFlags
+
+    for family in families:
+        font = _font_of_family(family)
+        if font is not None and font.get_char_index(ord(character)):
+            glyph = font.load_char(ord(character), flags=LoadFlags.NO_SCALE)
+            return float(glyph.horiAdvance) / float(font.units_per_EM)
+    return 1.0  # drawn as a box
+
+
+def _font_named(name: str) -> str:
+    if name.lower().endswith(_FILES):
+        name = _font_added(name)
+    if _font_of_family(name) is None:
+        raise PlotError(
+            f"unknown font {name!r}: expected a family that matplotlib knows, or a font file"
+        )
+    if lacks(name, _PROBE):
+        raise PlotError(f"font {name!r} has no Japanese glyphs: choose another font")
+    return name
+
+
+def _font_added(file: str) -> str:
+    """Register a font file with matplotlib; returns its family."""
+    from matplotlib import font_manager
+
+    try:
+        font_manager.fontManager.addfont(Path(file))
+        return font_manager.get_font(file).family_name
+    except (OSError, RuntimeError) as error:
+        raise PlotError(f"{file}: not a readable font: {error}") from error
+    finally:
+        _font_of_family.cache_clear()
+        advance.cache_clear()
+
+
+@cache
+def _default_font() -> str:
+    return _font_added(str(distribution(BROUGHT_BY).locate_file(_BROUGHT)))
+
+
+@cache
+def _font_of_family(family: str) -> Any:
+    """Returns matplotlib's font of a family, or `None`."""
+    from matplotlib import font_manager
+
+    # A list, since a lone name is read as a fontconfig pattern, in which hyphens have a meaning.
+    sought: Any = font_manager.FontProperties(family=[family])
+    try:
+        path = font_manager.findfont(sought, fallback_to_default=False)
+    except ValueError:
+        return None
+    return font_manager.get_font(path)
+
+
+# Names shortened to a width: both ends stay, and what is added to a name, such as the mode.
+
+
+MEAN_WIDTH = 0.6  # em, of a character in names; the unit of all widths here
+_ADDED = " · "  # separates a name from what is added to it
+_ADDED_SHARE = 0.6  # of the width, at most, for what is added
+_SHARES = (0.5, 0.7, 0.3, 0.85, 0.15)  # of a name's beginning in what is shown, tried in this order
+_GAP = "…"
+
+
+def text_width(text: str, families: Sequence[str]) -> float:
+    """Returns the width of a line, without kerning, as a number of mean characters (0.6 em)."""
+    return sum(advance(c, tuple(families)) for c in text) / MEAN_WIDTH
+
+
+def shortened(text: str, families: Sequence[str], width: float, share: float = 0.5) -> str:
+    """Returns a text no wider than `width`: `organisation/a-very…-preview · chat`.
+
+    What follows the first ` · ` is kept whole if it fits. `share`: the beginning's part of what is left of
+    the name. Time O(length).
+    """
+    if text_width(text, families) <= width:
+        return text
+    name, separator, added = text.partition(_ADDED)
+    added = separator + added
+    if text_width(added, families) > _ADDED_SHARE * width:
+        name, added = text, ""
+    room = width - text_width(added + _GAP, families)
+    head = _fitting_part(name, families, share * room)
+    rest = room - text_width(head, families)
+    tail = _fitting_part(reversed(name[len(head) :]), families, rest)[::-1]
+    return f"{head}{_GAP}{tail}{added}"
+
+
+def _fitting_part(characters: Iterable[str], families: Sequence[str], room: float) -> str:
+    """Returns as many of the first characters as fit."""
+    found = []
+    for c in characters:
+        room -= advance(c, tuple(families)) / MEAN_WIDTH
+        if room < -1e-9:
+            break
+        found.append(c)
+    return "".join(found)
+
+
+def shortened_apart(texts: Sequence[str], shorten: Callable[[str, float], str]) -> list[str]:
+    """Returns texts shortened such that different ones look different, if another place of the cut helps.
+
+    `shorten`: takes a text and the share of its beginning.
+    """
+    places = dict.fromkeys(texts, 0)
+    while True:
+        found = {text: shorten(text, _SHARES[place]) for text, place in places.items()}
+        counts = Counter(found.values())
+        alike = [
+            text
+            for text, place in places.items()
+            if counts[found[text]] > 1 and place < len(_SHARES) - 1
+        ]
+        if not alike:
+            return [found[text] for text in texts]
+        for text in alike:
+            places[text] += 1
+
+
+# Words, colours, and the settings of matplotlib, whose user's are ignored.
+
 
 Language = Literal["en", "ja"]
 
@@ -44,7 +198,7 @@ FAINT = "#5c5c5c"  # of remarks, which must be legible all the same
 GRID = "#e4e4e4"
 GROUNDS = ("#f7f1e3", "#efe4cb")  # of parts of a panel
 HEAT_MAP = "cividis"  # the colours of cells, for any colour vision, too
-ON_DARK, ON_LIGHT = "#fefefe", "#212121"  # on coloured ground, whatever the theme (`themes`)
+ON_DARK, ON_LIGHT = "#fefefe", "#212121"  # on coloured ground, whatever the theme
 _TITLE = 100  # characters
 _TITLE_SIZE = 13  # points
 _BOLD = 1.15  # times as wide
@@ -107,20 +261,20 @@ class Look:
         """Returns other people's text as it can be drawn: in one line, shortened in the middle.
 
         `width`: in characters of mean width, which Japanese ones exceed; what is added to a name with ` · `,
-        such as a run's mode, is kept; see `names.shortened`. Control characters, bidirectional overrides and
+        such as a run's mode, is kept; see `shortened`. Control characters, bidirectional overrides and
         characters without a glyph are escaped.
         """
         shown = str(text)
         most = 4 * int(width)
         if len(shown) > 2 * most:  # what is not shown needs no escaping
             shown = shown[:most] + "…" + shown[-most:]
-        unknown = set.intersection(*(fonts.lacks(family, shown) for family in self.families))
+        unknown = set.intersection(*(lacks(family, shown) for family in self.families))
         shown = "".join(escaped(c) if c in unknown or acts(c) else c for c in shown)
-        return fonts.shortened(shown, self.families, width, share)
+        return shortened(shown, self.families, width, share)
 
     def names(self, texts: Iterable[object], width: float = NAME_WIDTH) -> list[str]:
         """Returns other people's texts as `name` does; different ones look different if they can."""
-        return fonts.shortened_apart(
+        return shortened_apart(
             [str(text) for text in texts], lambda text, share: self.name(text, width, share)
         )
 
@@ -144,7 +298,7 @@ class Look:
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(width, height), layout="constrained")
-        fitting = 72 * (width - 0.3) / (_TITLE_SIZE * _BOLD * fonts.MEAN_WIDTH)
+        fitting = 72 * (width - 0.3) / (_TITLE_SIZE * _BOLD * MEAN_WIDTH)
         if title is None:
             about = "" if subject is None else f": {self.name(subject)}"
             figure.suptitle(self.say(usual) + about)
@@ -155,15 +309,12 @@ class Look:
 
 def available() -> bool:
     """Whether matplotlib and the package of the default font are installed (the extra `plots`)."""
-    return all(find_spec(name) for name in ("matplotlib", fonts.BROUGHT_BY))
+    return all(find_spec(name) for name in ("matplotlib", BROUGHT_BY))
 
 
 def drawn_with() -> list[str | None]:
     """Returns what figures depend on besides this package: matplotlib's version, and the font asked for."""
-    from importlib import metadata  # which takes a while
-
-    version = metadata.version("matplotlib") if available() else None
-    return [version, os.environ.get(fonts.ENVIRONMENT)]
+    return [version("matplotlib") if available() else None, os.environ.get(ENVIRONMENT)]
 
 
 @contextmanager
@@ -178,7 +329,7 @@ def drawing(
     if not available():
         raise OutputError(NEEDED)
     with _quiet_about_fonts():
-        families = (fonts.LATIN, fonts.japanese_font(font))
+        families = (LATIN, japanese_font(font))
     look = Look(language, families, title)
     look.say("Score")  # fail early for an unknown language
     with matplotlib_settings(families):
@@ -186,7 +337,7 @@ def drawing(
 
 
 @contextmanager
-def matplotlib_settings(families: Sequence[str] = (fonts.LATIN,)) -> Iterator[None]:
+def matplotlib_settings(families: Sequence[str] = (LATIN,)) -> Iterator[None]:
     """Apply matplotlib's settings for all figures within the block; the previous ones are restored."""
     import matplotlib as mpl
 

@@ -80,16 +80,12 @@ class RunConfig:
         self.to_json()
 
     def _check_numbers(self) -> None:
-        if type(self.num_examples) is not int or self.num_examples < 0:
-            raise SettingsError(
-                f"num_examples must be an integer of at least 0, not {self.num_examples}"
-            )
-        if self.max_tokens is not None and (
-            type(self.max_tokens) is not int or self.max_tokens < 1
-        ):
-            raise SettingsError(
-                f"max_tokens must be an integer of at least 1, not {self.max_tokens}"
-            )
+        for name, least in (("num_examples", 0), ("max_tokens", 1)):
+            value = getattr(self, name)
+            if value is None and name == "max_tokens":
+                continue
+            if type(value) is not int or value < least:
+                raise SettingsError(f"{name} must be an integer of at least {least}, not {value}")
         if self.temperature is not None and self.temperature < 0:
             raise SettingsError(f"temperature must be at least 0, not {self.temperature}")
         if self.top_p is not None and not 0 < self.top_p <= 1:

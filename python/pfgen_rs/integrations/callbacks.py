@@ -1,6 +1,5 @@
 """What the callbacks of trainers share: settings, the evaluator, and the trainer's own loggers."""
 
-import difflib
 import inspect
 import logging
 from collections.abc import Callable, Mapping
@@ -27,9 +26,8 @@ class Evaluating:
     def __init__(self, benchmark: Any, tokenizer: Any, settings: Mapping[str, Any]) -> None:
         known = [*SAMPLING, *(inspect.signature(StepEvaluator).parameters.keys() - _OURS)]
         for name in settings.keys() - known:
-            close = difflib.get_close_matches(name, known, 1)
-            hint = f"did you mean `{close[0]}`?" if close else f"expected one of {_listed(known)}"
-            raise SettingsError(f"unknown setting `{name}`: {hint}")
+            names = ", ".join(sorted(known))
+            raise SettingsError(f"unknown setting `{name}`: expected one of {names}")
         self.benchmark, self.tokenizer = benchmark, tokenizer
         self.sampling = {name: value for name, value in settings.items() if name in SAMPLING}
         check_sampling(**self.sampling)
@@ -86,7 +84,3 @@ def check_sampling(
         raise SettingsError(f"`temperature` must be at least 0, not {temperature!r:.60}")
     if not isinstance(top_p, int | float) or not 0 < top_p <= 1:
         raise SettingsError(f"`top_p` must be positive and at most 1, not {top_p!r:.60}")
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(sorted(names))

@@ -18,19 +18,13 @@ from pfgen_rs.io.lines import TOKENS, missing
 from pfgen_rs.io.source import Source
 from pfgen_rs.lazy import np, pl
 
-
-def _scan_ipc(path: str) -> pl.LazyFrame:
-    return pl.scan_ipc(path, glob=False, hive_partitioning=False)
-
-
-_SCANS: dict[str, Callable[[str], pl.LazyFrame]] = {
-    ".parquet": lambda path: pl.scan_parquet(path, glob=False, hive_partitioning=False),
-    ".arrow": _scan_ipc,
-    ".feather": _scan_ipc,
-    ".ipc": _scan_ipc,
-}
 _BOTH = "choose others with --question-field and --answer-field (in Python: question_field=, answer_field=)"
 _CHUNKS_AT_ONCE = 4  # every slice decodes its page or batch again
+
+
+def _scanned(source: Source, path: str) -> pl.LazyFrame:
+    scan = pl.scan_parquet if source.suffix == ".parquet" else pl.scan_ipc
+    return scan(path, glob=False, hive_partitioning=False)
 
 
 def table_errors() -> tuple[type[BaseException], ...]:
@@ -109,7 +103,7 @@ def table_chunks(source: Source, options: Options) -> Iterator[Chunk]:
 
 def _opened_table(source: Source, path: str, options: Options) -> tuple[pl.LazyFrame, int]:
     """Returns the columns as text (answers may be lists of numbers), and the number of rows."""
-    scan = _SCANS[source.suffix](path)
+    scan = _scanned(source, path)
     schema = scan.collect_schema()
     check_columns(schema, options)
     question, answer = (pl.col(key) for key in options.fields)
@@ -142,7 +136,7 @@ def _kept_columns(schema: pl.Schema, kept: Kept) -> pl.Expr:
 def table_schema(source: Source) -> dict[str, pl.DataType]:
     """Returns the columns of a file and their types."""
     with _readable_table(source):
-        return dict(_SCANS[source.suffix](source.schema_file()).collect_schema())
+        return dict(_scanned(source, source.schema_file()).collect_schema())
 
 
 def _table_slices(
@@ -253,7 +247,7 @@ def _column_type(schema: pl.Schema, key: str, advice: str | None) -> pl.DataType
 def table_columns(source: Source, names: Collection[str]) -> pl.DataFrame:
     """Returns those of the columns that the file has, with all rows."""
     with _readable_table(source):
-        scan = _SCANS[source.suffix](source.file())
+        scan = _scanned(source, source.file())
         frame = _collected(scan.select([name for name in scan.collect_schema() if name in names]))
         source.check()
     source.release()
@@ -264,7 +258,7 @@ def table_records(source: Source, lines: Sequence[int]) -> Iterator[dict[str, An
     """Yield all columns of the rows with these numbers (from 1), which must be ascending."""
     with _readable_table(source):
         source.open().close()  # raises if the file has changed
-        scan = _SCANS[source.suffix](source.file())
+        scan = _scanned(source, source.file())
         name = "row"
         while name in scan.collect_schema():
             name += "_"

@@ -120,7 +120,7 @@ def _summary(judge: JudgeView, humans: pl.DataFrame | None) -> dict[str, Any]:
     if humans is not None:
         own = humans.join(table, on="pair", how="semi", maintain_order="left")
     people = None if own is None or own.is_empty() else own
-    found = agree(table, people, rule=rule, allow_missing=True)
+    found = agree(table, people, rule=rule)
     everything = pl.col("task").is_null()
     rows = found.concordance.filter(everything, pl.col("rater").is_null())
     means = {row["rule"]: row for row in rows.to_dicts()}

@@ -141,8 +141,8 @@ def agreement_matrix(
 ) -> Figure:
     """Draw Cohen's κ of every two judges or raters, as a coloured matrix.
 
-    `table`: columns `one`, `other` and `kappa`, as `agreement.kappa.agreements` makes it. Raises `PlotError`
-    if there is nothing to draw, and for more than 40 names.
+    `table`: columns `one`, `other` and `kappa`, as `measures.agreements` has it. Raises `PlotError` if there
+    is nothing to draw, and for more than 40 names.
     """
     names = list(dict.fromkeys([*table["one"], *table["other"]]))
     if len(names) < 2:
@@ -219,7 +219,7 @@ def position_bars(
     """Draw for each judge which answer wins in pairs that flip: the one shown first or the one shown second.
 
     `judges`: by name, the share of flipping pairs that the first answer wins in both orders
-    (`pfgen_rs.judge.agreement.intervals`), drawn with its exact interval. Without position bias it is 1/2.
+    (`pfgen_rs.judge.agreement.measures`), drawn with its exact interval. Without position bias it is 1/2.
     Raises `PlotError` if no pair flips.
     """
     from matplotlib.patches import Patch
@@ -268,7 +268,7 @@ def ranks(
     """Draw the Bradley–Terry strength of each model with its interval, and the ranks that are left open.
 
     `models`: columns `model`, `strength`, `strength_low`, `strength_high`, `best_rank` and `worst_rank`, as
-    `agreement.ranking.rank` has them. The 100 best models are shown. Raises `PlotError` if there is none.
+    `bradley_terry.rank` has them. The 100 best models are shown. Raises `PlotError` if there is none.
     """
     found = drawable(models, ["model"], ["strength"])
     shown = found.sort("strength", descending=True, maintain_order=True).head(_RANKED)
@@ -324,7 +324,7 @@ def reliability(
 ) -> Figure:
     """Draw for each judge how often its decisions are the raters' majority, in ten bins of probability.
 
-    `judges`: by name (see `pfgen_rs.judge.agreement.intervals`). A point is the mean probability of a bin
+    `judges`: by name (see `pfgen_rs.judge.agreement.measures`). A point is the mean probability of a bin
     and the share of its pairs for which the decision is the majority, with the exact interval; bars below are
     the numbers of pairs. Raises `PlotError` if no pair has a probability and a majority.
     """

@@ -24,7 +24,7 @@ from pfgen_rs.questions.question import PROVENANCE
 from pfgen_rs.references.candidates import Input
 from pfgen_rs.references.config import BuildConfig, Outline
 from pfgen_rs.references.lengths import LONGEST, OFFICIAL_STD, Spread, is_off_target
-from pfgen_rs.references.step import StepReport
+from pfgen_rs.references.steps import StepReport
 
 _LOG = logging.getLogger("pfgen_rs.references")
 NEARLY = 0.95
@@ -63,10 +63,7 @@ def question_bytes(question: BuiltQuestion, scoring: Mapping[str, Any] | None = 
 
     `scoring`: the settings by which answers are scored, if they are not the published ones.
     """
-    content = question.outline.to_dict(question.answers)
-    if scoring is not None:
-        answers = content.pop("answers")  # last, since they are long
-        content |= {"scoring": scoring, "answers": answers}
+    content = question.outline.to_dict(question.answers, scoring)
     return json.dumps(content, ensure_ascii=False, indent=2).encode()
 
 

@@ -24,8 +24,8 @@ from pfgen_rs.io.run_files import expand
 from pfgen_rs.io.source import Source
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints, key_of
-from pfgen_rs.references.config import BuildConfig, Outline, numbered_outlines
-from pfgen_rs.references.pool import PoolWriter, damaged
+from pfgen_rs.references.config import BuildConfig, Outline
+from pfgen_rs.references.steps import PoolWriter, damaged
 
 _ADVICE = (
     "set fields.question in the configuration to use another one",
@@ -103,11 +103,7 @@ def gather(
 
 class _Sorter:
     def __init__(
-        self,
-        config: BuildConfig,
-        outlines: Sequence[Outline] | None,
-        folder: Path,
-        memory: int,
+        self, config: BuildConfig, outlines: Sequence[Outline] | None, folder: Path, memory: int
     ) -> None:
         self._config, self._folder, self._memory = config, folder, memory
         self._fixed = outlines is not None
@@ -139,8 +135,8 @@ class _Sorter:
         unknown = [text for text in texts if text not in self._ids]
         if not self._fixed:
             for text in unknown:
-                self._outlines = numbered_outlines([*(o.question for o in self._outlines), text])
-                self._ids[text] = self._outlines[-1].question_id
+                self._ids[text] = f"Q{len(self._outlines) + 1:02}"
+                self._outlines.append(Outline(self._ids[text], text))
             return chunk
         if not unknown:
             return chunk
@@ -185,11 +181,6 @@ class _Sorter:
 # Work that later builds reuse.
 
 _RECORD = "gathered-{}.json"
-
-
-def has_gathered(work: Path) -> bool:
-    """Whether the candidates of a build have been sorted into pools."""
-    return any(work.glob(_RECORD.format("*")))
 
 
 def question_folder(work: Path, outline: Outline) -> Path:

@@ -25,8 +25,7 @@ from pfgen_rs.errors import BuildError
 from pfgen_rs.io import locks
 from pfgen_rs.io.atomic import write_atomic, writing_failed
 from pfgen_rs.lazy import np
-from pfgen_rs.references.pool import Pool, State, damaged
-from pfgen_rs.references.step import StepReport
+from pfgen_rs.references.steps import Pool, State, StepReport, damaged
 
 CANDIDATES = "candidates"
 """What the state before the first step is recorded as."""
@@ -37,12 +36,6 @@ def key_of(*parts: Any) -> str:
     """Returns the key of what depends on these parts, which are JSON."""
     content = json.dumps(parts, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()[:_KEY_DIGITS]
-
-
-def has_finished(folder: Path) -> bool:
-    """Whether any step has finished in the working folder of a build."""
-    records = folder.glob("questions/*/*.json")
-    return any(not record.name.startswith(f"{CANDIDATES}-") for record in records)
 
 
 @contextmanager

@@ -7,18 +7,18 @@ import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Self, TypeVar, get_args, get_type_hints
+from typing import Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from pfgen_rs.errors import BenchmarkError, ConfigError, unreadable
 from pfgen_rs.metrics.helpfulness import parse_rules
-from pfgen_rs.metrics.units import UNITS, Unit
+from pfgen_rs.metrics.units import Unit
 from pfgen_rs.questions import question
 from pfgen_rs.references.consensus import Consensus
 from pfgen_rs.references.filters import Duplicates, Singletons
 from pfgen_rs.references.lengths import Length
 from pfgen_rs.references.rules import Normalise, Rules
 from pfgen_rs.references.selection import Select
-from pfgen_rs.references.step import Step
+from pfgen_rs.references.steps import Step
 
 T = TypeVar("T")
 Names = tuple[str, ...]
@@ -46,12 +46,6 @@ class Fields:
             raise ConfigError(f"duplicate field names: {', '.join(names)}")
 
 
-def _check_choice(key: str, value: str, choices: Names) -> None:
-    if value not in choices:
-        shown = ", ".join(repr(choice) for choice in choices)
-        raise ConfigError(f"{key} must be one of {shown}, not {value!r}")
-
-
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     # Imajo et al. 2025, section 3.2.
     "paper": {
@@ -60,7 +54,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "singletons": Singletons(n=5, threshold=1, repeat=False, at_least=0),
         "length": Length(target=100, count=30_000, share=1.0, deviation=None),
         "select": Select(count=1_000, min_n=1, max_n=10),
-    },
+    }
 }
 """Named sets of defaults for `BuildConfig`."""
 
@@ -106,7 +100,6 @@ class BuildConfig:
             raise ConfigError("candidates: name at least one file or glob")
         if not self.out or not self.source:
             raise ConfigError("out and source must not be empty")
-        _check_choice("unit", self.unit, UNITS)
         if self.examples < 0:
             raise ConfigError(f"examples must be at least 0, not {self.examples}")
         if not 0 <= self.seed <= _LARGEST:
@@ -122,7 +115,8 @@ class BuildConfig:
 
     def _check_steps(self) -> None:
         for name in self.steps:
-            _check_choice("steps", name, tuple(STEPS))
+            if name not in STEPS:
+                raise ConfigError(f"steps must be some of {', '.join(STEPS)}, not {name!r}")
             if self.steps.count(name) > 1:
                 raise ConfigError(f"steps: duplicate step {name!r}")
         if "normalise" in self.steps[1:] or "select" in self.steps[:-1]:
@@ -246,22 +240,27 @@ def _table(kind: type[T], data: Mapping[str, object], where: str, **more: Any) -
 
 def _value(kind: Any, value: object, where: str) -> Any:
     if isinstance(kind, type) and hasattr(kind, "__dataclass_fields__"):
-        if not isinstance(value, dict):
-            raise ConfigError(f"{where}: expected a table, not {value!r}")
-        return _table(kind, value, where)
-    if kind == Names:
-        if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-            raise ConfigError(f"{where}: expected a list of strings, not {value!r}")
-        return tuple(value)
-    if kind == Unit:
-        kind = str
-    kinds = [each for each in get_args(kind) or (kind,) if each is not type(None)]
-    if float in kinds and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if type(value) not in kinds:
-        wanted = {int: "an integer", float: "a number", bool: "true or false", str: "a string"}
-        raise ConfigError(f"{where}: expected {wanted[kinds[0]]}, not {value!r}")
-    return value
+        if isinstance(value, dict):
+            return _table(kind, value, where)
+        wanted = "a table"
+    elif kind == Names:
+        if isinstance(value, list) and all(isinstance(each, str) for each in value):
+            return tuple(value)
+        wanted = "a list of strings"
+    elif get_origin(kind) is Literal:
+        if value in get_args(kind):
+            return value
+        wanted = f"one of {', '.join(map(repr, get_args(kind)))}"
+    else:
+        kinds = [each for each in get_args(kind) or (kind,) if each is not type(None)]
+        given = float(value) if float in kinds and type(value) is int else value
+        if type(given) in kinds:
+            return given
+        wanted = _WANTED[kinds[0]]
+    raise ConfigError(f"{where}: expected {wanted}, not {value!r}")
+
+
+_WANTED = {int: "an integer", float: "a number", bool: "true or false", str: "a string"}
 
 
 def _place(where: str) -> str:
@@ -272,7 +271,6 @@ def _place(where: str) -> str:
 
 
 _ID = re.compile(r"Q[A-Za-z0-9_-]{1,60}")
-_KEYS = ("question_id", "question", "category", "note", "keywords")
 
 
 @dataclass(frozen=True)
@@ -291,11 +289,17 @@ class Outline:
                 f"invalid id {self.question_id!r}: expected Q followed by letters, digits, - or _"
             )
 
-    def to_dict(self, answers: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-        """Returns the contents of the question file, with keys in the published order."""
-        own = {key: getattr(self, key) for key in _KEYS[:-1]}
+    def to_dict(
+        self, answers: Mapping[str, Sequence[str]], scoring: Mapping[str, Any] | None = None
+    ) -> dict[str, Any]:
+        """Returns the contents of the question file, with keys in the published order.
+
+        `scoring`: the settings by which answers are scored, if they are not the published ones.
+        """
         keywords = [dict(rule) for rule in self.keywords]
-        return {**own, "keywords": keywords, "answers": {s: list(a) for s, a in answers.items()}}
+        more = {} if scoring is None else {"scoring": scoring}
+        by_source = {source: list(own) for source, own in answers.items()}
+        return {**vars(self), "keywords": keywords, **more, "answers": by_source}
 
 
 def read_outlines(path: Path) -> list[Outline]:
@@ -330,19 +334,13 @@ def read_outlines(path: Path) -> list[Outline]:
 def _parse_outline(record: object, where: str, path: Path) -> Outline:
     if not isinstance(record, dict):
         raise ConfigError(f"{where}: expected an object, not {record!r}", path=path)
-    unknown = sorted(set(record) - set(_KEYS))
-    if unknown:
-        shown = ", ".join(_KEYS)
-        raise ConfigError(
-            f"{where}: unknown key {unknown[0]!r}: expected one of {shown}", path=path
-        )
-    for key in _KEYS[:-1]:
-        if not isinstance(record.get(key, ""), str) or (key in _KEYS[:2] and not record.get(key)):
-            raise ConfigError(f"{where}: {key!r} must be text", path=path)
-    keywords = record.get("keywords", [])
+    keywords = record.pop("keywords", [])
     try:
         parse_rules(keywords)
-        return Outline(**{**record, "keywords": tuple(keywords)})
+        outline = _table(Outline, record, "", keywords=tuple(keywords))
+        if not outline.question:
+            raise ConfigError("question must not be empty")
+        return outline
     except (BenchmarkError, ConfigError) as error:
         raise ConfigError(f"{where}: {error}", path=path) from None
 
@@ -354,8 +352,3 @@ def _reject_duplicate_outlines(outlines: Iterable[Outline], path: Path) -> None:
             if value in seen:
                 raise ConfigError(f"duplicate question {value!r}", path=path)
             seen.add(value)
-
-
-def numbered_outlines(texts: Iterable[str]) -> list[Outline]:
-    """Returns outlines with only a text and a numbered id: Q01, Q02 and so on."""
-    return [Outline(f"Q{number:02}", text) for number, text in enumerate(texts, 1)]

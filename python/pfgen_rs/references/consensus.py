@@ -16,9 +16,8 @@ from typing import Any, ClassVar, NamedTuple
 from pfgen_rs import _native
 from pfgen_rs.lazy import Floats, NDArray, np, pl
 from pfgen_rs.metrics.settings import Settings
-from pfgen_rs.references.lengths import check_share, kept_number, kept_numbers
-from pfgen_rs.references.pool import Mask, State
-from pfgen_rs.references.step import Context, Step, StepReport, by_source
+from pfgen_rs.references.lengths import check_share, kept_number
+from pfgen_rs.references.steps import Context, Mask, State, Step, StepReport, by_source
 
 
 class Agreement(NamedTuple):
@@ -66,6 +65,7 @@ class Consensus(Step):
     are. Never fewer than `select.count` are left (or all, if there are fewer).
     """
 
+    breaks_ties: ClassVar[bool] = True
     no: ClassVar[str] = "there are no more answers than select.count; add candidates"
     nearly: ClassVar[str] = "consensus.share is small"
 
@@ -73,11 +73,6 @@ class Consensus(Step):
 
     def __post_init__(self) -> None:
         check_share(self.share)
-
-    def key(self, state: State, context: Context) -> Any:
-        """How many answers are kept, not why."""
-        kept = kept_numbers(state, state.height, self.share, context.needed)
-        return [context.unit, context.examples, context.seed, context.target, kept]
 
     def needs(self, after: int) -> int:
         """Returns that number divided by the share."""

@@ -23,11 +23,12 @@ from pfgen_rs.errors import ConfigError
 from pfgen_rs.lazy import pl
 from pfgen_rs.references.candidates import BuildProgress, gather, input_files
 from pfgen_rs.references.config import BuildConfig, read_outlines
-from pfgen_rs.references.pool import Pool
 from pfgen_rs.references.rules import Style
+from pfgen_rs.references.steps import Pool
 
 Kind = Literal["number", "name"]
 
+_MEMORY = 1 << 30  # bytes
 _SAMPLE = 50_000  # answers examined per question
 _BEFORE, _AFTER = 4, 2  # characters around a place
 _NEAR = 3  # how many times as many answers the most frequent text has as one that contradicts it
@@ -312,14 +313,8 @@ _COLUMNS: dict[str, Any] = {
 }
 
 
-def review_list(
-    config: BuildConfig,
-    *,
-    top: int = 20,
-    memory: int = 1 << 30,
-    progress: BuildProgress | None = None,
-) -> pl.DataFrame:
-    """Returns the `top` contradictions among the candidates of each question, a row an alternative.
+def review_list(config: BuildConfig, progress: BuildProgress | None = None) -> pl.DataFrame:
+    """Returns the 20 strongest contradictions among the candidates of each question, a row an alternative.
 
     Columns: `question_id`, the `kind` of place (number or name), what is `before` it, the `text` there and
     what is `after` it, and the fields of `Alternative`. Candidates are normalised first if the configuration
@@ -334,13 +329,11 @@ def review_list(
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory(prefix="pfgen-rs-") as name:
         folder, sources = Path(name), input_files(config)
-        gathered = gather(config, sources, outlines, folder, memory=memory, progress=progress)
+        gathered = gather(config, sources, outlines, folder, memory=_MEMORY, progress=progress)
         for outline, count in gathered.questions:
             sample = _sampled(Pool(folder / outline.question_id), count, style)
             stated = f"{outline.note}\n{json.dumps(list(outline.keywords), ensure_ascii=False)}"
-            for at in contradictions(
-                sample["answer"], models=sample["model"], stated=stated, top=top
-            ):
+            for at in contradictions(sample["answer"], models=sample["model"], stated=stated):
                 about = {"question_id": outline.question_id, "kind": at.kind}
                 around = {"before": at.place.before, "after": at.place.after}
                 rows += [about | around | vars(each) for each in at.alternatives]

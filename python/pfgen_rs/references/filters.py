@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
-
-from numpy.typing import ArrayLike
+from typing import Any, ClassVar, Literal, NamedTuple
 
 from pfgen_rs import _native
-from pfgen_rs.errors import ConfigError, InputError, SettingsError
-from pfgen_rs.lazy import NDArray, np, pl
-from pfgen_rs.references.pool import Answers, Batches, State, as_batches, batch_texts
-from pfgen_rs.references.step import Context, Removals, Step, StepReport
+from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs.lazy import ArrayLike, NDArray, np, pl
+from pfgen_rs.references import steps
 
 BITS = 64
 LEAST_MEMORY = 1 << 20
@@ -25,7 +22,7 @@ _DISTINCT = {"upper": pl.UInt64, "lower": pl.UInt64, "row": pl.Int64, "count": p
 
 
 def duplicates(
-    answers: Answers, *, memory: int = 1 << 30, threads: int | None = None
+    answers: steps.Answers, *, memory: int = 1 << 30, threads: int | None = None
 ) -> NDArray[np.uint32]:
     """Returns how often the text of each row occurs, and 0 for rows whose text an earlier one has.
 
@@ -40,7 +37,7 @@ def duplicates(
     """
     if memory < 1:
         raise SettingsError(f"memory must be at least 1 byte, not {memory}")
-    batches, most = as_batches(answers), max(memory, LEAST_MEMORY) // ROW_BYTES
+    batches, most = steps.as_batches(answers), max(memory, LEAST_MEMORY) // ROW_BYTES
     start, (texts, bits, rows) = 0, _distinct(batches, 0, BITS, most, threads)
     found = [texts]
     while (start := start + (1 << bits)) < 1 << BITS:
@@ -54,14 +51,14 @@ def duplicates(
 
 
 def _distinct(
-    batches: Batches, start: int, bits: int, most: int, threads: int | None
+    batches: steps.Batches, start: int, bits: int, most: int, threads: int | None
 ) -> tuple[pl.DataFrame, int, int]:
     """Find the distinct texts whose digests begin in a range of `bits`, narrowed until `most` suffice.
 
     Returns these, the bits, and how many rows were read.
     """
     parts, held, rows = [pl.DataFrame(schema=_DISTINCT)], 0, 0
-    for first, texts in batch_texts(batches, threads=threads):
+    for first, texts in steps.batch_texts(batches, threads=threads):
         digests = _native.text_digests(texts, 0, threads)
         rows = first + len(texts)
         columns = (*digests.T, np.arange(first, rows), np.ones(len(texts), np.uint32))
@@ -97,24 +94,22 @@ def _refuse_other(rows: int, again: int) -> None:
 
 
 @dataclass(frozen=True)
-class Duplicates(Step):
+class Duplicates(steps.Step):
     """Equal answers: keep one (`once`), keep one with their count as its `weight`, or keep `all`."""
 
     no: ClassVar[str] = "no two answers are equal"
     nearly: ClassVar[str] = "most candidates are equal"
 
-    keep: str = "once"
+    keep: Literal["all", "once", "weight"] = "once"
 
-    def __post_init__(self) -> None:
-        if self.keep not in ("all", "once", "weight"):
-            raise ConfigError(f"keep must be one of 'all', 'once', 'weight', not {self.keep!r}")
-
-    def expected(self, report: StepReport) -> bool:
+    def expected(self, report: steps.StepReport) -> bool:
         """Whether all are to be kept."""
         del report
         return self.keep == "all"
 
-    def run(self, state: State, context: Context) -> tuple[State, StepReport]:
+    def run(
+        self, state: steps.State, context: steps.Context
+    ) -> tuple[steps.State, steps.StepReport]:
         """Drop or weight the duplicates."""
         # Different texts may have the same words; duplicates are equal texts.
         texts = context.coded(state) if context.unit == "token" else state.batches("answer")
@@ -126,13 +121,12 @@ class Duplicates(Step):
             "most": int(counts.max(initial=0)),
         }
         if self.keep == "all":
-            none = Removals(context.examples)
-            return state, context.report(self.name, state, state, none, **details)
+            return state, context.report(self.name, state, state, [], **details)
         after, report = context.narrowed(self.name, state, first, "the same text again", **details)
         if self.keep == "weight":
             weights = np.zeros(len(state.kept), dtype=np.uint32)
             weights[state.kept] = counts
-            after = State(after.pool, after.kept, weights)
+            after = steps.State(after.pool, after.kept, weights)
         return after, report
 
 
@@ -144,7 +138,7 @@ class WithoutSingletons(NamedTuple):
 
 
 def singletons(
-    answers: Answers,
+    answers: steps.Answers,
     *,
     n: int = 5,
     threshold: int = 1,
@@ -172,9 +166,9 @@ def singletons(
     for name, value, least in (("n", n, 1), ("threshold", threshold, 0), ("memory", memory, 1)):
         if not least <= value <= (MOST if name != "memory" else 1 << 62):
             raise SettingsError(f"{name} must be at least {least}, not {value}")
-    batches, tell = as_batches(answers), progress or (lambda *_: None)
+    batches, tell = steps.as_batches(answers), progress or (lambda *_: None)
     scan = _native.Scan(n, threads)
-    for _, texts in batch_texts(batches, threads=threads):
+    for _, texts in steps.batch_texts(batches, threads=threads):
         scan.add(texts)
         tell(scan.rows, 0)
     rows = done = scan.rows
@@ -189,7 +183,7 @@ def singletons(
     def read() -> None:
         nonlocal done
         start = done
-        for first, texts in batch_texts(batches, threads=threads):
+        for first, texts in steps.batch_texts(batches, threads=threads):
             counted.add(texts, first)
             done = start + first + len(texts)
             tell(done, start + rows)
@@ -214,7 +208,7 @@ def _weights(weights: ArrayLike, rows: int) -> NDArray[np.uint32]:
 
 
 @dataclass(frozen=True)
-class Singletons(Step):
+class Singletons(steps.Step):
     """Drop answers with an n-gram of `n` units that occurs at most `threshold` times.
 
     `repeat`: repeat with the remaining answers until nothing changes. If fewer than `at_least` answers would
@@ -234,7 +228,9 @@ class Singletons(Step):
     def __post_init__(self) -> None:
         self.check_least(n=1, threshold=0, at_least=0)
 
-    def run(self, state: State, context: Context) -> tuple[State, StepReport]:
+    def run(
+        self, state: steps.State, context: steps.Context
+    ) -> tuple[steps.State, steps.StepReport]:
         """Drop the answers, unless too few would be left."""
         kept, rounds = singletons(
             context.coded(state),
@@ -249,10 +245,11 @@ class Singletons(Step):
         before, left = state.height, int(np.count_nonzero(kept))
         details: dict[str, Any] = {"rounds": rounds}
         if left < self.at_least:
-            return state, StepReport(
+            return state, steps.StepReport(
                 self.name, before, before, [], {**details, "not_applied": left}
             )
         times = "once" if self.threshold == 1 else f"at most {self.threshold} times"
-        removals = context.removed(state, ~kept, f"a {self.n}-gram that occurs {times}")
+        reason = f"a {self.n}-gram that occurs {times}"
+        removed = context.removed(state, [reason], np.where(kept, -1, 0))
         # With few candidates everything is rare; the funnel shows that without an error.
-        return state.narrowed(kept), StepReport(self.name, before, left, removals.sorted(), details)
+        return state.narrowed(kept), steps.StepReport(self.name, before, left, removed, details)

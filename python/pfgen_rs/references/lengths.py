@@ -10,8 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 from pfgen_rs import _native
 from pfgen_rs.errors import ConfigError, InputError, SettingsError
 from pfgen_rs.lazy import NDArray, np
-from pfgen_rs.references.pool import Answers, Batches, Mask, State, as_batches, batch_texts
-from pfgen_rs.references.step import Context, Step, StepReport, by_source
+from pfgen_rs.references import steps
 
 OFFICIAL_STD = (1.8, 2.7, 7.2)
 """The smallest, the median and the largest standard deviation of the lengths (in characters) of the published
@@ -40,7 +39,7 @@ class Nearest(NamedTuple):
 
 
 def nearest_length(
-    answers: Answers,
+    answers: steps.Answers,
     *,
     target: int = 100,
     count: int = 30_000,
@@ -73,7 +72,7 @@ def nearest_length(
     check_share(share)
     if not 0 <= seed < SEEDS:
         raise SettingsError(f"seed must be between 0 and 2^64 - 1, not {seed}")
-    batches = as_batches(answers)
+    batches = steps.as_batches(answers)
     lengths = _lengths(batches, threads)
     distances = np.abs(lengths.astype(np.int64) - target)
     within = None if deviation is None else int(np.count_nonzero(distances <= deviation))
@@ -112,28 +111,19 @@ def is_off_target(mean: float, target: float) -> bool:
     return abs(mean - target) > OFF_TARGET * target
 
 
-def kept_numbers(state: State, count: int, share: float, needed: int) -> dict[str, Any]:
-    """Returns `kept_number` for each source, without a deviation: what results depend on."""
-    heights = {source: int(own.sum()) for source, own in state.by_source().items()}
-    return {
-        source: kept_number(height, min(count, height), share, None, needed)
-        for source, height in heights.items()
-    }
-
-
-def _lengths(batches: Batches, threads: int | None) -> NDArray[np.uint32]:
-    parts = [texts.lengths() for _, texts in batch_texts(batches, threads=threads)]
+def _lengths(batches: steps.Batches, threads: int | None) -> NDArray[np.uint32]:
+    parts = [texts.lengths() for _, texts in steps.batch_texts(batches, threads=threads)]
     return np.concatenate([np.zeros(0, np.uint32), *(part.astype(np.uint32) for part in parts)])
 
 
 def _break_ties(
-    batches: Batches, rows: NDArray[np.int64], count: int, seed: int, threads: int | None
+    batches: steps.Batches, rows: NDArray[np.int64], count: int, seed: int, threads: int | None
 ) -> NDArray[np.int64]:
     """Returns the `count` rows (of ascending `rows`) whose texts have the smallest digests."""
     if count in (0, len(rows)):
         return rows[:count]
     parts, end = [], 0
-    for first, texts in batch_texts(batches, threads=threads):
+    for first, texts in steps.batch_texts(batches, threads=threads):
         end = first + len(texts)
         mine = rows[np.searchsorted(rows, first) : np.searchsorted(rows, end)] - first
         parts.append(_native.text_digests(texts, seed, threads)[mine])
@@ -156,7 +146,7 @@ def _spread(lengths: NDArray[np.uint32]) -> Spread:
     return Spread(total / number, math.sqrt(number * squares - total * total) / number)
 
 
-def spreads(state: State, context: Context) -> dict[str, Spread]:
+def spreads(state: steps.State, context: steps.Context) -> dict[str, Spread]:
     """Returns the spread of the lengths in units of what remains, by source."""
     return {
         source: _spread(_lengths(context.coded(state.narrowed(own)), context.threads))
@@ -169,7 +159,7 @@ LONGEST = 4_999
 
 
 @dataclass(frozen=True)
-class Length(Step):
+class Length(steps.Step):
     """Keep the answers whose length in units is nearest to `target`, separately for each source.
 
     Of what the other filters leave: at most the nearest `share` (rounded up; 1 is no limit), only answers at
@@ -178,6 +168,7 @@ class Length(Step):
     fewer): then the nearest of them are kept.
     """
 
+    breaks_ties: ClassVar[bool] = True
     no: ClassVar[str] = "lower length.share or length.count, or set length.deviation"
     nearly: ClassVar[str] = "hardly any length is near length.target"
 
@@ -192,26 +183,17 @@ class Length(Step):
             raise ConfigError(f"target must be at most {LONGEST}, not {self.target}")
         check_share(self.share)
 
-    def key(self, state: State, context: Context) -> Any:
-        """Without a deviation, the result depends on how many answers to keep of each source.
-
-        So another number to select only matters if it changes how many answers it needs.
-        """
-        settings: dict[str, Any] = {**asdict(self), "at_least": context.needed}
-        if self.deviation is None:
-            kept = kept_numbers(state, self.count, self.share, context.needed)
-            settings = {"target": self.target, "kept": kept}
-        return [context.unit, context.examples, context.seed, settings]
-
-    def expected(self, report: StepReport) -> bool:
+    def expected(self, report: steps.StepReport) -> bool:
         """Whether the number of answers to keep is a setting, so that any share may have to go."""
         limits = {each["limit"] for each in report.details["sources"].values()}
         return report.after < report.before and limits <= {"count", "select.count", "all"}
 
-    def run(self, state: State, context: Context) -> tuple[State, StepReport]:
+    def run(
+        self, state: steps.State, context: steps.Context
+    ) -> tuple[steps.State, steps.StepReport]:
         """Drop the answers that are further from the target."""
 
-        def keep(part: State) -> tuple[Mask, dict[str, Any]]:
+        def keep(part: steps.State) -> tuple[steps.Mask, dict[str, Any]]:
             kept, spread, limit = nearest_length(
                 context.coded(part),
                 **asdict(self),
@@ -224,7 +206,7 @@ class Length(Step):
             limited = "select.count" if limit == "at_least" else limit
             return kept, {"answers": number, "mean": mean, "std": std, "limit": limited}
 
-        kept, details = by_source(state, keep)
+        kept, details = steps.by_source(state, keep)
         reason = f"a length further from {self.target} than that of the kept answers of its source"
         return context.narrowed(self.name, state, kept, reason, sources=details)
 

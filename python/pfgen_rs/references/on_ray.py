@@ -15,9 +15,9 @@ from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.references.built import Built, BuiltQuestion, finish_set, refuse_foreign
 from pfgen_rs.references.candidates import Input, asked
 from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints
-from pfgen_rs.references.config import BuildConfig, Outline, numbered_outlines, read_outlines
+from pfgen_rs.references.config import BuildConfig, Outline, read_outlines
 from pfgen_rs.references.pipeline import Build, refuse_unknown_rules
-from pfgen_rs.references.pool import COLUMNS, PoolWriter
+from pfgen_rs.references.steps import COLUMNS, PoolWriter
 
 _ONE_THREAD = {"env_vars": {"POLARS_MAX_THREADS": "1"}}
 _MEMORY = 1 << 30  # bytes for the steps of a question, besides its candidates
@@ -101,7 +101,8 @@ def _outlines(
     first = partial(_first_places, question, order)
     rows = dataset.map_batches(first, batch_format="pyarrow").take_all()
     rows.sort(key=lambda row: row[order])
-    return numbered_outlines(dict.fromkeys(row[question] for row in rows))
+    texts = dict.fromkeys(row[question] for row in rows)
+    return [Outline(f"Q{number:02}", text) for number, text in enumerate(texts, 1)]
 
 
 def _first_places(question: str, order: str, table: Any) -> Any:

@@ -22,11 +22,10 @@ from pfgen_rs.lazy import np
 from pfgen_rs.references import candidates
 from pfgen_rs.references.built import Built, BuiltQuestion, finish_set, refuse_foreign
 from pfgen_rs.references.candidates import BuildProgress, Gathered, pool_key, question_folder
-from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints, has_finished, key_of, locked
+from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints, key_of, locked
 from pfgen_rs.references.config import BuildConfig, Outline, read_outlines
 from pfgen_rs.references.lengths import spreads
-from pfgen_rs.references.pool import Pool, State
-from pfgen_rs.references.step import Context, StepReport
+from pfgen_rs.references.steps import Context, Pool, State, StepReport
 
 _LOG = logging.getLogger("pfgen_rs.references")
 MEMORY = 4 << 30
@@ -41,7 +40,13 @@ def work_folder(config: BuildConfig) -> Path | None:
 
 
 def _has_work(folder: Path) -> bool:
-    return candidates.has_gathered(folder) or has_finished(folder)
+    return any(folder.glob("gathered-*.json")) or _has_finished(folder)
+
+
+def _has_finished(folder: Path) -> bool:
+    """Whether any step has finished."""
+    records = folder.glob("questions/*/*.json")
+    return any(not record.name.startswith(f"{CANDIDATES}-") for record in records)
 
 
 def _work(config: BuildConfig) -> Path:
@@ -123,7 +128,7 @@ class Build:
         )
         for outline, _ in gathered.questions:
             shutil.rmtree(question_folder(work, outline), ignore_errors=True)
-        if has_finished(work):
+        if _has_finished(work):
             _LOG.warning("%s: keeps finished steps of other questions for later builds", work)
         else:
             shutil.rmtree(work, ignore_errors=True)
@@ -176,7 +181,7 @@ class Build:
         for name in self._config.steps:
             step = self._config.step(name)
             context = self._context(outline, name, pool.folder, workers)
-            key = key_of(key, name, step.key(state, context))
+            key = key_of(key, name, step.key(context))
             if not reports:
                 checkpoints.prune(pool.folder, checkpoints.pool(name, key))
             done = checkpoints.load(name, key)

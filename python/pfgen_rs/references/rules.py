@@ -32,8 +32,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 from pfgen_rs import _native
 from pfgen_rs.errors import BenchmarkError, SettingsError
 from pfgen_rs.lazy import NDArray, np, pl
-from pfgen_rs.references.pool import Mask, Pool, PoolWriter, State
-from pfgen_rs.references.step import Context, Removals, Step, StepReport
+from pfgen_rs.references import steps
 
 UNSTABLE = "unstable"
 """The reason for rejecting an answer on which the corrections do not converge."""
@@ -331,7 +330,7 @@ def _check_examples(rule: Rule, path: str | Path) -> None:
 
 
 @dataclass(frozen=True)
-class Normalise(Step):
+class Normalise(steps.Step):
     """Style: additional rule files, and names of rules to disable."""
 
     no: ClassVar[str] = "its rules do not apply to these candidates"
@@ -344,38 +343,37 @@ class Normalise(Step):
         """Returns the style."""
         return Style.standard(map(path, self.extra), self.without)
 
-    def key(self, state: State, context: Context) -> Any:
+    def key(self, context: steps.Context) -> Any:
         """The rules, wherever they come from."""
-        del state
         return [context.examples, context.prepared.digest]
 
-    def expected(self, report: StepReport) -> bool:
+    def expected(self, report: steps.StepReport) -> bool:
         """Whether it has only corrected."""
         return report.after == report.before and any(report.details["corrected"].values())
 
-    def run(self, state: State, context: Context) -> tuple[State, StepReport]:
+    def run(
+        self, state: steps.State, context: steps.Context
+    ) -> tuple[steps.State, steps.StepReport]:
         """Write a new pool, of the corrected answers that are not rejected."""
         style: Style = context.prepared
-        removals, changed = Removals(context.examples), dict[str, int]()
-        writer = PoolWriter(context.folder)
-        done = 0
+        changed, codes = dict[str, int](), [np.zeros(0, dtype=np.int32)]
+        writer = steps.PoolWriter(context.folder)
         for frame in state.frames("answer", "source", "model"):
-            answers = frame.get_column("answer")
-            result = style.apply(answers, threads=context.threads)
+            result = style.apply(frame.get_column("answer"), threads=context.threads)
             for name, count in result.changed.items():
                 changed[name] = changed.get(name, 0) + count
-            removals.add_rows(style.reasons, result.reason, answers)
+            codes.append(result.reason)
             writer.add(frame.with_columns(answer=result.answers).filter(pl.Series(result.kept)))
-            done += frame.height
-            context.progress(done, state.height)
+            context.progress(sum(map(len, codes)), state.height)
         writer.flush()
-        after = State(Pool(context.folder), np.ones(writer.rows, dtype=np.bool_))
+        after = steps.State(steps.Pool(context.folder), np.ones(writer.rows, dtype=np.bool_))
+        removed = context.removed(state, style.reasons, np.concatenate(codes))
         details = {"style": style.digest, "corrected": dict(sorted(changed.items()))}
-        return after, context.report(self.name, state, after, removals, **details)
+        return after, context.report(self.name, state, after, removed, **details)
 
 
 @dataclass(frozen=True)
-class Rules(Step):
+class Rules(steps.Step):
     """A TOML file of expressions that answers must or must not match, by question id."""
 
     no: ClassVar[str] = "no answer breaks a rule"
@@ -387,26 +385,24 @@ class Rules(Step):
         """Returns the rules by question."""
         return read_answer_rules(path(self.file)) if self.file else {}
 
-    def key(self, state: State, context: Context) -> Any:
+    def key(self, context: steps.Context) -> Any:
         """The question's own rules."""
-        del state
         own = context.prepared.get(context.question_id)
         return [context.examples, own and own.digest]
 
-    def expected(self, report: StepReport) -> bool:
+    def expected(self, report: steps.StepReport) -> bool:
         """Whether the question has no rules."""
         return not report.details["rules"]
 
-    def run(self, state: State, context: Context) -> tuple[State, StepReport]:
+    def run(
+        self, state: steps.State, context: steps.Context
+    ) -> tuple[steps.State, steps.StepReport]:
         """Drop the answers that break a rule of the question."""
         own: AnswerRules = context.prepared.get(context.question_id) or AnswerRules(())
-        names = [rule.name for rule in own.rules]
-        removals, masks = Removals(context.examples), list[Mask]()
+        names, codes = [rule.name for rule in own.rules], [np.zeros(0, dtype=np.int32)]
         for frame in state.frames("answer") if names else ():
-            answers = frame.get_column("answer")
-            broken = own.apply(answers, threads=context.threads)
-            removals.add_rows(names, broken, answers)
-            masks.append(broken < 0)
-            context.progress(sum(map(len, masks)), state.height)
-        after = state.narrowed(np.concatenate(masks)) if masks else state
-        return after, context.report(self.name, state, after, removals, rules=names)
+            codes.append(own.apply(frame.get_column("answer"), threads=context.threads))
+            context.progress(sum(map(len, codes)), state.height)
+        broken = np.concatenate(codes) if names else np.full(state.height, -1)
+        after, removed = state.narrowed(broken < 0), context.removed(state, names, broken)
+        return after, context.report(self.name, state, after, removed, rules=names)

@@ -6,13 +6,12 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 from pfgen_rs import _native
 from pfgen_rs.errors import ConfigError, InputError, SettingsError
 from pfgen_rs.lazy import NDArray, np, pl
-from pfgen_rs.references.pool import Mask, State
-from pfgen_rs.references.step import Context, Step, StepReport, by_source, joined
+from pfgen_rs.references.steps import Context, Mask, State, Step, StepReport, by_source, joined
 
 SelectionProgress = Callable[[int, float], None]
 """Called with the number of proposals so far and the current error; an exception ends the search."""
@@ -221,31 +220,23 @@ class Select(Step):
     `stratify`: `model` preserves the shares of models, `length` those of length deciles.
     """
 
+    breaks_ties: ClassVar[bool] = True
     no: ClassVar[str] = "there are no more answers than select.count; lower it or add candidates"
 
     count: int = 1_000
     proposals: int | None = None
     seconds: float | None = None
     restarts: int = 1
-    stratify: str = ""
+    stratify: Literal["", "model", "length"] = ""
     min_n: int = 1
     max_n: int = 10
 
     def __post_init__(self) -> None:
         self.check_least(count=1, restarts=1, min_n=1, max_n=self.min_n, proposals=0)
-        if self.stratify not in ("", "model", "length"):
-            raise ConfigError(
-                f"stratify must be one of '', 'model', 'length', not {self.stratify!r}"
-            )
         if self.proposals is not None and self.seconds is not None:
             raise ConfigError("proposals and seconds are mutually exclusive")
         if self.seconds is not None and not self.seconds >= 0:
             raise ConfigError(f"seconds must be at least 0, not {self.seconds}")
-
-    def key(self, state: State, context: Context) -> Any:
-        """The settings with the seed."""
-        del state
-        return [context.unit, context.seed, asdict(self)]
 
     def needs(self, after: int) -> int:
         """Returns the number to choose."""

@@ -10,7 +10,7 @@ import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pfgen_rs import _native
 from pfgen_rs.checkout.leaderboard import ranked, ranks
@@ -21,10 +21,6 @@ from pfgen_rs.metrics import settings, sums
 from pfgen_rs.questions.unknown import sources_in_order
 from pfgen_rs.report.markup import ESCAPES, cell_text, escape, link_target, padding
 
-if TYPE_CHECKING:
-    from pfgen_rs.checkout.rescoring import Marks
-
-
 _SOURCES = {"P": "PFN", "T": "Titech", "S": "Stockmark", "R": "RAG"}
 _MARKUP = _native.Markup([(chr(code), text) for code, text in ESCAPES.items()])
 
@@ -32,11 +28,11 @@ _MARKUP = _native.Markup([(chr(code), text) for code, text in ESCAPES.items()])
 def run_readme(
     result: Mapping[str, Any],
     digest: str,
-    marks: Mapping[tuple[str, int], Marks],
+    marks: Mapping[tuple[str, int], bytes],
     *,
     compensated: bool = False,
 ) -> bytes:
-    """Returns the content for a result; `marks` by question and number of the sample.
+    """Returns the content for a result; `marks` (`rescoring.marks_of`) by question and number of the sample.
 
     `compensated`: add shares as Python's `sum` has done since 3.12.
     """

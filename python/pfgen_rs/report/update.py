@@ -11,8 +11,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pfgen_rs.checkout.checkout import Checkout, open_checkout, write_changed
-from pfgen_rs.checkout.inspection import State, inspect_run, remember_run, remembered_run
+from pfgen_rs.checkout.checkout import (
+    Checkout,
+    State,
+    inspect_run,
+    open_checkout,
+    remember_run,
+    remembered_run,
+    write_changed,
+)
 from pfgen_rs.checkout.leaderboard import JSON, load_leaderboard, ranked, results_digest
 from pfgen_rs.checkout.published import Published, RememberedQuestions, digest_line
 from pfgen_rs.errors import BenchmarkError, InputError, PfgenError, SettingsError, unreadable
@@ -21,7 +28,7 @@ from pfgen_rs.io.table_writer import csv_text
 from pfgen_rs.report import most_shown, readme
 
 if TYPE_CHECKING:
-    from pfgen_rs.checkout.rescoring import Marks, Rescored, Watch
+    from pfgen_rs.checkout.rescoring import Rescored, Watch
     from pfgen_rs.questions.question_set import QuestionSet
     from pfgen_rs.report.site.builder import Steps
 
@@ -182,7 +189,7 @@ def _write_readmes(done: Report, benchmark: QuestionSet, states: Sequence[State]
         found.drop_samples()
 
 
-def _readme_content(path: Path, found: Published, marks: Mapping[tuple[str, int], Marks]) -> bytes:
+def _readme_content(path: Path, found: Published, marks: Mapping[tuple[str, int], bytes]) -> bytes:
     """Returns the content of a README: what is there if it was made of the same result, on any Python."""
     plain = readme.run_readme(found.result, found.digest, marks)
     try:

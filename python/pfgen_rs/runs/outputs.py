@@ -16,8 +16,7 @@ from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import METRICS
 from pfgen_rs.runs.result import Result
-from pfgen_rs.stats.estimates import Estimate, from_summary
-from pfgen_rs.stats.sample import Sample
+from pfgen_rs.stats.estimates import Estimate, Sample, from_summary
 
 if TYPE_CHECKING:
     from pfgen_rs.io.remote.storage import Storage

@@ -28,10 +28,9 @@ __all__ = [
 if TYPE_CHECKING:
     from pfgen_rs.metrics.settings import METRICS
     from pfgen_rs.stats.comparing import Comparison, Pair, compare
-    from pfgen_rs.stats.estimates import Estimate, estimate, from_summary
+    from pfgen_rs.stats.estimates import Estimate, Sample, estimate, from_summary
     from pfgen_rs.stats.permutation import holm, own_rank_ranges, rank_ranges, sign_flip
     from pfgen_rs.stats.planning import Plan, Step, plan_trials
-    from pfgen_rs.stats.sample import Sample
 else:  # the error of a score needs neither numpy nor the rest
     from pfgen_rs import lazy
     from pfgen_rs.metrics.settings import METRICS
@@ -40,9 +39,8 @@ else:  # the error of a score needs neither numpy nor the rest
         __name__,
         {
             "comparing": ("Comparison", "Pair", "compare"),
-            "estimates": ("Estimate", "estimate", "from_summary"),
+            "estimates": ("Estimate", "Sample", "estimate", "from_summary"),
             "permutation": ("holm", "own_rank_ranges", "rank_ranges", "sign_flip"),
             "planning": ("Plan", "Step", "plan_trials"),
-            "sample": ("Sample",),
         },
     )

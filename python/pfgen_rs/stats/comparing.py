@@ -13,11 +13,8 @@ from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.lazy import Floats, np, pl
 from pfgen_rs.metrics.settings import METRICS, check_metric
 from pfgen_rs.metrics.signature import with_answered
-from pfgen_rs.stats.checks import check_seed, whole_number
-from pfgen_rs.stats.estimates import RESAMPLES, Estimate, Resampler, interval, resampled_estimate
-from pfgen_rs.stats.permutation import holm, ranges, resolution, sign_flip_pairs
-from pfgen_rs.stats.sample import Sample, check_alike, checked_samples, common_questions
-from pfgen_rs.stats.student import MOST_FREEDOM, check_level, normal_quantile, two_sided_quantile
+from pfgen_rs.stats import checks, estimates, permutation
+from pfgen_rs.stats.estimates import Estimate, Sample
 
 Interval = Literal["bootstrap", "student"]
 Bounds = tuple[float, float]
@@ -41,7 +38,7 @@ def compare(
     *,
     metrics: Sequence[str] = METRICS,
     level: float = 0.95,
-    resamples: int = RESAMPLES,
+    resamples: int = estimates.RESAMPLES,
     permutations: int = _PERMUTATIONS,
     seed: int = 0,
     interval: Interval = "bootstrap",
@@ -69,20 +66,20 @@ def compare(
         raise SettingsError(
             f"unknown interval {interval!r}: expected one of {', '.join(get_args(Interval))}"
         )
-    whole_number(permutations, "number of permutations", 1)
-    samples = checked_samples(samples, metrics)
+    checks.whole_number(permutations, "number of permutations", 1)
+    samples = estimates.checked_samples(samples, metrics)
     common, left_out = check_comparable(samples)
     samples = [sample.only(common) for sample in samples]
     if all(sample.system for sample in samples):
         samples = [replace(sample, system=False) for sample in samples]
     pairs = list(combinations(range(len(samples)), 2))
     permutations = max(permutations, math.ceil(_PERMUTATIONS_A_PAIR * len(pairs) / (1 - level)))
-    draws = Resampler(len(common), resamples, seed) if interval == "bootstrap" else None
+    draws = estimates.Resampler(len(common), resamples, seed) if interval == "bootstrap" else None
     models = [not sample.system for sample in samples]
     found = {}
     for metric in metrics:
         means = np.stack([sample.means(metric) for sample in samples])
-        p = sign_flip_pairs(means, pairs, permutations=permutations, seed=seed)
+        p = permutation.sign_flip_pairs(means, pairs, permutations=permutations, seed=seed)
         tests = _corrected(p, [models[i] and models[j] for i, j in pairs])
         found[metric] = _compared(samples, pairs, metric, level, draws, tests)
     return Comparison(
@@ -91,14 +88,14 @@ def compare(
         level=level,
         compared=common,
         left_out=left_out,
-        estimates={metric: estimates for metric, (estimates, _) in found.items()},
+        estimates={metric: each for metric, (each, _) in found.items()},
         pairs=[pair for _, each in found.values() for pair in each],
         ranks={metric: _ranks(each, models, pairs, level) for metric, (_, each) in found.items()},
         questions=by_question(samples, pairs, metrics, level),
         categories=by_category(samples, pairs, metrics, level),
         notes=_notes(samples, left_out, level),
         signature=_signature(samples[0]),
-        smallest_p=resolution(len(common), permutations),
+        smallest_p=permutation.resolution(len(common), permutations),
     )
 
 
@@ -107,7 +104,7 @@ def _corrected(p: Floats, are_models: Sequence[bool]) -> list[tuple[float, float
     corrected, sizes = np.empty(len(p)), np.empty(len(p), dtype=np.int64)
     models = np.array(are_models)
     for mine in (models, ~models):
-        corrected[mine], sizes[mine] = holm(p[mine]), mine.sum()
+        corrected[mine], sizes[mine] = permutation.holm(p[mine]), mine.sum()
     return list(zip(p.tolist(), corrected.tolist(), sizes.tolist(), strict=True))
 
 
@@ -116,15 +113,15 @@ def _compared(
     pairs: Sequence[tuple[int, int]],
     metric: str,
     level: float,
-    draws: Resampler | None,
+    draws: estimates.Resampler | None,
     tests: Sequence[tuple[float, float, int]],
 ) -> tuple[list[Estimate], list[Pair]]:
     """Returns the estimate of every run, and every two of them, in one metric."""
     means = [sample.means(metric) for sample in samples]
     noise = [np.nan_to_num(sample.variances(metric)) / sample.counts for sample in samples]
     errors = [draws.within(each.values[metric], each.name) for each in samples] if draws else []
-    estimates = [
-        resampled_estimate(sample, metric, level, draws, errors[i] if errors else None)
+    alone = [
+        estimates.resampled_estimate(sample, metric, level, draws, errors[i] if errors else None)
         for i, sample in enumerate(samples)
     ]
     found = []
@@ -132,21 +129,21 @@ def _compared(
         differences = means[i] - means[j]
         mean, number = float(differences.mean()), len(differences)
         se = float(differences.std(ddof=1) / np.sqrt(number))
-        t = two_sided_quantile(level, number - 1)
+        t = checks.two_sided_quantile(level, number - 1)
         low, high = mean - t * se, mean + t * se
         if draws is not None:
             resampled = draws.means(differences, noise[i] + noise[j], errors[i] - errors[j])
-            low, high = interval(mean, resampled, number, level)
-        detectable = (t + normal_quantile(2 * POWER - 1)) * se
+            low, high = estimates.interval(mean, resampled, number, level)
+        detectable = (t + checks.normal_quantile(2 * POWER - 1)) * se
         a, b = samples[i].name, samples[j].name
         found.append(Pair(a, b, metric, mean, se, low, high, p, p_holm, family, detectable))
-    return estimates, found
+    return alone, found
 
 
 def check_settings(level: float, seed: int) -> None:
     """Raise `SettingsError` for an invalid level or seed of a comparison."""
-    check_level(level)
-    check_seed(seed)
+    checks.check_level(level)
+    checks.check_seed(seed)
 
 
 def check_comparable(samples: Sequence[Sample]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -155,8 +152,8 @@ def check_comparable(samples: Sequence[Sample]) -> tuple[tuple[str, ...], tuple[
         raise InputError(
             f"expected 2 to {_MOST_RUNS} runs to compare, found {len(samples)} (a leaderboard ranks more)"
         )
-    check_alike(samples)
-    return common_questions(samples)
+    estimates.check_alike(samples)
+    return estimates.common_questions(samples)
 
 
 def _ranks(
@@ -166,7 +163,7 @@ def _ranks(
     for pair, (i, j) in zip(found, pairs, strict=True):
         if pair.p_holm <= 1 - level:
             better[(i, j) if pair.difference > 0 else (j, i)] = True
-    ranked = iter(ranges(better[np.ix_(models, models)]))
+    ranked = iter(permutation.ranges(better[np.ix_(models, models)]))
     return [next(ranked) if is_model else None for is_model in models]
 
 
@@ -355,7 +352,7 @@ def by_category(
         mean, reach = float(differences.mean()), None
         if number >= _FEWEST:
             se = float(differences.std(ddof=1)) / np.sqrt(number)
-            reach = float(two_sided_quantile(level, number - 1) * se)
+            reach = float(checks.two_sided_quantile(level, number - 1) * se)
         place = (samples[i].name, samples[j].name, metric, name, number)
         rows.append((*place, float(a.mean()), float(b.mean()), mean, *_bounds(mean, reach)))
     schema = {**_TEXTS, "category": pl.String, "questions": pl.Int64, **_MEANS}
@@ -384,5 +381,5 @@ def _welch_reach(a: Moments, b: Moments, level: float) -> float | None:
     below, freedom = var_a**2 / (n_a - 1) + var_b**2 / (n_b - 1), 1
     if below != 0.0:
         whole = int((var_a + var_b) ** 2 / below + _ROUNDING)
-        freedom = max(1, min(whole, MOST_FREEDOM))
-    return float(two_sided_quantile(level, freedom) * (var_a + var_b) ** 0.5)
+        freedom = max(1, min(whole, checks.MOST_FREEDOM))
+    return float(checks.two_sided_quantile(level, freedom) * (var_a + var_b) ** 0.5)

@@ -10,19 +10,9 @@ import math
 import sys
 from dataclasses import dataclass
 
-from numpy.typing import ArrayLike
-
 from pfgen_rs.errors import InputError
-from pfgen_rs.lazy import Floats, NDArray, np
-from pfgen_rs.stats.checks import (
-    check_resampling,
-    correlation_number,
-    count_number,
-    numbers,
-    paired_numbers,
-    whole_numbers,
-)
-from pfgen_rs.stats.student import MOST_FREEDOM, check_level, normal_quantile, two_sided_quantile
+from pfgen_rs.lazy import ArrayLike, Floats, NDArray, np
+from pfgen_rs.stats import checks
 
 Integers = NDArray[np.int32]
 Bounds = tuple[float | None, float | None]
@@ -71,7 +61,7 @@ def moments(x: ArrayLike, y: ArrayLike) -> Moments:
 
     Raises `InputError` for other lists, and for values that are not finite numbers (of at most 1e70).
     """
-    one, other = paired_numbers(x, y, least=1)
+    one, other = checks.paired_numbers(x, y, least=1)
     return _resampled_moments(
         one, other, np.zeros(len(one), np.int64), np.ones((1, 1), dtype=np.int32)
     )
@@ -83,7 +73,7 @@ def pearson(x: ArrayLike, y: ArrayLike) -> float | None:
     Raises `InputError` for lists of different lengths, and for values that are not finite numbers. (scipy
     returns NaN where this is `None`, and where a value is NaN.)
     """
-    one, other = map(_to_unit_size, paired_numbers(x, y, largest=_ANY))
+    one, other = map(_to_unit_size, checks.paired_numbers(x, y, largest=_ANY))
     if len(one) < _FEWEST or np.ptp(one) <= _CONSTANT or np.ptp(other) <= _CONSTANT:
         return None
     return float(moments(one, other).pearson[0])
@@ -100,7 +90,7 @@ def spearman(x: ArrayLike, y: ArrayLike) -> float | None:
 
     Exactly 1 for equal ranks, and -1 for opposite ones. `None` and errors as for `pearson`.
     """
-    sides = paired_numbers(x, y, largest=_ANY)
+    sides = checks.paired_numbers(x, y, largest=_ANY)
     if len(sides[0]) < _FEWEST:
         return None
     one, other = (_correlation_ranks(*_correlation_codes(values)) for values in sides)
@@ -124,14 +114,14 @@ def fisher_interval(
     open: of four it occurs by chance in 1 of 24. Raises `InputError` unless r is `None` or a number from -1
     to 1, and `SettingsError` for an invalid level.
     """
-    check_level(level)
-    if count_number(items, "number of items") < _FEWEST_FISHER or r is None:
+    checks.check_level(level)
+    if checks.count_number(items, "number of items") < _FEWEST_FISHER or r is None:
         return None, None
-    r = correlation_number(r)
+    r = checks.correlation_number(r)
     if abs(r) == 1.0:
         return (None, None) if ranks else (r, r)
     variance = (1 + r * r / 2 if ranks else 1) / (items - 3)
-    reach = normal_quantile(level) * math.sqrt(variance)
+    reach = checks.normal_quantile(level) * math.sqrt(variance)
     centre = math.atanh(r)
     return math.tanh(centre - reach), math.tanh(centre + reach)
 
@@ -142,8 +132,8 @@ def group_resamples(groups: int, resamples: int, seed: int) -> Integers:
     Raises `SettingsError` for a negative seed and for fewer than 100 resamples, and `InputError` without
     groups.
     """
-    check_resampling(resamples, seed)
-    if not count_number(groups, "number of groups"):
+    checks.check_resampling(resamples, seed)
+    if not checks.count_number(groups, "number of groups"):
         raise InputError("no groups: expected at least one to resample")
     random = np.random.default_rng(seed)
     counts = np.empty((resamples, groups), dtype=np.int32)
@@ -160,12 +150,12 @@ def resampled_moments(
     `groups`: the group of each item, a column of `resamples` (from `group_resamples`). Errors as for
     `moments`, and for groups that `resamples` does not have.
     """
-    one, other = paired_numbers(x, y, least=1)
+    one, other = checks.paired_numbers(x, y, least=1)
     return _resampled_moments(one, other, _checked_groups(groups, one, resamples), resamples)
 
 
 def _checked_groups(groups: ArrayLike, items: Floats, resamples: Integers) -> NDArray[np.int64]:
-    found, width = whole_numbers(groups, "groups", least=0), resamples.shape[1]
+    found, width = checks.whole_numbers(groups, "groups", least=0), resamples.shape[1]
     if found.shape != items.shape or found.max(initial=0) >= width:
         raise InputError(
             f"invalid groups: expected a number below {width} for each of {len(items)} items"
@@ -207,7 +197,7 @@ def resampled_spearman(
 
     Errors as for `resampled_moments`.
     """
-    sides = paired_numbers(x, y, least=1, largest=_ANY)
+    sides = checks.paired_numbers(x, y, least=1, largest=_ANY)
     groups = _checked_groups(groups, sides[0], resamples)
     codes = [_correlation_codes(values)[0] for values in sides]
     found = np.full(len(resamples), np.nan)
@@ -223,8 +213,8 @@ def percentile_interval(values: ArrayLike, level: float = 0.95) -> Bounds:
 
     NaN and infinities count as undefined. Raises `InputError` for what is no list of numbers.
     """
-    check_level(level)
-    found = numbers(values, "values", undefined=True)
+    checks.check_level(level)
+    found = checks.numbers(values, "values", undefined=True)
     finite = found[np.isfinite(found)]
     if 2 * len(finite) < len(found) or not len(finite):
         return None, None
@@ -286,7 +276,7 @@ def regression_line(x: ArrayLike, y: ArrayLike) -> Line:
     Raises `InputError` for lists of different lengths, fewer than three points, values that are not finite
     numbers (of at most 1e70), and constant x. O(n).
     """
-    one, other = paired_numbers(x, y, least=_FEWEST)
+    one, other = checks.paired_numbers(x, y, least=_FEWEST)
     if np.ptp(one) == 0:
         raise InputError("x is constant: expected different numbers")
     from_x, from_y = one - one.mean(), other - other.mean()
@@ -319,7 +309,7 @@ def pearson_values(x: ArrayLike, y: ArrayLike) -> Floats:
     Time O(items). Raises `InputError` for lists of different lengths, for fewer than two items, and for
     numbers that are not finite.
     """
-    one, other = paired_numbers(x, y, least=2, largest=_ANY)
+    one, other = checks.paired_numbers(x, y, least=2, largest=_ANY)
     n = len(one)
     one, other = _unit_scaled(one), _unit_scaled(other)
     own = np.stack([one * one, other * other, one * other])
@@ -333,7 +323,7 @@ def spearman_values(x: ArrayLike, y: ArrayLike) -> Floats:
 
     Ranks are those among the items that are left. Time O(items²), 0.05 s for 1,500 items; memory O(items).
     """
-    one, other = paired_numbers(x, y, least=2, largest=_ANY)
+    one, other = checks.paired_numbers(x, y, least=2, largest=_ANY)
     n = len(one)
     ranks = [_correlation_ranks(*_correlation_codes(values)) for values in (one, other)]
     sums = _sums_of_products(*(each[None] - (n + 1) / 2 for each in ranks))[:, 0]
@@ -355,13 +345,13 @@ def correlation_interval(
     delta method. `None` if there is no standard error: fewer than three items, or se = 0 or NaN. Raises
     `InputError` unless r is a number from -1 to 1, and `SettingsError` for an invalid level.
     """
-    check_level(level)
-    r = correlation_number(r)
-    if count_number(items, "number of items") < 3 or not se > 0:
+    checks.check_level(level)
+    r = checks.correlation_number(r)
+    if checks.count_number(items, "number of items") < 3 or not se > 0:
         return None, None
     if abs(r) >= 1.0:
         return r, r
-    reach = two_sided_quantile(level, min(items - 1, MOST_FREEDOM)) * se / (1 - r * r)
+    reach = checks.two_sided_quantile(level, min(items - 1, checks.MOST_FREEDOM)) * se / (1 - r * r)
     centre = math.atanh(r)
     return math.tanh(centre - reach), math.tanh(centre + reach)
 

@@ -1,23 +1,164 @@
-"""The uncertainty of one run's score, and the bootstrap over questions and trials."""
+"""Samples of runs, the uncertainty of one run's score, and the bootstrap over questions and trials."""
 
 from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, TypeGuard
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.lazy import Floats, NDArray, np
+from pfgen_rs.lazy import ArrayLike, Floats, NDArray, np
 from pfgen_rs.metrics.settings import check_metric
-from pfgen_rs.stats.checks import check_resampling, numbers, whole_numbers
-from pfgen_rs.stats.student import check_level, normal_quantile, two_sided_quantile
+from pfgen_rs.stats import checks
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
 
-    from pfgen_rs.stats.sample import Sample
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """One run: the values of each metric for each response.
+
+    `questions`: sorted ids. `categories`: of each question, or `None`. `values`: by metric, one array per
+    question with its responses in file order. `signature`: what runs must share to be comparable. `system`:
+    whether this is a system run, for reference, without a rank. `asked`: number of questions in the set, for
+    the signature of a comparison of some of them.
+
+    Takes 32 bytes per response. Raises `InputError` unless every question has a category and, of each metric,
+    the same number of values, at least one, all finite numbers (of at most 1e70).
+    """
+
+    name: str
+    questions: tuple[str, ...]
+    categories: dict[str, str | None]
+    values: dict[str, list[Floats]] = field(repr=False)
+    signature: str | None = None
+    system: bool = False
+    asked: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the values; lists of them become arrays."""
+        if not self.questions or not self.values:
+            raise InputError(
+                f"{self.name!r} has no values: expected at least one question and metric"
+            )
+        if len(set(self.questions)) < len(self.questions):
+            raise InputError(f"{self.name!r} has a question twice")
+        for question in self.questions:
+            if question not in self.categories:
+                raise InputError(
+                    f"{self.name!r}: question {question!r} has no category, not even None"
+                )
+        arrays = {metric: self._checked(metric, values) for metric, values in self.values.items()}
+        object.__setattr__(self, "values", arrays)
+        self._check_counts()
+
+    def _checked(self, metric: str, values: Sequence[ArrayLike]) -> list[Floats]:
+        if len(values) != len(self.questions):
+            raise InputError(
+                f"{self.name!r} has values of {metric!r} for {len(values)} of its "
+                f"{len(self.questions)} questions"
+            )
+        arrays = [each for each in values if _is_filled_list(each)]
+        if len(arrays) == len(values) and (np.abs(np.concatenate(arrays)) <= checks.LARGEST).all():
+            return arrays
+        return [
+            checks.numbers(each, f"{self.name!r}, question {question!r}: {metric}", least=1)
+            for question, each in zip(self.questions, values, strict=True)
+        ]
+
+    def _check_counts(self) -> None:
+        counts = self.counts.tolist()
+        for metric, values in self.values.items():
+            if [len(each) for each in values] != counts:
+                raise InputError(
+                    f"{self.name!r} has different numbers of values of {metric!r} and other metrics"
+                )
+
+    def responses(self, metric: str = "average") -> list[Floats]:
+        """Returns the values of one metric. Raises `InputError` if there are none."""
+        if metric not in self.values:
+            raise InputError(f"{self.name!r} has no values of {metric!r}")
+        return self.values[metric]
+
+    @property
+    def counts(self) -> NDArray[np.int64]:
+        """Number of responses to each question: int64, shape (questions,)."""
+        first = next(iter(self.values.values()))
+        return np.array([len(values) for values in first], dtype=np.int64)
+
+    @property
+    def trials(self) -> int:
+        """The smallest number of responses to any question."""
+        return int(self.counts.min())
+
+    def means(self, metric: str = "average") -> Floats:
+        """Returns the mean of each question: float64, shape (questions,)."""
+        return np.array([values.mean() for values in self.responses(metric)])
+
+    def variances(self, metric: str = "average") -> Floats:
+        """Returns the variance (with n - 1) of each question; NaN for a single response."""
+        return np.array(
+            [values.var(ddof=1) if len(values) > 1 else np.nan for values in self.responses(metric)]
+        )
+
+    def only(self, questions: Sequence[str]) -> Sample:
+        """Returns the same run with these questions only, in the given order."""
+        at = [self.questions.index(question) for question in questions]
+        return replace(
+            self,
+            questions=tuple(questions),
+            categories={question: self.categories[question] for question in questions},
+            values={metric: [arrays[i] for i in at] for metric, arrays in self.values.items()},
+        )
+
+
+def _is_filled_list(values: object) -> TypeGuard[Floats]:
+    return (
+        isinstance(values, np.ndarray)
+        and values.dtype == np.float64
+        and values.ndim == 1
+        and bool(values.size)
+    )
+
+
+def checked_samples(samples: Iterable[Sample], metrics: Iterable[str]) -> list[Sample]:
+    """Returns a list of samples with values of these metrics. Raises `InputError` for anything else."""
+    found = list(samples)
+    for i, each in enumerate(found):
+        if not isinstance(each, Sample):
+            raise InputError(
+                f"samples[{i}] is {checks.shown_value(each)}: expected a Sample "
+                "(`runs.outputs.sample_of` makes one of a result)"
+            )
+        for metric in metrics:
+            each.responses(metric)
+    return found
+
+
+def check_alike(samples: Sequence[Sample]) -> None:
+    """Raise `InputError` for runs with the same name, or scored in different ways."""
+    names = [sample.name for sample in samples]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"duplicate run name {name!r}: give the runs different names")
+    first = samples[0]
+    for sample in samples[1:]:
+        if sample.signature != first.signature:
+            raise InputError(
+                f"{first.name!r} and {sample.name!r} were scored with different questions or settings "
+                f"({first.signature} and {sample.signature}): score both with the same"
+            )
+
+
+def common_questions(samples: Sequence[Sample]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Returns questions that all runs answer, and the others. Raises `InputError` for fewer than two."""
+    every = set.union(*(set(sample.questions) for sample in samples))
+    shared = set.intersection(*(set(sample.questions) for sample in samples))
+    if len(shared) < 2:
+        whose = "answered by the run" if len(samples) == 1 else "answered by all runs"
+        raise InputError(f"too few questions {whose}: expected at least 2, found {len(shared)}")
+    return tuple(sorted(shared)), tuple(sorted(every - shared))
+
 
 RESAMPLES = 10_000
 _ROUNDING = 1e-4  # published scores have four decimals, question means five
@@ -92,20 +233,14 @@ def estimate(
     `InputError` for a sample without values of the metric.
     """
     check_metric(metric)
-    check_level(level)
-    from pfgen_rs.stats.sample import checked_samples
-
+    checks.check_level(level)
     [sample] = checked_samples([sample], [metric])
     draws = Resampler(len(sample.questions), resamples, seed) if resamples else None
     return resampled_estimate(sample, metric, level, draws)
 
 
 def resampled_estimate(
-    sample: Sample,
-    metric: str,
-    level: float,
-    draws: Resampler | None,
-    errors: Floats | None = None,
+    sample: Sample, metric: str, level: float, draws: Resampler | None, errors: Floats | None = None
 ) -> Estimate:
     """`estimate` with existing resamples, if any; `errors` as returned by `Resampler.within`."""
     means, variances, counts = sample.means(metric), sample.variances(metric), sample.counts
@@ -120,11 +255,7 @@ def resampled_estimate(
 
 
 def from_summary(
-    question_means: ArrayLike,
-    question_sds: ArrayLike,
-    trials: ArrayLike,
-    *,
-    level: float = 0.95,
+    question_means: ArrayLike, question_sds: ArrayLike, trials: ArrayLike, *, level: float = 0.95
 ) -> Estimate:
     """Estimate a run's mean and its errors from its `result.json`, without its responses.
 
@@ -133,7 +264,10 @@ def from_summary(
     Time O(questions). Raises `InputError` if the shapes differ, no questions are given, or values are not
     finite numbers, standard deviations of at least 0, and whole numbers of at least 1.
     """
-    means, sds = numbers(question_means, "question_means"), numbers(question_sds, "question_sds")
+    means, sds = (
+        checks.numbers(question_means, "question_means"),
+        checks.numbers(question_sds, "question_sds"),
+    )
     if means.shape != sds.shape or not len(means):
         raise InputError(
             f"expected one mean and one standard deviation per question, found {len(means)} means and "
@@ -142,12 +276,12 @@ def from_summary(
     if sds.min() < 0:
         place = int(sds.argmin())
         raise InputError(f"question_sds[{place}] is {sds[place]}: expected numbers of at least 0")
-    counts = whole_numbers(trials, "trials", least=1)
+    counts = checks.whole_numbers(trials, "trials", least=1)
     if counts.ndim and counts.shape != means.shape:
         raise InputError(
             f"expected one number of trials, or one for each of {len(means)} questions, found {len(counts)}"
         )
-    check_level(level)
+    checks.check_level(level)
     counts = np.broadcast_to(counts, means.shape)
     known = np.where(counts > 1, counts - 1, np.nan)  # one answer has no variance
     return _from_moments(means, sds * sds * counts / known, counts, level)
@@ -162,7 +296,7 @@ def _from_moments(
     if number > 1:
         deviation = math.sqrt(float(((means - mean) ** 2).sum()) / (number - 1))
         question_se = deviation / math.sqrt(number)
-        reach = two_sided_quantile(level, number - 1) * question_se
+        reach = checks.two_sided_quantile(level, number - 1) * question_se
     return Estimate(
         mean=mean,
         trial_sd=math.sqrt(float(variances.sum())) / number if known else None,
@@ -204,7 +338,7 @@ class Resampler:
     """
 
     def __init__(self, questions: int, resamples: int, seed: int) -> None:
-        check_resampling(resamples, seed)
+        checks.check_resampling(resamples, seed)
         self._seed = seed
         random = np.random.default_rng(seed)
         self._picks = random.integers(0, questions, (resamples, questions), dtype=np.int32)
@@ -238,7 +372,7 @@ class Resampler:
         random = np.random.default_rng(
             [self._seed, zlib.crc32(name.encode(errors="backslashreplace"))]
         )
-        noise = _trial_noise(values, random)
+        noise = np.stack([_errors_of_mean(each, random) for each in values])
         draws = noise.shape[1]
         places = random.integers(0, draws, self._picks.shape, dtype=np.int32)
         places += self._picks * np.int32(draws)
@@ -248,20 +382,16 @@ class Resampler:
 def interval(mean: float, resampled: Floats, questions: int, level: float) -> tuple[float, float]:
     """Returns the percentile interval of resampled means, stretched about the mean by t/z."""
     tail = (1 - level) / 2
-    stretch = two_sided_quantile(level, questions - 1) / normal_quantile(level)
+    stretch = checks.two_sided_quantile(level, questions - 1) / checks.normal_quantile(level)
     low, high = np.quantile(resampled, [tail, 1 - tail]).tolist()
     return mean + (low - mean) * stretch, mean + (high - mean) * stretch
 
 
-def _trial_noise(values: Sequence[Floats], random: np.random.Generator) -> Floats:
-    """Returns errors of question means due to the finite number of trials: shape (questions, draws).
+def _errors_of_mean(values: Floats, random: np.random.Generator) -> Floats:
+    """Returns errors of a question's mean due to the finite number of trials: shape (draws,).
 
     Each is the mean of n residuals drawn with replacement, stretched by √(n/(n-1)); 0 for a single response.
     """
-    return np.stack([_errors_of_mean(each, random) for each in values])
-
-
-def _errors_of_mean(values: Floats, random: np.random.Generator) -> Floats:
     n = len(values)
     if n == 1:
         return np.zeros(_DRAWS)

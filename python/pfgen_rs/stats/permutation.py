@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from pfgen_rs.lazy import Floats, NDArray, np
-from pfgen_rs.stats.checks import check_seed, numbers, probabilities, whole_number
-from pfgen_rs.stats.student import check_level, two_sided_p
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+from pfgen_rs.lazy import ArrayLike, Floats, NDArray, np
+from pfgen_rs.stats import checks
 
 _AT_ONCE = 1 << 20  # numbers in a block of signs
 # Sums of the same numbers in another order differ by less, relative to the sum of their absolute values.
@@ -42,15 +38,15 @@ def sign_flip(differences: ArrayLike, *, permutations: int = 10_000, seed: int =
     >>> sign_flip([1.0, 2.0, 3.0, 4.0])
     0.125
     """
-    found = numbers(differences, "differences", least=1)
+    found = checks.numbers(differences, "differences", least=1)
     _check_permuting(permutations, seed)
     values = np.stack([found, np.zeros_like(found)])
     return float(sign_flip_pairs(values, [(0, 1)], permutations=permutations, seed=seed)[0])
 
 
 def _check_permuting(permutations: int, seed: int) -> None:
-    whole_number(permutations, "number of permutations", 1)
-    check_seed(seed)
+    checks.whole_number(permutations, "number of permutations", 1)
+    checks.check_seed(seed)
 
 
 def sign_flip_pairs(
@@ -87,7 +83,7 @@ def sign_flip_by_size(
     differences are flipped one by one. Without differences, or if all are 0, p is 1. Errors are those of
     `sign_flip`.
     """
-    found = numbers(differences, "differences")
+    found = checks.numbers(differences, "differences")
     _check_permuting(permutations, seed)
     apart = found[found != 0]
     if not len(apart):
@@ -177,7 +173,7 @@ def holm(p: ArrayLike) -> Floats:
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]
     """
-    return holm_by_row(probabilities(p, "p")[None]).ravel()
+    return holm_by_row(checks.probabilities(p, "p")[None]).ravel()
 
 
 def holm_by_row(p: Floats) -> Floats:
@@ -251,14 +247,14 @@ class RankTests:
     """
 
     def __init__(self, means: ArrayLike, level: float) -> None:
-        check_level(level)
-        found = numbers(means, "means", dimensions=2)
+        checks.check_level(level)
+        found = checks.numbers(means, "means", dimensions=2)
         runs, questions = found.shape
         self._error = 1 - level
         self._upper = np.triu_indices(runs, 1)
         self._t = _t_statistics(found) if questions > 1 else np.zeros((runs, runs))
         # A test of fewer than two questions says nothing.
-        self._p = two_sided_p(self._t[self._upper], max(questions - 1, 1))
+        self._p = checks.two_sided_p(self._t[self._upper], max(questions - 1, 1))
 
     def joint(self) -> list[tuple[int, int]]:
         """Returns `rank_ranges`."""

@@ -11,9 +11,8 @@ from typing import Any
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.lazy import np
 from pfgen_rs.metrics.settings import check_metric
-from pfgen_rs.stats.checks import shown_value
-from pfgen_rs.stats.sample import Sample, check_alike, checked_samples, common_questions
-from pfgen_rs.stats.student import check_level, normal_quantile, two_sided_quantile
+from pfgen_rs.stats import checks
+from pfgen_rs.stats.estimates import Sample, check_alike, checked_samples, common_questions
 
 _POWER = 0.8
 _TRIALS = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
@@ -91,9 +90,9 @@ def plan_trials(
     runs = checked_samples([samples] if isinstance(samples, Sample) else samples, [metric])
     runs = _aligned(runs)
     noise = _PlannedNoise.of(runs, metric)
-    z, t = normal_quantile(level), two_sided_quantile(level, noise.questions - 1)
+    z, t = checks.normal_quantile(level), checks.two_sided_quantile(level, noise.questions - 1)
     told = abs(noise.mean) if difference is None else difference
-    finds = normal_quantile(2 * power - 1)
+    finds = checks.normal_quantile(2 * power - 1)
     two = len(runs) > 1
     return Plan(
         runs=tuple(run.name for run in runs),
@@ -190,12 +189,14 @@ def _check_settings(
     precision: float, difference: float | None, level: float, power: float, metric: str
 ) -> None:
     check_metric(metric)
-    check_level(level)
+    checks.check_level(level)
     if not isinstance(power, Real) or not 0.5 <= power < 1:
         raise SettingsError(
-            f"invalid power {shown_value(power)}: expected at least 0.5 and less than 1"
+            f"invalid power {checks.shown_value(power)}: expected at least 0.5 and less than 1"
         )
     positive = {"precision": precision} | ({} if difference is None else {"difference": difference})
     for name, value in positive.items():
         if not (isinstance(value, Real) and 0 < value < math.inf):
-            raise SettingsError(f"invalid {name} {shown_value(value)}: expected a positive number")
+            raise SettingsError(
+                f"invalid {name} {checks.shown_value(value)}: expected a positive number"
+            )

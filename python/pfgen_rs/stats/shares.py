@@ -9,14 +9,7 @@ from numbers import Real
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.lazy import Floats, np
-from pfgen_rs.stats.checks import count_number, shown_value
-from pfgen_rs.stats.student import (
-    MOST_FREEDOM,
-    check_level,
-    normal_quantile,
-    two_sided_p,
-    two_sided_quantile,
-)
+from pfgen_rs.stats import checks
 
 
 def wilson(count: float, n: int, level: float = 0.95) -> tuple[float, float]:
@@ -30,13 +23,13 @@ def wilson(count: float, n: int, level: float = 0.95) -> tuple[float, float]:
     >>> [round(bound, 4) for bound in wilson(0, 100)]
     [0.0, 0.037]
     """
-    check_level(level)
-    n = count_number(n, "number of items")
+    checks.check_level(level)
+    n = checks.count_number(n, "number of items")
     if not isinstance(count, Real) or not 0 <= count <= n:
-        raise InputError(f"invalid count {shown_value(count)} of {n}: expected 0 to {n}")
+        raise InputError(f"invalid count {checks.shown_value(count)} of {n}: expected 0 to {n}")
     if not n:
         return 0.0, 1.0
-    z2, share = normal_quantile(level) ** 2, count / n
+    z2, share = checks.normal_quantile(level) ** 2, count / n
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
     reach = math.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
     low = 0.0 if count == 0 else max(centre - reach, 0.0)
@@ -56,9 +49,9 @@ def bonett_price(first: int, second: int, n: int, level: float = 0.95) -> tuple[
     >>> [round(bound, 4) for bound in bonett_price(1, 0, 4)]
     [-0.3832, 0.7165]
     """
-    check_level(level)
-    first, second = count_number(first, "count"), count_number(second, "count")
-    n = count_number(n, "number of items")
+    checks.check_level(level)
+    first, second = checks.count_number(first, "count"), checks.count_number(second, "count")
+    n = checks.count_number(n, "number of items")
     if not n:
         raise InputError("invalid number of items 0: expected at least 1")
     if first + second > n:
@@ -67,7 +60,7 @@ def bonett_price(first: int, second: int, n: int, level: float = 0.95) -> tuple[
         )
     apart = (first - second) / (n + 2)
     variance = (first + second + 2) / (n + 2) - apart * apart
-    reach = normal_quantile(level) * math.sqrt(variance / (n + 2))
+    reach = checks.normal_quantile(level) * math.sqrt(variance / (n + 2))
     found = (first - second) / n  # which a low level would leave out
     return max(min(apart - reach, found), -1.0), min(max(apart + reach, found), 1.0)
 
@@ -84,7 +77,7 @@ def mcnemar(first: int, second: int) -> float:
     >>> mcnemar(1, 9)
     0.021484375
     """
-    first, second = count_number(first, "count"), count_number(second, "count")
+    first, second = checks.count_number(first, "count"), checks.count_number(second, "count")
     few, n = min(first, second), first + second
     if 2 * few >= n - 1:  # the tails meet
         return 1.0
@@ -124,7 +117,7 @@ class WeightedMean:
         """Returns value ± t·se."""
         if self.se is None or self.freedom is None:
             return None, None
-        reach = two_sided_quantile(level, self.freedom) * self.se
+        reach = checks.two_sided_quantile(level, self.freedom) * self.se
         return self.value - reach, self.value + reach
 
     def p(self) -> float | None:
@@ -135,8 +128,8 @@ class WeightedMean:
         """Returns the true value that the test finds with this power: (t + z)·se, as `Pair` has it."""
         if self.se is None or self.freedom is None:
             return None
-        t = two_sided_quantile(level, self.freedom)
-        return (t + normal_quantile(2 * power - 1)) * self.se
+        t = checks.two_sided_quantile(level, self.freedom)
+        return (t + checks.normal_quantile(2 * power - 1)) * self.se
 
 
 def weighted_mean(samples: Sequence[Floats], weights: Sequence[float]) -> WeightedMean:
@@ -161,7 +154,7 @@ def weighted_mean(samples: Sequence[Floats], weights: Sequence[float]) -> Weight
         freedom = min(len(x) - 1 for x in samples)
     else:
         freedom = _few_freedoms(total * total / below * (1 + 1e-12))
-    return WeightedMean(value, math.sqrt(total), max(1, min(freedom, MOST_FREEDOM)))
+    return WeightedMean(value, math.sqrt(total), max(1, min(freedom, checks.MOST_FREEDOM)))
 
 
 def p_values(means: Sequence[WeightedMean]) -> list[float | None]:
@@ -175,7 +168,7 @@ def p_values(means: Sequence[WeightedMean]) -> list[float | None]:
             by_freedom.setdefault(each.freedom, []).append(i)
     for freedom, places in by_freedom.items():
         t = np.array([means[i].value / (means[i].se or 1.0) for i in places])
-        for i, p in zip(places, two_sided_p(t, freedom).tolist(), strict=True):
+        for i, p in zip(places, checks.two_sided_p(t, freedom).tolist(), strict=True):
             found[i] = p
     return found
 

@@ -1,15 +1,16 @@
 """The studies of the papers: sources, metrics, and the leaderboard against other benchmarks."""
 
 from pfgen_rs.studies.against import AgainstStudy, BenchmarkCorrelation, study_against
-from pfgen_rs.studies.benchmark_table import (
-    BenchmarkTable,
-    model_key,
-    read_aliases,
-    read_benchmark_table,
+from pfgen_rs.studies.metrics import (
+    Correlation,
+    CorrelationMatrix,
+    Leaderboard,
+    MetricStudy,
+    read_leaderboard,
+    study_metrics,
 )
-from pfgen_rs.studies.correlations import Correlation, CorrelationMatrix
-from pfgen_rs.studies.leaderboard import Leaderboard, MetricStudy, read_leaderboard, study_metrics
 from pfgen_rs.studies.sources import SourceStudy, study_sources
+from pfgen_rs.studies.tables import BenchmarkTable, model_key, read_aliases, read_benchmark_table
 
 __all__ = [
     "AgainstStudy",

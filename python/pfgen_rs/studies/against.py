@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,27 +13,12 @@ from pfgen_rs.io.text import shortened
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import METRICS, Metric
 from pfgen_rs.stats.correlation import regression_line
-from pfgen_rs.studies.benchmark_table import (
-    KEYS,
-    BenchmarkTable,
-    Figures,
-    model_key,
-    near_misses,
-    read_benchmark_table,
-)
-from pfgen_rs.studies.correlations import (
-    MOST_NAMES,
-    Correlation,
-    CorrelationMatrix,
-    correlate,
-    correlations,
-)
-from pfgen_rs.studies.leaderboard import Leaderboard, read_leaderboard
+from pfgen_rs.studies import metrics, tables
 
 
 def study_against(
-    table: str | os.PathLike[str] | BenchmarkTable,
-    leaderboard: str | os.PathLike[str] | Leaderboard,
+    table: str | os.PathLike[str] | tables.BenchmarkTable,
+    leaderboard: str | os.PathLike[str] | metrics.Leaderboard,
     columns: Sequence[str],
     *,
     name: str | None = None,
@@ -52,16 +37,20 @@ def study_against(
     Raises `InputError` for tables that cannot be read, cells that are no numbers, fewer than three common
     models and figures that are all equal, and `SettingsError` for an unknown metric and for no columns.
     """
-    theirs = table if isinstance(table, BenchmarkTable) else read_benchmark_table(table)
-    board = leaderboard if isinstance(leaderboard, Leaderboard) else read_leaderboard(leaderboard)
+    theirs = tables.read_benchmark_table(table)
+    board = metrics.read_leaderboard(leaderboard)
     ours = _without(board.by_model(metric), exclude)
-    names = theirs.find(name or KEYS) if name or KEYS in theirs.columns else None
-    if names is None:
+    if not name and tables.KEYS in theirs.columns:
+        name = tables.KEYS
+    if not name:
         raise InputError(
             f"which column has the models' names? Name it (--name): {theirs.known}",
             path=theirs.path,
         )
-    alias_keys = {model_key(one): model_key(other) for one, other in (aliases or {}).items()}
+    names = theirs.find(name)
+    alias_keys = {
+        tables.model_key(one): tables.model_key(other) for one, other in (aliases or {}).items()
+    }
     heading = OURS if metric == METRICS[0] else f"pfgen {metric}"
     labels = _labelled_columns(theirs, columns, names)
     while heading in labels:
@@ -69,7 +58,7 @@ def study_against(
     found, notes = _correlated_columns(theirs, labels, names, ours, alias_keys, heading)
     known = theirs.keys(names, alias_keys)
     own = dict(ours.select("key", "model").iter_rows())
-    excluded = {model_key(one) for one in exclude}
+    excluded = {tables.model_key(one) for one in exclude}
     only_theirs = {key: known[key] for key in known if key not in own and key not in excluded}
     only_ours = {key: own[key] for key in sorted(own) if key not in known}
     return AgainstStudy(
@@ -77,13 +66,13 @@ def study_against(
         tuple(found),
         only_ours,
         only_theirs,
-        near_misses(only_theirs, only_ours),
+        tables.near_misses(only_theirs, only_ours),
         (*board.notes, *notes, *_idle_aliases(theirs, names, own, aliases or {})),
     )
 
 
 def _without(ours: pl.DataFrame, exclude: Sequence[str]) -> pl.DataFrame:
-    keys = {model_key(name): name for name in exclude}
+    keys = {tables.model_key(name): name for name in exclude}
     unknown = [name for key, name in keys.items() if key not in set(ours["key"])]
     if unknown:
         raise InputError(f"the leaderboard has no model {shortened(unknown[0])!r} to leave out")
@@ -91,7 +80,7 @@ def _without(ours: pl.DataFrame, exclude: Sequence[str]) -> pl.DataFrame:
 
 
 def _labelled_columns(
-    theirs: BenchmarkTable, wanted: Sequence[str], names: str
+    theirs: tables.BenchmarkTable, wanted: Sequence[str], names: str
 ) -> dict[str, tuple[str, bool]]:
     """Returns by the name that each column is shown with its own, and whether a pattern found it."""
     if not wanted:
@@ -108,7 +97,7 @@ def _labelled_columns(
 
 
 def _correlated_columns(
-    theirs: BenchmarkTable,
+    theirs: tables.BenchmarkTable,
     labels: Mapping[str, tuple[str, bool]],
     names: str,
     ours: pl.DataFrame,
@@ -119,8 +108,7 @@ def _correlated_columns(
     notes: list[str] = []
     for label, (column, by_pattern) in labels.items():
         try:
-            figures = replace(theirs.figures(names, column, aliases), column=label)
-            found.append(_correlated(figures, ours, heading))
+            found.append(_correlated(label, *theirs.figures(names, column, aliases), ours, heading))
         except InputError as error:
             if not by_pattern:
                 if error.path is not None:
@@ -132,37 +120,29 @@ def _correlated_columns(
     return sorted(found, key=lambda one: -one.correlation.pearson), notes
 
 
-def _correlated(figures: Figures, ours: pl.DataFrame, heading: str) -> BenchmarkCorrelation:
-    theirs = pl.DataFrame(
-        {
-            "key": list(figures.values),
-            "name": [figures.names[key] for key in figures.values],
-            "value": list(figures.values.values()),
-        },
-        schema={"key": pl.String, "name": pl.String, "value": pl.Float64},
-    )
+def _correlated(
+    label: str, theirs: pl.DataFrame, missing: int, ours: pl.DataFrame, heading: str
+) -> BenchmarkCorrelation:
     # By key, so that sums, and with them the last digits, do not depend on the order of either file.
     points = ours.join(theirs, on="key", how="inner").sort("key")
     x, y = points["figure"].to_numpy(), points["value"].to_numpy()
-    correlation = correlate(heading, x, figures.column, y)
+    correlation = metrics.correlate(heading, x, label, y)
     line = regression_line(x, y)
     drawn = points.with_columns(residual=pl.Series(line.residuals, dtype=pl.Float64))
     ordered = drawn.sort("figure", descending=True, maintain_order=True)
-    return BenchmarkCorrelation(
-        figures.column, ordered, correlation, figures.missing, line.slope, line.intercept
-    )
+    return BenchmarkCorrelation(label, ordered, correlation, missing, line.slope, line.intercept)
 
 
 def _idle_aliases(
-    theirs: BenchmarkTable, names: str, own: Mapping[str, str], aliases: Mapping[str, str]
+    theirs: tables.BenchmarkTable, names: str, own: Mapping[str, str], aliases: Mapping[str, str]
 ) -> list[str]:
     """Returns notes about aliases that name nothing: they may be misspelled."""
     known = theirs.keys(names, {})
     notes = []
     for one, other in aliases.items():
-        if model_key(one) not in known:
+        if tables.model_key(one) not in known:
             notes.append(f"alias {shortened(one)!r}: the table has no such model")
-        elif model_key(other) not in own:
+        elif tables.model_key(other) not in own:
             notes.append(f"alias {shortened(other)!r}: the leaderboard has no such model")
     return notes
 
@@ -189,7 +169,7 @@ class BenchmarkCorrelation:
 
     column: str
     points: pl.DataFrame
-    correlation: Correlation
+    correlation: metrics.Correlation
     missing: int
     slope: float
     intercept: float
@@ -200,6 +180,10 @@ class BenchmarkCorrelation:
             pl.col("residual").abs(), "key", descending=[True, False], maintain_order=True
         )
         return by_size.head(count)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the column's name, correlation and number of missing figures."""
+        return {"column": self.column, **asdict(self.correlation), "missing": self.missing}
 
     def told_outliers(self) -> str:
         """Returns our names of the outliers, and residuals."""
@@ -227,10 +211,10 @@ class AgainstStudy:
     @property
     def is_small(self) -> bool:
         """Whether there are so few columns that all are correlated with each other, too."""
-        return len(self.columns) < MOST_NAMES
+        return len(self.columns) < metrics.MOST_NAMES
 
     @cached_property
-    def matrix(self) -> CorrelationMatrix:
+    def matrix(self) -> metrics.CorrelationMatrix:
         """The correlations of the leaderboard with all columns, and of less than 40 columns with each other.
 
         With the leaderboard those of `columns`; of two columns over the models that the leaderboard has.
@@ -238,41 +222,30 @@ class AgainstStudy:
         names = (self.ours, *(found.column for found in self.columns))
         own = tuple(found.correlation for found in self.columns)
         if not self.is_small:
-            return CorrelationMatrix(names, own)
+            return metrics.CorrelationMatrix(names, own)
         values = {
             one.column: dict(one.points.select("key", "value").rows()) for one in self.columns
         }
         keys = sorted({key for found in values.values() for key in found})
         nan = float("nan")
-        theirs = correlations(
+        theirs = metrics.correlations(
             {name: [found.get(key, nan) for key in keys] for name, found in values.items()}
         )
-        return CorrelationMatrix(names, own + theirs.pairs)
+        return metrics.CorrelationMatrix(names, own + theirs.pairs)
 
     def frame(self) -> pl.DataFrame:
         """Returns one row a column: `column`, `n`, both correlations with bounds, and `outliers` (keys)."""
         rows = [
-            {
-                "column": found.column,
-                **{
-                    name: value
-                    for name, value in found.correlation.to_dict().items()
-                    if name not in ("one", "other")
-                },
-                "missing": found.missing,
-                "outliers": found.outliers()["key"].to_list(),
-            }
+            {**found.to_dict(), "outliers": found.outliers()["key"].to_list()}
             for found in self.columns
         ]
-        return pl.DataFrame(rows)
+        return pl.DataFrame(rows).drop("one", "other")
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON; of 40 columns and more without their correlations with each other."""
         columns = [
             {
-                "column": found.column,
-                **found.correlation.to_dict(),
-                "missing": found.missing,
+                **found.to_dict(),
                 "slope": found.slope,
                 "intercept": found.intercept,
                 "outliers": found.outliers().select("key", "residual").rows(),

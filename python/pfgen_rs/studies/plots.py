@@ -6,25 +6,16 @@ Every function takes the result of a study and returns a `matplotlib.figure.Figu
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Unpack
+from typing import Unpack
 
 from pfgen_rs.drawing import figures
 from pfgen_rs.drawing.figures import png, save, svg
 from pfgen_rs.drawing.style import GREY, LookOptions, drawing
 from pfgen_rs.errors import PlotError
-from pfgen_rs.lazy import np, pl
+from pfgen_rs.lazy import Figure, np, pl
 from pfgen_rs.report.plots import points
+from pfgen_rs.studies import metrics
 from pfgen_rs.studies.against import OURS, AgainstStudy, BenchmarkCorrelation
-from pfgen_rs.studies.correlations import (
-    MOST_NAMES,
-    CorrelationMatrix,
-    correlation_text,
-    interval_text,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 __all__ = ["against_figure", "against_scatter", "correlation_map", "png", "save", "svg"]
 
@@ -86,11 +77,10 @@ def _numbered(found: BenchmarkCorrelation) -> pl.DataFrame:
 
 def _told(found: BenchmarkCorrelation) -> str:
     r = found.correlation
-    pearson = (
-        f"r = {correlation_text(r.pearson, 3)} [{interval_text(r.pearson_low, r.pearson_high, 3)}]"
-    )
-    spearman = f"ρ = {correlation_text(r.spearman, 3)}"
-    return _drawn(f"{pearson}, {spearman}, n = {r.n}".replace(" to ", ", "))
+    pearson = metrics.correlation_text(r.pearson, 3)
+    within = metrics.interval_text(r.pearson_low, r.pearson_high, 3).replace(" to ", ", ")
+    spearman = metrics.correlation_text(r.spearman, 3)
+    return _drawn(f"r = {pearson} [{within}], ρ = {spearman}, n = {r.n}")
 
 
 def _drawn(number: str) -> str:
@@ -106,12 +96,12 @@ _CLOSE = 0.99  # from here on, two decimals say nothing
 
 def _check_names(names: int) -> None:
     """Raise `PlotError` for more names than one map shows."""
-    if names > MOST_NAMES:
-        raise PlotError(f"too many names for one figure: {names}, at most {MOST_NAMES}")
+    if names > metrics.MOST_NAMES:
+        raise PlotError(f"too many names for one figure: {names}, at most {metrics.MOST_NAMES}")
 
 
 def correlation_map(
-    matrix: CorrelationMatrix,
+    matrix: metrics.CorrelationMatrix,
     *,
     usual: str = "Correlations",
     **options: Unpack[LookOptions],
@@ -138,14 +128,16 @@ def correlation_map(
             cells,
             labels,
             labels,
-            lambda i, j: "1" if i == j else _drawn(correlation_text(float(cells[i, j]), digits)),
+            lambda i, j: (
+                "1" if i == j else _drawn(metrics.correlation_text(float(cells[i, j]), digits))
+            ),
             lowest=lowest if digits == 4 else min(0.0, lowest),
             bar=look.say(_HEADING),
             size=7.5,
         )
         said = "; ".join(
             f"{labels[names.index(pair.one)]} – {labels[names.index(pair.other)]}: "
-            f"{correlation_text(pair.pearson)} (n = {pair.n})"
+            f"{metrics.correlation_text(pair.pearson)} (n = {pair.n})"
             for pair in matrix.pairs
         )
         return figures.finish(figure, f"{look.say(_HEADING)}: {said}")

@@ -11,17 +11,15 @@ from typing import Any, Literal, get_args
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.checkout.checkout import find_runs, is_checkout
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io import run_files, text
+from pfgen_rs.io import run_files, source, text
 from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.reading import with_runs
-from pfgen_rs.io.run_files import expand, expand_runs
-from pfgen_rs.io.source import opened_sources, storage_for
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import BY_SOURCE, METRICS
 from pfgen_rs.questions.unknown import order
 from pfgen_rs.runs import streaming
 from pfgen_rs.runs.result import Result
-from pfgen_rs.studies.correlations import FEWEST, CorrelationMatrix, correlations
+from pfgen_rs.studies.metrics import FEWEST, CorrelationMatrix, correlations
 
 Questions = Literal["common", "all"]
 Track = Callable[[Sequence[str]], Iterable[str]]
@@ -57,11 +55,6 @@ class SourceStudy:
         if metric not in SOURCE_METRICS:
             raise SettingsError(
                 f"{metric!r} does not depend on sources: expected one of {', '.join(SOURCE_METRICS)}"
-            )
-        if questions not in get_args(Questions):
-            raise SettingsError(
-                f"unknown choice of questions {questions!r}: expected one of "
-                f"{', '.join(get_args(Questions))}"
             )
         found = self.scores.filter(pl.col("questions") == questions)
         return correlations(
@@ -102,7 +95,6 @@ def study_sources(
     runs: str | Sequence[str],
     benchmark: Benchmark,
     *,
-    sources: Sequence[str] | None = None,
     options: Options | None = None,
     run_field: str | None = None,
     track: Track = iter,
@@ -110,14 +102,14 @@ def study_sources(
     """Score runs with the reference answers of each source alone, and of all together, and correlate.
 
     `runs`: checkouts of pfgen-bench, all of whose runs with answers are scored, or runs as for `score_runs`;
-    system runs are left out. `sources`: names (default: those that share a question with another).
+    system runs are left out. Sources are those that share a question with another.
     `options`, `run_field`: how the runs are read, if not as usual. `track`: wraps the names of the sources
     while they are scored, such as `tqdm.tqdm`.
 
     Raises `InputError` for fewer than three runs, for sources that share no question, and what `score_runs`
     raises.
     """
-    chosen = _chosen_sources(benchmark, sources)
+    chosen = _shared_sources(benchmark)
     common = tuple(q.id for q in benchmark if set(chosen) <= set(q.sources))
     if not common:
         raise InputError(f"no question has reference answers of all of {', '.join(chosen)}")
@@ -125,31 +117,14 @@ def study_sources(
     reading = with_runs(options or Options(), run_field)
     combined = {"+".join(names): names for names in (*zip(chosen, strict=True), chosen)}
     rows: list[dict[str, Any]] = []
-    unclean: dict[str, None] = {}
-    cut_short: dict[str, None] = {}
     for name in track(list(combined)):
         for result in _scored(paths, restricted(benchmark, combined[name]), reading):
-            if result.unclean:
-                unclean[result.place] = None
             if result.cut_short is not None:
-                cut_short[str(result.cut_short)] = None
+                notes.append(str(result.cut_short))
             if not run_files.is_system(result.config or {}):
                 rows += _rows_of_result(result, name, common)
-    notes += _notes_about_answers(list(unclean), list(cut_short))
-    return _checked(SourceStudy(pl.DataFrame(rows, schema=_SCHEMA), chosen, common, tuple(notes)))
-
-
-def _notes_about_answers(unclean: Sequence[str], cut_short: Sequence[str]) -> Iterator[str]:
-    """Yield one line about all runs whose answers `score` would warn about, and one about their files."""
-    if unclean:
-        yield (
-            f"{text.counted(len(unclean), 'run')} with answers that pfgen-bench would have cleaned: scored "
-            f"unchanged; pfgen-rs score says what is in them (the first is {unclean[0]})"
-        )
-    if cut_short:
-        others = len(cut_short) - 1
-        more = f" (and {text.counted(others, 'other file')})" if others else ""
-        yield f"{cut_short[0]}{more}"
+    told = tuple(dict.fromkeys(notes))  # each run was scored several times
+    return _checked(SourceStudy(pl.DataFrame(rows, schema=_SCHEMA), chosen, common, told))
 
 
 def _checked(study: SourceStudy) -> SourceStudy:
@@ -163,11 +138,11 @@ def _checked(study: SourceStudy) -> SourceStudy:
 
 def _scored(paths: Sequence[str], benchmark: Benchmark, options: Options) -> Iterator[Result]:
     """Yield the results of all runs, of which few are in memory at once."""
-    storage = storage_for(paths)
-    files = expand_runs(paths, storage)
+    storage = source.storage_for(paths)
+    files = run_files.expand_runs(paths, storage)
     options = replace(options, tokens=benchmark.settings.unit == "token")
     for start in range(0, len(files), _AT_ONCE):
-        sources = opened_sources(files[start : start + _AT_ONCE], storage)
+        sources = source.opened_sources(files[start : start + _AT_ONCE], storage)
         store = streaming.new_store(benchmark)
         yield from streaming.score_sources(benchmark, sources, options, store)
 
@@ -205,27 +180,19 @@ def restricted(benchmark: Benchmark, sources: Sequence[str]) -> Benchmark:
     return Benchmark(questions, digest, benchmark.settings)
 
 
-def _chosen_sources(benchmark: Benchmark, wanted: Sequence[str] | None) -> tuple[str, ...]:
-    known = benchmark.sources
-    for name in wanted or ():
-        if name not in known:
-            raise InputError(f"no source {name!r}: expected one of {', '.join(known)}")
-    if wanted:
-        found = list(dict.fromkeys(wanted))
-    else:
-        shared = {name for q in benchmark if len(q.sources) > 1 for name in q.sources}
-        found = [name for name in known if name in shared]
-        found = [found[place] for place in order(found)]
-    if len(found) < 2:
-        raise InputError(f"{text.counted(len(found), 'source')} to compare: expected at least 2")
-    return tuple(found)
+def _shared_sources(benchmark: Benchmark) -> tuple[str, ...]:
+    shared = {name for q in benchmark if len(q.sources) > 1 for name in q.sources}
+    found = [name for name in benchmark.sources if name in shared]
+    if not found:
+        raise InputError("no question has reference answers of two sources to compare")
+    return tuple(found[place] for place in order(found))
 
 
 def _run_paths(patterns: Sequence[str]) -> tuple[list[str], list[str]]:
     """Returns the paths of runs with answers, and notes about runs of checkouts without."""
     paths: list[str] = []
     lacking = 0
-    for place in expand(patterns):
+    for place in run_files.expand(patterns):
         if not is_checkout(Path(place)):
             paths.append(place)
             continue

@@ -17,7 +17,7 @@ from pfgen_rs.io.table_writer import write_parquet
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.training.fixed_samples import TASK_ANSWERS, TASK_COLUMNS, QuestionSample, TaskSample
-from pfgen_rs.training.loggers import Logger, LoggerQueues
+from pfgen_rs.training.loggers import Finished, Logger, LoggerQueue, close_queues
 
 Axis = Literal["step", "tokens"]
 
@@ -103,7 +103,8 @@ class Record:
     ) -> None:
         self.sample, self.tasks, self.folder = sample, tasks, folder
         self._clean, self._clean_output = clean, clean_output
-        self._loggers = LoggerQueues(loggers)
+        # `Finished` never blocks, and trainers expect its metrics as soon as a step is scored.
+        self._loggers = [one if isinstance(one, Finished) else LoggerQueue(one) for one in loggers]
         self.description = sample.description | (tasks.description if tasks else {})
         """The settings that must agree for steps to be comparable, as values for JSON."""
         self._schema = pl.Schema({**SCHEMA, **(tasks.schema if tasks else {})})
@@ -148,21 +149,21 @@ class Record:
         outputs = [None if text is None else self._clean_output(text) for text in texts[asked:]]
         scored = self.sample.scored(answers)
         of_tasks, task_table = self.tasks.scored(outputs) if self.tasks else ({}, None)
-        table = None
-        if scored is not None and (self.folder is not None or self._loggers.want_answers):
-            table = scored.table()
+        table = None if scored is None or self.folder is None else scored.table()
         with self._lock:
             baseline = self._rows.get(0) if step else None
             row = {"questions": 0, "answers": 0} if scored is None else scored.row(baseline)
             row |= {"step": step, "tokens": tokens, "generation_seconds": seconds, **of_tasks}
             row = {name: row.get(name) for name in self._schema}
             self._write(row, {ANSWERS: table, OUTPUTS: task_table})
-        self._loggers.put(step, self._metrics(row), table)
+        metrics = self._metrics(row)
+        for logger in self._loggers:
+            logger(metrics, step)
         return row
 
     def close(self) -> None:
         """Wait for the loggers, for a limited time, and report what they did not receive."""
-        self._loggers.close()
+        close_queues(self._loggers)
 
     def _write(self, row: dict[str, Any], tables: Mapping[str, pl.DataFrame | None]) -> None:
         step = row["step"]

@@ -1,7 +1,6 @@
 """Loggers: functions that receive metrics and a step.
 
-Any callable that accepts `logger({"pfgen/score": 0.71, …}, step)` is a logger. One that also has a number
-`answers` and a method `log_answers(name, table, step)` receives that many answers of each step.
+Any callable that accepts `logger({"pfgen/score": 0.71, …}, step)` is a logger.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from pathlib import Path
 from queue import Queue
@@ -24,8 +23,6 @@ from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.extras import missing, needed
 from pfgen_rs.io.ahead import THREADS
 from pfgen_rs.io.atomic import writing_failed
-from pfgen_rs.lazy import pl
-from pfgen_rs.training.checks import whole
 
 _LOG = logging.getLogger("pfgen_rs")
 _AXIS = "pfgen/step"
@@ -87,14 +84,12 @@ class WandB:
     W&B drops values logged for a step before the current one, but scores are only available some steps
     later. So the step is logged as a metric, `pfgen/step`, which the others use as their x axis.
 
-    `run`: as returned by `wandb.init` (default: the active run when the first score is logged). `answers`:
-    the number of answers to log of each step, the same ones each time, as the table `pfgen/answers`. Raises
+    `run`: as returned by `wandb.init` (default: the active run when the first score is logged). Raises
     `PfgenError` if wandb is not installed, and `InputError` if `run` is not a run.
     """
 
-    def __init__(self, run: Any = None, *, answers: int = 0) -> None:
-        self.answers = whole(answers, "the number of answers")
-        if run is None or answers:
+    def __init__(self, run: Any = None) -> None:
+        if run is None:
             needed("wandb", "wandb")
         methods = ("log", "define_metric")
         if run is not None and not all(callable(getattr(run, name, None)) for name in methods):
@@ -113,11 +108,6 @@ class WandB:
             self._declared.add(name)
         self.run.log({**metrics, _AXIS: step})
 
-    def log_answers(self, name: str, answers: pl.DataFrame, step: int) -> None:
-        """Log the answers, which have the columns of `answer_table`, as a table."""
-        table = import_module("wandb").Table(columns=answers.columns, data=answers.rows())
-        self({name: table}, step)
-
 
 def _new_writer(folder: str | os.PathLike[str]) -> Any:
     try:
@@ -131,6 +121,14 @@ def _new_writer(folder: str | os.PathLike[str]) -> Any:
         return SummaryWriter(os.fspath(folder))
     except OSError as error:
         raise writing_failed(Path(folder), error) from error
+
+
+# Calls loggers in threads of their own, so that a slow or blocked one delays nothing else.
+
+_DEPTH = 64  # steps that wait for one logger, with the one it is called for
+_PATIENCE = 30.0  # seconds that `close` waits for all loggers together
+# With polars' SIGINT handler installed, a wait without a timeout could not be interrupted.
+_TICK = 0.05
 
 
 class Finished:
@@ -149,55 +147,23 @@ class Finished:
             yield self._entries.popleft()
 
 
-# Calls loggers in threads of their own, so that a slow or blocked one delays nothing else.
+class LoggerQueue:
+    """Calls a logger in a thread of its own, step by step. Neither waits for it nor raises.
 
-_DEPTH = 64  # steps that wait for one logger, with the one it is called for
-_PATIENCE = 30.0  # seconds that `close` waits for all loggers together
-# With polars' SIGINT handler installed, a wait without a timeout could not be interrupted.
-_TICK = 0.05
-
-
-class LoggerQueues:
-    """Calls each logger in a thread of its own, step by step. Neither waits for loggers nor raises.
-
-    If a logger lags behind by more than 64 steps, further steps are dropped for it, with a warning in the log
-    `pfgen_rs` at the first one, and another one with their number when the queues are closed.
+    If it lags behind by more than 64 steps, further steps are
+    dropped, with a warning in the log `pfgen_rs` at the first one, and another one with their number when the
+    queue is closed. The thread starts with the first step, and ends then.
     """
-
-    def __init__(self, loggers: Sequence[Logger]) -> None:
-        # `Finished` never blocks, and trainers expect its metrics as soon as a step is scored.
-        self._prompt = [logger for logger in loggers if isinstance(logger, Finished)]
-        self._queues = [_LoggerQueue(one) for one in loggers if not isinstance(one, Finished)]
-
-    @property
-    def want_answers(self) -> bool:
-        """Whether any logger wants the answers."""
-        return any(queue.answers for queue in self._queues)
-
-    def put(self, step: int, metrics: dict[str, float], answers: pl.DataFrame | None) -> None:
-        """Have a step logged: its metrics and, if any logger wants them, its answers."""
-        for logger in self._prompt:
-            logger(dict(metrics), step)
-        for queue in self._queues:
-            queue.put(step, metrics, answers)
-
-    def close(self) -> None:
-        """Wait for the loggers, at most 30 seconds, and report what was dropped. May be called again."""
-        _close(self._queues)
-
-
-class _LoggerQueue:
-    """Calls one logger. Its thread starts with the first step, and ends when the queue is closed."""
 
     def __init__(self, logger: Logger) -> None:
         self._logger = logger
         self._name = getattr(logger, "__name__", type(logger).__name__)
-        self.answers = int(getattr(logger, "answers", 0))
-        self._steps: Queue[tuple[int, dict[str, float], pl.DataFrame | None] | None] = Queue()
+        self._steps: Queue[tuple[dict[str, float], int] | None] = Queue()
         self._dropped = 0
         self._closed = False
 
-    def put(self, step: int, metrics: dict[str, float], answers: pl.DataFrame | None) -> None:
+    def __call__(self, metrics: dict[str, float], step: int) -> None:
+        """Have the metrics of a step logged."""
         if self._steps.unfinished_tasks >= _DEPTH:
             self._dropped += 1
             if self._dropped == 1:
@@ -206,13 +172,13 @@ class _LoggerQueue:
                     *(self._name, _DEPTH, step),
                 )
             return
-        table = answers.head(self.answers) if self.answers and answers is not None else None
-        self._steps.put((step, dict(metrics), table))
+        self._steps.put((dict(metrics), step))
         if self not in _UNFINISHED:
             _UNFINISHED.add(self)
             threading.Thread(target=self._run, name=THREADS, daemon=True).start()
 
     def close(self, deadline: float) -> None:
+        """Wait for the logger, and report what was dropped."""
         if self._closed:
             return
         while self._steps.unfinished_tasks and time.monotonic() < deadline:
@@ -230,29 +196,29 @@ class _LoggerQueue:
                 self._call(*entry)
             self._steps.task_done()
 
-    def _call(self, step: int, metrics: dict[str, float], answers: pl.DataFrame | None) -> None:
+    def _call(self, metrics: dict[str, float], step: int) -> None:
         try:
             self._logger(metrics, step)
-            if answers is not None:
-                self._logger.log_answers("pfgen/answers", answers, step)  # type: ignore[attr-defined]
         except BaseException as error:
             reason = f"{type(error).__name__}: {error}"
             _LOG.warning("the logger %s failed at step %d: %s", self._name, step, reason)
 
 
-_UNFINISHED: WeakSet[_LoggerQueue] = WeakSet()
+_UNFINISHED: WeakSet[LoggerQueue] = WeakSet()
 
 
-def _close(queues: Iterable[_LoggerQueue]) -> None:
+def close_queues(queues: Iterable[Logger]) -> None:
+    """Wait for loggers, at most 30 seconds, and report what was dropped. May be called again."""
     deadline = time.monotonic() + _PATIENCE
     for queue in queues:
-        queue.close(deadline)
+        if isinstance(queue, LoggerQueue):
+            queue.close(deadline)
 
 
 @atexit.register
 def _finish_all() -> None:
     """Log what is waiting when the process ends, unless a logger is blocked."""
-    _close(list(_UNFINISHED))
+    close_queues(list(_UNFINISHED))
 
 
 if hasattr(os, "register_at_fork"):  # the threads are not copied

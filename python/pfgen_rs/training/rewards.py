@@ -94,10 +94,6 @@ class Reward:
         again = partial(Reward, clean=self.clean, unknown=self.unknown)
         return again, (Placed(self.benchmark), self.metric)
 
-    def __repr__(self) -> str:
-        """Show the benchmark and the metric."""
-        return f"Reward({self.benchmark.signature!r}, {self.metric!r})"
-
     def _answers(self, prompts: Sequence[Any], completions: Sequence[Any]) -> list[str]:
         texts = list(map(completion_text, completions))
         if self.clean is not None:
@@ -283,11 +279,6 @@ class TaskReward:
         """Pickle what the rewards depend on."""
         how: dict[str, Any] = {name: getattr(self, name) for name in ("metric", "variant", "clean")}
         return partial(TaskReward, split=None, unknown=self.unknown, **how), (self.task, self.data)
-
-    def __repr__(self) -> str:
-        """Show the task, the split and the metric."""
-        split = None if self.data is None else self.data.split
-        return f"TaskReward({self.task!r}, split={split!r}, metric={self.metric!r})"
 
     def _metric(self, name: str | None) -> str:
         if name is None:

@@ -5,8 +5,6 @@ group `pfgen_rs.engines`, whose name is that of the engine and whose object is i
 command line, the options that an engine takes, and the table in the documentation follow from the classes.
 """
 
-from __future__ import annotations
-
 import inspect
 import pkgutil
 from collections.abc import Callable
@@ -22,7 +20,7 @@ from pfgen_rs.errors import SettingsError
 __all__ = ["engine", "kind", "make", "names", "names_with", "options", "recorded_name"]
 
 GROUP = "pfgen_rs.engines"
-_HIDDEN = ("api_key", "backoff", "ask")
+_HIDDEN = ("api_key", "backoff", "path")
 """Options that cannot be written as text, or must not be written anywhere."""
 _FIRST = ("openai", "vllm", "transformers")
 """Engines that are listed first: those that run a model without more ado."""

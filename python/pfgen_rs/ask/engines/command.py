@@ -8,16 +8,14 @@ in any order, and each is replaced by a further task. The program is started onc
 the run ends, so it must not wait for the end of its input before it answers.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count
-from os import environ
 from queue import SimpleQueue
 from threading import Thread
 from typing import IO, Any, cast
@@ -37,123 +35,6 @@ _GRACE = 5.0  # seconds for a program to exit by itself
 
 
 _REASON = 500  # characters
-
-
-@engine("command")
-class CommandEngine:
-    """Generates answers with an external program.
-
-    `command`: its name and arguments, as a list or as a string split like a shell command (no shell is
-    involved). `timeout`: seconds without a result after which the program is considered hung (default: no
-    limit).
-
-    A result with an `error` makes its task `Failed`. Raises `GenerationError` if the program cannot be
-    started, exits too early, hangs or writes an invalid result. The program is then stopped, as it is when
-    the iterator is closed early.
-    """
-
-    name = "command"
-    rolling = True
-    abilities = frozenset({"completion", "chat", "history", "seed"})
-
-    def __init__(
-        self, model: str, *, command: str | Sequence[str], timeout: float | None = None
-    ) -> None:
-        """Check the settings without starting the program; raises `SettingsError`."""
-        self.model = model
-        self._command = _words(command)
-        if timeout is not None and not timeout > 0:
-            raise SettingsError(f"timeout must be positive, not {timeout}")
-        self._timeout = timeout
-        self._program: Program | None = None
-        self._ids = count(1)
-
-    def generate(self, tasks: Iterable[Task | None], parameters: Parameters) -> Iterator[Outcome]:
-        """Yield one outcome per task, in the order of the program's results.
-
-        Up to 1,000 tasks are written at once, and further ones after each outcome.
-        """
-        if self._program is None:
-            self._program = Program(self._command)
-        program, source = self._program, iter(tasks)
-        open_tasks: dict[int, Task] = {}
-        try:
-            while True:
-                room = _OPEN - len(open_tasks)
-                more = {next(self._ids): task for task in available(source, room)}
-                open_tasks.update(more)
-                if more:
-                    program.send([_line(n, more[n], parameters) for n in more])
-                if not open_tasks:
-                    return
-                yield self._outcome(program, open_tasks)
-        finally:
-            if open_tasks:
-                self._program = None
-                program.stop()
-
-    def _outcome(self, program: Program, open_tasks: dict[int, Task]) -> Outcome:
-        try:
-            line = program.next_line(self._timeout)
-        except TimeoutError:
-            raise GenerationError(
-                f"{program.name!r} sent no result for {self._timeout:g} seconds "
-                f"({len(open_tasks)} missing)"
-            ) from None
-        if line is None:
-            raise GenerationError(
-                f"{program.name!r} {program.ending()} before sending all results "
-                f"({len(open_tasks)} missing): see its standard error for the reason"
-            )
-        try:
-            return _parsed(line, open_tasks)
-        except InputError as error:
-            raise GenerationError(
-                f"{program.name!r} wrote an invalid result: {error.problem}"
-            ) from None
-
-    def stop(self) -> None:
-        """Stop the program now, from any thread; the next tasks start it again."""
-        program = self._program
-        if program is not None:
-            program.stop()
-
-    def close(self) -> None:
-        """Close the program's input, and wait for it to exit."""
-        if self._program is not None:
-            self._program.close()
-            self._program = None
-
-
-def _words(command: str | Sequence[str]) -> list[str]:
-    if not isinstance(command, str):
-        parts = list(command)
-    else:
-        try:
-            parts = command_words(command)
-        except ValueError as error:
-            raise SettingsError(f"the command cannot be split into arguments: {error}") from None
-    if not parts:
-        raise SettingsError("the command is empty")
-    return parts
-
-
-def _line(number: int, task: Task, parameters: Parameters) -> bytes:
-    return f"{task_line(number, task, parameters)}\n".encode()
-
-
-def _parsed(line: bytes, open_tasks: dict[int, Task]) -> Outcome:
-    """Parse the outcome in a line, removing its task from the open ones."""
-    record = parse_line(line)
-    number = record.get("id")
-    if type(number) is not int or number not in open_tasks:
-        raise InputError(f"'id' must be that of an open task, not {number!r:.60}")
-    if "error" in record:
-        # A program that asks a server gets the key from the environment, too.
-        reason = redacted(text_field(record, "error"), environ.get(KEY))
-        return Failed(open_tasks.pop(number), reason[:_REASON])
-    answer = text_field(record, "answer")
-    return Answered(open_tasks.pop(number), answer)
 
 
 class Program:
@@ -236,24 +117,133 @@ class Program:
         """Stop the program now. May be called twice."""
         self._lines.stop()
         self._to_write.put(None)
-        for ending in (self._terminate, self._kill):
+        for name in ("terminate", "kill"):
             if self._process.poll() is None:
                 with suppress(ProcessLookupError):
-                    ending()
+                    self._end(name)
                 with suppress(subprocess.TimeoutExpired):
                     self._process.wait(_GRACE)
 
-    def _terminate(self) -> None:
+    def _end(self, name: str) -> None:
         if os.name == "posix":
-            os.killpg(self._process.pid, signal.SIGTERM)
+            number = signal.SIGTERM if name == "terminate" else signal.SIGKILL
+            os.killpg(self._process.pid, number)
         else:
-            self._process.terminate()
+            getattr(self._process, name)()
 
-    def _kill(self) -> None:
-        if os.name == "posix":
-            os.killpg(self._process.pid, signal.SIGKILL)
-        else:
-            self._process.kill()
+
+@engine("command")
+class CommandEngine:
+    """Generates answers with an external program.
+
+    `command`: its name and arguments, as a list or as a string split like a shell command (no shell is
+    involved). `timeout`: seconds without a result after which the program is considered hung (default: no
+    limit).
+
+    A result with an `error` makes its task `Failed`. Raises `GenerationError` if the program cannot be
+    started, exits too early, hangs or writes an invalid result. The program is then stopped, as it is when
+    the iterator is closed early.
+    """
+
+    name = "command"
+    rolling = True
+    abilities = frozenset({"completion", "chat", "history", "seed"})
+
+    def __init__(
+        self, model: str, *, command: str | Sequence[str], timeout: float | None = None
+    ) -> None:
+        """Check the settings without starting the program; raises `SettingsError`."""
+        self.model = model
+        self._command = _words(command)
+        if timeout is not None and not timeout > 0:
+            raise SettingsError(f"timeout must be positive, not {timeout}")
+        self._timeout = timeout
+        self._program: Program | None = None
+        self._ids = count(1)
+
+    def generate(self, tasks: Iterable[Task | None], parameters: Parameters) -> Iterator[Outcome]:
+        """Yield one outcome per task, in the order of the program's results.
+
+        Up to 1,000 tasks are written at once, and further ones after each outcome.
+        """
+        if self._program is None:
+            self._program = Program(self._command)
+        program, source = self._program, iter(tasks)
+        open_tasks: dict[int, Task] = {}
+        try:
+            while True:
+                room = _OPEN - len(open_tasks)
+                more = {next(self._ids): task for task in available(source, room)}
+                open_tasks.update(more)
+                if more:
+                    lines = (f"{task_line(n, more[n], parameters)}\n" for n in more)
+                    program.send([line.encode() for line in lines])
+                if not open_tasks:
+                    return
+                yield self._outcome(program, open_tasks)
+        finally:
+            if open_tasks:
+                self._program = None
+                program.stop()
+
+    def _outcome(self, program: Program, open_tasks: dict[int, Task]) -> Outcome:
+        try:
+            line = program.next_line(self._timeout)
+        except TimeoutError:
+            raise GenerationError(
+                f"{program.name!r} sent no result for {self._timeout:g} seconds "
+                f"({len(open_tasks)} missing)"
+            ) from None
+        if line is None:
+            raise GenerationError(
+                f"{program.name!r} {program.ending()} before sending all results "
+                f"({len(open_tasks)} missing): see its standard error for the reason"
+            )
+        try:
+            return _parsed(line, open_tasks)
+        except InputError as error:
+            raise GenerationError(
+                f"{program.name!r} wrote an invalid result: {error.problem}"
+            ) from None
+
+    def stop(self) -> None:
+        """Stop the program now, from any thread; the next tasks start it again."""
+        program = self._program
+        if program is not None:
+            program.stop()
+
+    def close(self) -> None:
+        """Close the program's input, and wait for it to exit."""
+        if self._program is not None:
+            self._program.close()
+            self._program = None
+
+
+def _words(command: str | Sequence[str]) -> list[str]:
+    if not isinstance(command, str):
+        parts = list(command)
+    else:
+        try:
+            parts = command_words(command)
+        except ValueError as error:
+            raise SettingsError(f"the command cannot be split into arguments: {error}") from None
+    if not parts:
+        raise SettingsError("the command is empty")
+    return parts
+
+
+def _parsed(line: bytes, open_tasks: dict[int, Task]) -> Outcome:
+    """Parse the outcome in a line, removing its task from the open ones."""
+    record = parse_line(line)
+    number = record.get("id")
+    if type(number) is not int or number not in open_tasks:
+        raise InputError(f"'id' must be that of an open task, not {number!r:.60}")
+    if "error" in record:
+        # A program that asks a server gets the key from the environment, too.
+        reason = redacted(text_field(record, "error"), os.environ.get(KEY))
+        return Failed(open_tasks.pop(number), reason[:_REASON])
+    answer = text_field(record, "answer")
+    return Answered(open_tasks.pop(number), answer)
 
 
 def task_line(number: int, task: Task, parameters: Parameters) -> str:
@@ -271,12 +261,6 @@ def task_line(number: int, task: Task, parameters: Parameters) -> str:
         "mode": task.mode,
         **({"messages": task.messages} if is_chat else {"prompt": task.prompt}),
         "seed": task.seed,
+        **replace(parameters, logprobs=None).given,
     }
-    sampling = {
-        "max_tokens": parameters.max_tokens,
-        "temperature": parameters.temperature,
-        "top_p": parameters.top_p,
-        "stop": list(parameters.stop) or None,
-    }
-    record.update((key, value) for key, value in sampling.items() if value is not None)
     return json.dumps(record, ensure_ascii=False)

@@ -1,10 +1,8 @@
-"""Answers by people and batch APIs: asked interactively, or read from a file; and the tasks for them."""
-
-from __future__ import annotations
+"""Answers of people and batch APIs, read from a file; and the tasks for them."""
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,28 +18,6 @@ Key = tuple[int, str]
 
 
 @engine("manual")
-class ManualEngine:
-    """Asks a person: `ask` returns the answer to a task, or `None` to stop."""
-
-    name = "manual"
-    abilities = frozenset({"completion", "chat"})
-
-    def __init__(self, model: str, *, ask: Callable[[Task], str | None]) -> None:
-        self.model = model
-        self._ask = ask
-
-    def generate(self, tasks: Sequence[Task], _parameters: Parameters) -> Iterator[Outcome]:
-        """Yield one answer at a time, until `ask` returns `None`."""
-        for task in tasks:
-            answer = self._ask(task)
-            if answer is None:
-                return
-            yield Answered(task, answer)
-
-    def close(self) -> None:
-        """Do nothing: no resources are held."""
-
-
 class AnswersFile:
     """Reads answers from JSON lines with `question`, `trial` and `answer`, or outputs of a batch API.
 
@@ -51,9 +27,9 @@ class AnswersFile:
     an answer, or with a blank one, stay open. Raises `InputError`, naming the file and line.
     """
 
-    name = ManualEngine.name
+    name = "manual"
     rolling = True  # a task without an answer holds up no other
-    abilities = ManualEngine.abilities
+    abilities = frozenset({"completion", "chat"})
 
     def __init__(self, model: str, path: str | os.PathLike[str]) -> None:
         self.model = model

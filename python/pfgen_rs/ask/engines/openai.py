@@ -1,7 +1,5 @@
 """Servers with an OpenAI-compatible API: OpenAI, vLLM, llama.cpp, SGLang, Ollama and many more."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence

@@ -74,9 +74,8 @@ class TransformersEngine(Counting):
         self._dtype = dtype
         self._device = device
         self._device_map = device_map
-        self._batch_size = batch_size
-        self._chat_template = read_chat_template(chat_template)
-        self._chat_template_kwargs = dict(chat_template_kwargs or {})
+        template = read_chat_template(chat_template)
+        self._how = (batch_size, template, dict(chat_template_kwargs or {}))
         self._batches: Batches | None = None
 
     def generate(self, tasks: Sequence[Task], parameters: Parameters) -> Iterator[Outcome]:
@@ -107,13 +106,7 @@ class TransformersEngine(Counting):
         # A missing model, a damaged file, lack of memory, untrusted code: each has its own type.
         except Exception as error:
             raise GenerationError(f"transformers cannot load {self.model!r}: {error}") from error
-        return Batches(
-            model.eval(),
-            tokenizer,
-            batch_size=self._batch_size,
-            chat_template=self._chat_template,
-            chat_template_kwargs=self._chat_template_kwargs,
-        )
+        return Batches(model.eval(), tokenizer, *self._how)
 
 
 def _best_device(torch: Any) -> str:

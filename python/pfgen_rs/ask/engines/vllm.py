@@ -4,8 +4,6 @@ Written for the public API of vLLM 0.9 and later (`LLM`, `LLM.generate`, `LLM.ch
 tested with a mock that records calls; not yet tested with vLLM itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -131,15 +129,7 @@ class VllmEngine(protocol.Counting):
         return list(outputs)
 
     def _sampling(self, task: Task, parameters: Parameters) -> Any:
-        options = {
-            "max_tokens": parameters.max_tokens,
-            "temperature": parameters.temperature,
-            "top_p": parameters.top_p,
-            "stop": list(parameters.stop) or None,
-            "logprobs": parameters.logprobs,
-        }
-        given = {name: value for name, value in options.items() if value is not None}
-        return self._vllm.SamplingParams(seed=task.seed, **given)
+        return self._vllm.SamplingParams(seed=task.seed, **parameters.given)
 
 
 def _usage(output: Any) -> Usage:

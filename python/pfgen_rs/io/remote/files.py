@@ -8,7 +8,7 @@ import shutil
 import tempfile
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from fnmatch import fnmatchcase
 from functools import partial
@@ -21,7 +21,7 @@ from pfgen_rs.io.atomic import temporary_copy
 from pfgen_rs.io.remote.storage import Object, Storage, StorageError, storage_errors
 from pfgen_rs.io.remote.urls import BUCKETS, MAGIC, shown_url, split_url, url_text
 from pfgen_rs.io.run_files import CONFIG, RESPONSES
-from pfgen_rs.io.source import TABLE_SUFFIXES, Raw, Source, parsed_config
+from pfgen_rs.io.source import Raw, Source, parsed_config
 
 _FIRST, _LARGEST = 1 << 20, 4 << 20  # bytes of a request
 _LARGEST_COPIES = 4 << 30  # bytes of copies that are kept in case that they are read again
@@ -75,25 +75,27 @@ class RemoteSource(Source):
         if copy is not None and self._is_whole(copy):
             return Raw(cast("IO[bytes]", open(copy.name, "rb", buffering=0)))  # noqa: PTH123
         file = self._asked()
-        if isinstance(file, _Ranged) and not self._is_copied:
+        if isinstance(file, _Ranged) and not self.is_table:
             return Raw(cast("IO[bytes]", file), size=file.size)
         return Raw(cast("IO[bytes]", file), self._new_copy())
 
-    def _asked(self) -> _Ranged | _Streamed:
+    def _asked(self) -> _Received:
         found = self._storage.object(self._url)
         try:
             return _Ranged(found, found.get(0, _FIRST), self._check_version)
         except StorageError as error:
             if error.kind != "unranged":  # it is empty, or the server sends whole files only
                 raise
-            return _Streamed(found, found.get(), self._check_version)
+            answer = found.get()
+            self._check_version(answer.meta)
+            return _streamed(found, answer)
 
     def check(self) -> None:
         """Do nothing: each part was checked when it came."""
 
     def file(self) -> str:
         """Returns the name of a local file with the content of a table; of others, the URL."""
-        if not self._is_copied:
+        if not self.is_table:
             return self.path
         with _FREE_GUARD:
             _FREE.pop(id(self), None)
@@ -148,10 +150,6 @@ class RemoteSource(Source):
             raise InputError(error.problem, path=self.path) from None
         return None if content is None else parsed_config(content, shown_url(url))
 
-    @property
-    def _is_copied(self) -> bool:
-        return self.suffix in TABLE_SUFFIXES
-
     def _is_whole(self, copy: IO[bytes]) -> bool:
         copy.flush()
         return self._version is not None and os.stat(copy.name).st_size == self._version[0]  # noqa: PTH116
@@ -181,10 +179,13 @@ def _ends_of_table(file: _Ranged, suffix: str) -> IO[bytes]:
 
 
 class _Received(io.RawIOBase):
-    """Bytes that come in parts: `_following` returns the next one, empty only at the end."""
+    """Bytes that come in parts: `following` returns the next one, empty only at the end."""
 
     _left = memoryview(b"")
     _at = 0
+
+    def __init__(self, following: Callable[[], memoryview]) -> None:
+        self._following = following
 
     def readable(self) -> bool:
         return True
@@ -200,26 +201,16 @@ class _Received(io.RawIOBase):
         self._at += count
         return count
 
-    def _following(self) -> memoryview:
-        raise NotImplementedError
 
+def _streamed(found: Object, answer: Any) -> _Received:
+    """Returns the content of one answer, from front to back."""
+    parts = iter(answer.stream(_FIRST))
 
-class _Streamed(_Received):
-    """The content of one answer, from front to back."""
+    def following() -> memoryview:
+        with storage_errors(found.shown):
+            return memoryview(next((part for part in parts if part), b""))
 
-    def __init__(
-        self, found: Object, answer: Any, check: Callable[[Mapping[str, Any]], int]
-    ) -> None:
-        self._shown = found.shown
-        self.size = check(answer.meta)
-        self._parts: Iterator[Any] = iter(answer.stream(_FIRST))
-
-    def _following(self) -> memoryview:
-        with storage_errors(self._shown):
-            for part in self._parts:
-                if view := memoryview(part):
-                    return view
-        return memoryview(b"")
+    return _Received(following)
 
 
 class _Ranged(_Received):
@@ -228,6 +219,7 @@ class _Ranged(_Received):
     def __init__(
         self, found: Object, first: Any, check: Callable[[Mapping[str, Any]], int]
     ) -> None:
+        super().__init__(self._asked_ahead)
         self._found, self._check = found, check
         self.size = check(first.meta)
         self._left = self._received(first, min(_FIRST, self.size))
@@ -259,7 +251,7 @@ class _Ranged(_Received):
         self._coming.clear()
         super().close()
 
-    def _following(self) -> memoryview:
+    def _asked_ahead(self) -> memoryview:
         if self._at >= self.size:
             return memoryview(b"")
         while len(self._coming) <= self._ahead and self._next < self.size:
@@ -299,12 +291,10 @@ def expanded_url(url: str, storage: Storage) -> list[str]:
     Raises `InputError` if a glob matches nothing, and for globs where no files are listed.
     """
     place = split_url(url)
-    if place.scheme not in BUCKETS:
-        if "*" in place.path:
-            problem = "globs are read in object storage alone: name the files"
-            raise InputError(problem, path=shown_url(url))
-        return [url]
-    if not MAGIC.intersection(url):
+    if place.scheme not in BUCKETS and "*" in place.path:
+        problem = "globs are read in object storage alone: name the files"
+        raise InputError(problem, path=shown_url(url))
+    if place.scheme not in BUCKETS or not MAGIC.intersection(url):
         return [url]
     found = _listed(url, storage)
     if not found:

@@ -58,12 +58,11 @@ class StorageError(InputError):
     """Storage that cannot be read.
 
     `kind`: `missing` (there is no such object), `denied` (it may not be read), `unranged` (not this part of
-    it), `redirected` (elsewhere, where nothing is asked), or else empty. `code`: what the storage calls the
-    error, such as `NoSuchBucket`, if it does.
+    it), `redirected` (elsewhere, where nothing is asked), or else empty.
     """
 
-    def __init__(self, problem: str, *, path: str, kind: str = "", code: str = "") -> None:
-        self.kind, self.code = kind, code
+    def __init__(self, problem: str, *, path: str, kind: str = "") -> None:
+        self.kind = kind
         super().__init__(problem, path=path)
 
 
@@ -255,9 +254,9 @@ def storage_errors(shown: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        code = _code(error)
-        problem = "there is no such bucket" if code == "NoSuchBucket" else "there is no such object"
-        raise StorageError(problem, path=shown, kind="missing", code=code) from None
+        if _code(error) == "NoSuchBucket":
+            raise StorageError("there is no such bucket", path=shown) from None
+        raise StorageError("there is no such object", path=shown, kind="missing") from None
     except BaseError as error:
         raise _storage_error(error, shown) from None
     except InputError:
@@ -286,7 +285,7 @@ def _storage_error(error: Exception, shown: str) -> StorageError | SettingsError
     if may_not or code in _CREDENTIALS or answered.startswith(("401", "403")):
         problem = f"access was denied ({answered or 'no reason given'}): check the credentials"
         denied = may_not and code not in _CREDENTIALS  # to this object, or whatever there is
-        return StorageError(problem, path=shown, kind="denied" if denied else "", code=code)
+        return StorageError(problem, path=shown, kind="denied" if denied else "")
     # Texts with addresses, which may be called anything, do not tell whether this part cannot be had.
     is_unranged = (
         kind == "NotSupportedError" or code == "InvalidRange" or answered.startswith("416")
@@ -296,7 +295,7 @@ def _storage_error(error: Exception, shown: str) -> StorageError | SettingsError
     failed = _FAILED.search(line)
     reason = f"{failed[1]}{failed[2]}: {failed[3]}" if failed else _first_line(error)
     problem = f"cannot be reached: {f'the answer was {answered}' if answered else reason}"
-    return StorageError(problem, path=shown, kind="unranged" if is_unranged else "", code=code)
+    return StorageError(problem, path=shown, kind="unranged" if is_unranged else "")
 
 
 def _code(error: Exception) -> str:
@@ -347,9 +346,7 @@ class RemoteTarget:
                 interruptibly(lambda: self._storage.object(self._url).get(0, 1))
             except StorageError as error:
                 # Who may write need not be allowed to read, and the object need not be there.
-                if error.kind == "missing" and error.code != "NoSuchBucket":
-                    return
-                if error.kind not in ("denied", "unranged"):
+                if error.kind not in ("missing", "denied", "unranged"):
                     raise
 
     def put(self, content: bytes | Path) -> None:

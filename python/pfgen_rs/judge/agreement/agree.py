@@ -18,8 +18,7 @@ from pfgen_rs.judge.pairs import Pair, read_humans
 from pfgen_rs.judge.verdicts import LETTERS
 from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.stats import permutation
-from pfgen_rs.stats.checks import check_resampling
-from pfgen_rs.stats.student import check_level
+from pfgen_rs.stats.checks import check_level, check_resampling
 
 if TYPE_CHECKING:
     from pfgen_rs.benchmark import Benchmark
@@ -39,7 +38,7 @@ class Agreement:
     `right`, and `concordance`.
     `robustness`: by `task`: `pairs`, `consistent`, `invalid` (a verdict is missing), and `robustness`.
     `position`: of pairs that flip between winners, those won by what was shown first in both orders (exact).
-    `rater_agreement`: Fleiss' κ or Krippendorff's α; `None` with fewer than two raters, or if it was refused.
+    `rater_agreement`: Fleiss' κ, or Krippendorff's α if raters are missing; `None` with fewer than two.
     `cohen`: Cohen's κ of judge and each rater, over the rater's pairs; no decision is a letter of its own.
     `confusion`: by `rater` and `decision` (null: none), how often the rater said `A`, `B`, `C`.
     `leave_one_out`: for each rater, over `pairs` for which the others have a majority, how often the
@@ -97,7 +96,6 @@ def agree(
     *,
     rule: Rule = "probability",
     judge: str | None = None,
-    allow_missing: bool = False,
     level: float = 0.95,
     resamples: int = intervals.RESAMPLES,
     permutations: int = tabled.PERMUTATIONS,
@@ -110,7 +108,6 @@ def agree(
     `model_a`, `model_b`, `length_a`, `length_b`. `humans`: `pair`, `rater`, `verdict`; without it there is
     what a judge says of itself. `rule`: which decisions to look at closely; concordance is shown for all.
     `judge`: the judge's name, which the result keeps.
-    `allow_missing`: Krippendorff's α where raters are missing, which is otherwise left out with a note.
 
     Intervals are a bootstrap over questions, except exact ones. 500,000 pairs with three
     raters take one to two seconds. Raises `InputError` for frames that lack columns or contradict themselves,
@@ -125,7 +122,7 @@ def agree(
             "no pair has a decision by probability: choose the rule strict, tie or first, or a judge that "
             "reports log-probabilities"
         )
-    work = tabled.AgreementTables(data, rule, allow_missing, level, resamples, seed)
+    work = tabled.AgreementTables(data, rule, level, resamples, seed)
     chosen = data.decided[rule]
     return Agreement(
         rule=rule,
@@ -148,7 +145,7 @@ def agree(
         biases=_biases(decisions, data, chosen, level),
         calibration=_calibration(decisions, data, level),
         comparisons=work.comparisons(permutations),
-        notes=tuple(_missing_notes(decisions, data, allow_missing)),
+        notes=tuple(_missing_notes(decisions, data)),
     )
 
 
@@ -209,7 +206,7 @@ def _calibration(
     )
 
 
-def _missing_notes(decisions: pl.DataFrame, data: Judged, allow_missing: bool) -> Iterator[str]:
+def _missing_notes(decisions: pl.DataFrame, data: Judged) -> Iterator[str]:
     one, two = _judged_orders(decisions)
     unjudged = int(np.count_nonzero(~one | ~two & two.any()))
     if unjudged:
@@ -219,16 +216,11 @@ def _missing_notes(decisions: pl.DataFrame, data: Judged, allow_missing: bool) -
         )
     present = np.count_nonzero(data.verdicts != NONE, axis=0)
     lacking = int(np.count_nonzero(present < len(data.raters)))
-    if not lacking:
-        return
-    number = f"{lacking:,} of {counted(len(present), 'pair')}"
-    if len(data.raters) > 1 and not allow_missing:
+    if lacking:
         yield (
-            f"{number} lack raters: no Fleiss' kappa; Krippendorff's alpha is computed if missing raters are "
-            "allowed"
+            f"{lacking:,} of {counted(len(present), 'pair')} lack raters: they are left out where a rater "
+            "did not judge"
         )
-    else:
-        yield f"{number} lack raters: they are left out where a rater did not judge"
 
 
 # Two judges

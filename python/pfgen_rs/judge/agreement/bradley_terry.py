@@ -16,9 +16,8 @@ from pfgen_rs.judge import decisions as columns
 from pfgen_rs.judge.agreement import intervals
 from pfgen_rs.judge.decisions import NONE, Codes, Indices, Rule
 from pfgen_rs.lazy import Floats, NDArray, np, pl
-from pfgen_rs.stats.checks import check_resampling
+from pfgen_rs.stats.checks import check_level, check_resampling
 from pfgen_rs.stats.permutation import ranges
-from pfgen_rs.stats.student import check_level
 
 _OUTCOMES = 3
 _TIE = 2

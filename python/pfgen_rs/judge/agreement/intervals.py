@@ -17,8 +17,8 @@ from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.extras import missing
 from pfgen_rs.judge.decisions import Indices
 from pfgen_rs.lazy import Floats, NDArray, np
+from pfgen_rs.stats.checks import MOST_FREEDOM, check_level, two_sided_quantile
 from pfgen_rs.stats.shares import wilson
-from pfgen_rs.stats.student import MOST_FREEDOM, check_level, two_sided_quantile
 
 _NO_SPREAD = 1e-18
 

@@ -74,13 +74,10 @@ def majority(raters: Codes) -> Codes:
 # Beyond chance
 
 
-def fleiss_kappa(
-    rows: Iterable[Sequence[str | int | None]] | NDArray[Any], *, allow_missing: bool = False
-) -> float:
-    """Returns Fleiss' κ of two or more raters, one row per pair.
+def fleiss_kappa(rows: Iterable[Letters], *, allow_missing: bool = False) -> float:
+    """Returns Fleiss' κ of two or more raters, one row of letters ("A", "B", "C") per pair.
 
-    `rows`: letters ("A", "B", "C"), one per rater in the same order; or integers, which are counts, one per
-    category. With n raters and n_ij of them choosing j for pair i, P_i = (Σ_j n_ij² - n)/(n(n - 1)) and
+    With n raters and n_ij of them choosing j for pair i, P_i = (Σ_j n_ij² - n)/(n(n - 1)) and
     κ = (P̄ - P̄e)/(1 - P̄e), NaN if all raters choose the same letter for all pairs.
 
     Rows in which a rater is missing (`None`, or a shorter row) are an `InputError`; with `allow_missing` the
@@ -94,47 +91,24 @@ def fleiss_kappa(
     0.25
     """
     listed = [list(row) for row in rows]
-    if not listed:
-        raise InputError("no pairs: Fleiss' kappa needs at least one")
-    if all(isinstance(value, int | np.integer) for value in listed[0][:1]):
-        by_category = _checked_counts(listed)
-        raters = int(by_category.sum(axis=1).max())
-    else:
-        raters = max(map(len, listed))
-        codes = letter_codes(value for row in listed for value in row)
-        row_of, width = np.repeat(np.arange(len(listed)), [*map(len, listed)]), len(LETTERS)
-        flat = (row_of * width + codes)[codes != NONE]
-        by_category = np.bincount(flat, minlength=len(listed) * width).reshape(-1, width)
+    raters = max(map(len, listed), default=0)
     if raters < 2:
-        raise InputError("fewer than two raters: Fleiss' kappa needs at least two")
-    present = by_category.sum(axis=1)
+        raise InputError("fewer than two raters, or no pairs: there is no Fleiss' kappa")
+    codes = letter_codes(value for row in listed for value in row)
+    row_of, width = np.repeat(np.arange(len(listed)), [*map(len, listed)]), len(LETTERS)
+    flat = (row_of * width + codes)[codes != NONE]
+    votes = np.bincount(flat, minlength=len(listed) * width).reshape(-1, width)
+    present = votes.sum(axis=1)
     short = np.flatnonzero(present != raters)
     if not len(short):
-        return fleiss_from_counts(by_category)
+        squares, totals = np.array((votes * votes).sum(), float), votes.sum(axis=0).astype(float)
+        return float(fleiss_of_sums(squares, totals, np.array(len(votes), float), raters))
     if allow_missing:
-        return alpha_from_counts(by_category)
+        return alpha_from_counts(votes)
     raise InputError(
         f"raters are missing in {len(short)} of {len(listed)} rows; the first is row {short[0] + 1}, with "
         f"{present[short[0]]} of {raters}: leave these rows out, or use allow_missing (Krippendorff's alpha)"
     )
-
-
-def _checked_counts(rows: Sequence[Sequence[Any]]) -> Indices:
-    try:
-        counts = np.array(rows)
-    except ValueError:  # of unequal length
-        counts = np.empty(0)
-    if counts.ndim != 2 or not np.issubdtype(counts.dtype, np.integer) or (counts < 0).any():
-        raise InputError("invalid counts: expected integers of at least 0, one per category")
-    return counts.astype(np.int64)
-
-
-def fleiss_from_counts(counts: NDArray[np.integer[Any]]) -> float:
-    """Returns Fleiss' κ of counts, shape (pairs, categories); all rows must have the same sum."""
-    wide = counts.astype(np.int64)
-    raters = int(wide[0].sum())
-    squares, totals = np.array((wide * wide).sum(), float), wide.sum(axis=0).astype(float)
-    return float(fleiss_of_sums(squares, totals, np.array(len(wide), float), raters))
 
 
 def fleiss_of_sums(squares: Floats, totals: Floats, pairs: Floats, raters: int) -> Floats:

@@ -24,7 +24,7 @@ _COMPARISONS = ("difference", "low", "high", "p", "p_holm", "smallest_p")
 class RaterAgreement:
     """How far the raters agree with each other.
 
-    `statistic`: "fleiss_kappa", or "krippendorff_alpha" if raters are missing and that is allowed. `value` is
+    `statistic`: "fleiss_kappa", or "krippendorff_alpha" if raters are missing. `value` is
     NaN if it is undefined, for example if all raters choose the same letter everywhere. `pairs`: those that
     count. `interval`: bootstrap over questions.
     """
@@ -48,9 +48,7 @@ class RaterAgreement:
 class AgreementTables:
     """Tables of `Agreement`, by the names of its fields. Questions are resampled once for all of them."""
 
-    def __init__(
-        self, data: Judged, rule: Rule, allow_missing: bool, level: float, resamples: int, seed: int
-    ) -> None:
+    def __init__(self, data: Judged, rule: Rule, level: float, resamples: int, seed: int) -> None:
         self._data, self._rule, self._level, self._seed = data, rule, level, seed
         tasks = len(data.task_names)
         of_task = np.unique(data.questions * tasks + data.tasks) % tasks
@@ -62,7 +60,7 @@ class AgreementTables:
         self._statistic = None
         if len(data.raters) > 1:
             whole = (data.verdicts != NONE).all()
-            self._statistic = _FLEISS if whole else _ALPHA if allow_missing else None
+            self._statistic = _FLEISS if whole else _ALPHA
         self._classes, self._kinds = _kinds_of(data)
         counted = {
             **_judge_counts(self._kinds, self._rules),

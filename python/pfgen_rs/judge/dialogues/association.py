@@ -1,7 +1,5 @@
 """Scores of judges against people's (table 5), lengths of answers, and other judges; means of ratings."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations

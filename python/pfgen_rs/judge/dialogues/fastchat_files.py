@@ -1,7 +1,5 @@
 """FastChat's files of MT-bench: questions, models' answers and judgments, as JSON lines."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import os

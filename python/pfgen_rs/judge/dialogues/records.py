@@ -1,7 +1,5 @@
 """Dialogue records of Japanese MT-bench++: two turns, several second answers, scores; any names of fields."""
 
-from __future__ import annotations
-
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -61,6 +59,28 @@ class Dialogue:
     user2: str
     seconds: tuple[Answer, ...] = ()
     source: bytes = field(default=b"", repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Fields:
+    """The keys of a dialogue record.
+
+    `turns`: one key with a list of three texts, or three keys with one text each. `author`, `text`, `human`
+    and `gpt` are keys of each second answer, the others of the record.
+    """
+
+    id: str = "id"
+    category: str = "category"
+    turn2_type: str = "turn2_type"
+    turns: str | tuple[str, ...] = "turns"
+    author1: str = "author1"
+    human1: str = "human1"
+    gpt1: str = "gpt1"
+    answers2: str = "answers2"
+    author: str = "author"
+    text: str = "text"
+    human: str = "human"
+    gpt: str = "gpt"
 
 
 def mean_of(values: Iterable[Fraction | None]) -> Fraction | None:
@@ -203,28 +223,6 @@ def _score(value: object, key: str) -> Fraction:
 
 def _shown(value: object) -> str:
     return repr(shortened(value if isinstance(value, str) else repr(value)))
-
-
-@dataclass(frozen=True)
-class Fields:
-    """The keys of a dialogue record.
-
-    `turns`: one key with a list of three texts, or three keys with one text each. `author`, `text`, `human`
-    and `gpt` are keys of each second answer, the others of the record.
-    """
-
-    id: str = "id"
-    category: str = "category"
-    turn2_type: str = "turn2_type"
-    turns: str | tuple[str, ...] = "turns"
-    author1: str = "author1"
-    human1: str = "human1"
-    gpt1: str = "gpt1"
-    answers2: str = "answers2"
-    author: str = "author"
-    text: str = "text"
-    human: str = "human"
-    gpt: str = "gpt"
 
 
 def read_fields(path: str | os.PathLike[str]) -> Fields:

@@ -1,7 +1,5 @@
 """The tables of dialogue records and of ratings, from whatever files there are."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

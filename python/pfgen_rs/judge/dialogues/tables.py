@@ -4,8 +4,6 @@ Means are exact until they are shown: of an answer over its scores, of a dialogu
 table's cell over answers or dialogues.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence

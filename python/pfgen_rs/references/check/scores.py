@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, combinations
 from typing import Any
 
@@ -21,19 +21,11 @@ from pfgen_rs import _native
 from pfgen_rs.benchmark import Benchmark, score_file
 from pfgen_rs.errors import SettingsError, UnknownQuestionError
 from pfgen_rs.io import run_files
-from pfgen_rs.lazy import Floats, pl
+from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import BY_SOURCE, COLUMNS, share_name, share_names
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.question import Question
-from pfgen_rs.references.check.answers import (
-    CheckProgress,
-    coded_answers,
-    first_places,
-    mean_of_known,
-    means,
-    table,
-    tracked,
-)
+from pfgen_rs.references.check import answers
 from pfgen_rs.references.consensus import leave_one_out
 from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.correlation import pearson, spearman
@@ -42,7 +34,10 @@ from pfgen_rs.stats.correlation import pearson, spearman
 
 
 def self_scores(
-    benchmark: Benchmark, *, threads: int | None = None, progress: CheckProgress | None = None
+    benchmark: Benchmark,
+    *,
+    threads: int | None = None,
+    progress: answers.CheckProgress | None = None,
 ) -> pl.DataFrame:
     """Score every reference answer against all others of its question; one row per answer.
 
@@ -60,7 +55,7 @@ def self_scores(
         )
     rows = [
         _of_question(benchmark, question, threads)
-        for question in tracked(list(benchmark), "self-scores", progress)
+        for question in answers.tracked(list(benchmark), "self-scores", progress)
     ]
     return pl.concat(rows)
 
@@ -69,26 +64,30 @@ def _of_question(benchmark: Benchmark, question: Question, threads: int | None) 
     """Score a question's answers against the whole set, and replace the shares of their own sources."""
     places = [
         (source, number, text)
-        for source, answers in question.answers.items()
-        for number, text in enumerate(answers)
+        for source, own in question.answers.items()
+        for number, text in enumerate(own)
     ]
     sources, numbers, texts = (list(column) for column in zip(*places, strict=True))
     scores = benchmark.score_batch([question.id] * len(texts), texts, threads=threads)
     shares = {name: scores.get_column(name).to_numpy().copy() for name in scores.columns[6:]}
     first = 0
-    for source, answers in coded_answers(benchmark, question).items():
-        rows = slice(first, first + len(answers))
+    for source, own in answers.coded_answers(benchmark, question).items():
+        rows = slice(first, first + len(own))
         baseline = benchmark.baselines(question)[source]
-        values = leave_one_out(answers, baseline, benchmark.settings)
+        values = leave_one_out(own, baseline, benchmark.settings)
         for metric, value in zip(BY_SOURCE, values, strict=True):
-            shares[share_name(metric, source)][rows] = _rounded(value / len(question.sources), 6)
-        first += len(answers)
+            shares[share_name(metric, source)][rows] = _native.round_half_even(
+                value / len(question.sources), 6
+            )
+        first += len(own)
     fluency, truthfulness = (
         left_sum(shares[share_name(metric, source)] for source in question.sources)
         for metric in BY_SOURCE
     )
     helpfulness = scores.get_column("helpfulness").to_numpy()
-    average = _rounded(benchmark.settings.average(fluency, truthfulness, helpfulness), 5)
+    average = _native.round_half_even(
+        benchmark.settings.average(fluency, truthfulness, helpfulness), 5
+    )
     changed = {"fluency": fluency, "truthfulness": truthfulness, "average": average, **shares}
     result = scores.select(
         "question_id",
@@ -101,10 +100,6 @@ def _of_question(benchmark: Benchmark, question: Question, threads: int | None) 
     return result.with_columns(
         pl.Series(name, values, nan_to_null=True) for name, values in changed.items()
     )
-
-
-def _rounded(values: Floats, digits: int) -> Floats:
-    return _native.round_half_even(values, digits)
 
 
 # Sources.
@@ -123,14 +118,16 @@ def sources_compared(benchmark: Benchmark, self_scores: pl.DataFrame) -> pl.Data
     to about 5.
     """
     named = [name for name in self_scores.columns if name.startswith(_PREFIXES)]
-    averages = means(self_scores, ["question_id", "source"], named)
+    averages = answers.means(self_scores, ["question_id", "source"], named)
     rows = []
     for row in averages.to_dicts():
         against = benchmark[row["question_id"]].sources
         for other in against:
             values = [row[share_name(metric, other)] for metric in BY_SOURCE]
             whole = [None if value is None else value * len(against) for value in values]
-            rows.append((row["question_id"], row["source"], other, *whole, mean_of_known(whole)))
+            rows.append(
+                (row["question_id"], row["source"], other, *whole, answers.mean_of_known(whole))
+            )
     numbers = dict.fromkeys([*BY_SOURCE, "both"], pl.Float64)
     schema = {**dict.fromkeys(_KEYS, pl.String), **numbers}
     return pl.DataFrame(rows, schema=schema, orient="row")
@@ -138,12 +135,13 @@ def sources_compared(benchmark: Benchmark, self_scores: pl.DataFrame) -> pl.Data
 
 def sources_overall(compared: pl.DataFrame) -> pl.DataFrame:
     """Average `sources_compared`: `source`, `against`, number of `questions` with both, and the means."""
-    keys = _KEYS[1:]
-    counts = compared.group_by(keys, maintain_order=True).len("questions")
-    numbers = means(compared, keys, [*BY_SOURCE, "both"])
-    return counts.with_columns(pl.col("questions").cast(pl.Int64)).join(
-        numbers, on=keys, maintain_order="left"
-    )
+    return _with_questions(compared, _KEYS[1:], [*BY_SOURCE, "both"])
+
+
+def _with_questions(frame: pl.DataFrame, keys: list[str], columns: Sequence[str]) -> pl.DataFrame:
+    """Returns the number of `questions` (rows) of each combination of keys, and the means of columns."""
+    counts = frame.group_by(keys, maintain_order=True).agg(questions=pl.len().cast(pl.Int64))
+    return counts.join(answers.means(frame, keys, columns), on=keys, maintain_order="left")
 
 
 def sources_by_runs(benchmark: Benchmark, responses: pl.DataFrame) -> pl.DataFrame:
@@ -154,7 +152,7 @@ def sources_by_runs(benchmark: Benchmark, responses: pl.DataFrame) -> pl.DataFra
     `responses` as returned by `scored_runs`.
     """
     names = benchmark.sources
-    averages = means(responses, ["run", "question_id"], [*BY_SOURCE, *share_names(names)])
+    averages = answers.means(responses, ["run", "question_id"], [*BY_SOURCE, *share_names(names)])
     values: dict[str | None, dict[tuple[str, str], float]] = {each: {} for each in (*names, None)}
     for row in averages.to_dicts():
         place = row["run"], row["question_id"]
@@ -169,7 +167,7 @@ def sources_by_runs(benchmark: Benchmark, responses: pl.DataFrame) -> pl.DataFra
         one, two = (_by_run(values[name], common) for name in pair)
         questions = len({question for _, question in common})
         rows.append((*pair, questions, len(one), pearson(one, two), spearman(one, two)))
-    return table(
+    return answers.table(
         rows, source=str, other=str, questions=int, runs=int, pearson=float, spearman=float
     )
 
@@ -190,7 +188,7 @@ def scored_runs(
     files: Iterable[str | os.PathLike[str]],
     *,
     threads: int | None = None,
-    progress: CheckProgress | None = None,
+    progress: answers.CheckProgress | None = None,
     **reading: Any,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Score runs; returns one row per response: `run`, and the columns of `Result.frame`.
@@ -204,7 +202,7 @@ def scored_runs(
     paths = run_files.expand([os.fspath(path) for path in files])
     results = [
         score_file(path, benchmark, threads=threads, **{**reading, "skip_bad_lines": True})
-        for path in tracked(paths, "scoring runs", progress)
+        for path in answers.tracked(paths, "scoring runs", progress)
     ]
     names = [result.name for result in results]
     named = {
@@ -220,7 +218,7 @@ def scored_runs(
         for name, result in named.items()
         for question, count in _unknown_questions(result).items()
     ]
-    return responses, table(left_out, run=str, question=str, answers=int)
+    return responses, answers.table(left_out, run=str, question=str, answers=int)
 
 
 def _unknown_questions(result: Result) -> Counter[str]:
@@ -237,13 +235,9 @@ def run_means(responses: pl.DataFrame) -> pl.DataFrame:
     Columns: `run`, `questions`, `fluency`, `truthfulness`, `helpfulness`, `average`, and `both`, the mean of
     `fluency` and `truthfulness`.
     """
-    by_question = means(responses, ["run", "question_id"], COLUMNS)
+    by_question = answers.means(responses, ["run", "question_id"], COLUMNS)
     both = ((pl.col("fluency") + pl.col("truthfulness")) / 2).alias("both")
-    counts = by_question.group_by("run", maintain_order=True).len("questions")
-    by_run = means(by_question.with_columns(both), ["run"], (*COLUMNS, "both"))
-    return counts.with_columns(pl.col("questions").cast(pl.Int64)).join(
-        by_run, on="run", maintain_order="left"
-    )
+    return _with_questions(by_question.with_columns(both), ["run"], (*COLUMNS, "both"))
 
 
 # Answers of runs that are in the set: a sign that a model was trained on it, or wrote it.
@@ -259,7 +253,7 @@ def contamination(
     responses: pl.DataFrame,
     *,
     stretch: int = STRETCH,
-    progress: CheckProgress | None = None,
+    progress: answers.CheckProgress | None = None,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Count answers of runs that occur in the set, by run and question, and collect examples.
 
@@ -273,25 +267,25 @@ def contamination(
     counts, examples = [], []
     asked = {q: part for (q,), part in responses.group_by(["question_id"], maintain_order=True)}
     present = [question for question in benchmark if question.id in asked]
-    for question in tracked(present, "contamination", progress):
-        places = first_places(question, str.strip)
+    for question in answers.tracked(present, "contamination", progress):
+        places = answers.first_places(question, str.strip)
         places.pop("", None)  # empty answers are not copied
         texts = chain.from_iterable(question.answers.values())
         stretches = frozenset(chain.from_iterable(_stretches(text, stretch) for text in texts))
         runs = asked[question.id].group_by(["run"], maintain_order=True)
         for (run,), part in runs:
-            answers = [answer.strip() for answer in part.get_column("answer")]
-            verbatim = [answer for answer in answers if answer in places]
-            copied = sum(not stretches.isdisjoint(_stretches(each, stretch)) for each in answers)
-            both = (len(verbatim) / len(answers), copied / len(answers))
-            counts.append((run, question.id, len(answers), len(verbatim), copied, *both))
+            given = [answer.strip() for answer in part.get_column("answer")]
+            verbatim = [answer for answer in given if answer in places]
+            copied = sum(not stretches.isdisjoint(_stretches(each, stretch)) for each in given)
+            both = (len(verbatim) / len(given), copied / len(given))
+            counts.append((run, question.id, len(given), len(verbatim), copied, *both))
             distinct = list(dict.fromkeys(verbatim))
             examples += [(run, question.id, *places[text], text) for text in distinct[:_EXAMPLES]]
     numbers = {"answers": int, "verbatim": int, "stretch": int}
     shares = {"share_verbatim": float, "share_stretch": float}
     return (
-        table(counts, run=str, question_id=str, **numbers, **shares),
-        table(examples, run=str, question_id=str, source=str, answer=int, text=str),
+        answers.table(counts, run=str, question_id=str, **numbers, **shares),
+        answers.table(examples, run=str, question_id=str, source=str, answer=int, text=str),
     )
 
 

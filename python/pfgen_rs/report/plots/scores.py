@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Unpack
 
-from pfgen_rs.drawing import figures, fonts, style
+from pfgen_rs.drawing import figures, style
 from pfgen_rs.lazy import Axes, Figure, np, pl
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots import inputs, points
@@ -82,8 +82,8 @@ def _rank_ranges(axes: Axes, runs: pl.DataFrame, look: style.Look) -> None:
         if low is not None and high is not None
     }
     heading = look.say("rank range")
-    widest = max(fonts.text_width(text, look.families) for text in (heading, *said.values()))
-    right = _RANK_GAP + _RANK_SIZE * fonts.MEAN_WIDTH * widest
+    widest = max(style.text_width(text, look.families) for text in (heading, *said.values()))
+    right = _RANK_GAP + _RANK_SIZE * style.MEAN_WIDTH * widest
     for row, text in said.items():
         _annotate(axes, text, (1, row), (right, 0), "center_baseline")
     _annotate(axes, heading, (1, -0.6), (right, 4), "bottom")

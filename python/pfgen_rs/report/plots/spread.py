@@ -19,7 +19,7 @@ from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots.inputs import PlotRequest, drawable, responses, sample_names
 from pfgen_rs.report.plots.points import bounds_of, cut_in_figure, cut_note
 from pfgen_rs.stats import Sample
-from pfgen_rs.stats.student import two_sided_quantile
+from pfgen_rs.stats.checks import two_sided_quantile
 
 _BINS = 40
 QUESTIONS = "{shown} of {count} questions shown"

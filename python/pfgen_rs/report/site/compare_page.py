@@ -22,7 +22,7 @@ from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.site import pages, run_page
 from pfgen_rs.runs.outputs import cleaned_together, sample_of
 from pfgen_rs.runs.result import Result
-from pfgen_rs.stats import Sample, comparing, student
+from pfgen_rs.stats import Sample, checks, comparing
 
 MOST_COMPARED = 10
 """Maximum number of runs that are compared at a time."""
@@ -99,7 +99,7 @@ def comparison_data(
         "level": level,
         "permutations": permutations,
         "seed": _seed_words(seed),
-        "power": student.normal_quantile(2 * comparing.POWER - 1),
+        "power": checks.normal_quantile(2 * comparing.POWER - 1),
         "most": most,
         "first": first,
         "errorDecimals": _ERROR_DECIMALS,

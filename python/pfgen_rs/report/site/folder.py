@@ -18,12 +18,11 @@ from typing import Any
 import pfgen_rs
 from pfgen_rs import _native
 from pfgen_rs.errors import OutputError, unreadable
-from pfgen_rs.io.atomic import write_atomic, writing_failed
+from pfgen_rs.io.atomic import remove_unfinished, write_atomic, writing_failed
 from pfgen_rs.io.locks import alone_with
 
 _EVERY = 5  # seconds between two markers, while a site is made
 _LOCK = ".pfgen-site.lock"  # there while a process writes, and after one that was killed
-_UNFINISHED = re.compile(r"\.(.+)\.[0-9a-f]{16}\.tmp")  # see `pfgen_rs.io.atomic`
 
 
 class SiteFolder:
@@ -123,9 +122,8 @@ class SiteFolder:
         """
         gone = self._before.files - self._new.files
         is_left = self._before.whole is None  # else nothing but the marker was begun
-        self._remove_unfinished({MARKER, *gone, *self._new.files} if is_left else {MARKER})
-        for name in gone:
-            self._remove(name)
+        for name in {MARKER, *gone, *(self._new.files if is_left else ())}:
+            self._clean(name, is_gone=name in gone)
         self._new.whole = whole
         content = self._new.content()
         if not _is_there(self._marker, content):
@@ -155,16 +153,6 @@ class SiteFolder:
         self._listed = listed
         self._saved = time.monotonic()
 
-    def _remove_unfinished(self, names: Iterable[str]) -> None:
-        """Remove temporary files of these files, which a process that was killed has left."""
-        known = {PurePosixPath(name) for name in names}
-        for folder in {path.parent for path in known if ".." not in path.parts}:
-            with suppress(OSError, ValueError):
-                for name in os.listdir(self.place / folder):  # noqa: PTH208 - names are all it needs
-                    found = _UNFINISHED.fullmatch(name)
-                    if found and folder / found[1] in known:
-                        self._remove(str(folder / name))
-
     def _is_unchanged(self, part: Part) -> bool:
         return all(self._state(name) == state for name, state in part.files.items())
 
@@ -192,17 +180,21 @@ class SiteFolder:
                 "choose a new or empty folder"
             )
 
-    def _remove(self, name: str) -> None:
-        """Remove a listed file, unless it is outside the folder (links included), and folders left empty."""
+    def _clean(self, name: str, *, is_gone: bool) -> None:
+        """Remove temporary files of a listed file; if it is gone from the site, itself and empty folders.
+
+        Not outside the folder, links included.
+        """
         parts = PurePosixPath(name).parts
         path = self.place.joinpath(*parts)
-        home = self.place.resolve()
         with suppress(OSError, ValueError):  # it is gone, stays, or is no name: either harms nobody
-            if ".." in parts or not path.parent.resolve().is_relative_to(home):
+            if ".." in parts or not path.parent.resolve().is_relative_to(self.place.resolve()):
                 return
-            path.unlink()
-            for parent in path.parents[: len(parts) - 1]:
-                parent.rmdir()
+            remove_unfinished(path)
+            if is_gone:
+                path.unlink(missing_ok=True)
+                for parent in path.parents[: len(parts) - 1]:
+                    parent.rmdir()
 
 
 def _is_there(path: Path, content: bytes) -> bool:

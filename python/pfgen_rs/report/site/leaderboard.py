@@ -92,21 +92,16 @@ class Leaders:
 
 
 @dataclass(frozen=True)
-class Plot:
-    """Scores against something that is known of `known` of all models."""
-
-    scatter: charts.Scatter
-    known: int
-
-
-@dataclass(frozen=True)
 class Overview:
-    """What a leaderboard shows first; `None` for a plot of fewer than four models."""
+    """What a leaderboard shows first: among others, plots of the models whose size or date is known.
+
+    A plot of fewer than four models is `None`.
+    """
 
     leaders: Leaders | None
     models: int
-    sizes: Plot | None
-    dates: Plot | None
+    sizes: charts.Scatter | None
+    dates: charts.Scatter | None
 
 
 def best_runs(entries: Sequence[Entry]) -> list[Entry]:
@@ -148,7 +143,7 @@ def _plot(
     fact: Callable[..., model_facts.Fact | None],
     placed: Callable[[Any], tuple[float, str]],
     ticks: charts.Ticks,
-) -> Plot | None:
+) -> charts.Scatter | None:
     """Returns the scores against a fact; `fact` takes names, `placed` gives a value's place and text."""
     points = []
     for entry in best:
@@ -157,7 +152,7 @@ def _plot(
             place, text = placed(found.value)
             label = labels[entry.run]
             points.append(charts.Point(place, entry.score, label, text, found.source, entry.run))
-    return Plot(charts.Scatter(points, ticks), len(points)) if len(points) >= _FEW_POINTS else None
+    return charts.Scatter(points, ticks) if len(points) >= _FEW_POINTS else None
 
 
 def _fact_names(entry: Entry) -> tuple[str, ...]:

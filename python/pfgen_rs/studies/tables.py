@@ -26,6 +26,7 @@ from typing import Any
 from pfgen_rs.errors import ConfigError, InputError, unreadable
 from pfgen_rs.io.formats import HEAD, other_encoding, refuse_other_format
 from pfgen_rs.io.text import counted, shortened
+from pfgen_rs.lazy import pl
 from pfgen_rs.stats.checks import LARGEST, shown_value
 
 KEYS = "(names)"
@@ -38,19 +39,6 @@ _LONGEST_NAME = 1_000  # characters of a column's name, joined with dots
 _LARGEST = 4 << 20  # bytes of a file: leaderboards have a tenth
 
 Row = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Figures:
-    """One column: the highest figure of each model by its key, and the name that it stands under.
-
-    `missing`: rows whose cell is empty, or says that there is no figure, or that have no name.
-    """
-
-    column: str
-    values: dict[str, float]
-    names: dict[str, str]
-    missing: int
 
 
 @dataclass(frozen=True)
@@ -116,22 +104,27 @@ class BenchmarkTable:
         """Whether a text stands for all columns that match it."""
         return text not in self.columns and bool(set("*?") & set(text))
 
-    def figures(self, name_column: str, column: str, aliases: Mapping[str, str]) -> Figures:
-        """Returns the figures of a column by model; of several rows of one model the highest.
+    def figures(
+        self, name_column: str, column: str, aliases: Mapping[str, str]
+    ) -> tuple[pl.DataFrame, int]:
+        """Returns `key`, `name` and figure (`value`) of each model in a column, and how many rows lack one.
 
-        `aliases`: keys of this table's names with those to use instead. Raises `InputError`, with the row,
-        for names that are not text, and for cells that are neither empty nor numbers from -1e70 to 1e70.
+        Of several rows of a model the highest counts. Rows lack a figure whose cell is empty, or says so, and
+        those without a name. `aliases`: keys of this table's names with those to use instead. Raises
+        `InputError`, with the row, for names that are not text, and for cells that are neither empty nor
+        numbers from -1e70 to 1e70.
         """
-        values: dict[str, float] = {}
-        names: dict[str, str] = {}
+        found: dict[str, tuple[str, float]] = {}
         missing = 0
         for name, value in zip(self.names(name_column), self.numbers(column), strict=True):
             key = model_key(name)
             if not key or value is None:
                 missing += 1
-            elif (key := aliases.get(key, key)) not in values or value > values[key]:
-                values[key], names[key] = value, name
-        return Figures(column, values, names, missing)
+            elif (key := aliases.get(key, key)) not in found or value > found[key][1]:
+                found[key] = name, value
+        rows = [(key, *each) for key, each in found.items()]
+        schema = {"key": pl.String, "name": pl.String, "value": pl.Float64}
+        return pl.DataFrame(rows, schema=schema, orient="row"), missing
 
     def keys(self, name_column: str, aliases: Mapping[str, str]) -> dict[str, str]:
         """Returns the key of each model with a name that it stands under."""
@@ -178,12 +171,14 @@ def _listed(names: Sequence[str]) -> str:
     return f"{shown} and {left:,} more" if left > 0 else shown
 
 
-def read_benchmark_table(path: str | os.PathLike[str]) -> BenchmarkTable:
-    """Read a table of another benchmark, whole.
+def read_benchmark_table(path: str | os.PathLike[str] | BenchmarkTable) -> BenchmarkTable:
+    """Read a table of another benchmark, whole; returns one that has been read.
 
     CSV with a header; JSON: a list of rows, or a mapping of names to rows or to single values (the columns
     `(names)` and `value`). Raises `InputError` for files that are not tables.
     """
+    if isinstance(path, BenchmarkTable):
+        return path
     place = Path(path)
     read = {".csv": _csv_rows, ".json": _json_rows}.get(place.suffix.lower())
     if read is None:

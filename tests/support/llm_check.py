@@ -1,6 +1,6 @@
 """Asks a real, small model behind a real server: each command is killed half-way, resumed, and resumed again.
 
-    python tests/llm_check.py ENVIRONMENT [--record]
+    python tests/support/llm_check.py ENVIRONMENT [--record]
 
 `make test-llm` makes ENVIRONMENT, with the server and the model, and runs this. `generate`, `judge compare`
 and `llm-jp-eval run` are killed when half of their requests are answered. A second call must ask for what is
@@ -12,6 +12,7 @@ does not matter: one of this size understands neither prompts nor answers, and m
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
 import socket
@@ -22,16 +23,17 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from llm_server import Recorder, Server, served
+from fault_server import Asked, FaultServer, Handler
+from llm_server import Server, served
 from pfgen_rs.io.json_lines import lines, write_objects
 from pfgen_rs.judge import position_bias, robustness
 from pfgen_rs.judge.verdict_folder import VerdictFolder
 from pfgen_rs.llm_jp_eval.catalog import read_tasks, sample_path
 from pfgen_rs.llm_jp_eval.scoring import evaluate
+from places import ROOT
 
-ROOT = Path(__file__).parents[1]
 SCRIPT = Path(sys.executable).parent / "pfgen-rs"
 MODEL = "smollm2"
 CONCURRENCY = 2
@@ -58,9 +60,8 @@ def main(environment: Path, *, record: bool) -> None:
     with (
         tempfile.TemporaryDirectory(prefix="pfgen-rs-llm-") as folder,
         served(command, port, Path(folder, "server.log")) as server,
-        Recorder(port) as recorder,
+        _Client(server) as client,
     ):
-        client = _Client(server, recorder)
         if record:
             _record_outputs(client, Path(folder))
             return
@@ -88,33 +89,57 @@ def expect(holds: bool, otherwise: str) -> None:
 
 
 class _Client:
-    """Runs commands that ask the server, whose requests are recorded."""
+    """Runs commands that ask the server, through one that counts what is asked and answered."""
 
-    def __init__(self, server: Server, recorder: Recorder) -> None:
-        self._server, self._recorder = server, recorder
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._between = FaultServer(default=self._forward)
+        self._answered: list[str] = []
         kept = {key: value for key, value in os.environ.items() if not key.startswith("OPENAI_")}
-        self._environment = {**kept, "OPENAI_BASE_URL": recorder.url}
+        self._environment = {**kept, "OPENAI_BASE_URL": self._between.url}
+
+    def __enter__(self) -> Self:
+        self._between.__enter__()
+        return self
+
+    def __exit__(self, *_reason: object) -> None:
+        self._between.stop()
+
+    def _forward(self, handler: Handler, asked: Asked) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", self._server.port, timeout=600)
+        try:
+            content = json.dumps(asked.body).encode()
+            connection.request("POST", asked.path, content, {"content-type": "application/json"})
+            response = connection.getresponse()
+            handler.reply(response.status, response.read())
+            self._answered.append(asked.path)
+        finally:
+            connection.close()
+
+    def _forget(self) -> None:
+        self._between.asked.clear()
+        self._answered.clear()
 
     def run(self, *command: object, codes: tuple[int, ...] = (0,)) -> list[str]:
-        """Run a command to its end. Returns what it asked the server for."""
-        self._recorder.forget()
+        """Run a command to its end. Returns the prompts or messages that it asked the server for."""
+        self._forget()
         arguments = [str(SCRIPT), *map(str, command)]
         code, _ = self._server.run(arguments, SECONDS, self._environment)
         expect(code in codes, f"exit code {code} of {command[0]}")
-        return self._recorder.asked
+        bodies = [asked.body for asked in self._between.asked]
+        return [json.dumps(body.get("messages", body.get("prompt"))) for body in bodies]
 
     def _killed_half_way(self, command: tuple[object, ...], journal: Path, total: int) -> int:
         """Kill a command when half of its requests are answered. Returns the number of records it kept.
 
         `journal`: somewhere below its folder.
         """
-        recorder = self._recorder
-        recorder.forget()
+        self._forget()
         arguments = [str(SCRIPT), *map(str, command)]
         with subprocess.Popen(arguments, env=self._environment) as process:
             try:
                 self._server.wait(
-                    lambda: recorder.answered >= total // 2 or process.poll() is not None,
+                    lambda: len(self._answered) >= total // 2 or process.poll() is not None,
                     SECONDS,
                     "too few requests were answered",
                 )
@@ -123,7 +148,7 @@ class _Client:
                 process.kill()
         [path] = journal.parent.rglob(journal.name)
         kept = path.read_bytes().count(b"\n")  # a torn last line is not stored
-        expect(kept <= recorder.answered, f"{kept} of {recorder.answered} records were kept")
+        expect(kept <= len(self._answered), f"{kept} of {len(self._answered)} records were kept")
         return kept
 
     def killed_and_resumed(
@@ -131,7 +156,7 @@ class _Client:
     ) -> str:
         """Ask for half, then the rest, then what failed."""
         kept = self._killed_half_way(command, journal, total)
-        before = len(self._recorder.asked)
+        before = len(self._between.asked)
         asked = self.run(*command, codes=codes)
         expect(len(asked) == total - kept, f"{len(asked)} requests with {kept} records kept")
         expect(len(set(asked)) == len(asked), "something was asked twice")

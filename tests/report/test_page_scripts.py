@@ -1,9 +1,12 @@
-"""Statistics that the comparison page computes in the browser, against `pfgen_rs.stats`."""
+"""What scripts of pages compute, against Python: statistics of comparisons, ends of regular expressions."""
 
 from __future__ import annotations
 
 import json
 import random
+import re
+import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -15,19 +18,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 import scipy.stats  # type: ignore[import-untyped]
+from hypothesis import HealthCheck, example, given
+from hypothesis import settings as examples
+from hypothesis import strategies as st
 
+from expressions import EXPRESSIONS, LINES, OTHER, SAME, TEXTS
 from pfgen_rs import Benchmark, load_benchmark, score_file, stats
+from pfgen_rs.report.site.benchmark_page import script_expression
 from pfgen_rs.report.site.compare_page import compared_run, comparison_data, listed_run
 from pfgen_rs.report.site.payload import payload_file
 from pfgen_rs.runs.outputs import sample_of
+from pfgen_rs.stats.checks import two_sided_quantile
 from pfgen_rs.stats.permutation import flips
-from pfgen_rs.stats.student import two_sided_quantile
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+
 SCRIPTS = ("flips", "statistics", "compared")
-SAME = 5e-5  # four digits
+FOUR_DIGITS = 5e-5
 Data = Mapping[str, Any]
 
 
@@ -108,7 +117,7 @@ def same(found: Data, wanted: Any, names: Mapping[str, str]) -> None:
     for name, other in names.items():
         value = wanted[other] if isinstance(wanted, dict) else getattr(wanted, other)
         assert (found[name] is None) == (value is None)
-        assert value is None or abs(found[name] - value) < SAME, (name, found, wanted)
+        assert value is None or abs(found[name] - value) < FOUR_DIGITS, (name, found, wanted)
 
 
 def same_tests(found: Data, pair: stats.Pair) -> None:
@@ -150,23 +159,17 @@ def check(
     same_tables(found, wanted, ids)
 
 
-@pytest.mark.parametrize("count", [2, 3, 10])
+@pytest.mark.parametrize("settings", [{}, {"level": 0.8, "permutations": 333, "seed": 2**70 + 5}])
 def test_any_choice_of_made_runs_has_the_figures_of_python(
-    calculator: Page, mini: Benchmark, count: int
+    calculator: Page, mini: Benchmark, settings: dict[str, Any]
 ) -> None:
     samples = made_samples(mini)
-    data, chance = data_of(mini, samples), random.Random(count)
-    choices = [chance.sample(range(40), count) for _ in range(3)]
-    if count == 2:
-        choices += [[4, 5], [2, 3], [7, 8], [10, 11], [12, 9]]
-    for chosen in choices:
-        check(calculator, data, samples, chosen)
-
-
-def test_settings_of_a_comparison_are_those_of_its_data(calculator: Page, mini: Benchmark) -> None:
-    samples = made_samples(mini)
-    settings = {"level": 0.8, "permutations": 333, "seed": 2**70 + 5}
-    check(calculator, data_of(mini, samples, **settings), samples, [0, 1, 9], **settings)
+    data, chance = data_of(mini, samples, **settings), random.Random(3)
+    choices = [chance.sample(range(40), count) for count in (2, 3, 10) for _ in range(3)]
+    for chosen in (
+        [[0, 1, 9]] if settings else [*choices, [4, 5], [2, 3], [7, 8], [10, 11], [12, 9]]
+    ):
+        check(calculator, data, samples, chosen, **settings)
 
 
 def test_what_is_kept_of_a_run_is_small_and_json(mini: Benchmark) -> None:
@@ -180,18 +183,13 @@ def test_what_is_kept_of_a_run_is_small_and_json(mini: Benchmark) -> None:
     assert size / (len(samples) * len(categories)) < 1e6 / (517 * 50)
 
 
-@pytest.mark.parametrize("questions", [2, 3])
-def test_few_questions_are_enumerated(calculator: Page, mini: Benchmark, questions: int) -> None:
-    ids = ids_of(mini)
-    samples = [each.only(ids[:questions]) for each in made_samples(mini)[20:30]]
-    check(calculator, data_of(mini, samples), samples, [0, 1, 2])
-
-
-def test_runs_without_two_common_questions_are_not_compared(
+def test_few_questions_are_enumerated_and_one_is_not_compared(
     calculator: Page, mini: Benchmark
 ) -> None:
-    ids = ids_of(mini)
-    samples = made_samples(mini)
+    ids, samples = ids_of(mini), made_samples(mini)
+    for questions in (2, 3):
+        few = [each.only(ids[:questions]) for each in samples[20:30]]
+        check(calculator, data_of(mini, few), few, [0, 1, 2])
     samples[0], samples[1] = samples[0].only(ids[:3]), samples[1].only(ids[2:])
     found = calculator.evaluate(
         "([data, chosen]) => pfgen.compared(data, chosen)", [data_of(mini, samples), [0, 1]]
@@ -270,3 +268,80 @@ def test_rank_ranges_of_some_runs_are_those_of_python(
         some = means[numbers]
         joint, own = stats.rank_ranges(some), stats.own_rank_ranges(some)
         assert each == [[list(a), list(b)] for a, b in zip(own, joint, strict=True)]
+
+
+# Regular expressions of rules in a browser: they end where those of Python do.
+
+
+ENDS = """cases => cases.map(([expression, texts]) => texts.map((text) => {
+  const found = new RegExp(expression, "u").exec(text);
+  return found && Array.from(text.slice(0, found.index + found[0].length)).length;
+}))"""
+
+OUTSIDE = """expression => {
+  const matcher = new RegExp(`^(?:${expression})$`, "u");
+  const edges = [];
+  let before = false;
+  for (let c = 0; c <= 0x110000; c += 1) {
+    if (c >= 0xd800 && c < 0xe000) continue;
+    const now = c < 0x110000 && matcher.test(String.fromCodePoint(c));
+    if (now !== before) edges.push(c);
+    before = now;
+  }
+  return edges;
+}"""
+
+
+def python_ends(pattern: str, texts: list[str]) -> list[int | None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        found = [re.search(pattern, text) for text in texts]
+    return [None if match is None else match.end() for match in found]
+
+
+def translated(pattern: str) -> str:
+    expression = script_expression(pattern)
+    assert expression is not None, pattern
+    return expression
+
+
+def test_the_table(page: Page) -> None:
+    texts = [*TEXTS, "2024年12月", "a" * 20, "𠮷a", "😀b\n"]
+    found = page.evaluate(ENDS, [[translated(pattern), texts] for pattern in SAME])
+    for pattern, ends in zip(SAME, found, strict=True):
+        assert ends == python_ends(pattern, texts), pattern
+
+
+def test_outside_the_table() -> None:
+    assert [pattern for pattern in OTHER[:-3] if script_expression(pattern) is not None] == []
+
+
+@pytest.mark.parametrize("pattern", [".", r"\d", r"\w", r"\s", r"\D", r"[^\W_]", r"[^\S\n]"])
+def test_classes_are_those_of_the_running_python(page: Page, pattern: str) -> None:
+    compiled = re.compile(pattern)
+    edges, before = [], False
+    for c in [*range(0xD800), *range(0xE000, sys.maxunicode + 2)]:
+        now = c <= sys.maxunicode and compiled.match(chr(c)) is not None
+        if now != before:
+            edges.append(c)
+        before = now
+    assert page.evaluate(OUTSIDE, translated(pattern)) == edges
+
+
+@examples(
+    max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
+)
+@given(cases=st.lists(st.tuples(EXPRESSIONS, st.lists(LINES, max_size=5)), max_size=10))
+@example(cases=[("(?:a|ab)(?:c|bcd)*?$", ["abcd", "abcd\n"]), (r"(?:\s|a$)|\n$", ["a\n", "\n\n"])])
+def test_the_end_is_pythons(page: Page, cases: list[tuple[str, list[str]]]) -> None:
+    known = []
+    for pattern, texts in cases:
+        try:
+            re.compile(pattern)
+        except re.error:
+            continue
+        if (expression := script_expression(pattern)) is not None:
+            known.append((pattern, expression, texts))
+    found = page.evaluate(ENDS, [[expression, texts] for _, expression, texts in known])
+    for (pattern, _, texts), ends in zip(known, found, strict=True):
+        assert ends == python_ends(pattern, texts), pattern
