@@ -69,15 +69,12 @@ def test_published_digests(jpeval_dir: Path, published_raw: Mapping[str, bytes])
     for each in manifest:
         if "files" not in each and not each["note"].startswith("SURROGATE"):
             assert published[each["reference_name"]].sha256 == each["sha256"]
+    for task, info in catalog.tasks().items():
+        assert raw_files.source_of(task).licence == info.licence, task
     repositories = {source.repository for source in raw_files.sources().values()}
     assert {each["repository"].split(" ")[0] for each in manifest} - repositories == {
         "odmishien/chABSA-dataset"
     }
-
-
-def test_licences_are_those_of_the_tasks() -> None:
-    for task, info in catalog.tasks().items():
-        assert raw_files.source_of(task).licence == info.licence, task
 
 
 def test_the_real_raw_files(jpeval_raw: Path) -> None:

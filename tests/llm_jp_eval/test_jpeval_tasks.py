@@ -6,7 +6,7 @@ import csv
 import hashlib
 import json
 import statistics
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,30 +23,21 @@ from pfgen_rs.llm_jp_eval.prompts import filled, template, template_digest
 def test_instructions_are_those_published(jpeval_dir: Path) -> None:
     published = json.loads((jpeval_dir / "instructions.json").read_text("utf-8"))
     keys = ("instruction", "output_length", "metrics")
-    ours = {
-        name: {key: asdict(info)[key] for key in keys} for name, info in catalog.tasks().items()
-    }
-    ours = json.loads(json.dumps(ours))
-    assert ours == published
+    ours = {name: {key: getattr(t, key) for key in keys} for name, t in catalog.tasks().items()}
+    assert json.loads(json.dumps(ours)) == published
     assert len(ours) == 17
 
 
 def test_tasks_are_chosen_by_name_and_category() -> None:
-    chosen = [task.name for task in catalog.chosen_tasks(["mawps", "QA", "mawps"])]
-    assert chosen == ["jemhopqa", "mawps", "niilc"]
-    assert (
-        catalog.chosen_tasks()
-        == catalog.chosen_tasks(["all", "jamp"])
-        == list(catalog.tasks().values())
-    )
-    assert {t.category for t in catalog.chosen_tasks()} == set(catalog.CATEGORIES)
-
-
-def test_unknown_tasks_are_named() -> None:
+    chosen, every = catalog.chosen_tasks, list(catalog.tasks().values())
+    names = [task.name for task in chosen(["mawps", "QA", "mawps"])]
+    assert names == ["jemhopqa", "mawps", "niilc"]
+    assert chosen() == chosen(["all", "jamp"]) == every
+    assert {task.category for task in every} == set(catalog.CATEGORIES)
     with pytest.raises(SettingsError, match="unknown task 'jamb': expected one of chabsa, jamp"):
         catalog.find_task("jamb")
     with pytest.raises(SettingsError, match=r"unknown task 'nli'.* STS, all"):
-        catalog.chosen_tasks(["nli"])
+        chosen(["nli"])
 
 
 # Averages: golden texts, and Table 2 of the paper from its categories
@@ -68,11 +59,10 @@ def test_golden_texts(jpeval_dir: Path) -> None:
     rows = (jpeval_dir / "golden" / "categories.jsonl").read_text("utf-8").splitlines()
     assert len(rows) == 20
     for row in map(json.loads, rows):
-        for ours, published in (
-            (catalog.score_texts(row["scores"], with_averages=True), row["with_average"]),
-            (catalog.score_texts(row["scores"]), row["without_average"]),
-        ):
-            assert list(ours.items()) == list(published.items()), row["id"]
+        whole = catalog.score_texts(row["scores"], with_averages=True)
+        assert list(whole.items()) == list(row["with_average"].items()), row["id"]
+        bare = catalog.score_texts(row["scores"])
+        assert list(bare.items()) == list(row["without_average"].items()), row["id"]
 
 
 def test_table_2_follows_from_its_categories(jpeval_dir: Path) -> None:

@@ -9,13 +9,13 @@ from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pfgen_rs.drawing.figures import finish
 from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, INK, MARKERS, Language, Look, drawing
 from pfgen_rs.errors import PlotError
 from pfgen_rs.io.atomic import write_atomic
-from pfgen_rs.lazy import np, pl
+from pfgen_rs.lazy import Axes, Figure, np, pl
 from pfgen_rs.llm_jp_eval.catalog import tasks
 from pfgen_rs.llm_jp_eval.measures import CORRELATIONS, parse_float
 from pfgen_rs.llm_jp_eval.report.comparing import LEVEL, Column, ColumnEstimate
@@ -25,10 +25,6 @@ from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.folder import SiteFolder
 from pfgen_rs.report.site.pages import render
 from pfgen_rs.stats.permutation import shown_p
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 def write_report_page(
@@ -153,7 +149,9 @@ def report_index(
     task = table["task"].replace_strict(places, return_dtype=pl.Int64)
     return {
         "tasks": order,
-        "metrics": [_metric(runs, name) for name in order],
+        "metrics": [
+            next(filter(None, (run.main_metric(name) for run in runs)), "") for name in order
+        ],
         "task": task.to_list(),
         "number": table["index"].to_list(),
         "runs": list(names),
@@ -180,10 +178,6 @@ def report_chunks(
             for row in table[start:stop].select(columns).iter_rows()
         ]
         yield report_chunk_name(number), {"samples": rows, "texts": list(known)}
-
-
-def _metric(runs: Sequence[ReportRun], task: str) -> str:
-    return next(filter(None, (run.main_metric(task) for run in runs)), "")
 
 
 def _closeness(run: ReportRun, number: int) -> pl.Series:
