@@ -205,23 +205,19 @@ def test_a_bad_element_is_named_or_skipped(name: str, bench: Path, tmp_path: Pat
     assert score_file(path, bench, skip_bad_lines=True).height == used
 
 
+UNKNOWN = json.dumps([*RECORDS, {"question": "x", "answer": ""}])
+INDENTED = json.dumps({"question": CATS, "answer": SEAS}, indent=2)
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (
-            json.dumps([*RECORDS, {"question": "x", "answer": ""}]),
-            r"a\.json, element 5, question 'x': ",
-        ),
+        (UNKNOWN, r"a\.json, element 5, question 'x': "),
         (" [ ]\n", "no responses"),
-        (
-            json.dumps({"question": CATS, "answer": SEAS}, indent=2),
-            "each object must be on a single line",
-        ),
+        (INDENTED, "each object must be on a single line"),
     ],
 )
-def test_arrays_of_nothing_or_something_else(
-    content: str, words: str, bench: Path, tmp_path: Path
-) -> None:
+def test_arrays_of_something_else(content: str, words: str, bench: Path, tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text(content)
     with pytest.raises(PfgenError, match=words):
         score_file(tmp_path / "a.json", bench)

@@ -152,10 +152,8 @@ def test_a_question_file_of_blanks_is_too_large_rather_than_out_of_memory(tmp_pa
 @pytest.mark.parametrize("suffix", ["", ".xz", ".gz", ".zst"])
 def test_whole_files_are_held_up_to_a_limit(suffix: str, tmp_path: Path) -> None:
     content, path = b"a" * (2 << 20), tmp_path / f"x{suffix}"
-    pack = {"": bytes, ".xz": lzma.compress, ".gz": gzip.compress, ".zst": helpers.zstd.compress}[
-        suffix
-    ]
-    path.write_bytes(pack(content))
+    packers = {"": bytes, ".xz": lzma.compress, ".gz": gzip.compress, ".zst": helpers.zstd.compress}
+    path.write_bytes(packers[suffix](content))
     assert read_whole(path, len(content)) == content
     unpacked = " once unpacked" if suffix else ""
     with pytest.raises(UnpackingError, match=f"^larger than 1,048,576 bytes{unpacked}$"):

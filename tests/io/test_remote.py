@@ -19,7 +19,7 @@ import polars as pl
 import pytest
 
 import pfgen_rs
-from helpers import GOOD, lines, pfgen, write_run
+from helpers import GOOD, lines, pfgen, write_run, zstd
 from pfgen_rs import InputError, OutputError, load_benchmark, score_file
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.chunk import Options
@@ -176,21 +176,19 @@ def test_folders_of_runs(tmp_path: Path) -> None:
         expand_runs(["s3://b/r/other/"], Storage())
 
 
-@pytest.mark.parametrize(
-    "suffix", [".jsonl", ".jsonl.gz", ".jsonl.xz", ".jsonl.zst", ".csv", ".parquet"]
-)
-def test_remote_files_have_the_scores_of_local_ones(
-    suffix: str, bench: Path, tmp_path: Path
-) -> None:
-    content = {
-        ".jsonl": lines(),
-        ".jsonl.gz": gzip.compress(lines()),
-        ".jsonl.xz": lzma.compress(lines()),
-        ".jsonl.zst": _zstd(lines()),
-        ".csv": pl.read_ndjson(lines()).write_csv().encode(),
-        ".parquet": parquet(),
-    }[suffix]
-    folder = tmp_path / "run"
+CONTENTS: dict[str, bytes] = {
+    ".jsonl": lines(),
+    ".jsonl.gz": gzip.compress(lines()),
+    ".jsonl.xz": lzma.compress(lines()),
+    ".jsonl.zst": zstd.compress(lines()),
+    ".csv": pl.read_ndjson(lines()).write_csv().encode(),
+    ".parquet": parquet(),
+}
+
+
+@pytest.mark.parametrize("suffix", CONTENTS)
+def test_remote_files_score_as_local_ones(suffix: str, bench: Path, tmp_path: Path) -> None:
+    content, folder = CONTENTS[suffix], tmp_path / "run"
     folder.mkdir()
     (folder / f"x{suffix}").write_bytes(content)
     (folder / "config.json").write_text('{"model": "m"}')
@@ -207,12 +205,6 @@ def test_remote_files_have_the_scores_of_local_ones(
     expected = pfgen_rs.scan(folder / f"x{suffix}", bench).collect()
     assert scanned.drop("file").equals(expected.drop("file"))
     assert scanned["file"].unique().to_list() == [f"s3://b/run/x{suffix}"]
-
-
-def _zstd(data: bytes) -> bytes:
-    from pfgen_rs.io import compression
-
-    return compression._zstd().compress(data)  # type: ignore[no-any-return]
 
 
 def test_no_part_of_a_large_file_is_missing_or_doubled() -> None:
@@ -333,9 +325,7 @@ def test_nothing_is_uploaded_before_everything_is_scored(
         ({"per_response": "s3://b/in.jsonl"}, "is one of the inputs"),
     ],
 )
-def test_outputs_that_cannot_be_written_are_refused_first(
-    how: dict[str, Any], words: str, bench: Path
-) -> None:
+def test_impossible_outputs_are_refused_first(how: dict[str, Any], words: str, bench: Path) -> None:
     bucket({"in.jsonl": lines()})
     with pytest.raises(OutputError, match=words):
         Job(load_benchmark(bench), ["s3://b/in.jsonl"], Options(), **how)
@@ -437,6 +427,7 @@ def refusing(monkeypatch: pytest.MonkeyPatch, kind: str, message: str) -> None:
 
 GENERIC, DENIED = "GenericError", "PermissionDeniedError"
 S3 = "Generic S3 error: Error performing "
+GET = f"{S3}GET http://"
 NO_KEY = "status code: 403 Forbidden: <Code>InvalidAccessKeyId</Code>"
 ASKED = f"{S3}PUT http://169.254.169.254/latest/api/token in 1s - HTTP error: error sending request"
 
@@ -471,20 +462,12 @@ def test_errors_of_storage_are_one_line(
 @pytest.mark.parametrize(
     ("kind", "message", "words"),
     [
-        (GENERIC, f"{S3}GET http://h/x in 1s - status code: 416 Range Not Satisfiable: ", ""),
-        (
-            GENERIC,
-            f"{S3}GET http://h/x - status code: 400 Bad Request: <Code>InvalidRange</Code>",
-            "",
-        ),
+        (GENERIC, f"{GET}h/x in 1s - status code: 416 Range Not Satisfiable: ", ""),
+        (GENERIC, f"{GET}h/x - status code: 400 Bad Request: <Code>InvalidRange</Code>", ""),
         (DENIED, "status code: 403 Forbidden: <Code>AccessDenied</Code>", ""),
         (DENIED, "<Code>SignatureDoesNotMatch</Code>", "check the credentials"),
-        (
-            GENERIC,
-            f"{S3}GET http://range.localhost/x in 1s - HTTP error: error",
-            "cannot be reached",
-        ),
-        (GENERIC, f"{S3}GET http://h/x - status code: 503 range: x", "cannot be reached"),
+        (GENERIC, f"{GET}range.localhost/x in 1s - HTTP error: error", "cannot be reached"),
+        (GENERIC, f"{GET}h/x - status code: 503 range: x", "cannot be reached"),
     ],
 )
 def test_who_may_only_write_writes_an_object_that_need_not_be_there(
@@ -602,9 +585,7 @@ def test_config_beside_a_remote_file_must_be_sound(bench: Path) -> None:
         (["https://host/x?y=z", "hf://datasets/u/n/x"], "HTTPStore"),
     ],
 )
-def test_each_kind_of_storage_is_opened(
-    urls: list[str], kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_storage_is_opened(urls: list[str], kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(storage, "_opened_store", OPENED)
     monkeypatch.setattr(web, "final_address", lambda address, *_: address)
     options = {"account_name": "a"} if kind == "AzureStore" else {}
@@ -630,7 +611,5 @@ def test_a_copy_that_does_not_fit_says_where(
 ) -> None:
     bucket({"x.parquet": parquet()})
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
-    with pytest.raises(
-        InputError, match=r"^s3://b/x\.parquet: cannot be copied to .*none: No such file"
-    ):
+    with pytest.raises(InputError, match=r"x\.parquet: cannot be copied to .*none: No such file"):
         score_file("s3://b/x.parquet", bench)

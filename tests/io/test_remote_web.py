@@ -182,9 +182,7 @@ def test_a_server_that_does_not_answer_is_asked_again_and_then_an_error(
         ("empty.jsonl", "no responses found"),
     ],
 )
-def test_files_that_are_not_there_private_or_empty(
-    name: str, words: str, web: Web, bench: Path
-) -> None:
+def test_missing_private_and_empty_files(name: str, words: str, web: Web, bench: Path) -> None:
     web.files |= {"/x.jsonl": lines(), "/empty.jsonl": b""}
     with pytest.raises(InputError, match=words) as caught:
         score_file(f"{web.url}/{name}?token=secret", bench)
@@ -192,14 +190,9 @@ def test_files_that_are_not_there_private_or_empty(
 
 
 def test_the_hub(web: Web, bench: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    begin = "/datasets/u/n/resolve/main"
     config = b'{"model": "m"}'
-    for name, content in {
-        "1.jsonl": lines(),
-        "2.jsonl": lines(GOOD[:2]),
-        "config.json": config,
-    }.items():
-        web.files[f"{begin}/a/{name}"] = content
+    files = {"1.jsonl": lines(), "2.jsonl": lines(GOOD[:2]), "config.json": config}
+    web.files |= {f"/datasets/u/n/resolve/main/a/{name}": text for name, text in files.items()}
     urls = [f"hf://datasets/u/n/a/{name}.jsonl" for name in (1, 2)]
     results = score_runs(urls, bench)
     assert [result.path for result in results] == urls
@@ -334,12 +327,10 @@ def test_redirects_to_files_of_this_machine_and_in_circles_are_errors(
 
 
 def test_an_engine_says_where_a_server_redirects(own: Web) -> None:
-    own.answers = lambda _: (308, {"Location": f"https://elsewhere.example/v1/x?key={SECRET}"}, b"")
-    with pytest.raises(GenerationError) as caught:
+    own.answers = lambda _: (308, {"Location": f"https://other.example/v1/x?key={SECRET}"}, b"")
+    told = "the server answered 308 and leads to https://other.example/v1/x, where"
+    with pytest.raises(GenerationError, match=told):
         generate(own.url)
-    assert "the server answered 308 and leads to https://elsewhere.example/v1/x, where" in str(
-        caught.value
-    )
     assert len(own.asked) == 1
 
 

@@ -123,14 +123,11 @@ def test_a_run_of_trial_files_is_scored(tmp_path: Path) -> None:
     (plain / "trials.jsonl").write_bytes(SORTED)
     before = contents(run)
     done = pfgen("report", checkout)
-    assert (done.returncode, done.stdout) == (
-        0,
-        "3 runs: 3 scored; 13 files written in the checkout\n",
-    )
+    told = "3 runs: 3 scored; 13 files written in the checkout\n"
+    assert (done.returncode, done.stdout) == (0, told)
     warnings = [line for line in done.stderr.splitlines() if not line.startswith("scoring ")]
-    assert warnings[0].startswith(
-        f"warning: {run / 'trial_003.jsonl'}: skipped, because it is not finished"
-    )
+    told = f"warning: {run / 'trial_003.jsonl'}: skipped, because it is not finished"
+    assert warnings[0].startswith(told)
     assert contents(run).items() >= before.items()
     for name in ("result.json", "trials.jsonl.xz"):
         assert (run / name).read_bytes() == (plain / name).read_bytes()
@@ -166,15 +163,13 @@ def test_a_folder_of_runs_is_all_of_them(runs: Path, bench: Path) -> None:
     expected = [str(runs / name) for name in ("a/deep", "a/other", "b")]
     assert expand_runs([str(runs)]) == expected
     assert expand_runs([str(runs / "b"), str(runs)]) == [expected[2], *expected[:2]]
-    results = score_runs(runs, bench)
-    assert [result.path for result in results] == [f"{path}/trials.jsonl" for path in expected]
-    assert [result.path for result in score_runs([*expected], bench)] == [
-        result.path for result in results
-    ]
+    paths = [f"{path}/trials.jsonl" for path in expected]
+    for named in (runs, [*expected]):
+        assert [result.path for result in score_runs(named, bench)] == paths
     done = pfgen("score", runs, "-b", bench, "--format", "json")
     assert {row["name"] for row in json.loads(done.stdout)} == {"deep", "other", "b"}
     scanned = scan(runs, bench).select("file").unique(maintain_order=True).collect()
-    assert scanned["file"].to_list() == [result.path for result in results]
+    assert scanned["file"].to_list() == paths
 
 
 def test_other_folders_are_explained(runs: Path, bench: Path, tmp_path: Path) -> None:

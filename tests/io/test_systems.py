@@ -19,7 +19,7 @@ import pytest
 from typer.testing import CliRunner
 
 from builds import prepare
-from helpers import environment, pfgen
+from helpers import environment, pfgen, python
 from pfgen_rs import OutputError, SettingsError
 from pfgen_rs.ask.journal import Journal, _offset
 from pfgen_rs.cli import app, output, process
@@ -253,9 +253,8 @@ os.waitpid(child, 0)
 assert os.path.exists(copy.name)
 print(copy.name)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
+    done = python(program)
+    assert done.returncode == 0, done.stderr
     assert not Path(done.stdout.strip()).exists()  # at the end of the process, at the latest
 
 

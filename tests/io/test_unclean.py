@@ -19,16 +19,11 @@ from pfgen_rs.io import cleaning
 from pfgen_rs.io.cleaning import MODES, Mode, default_stop
 
 WHITE = "".join(filter(str.isspace, map(chr, range(sys.maxunicode + 1))))
-PIECES = st.sampled_from(
-    [*WHITE, "Q:", "A:", "\n\n", "猫", "Q", ":", "é", "\ufeff", "\u3001", "𠮷", ""]
-)
+PIECES = st.sampled_from([*WHITE, "Q:", "A:", "\n\n", *"猫Q:é\ufeff\u3001𠮷", ""])
 TEXTS = st.lists(PIECES, max_size=6).map("".join)
 MESS = [" {}", "{}\n", "\u3000{}\n\nそして", "{}\nQ: 次の質問", "{}"]
-DIRTY = [
-    (question, mess.format(answer))
-    for (question, answer), mess in zip(GOOD * 5, MESS * 4, strict=True)
-]
-CLEAN = [(question, answer) for question, answer in GOOD * 5]
+CLEAN = GOOD * 5
+DIRTY = [(q, mess.format(a)) for (q, a), mess in zip(CLEAN, MESS * 4, strict=True)]
 
 
 @pytest.fixture
@@ -58,20 +53,15 @@ def test_a_column_is_cleaned_as_each_answer(texts: list[str], mode: Mode) -> Non
     )
 
 
-def test_the_published_clean_up_gives_the_score_of_clean_answers(
-    bench: Benchmark, tmp_path: Path
-) -> None:
+def test_cleaning_gives_the_score_of_clean_answers(bench: Benchmark, tmp_path: Path) -> None:
     dirty, clean = written(tmp_path / "dirty", DIRTY), written(tmp_path / "clean", CLEAN)
     expected = score_file(clean, bench)
     as_it_is = score_file(dirty, bench)
     assert as_it_is.score < expected.score
     assert as_it_is.frame["answer"].to_list() == [answer for _, answer in DIRTY]
     assert as_it_is.signature == expected.signature
-    assert as_it_is.unclean == {
-        "begin with white space": 8,
-        "end with white space": 4,
-        "contain 'Q:'": 4,
-    }
+    counts = {"begin with white space": 8, "end with white space": 4, "contain 'Q:'": 4}
+    assert as_it_is.unclean == counts
     assert not expected.unclean
     found = score_file(dirty, bench, clean=True)
     assert found.score == expected.score
@@ -150,17 +140,12 @@ def test_the_command(tmp_path: Path) -> None:
         [row] = json.loads(done.stdout)
         return row, done.stderr
 
-    begin = (
-        f"{path}: 8 of 20 answers begin with white space, 4 end with white space, 4 contain 'Q:'"
-    )
+    counts = "8 of 20 answers begin with white space, 4 end with white space, 4 contain 'Q:'"
     expected, silent = scored(clean)
     row, told = scored(dirty)
     assert row["score"] < expected["score"]
-    assert (silent, told) == (
-        "",
-        f"warning: {begin}: scored unchanged; --clean removes this, as pfgen-bench does during "
-        "generation\n",
-    )
+    way = "scored unchanged; --clean removes this, as pfgen-bench does during generation"
+    assert (silent, told) == ("", f"warning: {path}: {counts}: {way}\n")
     table = tmp_path / "table.parquet"
     row, told = scored(dirty, "--clean", "--per-response", table)
     assert row["score"] == expected["score"]

@@ -127,9 +127,7 @@ def test_a_number_beyond_floating_point() -> None:
     assert correlation("pearson", preds, ["3", "1", "2"]) == 0.0
     assert correlation("spearman", preds, ["3", "1", "2"]) == pytest.approx(1.0, abs=1e-12)
     big = ["1" + "0" * 300, "1", "2"]
-    assert correlation("pearson", big, ["3", "1", "2"]) == pytest.approx(
-        math.sqrt(3) / 2, abs=1e-12
-    )
+    assert correlation("pearson", big, ["3", "1", "2"]) == pytest.approx(0.75**0.5, abs=1e-12)
 
 
 @given(st.lists(st.tuples(st.integers(-2, 60), st.integers(0, 50)), min_size=3, max_size=60))
@@ -223,17 +221,14 @@ FRAME = pl.DataFrame(
 
 
 @given(st.lists(TEXTS, max_size=6), st.sampled_from(list(VARIANTS)))
-@example(
-    ["\n\nyes", "yes\r\n\r\nno \n\u3000\n", " \N{KATAKANA-HIRAGANA VOICED SOUND MARK}"], "swallow"
-)
+@example(["\n\nyes", "yes\r\n\r\nno \n\u3000\n", " \u309b"], "swallow")
 @example(["\u3000か\u3099 ", "ﾊﾟ", "´", "\x85a\x1c", "\u1100\u1161\u11a8", "각"], "swallow")
 @example(["\U0001d165\U0001d15e", "\u0f73\u0344", "ﾡ", "ⅷ㍿ﷺ", "\u0374\u037e\u212b"], "upstream")
 def test_predictions_equal_the_oracle(texts: list[str], variant: str) -> None:
     expected = [oracle.prediction(text, variant) for text in texts]
     assert metrics.prediction_column(texts, variant).to_list() == expected
-    assert (
-        metrics.prediction_column(pl.Series(texts, dtype=pl.String), variant).to_list() == expected
-    )
+    column = pl.Series(texts, dtype=pl.String)
+    assert metrics.prediction_column(column, variant).to_list() == expected
     assert [prediction(text, variant) for text in texts] == expected
     golds = [unicodedata.normalize("NFKC", text) for text in texts]
     assert metrics.gold_column(texts).to_list() == golds
@@ -249,14 +244,12 @@ def test_predictions_equal_the_oracle(texts: list[str], variant: str) -> None:
 @example("char_f1", [("𠮷" * 70, "𠮷"), ("Ａか\u3099Σ\n\nx", "aが")], "swallow")
 @example("char_f1", [("\u3000ﾊﾟ b\n\n", "B パ"), ("ẞ㌔ _", "_ キロ ß")], "swallow")
 @example("set_f1", [("a\u2028\n\x85b", "b\na"), ("ｶﾞ\nx", "ガ"), ("\n\n", "\n")], "upstream")
-@example("set_f1", [("b\n\nc", "b"), (" a\x85", "a")], "upstream")
+@example("set_f1", [("b\n\nc", "b"), (" a\x85", "a"), ("a\n", "a"), ("", "")], "upstream")
+@example("set_f1", [("a\x1c", "a\na"), ("a\u3000\nb", "b\na\n")], "upstream")
 @example("exact_match", [("7\0\0", "７\0"), ("が", "か\u3099"), ("\0", "")], "upstream")
 @example("exact_match", [(" ５\0", "5"), ("゛", "゛")], "swallow")
 @example("char_f1", [("ΑΣ ΑΣΑ", "ας ασα"), ("İstanbul I", "i̇stanbul ı"), ("é", "")], "upstream")
 @example("exact_match", [("7\0", "7"), ("\0", ""), ("\x007", "7")], "upstream")
-@example(
-    "set_f1", [("a\n", "a"), ("", ""), ("a\x1c", "a\na"), ("a\u3000\nb", "b\na\n")], "upstream"
-)
 def test_values_equal_the_oracle(name: str, pairs: list[tuple[str, str]], variant: str) -> None:
     texts, golds = ([pair[side] for pair in pairs] for side in (0, 1))
     expected = [oracle.value(name, *pair) for pair in pairs]
@@ -352,28 +345,20 @@ def test_threads_and_chunks_do_not_matter(chunk: int, monkeypatch: pytest.Monkey
 
 def test_columns_of_other_libraries() -> None:
     texts = ["あ", "Ａ", ""]
-    for column in (
-        pa.chunked_array([texts[:1], texts[1:]]),
-        pl.Series(texts, dtype=pl.Categorical),
-    ):
+    chunked = pa.chunked_array([texts[:1], texts[1:]])
+    for column in (chunked, pl.Series(texts, dtype=pl.Categorical)):
         assert metrics.gold_column(column).to_list() == ["あ", "A", ""]
         assert metrics.metric_column("exact_match", column, texts).tolist() == [1.0, 0.0, 1.0]
     assert metrics.gold_column(np.array(texts)).to_list() == ["あ", "A", ""]
-    assert (
-        metrics.gold_column([]).dtype
-        == metrics.prediction_column(pl.Series([], dtype=pl.Null)).dtype
-    )
+    empty = pl.Series([], dtype=pl.Null)
+    assert metrics.gold_column([]).dtype == metrics.prediction_column(empty).dtype
     assert metrics.metric_column("set_f1", [], []).shape == (0,)
 
 
 def test_expressions_keep_what_is_missing() -> None:
-    frame = FRAME.select(
-        metrics.prediction_expression("output", "swallow").alias("pred"),
-        metrics.gold_expression(pl.col("gold")).alias("gold"),
-        metrics.metric_expression("char_f1", metrics.prediction_expression("output"), "gold").alias(
-            "value"
-        ),
-    )
+    pred = metrics.prediction_expression("output", "swallow")
+    value = metrics.metric_expression("char_f1", metrics.prediction_expression("output"), "gold")
+    frame = FRAME.select(pred=pred, gold=metrics.gold_expression(pl.col("gold")), value=value)
     assert frame["pred"].to_list() == ["Aあ", None, "が", "b a", "ΑΣ"]
     assert frame["gold"].to_list() == ["Aあ", "x", "が", None, "ας"]
     assert frame["value"].to_list() == [1.0, None, 1.0, None, 1.0]
@@ -382,9 +367,8 @@ def test_expressions_keep_what_is_missing() -> None:
 def test_expressions_stream_and_group(tmp_path: Path) -> None:
     path = tmp_path / "outputs.parquet"
     pl.concat([FRAME] * 300).with_row_index("task").write_parquet(path, row_group_size=100)
-    value = metrics.metric_expression(
-        "exact_match", metrics.prediction_expression("output"), "gold"
-    )
+    pred = metrics.prediction_expression("output")
+    value = metrics.metric_expression("exact_match", pred, "gold")
     query = pl.scan_parquet(path).with_columns(value.alias("value"), task=pl.col("task") % 5)
     for engine in ("streaming", "in-memory"):
         found = query.collect(engine=engine)

@@ -22,20 +22,16 @@ from pfgen_rs.llm_jp_eval.conversion.installing import find_raw
 
 TSV = "a\tb\tc\td\te\tf\tg\th\n"
 XML = '<?xml version="1.0"?>\n'
-BOMB = (
-    XML
-    + '<!DOCTYPE questions [\n<!ENTITY a "ああ">\n<!ENTITY b "&a;&a;">\n]>\n<questions>&b;</questions>'
-)
-EXTERNAL = (
-    XML
-    + '<!DOCTYPE questions [\n<!ENTITY a SYSTEM "file:///etc/passwd">\n]>\n<questions>&a;</questions>'
-)
-PARAMETER = (
-    XML + '<!DOCTYPE questions [\n<!ENTITY % a SYSTEM "http://localhost/x">\n%a;]>\n<questions/>'
-)
-UNDEFINED = (
-    XML + '<!DOCTYPE questions SYSTEM "x.dtd">\n<questions>\n<question>&a;</question></questions>'
-)
+UNDEFINED = XML + '<!DOCTYPE questions SYSTEM "x.dtd">\n<questions>\n<text>&a;</text></questions>'
+
+
+def declaring(entities: str, text: str) -> str:
+    return f"{XML}<!DOCTYPE questions [\n{entities}]>\n<questions>{text}</questions>"
+
+
+BOMB = declaring('<!ENTITY a "ああ">\n<!ENTITY b "&a;&a;">\n', "&b;")
+EXTERNAL = declaring('<!ENTITY a SYSTEM "file:///etc/passwd">\n', "&a;")
+PARAMETER = declaring('<!ENTITY % a SYSTEM "http://localhost/x">\n%a;', "")
 
 
 def question(text: str = "<text>何？</text>", answers: str = "<answer>答</answer>") -> str:
@@ -66,9 +62,7 @@ HOSTILE: dict[str, list[tuple[str | bytes, str]]] = {
     ],
     "jamp_test.tsv": [("", "empty file"), (TSV, "jamp: no samples for test")],
     "janli.tsv": [("a\tb\tc\td\n", "line 1: expected a header of 5 columns")],
-    "jsick_train.tsv": [
-        ("\t".join("abcdefghij") + "\n", "line 1: expected a header of 11 columns")
-    ],
+    "jsick_train.tsv": [("a\t" * 9 + "j\n", "line 1: expected a header of 11 columns")],
     "jemhopqa_train.json": [
         (b"[\r\n\r\n" + b"\xe3\x81", "line 3: not UTF-8 text"),
         ("{}", "expected a JSON list, found {}"),
@@ -117,9 +111,7 @@ HOSTILE: dict[str, list[tuple[str | bytes, str]]] = {
         (json.dumps({"data": [{"paragraphs": [ARTICLE]}]}), r"qas\[0\]: 'answers' is empty"),
         ("[]", r"expected an object, found \[\]"),
     ],
-    "chabsa/chABSA-dataset/e00002_ann.json": [
-        ('{"sentences": [{}]}', r"sentences\[0\]: missing key 'opin")
-    ],
+    "chabsa/chABSA-dataset/e00002_ann.json": [('{"sentences": [{}]}', r"s\[0\]: missing key 'opi")],
     "chabsa/chABSA-dataset/x.json": [("{", "not JSON")],
     "mawps/shot_example.json": [
         ('[{"shot_example": "問題"}]', "element 1: 'shot_example' must contain '解答"),
@@ -157,9 +149,7 @@ def task_of(name: str) -> str:
 @pytest.mark.parametrize(
     ("name", "content", "problem"), [(n, *each) for n, own in HOSTILE.items() for each in own]
 )
-def test_hostile_files(
-    name: str, content: str | bytes, problem: str, raw: Path, tmp_path: Path
-) -> None:
+def test_hostile(name: str, content: str | bytes, problem: str, raw: Path, tmp_path: Path) -> None:
     path = raw / name
     original = path.read_bytes() if path.exists() else None
     path.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -239,24 +229,20 @@ def mersenne_shuffled(count: int) -> list[int]:
     return values
 
 
+def splits(*parts: list[tuple[str, str]]) -> dict[str, list[tuple[str, str]]]:
+    return dict(zip(("train", "dev", "test"), parts, strict=True))
+
+
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 9, 10, 11, 19, 20, 99, 1001])
 def test_splits(count: int) -> None:
     samples = [(str(n), str(n)) for n in range(count)]
     order = [samples[n] for n in mersenne_shuffled(count)]
     assert converting.shuffled(samples) == order
     a, b, half = int(count * 0.8), int(count * 0.9), int(count / 2)
-    assert converting.with_test(samples, samples) == {
-        "train": order[:b],
-        "dev": order[b:],
-        "test": samples,
-    }
-    assert converting.without_test(samples) == {
-        "train": order[:a],
-        "dev": order[a:b],
-        "test": order[b:],
-    }
+    assert converting.with_test(samples, samples) == splits(order[:b], order[b:], samples)
+    assert converting.without_test(samples) == splits(order[:a], order[a:b], order[b:])
     found = converting.halved(samples[:3], samples)
-    assert found == {"train": samples[:3], "dev": order[:half], "test": order[half:]}
+    assert found == splits(samples[:3], order[:half], order[half:])
 
 
 _BITS = (

@@ -223,9 +223,7 @@ def test_a_whole_result_of_another_version_has_the_averages_and_scores_of_its_fi
     assert f"\n AVG      {stated:.4f} " in jp_eval("report", path, "--average", "AVG").stdout
 
 
-def test_averages_of_the_reference_are_shown_to_the_last_digit(
-    jpeval_dir: Path, tmp_path: Path
-) -> None:
+def test_averages_of_the_reference_are_shown_in_full(jpeval_dir: Path, tmp_path: Path) -> None:
     path = tmp_path / "full.json"
     outputs = result_of_1_3_0(path)["outputs"]
     rows = (jpeval_dir / "golden" / "categories.jsonl").read_text("utf-8").splitlines()

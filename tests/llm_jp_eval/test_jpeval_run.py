@@ -431,9 +431,7 @@ def answered_prompts(place: Path, data: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["run", "copied outputs", "outputs of prompts"])
-def test_outputs_for_samples_in_another_order_are_refused(
-    kind: str, made: Path, tmp_path: Path
-) -> None:
+def test_outputs_for_reordered_samples_are_refused(kind: str, made: Path, tmp_path: Path) -> None:
     outputs = made / "run" / "outputs.jsonl"
     if kind == "copied outputs":
         outputs = tmp_path / "copied.jsonl"

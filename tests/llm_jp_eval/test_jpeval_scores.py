@@ -221,9 +221,7 @@ def written(place: Path, data: Path, form: Form) -> Path:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_answers_wrong_for_their_form_are_told_by_task(
-    form: str, data: Path, tmp_path: Path
-) -> None:
+def test_answers_wrong_for_their_form_are_told(form: str, data: Path, tmp_path: Path) -> None:
     make, ways = FORMS[form]
     outputs = written(tmp_path, data, make)
     found = jp_json("score", outputs, "-d", data)
@@ -258,10 +256,9 @@ def test_answers_that_are_expected_in_quotation_marks_keep_them(tmp_path: Path) 
 def test_an_average_that_lacks_categories_is_not_promised(tmp_path: Path) -> None:
     data = write_data(tmp_path / "data")
     outputs = tmp_path / "o.jsonl"
-    write_objects(
-        outputs,
-        [{"id": f"jamp/test/{i}", "output": f"{x}\n"} for i, (_, x) in enumerate(SAMPLES["jamp"])],
-    )
+    answers = [output for _, output in SAMPLES["jamp"]]
+    lines = [{"id": f"jamp/test/{i}", "output": f"{x}\n"} for i, x in enumerate(answers)]
+    write_objects(outputs, lines)
     done = jp_eval("score", outputs, "-d", data)
     assert "2 answers are wrong only for blanks" in done.stderr
     assert "would be 1" not in done.stderr
@@ -469,9 +466,8 @@ def test_wrong_options_are_named(folder: Path) -> None:
 
 JSON_VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5)
 VALUES = JSON_VALUES | st.lists(JSON_VALUES, max_size=3) | st.dictionaries(st.text(), JSON_VALUES)
-KEYS = st.sampled_from(
-    ["id", "custom_id", "digest", "model", "output", "text", "response", "error", "body"]
-)
+NAMES = ("id", "custom_id", "digest", "model", "output", "text", "response", "error", "body")
+KEYS = st.sampled_from(NAMES)
 LIKELY = st.sampled_from(["jamp", "jamp/test/0", "test", 0, {"body": {"choices": [{}]}}])
 RECORDS = st.dictionaries(KEYS, LIKELY | VALUES)
 

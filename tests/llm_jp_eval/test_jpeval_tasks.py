@@ -79,9 +79,8 @@ def test_table_2_follows_from_its_categories(jpeval_dir: Path) -> None:
 
 
 def test_categories_that_were_not_run_count_as_0() -> None:
-    found = catalog.averages(
-        {"jamp_exact_match": 0.5, "janli_exact_match": 0.25, "jsts_pearson": 0.9}
-    )
+    scores = {"jamp_exact_match": 0.5, "janli_exact_match": 0.25, "jsts_pearson": 0.9}
+    found = catalog.averages(scores)
     assert list(found) == [*SEVEN, "HE", "MT", "AVG", "AVR"]
     assert found["NLI"] == 0.375
     assert found["QA"] == found["HE"] == 0.0
@@ -294,7 +293,7 @@ TEXTS = st.text(alphabet=st.sampled_from(list("{}ã‚a\n\0\U000f0000\U000f0001ð ®
 
 
 @given(TEXTS, st.lists(st.tuples(TEXTS, TEXTS), min_size=2, max_size=2), TEXTS)
-def test_prompts_are_their_texts_joined(
+def test_prompts_are_joined_texts(
     instruction: str, shots: list[tuple[str, str]], asked: str
 ) -> None:
     examples = tuple(catalog.Sample(text, output) for text, output in shots)

@@ -19,9 +19,7 @@ from pfgen_rs.llm_jp_eval.conversion import wikipedia
 from pfgen_rs.llm_jp_eval.conversion.knp import DOCUMENT_BYTES, SENTENCE_CHARACTERS, read_document
 
 
-def test_published_outputs_of_coreference_are_among_ours(
-    jpeval_converted: Path, jpeval_dir: Path
-) -> None:
+def test_published_coreferences_are_among_ours(jpeval_converted: Path, jpeval_dir: Path) -> None:
     lines = (jpeval_dir / "golden" / "metrics.jsonl").read_text("utf-8").splitlines()
     golds = {
         record["gold"]
@@ -140,9 +138,8 @@ def test_coreference(tags: Sequence[str], expected: str) -> None:
 
 def test_coreference_leaves_out_parentheses() -> None:
     cut = sentence("", "", remark="括弧削除")
-    inner = sentence(
-        rel("=", 0, sid="a"), sid="b", remark="括弧始:（ 括弧終:） 括弧位置:1", names="丁"
-    )
+    remark = "括弧始:（ 括弧終:） 括弧位置:1"
+    inner = sentence(rel("=", 0, sid="a"), sid="b", remark=remark, names="丁")
     last = sentence(rel("=", 0, sid="b") + rel("=", 1, sid="a"), sid="c", names="戊")
     assert output("wiki_coreference", cut + inner + last) == "乙 戊"
     assert samples([("a", (cut + inner + last).encode())])["wiki_coreference"][0][0] == "甲乙戊"
@@ -241,9 +238,7 @@ def test_parentheses_without_a_place_are_told() -> None:
     tags = '<NE:PERSON:東><rel type="ガ" target="東" sid="" id="0"/>'
     cut = SENTENCE.replace("a-1", "a-1 括弧削除").replace("+ -1D", f"+ -1D {tags}")
     assert error_of(cut).startswith("knp/a.knp, line 1: '括弧削除', but no sentence follows")
-    assert error_of(cut + SENTENCE).startswith(
-        "knp/a.knp, line 6: '括弧削除' in the sentence before"
-    )
+    assert "knp/a.knp, line 6: '括弧削除' in the sentence before" in error_of(cut + SENTENCE)
 
 
 def test_sizes_are_bounded() -> None:

@@ -1,8 +1,10 @@
-"""Building a set end to end: the same bytes always, killed builds that go on, and what goes wrong."""
+"""Building a set end to end, also from groups of candidates as Ray hands them out, and what goes wrong."""
 
 import json
 import math
 import os
+import pickle
+import re
 import statistics
 from collections import Counter
 from dataclasses import replace
@@ -12,14 +14,15 @@ from typing import Any
 import polars as pl
 import pytest
 
-from builds import CONFIG, ROWS, STEPS, command, files, prepare, write_lines
+from builds import CONFIG, IDS, ROWS, STEPS, command, files, prepare, write_lines
 from helpers import pfgen
 from pfgen_rs import Settings, load_benchmark
-from pfgen_rs.errors import BuildError, ConfigError, OutputError
-from pfgen_rs.references.built import Built
-from pfgen_rs.references.config import BuildConfig
+from pfgen_rs.errors import BuildError, ConfigError, InputError, OutputError
+from pfgen_rs.references.built import Built, BuiltQuestion
+from pfgen_rs.references.config import BuildConfig, read_outlines
 from pfgen_rs.references.filters import Duplicates, Singletons
 from pfgen_rs.references.lengths import Length
+from pfgen_rs.references.on_ray import QuestionGroups
 from pfgen_rs.references.pipeline import build
 from pfgen_rs.references.selection import Select
 
@@ -50,9 +53,8 @@ def test_a_set(prepared: BuildConfig) -> None:
         for answers in question.answers.values():
             assert len(set(answers)) == 40
             assert set(answers) <= originals
-    assert all(
-        "昇華" in answer for answers in benchmark["Q03"].answers.values() for answer in answers
-    )
+    for answers in benchmark["Q03"].answers.values():
+        assert all("昇華" in answer for answer in answers)
 
 
 def test_where_every_candidate_went(prepared: BuildConfig) -> None:
@@ -137,9 +139,7 @@ def test_a_share_leaves_what_the_selection_needs(prepared: BuildConfig) -> None:
         build(replace(config, length=Length(count=50, share=0.01)))
 
 
-def test_steps_without_an_effect_are_told(
-    prepared: BuildConfig, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_idle_steps_are_told(prepared: BuildConfig, caplog: pytest.LogCaptureFixture) -> None:
     built = build(replace(prepared, length=Length(100, 10_000, share=1.0)))
     [told] = [each for each in built.warnings if each.startswith("length ")]
     assert told == (
@@ -153,9 +153,8 @@ def test_steps_without_an_effect_are_told(
 
 def test_steps_that_remove_nearly_all_are_told(prepared: BuildConfig) -> None:
     few = replace(prepared, only=("Q14",), select=Select(5), duplicates=Duplicates("all"))
-    rare = build(
-        replace(few, singletons=Singletons(n=5, threshold=17, at_least=0), allow_fewer=True)
-    )
+    frequent = Singletons(n=5, threshold=17, at_least=0)
+    rare = build(replace(few, singletons=frequent, allow_fewer=True))
     assert rare.warnings[0].startswith("singletons removes nearly all answers to 1 of 1 que")
     assert not any("duplicates" in each for each in rare.warnings)  # told to keep all
 
@@ -252,9 +251,7 @@ def test_nothing_is_left_of_any_question(prepared: BuildConfig) -> None:
 def test_questions_for_which_nothing_is_left(prepared: BuildConfig) -> None:
     mine = [row for row in ROWS if row["source"] == "B"]
     write_lines(prepared.folder / "candidates.jsonl", mine)
-    with pytest.raises(
-        BuildError, match="question Q14: no answers left, expected 40: 0 candidates"
-    ):
+    with pytest.raises(BuildError, match="Q14: no answers left, expected 40: 0 candidates"):
         build(prepared)
     built = build(replace(prepared, allow_fewer=True))
     assert [question.outline.question_id for question in built.left_out] == ["Q14"]
@@ -264,9 +261,7 @@ def test_questions_for_which_nothing_is_left(prepared: BuildConfig) -> None:
 def test_files_of_others_are_not_touched_by_any_build(prepared: BuildConfig) -> None:
     (prepared.folder / "set").mkdir()
     (prepared.folder / "set" / "Q99.json").write_text("{}", encoding="utf-8")
-    with pytest.raises(
-        OutputError, match=r"question files not written by pfgen-rs build \(such as Q99.json\)"
-    ):
+    with pytest.raises(OutputError, match=r"not written by pfgen-rs build \(such as Q99.json\)"):
         build(prepared)
     (prepared.folder / "set" / "provenance.json").write_text("{}", encoding="utf-8")
     with pytest.raises(OutputError, match="question files not written by"):
@@ -301,9 +296,7 @@ def test_two_builds_at_once(prepared: BuildConfig) -> None:
 def test_rules_for_unknown_questions(prepared: BuildConfig) -> None:
     rules = '[[Q77.rule]]\nname = "none"\nforbid = "。"\n'
     (prepared.folder / "rules.toml").write_text(rules, encoding="utf-8")
-    with pytest.raises(
-        ConfigError, match=r"rules.toml: unknown question 'Q77': expected one of Q03"
-    ):
+    with pytest.raises(ConfigError, match=r"toml: unknown question 'Q77': expected one of Q03"):
         build(prepared)
 
 
@@ -350,3 +343,56 @@ def test_the_command_refuses(prepared: BuildConfig, change: str, option: str, to
     assert done.returncode == 2
     assert told in done.stderr
     assert not (prepared.folder / "set").exists()
+
+
+# Candidates grouped by question, as Ray hands them to a task.
+
+
+def grouped(config: BuildConfig, table: pl.DataFrame) -> Any:
+    """What Ray gets for the rows of each question, by id."""
+    outlines = tuple(read_outlines(config.path(config.questions)))
+    groups = QuestionGroups(config, "line", outlines, outlines, config.prepared())
+    work = pickle.loads(pickle.dumps(groups))
+    known = pl.DataFrame(work.identified(table.to_arrow()))
+    parts = (work.grouped(own.to_arrow()) for _, own in known.group_by("question_id"))
+    return {part["question_id"][0]: part["built"][0] for part in parts}
+
+
+def figures_of(question: BuiltQuestion) -> tuple[object, ...]:
+    lengths = {source: (each.mean, each.std) for source, each in question.lengths.items()}
+    return question.answers, question.models, question.reports, lengths, question.candidates
+
+
+def test_rows_in_any_order(tmp_path: Path) -> None:
+    config = prepare(tmp_path)
+    built = build(config)
+    table = pl.DataFrame(ROWS).with_row_index("line").sample(fraction=1.0, shuffle=True, seed=1)
+    names = dict(zip((each.outline.question for each in built.questions), IDS, strict=True))
+    named = pl.when(pl.col("line") % 2 == 0).then(pl.col("question").replace(names))
+    table = table.with_columns(question=named.otherwise("question"))
+    groups = grouped(config, table)
+    for question in built.questions:
+        assert figures_of(groups[question.outline.question_id]) == figures_of(question)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"answer": None}, "the row with line 1800 has no answer"),
+        ({"question": "?"}, r"question '\?': the row with line 1800: not the text or id"),
+        ({"question": None}, "the row with line 1800: not the text or id"),
+        ({"line": 7}, "the row with line 7 has the place of another row"),
+        ({"line": None}, "the row with line None has no place in the order"),
+    ],
+)
+def test_unusable_rows_are_named(tmp_path: Path, changes: dict[str, Any], message: str) -> None:
+    config = prepare(tmp_path)
+    table = pl.DataFrame(ROWS).with_row_index("line")
+    row = {**table.row(7, named=True), "line": 1800, **changes}
+    table = pl.concat([table, pl.DataFrame([row], schema=table.schema)])
+    [error] = [each for each in grouped(config, table).values() if isinstance(each, InputError)]
+    assert re.search(message, str(error)), str(error)
+    if "answer" in changes or "question" in changes:
+        groups = grouped(replace(config, skip_bad_lines=True), table)
+        assert sorted(groups) == list(IDS)
+        assert {type(each) for each in groups.values()} == {BuiltQuestion}

@@ -144,9 +144,7 @@ def test_pools_in_parts(tmp_path: Path) -> None:
     writer = PoolWriter(tmp_path / "pool")
     answers = [str(i) for i in range(PART + 5)]
     for rows in (answers[:3], answers[3:]):
-        writer.add(
-            pl.DataFrame({"answer": rows}).with_columns(source=pl.lit("X"), model=pl.lit(""))
-        )
+        writer.add(pl.DataFrame({"answer": rows, "source": "X", "model": ""}))
     writer.flush()
     found = Pool(tmp_path / "pool")
     assert len(found.parts) == 2
@@ -156,6 +154,5 @@ def test_pools_in_parts(tmp_path: Path) -> None:
     narrowed = state.narrowed(pl.Series(range(state.height)).to_numpy() < 2)
     assert pl.concat(list(narrowed.batches("answer")())).to_list() == ["1", "3"]
     assert narrowed.models() == {}
-    assert [(name, mask.tolist()) for name, mask in narrowed.by_source().items()] == [
-        ("X", [True, True])
-    ]
+    masks = {name: mask.tolist() for name, mask in narrowed.by_source().items()}
+    assert masks == {"X": [True, True]}

@@ -25,17 +25,14 @@ from pfgen_rs.references import check, consensus
 from places import ROOT
 
 RUNS = [str(ROOT / "data" / "mini" / "runs" / "*")]
+NAMES = ("babbling", "careless", "faithful")
+COPIED = "赤い光が水に吸われます。"
 TWO_SOURCES: dict[str, Any] = {
     "question_id": "Q2",
     "question": "なぜ？",
     "keywords": [{"t": "赤"}, {"or": [{"t": "青"}, {"t": "水"}], "importance": 0.5}],
     "answers": {
-        "A": [
-            "赤い光が水に吸われます。",
-            "赤い光は水が吸います。",
-            "赤い光が水に吸われます。",
-            "青い。",
-        ],
+        "A": [COPIED, "赤い光は水が吸います。", COPIED, "青い。"],
         "B": ["水は赤い光を吸います。", "水が赤い光を吸い取ります。"],
     },
 }
@@ -61,7 +58,7 @@ def run_files(bench: Benchmark, folder: Path) -> list[Path]:
     """The bundled runs, as far as they answer these questions."""
     texts = {question.text for question in bench}
     found = []
-    for name in ("babbling", "careless", "faithful"):
+    for name in NAMES:
         frame = score_file(Path(RUNS[0]).parent / name, "mini").frame
         rows = frame.filter(pl.col("question").is_in(texts)).select("question", "answer").rows()
         found.append(write_run(folder / name, rows, model=f"mini/{name}"))
@@ -84,27 +81,24 @@ TEXTS = st.lists(
     min_size=2,
     max_size=6,
 ).filter(any)
+
+
+def sized(target: int, zero: int, most: int, **more: Any) -> dict[str, Any]:
+    return {"target_length": target, "zero_length": zero, "max_length": most, **more}
+
+
 SETTINGS = st.sampled_from(
     [
         {},
         {"min_n": 2, "max_n": 3, "truthfulness_n": 5, "threshold": 0.7},
-        {
-            "max_n": 4,
-            "truthfulness_n": 1,
-            "threshold": 0.5,
-            "target_length": 3,
-            "zero_length": 5,
-            "max_length": 7,
-        },
-        {"max_n": 9, "truthfulness_n": 2, "target_length": 0, "zero_length": 4, "max_length": 9},
+        sized(3, 5, 7, max_n=4, truthfulness_n=1, threshold=0.5),
+        sized(0, 4, 9, max_n=9, truthfulness_n=2),
     ]
 )
 
 
 @given(TEXTS, SETTINGS)
-def test_leaving_out_is_as_if_it_had_not_been_there(
-    answers: list[str], changes: dict[str, Any]
-) -> None:
+def test_what_is_left_out_is_as_if_not_there(answers: list[str], changes: dict[str, Any]) -> None:
     plain, settings = oracle.Settings(**changes), Settings(**changes)
     fluency, truthfulness = consensus.leave_one_out(answers, 7.0, settings)
     assert np.array_equal(
@@ -174,9 +168,8 @@ def test_similar_pairs_are_those_of_all_pairs(texts: list[str], n: int, threshol
         if union and len(sets[one] & sets[other]) / union >= threshold:
             expected.append((len(sets[one] & sets[other]) / union, one, other))
     expected.sort(key=lambda pair: (-pair[0], *pair[1:]))
-    assert [
-        tuple(pair) for pair in check.answers.similar_pairs(texts, n=n, threshold=threshold)
-    ] == expected
+    found = check.answers.similar_pairs(texts, n=n, threshold=threshold)
+    assert list(map(tuple, found)) == expected
 
 
 def test_copies_are_counted_over_sources() -> None:
@@ -230,9 +223,7 @@ def test_expressions_for_python_are_named() -> None:
     patterns = [r"一+$", r"(?i)一", r"\b一"]
     bench = small.benchmark(TWO_SOURCES | {"keywords": [{"or": [{"t": t} for t in patterns]}]})
     [warnings] = check.check(bench).summary["warnings"]
-    named = re.findall(
-        r"(keywords\S+): the regular expression (\S+) is matched by Python", warnings
-    )
+    named = re.findall(r"(keywords\S+): the regular expression (\S+) is matched by", warnings)
     assert named == [("keywords[0].or[1]", "'(?i)一'"), ("keywords[0].or[2]", r"'\\b一'")]
 
 
@@ -272,11 +263,8 @@ def test_rules_have_labels_and_remarks() -> None:
     assert every["label"].to_list() == labels
     assert every["remark"].to_list() == [None, "hardly any", "hardly any", "hardly any"]
     assert table.filter(pl.col("source").is_not_null())["remark"].null_count() == len(table) - 4
-    [row] = (
-        check.answers.rules(small.benchmark({"answers": {"A": ["赤"]}}))
-        .filter(source="A")
-        .to_dicts()
-    )
+    table = check.answers.rules(small.benchmark({"answers": {"A": ["赤"]}}))
+    [row] = table.filter(source="A").to_dicts()
     assert (row["label"], row["share"]) == ("all rules", 1.0)
 
 
@@ -322,13 +310,11 @@ def test_sources_agree_about_runs(part: Benchmark, responses: pl.DataFrame) -> N
 
 def test_run_means(part: Benchmark, responses: pl.DataFrame) -> None:
     found = check.scores.run_means(responses)
-    assert found["run"].to_list() == ["mini/babbling", "mini/careless", "mini/faithful"]
+    assert found["run"].to_list() == [f"mini/{name}" for name in NAMES]
     for row in found.to_dicts():
         own = responses.filter(run=row["run"])
         for metric in ("fluency", "truthfulness", "helpfulness", "average"):
-            by_question = [
-                statistics.fmean(own.filter(question_id=question.id)[metric]) for question in part
-            ]
+            by_question = [statistics.fmean(own.filter(question_id=q.id)[metric]) for q in part]
             assert row[metric] == pytest.approx(statistics.fmean(by_question), rel=1e-12)
         assert row["both"] == pytest.approx((row["fluency"] + row["truthfulness"]) / 2)
 
@@ -355,15 +341,8 @@ def test_contamination(references: list[str], answers: list[str], stretch: int) 
     stripped = [text.strip() for text in answers]
     known = {text.strip() for text in references} - {""}
     verbatim = [text for text in stripped if text in known]
-    longest = [
-        text
-        for text in stripped
-        if any(
-            text[i : i + stretch] in other
-            for other in references
-            for i in range(len(text) - stretch + 1)
-        )
-    ]
+    parts = {text[i : i + stretch] for text in references for i in range(len(text) - stretch + 1)}
+    longest = [text for text in stripped if any(part in text for part in parts)]
     found = [len(answers), len(verbatim), len(longest)]
     shares = [number / len(answers) for number in found[1:]]
     assert counts.rows() == [("r", "Q1", *found, *shares)]
@@ -424,9 +403,7 @@ def test_a_run_of_more_questions_is_scored_in_part(part: Benchmark, tmp_path: Pa
     for name in ("runs", "source_runs", "contamination"):
         assert_frame_equal(whole.tables[name], only.tables[name])
     by_run = whole.tables["left_out"].group_by("run").agg(pl.col("answers").sum(), pl.len())
-    assert sorted(by_run.rows()) == [
-        (f"mini/{name}", 120, 12) for name in ("babbling", "careless", "faithful")
-    ]
+    assert sorted(by_run.rows()) == [(f"mini/{name}", 120, 12) for name in NAMES]
     told = "360 answers of runs were left out, because the set does not have their 12 questions"
     assert told in whole.findings
     assert only.tables["left_out"].is_empty()
@@ -434,15 +411,13 @@ def test_a_run_of_more_questions_is_scored_in_part(part: Benchmark, tmp_path: Pa
 
 
 def test_a_run_of_another_set_is_an_error(part: Benchmark, tmp_path: Path) -> None:
-    (tmp_path / "run.jsonl").write_bytes(lines([(CATS, "動物です。")]))
+    path, text = tmp_path / "run.jsonl", next(iter(part)).text
+    path.write_bytes(lines([(CATS, "動物です。")]))
     with pytest.raises(InputError, match="no line answers a question of the benchmark"):
-        check.check(part, [tmp_path / "run.jsonl"])
-    text = next(iter(part)).text
-    (tmp_path / "run.jsonl").write_bytes(
-        lines([(text, "動物です。"), (CATS, "動物です。")]) + b"{\n"
-    )
+        check.check(part, [path])
+    path.write_bytes(lines([(text, "動物です。"), (CATS, "動物です。")]) + b"{\n")
     with pytest.raises(InputError, match="line 3"):
-        check.check(part, [tmp_path / "run.jsonl"])
+        check.check(part, [path])
 
 
 def test_widely_spread_lengths_are_a_concern() -> None:

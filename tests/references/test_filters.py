@@ -75,28 +75,17 @@ def test_wrong_answers_are_named(keep: Any) -> None:
 @pytest.mark.parametrize(
     ("keep", "wrong"),
     [
-        (duplicates, [{"memory": 0}]),
-        (
-            singletons,
-            [{"n": 0}, {"threshold": -1}, {"threshold": 2**32}, {"memory": 0}, {"threads": 0}],
-        ),
-        (
-            nearest_length,
-            [
-                *({name: -1} for name in ("target", "count", "deviation", "at_least", "seed")),
-                *({"share": 0.0}, {"share": 1.1}, {"seed": 2**64}),
-            ],
-        ),
-        (
-            lambda texts, **wrong: consensus(pl.Series(texts), **wrong),
-            [{"share": 0.0}, {"share": 1.1}],
-        ),
+        (duplicates, {"memory": [0]}),
+        (singletons, {"n": [0], "threshold": [-1, 2**32], "memory": [0], "threads": [0]}),
+        (nearest_length, {key: [-1] for key in ("target", "count", "deviation", "at_least")}),
+        (nearest_length, {"share": [0.0, 1.1], "seed": [-1, 2**64]}),
+        (lambda texts, **how: consensus(pl.Series(texts), **how), {"share": [0.0, 1.1]}),
     ],
 )
-def test_wrong_settings(keep: Any, wrong: list[dict[str, Any]]) -> None:
-    for each in wrong:
+def test_wrong_settings(keep: Any, wrong: dict[str, list[Any]]) -> None:
+    for name, value in [(name, value) for name, values in wrong.items() for value in values]:
         with pytest.raises(SettingsError):
-            keep(["あ"], **each)
+            keep(["あ"], **{name: value})
 
 
 # Duplicates.
@@ -253,11 +242,8 @@ def test_singletons_in_little_memory(n: int, threshold: int) -> None:
 
 
 def test_occurrences_count_not_answers() -> None:
-    assert singletons(["ああああああ", "いいいいい", "うえ"], n=5).kept.tolist() == [
-        True,
-        False,
-        True,
-    ]
+    found = singletons(["ああああああ", "いいいいい", "うえ"], n=5)
+    assert found.kept.tolist() == [True, False, True]
     assert singletons(["いいいいい"], n=5, threshold=0).kept.tolist() == [True]
 
 
@@ -419,12 +405,8 @@ def test_the_step_leaves_what_the_selection_needs(tmp_path: Path) -> None:
 
 
 def test_lengths_leave_what_the_consensus_needs(tmp_path: Path) -> None:
-    made = built(
-        tmp_path,
-        steps=("length", "consensus", "select"),
-        select=Select(15),
-        consensus=Consensus(0.4),
-    )
+    steps = ("length", "consensus", "select")
+    made = built(tmp_path, steps=steps, select=Select(15), consensus=Consensus(0.4))
     assert [report.after for report in made.questions[0].reports] == [38, 16, 15]
 
 

@@ -38,9 +38,8 @@ def error(
         for ngram in ngrams(answer, lengths):
             pool[ngram] += weight
             chosen[ngram] += row in rows
-    squares = (
-        (Fraction(chosen[g], len(rows)) - Fraction(pool[g], sum(weights))) ** 2 for g in pool
-    )
+    some, all_ = len(rows), sum(weights)
+    squares = ((Fraction(chosen[g], some) - Fraction(pool[g], all_)) ** 2 for g in pool)
     return sum(squares, Fraction(0)) / (len(pool) or 1)
 
 
@@ -62,9 +61,8 @@ def answers(mini: Benchmark) -> list[str]:
     return spoilt[:400]
 
 
-TEXTS = st.lists(
-    st.text("ab", max_size=12) | st.text("あ𠮷。", max_size=8), min_size=1, max_size=12
-)
+TEXT = st.text("ab", max_size=12) | st.text("あ𠮷。", max_size=8)
+TEXTS = st.lists(TEXT, min_size=1, max_size=12)
 
 
 @examples(max_examples=200)

@@ -18,9 +18,8 @@ def prediction(output: str, variant: str) -> str:
 def value(metric: str, predicted: str, gold: str) -> float:
     """Value of one sample; `gold` as it stands in the file."""
     gold = unicodedata.normalize("NFKC", gold)
-    return {"exact_match": exact_match, "char_f1": char_f1, "set_f1": set_f1}[metric](
-        predicted, gold
-    )
+    metrics = {"exact_match": exact_match, "char_f1": char_f1, "set_f1": set_f1}
+    return metrics[metric](predicted, gold)
 
 
 def exact_match(predicted: str, gold: str) -> float:
@@ -87,12 +86,9 @@ _ALPHABETS = (
     "ＡＢａｂ０９ｶﾞﾊﾟ①½Ⅳ㌔㈱ﬁĳǅ",
     "\0\x01\x7f",
 )
-_CHARACTERS = st.one_of(
-    *(st.sampled_from(each) for each in _ALPHABETS), st.characters(codec="utf-8")
-)
-_PIECES = st.one_of(
-    _CHARACTERS, st.sampled_from(["\n", "\n\n", "\r\n", " ", "ΑΣ", "東京 positive"])
-)
+_CHARACTERS = st.one_of(*map(st.sampled_from, _ALPHABETS), st.characters(codec="utf-8"))
+_TOGETHER = st.sampled_from(["\n", "\n\n", "\r\n", " ", "ΑΣ", "東京 positive"])
+_PIECES = st.one_of(_CHARACTERS, _TOGETHER)
 
 TEXTS = st.lists(_PIECES, max_size=25).map("".join)
 """Valid Unicode. Neighbours often match, since the alphabets are small."""

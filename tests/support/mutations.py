@@ -29,18 +29,8 @@ Rows = list[tuple[int, str, str]]
 
 _PATIENCE = 20.0
 """Seconds of the processor that a case may take."""
-_TEXTS = [
-    "",
-    "水は青い。",
-    'a "quoted" one',
-    "two\nlines",
-    "a,b\tc",
-    "'",
-    "\\n",
-    "😀",
-    "\r",
-    "x" * 90,
-]
+_TEXTS = ["", "水は青い。", 'a "quoted" one', "two\nlines", "a,b\tc", "'", "\\n", "😀", "\r"]
+_TEXTS += ["x" * 90]
 _PIECES = [
     b'"', b'""', b",", b"\t", b"\n", b"\r\n", b"\r", b"\0", b"\xff", b"\xef\xbb\xbf",
     b"\xed\xa0\x80", b"\\ud800", b"{", b"}", b"[", b"]", b"[" * 300, b"null", b"NaN", b"1e999",
@@ -67,15 +57,11 @@ def _damaged(random: Random, content: bytes) -> bytes:
         elif kind == 3:
             content = content[:end] + cut * random.choice([1, 2, 20]) + content[end:]
         elif kind == 4:
-            content = (
-                content[:start] + bytes(random.randrange(256) for _ in cut[:4]) + content[end:]
-            )
+            others = bytes(random.randrange(256) for _ in cut[:4])
+            content = content[:start] + others + content[end:]
         else:
-            content = (
-                content[:start]
-                if random.random() < 0.3
-                else content[:start] + cut[::-1] + content[end:]
-            )
+            rest = b"" if random.random() < 0.3 else cut[::-1] + content[end:]
+            content = content[:start] + rest
     return content
 
 
@@ -93,12 +79,7 @@ def _outcome(path: Path, size: int) -> Rows | None:
         for chunk in Reading(Source(path), Options(text_size=size)).chunks():
             if chunk.problems:
                 return None
-            rows += zip(
-                chunk.lines.tolist(),
-                chunk.questions.to_list(),
-                chunk.answers.to_list(),
-                strict=True,
-            )
+            rows += zip(chunk.lines.tolist(), chunk.questions, chunk.answers, strict=True)
     except InputError as error:
         if str(path) not in str(error):
             raise AssertionError("the error does not name the file") from error
@@ -131,12 +112,9 @@ def _check_csv(random: Random, folder: Path) -> None:
 
 
 def _check_json(random: Random, folder: Path) -> None:
+    more = [1.5, None, {"y": "z"}]
     records = [
-        {
-            "question": random.choice(_TEXTS),
-            "answer": random.choice(_TEXTS),
-            "x": [1.5, None, {"y": "z"}],
-        }
+        {"question": random.choice(_TEXTS), "answer": random.choice(_TEXTS), "x": more}
         for _ in range(random.randrange(12))
     ]
     plain = random.random() < 0.5
@@ -170,9 +148,8 @@ def _check_questions(random: Random, folder: Path) -> None:
     try:
         benchmark = load_benchmark(folder)
         [name] = [question.id for question in benchmark]
-        scores = [
-            benchmark.score(name, answer).average for answer in ("水は青い。10", "a" * 30 + "b", "")
-        ]
+        texts = ("水は青い。10", "a" * 30 + "b", "")
+        scores = [benchmark.score(name, text).average for text in texts]
         assert all(0 <= score < 1e6 for score in scores), scores
     except PfgenError as error:
         if str(folder) not in str(error) and "Q1" not in str(error):
@@ -205,16 +182,13 @@ def run(target: str, seconds: float) -> None:
         try:
             check(target, seed)
         except Exception:
-            sys.stderr.write(
-                f"failed: add ({target!r}, {seed}) to SEEDS of tests/io/test_mutations.py\n"
-            )
+            sys.stderr.write(f"failed: add ({target!r}, {seed}) to SEEDS of test_mutations.py\n")
             raise
         finally:
             faulthandler.cancel_dump_traceback_later()
         seed += 1
-    sys.stdout.write(
-        f"{target}: {seed - first} cases in {time.monotonic() - started:.0f} seconds\n"
-    )
+    took = time.monotonic() - started
+    sys.stdout.write(f"{target}: {seed - first} cases in {took:.0f} seconds\n")
 
 
 if __name__ == "__main__":
