@@ -97,7 +97,7 @@ def test_files_that_end_as_they_should(said: Said, name: str, content: str | byt
     assert said(name, content, strict=True) is None
 
 
-def test_a_tail_that_cannot_be_parsed_is_skipped_as_before(
+def test_a_broken_tail_is_skipped_as_before(
     said: Said, benchmark: Benchmark, tmp_path: Path
 ) -> None:
     assert said("a.jsonl", lines()[:-5], skip_bad_lines=True) is None
@@ -186,9 +186,7 @@ def rewrite(path: Path, content: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_file_that_is_rewritten_while_it_is_used_gets_no_score(
-    name: str, bench: Path, tmp_path: Path
-) -> None:
+def test_a_file_rewritten_in_use_gets_no_score(name: str, bench: Path, tmp_path: Path) -> None:
     path = tmp_path / name
     before, after = (FORMATS[name](frame(name, text)) for text in ("猫", "海"))
     assert len(before) == len(after)

@@ -172,9 +172,7 @@ def _with_checksum(content: bytes) -> bytes:
 
 
 @pytest.mark.parametrize("pack", [lzma.compress, gzip.compress, _with_checksum])
-def test_a_flipped_bit_is_noticed_where_the_format_has_checksums(
-    pack: Callable[[bytes], bytes], tmp_path: Path
-) -> None:
+def test_a_flipped_bit_is_noticed(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
     content, path = TEXT[:4000], tmp_path / "x"
     packed = pack(content)
     for at in range(0, 8 * len(packed), 37):

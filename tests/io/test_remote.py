@@ -241,9 +241,7 @@ def test_columns_of_a_large_table_are_known_without_its_rows(suffix: str, tmp_pa
     assert sum(map(len, (chunk for chunk in table_chunks(source, Options())))) == frame.height
 
 
-def test_copies_of_tables_go_when_they_take_too_much_room(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_large_copies_of_tables_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = parquet()
     bucket({f"{i}.parquet": content for i in range(4)})
     monkeypatch.setattr(files, "_LARGEST_COPIES", 2 * len(content))

@@ -287,9 +287,7 @@ def test_names_are_those_of_folders_everywhere() -> None:
     assert result_names(named) == ["con_", "gemma__2b_", "b"]
 
 
-def test_runs_that_windows_cannot_have_are_refused_there(
-    windows: Ranges, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_windows_cannot_have(windows: Ranges, monkeypatch: pytest.MonkeyPatch) -> None:
     models = ["org/gemma:2b", "aux/model", "org/nul.txt", "org/model.", "a/b?"]
     for model in models:
         with pytest.raises(SettingsError, match=r"invalid run name .* Windows .*: set --name"):

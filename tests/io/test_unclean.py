@@ -48,9 +48,8 @@ def test_a_column_is_cleaned_as_each_answer(texts: list[str], mode: Mode) -> Non
     dirty = sum(text != clean for text, clean in zip(texts, expected, strict=True))
     native = _native.Texts(column)
     assert bool(cleaning.count_unclean(native, mode)) == bool(dirty)
-    assert cleaning.count_unclean(native, None)["begin with white space"] == sum(
-        text[:1].isspace() for text in texts
-    )
+    begin = cleaning.count_unclean(native, None)["begin with white space"]
+    assert begin == sum(text[:1].isspace() for text in texts)
 
 
 def test_cleaning_gives_the_score_of_clean_answers(bench: Benchmark, tmp_path: Path) -> None:

@@ -129,9 +129,7 @@ def test_what_another_process_is_writing_stays(tmp_path: Path) -> None:
 
 
 @posix
-def test_a_file_removed_before_it_was_marked_is_made_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_unmarked_file_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Path] = []
 
     def own_late(handle: int, path: Path) -> bool:

@@ -73,9 +73,8 @@ def test_published_digests(jpeval_dir: Path, published_raw: Mapping[str, bytes])
     for task, info in catalog.tasks().items():
         assert raw_files.source_of(task).licence == info.licence, task
     repositories = {source.repository for source in raw_files.sources().values()}
-    assert {each["repository"].split(" ")[0] for each in manifest} - repositories == {
-        "odmishien/chABSA-dataset"
-    }
+    listed = {each["repository"].split(" ")[0] for each in manifest}
+    assert listed - repositories == {"odmishien/chABSA-dataset"}
 
 
 def test_the_real_raw_files(jpeval_raw: Path) -> None:

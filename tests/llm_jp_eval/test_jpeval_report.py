@@ -126,10 +126,8 @@ def test_tests_of_pairs(two: list[ReportRun], report: Report) -> None:
 
 @pytest.mark.parametrize("samples", [1, 2, 4, 10])
 def test_no_interval_of_a_difference_is_impossible(samples: int) -> None:
-    runs = [
-        made_run(name, skill=skill, samples=samples)
-        for name, skill in {"bad": 0.1, "good": 0.9, "better": 0.95}.items()
-    ]
+    skills = {"bad": 0.1, "good": 0.9, "better": 0.95}
+    runs = [made_run(name, skill=skill, samples=samples) for name, skill in skills.items()]
     for pair in report_of(runs).pairs:
         farthest = 2 if "STS" in pair.column or "jsts" in pair.column else 1
         if pair.low is not None and pair.high is not None:

@@ -201,12 +201,8 @@ def test_failures_are_told_and_asked_again(folder: Path, tmp_path: Path) -> None
 
 
 def all_prompts(folder: Path) -> list[str]:
-    settings = PromptSettings()
-    return [
-        filled(settings.template(data), sample.input)
-        for data in read_tasks(folder, SAMPLES)
-        for sample in data.samples
-    ]
+    settings, datas = PromptSettings(), read_tasks(folder, SAMPLES)
+    return [filled(settings.template(data), each.input) for data in datas for each in data.samples]
 
 
 def test_chats_and_templates_of_ones_own(folder: Path, tmp_path: Path) -> None:

@@ -149,9 +149,8 @@ def test_outlines(tmp_path: Path) -> None:
     (tmp_path / "q.jsonl").write_text('{"question_id": "Q9", "question": "x"}\n\n', "utf-8")
     assert read_outlines(tmp_path / "q.jsonl") == [Outline("Q9", "x")]
     assert [each.question_id for each in read_outlines(Path("data/mini"))][:2] == ["Q01", "Q02"]
-    assert list(second.to_dict({"X": ["y"]})) == [
-        *("question_id", "question", "category", "note", "keywords", "answers")
-    ]
+    keys = ["question_id", "question", "category", "note", "keywords", "answers"]
+    assert list(second.to_dict({"X": ["y"]})) == keys
 
 
 ASKED = '{"question_id": "Qa", "question": "b"'

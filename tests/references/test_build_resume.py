@@ -227,7 +227,7 @@ def test_a_pool_that_is_gone_is_made_again(prepared: BuildConfig, ran: Counter[s
     assert load_benchmark(built.folder)["Q03"].answers["A"]
 
 
-def test_standard_input_is_told_apart_by_its_contents(
+def test_standard_inputs_are_told_apart(
     prepared: BuildConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Steps of other candidates are not taken for those of what was piped in later."""

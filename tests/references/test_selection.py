@@ -111,9 +111,7 @@ def test_a_choice_is_better_than_chance(answers: list[str]) -> None:
     assert 0.5 * min(drawn) < chosen.random_error < 2 * max(drawn)
 
 
-def test_results_do_not_depend_on_threads_or_rounds(
-    answers: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rounds_and_threads_are_alike(answers: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     expected = select(answers, 50, seed=9, proposals=MANY, restarts=3, threads=1)
     for threads in (2, 8, None):
         again = select(answers, 50, seed=9, proposals=MANY, restarts=3, threads=threads)
