@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
-from pfgen_rs.cli import output, process
+from pfgen_rs.cli import process, terminal
 from pfgen_rs.io.run_files import ANSWERS, CONFIG
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import PARTS
@@ -65,7 +65,7 @@ class ScoreTable:
         missing = [name for name in self._columns() if name not in columns]
         return [
             table,
-            *map(output.cell, legend + ([output.not_shown(missing)] if missing else [])),
+            *map(terminal.cell, legend + ([terminal.not_shown(missing)] if missing else [])),
         ]
 
     def _columns(self) -> list[str]:
@@ -78,18 +78,18 @@ class ScoreTable:
             columns = [name for name in every if name not in self.optional[kept:]]
             for headings in ({}, _NARROW):
                 table = self._table(columns, headings)
-                if output.table_width(table) <= room:
+                if terminal.table_width(table) <= room:
                     return columns, table
         fewest = [name for name in self.columns if name not in self.optional]
         for columns, name in (([INTERVAL, *fewest], _NAME), (fewest, _SHORTEST_NAME)):
             table = self._table(columns, _NARROWEST)
-            if output.fits(table, room, name):
+            if terminal.fits(table, room, name):
                 return columns, table
         return every, self._table(every, {})
 
     def _table(self, columns: Sequence[str], headings: Mapping[str, str]) -> Table:
         *numbers, _ = self.about
-        table = output.new_table(*self.about, numbers=numbers)
+        table = terminal.new_table(*self.about, numbers=numbers)
         for name in ("score", *columns):
             table.add_column(headings.get(name, name), justify="right", no_wrap=True)
         for i, row in enumerate(self.rows):
@@ -97,7 +97,7 @@ class ScoreTable:
             cells += [
                 _bounds(row) if name == INTERVAL else self.columns[name][i] for name in columns
             ]
-            table.add_row(*map(output.cell, cells))
+            table.add_row(*map(terminal.cell, cells))
         return table
 
 
@@ -124,9 +124,9 @@ def score_leaderboard(rows: Sequence[Row], room: int) -> list[RenderableType]:
         optional=(_PUBLISHED, _LENGTH),
     )
     if len(signatures) == 1:
-        return [*table.parts(room), *map(output.cell, signatures)]
+        return [*table.parts(room), *map(terminal.cell, signatures)]
     marked = (f"{sign}  (rank {', '.join(_view_ranks(rows, sign))})" for sign in signatures)
-    return [*table.parts(room), *map(output.cell, marked)]
+    return [*table.parts(room), *map(terminal.cell, marked)]
 
 
 def _view_columns(rows: Sequence[Row]) -> dict[str, list[str]]:
@@ -217,6 +217,6 @@ def show_results(results: Sequence[Result], output_format: str) -> None:
         flat = [{**row, "missing_questions": " ".join(row["missing_questions"])} for row in rows]
         process.emit_csv(flat)
     else:
-        output.show(*score_leaderboard(rows, output.width()))
+        terminal.show(*score_leaderboard(rows, terminal.width()))
     if results and (note := rules_note(results[0])):
         process.remark(note)
