@@ -19,13 +19,7 @@ from pfgen_rs.cli import process, terminal
 from pfgen_rs.io.run_files import ANSWERS, CONFIG
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import PARTS
-from pfgen_rs.runs.outputs import (
-    ranked_results,
-    rules_note,
-    summary_row,
-    unclean_note,
-    worthless_note,
-)
+from pfgen_rs.runs import outputs
 from pfgen_rs.runs.result import Result
 
 INTERVAL = "[low, high]"
@@ -163,11 +157,11 @@ _SHOWN_QUESTIONS = 5
 def report_gaps(result: Result) -> None:
     """Warn about skipped lines, answers missing, unclean, cut or worthless, and files cut short."""
     tell_cut(result.path)
-    note = unclean_note(result, "--clean")
+    note = outputs.unclean_note(result, "--clean")
     if note is not None:
         (process.warn if result.clean is None else process.remark)(note)
     cut = None if result.cut_short is None else f"{result.cut_short} (an error with --strict)"
-    for warning in filter(None, (worthless_note(result), cut)):
+    for warning in filter(None, (outputs.worthless_note(result), cut)):
         process.warn(warning)
     for problem in result.problems[:_SHOWN_PROBLEMS]:
         process.warn(f"skipped: {problem}")
@@ -210,7 +204,7 @@ def tell_cut(path: str | Path | None) -> None:
 
 def show_results(results: Sequence[Result], output_format: str) -> None:
     """Print runs as a leaderboard, by descending score: as a table, as `json`, or as `csv`."""
-    rows = [summary_row(result) for result in ranked_results(results)]
+    rows = [outputs.summary_row(result) for result in outputs.ranked_results(results)]
     if output_format == "json":
         process.emit_json(rows)
     elif output_format == "csv":
@@ -218,5 +212,5 @@ def show_results(results: Sequence[Result], output_format: str) -> None:
         process.emit_csv(flat)
     else:
         terminal.show(*score_leaderboard(rows, terminal.width()))
-    if results and (note := rules_note(results[0])):
+    if results and (note := outputs.rules_note(results[0])):
         process.remark(note)
