@@ -22,7 +22,7 @@ from builds import prepare
 from helpers import environment, pfgen, python
 from pfgen_rs import OutputError, SettingsError
 from pfgen_rs.ask.journal import Journal, _offset
-from pfgen_rs.cli import app, output, process
+from pfgen_rs.cli import app, process, terminal
 from pfgen_rs.generate.config import RunConfig
 from pfgen_rs.io import atomic, locks
 from pfgen_rs.io.atomic import temporary_copy, write_atomic
@@ -385,7 +385,7 @@ def test_marks_that_a_stream_lacks_are_replaced() -> None:
 def test_a_clock_that_stands_still_stops_no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(time, "monotonic", lambda: 7.0)
     source = Source(RUN)
-    with output.scoring([source]) as update:
+    with terminal.scoring([source]) as update:
         for done in (10, 20):
             update(source, done, 5)
 

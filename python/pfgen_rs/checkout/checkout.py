@@ -12,26 +12,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pfgen_rs import errors
 from pfgen_rs.checkout.published import ADVICE, KnownRuns, Published, digest_line, read_published
-from pfgen_rs.errors import (
-    BenchmarkError,
-    BenchmarkNotFoundError,
-    InputError,
-    PfgenError,
-    unreadable,
-)
 from pfgen_rs.io import known_files, run_files
 from pfgen_rs.io.atomic import remove_abandoned
 from pfgen_rs.io.known_files import file_states, is_settled
 from pfgen_rs.io.run_files import CONFIG, EXAMPLES, README, RESPONSES, RESULT
 from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.metrics.settings import Settings
-from pfgen_rs.questions.question import (
-    combined_digest,
-    file_digest,
-    question_paths,
-    read_question_file,
-)
+from pfgen_rs.questions import question
 
 DATA, RUNS = "data", "result"
 _OWN = {CONFIG, RESULT, README, EXAMPLES, *RESPONSES}
@@ -83,7 +72,7 @@ class Checkout:
 
         try:
             benchmark = load_for_scores(self.data)
-        except BenchmarkError:  # which scoring reports
+        except errors.BenchmarkError:  # which scoring reports
             return None
         return None if benchmark.settings == Settings() else benchmark.signature
 
@@ -96,7 +85,7 @@ def open_checkout(folder: str | os.PathLike[str], *, as_published: bool = False)
     """
     place = Path(folder)
     runs = find_runs(place)
-    paths = question_paths(place / DATA)
+    paths = question.question_paths(place / DATA)
     known = KnownRuns(place, as_published=as_published)
     metadata_hash = _metadata_hash(paths, known)
     remove_unfinished(place)
@@ -108,7 +97,9 @@ def _metadata_hash(paths: Sequence[Path], known: KnownRuns) -> str:
     files = file_states(paths[0].parent, [path.name for path in paths])
     found = None if files is None else known.metadata_hash(files)
     if found is None:
-        found = combined_digest(file_digest(read_question_file(path)) for path in paths)
+        found = question.combined_digest(
+            question.file_digest(question.read_question_file(path)) for path in paths
+        )
         if files is not None and is_settled(files, now):
             known.keep_questions(files, found)
     return found
@@ -123,11 +114,11 @@ def find_runs(folder: str | os.PathLike[str]) -> list[Run]:
     """Returns the runs of a checkout by name. Raises `BenchmarkNotFoundError` if it is not a checkout."""
     place = Path(folder)
     if not place.is_dir():
-        raise BenchmarkNotFoundError("not a directory", path=place)
+        raise errors.BenchmarkNotFoundError("not a directory", path=place)
     try:
-        question_paths(place / DATA)
-    except BenchmarkNotFoundError:
-        raise BenchmarkNotFoundError(
+        question.question_paths(place / DATA)
+    except errors.BenchmarkNotFoundError:
+        raise errors.BenchmarkNotFoundError(
             "not a checkout of pfgen-bench: no question files data/Q*.json", path=place
         ) from None
     return sorted(_runs(place), key=lambda run: run.name)
@@ -206,7 +197,7 @@ class State:
     published: Published | None = None
     stale: tuple[str, ...] = ()
     stale_readme: bool = False
-    problems: list[PfgenError] = field(default_factory=list)
+    problems: list[errors.PfgenError] = field(default_factory=list)
     packed: bytes | None = None
     unfinished: list[Path] = field(default_factory=list)
     files: known_files.Files | None = None
@@ -241,7 +232,7 @@ def remember_run(checkout: Checkout, state: State) -> None:
 def _is_written(state: State) -> bool:
     """Whether the files of a run are those that were written for its result."""
     try:
-        digest = file_digest((state.run.folder / RESULT).read_bytes())
+        digest = question.file_digest((state.run.folder / RESULT).read_bytes())
     except OSError:
         return False
     return (
@@ -286,10 +277,12 @@ def _packed(checkout: Checkout, state: State) -> dict[str, Any] | None:
             packed = run_files.packed_trials(run.folder, checkout.questions)
             state.packed, state.unfinished = packed
         return config
-    except PfgenError as error:
+    except errors.PfgenError as error:
         state.problems.append(error)
     except OSError as error:
-        state.problems.append(InputError(unreadable(error), path=error.filename or run.folder))
+        state.problems.append(
+            errors.InputError(errors.unreadable(error), path=error.filename or run.folder)
+        )
     return None
 
 
@@ -303,7 +296,7 @@ def _read_result(checkout: Checkout, state: State, *, lost: bool) -> tuple[str, 
         return ("no result.json",)
     try:
         state.published = read_published(state.run.folder, state.run.name)
-    except InputError as error:
+    except errors.InputError as error:
         if lost:
             state.problems.append(error)
         problem = error.problem.removesuffix(f": {ADVICE}")
@@ -313,7 +306,7 @@ def _read_result(checkout: Checkout, state: State, *, lost: bool) -> tuple[str, 
             "was made with other questions than those in data/, and cannot be rebuilt without its responses: "
             "left unchanged"
         )
-        state.problems.append(BenchmarkError(problem, path=path))
+        state.problems.append(errors.BenchmarkError(problem, path=path))
     return ()
 
 
@@ -323,13 +316,13 @@ def _inspected_config(run: Run) -> dict[str, Any] | None:
     if not path.is_file():
         if run.responses is None and (run.folder / RESULT).exists():
             return None
-        raise InputError("missing config.json, which names the model", path=run.folder)
+        raise errors.InputError("missing config.json, which names the model", path=run.folder)
     try:
         config = json.loads(path.read_bytes().decode())
     except (ValueError, RecursionError) as error:
-        raise InputError(f"invalid JSON: {error}", path=path) from None
+        raise errors.InputError(f"invalid JSON: {error}", path=path) from None
     if not isinstance(config, dict) or not isinstance(config.get("model"), str):
-        raise InputError("expected a JSON object with the name of the 'model'", path=path)
+        raise errors.InputError("expected a JSON object with the name of the 'model'", path=path)
     return config
 
 
@@ -355,9 +348,11 @@ def _stale_reasons(
 def _input_hash(state: State) -> str | None:
     """Returns the SHA-1 of the responses; `None` if they cannot be read, which scoring will report."""
     if state.packed is not None:
-        return file_digest(state.packed)
+        return question.file_digest(state.packed)
     try:
-        return file_digest(state.run.responses.read_bytes()) if state.run.responses else None
+        return (
+            question.file_digest(state.run.responses.read_bytes()) if state.run.responses else None
+        )
     except OSError:
         return None
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pfgen_rs.cli import app as loading
-from pfgen_rs.cli import options, output, process
+from pfgen_rs.cli import options, process, terminal
 from pfgen_rs.cli import progress as progress_log
 from pfgen_rs.io.text import counted
 
@@ -86,7 +86,7 @@ def run(
     size = _memory_size(memory)
     kept = process.resumable(lambda: work_folder(changed), "done", _CONTINUE)
     logged = progress_log.logged("pfgen_rs.references", process.warn)
-    with kept, logged, output.building() as progress:
+    with kept, logged, terminal.building() as progress:
         built = build(changed, memory=size, threads=threads, progress=progress)
     for each in built.inputs:
         if each.left_out:
@@ -115,13 +115,13 @@ def _json_rows(built: Built) -> list[dict[str, Any]]:
 def _show(built: Built) -> None:
     steps = [report.step for report in built.questions[0].reports]
     names = ["candidates", *steps, "lengths"]
-    table = output.new_table("question", *names, numbers=names)
+    table = terminal.new_table("question", *names, numbers=names)
     for question in [*built.questions, *built.left_out]:
         counts = [question.candidates, *(report.after for report in question.reports)]
         lengths = [f"{each.mean:.1f} ±{each.std:.1f}" for each in question.lengths.values()]
         cells = [question.outline.question_id, *(f"{n:,}" for n in counts), ", ".join(lengths)]
-        table.add_row(*map(output.cell, cells))
-    output.show(table, output.cell(str(built.folder)))
+        table.add_row(*map(terminal.cell, cells))
+    terminal.show(table, terminal.cell(str(built.folder)))
 
 
 @app.command("suggest-rules")
@@ -145,7 +145,7 @@ def suggest_rules(
     from pfgen_rs.references.config import read_config
     from pfgen_rs.references.contradictions import review_list
 
-    with output.building() as progress:
+    with terminal.building() as progress:
         listed = review_list(read_config(config), progress=progress)
     if out is None:
         process.emit(csv_text(listed))
@@ -206,7 +206,7 @@ def check(
     """
     from pfgen_rs.references.check import check as check_set
 
-    with output.building() as progress, progress_log.logged("pfgen_rs", process.warn):
+    with terminal.building() as progress, progress_log.logged("pfgen_rs", process.warn):
         tell = partial(progress, benchmark)
         checked = check_set(benchmark, run or (), threads=threads, progress=tell)
     if out is not None:
@@ -216,20 +216,20 @@ def check(
         about = {"signature": checked.signature, "findings": checked.findings}
         process.emit_json({**about, "questions": questions})
     else:
-        output.show(*_check_lines(checked))
+        terminal.show(*_check_lines(checked))
 
 
 def _check_lines(checked: Check) -> list[RenderableType]:
     summary = checked.summary.select([*_HEADINGS, "length_std"])
     numbers = [_HEADINGS[name] for name in _HEADINGS if summary.schema[name].is_numeric()]
-    table = output.new_table(*_HEADINGS.values(), numbers=numbers)
+    table = terminal.new_table(*_HEADINGS.values(), numbers=numbers)
     for row in summary.iter_rows(named=True):
         spread = row.pop("length_std")
         shown = {name: _shown(name, value) for name, value in row.items()}
         shown["length"] += f" ±{spread:.1f}"
-        table.add_row(*map(output.cell, shown.values()))
-    lines = [output.cell(f"- {finding}") for finding in checked.findings]
-    return [table, *lines, output.cell(checked.signature)]
+        table.add_row(*map(terminal.cell, shown.values()))
+    lines = [terminal.cell(f"- {finding}") for finding in checked.findings]
+    return [table, *lines, terminal.cell(checked.signature)]
 
 
 def _shown(name: str, value: object) -> str:

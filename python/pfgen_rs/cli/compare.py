@@ -12,7 +12,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pfgen_rs.cli import options, output, process
+from pfgen_rs.cli import options, process, terminal
 from pfgen_rs.cli.app import is_folder_there
 from pfgen_rs.cli.options import ScoringOptions, scoring_options
 from pfgen_rs.io.text import counted
@@ -101,12 +101,12 @@ def compare(
     if html is not None:
         from pfgen_rs.report.site import write_comparison
 
-        with output.busy(f"writing {html}"):
+        with terminal.busy(f"writing {html}"):
             write_comparison(results, html, level=level)
     if output_format == "json":
         process.emit_json(comparison_document(found, limit))
     else:
-        output.show(*comparison_report(found, limit, output.width()))
+        terminal.show(*comparison_report(found, limit, terminal.width()))
 
 
 _MEAN_WIDTH = 5  # width of a mean in characters
@@ -148,15 +148,15 @@ def comparison_report(found: RunComparison, count: int, room: int) -> list[Rende
     runs, no_run_columns = shown.runs()
     pairs, no_pair_columns = shown.pairs()
     parts: list[RenderableType] = [runs, pairs]
-    parts += map(output.cell, shown.captions(pairs))
+    parts += map(terminal.cell, shown.captions(pairs))
     if missing := no_run_columns + no_pair_columns:
-        parts.append(output.cell(output.not_shown(missing)))
+        parts.append(terminal.cell(terminal.not_shown(missing)))
     if not shown.several:
-        parts += [output.cell(""), output.cell(verdict(shown.listed[0], found.statistics))]
+        parts += [terminal.cell(""), terminal.cell(verdict(shown.listed[0], found.statistics))]
     for table in shown.categories():
-        parts += [output.cell(""), table]
+        parts += [terminal.cell(""), table]
     parts += _answers(found, shown, count)
-    return [*parts, output.cell(""), output.cell(found.statistics.signature or "")]
+    return [*parts, terminal.cell(""), terminal.cell(found.statistics.signature or "")]
 
 
 class _Shown:
@@ -200,14 +200,14 @@ class _Shown:
     def runs(self) -> tuple[Table, list[str]]:
         """Returns a table, with standard errors if names then need not be wrapped; and omitted headings."""
         tables = [self._runs(count) for count in (4, 3, 2)]
-        narrow = (table for table in tables if output.table_width(table) <= self.room)
+        narrow = (table for table in tables if terminal.table_width(table) <= self.room)
         shown = next(narrow, tables[-1])
-        return shown, output.dropped(tables[0], shown)
+        return shown, terminal.dropped(tables[0], shown)
 
     def _runs(self, count: int) -> Table:
         found = self.statistics
         title = f"{self.metric}, {counted(len(found.compared), 'question')}"
-        table = output.new_table("no.", "ranks", "run", numbers=("no.", "ranks"), title=title)
+        table = terminal.new_table("no.", "ranks", "run", numbers=("no.", "ranks"), title=title)
         for heading in ("mean", self.interval, "SE\n(questions)", "SE\n(trials)")[:count]:
             table.add_column(heading, justify="right", no_wrap=True)
         rows = zip(found.runs, found.ranks[self.metric], found.estimates[self.metric], strict=True)
@@ -219,7 +219,7 @@ class _Shown:
                 _interval(estimate.low, estimate.high, ".3f"),  # as in `score` and leaderboards
                 *("" if se is None else f"{se:.4f}" for se in errors),
             )
-            table.add_row(*map(output.cell, (self.numbers[name], rank, name, *numbers[:count])))
+            table.add_row(*map(terminal.cell, (self.numbers[name], rank, name, *numbers[:count])))
         return table
 
     def pairs(self) -> tuple[Table, list[str]]:
@@ -231,14 +231,14 @@ class _Shown:
         whole = ["difference", self.interval, "p", *holm, "detectable"]
         fewer = whole[:-1], [*whole[:2], whole[-2]]
         tables = [self._pairs(headings) for headings in (whole, *fewer)]
-        shown = output.first_that_fits(*tables)
-        return shown, output.dropped(tables[0], shown)
+        shown = terminal.first_that_fits(*tables)
+        return shown, terminal.dropped(tables[0], shown)
 
     def _pairs(self, headings: Sequence[str]) -> Table:
         metrics = len(self.statistics.metrics) > 1
         about = [*(["metric"] if metrics else []), *(["runs"] if self.several else [])]
         title = None if self.several else "1 minus 2"
-        table = output.new_table(*about, *headings, numbers=["runs", *headings], title=title)
+        table = terminal.new_table(*about, *headings, numbers=["runs", *headings], title=title)
         for pair in self.listed:
             cells = self._cells(pair)
             table.add_row(*(cells[heading] for heading in (*about, *headings)))
@@ -256,7 +256,7 @@ class _Shown:
             "p (Holm)": permutation.shown_p(pair.p_holm, smallest * pair.family),
             "detectable": f"{pair.minimum_detectable:.4f}",
         }
-        cells = {heading: output.cell(text) for heading, text in texts.items()}
+        cells = {heading: terminal.cell(text) for heading, text in texts.items()}
         if pair.p_holm <= 1 - self.statistics.level:
             cells["difference"].stylize("bold")
         return cells
@@ -274,8 +274,8 @@ class _Shown:
         means |= {(row["b"], row["category"]): row["mean_b"] for row in rows}
         sizes = sorted({row["category"]: row["questions"] for row in rows}.items())
         names = list(self.numbers)
-        left = self.room - output.table_width(self._means(sizes, means, []))
-        fitting = max(1, left // (_MEAN_WIDTH + output.GAP))
+        left = self.room - terminal.table_width(self._means(sizes, means, []))
+        fitting = max(1, left // (_MEAN_WIDTH + terminal.GAP))
         for start in range(0, len(names), fitting):
             yield self._means(sizes, means, names[start : start + fitting])
 
@@ -293,10 +293,10 @@ class _Shown:
             rows.append([row["category"], row["questions"], *means, *shown])
         less = [[category, *shown] for category, _, _, _, *shown in rows]
         tables = (
-            output.new_table("category", *n, numbers=n, title=_CATEGORIES, rows=r)
+            terminal.new_table("category", *n, numbers=n, title=_CATEGORIES, rows=r)
             for n, r in ((numbers, rows), (numbers[3:], less))
         )
-        return output.first_that_fits(*tables)
+        return terminal.first_that_fits(*tables)
 
     def _means(
         self,
@@ -309,7 +309,9 @@ class _Shown:
             (category, questions, *(f"{means[name, category]:.3f}" for name in names))
             for category, questions in sizes
         ]
-        return output.new_table("category", *numbers, numbers=numbers, title=_CATEGORIES, rows=rows)
+        return terminal.new_table(
+            "category", *numbers, numbers=numbers, title=_CATEGORIES, rows=rows
+        )
 
 
 def _answers(found: RunComparison, shown: _Shown, count: int) -> Iterator[RenderableType]:
@@ -317,14 +319,14 @@ def _answers(found: RunComparison, shown: _Shown, count: int) -> Iterator[Render
     answers = found.side_by_side(chosen, shown.metric)
     benchmark = found.results[0].benchmark
     for question in chosen:
-        yield output.cell("")
-        yield output.cell(f"{question} {benchmark[question].text}", "bold")
+        yield terminal.cell("")
+        yield terminal.cell(f"{question} {benchmark[question].text}", "bold")
         for each in sorted(answers[question], key=lambda each: shown.numbers[each.run]):
             number = shown.numbers[each.run]
-            yield output.cell(
+            yield terminal.cell(
                 f"{number}: {each.run}, mean {each.mean:.4f}, line {each.line} ({each.score:.4f}):"
             )
-            yield output.cell(f"  {each.answer}")
+            yield terminal.cell(f"  {each.answer}")
 
 
 def _interval(low: float | None, high: float | None, form: str) -> str:

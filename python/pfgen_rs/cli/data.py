@@ -10,7 +10,7 @@ import typer
 
 from pfgen_rs import install as installer
 from pfgen_rs.cli import app as loading
-from pfgen_rs.cli import options, output, process
+from pfgen_rs.cli import options, process, terminal
 from pfgen_rs.questions.locate import Available, benchmark_path, inventory
 
 if TYPE_CHECKING:
@@ -30,26 +30,26 @@ def list_benchmarks(output_format: options.Format = "table") -> None:
         rows = [{**asdict(b), "path": None if b.path is None else str(b.path)} for b in available]
         process.emit_json(rows)
         return
-    output.show(*_data_report(available, output.width()))
+    terminal.show(*_data_report(available, terminal.width()))
 
 
 def _data_report(available: Sequence[Available], room: int) -> list[RenderableType]:
     """Returns a table that fits a window of `room` columns; long folders are listed below it."""
     table = _data_table(available, folders=True)
-    if output.table_width(table) <= room:
+    if terminal.table_width(table) <= room:
         return [table]
     brief = _data_table(available, folders=False)
-    places = (output.cell(f"{found.name}: {found.path}") for found in available if found.path)
+    places = (terminal.cell(f"{found.name}: {found.path}") for found in available if found.path)
     return [brief, *places]
 
 
 def _data_table(available: Sequence[Available], *, folders: bool) -> Table:
     headings = ["name", "state", "questions", "revision", *(["folder"] if folders else [])]
-    table = output.new_table(*headings, numbers=("questions",))
+    table = terminal.new_table(*headings, numbers=("questions",))
     table.columns[0].no_wrap = True
     for found in available:
         cells = [found.name, found.state, found.questions, (found.revision or "")[:_REVISION_WIDTH]]
-        table.add_row(*map(output.cell, cells), *([output.cell(found.path or "")] * folders))
+        table.add_row(*map(terminal.cell, cells), *([terminal.cell(found.path or "")] * folders))
     return table
 
 
@@ -89,7 +89,7 @@ def install(
     from rich.progress import BarColumn, DownloadColumn, TextColumn, TransferSpeedColumn
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn())
-    with output.progress(*columns, DownloadColumn(), TransferSpeedColumn()) as bar:
+    with terminal.progress(*columns, DownloadColumn(), TransferSpeedColumn()) as bar:
         task = bar.add_task(f"installing {name}", total=None)
 
         def received(done: int, total: int | None) -> None:

@@ -15,7 +15,7 @@ import typer
 from rich import progress as bars
 
 from pfgen_rs.ask import engines
-from pfgen_rs.cli import output, process
+from pfgen_rs.cli import process, terminal
 from pfgen_rs.cli.progress import logged, told_at_times
 from pfgen_rs.errors import unreadable
 from pfgen_rs.io.text import counted
@@ -288,7 +288,7 @@ def asking_progress(
     columns = (bars.SpinnerColumn(), name, bars.BarColumn(), bars.MofNCompleteColumn(), rate)
     line = [""]
     with (
-        output.progress(*columns, bars.TimeRemainingColumn()) as bar,
+        terminal.progress(*columns, bars.TimeRemainingColumn()) as bar,
         logged("pfgen_rs.generate"),
         told_at_times(lambda: line[0], EVERY),
     ):

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from pfgen_rs.benchmark import Benchmark
-from pfgen_rs.cli import options, output, process
+from pfgen_rs.cli import options, process, terminal
 from pfgen_rs.errors import InputError
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.metrics.units import Unit
@@ -49,7 +49,7 @@ def explain(
     if output_format == "json":
         process.emit_json(explanation_object(loaded, found))
     else:
-        output.show(*rendered_explanation(loaded, found))
+        terminal.show(*rendered_explanation(loaded, found))
 
 
 def _read_answer() -> str:
@@ -116,7 +116,7 @@ def _factor(rule: RuleReport) -> float:
 
 def rendered_explanation(benchmark: Benchmark, found: Explanation) -> Iterator[RenderableType]:
     """The explanation from top to bottom."""
-    yield output.cell(f"{found.question_id}  {found.question}", "bold")
+    yield terminal.cell(f"{found.question_id}  {found.question}", "bold")
     yield Text("")
     levels = found.levels
     yield _answer(found.pieces, levels)
@@ -125,14 +125,14 @@ def rendered_explanation(benchmark: Benchmark, found: Explanation) -> Iterator[R
         yield _legend(levels, benchmark.settings.unit)
     yield _metrics(benchmark, found)
     yield _rules(found)
-    yield output.cell(found.score.signature)
+    yield terminal.cell(found.score.signature)
 
 
 def _answer(pieces: Sequence[str], levels: Sequence[str]) -> Text:
     text = Text()
     for piece, level in zip(pieces, levels, strict=True):
-        text.append_text(output.cell(piece, _STYLES[level]))
-    return text if pieces else output.cell("(an empty answer)", "dim")
+        text.append_text(terminal.cell(piece, _STYLES[level]))
+    return text if pieces else terminal.cell("(an empty answer)", "dim")
 
 
 def _legend(levels: Sequence[str], unit: Unit) -> Text:
@@ -163,22 +163,22 @@ def _metrics(benchmark: Benchmark, found: Explanation) -> Table:
         rows.append(row(name, "all", totals[-1], None, left_sum(shares.values())))
     helpfulness = details.helpfulness
     rows.append(row("helpfulness", "", helpfulness, details.helpfulness_cut, score.helpfulness))
-    table = output.new_table("metric", "source", *columns, numbers=columns, rows=rows)
+    table = terminal.new_table("metric", "source", *columns, numbers=columns, rows=rows)
     table.add_section()
     average = settings.average(totals[0], totals[1], helpfulness)
-    table.add_row(*map(output.cell, row("average", "", average, None, score.average)))
+    table.add_row(*map(terminal.cell, row("average", "", average, None, score.average)))
     return table
 
 
 def _rules(found: Explanation) -> Table:
     numbers = ("found at", "importance", "factor")
-    table = output.new_table("rule", "verdict", *numbers, numbers=numbers)
+    table = terminal.new_table("rule", "verdict", *numbers, numbers=numbers)
     for rule in found.rules:
         table.add_row(
-            output.cell(rule.label),
-            output.cell("met", "green") if rule.met else output.cell("missed", "bold red"),
-            output.cell("nowhere" if rule.position is None else rule.position),
-            output.cell(f"{rule.importance:g}"),
-            output.cell(f"× {_factor(rule):g}"),
+            terminal.cell(rule.label),
+            terminal.cell("met", "green") if rule.met else terminal.cell("missed", "bold red"),
+            terminal.cell("nowhere" if rule.position is None else rule.position),
+            terminal.cell(f"{rule.importance:g}"),
+            terminal.cell(f"× {_factor(rule):g}"),
         )
     return table

@@ -11,7 +11,7 @@ import typer
 from rich.text import Text
 
 from pfgen_rs.cli import app as loading
-from pfgen_rs.cli import options, output, process
+from pfgen_rs.cli import options, process, terminal
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.text import counted
 
@@ -55,10 +55,10 @@ def count(
     if output_format == "json":
         process.emit_json([{"pattern": pattern, "count": n} for pattern, n in counts])
         return
-    table = output.new_table("pattern", "count", numbers=("count",))
+    table = terminal.new_table("pattern", "count", numbers=("count",))
     for pattern, n in counts:
-        table.add_row(output.cell(pattern), output.cell(n))
-    output.show(table)
+        table.add_row(terminal.cell(pattern), terminal.cell(n))
+    terminal.show(table)
 
 
 @app.command()
@@ -78,15 +78,15 @@ def df(
         process.emit_json([{"pattern": pattern, **_frequency(f)} for pattern, f in frequencies])
         return
     numbers = ["answers", *index.sources]
-    table = output.new_table("pattern", *numbers, numbers=numbers)
+    table = terminal.new_table("pattern", *numbers, numbers=numbers)
     for pattern, frequency in frequencies:
-        table.add_row(output.cell(pattern), *_cells(frequency))
+        table.add_row(terminal.cell(pattern), *_cells(frequency))
     counts = index.answer_counts
     table.add_section()
     table.add_row(
-        output.cell("of", "dim"), *map(output.cell, (sum(counts.values()), *counts.values()))
+        terminal.cell("of", "dim"), *map(terminal.cell, (sum(counts.values()), *counts.values()))
     )
-    output.show(table)
+    terminal.show(table)
 
 
 @app.command()
@@ -111,14 +111,16 @@ def locate(
         lines = [{**line.pop("occurrence")._asdict(), **line} for line in found]
         process.emit_json({"total": len(places), "places": lines})
         return
-    table = output.new_table("source", "answer", "offset", numbers=("answer", "offset"))
+    table = terminal.new_table("source", "answer", "offset", numbers=("answer", "offset"))
     table.add_column("left", justify="right", overflow="fold")
     table.add_column("pattern and right", overflow="fold")
     for occurrence, left, match, right in shown:
         gap = "" if loaded.settings.unit == "character" else " "
-        context = Text.assemble(output.cell(_shown(match), "bold"), gap, output.cell(_shown(right)))
-        table.add_row(*map(output.cell, occurrence), output.cell(_shown(left)), context)
-    output.show(table, output.cell(f"{len(shown)} of {len(places)} places"))
+        context = Text.assemble(
+            terminal.cell(_shown(match), "bold"), gap, terminal.cell(_shown(right))
+        )
+        table.add_row(*map(terminal.cell, occurrence), terminal.cell(_shown(left)), context)
+    terminal.show(table, terminal.cell(f"{len(shown)} of {len(places)} places"))
 
 
 @app.command()
@@ -146,10 +148,10 @@ def top(
         )
         return
     numbers = ["count", "answers", *index.sources]
-    table = output.new_table("n-gram", *numbers, numbers=numbers)
+    table = terminal.new_table("n-gram", *numbers, numbers=numbers)
     for text, total, frequency in ngrams:
-        table.add_row(output.cell(_shown(text)), output.cell(total), *_cells(frequency))
-    output.show(table)
+        table.add_row(terminal.cell(_shown(text)), terminal.cell(total), *_cells(frequency))
+    terminal.show(table)
 
 
 def _question_index(
@@ -169,7 +171,7 @@ def _frequency(frequency: DocumentFrequency) -> dict[str, object]:
 
 
 def _cells(frequency: DocumentFrequency) -> list[Text]:
-    return [output.cell(n) for n in (frequency.total, *frequency.by_source.values())]
+    return [terminal.cell(n) for n in (frequency.total, *frequency.by_source.values())]
 
 
 # Cached indexes of whole benchmarks.
@@ -212,11 +214,11 @@ def info(output_format: options.Format = "table") -> None:
             [{"file": str(f.path), "bytes": f.size, "written": _time(f.written)} for f in files]
         )
         return
-    table = output.new_table("file", "size", "written", numbers=("size",))
+    table = terminal.new_table("file", "size", "written", numbers=("size",))
     for file in files:
         cells = (file.path.name, _megabytes(file.size), _time(file.written))
-        table.add_row(*map(output.cell, cells))
-    output.show(output.cell(str(index_cache.indexes_folder())), table)
+        table.add_row(*map(terminal.cell, cells))
+    terminal.show(terminal.cell(str(index_cache.indexes_folder())), table)
 
 
 @app.command()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pfgen_rs.cli import judge_options as shared
-from pfgen_rs.cli import options, output, process
+from pfgen_rs.cli import options, process, terminal
 from pfgen_rs.cli.judge_options import NONE, number, percent, range_text, rows_table
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import pl
@@ -79,7 +79,7 @@ def _show(name: str, found: Agreement) -> None:
         f"{name}: {counted(found.pairs, 'pair')} of {counted(found.questions, 'question')}{raters}; "
         f"intervals {100 * found.level:g} % ({found.resamples} resamples of questions, seed {found.seed})"
     )
-    output.show(*_parts_of_agreement(found))
+    terminal.show(*_parts_of_agreement(found))
     for line in _lines_of_agreement(found):
         process.emit(f"{line}\n")
     shared.warn_all(found.notes)
@@ -92,7 +92,7 @@ def _parts_of_agreement(found: Agreement) -> list[Any]:
     if found.raters:
         parts.append(_rules_table(found))
         if smallest := max(found.comparisons["smallest_p"].to_list(), default=0.0):
-            parts.append(output.cell(resolution_text(smallest)))
+            parts.append(terminal.cell(resolution_text(smallest)))
     parts += _task_tables(found)
     if found.raters:
         parts.append(_raters_table(found))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pfgen_rs.cli import judge_options as shared
-from pfgen_rs.cli import options, output, process
+from pfgen_rs.cli import options, process, terminal
 from pfgen_rs.cli.engine_options import finish_asking, resumable_asking
 from pfgen_rs.cli.judge_options import AskOptions, RetryOptions
 from pfgen_rs.cli.options import ReadingOptions
@@ -229,7 +229,7 @@ def _show_ratings(means: pl.DataFrame, scores: dict[str, float]) -> None:
         for row in means.iter_rows(named=True)
     )
     names = ("model", "score", "rating", "±", "ratings", "invalid")
-    output.show(shared.rows_table(names, rows))
+    terminal.show(shared.rows_table(names, rows))
 
 
 def _show_correlation(found: RunCorrelation) -> None:

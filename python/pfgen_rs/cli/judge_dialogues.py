@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pfgen_rs.cli import app as loading
-from pfgen_rs.cli import judge_options, options, output, process
+from pfgen_rs.cli import judge_options, options, process, terminal
 from pfgen_rs.cli.engine_options import finish_asking, resumable_asking
 from pfgen_rs.cli.plot import Language
 from pfgen_rs.io.text import counted
@@ -336,4 +336,4 @@ def _show(table: Table, *, with_title: bool = True) -> None:
     """Print a table."""
     grid, title = table.grid, table.title if with_title else None
     numbers = grid.headings[grid.labels :]
-    output.show(output.new_table(*grid.headings, numbers=numbers, title=title, rows=grid.rows))
+    terminal.show(terminal.new_table(*grid.headings, numbers=numbers, title=title, rows=grid.rows))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
 
-from pfgen_rs.cli import output, process
+from pfgen_rs.cli import process, terminal
 from pfgen_rs.cli.engine_options import EngineOptions, tokens_or_none
 from pfgen_rs.cli.options import with_options
 from pfgen_rs.io.text import counted
@@ -85,7 +85,7 @@ def rows_table(
     title: str | None = None,
 ) -> Table:
     """Returns a table of rows; the columns after the first `words` are numbers."""
-    return output.new_table(*names, numbers=names[words:], title=title, rows=rows)
+    return terminal.new_table(*names, numbers=names[words:], title=title, rows=rows)
 
 
 def read_decisions(paths: Sequence[Path]) -> list[FolderVerdicts]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pfgen_rs.cli import judge_options as shared
-from pfgen_rs.cli import options, output, process
+from pfgen_rs.cli import options, process, terminal
 from pfgen_rs.cli.judge_options import number, percent, range_text, rows_table
 from pfgen_rs.cli.options import ReadingOptions
 from pfgen_rs.cli.plot import Font, Language, PlotOut
@@ -50,7 +50,7 @@ def decide(
         counts = decision_counts(found, by)
         names = ["model a", "model b", *counts.columns[2:]]
         title = f"decisions by {by}"
-        output.show(rows_table(names, counts.iter_rows(), words=2, title=title))
+        terminal.show(rows_table(names, counts.iter_rows(), words=2, title=title))
         shared.warn_of_doubts(read.folder)
 
 
@@ -94,7 +94,7 @@ def _show_ranking(name: str, found: Ranking) -> None:
     )
     known = [name for name in _SCORES if found.models[name].is_not_null().any()]
     choices = [_ranking_table(found, known[:count]) for count in range(len(known), 0, -1)]
-    output.show(output.first_that_fits(*choices))
+    terminal.show(terminal.first_that_fits(*choices))
     shared.warn_all(found.notes)
 
 
@@ -119,7 +119,7 @@ def _ranking_table(found: Ranking, known: Sequence[str]) -> Table:
             cells.append(number(row[name], digits, scale))
             cells.append(range_text(row[f"{name}_low"], row[f"{name}_high"], scale, digits))
         rows.append(cells)
-    return output.new_table(*names, numbers={*names} - {"model"}, rows=rows)
+    return terminal.new_table(*names, numbers={*names} - {"model"}, rows=rows)
 
 
 def against_scores(
@@ -158,7 +158,7 @@ def _show_margins(table: pl.DataFrame) -> None:
         for row in table.iter_rows(named=True)
     )
     title = "the answer with the higher score is preferred, %"
-    output.show(rows_table(names, rows, title=title))
+    terminal.show(rows_table(names, rows, title=title))
 
 
 @options.reading_options
@@ -238,7 +238,7 @@ def page(
     from pfgen_rs.judge.pages import write_verdict_page
     from pfgen_rs.judge.verdict_folder import coverage_notes
 
-    with output.busy("writing the page"):
+    with terminal.busy("writing the page"):
         view = write_verdict_page(verdicts, out, humans=humans)
     listed = len(view.pairs)
     said = f", {listed:,} of them listed, drawn at random" if listed < view.total else ""

@@ -12,7 +12,7 @@ from rich.console import RenderableType
 
 from pfgen_rs.checkout import leaderboard as stored
 from pfgen_rs.checkout.checkout import find_runs
-from pfgen_rs.cli import options, output, process
+from pfgen_rs.cli import options, process, terminal
 from pfgen_rs.cli.score_table import ScoreTable
 from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.io.run_files import RESULT
@@ -101,7 +101,7 @@ def _print(rows: list[dict[str, Any]], output_format: str) -> None:
     elif output_format == "csv":
         process.emit_csv(rows)
     elif rows:
-        output.show(*leaderboard_report(rows, output.width()))
+        terminal.show(*leaderboard_report(rows, terminal.width()))
 
 
 _LENGTH = "length"
@@ -131,7 +131,7 @@ def leaderboard_report(rows: Sequence[Row], room: int) -> list[RenderableType]:
     signatures = dict.fromkeys(row["signature"] for row in rows if row.get("signature"))
     legends = [_LEGENDS[name] for name in ("range", *ranges)]
     captions = (*legends, _icons(rows), *signatures)
-    return [*table.parts(room), *map(output.cell, captions)]
+    return [*table.parts(room), *map(terminal.cell, captions)]
 
 
 def _icons(rows: Sequence[Row]) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pfgen_rs.cli import options, output, process
+from pfgen_rs.cli import options, process, terminal
 from pfgen_rs.cli.app import Deferred, deferring
 from pfgen_rs.cli.demos import show_demo
 from pfgen_rs.errors import unreadable
@@ -193,7 +193,7 @@ def install(
     """
     from pfgen_rs.llm_jp_eval.conversion.installing import install_raw, raw_installation
 
-    with output.busy("reading raw files"):
+    with terminal.busy("reading raw files"):
         found = raw_installation() if source is None else install_raw(source)
     if output_format == "json":
         process.emit_json(asdict(found) | {"folder": str(found.folder)})
@@ -205,9 +205,9 @@ def install(
         state = f"{each.missing:,} missing" if lacking else each.status or "missing"
         rows.append([each.name, each.licence, tasks, f"{each.files:,}", state])
     headings = ["data set", "licence", "tasks", "files", "state"]
-    table = output.new_table(*headings, numbers=["files"], rows=rows)
+    table = terminal.new_table(*headings, numbers=["files"], rows=rows)
     table.columns[0].no_wrap = table.columns[1].no_wrap = True
-    output.show(table)
+    terminal.show(table)
     for name, reason in found.refused.items():
         process.warn(f"{name} is not installed: {reason}")
     lines = list(missing_lines(found.missing))
@@ -269,7 +269,7 @@ def convert(
     """
     from pfgen_rs.llm_jp_eval.conversion.converting import convert
 
-    with output.busy("converting raw files"):
+    with terminal.busy("converting raw files"):
         found = convert(raw, out, tasks=listed_names(tasks), tuning=tuning)
     if output_format == "json":
         process.emit_json(asdict(found) | {"folder": str(found.folder)})
@@ -279,9 +279,9 @@ def convert(
         [each.task, *(f"{each.samples[split]:,}" for split in splits), each.status]
         for each in found.tasks
     ]
-    table = output.new_table("task", *splits, "raw files", numbers=splits, rows=rows)
+    table = terminal.new_table("task", *splits, "raw files", numbers=splits, rows=rows)
     table.columns[0].no_wrap = True
-    output.show(table)
+    terminal.show(table)
     for status, meaning in _MEANINGS.items():
         if names := [each.task for each in found.tasks if each.status == status]:
             everything = len(names) == len(found.tasks) > 1
@@ -306,9 +306,9 @@ def tasks(output_format: options.Format = "table") -> None:
         (t.name, t.category, ", ".join(t.metrics), t.output_length, t.dataset, t.licence)
         for t in found
     ]
-    table = output.new_table(*headings, numbers=("tokens",), rows=rows)
+    table = terminal.new_table(*headings, numbers=("tokens",), rows=rows)
     table.columns[0].no_wrap = True
-    output.show(table)
+    terminal.show(table)
 
 
 _PROGRAM = "pfgen-rs llm-jp-eval"

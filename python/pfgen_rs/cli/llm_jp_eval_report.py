@@ -10,7 +10,7 @@ import typer
 
 from pfgen_rs import lazy
 from pfgen_rs.cli import llm_jp_eval as shared
-from pfgen_rs.cli import options, output, process
+from pfgen_rs.cli import options, process, terminal
 from pfgen_rs.cli.app import is_folder_there
 from pfgen_rs.cli.plot import Font, Language, PlotOut, Title
 from pfgen_rs.stats import permutation
@@ -96,11 +96,11 @@ def report(
 
     wanted = shared.listed_names(tasks)
     chosen = [task.name for task in chosen_tasks(wanted)] if wanted else None
-    with output.busy("comparing runs"):
+    with terminal.busy("comparing runs"):
         read = read_report_runs(runs)
         found = reports.report_of(read, average=average, tasks=chosen)
     if html is not None:
-        with output.busy(f"writing {html}"):
+        with terminal.busy(f"writing {html}"):
             pages.write_report_page(found, read, html)
     if output_format == "json":
         process.emit_json(found.to_dict())
@@ -110,7 +110,7 @@ def report(
     if output_format == "csv":
         process.emit_csv(found.score_rows())
     else:
-        output.show(*_report_parts(found, by_task=by_task, room=output.width()))
+        terminal.show(*_report_parts(found, by_task=by_task, room=terminal.width()))
 
 
 def _report_parts(report: reports.Report, *, by_task: bool, room: int) -> list[RenderableType]:
@@ -123,16 +123,16 @@ def _report_parts(report: reports.Report, *, by_task: bool, room: int) -> list[R
         parts: list[RenderableType] = [_single_table(report, columns)]
     else:
         choices = [_runs_table(report, count) for count in (3, 2)]
-        parts = [output.first_that_fits(*choices)]
+        parts = [terminal.first_that_fits(*choices)]
         if by_task:
             parts += _task_tables(report, columns, room)
         else:
             named, short = (_category_table(report, columns, names) for names in (True, False))
-            parts.append(named if output.table_width(named) <= room else short)
+            parts.append(named if terminal.table_width(named) <= room else short)
         parts += _pair_parts(report, columns)
-    parts.append(output.cell(_INTERVALS))
+    parts.append(terminal.cell(_INTERVALS))
     signatures = dict.fromkeys(filter(None, report.signatures.values()))
-    return [*parts, *(output.cell(each) for each in signatures)]
+    return [*parts, *(terminal.cell(each) for each in signatures)]
 
 
 def _value_headings(report: reports.Report) -> list[str]:
@@ -153,7 +153,7 @@ def _single_table(report: reports.Report, columns: Sequence[Column]) -> Table:
         rows.append(
             [column.name, *_value_cells(found), f"{found.samples:,}" if found.samples else ""]
         )
-    return output.new_table("", *headings, numbers=headings, title=run, rows=rows)
+    return terminal.new_table("", *headings, numbers=headings, title=run, rows=rows)
 
 
 def _runs_table(report: reports.Report, count: int) -> Table:
@@ -168,26 +168,26 @@ def _runs_table(report: reports.Report, count: int) -> Table:
         rows.append([number, *ranks, run, *cells[:count]])
     title = f"{report.average}, {reports.per_task(samples)}"
     numbers = [*before, *values]
-    return output.new_table(*before, "run", *values, numbers=numbers, title=title, rows=rows)
+    return terminal.new_table(*before, "run", *values, numbers=numbers, title=title, rows=rows)
 
 
 def _category_table(report: reports.Report, columns: Sequence[Column], with_names: bool) -> Table:
     before = ["no.", *(["run"] if with_names else [])]
-    table = output.new_table(*before, numbers=["no."], title="categories")
+    table = terminal.new_table(*before, numbers=["no."], title="categories")
     # Correlations have short headings, so that all categories fit 80 columns.
     for column in columns:
         table.add_column(column.name.replace(" ", "\n"), justify="right", no_wrap=True)
     for number, run in enumerate(report.runs, 1):
         found = report.estimates[run]
         values = [pages.value_text(found[column.name], 3) for column in columns]
-        table.add_row(*map(output.cell, [number, *([run] if with_names else []), *values]))
+        table.add_row(*map(terminal.cell, [number, *([run] if with_names else []), *values]))
     return table
 
 
 def _task_tables(report: reports.Report, columns: Sequence[Column], room: int) -> Iterator[Table]:
     """Yield values by task and number of the run, in tables that fit."""
-    left = room - output.table_width(_task_table(report, columns, []))
-    fitting = max(1, left // (_VALUE_WIDTH + output.GAP))
+    left = room - terminal.table_width(_task_table(report, columns, []))
+    fitting = max(1, left // (_VALUE_WIDTH + terminal.GAP))
     numbers = range(len(report.runs))
     for start in range(0, len(report.runs), fitting):
         yield _task_table(report, columns, numbers[start : start + fitting])
@@ -201,7 +201,7 @@ def _task_table(report: reports.Report, columns: Sequence[Column], places: Seque
         values = [pages.value_text(each, 3) for each in found]
         rows.append([column.name, report.samples_text(column), *values])
     title = "tasks, by run number"
-    table = output.new_table("task", *headings, numbers=headings, title=title, rows=rows)
+    table = terminal.new_table("task", *headings, numbers=headings, title=title, rows=rows)
     table.columns[0].no_wrap = True
     return table
 
@@ -217,19 +217,19 @@ def _pair_parts(report: reports.Report, columns: Sequence[Column]) -> Iterator[R
     everything = ["difference", "95 % interval", "p", "p (Holm)", "detectable"]
     choices = [everything, everything[:-1], [*everything[:2], "p (Holm)"]]
     tables = [_pair_table(report, found, headings, two=two) for headings in choices]
-    shown = output.first_that_fits(*tables)
+    shown = terminal.first_that_fits(*tables)
     yield shown
-    yield output.cell(_DIFFERENCES)
+    yield terminal.cell(_DIFFERENCES)
     sizes = " or ".join(f"{size:,}" for size in sorted({pair.family for pair in found}))
-    yield output.cell(_CORRECTED.format(sizes))
+    yield terminal.cell(_CORRECTED.format(sizes))
     if smallest := max(pair.smallest_p for pair in found):
-        yield output.cell(permutation.resolution_text(smallest))
+        yield terminal.cell(permutation.resolution_text(smallest))
     if str(shown.columns[-1].header) == "detectable":
-        yield output.cell(_DETECTABLE)
+        yield terminal.cell(_DETECTABLE)
     if not two and len(found) < len(report.pairs_in(report.average)):
-        yield output.cell(_NEIGHBOURS)
-    if missing := output.dropped(tables[0], shown):
-        yield output.cell(output.not_shown(missing))
+        yield terminal.cell(_NEIGHBOURS)
+    if missing := terminal.dropped(tables[0], shown):
+        yield terminal.cell(terminal.not_shown(missing))
 
 
 def _pair_table(
@@ -238,7 +238,7 @@ def _pair_table(
     number = {run: place for place, run in enumerate(report.runs, 1)}
     first = "1 minus 2" if two else "runs"
     title = None if two else f"differences in {report.average}"
-    table = output.new_table(first, *headings, numbers=[*headings, "runs"], title=title)
+    table = terminal.new_table(first, *headings, numbers=[*headings, "runs"], title=title)
     table.columns[0].no_wrap = True
     for pair in found:
         least = pair.minimum_detectable
@@ -250,7 +250,7 @@ def _pair_table(
             "p (Holm)": permutation.shown_p(pair.p_holm, pair.smallest_p * pair.family),
             "detectable": "" if least is None else f"{least:.4f}",
         }
-        shown = {heading: output.cell(cells[heading]) for heading in (first, *headings)}
+        shown = {heading: terminal.cell(cells[heading]) for heading in (first, *headings)}
         if pair.is_sure:
             shown["difference"].style = "bold"
         table.add_row(*shown.values())

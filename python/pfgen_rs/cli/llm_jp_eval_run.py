@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pfgen_rs.cli import llm_jp_eval as shared
-from pfgen_rs.cli import options, output, process
+from pfgen_rs.cli import options, process, terminal
 from pfgen_rs.cli.engine_options import EngineOptions, finish_asking, resumable_asking
 from pfgen_rs.cli.llm_jp_eval import SampleOptions
 from pfgen_rs.errors import InputError
@@ -207,7 +207,7 @@ def show_evaluation(record: Mapping[str, Any], evaluation: Evaluation, output_fo
         process.emit_json({**rest, **chosen, "notes": told})
         return
     tables = [_scores_table(chosen, notes, shown) for shown in (4, 2)]
-    output.show(output.first_that_fits(*tables))
+    terminal.show(terminal.first_that_fits(*tables))
     lacking = record["lacking"]["AVR"]
     average = chosen["averages"]["AVR"]
     process.emit("AVR –\n" if lacking else f"AVR {average:.4f}\n")
@@ -240,7 +240,9 @@ def _show_lenient(record: Mapping[str, Any], chosen: Mapping[str, Any]) -> None:
         means = [f"{way['averages']['AVR']:.4f}" for way in found.values()]
         rows.append(["AVR", *means])
         told = f": AVR would be {means[-1]} instead of {chosen['averages']['AVR']:.4f}"
-    output.show(output.new_table("task", *headings, numbers=headings, title=_LENIENT, rows=rows))
+    terminal.show(
+        terminal.new_table("task", *headings, numbers=headings, title=_LENIENT, rows=rows)
+    )
     count = sum(found["all"]["right"].values())
     wrong = plural(count, "answer is", "answers are")
     process.warn(
@@ -272,7 +274,7 @@ def _scores_table(
             rows.append(row if task != before else ["", metric, "", *score, "", ""])
             before = task
     cut = [row[: len(numbers) + 2] for row in rows]
-    table = output.new_table("task", "metric", *numbers, numbers=numbers, rows=cut)
+    table = terminal.new_table("task", "metric", *numbers, numbers=numbers, rows=cut)
     for column in table.columns[:2]:
         column.no_wrap = True
     return table

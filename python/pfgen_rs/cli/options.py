@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, cast, get_ty
 import typer
 
 import pfgen_rs
-from pfgen_rs.cli import output
+from pfgen_rs.cli import terminal
 from pfgen_rs.io import cleaning
 from pfgen_rs.metrics.settings import Summation, Variant
 from pfgen_rs.metrics.units import Unit
@@ -263,7 +263,7 @@ class ReadingOptions:
         read = self.options(tokens=benchmark.settings.unit == "token")
         paths = expand_runs(runs)
         job = Job(benchmark, paths, read, run_field=self.run_field, threads=threads)
-        with job, output.scoring(job.sources) as progress:
+        with job, terminal.scoring(job.sources) as progress:
             results = job.run(progress)
         for result in results:
             report_gaps(result)

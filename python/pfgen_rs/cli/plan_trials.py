@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.cli import options, output, process
+from pfgen_rs.cli import options, process, terminal
 from pfgen_rs.cli.options import ReadingOptions
 from pfgen_rs.io.text import counted
 
@@ -69,7 +69,7 @@ def plan_trials(
         process.emit_json({**plan.to_dict(), "signature": samples[0].signature})
     else:
         sentences = [*_sentences(plan), samples[0].signature or ""]
-        output.show(_table(plan), *map(output.cell, sentences))
+        terminal.show(_table(plan), *map(terminal.cell, sentences))
 
 
 def _table(plan: Plan) -> Table:
@@ -79,7 +79,7 @@ def _table(plan: Plan) -> Table:
         (f"{step.trials:,}", f"{step.trial_noise:.4f}", f"{step.with_questions:.4f}")
         for step in plan.table
     ]
-    return output.new_table(*numbers, numbers=numbers, rows=rows)
+    return terminal.new_table(*numbers, numbers=numbers, rows=rows)
 
 
 def _sentences(plan: Plan) -> Iterator[str]:

@@ -94,16 +94,16 @@ def _announce(stale: Mapping[str, tuple[str, ...]]) -> None:
 
 
 def _watch(sources: Sequence[Source]) -> AbstractContextManager[ScoringProgress]:
-    from pfgen_rs.cli import output  # here, since where nothing is stale nothing needs it
+    from pfgen_rs.cli import terminal  # here, since where nothing is stale nothing needs it
 
     gc.freeze()  # loaded data is needed until the end, so exclude it from garbage collection
-    return output.scoring(sources)
+    return terminal.scoring(sources)
 
 
 def _steps(runs: int) -> AbstractContextManager[Callable[[str], None]]:
-    from pfgen_rs.cli import output
+    from pfgen_rs.cli import terminal
 
-    return output.steps("writing the site:", runs)
+    return terminal.steps("writing the site:", runs)
 
 
 def _print(done: Report) -> None:

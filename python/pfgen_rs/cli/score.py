@@ -121,7 +121,7 @@ def score(
     """
     process.restrain_libraries()  # whatever is read: files may be large
     from pfgen_rs.benchmark import load_for_scores
-    from pfgen_rs.cli import output, score_table
+    from pfgen_rs.cli import score_table, terminal
     from pfgen_rs.io import run_files
     from pfgen_rs.io.remote.urls import parsed_options
     from pfgen_rs.io.source import storage_for
@@ -145,7 +145,7 @@ def score(
     )
     after_errors = f"fix the error, then {_AGAIN}"
     with process.resumable(lambda: job.left, "scored", _AGAIN, after_errors=after_errors), job:
-        with output.scoring(job.sources) as progress:
+        with terminal.scoring(job.sources) as progress:
             results = job.run(progress)
         for result in results:
             score_table.report_gaps(result)

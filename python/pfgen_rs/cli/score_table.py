@@ -15,17 +15,11 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
-from pfgen_rs.cli import output, process
+from pfgen_rs.cli import process, terminal
 from pfgen_rs.io.run_files import ANSWERS, CONFIG
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import PARTS
-from pfgen_rs.runs.outputs import (
-    ranked_results,
-    rules_note,
-    summary_row,
-    unclean_note,
-    worthless_note,
-)
+from pfgen_rs.runs import outputs
 from pfgen_rs.runs.result import Result
 
 INTERVAL = "[low, high]"
@@ -65,7 +59,7 @@ class ScoreTable:
         missing = [name for name in self._columns() if name not in columns]
         return [
             table,
-            *map(output.cell, legend + ([output.not_shown(missing)] if missing else [])),
+            *map(terminal.cell, legend + ([terminal.not_shown(missing)] if missing else [])),
         ]
 
     def _columns(self) -> list[str]:
@@ -78,18 +72,18 @@ class ScoreTable:
             columns = [name for name in every if name not in self.optional[kept:]]
             for headings in ({}, _NARROW):
                 table = self._table(columns, headings)
-                if output.table_width(table) <= room:
+                if terminal.table_width(table) <= room:
                     return columns, table
         fewest = [name for name in self.columns if name not in self.optional]
         for columns, name in (([INTERVAL, *fewest], _NAME), (fewest, _SHORTEST_NAME)):
             table = self._table(columns, _NARROWEST)
-            if output.fits(table, room, name):
+            if terminal.fits(table, room, name):
                 return columns, table
         return every, self._table(every, {})
 
     def _table(self, columns: Sequence[str], headings: Mapping[str, str]) -> Table:
         *numbers, _ = self.about
-        table = output.new_table(*self.about, numbers=numbers)
+        table = terminal.new_table(*self.about, numbers=numbers)
         for name in ("score", *columns):
             table.add_column(headings.get(name, name), justify="right", no_wrap=True)
         for i, row in enumerate(self.rows):
@@ -97,7 +91,7 @@ class ScoreTable:
             cells += [
                 _bounds(row) if name == INTERVAL else self.columns[name][i] for name in columns
             ]
-            table.add_row(*map(output.cell, cells))
+            table.add_row(*map(terminal.cell, cells))
         return table
 
 
@@ -124,9 +118,9 @@ def score_leaderboard(rows: Sequence[Row], room: int) -> list[RenderableType]:
         optional=(_PUBLISHED, _LENGTH),
     )
     if len(signatures) == 1:
-        return [*table.parts(room), *map(output.cell, signatures)]
+        return [*table.parts(room), *map(terminal.cell, signatures)]
     marked = (f"{sign}  (rank {', '.join(_view_ranks(rows, sign))})" for sign in signatures)
-    return [*table.parts(room), *map(output.cell, marked)]
+    return [*table.parts(room), *map(terminal.cell, marked)]
 
 
 def _view_columns(rows: Sequence[Row]) -> dict[str, list[str]]:
@@ -163,11 +157,11 @@ _SHOWN_QUESTIONS = 5
 def report_gaps(result: Result) -> None:
     """Warn about skipped lines, answers missing, unclean, cut or worthless, and files cut short."""
     tell_cut(result.path)
-    note = unclean_note(result, "--clean")
+    note = outputs.unclean_note(result, "--clean")
     if note is not None:
         (process.warn if result.clean is None else process.remark)(note)
     cut = None if result.cut_short is None else f"{result.cut_short} (an error with --strict)"
-    for warning in filter(None, (worthless_note(result), cut)):
+    for warning in filter(None, (outputs.worthless_note(result), cut)):
         process.warn(warning)
     for problem in result.problems[:_SHOWN_PROBLEMS]:
         process.warn(f"skipped: {problem}")
@@ -210,13 +204,13 @@ def tell_cut(path: str | Path | None) -> None:
 
 def show_results(results: Sequence[Result], output_format: str) -> None:
     """Print runs as a leaderboard, by descending score: as a table, as `json`, or as `csv`."""
-    rows = [summary_row(result) for result in ranked_results(results)]
+    rows = [outputs.summary_row(result) for result in outputs.ranked_results(results)]
     if output_format == "json":
         process.emit_json(rows)
     elif output_format == "csv":
         flat = [{**row, "missing_questions": " ".join(row["missing_questions"])} for row in rows]
         process.emit_csv(flat)
     else:
-        output.show(*score_leaderboard(rows, output.width()))
-    if results and (note := rules_note(results[0])):
+        terminal.show(*score_leaderboard(rows, terminal.width()))
+    if results and (note := outputs.rules_note(results[0])):
         process.remark(note)

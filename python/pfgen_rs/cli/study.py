@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 
-from pfgen_rs.cli import options, output, process
+from pfgen_rs.cli import options, process, terminal
 from pfgen_rs.cli.app import group
 from pfgen_rs.cli.options import ReadingOptions
 from pfgen_rs.cli.plot import Language, plot_file_path
@@ -105,7 +105,7 @@ def sources(
         reading.load(question_folder(runs, benchmark)),
         options=reading.options(),
         run_field=reading.run_field,
-        track=lambda names: output.track(names, "scoring with"),
+        track=lambda names: terminal.track(names, "scoring with"),
     )
     look = {"usual": "Scores by source of reference answers", "language": language}
     _write_plot(plot, lambda plots: plots.correlation_map(found.matrix(metric), **look))
@@ -133,7 +133,7 @@ def metrics(
     """
     from pfgen_rs import studies
 
-    with output.busy("reading results"):
+    with terminal.busy("reading results"):
         found = studies.study_metrics(leaderboard)
     look = {"usual": "Metrics against each other", "language": language}
     _write_plot(plot, lambda plots: plots.correlation_map(found.matrix, **look))
@@ -200,7 +200,7 @@ def against(
     """
     from pfgen_rs import studies
 
-    with output.busy("correlating"):
+    with terminal.busy("correlating"):
         found = studies.study_against(
             table,
             leaderboard,
@@ -226,7 +226,7 @@ def _print(
     if output_format == "csv":
         process.emit_csv([_row(row) for row in study.frame().to_dicts()])
     else:
-        output.show(*parts())
+        terminal.show(*parts())
     for note in study.notes:
         process.warn(note)
 
@@ -249,15 +249,15 @@ def _against_parts(found: studies.AgainstStudy) -> list[RenderableType]:
         *(["similar names; --aliases says which are the same model:"] if found.near else []),
         *(f"  {theirs[key]} ~ {ours[other]}" for key, other in found.near.items()),
     ]
-    return [_fitting_table(("column",), rows, title), *map(output.cell, lines)]
+    return [_fitting_table(("column",), rows, title), *map(terminal.cell, lines)]
 
 
 def _metric_parts(found: studies.MetricStudy) -> list[RenderableType]:
     """Returns the table of pairs, and how far the values of each metric reach."""
     columns = ("least", "median", "largest")
-    spread = output.new_table("metric", *columns, numbers=columns, title="values")
+    spread = terminal.new_table("metric", *columns, numbers=columns, title="values")
     for name, *values in found.spread().iter_rows():
-        spread.add_row(output.cell(name), *(output.cell(f"{value:.4f}") for value in values))
+        spread.add_row(terminal.cell(name), *(terminal.cell(f"{value:.4f}") for value in values))
     title = f"metrics over {counted(len(found.runs), 'run')}"
     return [_correlation_table(found.matrix, title), spread]
 
@@ -272,7 +272,7 @@ def _source_parts(found: studies.SourceStudy, metric: str) -> list[RenderableTyp
         )
         for questions in get_args(Questions)
     ]
-    return [*tables, output.cell("questions without a source keep their own reference answers")]
+    return [*tables, terminal.cell("questions without a source keep their own reference answers")]
 
 
 def _correlation_table(matrix: studies.CorrelationMatrix, title: str) -> RenderableType:
@@ -287,10 +287,10 @@ def _fitting_table(
     headings = ("n", "r", "r, 95 %", "ρ", "ρ, 95 %")
     tables = []
     for count in (len(headings), len(headings) - 1):
-        table = output.new_table(*names, *headings[:count], numbers=headings, title=title)
+        table = terminal.new_table(*names, *headings[:count], numbers=headings, title=title)
         for named, found in rows:
-            table.add_row(*map(output.cell, (*named, *found.cells()[:count])))
+            table.add_row(*map(terminal.cell, (*named, *found.cells()[:count])))
         for column in table.columns[: len(names)]:
             column.no_wrap = True  # or every table would fit
         tables.append(table)
-    return output.first_that_fits(*tables)
+    return terminal.first_that_fits(*tables)

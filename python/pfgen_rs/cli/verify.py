@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import options, output, process, progress
+from pfgen_rs.cli import options, process, progress, terminal
 from pfgen_rs.cli.options import ScoringOptions, with_options
 from pfgen_rs.cli.progress import shortened
 from pfgen_rs.errors import PfgenError
@@ -69,7 +69,7 @@ def verify(
     loaded = scoring.load(benchmark)
     checked: list[Verification | PfgenError] = []
     paths = run_files.expand(run_dirs)
-    for run in output.track(paths, "verifying"):
+    for run in terminal.track(paths, "verifying"):
         try:
             with progress.logged("pfgen_rs", process.warn):
                 checked.append(verify_run(run, loaded, threads=threads, **scoring.arguments()))
@@ -80,7 +80,7 @@ def verify(
     if output_format == "json":
         process.emit_json([_entry(run, c) for run, c in zip(paths, checked, strict=True)])
     elif done:
-        output.show(*_report(done, output.width()))
+        terminal.show(*_report(done, terminal.width()))
     if len(done) < len(checked):
         process.fail(process.BAD_INPUT)
     if not all(found.passed for found in done):
@@ -127,24 +127,24 @@ def _report(checked: Sequence[Verification], room: int) -> list[RenderableType]:
     """
     full = table = _rows(checked, _COLUMNS)
     lines = [line for found in checked for line in _failure_lines(found)]
-    if output.table_width(full) > room:
+    if terminal.table_width(full) > room:
         for omitted in _OMITTED:
             columns = [name for name in _COLUMNS if name not in omitted]
-            width = room - output.table_width(_rows(checked, columns, run_width=0)) + len("run")
+            width = room - terminal.table_width(_rows(checked, columns, run_width=0)) + len("run")
             if width >= _SHORTEST_RUN:
                 break
         table = _rows(checked, columns, run_width=max(width, _SHORTEST_RUN))
         if omitted:
-            lines = [output.not_shown(output.dropped(full, table)), *lines]
+            lines = [terminal.not_shown(terminal.dropped(full, table)), *lines]
     signatures = dict.fromkeys(found.signature for found in checked)
-    return [table, *map(output.cell, [*lines, _summary(checked), *signatures])]
+    return [table, *map(terminal.cell, [*lines, _summary(checked), *signatures])]
 
 
 def _rows(
     checked: Sequence[Verification], columns: Sequence[str], run_width: int | None = None
 ) -> Table:
     """Returns a table; `run_width`: that of paths, beside largest differences without their places."""
-    table = output.new_table(*columns, numbers=_NUMBERS)
+    table = terminal.new_table(*columns, numbers=_NUMBERS)
     for found in checked:
         run = visible(found.run)
         cells = {
@@ -156,8 +156,10 @@ def _rows(
             "sums": found.summation,
             "file": "same bytes" if found.identical else "other bytes",
         }
-        verdict = output.cell("ok", "green") if found.passed else output.cell("FAILED", "bold red")
-        table.add_row(*(output.cell(cells[name]) for name in columns if name in cells), verdict)
+        verdict = (
+            terminal.cell("ok", "green") if found.passed else terminal.cell("FAILED", "bold red")
+        )
+        table.add_row(*(terminal.cell(cells[name]) for name in columns if name in cells), verdict)
     return table
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.cli import options, output, process
+from pfgen_rs.cli import options, process, terminal
 from pfgen_rs.metrics.settings import PARTS
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ def _line(name: str, row: dict[str, float | None]) -> str:
     interval = (
         "" if row["score_low"] is None else f" ({row['score_low']:.4f}…{row['score_high']:.4f})"
     )
-    return f"{output.cell(name)}: score {row['score']:.4f}{interval}, {', '.join(parts)}\n"
+    return f"{terminal.cell(name)}: score {row['score']:.4f}{interval}, {', '.join(parts)}\n"
 
 
 def harness_path(

@@ -20,16 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from pfgen_rs.errors import InputError, OutputError, unreadable
 from pfgen_rs.io import compression
 from pfgen_rs.io.atomic import portable_name
-from pfgen_rs.io.remote.urls import (
-    COPY_FIRST,
-    MAGIC,
-    identity_of_url,
-    is_url,
-    refused_url,
-    shown_url,
-    split_url,
-    url_text,
-)
+from pfgen_rs.io.remote import urls
 from pfgen_rs.io.text import counted, plural
 
 if TYPE_CHECKING:
@@ -212,7 +203,7 @@ def expand_runs(patterns: Iterable[str], storage: Storage | None = None) -> list
 
 
 def _runs_of_path(path: str, storage: Storage | None) -> list[str]:
-    if not is_url(path):
+    if not urls.is_url(path):
         return runs_below(path) or [path]
     if storage is None or not path.endswith("/"):
         return [path]
@@ -222,14 +213,14 @@ def _runs_of_path(path: str, storage: Storage | None) -> list[str]:
 
 
 def _paths_of_pattern(pattern: str, storage: Storage | None) -> list[str]:
-    if is_url(pattern):
+    if urls.is_url(pattern):
         if storage is None:
-            raise refused_url(pattern, COPY_FIRST)
+            raise urls.refused_url(pattern, urls.COPY_FIRST)
         from pfgen_rs.io.remote.files import expanded_url
 
-        return expanded_url(url_text(pattern), storage)
+        return expanded_url(urls.url_text(pattern), storage)
     # A file may actually be named "a[1].jsonl".
-    if not MAGIC.intersection(pattern) or os.path.lexists(pattern):
+    if not urls.MAGIC.intersection(pattern) or os.path.lexists(pattern):
         return [pattern]
     found = sorted(glob.glob(pattern, recursive=True))  # noqa: PTH207 - keeps absolute patterns
     if not found:
@@ -244,11 +235,11 @@ def refuse_overwriting(target: str | os.PathLike[str], inputs: Iterable[str]) ->
     except InputError as error:
         raise OutputError(str(error)) from None
     if any(place == _identity_of_path(path) for path in inputs if path != STANDARD_INPUT):
-        raise OutputError(f"{shown_url(target)}: is one of the inputs: choose another name")
+        raise OutputError(f"{urls.shown_url(target)}: is one of the inputs: choose another name")
 
 
 def _identity_of_path(path: str | os.PathLike[str]) -> object:
-    return identity_of_url(url_text(path)) if is_url(path) else Path(path).resolve()
+    return urls.identity_of_url(urls.url_text(path)) if urls.is_url(path) else Path(path).resolve()
 
 
 # Names runs after the paths of their files.
@@ -350,8 +341,8 @@ def _name_for_folder(run: str) -> str:
 def _whole_parts(path: str) -> tuple[str, ...]:
     if path == STANDARD_INPUT:
         return ("stdin",)
-    if is_url(path):
-        url = split_url(path)
+    if urls.is_url(path):
+        url = urls.split_url(path)
         return tuple(part for part in (url.scheme, url.host, *url.path.split("/")) if part)
     place = Path(os.path.abspath(path))  # noqa: PTH100 - resolves "..", which must not get into names
     return tuple(part for part in place.parts if part != place.anchor)

@@ -16,13 +16,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from pfgen_rs import _native
 from pfgen_rs.errors import BenchmarkError
-from pfgen_rs.io.known_files import (
-    file_states,
-    is_settled,
-    path_of_known,
-    read_known,
-    write_known,
-)
+from pfgen_rs.io import known_files
 from pfgen_rs.metrics.helpfulness import parse_rules
 from pfgen_rs.metrics.settings import Chosen, Settings, chosen_settings
 from pfgen_rs.questions.locate import benchmark_path, name_of
@@ -113,8 +107,8 @@ class KnownQuestions:
         self._now, self._place = time.time_ns(), folder
         paths = question_paths(folder)
         self._folder, self._names = paths[0].parent, [path.name for path in paths]
-        self._files = file_states(self._folder, self._names)
-        self._path = path_of_known("questions", self._folder)
+        self._files = known_files.file_states(self._folder, self._names)
+        self._path = known_files.path_of_known("questions", self._folder)
 
     def found(self, chosen: Chosen) -> KnownSet | None:
         """Returns the questions, if all files are as they were when they were read.
@@ -123,7 +117,7 @@ class KnownQuestions:
         """
         if self._files is None:
             return None
-        known = read_known(self._path, _VERSION)
+        known = known_files.read_known(self._path, _VERSION)
         if known is None or known["files"] != self._files:
             return None
         questions = [
@@ -140,7 +134,7 @@ class KnownQuestions:
 
         Only for answers in characters.
         """
-        if self._files is None or not is_settled(self._files, self._now):
+        if self._files is None or not known_files.is_settled(self._files, self._now):
             return
         if benchmark.settings.unit != "character" or self.found(benchmark.settings) is not None:
             return
@@ -158,7 +152,7 @@ class KnownQuestions:
             )
             for question in benchmark
         ]
-        write_known(
+        known_files.write_known(
             self._path,
             {
                 "version": _VERSION,

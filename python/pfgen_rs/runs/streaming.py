@@ -21,16 +21,9 @@ from pfgen_rs.io.source import Source
 from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.question_set import QuestionSet
+from pfgen_rs.runs import score_store
 from pfgen_rs.runs.responses import FileResponses, with_texts
 from pfgen_rs.runs.result import Result
-from pfgen_rs.runs.score_store import (
-    Part,
-    ResponseScores,
-    Store,
-    chunk_matrix,
-    in_file_order,
-    stored_columns,
-)
 from pfgen_rs.scoring import batch
 from pfgen_rs.scoring.batch import ScoreArrays
 
@@ -47,16 +40,16 @@ _LOOKED_AT = 1 << 16  # number of unknown questions to inspect for a hint
 SEARCHES = 5  # unknown questions per file for which to search the most similar known one
 
 
-def new_store(benchmark: QuestionSet, **more: Any) -> Store:
+def new_store(benchmark: QuestionSet, **more: Any) -> score_store.Store:
     """Returns a store for scores of this benchmark; `more`: further arguments of `Store`."""
-    return Store(stored_columns(benchmark.sources), **more)
+    return score_store.Store(score_store.stored_columns(benchmark.sources), **more)
 
 
 def score_sources(
     benchmark: QuestionSet,
     sources: Sequence[Source],
     options: Options,
-    store: Store,
+    store: score_store.Store,
     *,
     threads: int | None = None,
     keep: int = 0,
@@ -145,7 +138,7 @@ class _Begun(NamedTuple):
 
     chunk: Chunk
     numbers: Numbers
-    parts: dict[str | None, Part] | None
+    parts: dict[str | None, score_store.Part] | None
     scores: Iterator[ScoreArrays]
 
 
@@ -153,13 +146,13 @@ class _StreamedChunk(NamedTuple):
     """A chunk with its stored scores by run and, unless these are from an interrupted run, its scores."""
 
     chunk: Chunk
-    parts: dict[str | None, Part]
+    parts: dict[str | None, score_store.Part]
     scores: pl.DataFrame | None
 
-    def frame(self, runs: Mapping[str | None, ResponseScores]) -> pl.DataFrame:
+    def frame(self, runs: Mapping[str | None, score_store.ResponseScores]) -> pl.DataFrame:
         """Returns its rows in the form of `Result.frame`, in the file's order."""
         if self.scores is not None:
-            rows = in_file_order(self.chunk.lines, self.scores)
+            rows = score_store.in_file_order(self.chunk.lines, self.scores)
         else:
             frames = [runs[name].frame(part) for name, part in self.parts.items()]
             rows = frames[0] if len(frames) == 1 else pl.concat(frames).sort("line")
@@ -173,7 +166,7 @@ class _StreamedFile:
         self,
         benchmark: QuestionSet,
         reading: Reading,
-        store: Store,
+        store: score_store.Store,
         threads: int | None,
         keep: int,
         *,
@@ -188,7 +181,7 @@ class _StreamedFile:
         self._cut_short: InputError | None = None
         self._decoded = self._chunks = 0
         self._unclean: dict[str | None, Counter[str]] = {}
-        self._runs: dict[str | None, ResponseScores] = {}
+        self._runs: dict[str | None, score_store.ResponseScores] = {}
         self._ahead: Ahead[_Begun] | None = None
 
     def begin(self) -> None:
@@ -265,9 +258,9 @@ class _StreamedFile:
 
         return iter([score()]) if self._threads == 1 else begun(score)
 
-    def _resumed(self, chunk: Chunk) -> dict[str | None, Part] | None:
+    def _resumed(self, chunk: Chunk) -> dict[str | None, score_store.Part] | None:
         """Returns the scores of a chunk that was completely scored before an interruption."""
-        found: dict[str | None, Part] = {}
+        found: dict[str | None, score_store.Part] = {}
         for name, rows in self._rows_by_run(chunk).items():
             part = self._store.known(_streamed_chunk_key(chunk.rows(rows), name), len(rows))
             if part is None:
@@ -286,7 +279,9 @@ class _StreamedFile:
         rows = np.split(np.argsort(numbers, kind="stable"), np.cumsum(np.bincount(numbers))[:-1])
         return dict(zip(found.to_list(), rows, strict=False))
 
-    def _parts(self, chunk: Chunk, numbers: Numbers, scores: ScoreArrays) -> dict[str | None, Part]:
+    def _parts(
+        self, chunk: Chunk, numbers: Numbers, scores: ScoreArrays
+    ) -> dict[str | None, score_store.Part]:
         if self._reading.options.run is None:
             return {None: self._part(chunk, numbers, scores, None)}
         return {
@@ -294,12 +289,14 @@ class _StreamedFile:
             for name, rows in self._rows_by_run(chunk).items()
         }
 
-    def _part(self, chunk: Chunk, numbers: Numbers, scores: ScoreArrays, name: str | None) -> Part:
+    def _part(
+        self, chunk: Chunk, numbers: Numbers, scores: ScoreArrays, name: str | None
+    ) -> score_store.Part:
         ids = self._benchmark.ids
-        matrix, bounds = chunk_matrix(ids, numbers, chunk.lines, chunk.starts, scores)
+        matrix, bounds = score_store.chunk_matrix(ids, numbers, chunk.lines, chunk.starts, scores)
         return self._store.add(lambda: _streamed_chunk_key(chunk, name), matrix, bounds)
 
-    def _add(self, parts: Mapping[str | None, Part], chunk: Chunk) -> None:
+    def _add(self, parts: Mapping[str | None, score_store.Part], chunk: Chunk) -> None:
         """Add a chunk's scores; a run without any gets an empty part, so that chunks and parts match."""
         for name in parts:
             if name not in self._runs:
@@ -324,7 +321,7 @@ class _StreamedFile:
         if len(self._runs) == MOST_RUNS:
             run = cast("Kept", self._reading.options.run)
             raise InputError(too_many_runs(run.key), path=self._reading.source.path)
-        self._runs[name] = ResponseScores(self._store)
+        self._runs[name] = score_store.ResponseScores(self._store)
         self._runs[name].parts += [self._store.nothing] * self._chunks
 
     def _count_unclean(self, chunk: Chunk) -> None:
@@ -345,7 +342,7 @@ class _StreamedFile:
         results[0] = replace(results[0], problems=problems, cut_short=self._cut_short)
         return results
 
-    def _result(self, name: str | None, scores: ResponseScores) -> Result:
+    def _result(self, name: str | None, scores: score_store.ResponseScores) -> Result:
         reading, run = self._reading, self._reading.options.run
         config = reading.config
         if name is not None and run is not None:

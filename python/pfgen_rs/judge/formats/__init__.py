@@ -72,7 +72,16 @@ class JudgeFormat:
 
 
 _registry: Registry[JudgeFormat] = Registry("format", __name__, "pfgen_rs.judge_formats")
-format_names, get_format = _registry.names, _registry.get
+
+
+def format_names() -> list[str]:
+    """Returns the names of all formats."""
+    return _registry.names()
+
+
+def get_format(name: str) -> JudgeFormat:
+    """Returns a format by name. Raises `SettingsError` for an unknown one."""
+    return _registry.get(name)
 
 
 def judge_format(name: str, **about: Any) -> Callable[[Reader], Reader]:

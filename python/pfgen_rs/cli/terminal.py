@@ -1,4 +1,4 @@
-"""Prints results to standard output, and remarks and errors to standard error.
+"""What commands show on a terminal: tables that fit its width, and progress bars.
 
 Progress bars are imported where they are drawn: many commands show tables alone.
 """
