@@ -165,11 +165,7 @@ def test_duckdb(columns: Columns, expected: pl.DataFrame, tmp_path: Path) -> Non
 @pytest.mark.parametrize("threads", [1, 2, None])
 @pytest.mark.parametrize("chunk_size", [1, 7, 65536])
 def test_threads_and_chunks(
-    threads: int | None,
-    chunk_size: int,
-    mini: Benchmark,
-    columns: Columns,
-    expected: pl.DataFrame,
+    threads: int | None, chunk_size: int, mini: Benchmark, columns: Columns, expected: pl.DataFrame
 ) -> None:
     got = mini.score_batch(columns, threads=threads, chunk_size=chunk_size)
     assert_same(got, expected)

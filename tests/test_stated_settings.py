@@ -213,9 +213,7 @@ def test_a_set_of_the_published_length_is_written_as_published(tmp_path: Path) -
     assert load_benchmark(folder, settings=Settings(max_n=5)).settings.max_n == 5
 
 
-def test_settings_survive_copies_compression_and_lost_provenance(
-    made: Made, tmp_path: Path
-) -> None:
+def test_settings_survive_copies_compression_and_no_provenance(made: Made, tmp_path: Path) -> None:
     for path in made.folder.glob("Q*.json"):
         packed = lzma.compress(path.read_bytes())
         (tmp_path / f"{path.name}.xz").write_bytes(packed)

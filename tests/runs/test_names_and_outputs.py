@@ -21,9 +21,7 @@ from pfgen_rs.runs import outputs
 from pfgen_rs.runs.outputs import ranked_results
 
 
-def test_patterns_expand_in_order_without_repeats(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_patterns_expand_in_order_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("b.jsonl", "a.jsonl", "deep/er/c.jsonl", "x[1].jsonl", "x1.jsonl"):
         Path(name).parent.mkdir(parents=True, exist_ok=True)

@@ -48,9 +48,7 @@ def test_equals_a_search(
     settings: Settings, references: list[list[str]], answers: list[str], above: int, below: int
 ) -> None:
     # A text of all characters keeps every baseline above 0.
-    sources = {
-        name: [*texts, "あいう^$ab"] for name, texts in zip("ABCD", references, strict=False)
-    }
+    sources = {name: [*own, "あいう^$ab"] for name, own in zip("ABCD", references, strict=False)}
     benchmark = small.benchmark({"answers": sources}, settings=settings)
     counts, starts = window_counts(benchmark, "Q1", answers)
     assert counts.shape == (sum(map(len, answers)), len(sources))

@@ -87,9 +87,7 @@ _ALPHABETS = (
     "ＡＢａｂ０９ｶﾞﾊﾟ①½Ⅳ㌔㈱ﬁĳǅ",
     "\0\x01\x7f",
 )
-_CHARACTERS = st.one_of(
-    *(st.sampled_from(each) for each in _ALPHABETS), st.characters(codec="utf-8")
-)
+_CHARACTERS = st.one_of(*(st.sampled_from(a) for a in _ALPHABETS), st.characters(codec="utf-8"))
 _PIECES = st.one_of(
     _CHARACTERS, st.sampled_from(["\n", "\n\n", "\r\n", " ", "ΑΣ", "東京 positive"])
 )

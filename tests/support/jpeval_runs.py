@@ -20,12 +20,7 @@ ALL = tuple(tasks())
 
 
 def made_run(
-    name: str,
-    *,
-    seed: int = 0,
-    skill: float = 0.5,
-    samples: int = 100,
-    chosen: Sequence[str] = ALL,
+    name: str, *, seed: int = 0, skill: float = 0.5, samples: int = 100, chosen: Sequence[str] = ALL
 ) -> ReportRun:
     """A run whose values have about the mean `skill` (0 to 1), half of it by luck.
 

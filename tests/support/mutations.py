@@ -205,16 +205,12 @@ def run(target: str, seconds: float) -> None:
         try:
             check(target, seed)
         except Exception:
-            sys.stderr.write(
-                f"failed: add ({target!r}, {seed}) to SEEDS of tests/io/test_mutations.py\n"
-            )
+            sys.stderr.write(f"failed: add ({target!r}, {seed}) to SEEDS of test_mutations.py\n")
             raise
         finally:
             faulthandler.cancel_dump_traceback_later()
         seed += 1
-    sys.stdout.write(
-        f"{target}: {seed - first} cases in {time.monotonic() - started:.0f} seconds\n"
-    )
+    sys.stdout.write(f"{target}: {seed - first} cases in {time.monotonic() - started:.0f} s\n")
 
 
 if __name__ == "__main__":
