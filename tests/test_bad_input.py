@@ -13,14 +13,8 @@ import polars as pl
 import pytest
 
 from helpers import CATS, GOOD, QUESTIONS, SEAS, lines, pfgen, write_benchmark
-from pfgen_rs import (
-    BenchmarkError,
-    BenchmarkNotFoundError,
-    InputError,
-    UnknownQuestionError,
-    load_benchmark,
-    score_file,
-)
+from pfgen_rs import BenchmarkError, InputError, UnknownQuestionError, load_benchmark, score_file
+from pfgen_rs.errors import BenchmarkNotFoundError
 from pfgen_rs.io import tables
 
 

@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -274,13 +275,8 @@ RESPONSES = st.lists(
     min_size=1,
     max_size=12,
 )
-FORMS: list[Callable[[Columns], Any]] = [
-    dict,
-    pl.DataFrame,
-    chunked,
-    pd.DataFrame,
-    *(lambda c, kind=kind: arrow(c, kind) for kind in (pa.large_string(), pa.string_view())),
-]
+FORMS: list[Callable[[Columns], Any]] = [dict, pl.DataFrame, chunked, pd.DataFrame]
+FORMS += [partial(arrow, kind=kind) for kind in (pa.large_string(), pa.string_view())]
 
 
 @examples(max_examples=150)

@@ -8,14 +8,8 @@ from pathlib import Path
 import pytest
 
 from helpers import GOOD, write_benchmark, write_run
-from pfgen_rs import (
-    Benchmark,
-    IncompleteRunError,
-    InputError,
-    OutputError,
-    load_benchmark,
-    score_file,
-)
+from pfgen_rs import Benchmark, InputError, load_benchmark, score_file
+from pfgen_rs.errors import IncompleteRunError, OutputError
 from pfgen_rs.io import run_files
 from pfgen_rs.runs import outputs
 from pfgen_rs.runs.outputs import ranked_results
