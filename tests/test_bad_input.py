@@ -228,7 +228,6 @@ def test_a_table_with_columns_that_json_has_no_form_for(benchmark: Path, tmp_pat
         (["Q01"], "猫"),
         ([None], ["猫"]),
     ],
-    ids=repr,
 )
 def test_bad_columns(benchmark: Path, columns: Any) -> None:
     loaded = load_benchmark(benchmark)
