@@ -456,10 +456,7 @@ def mean_and_std(
 
 
 def summarise(
-    question: str,
-    trials: list[dict[str, Any]],
-    scores: list[dict[str, Any]],
-    add: Sum = left_sum,
+    question: str, trials: list[dict[str, Any]], scores: list[dict[str, Any]], add: Sum = left_sum
 ) -> dict[str, Any]:
     """One entry of `questions`."""
     ranked = sorted(range(len(scores)), key=lambda i: -scores[i]["average"])  # stable

@@ -13,14 +13,8 @@ import polars as pl
 import pytest
 
 from helpers import CATS, GOOD, QUESTIONS, SEAS, lines, pfgen, write_benchmark
-from pfgen_rs import (
-    BenchmarkError,
-    BenchmarkNotFoundError,
-    InputError,
-    UnknownQuestionError,
-    load_benchmark,
-    score_file,
-)
+from pfgen_rs import BenchmarkError, InputError, UnknownQuestionError, load_benchmark, score_file
+from pfgen_rs.errors import BenchmarkNotFoundError
 from pfgen_rs.io import tables
 
 
@@ -36,30 +30,25 @@ def cut_xz() -> bytes:
     return whole[: len(whole) // 2]
 
 
-def line(record: object) -> bytes:
-    return json.dumps(record, ensure_ascii=False).encode() + b"\n"
-
-
 START = lines(GOOD[:2])
+
+
+def third(record: object) -> bytes:
+    """Lines of which the third is this record."""
+    return START + json.dumps(record, ensure_ascii=False).encode() + b"\n"
+
+
 # Name: (content, number of the bad line, what the message must hold).
 BAD_LINES: dict[str, tuple[bytes, int, list[str]]] = {
     "no JSON": (START + b"{answer\n", 3, ["not JSON"]),
     "JSON but no object": (START + b"[1, 2]\n", 3, ["object"]),
-    "missing answer": (START + line({"question": CATS}), 3, ["'answer'", "missing"]),
-    "missing question": (START + line({"answer": "猫"}), 3, ["'question'", "missing"]),
-    "answer of wrong type": (START + line({"question": CATS, "answer": 3}), 3, ["text", "3"]),
-    "answer null": (START + line({"question": CATS, "answer": None}), 3, ["text", "null"]),
-    "unknown question": (
-        START + line({"question": "空は？", "answer": "青"}),
-        3,
-        ["空は？", "question"],
-    ),
+    "missing answer": (third({"question": CATS}), 3, ["'answer'", "missing"]),
+    "missing question": (third({"answer": "猫"}), 3, ["'question'", "missing"]),
+    "answer of wrong type": (third({"question": CATS, "answer": 3}), 3, ["text", "3"]),
+    "answer null": (third({"question": CATS, "answer": None}), 3, ["text", "null"]),
+    "unknown question": (third({"question": "空は？", "answer": "青"}), 3, ["空は？", "question"]),
     "invalid UTF-8": (START + b'{"question": "\xff"}\n', 3, ["UTF-8"]),
-    "lone surrogate": (
-        START + b'{"question": "Q01", "answer": "\\ud800"}\n',
-        3,
-        ["surrogate"],
-    ),
+    "lone surrogate": (START + b'{"question": "Q01", "answer": "\\ud800"}\n', 3, ["surrogate"]),
     "nested too deeply": (START + b"[" * 100_000 + b"\n", 3, ["nested"]),
 }
 # Name: (content, what the message must hold).
@@ -75,6 +64,10 @@ def source_is(value: object) -> dict[str, Any]:
     return {"answers": {"A": ["猫"], "B": value}}
 
 
+def rules(*keywords: object) -> dict[str, Any]:
+    return {"keywords": [*keywords]}
+
+
 def nested_rule(depth: int) -> dict[str, Any]:
     rule: dict[str, Any] = {"t": "水"}
     for _ in range(depth - 1):
@@ -84,17 +77,11 @@ def nested_rule(depth: int) -> dict[str, Any]:
 
 # Name: (what replaces keys of Q02, what the message must hold).
 BAD_QUESTIONS: dict[str, tuple[dict[str, Any], list[str]]] = {
-    "unknown rule": ({"keywords": [{"t": "水"}, {"not": "赤"}]}, ["keywords[1]", "not"]),
-    "unknown inner rule": (
-        {"keywords": [{"and": [{"t": "水"}, {"x": "赤"}]}]},
-        ["keywords[0].and[1]"],
-    ),
-    "invalid expression": ({"keywords": [{"t": "(赤"}]}, ["keywords[0]", "(赤", "expression"]),
-    "huge count": ({"keywords": [{"t": f"赤{{{'9' * 5000}}}"}]}, ["keywords[0]", "expression"]),
-    "importance out of range": (
-        {"keywords": [{"t": "赤", "importance": 2}]},
-        ["keywords[0]", "importance"],
-    ),
+    "unknown rule": (rules({"t": "水"}, {"not": "赤"}), ["keywords[1]", "not"]),
+    "unknown inner rule": (rules({"and": [{"t": "水"}, {"x": "赤"}]}), ["keywords[0].and[1]"]),
+    "invalid expression": (rules({"t": "(赤"}), ["keywords[0]", "(赤", "expression"]),
+    "huge count": (rules({"t": f"赤{{{'9' * 5000}}}"}), ["keywords[0]", "expression"]),
+    "importance out of range": (rules({"t": "赤", "importance": 2}), ["keywords[0]", "importance"]),
     "no keywords": ({"keywords": None}, ["keywords"]),
     "no answers": ({"answers": {}}, ["answers"]),
     "answers missing": ({"answers": None}, ["answers"]),
@@ -107,11 +94,11 @@ BAD_QUESTIONS: dict[str, tuple[dict[str, Any], list[str]]] = {
     "note of wrong type": ({"note": 1}, ["'note'", "text"]),
     "surrogate in the question": ({"question": "\ud800"}, ["'question'", "surrogate"]),
     "surrogate in a source": ({"answers": {"\ud800": ["水"]}}, ["source", "surrogate"]),
-    "surrogate in a name": (
-        {"keywords": [{"t": "水", "name": "\ud800"}]},
+    "surrogate in name": (
+        rules({"t": "水", "name": "\ud800"}),
         ["keywords[0]", "name", "surrogate"],
     ),
-    "rules too deep": ({"keywords": [nested_rule(101)]}, ["keywords[0]", "levels deep"]),
+    "rules too deep": (rules(nested_rule(101)), ["keywords[0]", "levels deep"]),
 }
 each_bad_line = pytest.mark.parametrize("name", BAD_LINES)
 
@@ -302,9 +289,7 @@ def test_skipped_lines_are_counted_and_reported(benchmark: Path, tmp_path: Path)
     path = tmp_path / "bad.jsonl"
     bad = b"".join(content.removeprefix(START) for content, _, _ in BAD_LINES.values())
     path.write_bytes(START + bad + lines(GOOD[2:]))
-    code, stdout, stderr = score_into(
-        tmp_path, benchmark, path, "--skip-bad-lines", "--format", "json"
-    )
+    code, stdout, stderr = score_into(tmp_path, benchmark, path, "--skip-bad-lines", "-f", "json")
     assert code == 0
     [run] = json.loads(stdout)
     assert run["left_out"] == len(BAD_LINES)

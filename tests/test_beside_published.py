@@ -41,9 +41,7 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_published_scorer_is_run_on_a_copy(
-    monkeypatch: pytest.MonkeyPatch, checkout: Path
-) -> None:
+def test_published_scorer_runs_on_a_copy(monkeypatch: pytest.MonkeyPatch, checkout: Path) -> None:
     before = sorted(checkout.rglob("*"))
     monkeypatch.setenv(published.VARIABLE, str(checkout))
     (line,) = published.lines((5, RESPONSES))

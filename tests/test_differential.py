@@ -187,20 +187,8 @@ def test_published_settings(
 # Helpfulness.
 
 LITERALS = ["a", "ab", "ba", "い", "𠮷", "aa ", "#"]
-EXPRESSIONS = [
-    "b+",
-    "^a",
-    "b$",
-    "a|𠮷い",
-    "a(?=b)",
-    "[^a]",
-    "(?s)a.b",
-    r"\bい",
-    "(?i)AB",
-    "a.*?b",
-    "a.*b",
-    "x?",
-]
+EXPRESSIONS = ["b+", "^a", "b$", "a|𠮷い", "a(?=b)", "[^a]", "(?s)a.b", r"\bい", "(?i)AB"]
+EXPRESSIONS += ["a.*?b", "a.*b", "x?"]
 IMPORTANCE = st.sampled_from([0, 1, 0.0, 0.1, 0.25, 0.3, 0.5, 0.7, 0.9999999999999999, 1.0])
 
 
@@ -217,9 +205,7 @@ def rule_trees(patterns: list[str]) -> st.SearchStrategy[dict[str, Any]]:
     return st.recursive(leaf, group, max_leaves=6)
 
 
-def helpful(
-    variant: Variant, rules: list[dict[str, Any]], texts: list[str], **lengths: int
-) -> None:
+def helps(variant: Variant, rules: list[dict[str, Any]], texts: list[str], **lengths: int) -> None:
     data = {"answers": {"A": ["ab", "い𠮷"]}, "keywords": rules}
     theirs, ours = both(data, variant, lengths)
     for text in texts:
@@ -238,7 +224,7 @@ PADDED = st.builds(lambda text, at: "〇" * at + text, TEXTS.map("".join), st.in
 @given(rules=st.lists(rule_trees(LITERALS + EXPRESSIONS), max_size=4), texts=TEXTS)
 def test_rules(variant: Variant, rules: list[dict[str, Any]], texts: list[str]) -> None:
     # With max_length above every text: scoring 10 searches all of it, 4.1 as much as is read.
-    helpful(variant, rules, texts, target_length=6, zero_length=20, max_length=400)
+    helps(variant, rules, texts, target_length=6, zero_length=20, max_length=400)
 
 
 @examples(max_examples=150)
@@ -250,7 +236,7 @@ def test_rules(variant: Variant, rules: list[dict[str, Any]], texts: list[str]) 
 @example([{"t": "a.*b"}, {"t": "b$", "importance": 0.5}], ["xabxxb", "abxxxxxxxb", "axxxxbxb"], 6)
 def test_rules_see_what_is_read(rules: list[dict[str, Any]], texts: list[str], limit: int) -> None:
     lengths = {"max_n": 3, "target_length": 2, "zero_length": 6, "max_length": limit}
-    helpful("pfgen-bench", rules, texts, **lengths)
+    helps("pfgen-bench", rules, texts, **lengths)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -262,7 +248,7 @@ def test_rules_at_the_published_lengths(
     # Literals only: where a literal ends does not depend on the text behind it, and past the zero
     # length nothing counts, so what is read makes no difference to either variant.
     assume(rules)
-    helpful(variant, rules, texts)
+    helps(variant, rules, texts)
 
 
 @pytest.mark.parametrize(

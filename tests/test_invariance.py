@@ -7,6 +7,7 @@ import gzip
 import json
 import lzma
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -165,11 +166,7 @@ def test_duckdb(columns: Columns, expected: pl.DataFrame, tmp_path: Path) -> Non
 @pytest.mark.parametrize("threads", [1, 2, None])
 @pytest.mark.parametrize("chunk_size", [1, 7, 65536])
 def test_threads_and_chunks(
-    threads: int | None,
-    chunk_size: int,
-    mini: Benchmark,
-    columns: Columns,
-    expected: pl.DataFrame,
+    threads: int | None, chunk_size: int, mini: Benchmark, columns: Columns, expected: pl.DataFrame
 ) -> None:
     got = mini.score_batch(columns, threads=threads, chunk_size=chunk_size)
     assert_same(got, expected)
@@ -278,13 +275,8 @@ RESPONSES = st.lists(
     min_size=1,
     max_size=12,
 )
-FORMS: list[Callable[[Columns], Any]] = [
-    dict,
-    pl.DataFrame,
-    chunked,
-    pd.DataFrame,
-    *(lambda c, kind=kind: arrow(c, kind) for kind in (pa.large_string(), pa.string_view())),
-]
+FORMS: list[Callable[[Columns], Any]] = [dict, pl.DataFrame, chunked, pd.DataFrame]
+FORMS += [partial(arrow, kind=kind) for kind in (pa.large_string(), pa.string_view())]
 
 
 @examples(max_examples=150)

@@ -70,9 +70,7 @@ def test_comparisons_are_short(results: list[Result]) -> None:
     assert repr(many).isprintable()
 
 
-def test_a_result_is_shown_with_its_score_and_what_is_missing(
-    results: list[Result], tmp_path: Path
-) -> None:
+def test_a_result_shows_score_and_what_is_missing(results: list[Result], tmp_path: Path) -> None:
     result = results[2]
     metrics = {name: getattr(result, name) for name in ("fluency", "truthfulness", "helpfulness")}
     values = ", ".join(f"{name}={value:.4f}" for name, value in metrics.items())

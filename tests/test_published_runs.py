@@ -17,9 +17,7 @@ pytestmark = pytest.mark.published
 
 @pytest.fixture(scope="module")
 def reference_run(
-    published_dir: Path,
-    published_benchmark: Benchmark,
-    tmp_path_factory: pytest.TempPathFactory,
+    published_dir: Path, published_benchmark: Benchmark, tmp_path_factory: pytest.TempPathFactory
 ) -> Result:
     """The run whose responses are the reference answers, sources in the order P, R, S, T."""
     folder = tmp_path_factory.mktemp("final")
@@ -104,9 +102,7 @@ def test_reference_answers_summed_up(reference_run: Result, final: dict[str, Any
     assert json.dumps(oracle.running_scores(entries)) == json.dumps(final["scores"])
 
 
-def test_samples_of_the_reference_answers(
-    published_benchmark: Benchmark, final: dict[str, Any]
-) -> None:
+def test_samples_of_references(published_benchmark: Benchmark, final: dict[str, Any]) -> None:
     for key, entry in final["questions"].items():
         for sample in entry["samples"]:
             got = published_benchmark.score(key, sample["answer"]).to_dict()
@@ -240,9 +236,7 @@ def test_edge_cases(published_benchmark: Benchmark, vectors: list[dict[str, Any]
         assert exact(score.to_dict()) == exact(vector["scores"]), place
 
 
-def test_edge_cases_as_a_batch(
-    published_benchmark: Benchmark, vectors: list[dict[str, Any]]
-) -> None:
+def test_edge_cases_at_once(published_benchmark: Benchmark, vectors: list[dict[str, Any]]) -> None:
     questions = [vector["question_id"] for vector in vectors]
     answers = [vector["answer"] for vector in vectors]
     frame = published_benchmark.score_batch(questions, answers)

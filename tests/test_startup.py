@@ -73,9 +73,7 @@ def test_all_names_are_the_same_everywhere() -> None:
 
 
 def test_an_unknown_name_is_an_attribute_error_with_a_suggestion() -> None:
-    with pytest.raises(
-        AttributeError, match=r"^module 'pfgen_rs' has no attribute 'score_fiel'"
-    ) as e:
+    with pytest.raises(AttributeError, match="'pfgen_rs' has no attribute 'score_fiel'") as e:
         pfgen_rs.score_fiel  # type: ignore[attr-defined] # noqa: B018
     assert (e.value.name, e.value.obj) == ("score_fiel", pfgen_rs)
 

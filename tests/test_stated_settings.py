@@ -157,14 +157,13 @@ def test_every_way_to_score_a_set_of_another_length(made: Made, tmp_path: Path) 
 
 
 def test_the_command_scores_a_set_of_another_length_and_signs_it(
-    made: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made: Made, tmp_path: Path, settled: None
 ) -> None:
     part = f"length:{made.settings.target_length}-{made.settings.zero_length}-"
     for _ in range(2):  # read, then remembered
         [row] = json.loads(by_command(made, tmp_path).stdout)
         assert part in row["signature"]
         assert row["score"] == score_file(tmp_path / "run.jsonl", made.folder).score
-        monkeypatch.setattr("pfgen_rs.questions.folder.is_settled", lambda *_: True)
         KnownQuestions(made.folder).keep(made.bench.prepare())
     explained = pfgen("explain", "Q01", "x", "-b", made.folder, "--format", "json")
     assert explained.returncode == (2 if made.settings.unit == "token" else 0)
@@ -213,9 +212,7 @@ def test_a_set_of_the_published_length_is_written_as_published(tmp_path: Path) -
     assert load_benchmark(folder, settings=Settings(max_n=5)).settings.max_n == 5
 
 
-def test_settings_survive_copies_compression_and_lost_provenance(
-    made: Made, tmp_path: Path
-) -> None:
+def test_settings_survive_copies_compression_and_no_provenance(made: Made, tmp_path: Path) -> None:
     for path in made.folder.glob("Q*.json"):
         packed = lzma.compress(path.read_bytes())
         (tmp_path / f"{path.name}.xz").write_bytes(packed)

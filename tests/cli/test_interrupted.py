@@ -16,13 +16,11 @@ from pathlib import Path
 import polars as pl
 import pytest
 
+import helpers
 from helpers import (
     CATS,
-    FULL_DISK,
     SCRIPT,
     SEAS,
-    SLOW_DISK,
-    TIMEOUT,
     environment,
     lines,
     pfgen,
@@ -84,7 +82,7 @@ def said(process: subprocess.Popen[bytes], count: int) -> bytes:
 @pytest.mark.parametrize("dropped", ["--out", "--per-response"])
 def test_a_full_disk(tmp_path: Path, outputs: list[str], dropped: str) -> None:
     arguments = [argument for argument in outputs if not argument.startswith(dropped)]
-    done = python(FULL_DISK, *arguments)
+    done = python(helpers.FULL_DISK, *arguments)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: ")
     assert "cannot be written" in done.stderr
@@ -92,22 +90,13 @@ def test_a_full_disk(tmp_path: Path, outputs: list[str], dropped: str) -> None:
     assert sorted((tmp_path / "out").iterdir()) == old_files(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("number", "code"),
-    [
-        (signal.SIGINT, 130),
-        (signal.SIGTERM, 143),
-        (signal.SIGHUP, 129),
-        (signal.SIGKILL, -signal.SIGKILL),
-    ],
-)
-def test_a_signal_while_writing(
-    tmp_path: Path, outputs: list[str], number: signal.Signals, code: int
-) -> None:
-    process = started(sys.executable, "-c", SLOW_DISK, "1", *outputs)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_a_signal_while_writing(tmp_path: Path, outputs: list[str], number: signal.Signals) -> None:
+    code = -number if number == signal.SIGKILL else 128 + number
+    process = started(sys.executable, "-c", helpers.SLOW_DISK, "1", *outputs)
     assert said(process, 7) == b"writing"
     process.send_signal(number)
-    _, err = process.communicate(timeout=TIMEOUT)
+    _, err = process.communicate(timeout=helpers.TIMEOUT)
     assert (process.returncode, err) == (code, b"")
     assert untouched(tmp_path)
     if number != signal.SIGKILL:  # which leaves no chance to clean up
@@ -116,20 +105,18 @@ def test_a_signal_while_writing(
 
 def test_nohup_keeps_a_process_alive(tmp_path: Path, outputs: list[str]) -> None:
     """A closed terminal is no reason to stop where the user has said so."""
-    process = started("nohup", sys.executable, "-c", SLOW_DISK, "1", *outputs)
+    process = started("nohup", sys.executable, "-c", helpers.SLOW_DISK, "1", *outputs)
     assert said(process, 7) == b"writing"
     process.send_signal(signal.SIGHUP)
     time.sleep(0.5)
     assert process.poll() is None
     process.terminate()
-    process.communicate(timeout=TIMEOUT)
+    process.communicate(timeout=helpers.TIMEOUT)
     assert process.returncode == 143
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_signal_while_reading(
-    tmp_path: Path, outputs: list[str], number: signal.Signals, code: int
-) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_reading(tmp_path: Path, outputs: list[str], number: signal.Signals) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     copies = tmp_path / "temporary"
@@ -138,9 +125,9 @@ def test_a_signal_while_reading(
     held = opened_by(process, pipe)
     time.sleep(0.5)  # Python notices signals that come before it waits only after it has waited
     process.send_signal(number)
-    _, err = process.communicate(timeout=TIMEOUT)
+    _, err = process.communicate(timeout=helpers.TIMEOUT)
     os.close(held)
-    assert (process.returncode, err) == (code, b"")
+    assert (process.returncode, err) == (128 + number, b"")
     assert untouched(tmp_path)
     assert not list(copies.iterdir())
     assert sorted((tmp_path / "out").iterdir()) == old_files(tmp_path)
@@ -161,17 +148,15 @@ def opened_by(process: subprocess.Popen[bytes], pipe: Path) -> int:
 COMMANDS = ["score RUN -b TINY", "--help", "score --help", "--version", "explain Q01 猫 -b TINY"]
 
 
-def run(
-    tmp_path: Path, command: str, redirected: str, **env: str
-) -> subprocess.CompletedProcess[str]:
+def run(tmp_path: Path, command: str, streams: str, **env: str) -> subprocess.CompletedProcess[str]:
     names = {"RUN": write_run(tmp_path / "run"), "TINY": write_benchmark(tmp_path / "tiny")}
     words = [str(names.get(word, word)) for word in command.split()]
     return subprocess.run(
-        ["sh", "-c", f'"$0" "$@" {redirected}', SCRIPT, *words],
+        ["sh", "-c", f'"$0" "$@" {streams}', SCRIPT, *words],
         capture_output=True,
         text=True,
         env=environment(**env),
-        timeout=TIMEOUT,
+        timeout=helpers.TIMEOUT,
         check=False,
     )
 
@@ -199,9 +184,7 @@ def test_full_standard_output(tmp_path: Path, command: str) -> None:
         (COMMANDS[0], "<&- >&- 2>&-", 2, ""),
     ],
 )
-def test_other_closed_streams(
-    tmp_path: Path, command: str, closed: str, code: int, error: str
-) -> None:
+def test_closed_streams(tmp_path: Path, command: str, closed: str, code: int, error: str) -> None:
     done = run(tmp_path, command, closed)
     assert (done.returncode, error in done.stderr) == (code, True)
     assert "Traceback" not in done.stderr
@@ -271,7 +254,7 @@ def test_interrupted_within_a_second(tmp_path: Path, place: str) -> None:
     time.sleep(0.3)
     begun = time.monotonic()
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=TIMEOUT)
+    _, err = process.communicate(timeout=helpers.TIMEOUT)
     assert time.monotonic() - begun < 1
     assert process.returncode == 130
     assert b"Traceback" not in err
@@ -304,9 +287,7 @@ def test_memory_is_bounded(tmp_path: Path, suffix: str) -> None:
         if suffix == ".parquet":
             table.write_parquet(path, row_group_size=20_000)
         else:
-            table.write_ndjson(
-                path, compression="gzip" if suffix.endswith("gz") else "uncompressed"
-            )
+            table.write_ndjson(path, compression="gzip" if "gz" in suffix else "uncompressed")
         arguments = ["score", str(path), "-b", str(folder), "--out", str(tmp_path / "out")]
         arguments += ["--per-response", str(tmp_path / "scores.parquet"), "--threads", "1"]
         done = python(PEAK, SCRIPT, *arguments)

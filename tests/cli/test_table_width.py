@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
-from helpers import on_terminal, pfgen, write_benchmark, write_run
+from helpers import on_terminal, write_benchmark, write_run
 from pfgen_rs import Result, score_file
 from pfgen_rs.cli import data
 from pfgen_rs.cli.score_table import show_results
@@ -72,15 +72,6 @@ def test_all_metrics_are_shown(
     else:  # long names are wrapped
         letters = re.sub(r"\W|[a-z0-9]", "", shown)
         assert all(letter in letters for letter in re.sub(r"\W", "", models[1]))
-
-
-def test_a_narrow_comparison_names_what_it_leaves_out() -> None:
-    runs = sorted((bundled_path() / "runs").iterdir())[:2]
-    for width, missing in ((60, "SE (questions), SE (trials), detectable"), (120, None)):
-        done = pfgen("compare", *runs, "--limit", "0", env={"COLUMNS": str(width)})
-        lines = done.stdout.splitlines()
-        told = [found[1] for line in lines if (found := MISSING.fullmatch(line))]
-        assert told == ([] if missing is None else [missing])
 
 
 @pytest.mark.parametrize("width", [40, 80, 300])

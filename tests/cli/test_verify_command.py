@@ -10,13 +10,8 @@ import pytest
 from rich.cells import cell_len
 
 import readings
-from helpers import pfgen, write_benchmark, write_run
+from helpers import pfgen, write_run
 from pfgen_rs import score_file
-
-
-@pytest.fixture
-def benchmark(tmp_path: Path) -> Path:
-    return write_benchmark(tmp_path / "tiny")
 
 
 def verified_run(folder: Path, benchmark: Path, **changes: Any) -> Path:

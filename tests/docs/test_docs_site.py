@@ -126,9 +126,7 @@ def _importable(name: str) -> bool:
 def test_every_package_that_has_public_names_is_there() -> None:
     root = Path(pfgen_rs.__file__).parent
     there = {name.split(".")[1] for name in documented_modules() if name != "pfgen_rs"}
-    public = {
-        init.parent.name for init in root.glob("*/__init__.py") if "__all__" in init.read_text()
-    }
+    public = {p.parent.name for p in root.glob("*/__init__.py") if "__all__" in p.read_text()}
     assert public - there == {"cli"}  # commands have their own pages
 
 
@@ -211,9 +209,7 @@ def test_pages_name_every_option() -> None:
         for named in command_pages.leaves(top):
             assert f"{named.path} " in page
             shown = [param for param in named.command.params if not param.hidden]
-            for option in (
-                o for param in shown if param.param_type_name == "option" for o in param.opts
-            ):
+            for option in (o for p in shown if p.param_type_name == "option" for o in p.opts):
                 assert re.search(rf"^`[^`]*{re.escape(option)}\b", page, re.MULTILINE), (
                     named.path,
                     option,

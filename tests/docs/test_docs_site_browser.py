@@ -67,9 +67,7 @@ def test_a_search_finds_over_http(new_page: NewPage, built_docs: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["how-to/python", "reference/api/index", "index"])
-def test_the_other_language_of_the_same_page(
-    name: str, new_page: NewPage, built_docs: Path
-) -> None:
+def test_the_other_language_of_a_page(name: str, new_page: NewPage, built_docs: Path) -> None:
     page = new_page()
     page.goto((built_docs / f"{name}.html").as_uri())
     for language, folder in (("ja", built_docs / "ja"), ("en", built_docs)):

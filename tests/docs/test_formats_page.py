@@ -78,9 +78,7 @@ def evaluated(folder: Path) -> Path:
 
 
 def trained(folder: Path) -> Path:
-    with StepEvaluator(
-        "mini", lambda tasks: ["働きです。"] * len(tasks), every=1, folder=folder
-    ) as made:
+    with StepEvaluator("mini", lambda t: ["働きです。"] * len(t), every=1, folder=folder) as made:
         made(0)
         made.wait()
     return folder
@@ -203,9 +201,7 @@ def test_tables_have_the_columns_of_the_files(first: str, made: Made) -> None:
 ANSWERS = pl.DataFrame({"question": ["Q02", "Q02"], "answer": ["光合成です。", "光です。"]})
 
 
-def test_tables_of_scores_in_python_have_the_columns_of_the_page(
-    mini: Benchmark, tmp_path: Path
-) -> None:
+def test_tables_of_scores_in_python_have_its_columns(mini: Benchmark, tmp_path: Path) -> None:
     path = tmp_path / "answers.jsonl"
     ANSWERS.write_ndjson(path)
     [table] = [t for t in tables(PAGE) if t.header[0] == "column" and t.column()[0] == ["file"]]

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -117,9 +117,7 @@ def test_exit_codes(case: str, tmp_path: Path) -> None:
 
 def test_the_codes_are_described() -> None:
     [table] = [t for t in tables(REFERENCE / "environment.md") if t.header[0] == "code"]
-    signals = {
-        128 + each for each in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGTERM)
-    }
+    signals = {128 + s for s in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGTERM)}
     assert {int(row[0]) for row in table.rows} == {0, 1, 2} | signals
 
 
@@ -138,19 +136,8 @@ def test_fields_and_defaults_of_settings(page: str) -> None:
         assert codes(rows[field.name][1]) == [repr(field.default)]
 
 
-OTHERS: dict[str, Any] = {
-    "variant": "paper",
-    "min_n": 2,
-    "max_n": 9,
-    "truthfulness_n": 4,
-    "threshold": 0.01,
-    "target_length": 90,
-    "zero_length": 160,
-    "max_length": 210,
-    "skipped": "。",
-    "unit": "word",
-    "summation": "compensated",
-}
+CHANGED = pfgen_rs.Settings("paper", 2, 9, 4, 0.01, 90, 160, 210, "。", "word", helpfulness=False)
+OTHERS: dict[str, Any] = {**asdict(CHANGED), "summation": "compensated"}
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -165,20 +152,10 @@ def test_the_signature_names_a_changed_setting(name: str) -> None:
 
 def test_parts_of_signatures_are_described_in_order() -> None:
     page = REFERENCE / "settings.md"
-    everything = signature(
-        "0" * 40,
-        pfgen_rs.Settings(
-            threshold=0.01,
-            max_length=210,
-            skipped="",
-            unit="word",
-            helpfulness=False,
-            summation="compensated",
-        ),
-        answered=(1, 2),
-        answers=(3, 4),
-        clean="chat",
-    )
+    settings = pfgen_rs.Settings(threshold=0.01, max_length=210, skipped="", unit="word")
+    settings = replace(settings, helpfulness=False, summation="compensated")
+    counts: Any = {"answered": (1, 2), "answers": (3, 4)}
+    everything = signature("0" * 40, settings, **counts, clean="chat")
     names = [part.partition(":")[0] for part in everything.split("|")[1:]]
     [table] = [t for t in tables(page) if t.header[0] == "part"]
     assert [name for row in table.column() for name in row] == names
@@ -226,9 +203,7 @@ def new_ngrams(end: int) -> Iterator[str]:
 
 
 @each_page
-def test_fluency_adds_what_the_table_says(
-    path: Path, bench: Benchmark, explained: Explanation
-) -> None:
+def test_fluency_adds_what_is_said(path: Path, bench: Benchmark, explained: Explanation) -> None:
     total, expected = 0, []
     for i, (character, gain) in enumerate(
         explained.characters.select("character", "gain_A").iter_rows(), 1

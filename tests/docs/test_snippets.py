@@ -40,7 +40,7 @@ from places import DOCS, ROOT
 # The code of Markdown pages: fenced blocks with their languages, lines, and marks of what is not run
 
 PAGES = sorted(
-    page for page in [ROOT / "README.md", *DOCS.rglob("*.md")] if not page.name.endswith(".ja.md")
+    p for p in [ROOT / "README.md", *DOCS.rglob("*.md")] if not p.name.endswith(".ja.md")
 )
 """The pages whose code is run; `test_texts.py` compares that of the Japanese ones with it."""
 
@@ -323,9 +323,7 @@ ELSEWHERE: Mapping[str, Collection[str]] = {
     "docs/studies.md": {"sh"},  # studies/test_study_docs.py
 }
 """Languages of pages whose blocks other tests run; here they are only checked."""
-RUN = [
-    page for page in PAGES if any(b.is_run and b.language in PYTHON | SHELL for b in blocks(page))
-]
+RUN = [p for p in PAGES if any(b.is_run and b.language in PYTHON | SHELL for b in blocks(p))]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)

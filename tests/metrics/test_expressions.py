@@ -60,10 +60,8 @@ def test_classes_are_those_of_the_running_python(pattern: str) -> None:
     every = [chr(c) for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000]
     found = ours(pattern, every)
     assert found is not None
-    compiled = re.compile(pattern)
-    wrong = [
-        c for c, end in zip(every, found, strict=True) if (end == 1) != bool(compiled.match(c))
-    ]
+    python = re.compile(pattern)
+    wrong = [c for c, end in zip(every, found, strict=True) if (end == 1) != bool(python.match(c))]
     assert wrong == []
 
 
@@ -120,9 +118,7 @@ def test_nested_repetitions_cost_nothing() -> None:
 
 
 @pytest.mark.parametrize("unit", ["character", "word"])
-def test_a_search_that_takes_too_long_is_an_error(
-    unit: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_search_that_takes_long_is_an_error(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expressions, "TIME_LIMIT", 0.3)
     settings = Settings(unit=unit)  # type: ignore[arg-type]
     benchmark = rules("い", r"\b(a+)+$", settings=settings)
@@ -197,15 +193,11 @@ def test_a_process_that_cannot_start_is_an_error(
         limited_ends("(?=a)", ["a"])
 
 
-def test_a_rule_that_compiles_for_minutes_is_an_error_after_seconds(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_rule_that_compiles_for_minutes_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(expressions, "TIME_LIMIT", 0.5)
     pattern = "|".join(f"{branch:05}{'あ' * 195}" for branch in range(20_000))
     started = time.perf_counter()
-    with pytest.raises(
-        BenchmarkError, match=r"^keywords\[0\]: compiling the regular expression "
-    ) as told:
+    with pytest.raises(BenchmarkError, match=r"^keywords\[0\]: compiling the regular ") as told:
         parse_rules([{"t": pattern}])
     assert time.perf_counter() - started < 10
     assert str(told.value).endswith("took longer than 0.5 seconds: write it shorter")

@@ -39,21 +39,17 @@ def ids(text: str) -> list[int]:
     answers=st.lists(TOKEN_TEXTS.filter(bool), min_size=1, max_size=5),
     texts=st.lists(TOKEN_TEXTS, min_size=1, max_size=4),
 )
-def test_tokens_score_as_their_characters(
-    variant: Variant, answers: list[str], texts: list[str]
-) -> None:
-    characters = small.benchmark(
-        {"answers": {"A": answers}}, settings=Settings(variant, skipped="^$")
-    )
+def test_tokens_score_as_characters(variant: Variant, answers: list[str], texts: list[str]) -> None:
+    letters = small.benchmark({"answers": {"A": answers}}, settings=Settings(variant, skipped="^$"))
     tokens = small.benchmark(
         {"answers": {"A": list(map(ids, answers))}}, settings=Settings(variant, unit="token")
     )
     asked, lists = ["Q1"] * len(texts), list(map(ids, texts))
     frame = tokens.score_batch(asked, lists)
-    assert_frame_equal(frame, characters.score_batch(asked, texts), check_exact=True)
+    assert_frame_equal(frame, letters.score_batch(asked, texts), check_exact=True)
     assert tokens.scorer()(asked, lists).tolist() == frame["average"].to_list()
     score = tokens.score("Q1", lists[0])
-    assert score.to_dict() == characters.score("Q1", texts[0]).to_dict()
+    assert score.to_dict() == letters.score("Q1", texts[0]).to_dict()
     assert score.helpfulness == 1.0
     index, other = pfgen_rs.NgramIndex({"A": lists}, "token"), pfgen_rs.NgramIndex({"A": texts})
     pattern = answers[0][:2]
@@ -213,9 +209,7 @@ def test_files_of_tokens(benchmark: Benchmark, tmp_path: Path) -> None:
         ([[1]], r"'answer' contains \[1\]"),
     ],
 )
-def test_bad_lines_of_tokens(
-    answer: Any, problem: str, benchmark: Benchmark, tmp_path: Path
-) -> None:
+def test_bad_token_lines(answer: Any, problem: str, benchmark: Benchmark, tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     path.write_text(json_lines([*RECORDS, {"question": "Q01", "answer": answer}, *RECORDS]))
     with pytest.raises(InputError, match=f"line 5: {problem}"):

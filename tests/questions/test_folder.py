@@ -12,12 +12,7 @@ from typing import Any
 import pytest
 
 import helpers
-from pfgen_rs import (
-    Benchmark,
-    BenchmarkError,
-    Settings,
-    load_benchmark,
-)
+from pfgen_rs import Benchmark, BenchmarkError, Settings, load_benchmark
 from pfgen_rs.io import known_files
 from pfgen_rs.questions.folder import KnownQuestions, KnownSet
 
@@ -146,9 +141,7 @@ def test_files_that_have_just_changed_are_not_remembered(folder: Path, cache: Pa
     assert not (cache / "questions").exists()
 
 
-def test_a_change_before_the_files_are_read_is_seen(
-    folder: Path, cache: Path, settled: None
-) -> None:
+def test_a_change_before_files_are_read_is_seen(folder: Path, cache: Path, settled: None) -> None:
     known = KnownQuestions(folder)
     _overwritten(folder / "Q02.json")
     known.keep(load_benchmark(folder))  # the states are those before the change
@@ -162,9 +155,7 @@ def test_what_is_known_is_not_written_again(remembered: Path, cache: Path) -> No
 
 
 @pytest.mark.parametrize("unit", ["word", "token"])
-def test_other_units_are_not_remembered(
-    tmp_path: Path, cache: Path, settled: None, unit: Any
-) -> None:
+def test_other_units_are_forgotten(tmp_path: Path, cache: Path, settled: None, unit: Any) -> None:
     tokens = {"answers": {"A": [[1, 2, 3]]}, "keywords": []}
     changes = dict.fromkeys(helpers.QUESTIONS, tokens) if unit == "token" else None
     folder = helpers.write_benchmark(tmp_path / "other", changes)
@@ -191,9 +182,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_damage_costs_only_time(
-    remembered: Path, cache: Path, damage: Callable[[bytes], bytes]
-) -> None:
+def test_damage_costs_time(remembered: Path, cache: Path, damage: Callable[[bytes], bytes]) -> None:
     good = remembered_file(cache).read_bytes()
     remembered_file(cache).write_bytes(damage(good))
     assert found(remembered) is None

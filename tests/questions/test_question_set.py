@@ -188,9 +188,7 @@ def test_benchmarks_are_named(tmp_path: Path, fresh: Benchmark) -> None:
     assert "the benchmark has no" in message(small.benchmark({"answers": {"A": ["猫"]}}), "猫")
 
 
-def test_a_published_question_is_recognised(
-    published: list[str], fresh: Benchmark, cache: Path
-) -> None:
+def test_a_published_question_is_known(published: list[str], fresh: Benchmark, cache: Path) -> None:
     one = "1 of 1 questions are those of pfgen-bench"
     assert f"{one}: {INSTALL} (in Python," in message(fresh, published[6])
     assert one in message(fresh, published[6].replace("？", "?\n"))
@@ -282,9 +280,7 @@ def test_the_digests_are_those_of_the_published_questions(published_dir: Path) -
         benchmark.score_batch(texts, texts)
 
 
-def test_answers_of_the_bundled_set_scored_with_another_are_recognised(
-    tmp_path: Path, mini: Benchmark
-) -> None:
+def test_answers_of_the_bundled_set_are_recognised(tmp_path: Path, mini: Benchmark) -> None:
     other = load_benchmark(helpers.write_benchmark(tmp_path))
     use = "mini: use -b mini (in Python, load_benchmark('mini'))"
     with pytest.raises(UnknownQuestionError) as raised:

@@ -77,9 +77,7 @@ def job(bench: Benchmark, paths: list[Path], table: Path, **more: Any) -> pl.Dat
 
 @pytest.mark.parametrize("suffix", READ)
 @pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
-def test_tables_keep_all_their_columns(
-    name: str, suffix: str, bench: Benchmark, tmp_path: Path
-) -> None:
+def test_tables_keep_all_columns(name: str, suffix: str, bench: Benchmark, tmp_path: Path) -> None:
     WRITE[name](tmp_path / name, TABLE)
     rows = job(bench, [tmp_path / name], tmp_path / f"t{suffix}")
     assert rows["seed"].to_list() == TABLE["seed"].to_list()
@@ -112,9 +110,7 @@ def test_named_columns_are_kept(name: str, bench: Benchmark, tmp_path: Path) -> 
 
 def test_records_keep_nothing_unless_asked(bench: Benchmark, tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
-    records = [
-        {"question": CATS, "answer": "猫", "x": value} for value in ("t", None, 1.5, [1, "あ"])
-    ]
+    records = [{"question": CATS, "answer": "猫", "x": x} for x in ("t", None, 1.5, [1, "あ"])]
     records += [{"question": SEAS, "answer": "海"}] * 4
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     rows = job(bench, [path], tmp_path / "t.parquet")
@@ -207,9 +203,7 @@ def comparable(result: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("name", WRITE)
 @pytest.mark.parametrize("rows", [1, 5, 1000])
-def test_each_run_is_as_in_a_file_of_its_own(
-    name: str, rows: int, bench: Benchmark, tmp_path: Path
-) -> None:
+def test_each_run_is_as_if_alone(name: str, rows: int, bench: Benchmark, tmp_path: Path) -> None:
     WRITE[name](tmp_path / name, TABLE)
     with Job(
         bench,
@@ -260,9 +254,7 @@ def test_python_scores_runs_of_files_and_tables(bench: Benchmark, tmp_path: Path
         results = score_runs(source, bench, run_field="model")
         assert [result.name for result in results] == MODELS
         assert [result.config for result in results] == [{"model": model} for model in MODELS]
-        expected = [
-            bench.evaluate(TABLE.filter(pl.col("model") == model)).score for model in MODELS
-        ]
+        expected = [bench.evaluate(TABLE.filter(pl.col("model") == m)).score for m in MODELS]
         assert [result.score for result in results] == expected
     numbers = score_runs(TABLE, bench, run_field="seed")
     assert [result.name for result in numbers] == ["0", "1", "2", "3"]

@@ -8,22 +8,14 @@ from pathlib import Path
 import pytest
 
 from helpers import GOOD, write_benchmark, write_run
-from pfgen_rs import (
-    Benchmark,
-    IncompleteRunError,
-    InputError,
-    OutputError,
-    load_benchmark,
-    score_file,
-)
+from pfgen_rs import Benchmark, InputError, load_benchmark, score_file
+from pfgen_rs.errors import IncompleteRunError, OutputError
 from pfgen_rs.io import run_files
 from pfgen_rs.runs import outputs
 from pfgen_rs.runs.outputs import ranked_results
 
 
-def test_patterns_expand_in_order_without_repeats(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_patterns_expand_in_order_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("b.jsonl", "a.jsonl", "deep/er/c.jsonl", "x[1].jsonl", "x1.jsonl"):
         Path(name).parent.mkdir(parents=True, exist_ok=True)

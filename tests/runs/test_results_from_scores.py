@@ -31,9 +31,7 @@ def answers(mini: Benchmark) -> pl.DataFrame:
     """The answers of the bundled runs, and some that tie."""
     runs = sorted(pfgen_rs.sample_runs().values())
     frames = [pfgen_rs.score_file(run, mini).frame.select("question", "answer") for run in runs]
-    few = pl.DataFrame(
-        {"question": ["Q02", "Q14"] * 4, "answer": ["光合成です。", "布", "", "布"] * 2}
-    )
+    few = pl.DataFrame({"question": ["Q02", "Q14"] * 4, "answer": ["光合成。", "布", "", "布"] * 2})
     return pl.concat([*frames, few])
 
 
@@ -56,9 +54,8 @@ def same(result: Result, expected: Result) -> bool:
 def test_shuffled_rows_have_the_results_of_their_answers(
     data: st.DataObject, mini: Benchmark, answers: pl.DataFrame, tmp_path_factory: Any
 ) -> None:
-    bench = mini.with_settings(
-        Settings(summation=data.draw(st.sampled_from(["plain", "compensated"])))
-    )
+    summation: Any = data.draw(st.sampled_from(["plain", "compensated"]))
+    bench = mini.with_settings(Settings(summation=summation))
     chosen = data.draw(st.lists(st.integers(0, answers.height - 1), min_size=1, max_size=120))
     models = data.draw(st.lists(st.sampled_from("abc"), min_size=len(chosen), max_size=len(chosen)))
     rows = answers[chosen].with_columns(model=pl.Series(models))
@@ -142,9 +139,7 @@ def test_tables_that_score_writes_are_its_runs(suffix: str, tmp_path: Path) -> N
         assert result.frame.drop("line").equals(one.frame.drop("line"))
 
 
-def test_without_texts_there_are_figures_and_no_samples(
-    mini: Benchmark, answers: pl.DataFrame
-) -> None:
+def test_without_texts_there_are_no_samples(mini: Benchmark, answers: pl.DataFrame) -> None:
     rows = scan(answers, mini).collect().drop("question", "answer")
     [result] = results_from_scores(rows, mini)
     assert result.by_question.equals(mini.evaluate(answers).by_question)
@@ -205,9 +200,7 @@ WRONG: dict[str, pl.Expr] = {
 
 
 @pytest.mark.parametrize("message", WRONG)
-def test_what_cannot_be_scores_is_refused(
-    message: str, mini: Benchmark, answers: pl.DataFrame
-) -> None:
+def test_what_is_no_score_is_refused(message: str, mini: Benchmark, answers: pl.DataFrame) -> None:
     rows = scored(answers[:20], mini).with_columns(WRONG[message])
     with pytest.raises(InputError, match=re.escape(message)):
         results_from_scores(rows, mini, order_field="row")

@@ -96,9 +96,7 @@ def test_compressed_data_that_ends_too_early(
 
 
 @pytest.mark.parametrize("name", ["a.parquet", "a[1].arrow"])
-def test_a_table_that_is_damaged_in_the_middle(
-    benchmark: Benchmark, tmp_path: Path, name: str
-) -> None:
+def test_a_table_damaged_in_the_middle(benchmark: Benchmark, tmp_path: Path, name: str) -> None:
     WRITERS[name](tmp_path / name)
     content = bytearray((tmp_path / name).read_bytes())
     middle = len(content) // 2

@@ -46,9 +46,7 @@ def test_results_are_byte_identical(run: Path, benchmark: Path, summation: Summa
 
 
 @BOTH
-def test_a_result_is_read_again_without_scoring(
-    run: Path, benchmark: Path, summation: Summation
-) -> None:
+def test_a_result_is_read_without_scoring(run: Path, benchmark: Path, summation: Summation) -> None:
     direct = scored(run, benchmark, summation)
     again = scored(run, benchmark, readings.OTHER[summation])
     found = again.with_summation(summation)
@@ -74,9 +72,7 @@ def test_single_answers_and_batches(benchmark: Path) -> None:
     pairs = readings.responses(benchmark)
     questions, answers = map(list, zip(*pairs, strict=True))
     batch = loaded.score_batch(questions, answers, chunk_size=7)
-    expected = [
-        oracle_question(loaded, key).score(text, oracle.compensated_sum) for key, text in pairs
-    ]
+    expected = [as_oracle(loaded, key).score(text, oracle.compensated_sum) for key, text in pairs]
     assert batch["average"].to_list() == [scores["average"] for scores in expected]
     for metric in ("fluency", "truthfulness"):
         sums = [oracle.compensated_sum(scores[metric].values()) for scores in expected]
@@ -87,7 +83,7 @@ def test_single_answers_and_batches(benchmark: Path) -> None:
         assert loaded.score(key, text).to_dict() == scores
 
 
-def oracle_question(benchmark: Benchmark, key: str) -> oracle.Question:
+def as_oracle(benchmark: Benchmark, key: str) -> oracle.Question:
     question = benchmark[key]
     answers = {source: list(texts) for source, texts in question.answers.items()}
     return oracle.Question({"answers": answers, "keywords": question.keywords})

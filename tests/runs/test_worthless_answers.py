@@ -52,11 +52,9 @@ def test_commands_warn_of_them_once(answers: list[tuple[str, str]], tmp_path: Pa
     path = tmp_path / "run.jsonl"
     path.write_bytes(lines(answers))
     # The third one is scored without what reads any file.
-    commands = [("score", "--threads", "1"), ("score",), ("score",), ("plan-trials",)]
-    said = [
-        pfgen(name, path, "-b", benchmark, *more).stderr.splitlines() for name, *more in commands
-    ]
+    asked = [("score", "--threads", "1"), ("score",), ("score",), ("plan-trials",)]
+    said = [pfgen(name, path, "-b", benchmark, *more).stderr.splitlines() for name, *more in asked]
     warned = [[line for line in err if "score about 0" in line] for err in said]
-    assert [len(each) for each in warned] == [1] * len(commands)
+    assert [len(each) for each in warned] == [1] * len(asked)
     assert len({each[0] for each in warned}) == 1
     assert warned[0][0].startswith("warning: ")

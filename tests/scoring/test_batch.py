@@ -16,13 +16,7 @@ import pytest
 
 import helpers
 import small
-from pfgen_rs import (
-    Benchmark,
-    InputError,
-    Settings,
-    SettingsError,
-    UnknownQuestionError,
-)
+from pfgen_rs import Benchmark, InputError, Settings, SettingsError, UnknownQuestionError
 from pfgen_rs.metrics.settings import Metric
 
 ANSWERS = ["光合成です。", "風呂敷です。"]
@@ -76,10 +70,8 @@ def test_single_answers_take_the_same_time_however_many_questions_there_are() ->
             benchmark.score(question, "猫です。")
         return time.process_time() - start
 
-    few, many_questions = (
-        min(first_answers(questions) for _ in range(3)) for questions in (200, 4000)
-    )
-    assert many_questions < 4 * few
+    few, more = (min(first_answers(questions) for _ in range(3)) for questions in (200, 4000))
+    assert more < 4 * few
 
 
 def test_expressions_get_the_rows_of_their_questions() -> None:

@@ -142,9 +142,7 @@ def command(
 ) -> subprocess.CompletedProcess[str]:
     """Run `first` and `build` in a process that logs its steps and ends where `POINT` says."""
     (folder / "set.toml").write_text(config, encoding="utf-8")
-    script = f"{first}\n{COMMAND}"
-    done = python(
-        script, "build", folder / "set.toml", *more, env={"LOG": str(folder / "log"), **env}
-    )
+    given = {"LOG": str(folder / "log"), **env}
+    done = python(f"{first}\n{COMMAND}", "build", folder / "set.toml", *more, env=given)
     assert "Traceback" not in done.stderr, done.stderr
     return done

@@ -101,11 +101,7 @@ def names(folder: Path) -> list[str]:
 
 def finished_names(trials: int) -> list[str]:
     """What lies in the folder of a run that is done."""
-    return [
-        *BEGUN,
-        *(f"trial_{n:03d}.jsonl" for n in range(1, trials + 1)),
-        "trials.jsonl.xz",
-    ]
+    return [*BEGUN, *(f"trial_{n:03d}.jsonl" for n in range(1, trials + 1)), "trials.jsonl.xz"]
 
 
 def answers(folder: Path) -> dict[Key, str]:

@@ -33,7 +33,7 @@ SERVERS = ("http://127.0.0.1:8000/v1", "http://localhost:8000/v1")
 MADE_BEFORE = {
     "pfgen-rs judge decide verdicts": (
         "python people.py; cp -r verdicts verdicts-a; cp -r verdicts verdicts-b"
-    ),
+    )
 }
 """What people do between two commands of a page."""
 
@@ -143,9 +143,7 @@ def _say(handler: Handler, asked: Asked) -> None:
     """An answer that is a verdict and a grade, too; which, depends on what was asked."""
     number = zlib.crc32(asked.prompt.encode())
     said = f"{SAID} [[{1 + number % 5}]] [[{'ABC'[number % 3]}]]"
-    likely = [
-        {"token": letter, "logprob": -0.5 - (number + n) % 3} for n, letter in enumerate("ABC")
-    ]
+    likely = [{"token": one, "logprob": -0.5 - (number + n) % 3} for n, one in enumerate("ABC")]
     tokens = [{"token": one, "logprob": -0.5, "top_logprobs": likely} for one in said]
     is_chat = asked.path.endswith("/chat/completions")
     handler.reply(200, body(said, is_chat, logprobs={"content": tokens} if is_chat else None))

@@ -80,9 +80,7 @@ FIGURES: dict[str, Callable[..., Figure]] = {
     "intervals": plots.intervals,
     "steps": plots.score_steps,
     "sources": lambda table, **look: plots.source_pairs(source_table(table), table, **look),
-    "categories": lambda table, **look: plots.category_map(
-        question_table(table), CATEGORIES, **look
-    ),
+    "categories": lambda t, **look: plots.category_map(question_table(t), CATEGORIES, **look),
     "convergence": lambda _, **look: plots.convergence([sample(), sample()], **look),
     "spread": lambda _, **look: plots.distributions(response_table(), **look),
 }

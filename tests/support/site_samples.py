@@ -86,10 +86,8 @@ def hostile_entries() -> list[Entry]:
 
 
 def _renamed(entry: Entry, text: str) -> Entry:
-    part = text[:500]
-    return replace(
-        entry, run=f"result/{text}", model=text, organisation=part, mode=part, engine=part
-    )
+    cut = text[:500]
+    return replace(entry, run=f"result/{text}", model=text, organisation=cut, mode=cut, engine=cut)
 
 
 class Elements(HTMLParser):

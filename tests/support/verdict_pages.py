@@ -38,9 +38,7 @@ def made_verdict_pairs(count: int) -> list[Pair]:
 def probabilities_of(letter: str, i: int) -> dict[str, float]:
     """Probabilities whose largest is that of the letter, different for each pair."""
     high = 0.5 + (i % 40) / 100
-    rest = {
-        other: (0.95 - high) * share for other, share in zip("ABC", (0.5, 0.3, 0.2), strict=True)
-    }
+    rest = {each: (0.95 - high) * share for each, share in zip("ABC", (0.5, 0.3, 0.2), strict=True)}
     return {**rest, letter: high}
 
 
