@@ -69,7 +69,7 @@ def test_tables_from_memory_are_those_from_files(remembered: Path) -> None:
     assert contents(remembered) == before
 
 
-def test_results_that_were_just_written_are_known(
+def test_written_results_are_known(
     tmp_path: Path, cache: Path, settled: None, inspected: list[str]
 ) -> None:
     checkout = make_checkout(tmp_path / "checkout")
@@ -112,7 +112,7 @@ def _replaced(path: Path, age: int) -> None:
 
 @pytest.mark.parametrize("name", ["result.json", "README.md"])
 @pytest.mark.parametrize("change", CHANGED.values(), ids=CHANGED)
-def test_a_changed_file_is_read_again(
+def test_changed_files(
     remembered: Path, inspected: list[str], change: Callable[[Path], Any], name: str
 ) -> None:
     change(remembered / FIRST / name)
@@ -160,9 +160,7 @@ def test_each_way_of_judging_has_its_own_memory(remembered: Path, inspected: lis
     assert inspected == [FIRST]  # and not by the other way of judging
 
 
-def test_files_that_have_just_changed_are_not_remembered(
-    tmp_path: Path, cache: Path, inspected: list[str]
-) -> None:
+def test_new_files_are_not_remembered(tmp_path: Path, cache: Path, inspected: list[str]) -> None:
     checkout = make_checkout(tmp_path / "checkout")
     report(checkout)
     report(checkout)
@@ -209,7 +207,7 @@ DAMAGE: dict[str, Callable[[bytes], bytes]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=DAMAGE)
-def test_a_damaged_index_costs_only_time(
+def test_a_damaged_index(
     remembered: Path, cache: Path, inspected: list[str], damage: Callable[[bytes], bytes]
 ) -> None:
     before = contents(remembered)
@@ -221,7 +219,7 @@ def test_a_damaged_index_costs_only_time(
     assert _known(index(cache).read_bytes()) == _known(good)
 
 
-def test_a_cache_that_cannot_be_written_costs_only_time(
+def test_a_cache_without_place(
     tmp_path: Path, settled: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_bytes(b"")
@@ -249,9 +247,7 @@ def test_two_reports_at_once(remembered: Path, cache: Path, inspected: list[str]
     assert inspected == []
 
 
-def test_a_checkout_elsewhere_is_another(
-    remembered: Path, cache: Path, inspected: list[str]
-) -> None:
+def test_a_moved_checkout_is_another(remembered: Path, cache: Path, inspected: list[str]) -> None:
     remembered.rename(remembered.with_name("moved"))
     assert scored(remembered.with_name("moved")) == []
     assert inspected == sorted([FIRST, SECOND])

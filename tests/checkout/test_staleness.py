@@ -80,9 +80,7 @@ def test_each_change_is_a_reason_and_as_published_if_hashes_tell(reported: Path,
 @pytest.mark.parametrize(
     "change", [{"keywords": []}, {"scoring": {"target_length": 60}}], ids=["no rules", "own length"]
 )
-def test_a_set_with_settings_of_its_own_is_scored_once(
-    reported: Path, change: dict[str, Any]
-) -> None:
+def test_a_set_with_own_settings_is_scored_once(reported: Path, change: dict[str, Any]) -> None:
     for path in (reported / "data").glob("Q*.json"):
         edit(path, **change)
     both = ["questions", "settings"]
@@ -184,7 +182,7 @@ def test_samples_tell_the_reading(published: tuple[Path, Summation, bytes], kind
     assert rewritten == readings.write_result(checkout / FIRST, checkout / "data", summation)
 
 
-def test_without_anything_that_tells_sums_are_plain(
+def test_sums_are_plain_without_samples(
     published: tuple[Path, Summation, bytes],
 ) -> None:
     checkout, _, _ = published

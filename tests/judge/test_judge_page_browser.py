@@ -6,12 +6,12 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 
-from browser import NewPage, settled
+from browser import NewPage, Page, expect, field, settled
 from pfgen_rs.judge import pages
 from pfgen_rs.judge.pages import index_payload, verdict_view, write_verdict_page
 from site_samples import HOSTILE
@@ -22,12 +22,6 @@ from verdict_pages import (
     write_human_verdicts,
     write_verdict_folder,
 )
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-expect = sync_api.expect
 
 COUNT = 100
 PAIRS = made_verdict_pairs(COUNT)
@@ -54,10 +48,6 @@ def opened(page: Page, made: Path, address: str = "") -> Page:
     page.goto(f"{(made / 'page' / 'index.html').as_uri()}{address}")
     expect(page.locator("#list .pair").first).to_be_visible()
     return page
-
-
-def field(page: Page, label: str) -> Locator:
-    return page.locator(f'label.field:has(span:text-is("{label}")) :is(select, input)')
 
 
 def shown(page: Page) -> list[str]:

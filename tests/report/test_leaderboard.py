@@ -148,9 +148,7 @@ def test_columns() -> None:
 @pytest.mark.parametrize(
     "change", [{"average": 1e200}, {"average": math.nan}, {"helpfulness": -1e99}]
 )
-def test_one_result_with_impossible_numbers_leaves_the_others_their_leaderboard(
-    checkout: Path, change: dict[str, float]
-) -> None:
+def test_impossible_numbers_spoil_one_result(checkout: Path, change: dict[str, float]) -> None:
     path = checkout / FIRST / "result.json"
     result = json.loads(path.read_bytes())
     next(iter(result["questions"].values()))["scores"].update(change)
@@ -160,9 +158,7 @@ def test_one_result_with_impossible_numbers_leaves_the_others_their_leaderboard(
     assert "has the wrong type or is out of range" in str(problem)
 
 
-def test_a_current_table_is_read_instead_of_results(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_current_table_is_read_instead(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = entries_frame(read_entries(checkout)[0]).to_dicts()
     monkeypatch.setattr("pfgen_rs.checkout.entries.read_published", None)  # fails when called
     assert read_rows(checkout) == (expected, [])
@@ -236,9 +232,7 @@ def test_runs_of_one_model_are_told_apart(tmp_path: Path) -> None:
     assert "💬 chat or qa" in shown
 
 
-def test_a_leaderboard_of_an_earlier_version_needs_no_own_ranges(
-    checkout: Path, tmp_path: Path
-) -> None:
+def test_a_leaderboard_of_an_earlier_version(checkout: Path, tmp_path: Path) -> None:
     rows, _ = read_rows(checkout)
     earlier = [
         {name: value for name, value in row.items() if "own_rank" not in name} for row in rows

@@ -13,7 +13,7 @@ from functools import cache
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +22,7 @@ from hypothesis import HealthCheck, example, given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 
+from browser import Browser, Page
 from expressions import EXPRESSIONS, LINES, OTHER, SAME, TEXTS
 from pfgen_rs import Benchmark, load_benchmark, score_file, stats
 from pfgen_rs.report.site.benchmark_page import script_expression
@@ -30,10 +31,6 @@ from pfgen_rs.report.site.payload import payload_file
 from pfgen_rs.runs.outputs import sample_of
 from pfgen_rs.stats.checks import two_sided_quantile
 from pfgen_rs.stats.permutation import flips
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
-
 
 SCRIPTS = ("flips", "statistics", "compared")
 FOUR_DIGITS = 5e-5
@@ -160,7 +157,7 @@ def check(
 
 
 @pytest.mark.parametrize("settings", [{}, {"level": 0.8, "permutations": 333, "seed": 2**70 + 5}])
-def test_any_choice_of_made_runs_has_the_figures_of_python(
+def test_made_runs_have_pythons_figures(
     calculator: Page, mini: Benchmark, settings: dict[str, Any]
 ) -> None:
     samples = made_samples(mini)
@@ -183,9 +180,7 @@ def test_what_is_kept_of_a_run_is_small_and_json(mini: Benchmark) -> None:
     assert size / (len(samples) * len(categories)) < 1e6 / (517 * 50)
 
 
-def test_few_questions_are_enumerated_and_one_is_not_compared(
-    calculator: Page, mini: Benchmark
-) -> None:
+def test_few_questions_are_enumerated(calculator: Page, mini: Benchmark) -> None:
     ids, samples = ids_of(mini), made_samples(mini)
     for questions in (2, 3):
         few = [each.only(ids[:questions]) for each in samples[20:30]]
@@ -203,9 +198,7 @@ def test_few_questions_are_enumerated_and_one_is_not_compared(
     ("questions", "permutations"), [(1, 7), (2, 3), (3, 8), (13, 100_000), (50, 21_000)]
 )
 @pytest.mark.parametrize("seed", [0, 2**40 + 1, 2**200 + 7])
-def test_signs_are_those_that_python_draws(
-    calculator: Page, questions: int, permutations: int, seed: int
-) -> None:
+def test_signs_are_pythons(calculator: Page, questions: int, permutations: int, seed: int) -> None:
     words = [(seed >> (32 * i)) % 2**32 for i in range(max(1, -(-seed.bit_length() // 32)))]
     drawn = "([q, n, seed]) => [...pfgen.flips(q, n, seed)].map(({ signs }) => signs.join()).join()"
     found = calculator.evaluate(drawn, [questions, permutations, words])
@@ -231,7 +224,7 @@ def test_holm_is_that_of_python(calculator: Page) -> None:
         )
 
 
-def test_published_runs_have_the_figures_of_python(calculator: Page, published_dir: Path) -> None:
+def test_published_runs_have_pythons_figures(calculator: Page, published_dir: Path) -> None:
     checkout = published_dir
     benchmark = load_benchmark(checkout)
     paths = sorted(checkout.glob("result/**/trials.jsonl.xz"))
@@ -245,9 +238,7 @@ def test_published_runs_have_the_figures_of_python(calculator: Page, published_d
 
 
 @pytest.mark.parametrize(("runs", "questions"), [(1, 5), (2, 1), (2, 2), (9, 14), (40, 50)])
-def test_rank_ranges_of_some_runs_are_those_of_python(
-    calculator: Page, runs: int, questions: int
-) -> None:
+def test_rank_ranges_are_those_of_python(calculator: Page, runs: int, questions: int) -> None:
     random = np.random.default_rng([runs, questions])
     shared = random.random(questions) + np.linspace(0, 0.3, runs)[:, None]
     means = (shared + 0.2 * random.random((runs, questions))).round(5)

@@ -10,12 +10,12 @@ import re
 import xml.etree.ElementTree as ET
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 import pytest
 
-from browser import NewPage, settled
+from browser import NewPage, Page, settled
 from checkouts import BETTER, FIRST, SECOND, add_run, make_checkout
 from figures import check_words_are_japanese
 from helpers import pfgen
@@ -32,10 +32,6 @@ from pfgen_rs.report.site.plots_page import are_plottable, plots_files, plots_ke
 from pfgen_rs.report.update import report
 from plot_data import CATEGORIES, question_table, runs
 from site_samples import HOSTILE, made_entries
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
 
 KIND = ("metrics", "length", "intervals", "categories")
 
@@ -120,7 +116,7 @@ def test_figures_say_what_they_leave_out(files: dict[str, bytes]) -> None:
     assert "plot length CHECKOUT --out " in page
 
 
-def test_the_key_is_of_all_that_is_drawn(
+def test_key_of_drawing(
     mini: Benchmark, entries: list[Entry], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, few = entries[0], entries_of(mini, 3)
@@ -132,9 +128,7 @@ def test_the_key_is_of_all_that_is_drawn(
     assert str(plots_key(entries)) not in keys
 
 
-def test_without_matplotlib_there_are_tables_and_a_sentence(
-    mini: Benchmark, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_matplotlib(mini: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plots_page, "available", lambda: False)
     found = dict(plots_files(entries_of(mini, 5), mini))
     assert {name.rpartition(".")[2] for name in found} == {"csv", "html"}
@@ -143,9 +137,7 @@ def test_without_matplotlib_there_are_tables_and_a_sentence(
     assert "<img" not in page
 
 
-def test_checkpoints_have_a_figure_of_steps_and_other_questions_none_of_categories(
-    mini: Benchmark, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_steps_and_categories(mini: Benchmark, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plots_page, "available", lambda: False)  # their numbers will do
     steps = [
         replace(entry, model=f"org/m/step_{i}", run=f"result/org/m/step_{i}/0")
@@ -187,7 +179,7 @@ def test_a_themed_figure_keeps_the_colours_of_its_data() -> None:
 # In a site.
 
 
-def test_a_site_has_the_page_and_draws_it_once(
+def test_a_site_draws_once(
     mini: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plots_page, "available", lambda: False)

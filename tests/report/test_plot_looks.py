@@ -88,7 +88,7 @@ def no_font_installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("no_font_installed")
-def test_japanese_is_drawn_where_no_japanese_font_is_installed(
+def test_japanese_without_a_japanese_font(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     table = runs(2, model=["日本語-step_1", "é-step_2"])
@@ -307,7 +307,7 @@ LENGTHS: list[tuple[list[int], float, str]] = [
 
 
 @pytest.mark.parametrize(("lengths", "right", "beyond"), LENGTHS)
-def test_one_run_with_very_long_answers_does_not_stretch_the_axis(
+def test_long_answers_do_not_stretch_the_axis(
     lengths: list[int], right: float, beyond: str
 ) -> None:
     scores = np.linspace(0.9, 0.01, len(lengths)).tolist()

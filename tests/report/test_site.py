@@ -239,9 +239,7 @@ def test_a_run_without_interval_or_range_has_none_drawn() -> None:
     assert b"<tbody" in leaderboard_page([])
 
 
-def test_references_are_the_answers_and_their_most_frequent_ngrams(
-    mini: Benchmark, tmp_path: Path
-) -> None:
+def test_references_are_answers_and_frequent_ngrams(mini: Benchmark, tmp_path: Path) -> None:
     question = mini["Q02"]
     data = references_payload(question)
     assert data["sources"] == question.sources
@@ -268,9 +266,7 @@ def built(folder: Path, bench: Benchmark, jobs: int | None = None) -> dict[str, 
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
 
-def test_sites_do_not_depend_on_threads_and_stay_when_nothing_changes(
-    mini: Benchmark, tmp_path: Path
-) -> None:
+def test_sites_depend_on_no_threads_and_stay(mini: Benchmark, tmp_path: Path) -> None:
     first = built(tmp_path / "a", mini, jobs=1)
     assert first == built(tmp_path / "b", mini, jobs=4)
     assert len(first) == 2 + len(mini)

@@ -7,24 +7,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from browser import NewPage, kept, settled
+from browser import NewPage, Page, expect, kept, settled
 from pfgen_rs import Benchmark, stats
 from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.report import site
 from pfgen_rs.report.site.builder import NAV
 from pfgen_rs.report.site.leaderboard import leaderboard_page
 from site_samples import made_entries
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-expect = sync_api.expect
 
 ENTRIES = made_entries(524)
 RANKED = sum(entry.rank is not None for entry in ENTRIES)  # systems are no models
@@ -74,9 +67,7 @@ def looks(page: Page) -> list[str]:
     return found
 
 
-def test_language_and_colours_are_switched_kept_and_in_the_address(
-    new_page: NewPage, folder: Path
-) -> None:
+def test_language_and_colours_are_in_the_address(new_page: NewPage, folder: Path) -> None:
     page = opened(new_page(color_scheme="dark"), folder)
     home = page.url
     dark = page.evaluate(BACKGROUND)
@@ -123,9 +114,7 @@ def view(page: Page) -> tuple[object, ...]:
     )
 
 
-def test_a_link_reproduces_filters_order_page_selection_language_and_colours(
-    new_page: NewPage, folder: Path
-) -> None:
+def test_a_link_reproduces_all_that_was_chosen(new_page: NewPage, folder: Path) -> None:
     page = opened(new_page(color_scheme="light"), folder)
     page.get_by_role("searchbox").fill("model")
     expect(page.locator(".leaderboard tr.system")).to_be_hidden()  # its name has no "model"
@@ -194,9 +183,7 @@ def test_back_undoes_sorting_filtering_and_turning_pages(page: Page, folder: Pat
     assert page.url == "about:blank"
 
 
-def test_addresses_that_mean_nothing_are_passed_over_and_pages_turned(
-    page: Page, folder: Path
-) -> None:
+def test_addresses_that_mean_nothing_and_pages(page: Page, folder: Path) -> None:
     opened(page, folder, "?page=999&sort=model")
     assert page.locator("#pages").inner_text().split()[:5] == ["Previous", "Page", "11", "of", "11"]
     assert len(shown(page)) == 24
@@ -236,9 +223,7 @@ INSIDE = """(selector) => {
 
 
 @pytest.mark.parametrize("viewport", [PHONE, {"width": 1280, "height": 720}])
-def test_headings_and_selection_stay_in_sight(
-    new_page: NewPage, folder: Path, viewport: dict[str, int]
-) -> None:
+def test_headings_stay_in_sight(new_page: NewPage, folder: Path, viewport: dict[str, int]) -> None:
     page = opened(new_page(viewport=viewport), folder, "?page=all")
     for number in (0, 1):
         page.locator(".leaderboard tbody input").nth(number).check()
@@ -263,9 +248,7 @@ def several_runs(folder: Path) -> list[Entry]:
     ]
 
 
-def test_each_model_is_shown_with_its_best_run_until_all_are_asked_for(
-    page: Page, tmp_path: Path
-) -> None:
+def test_each_model_is_shown_with_its_best_run(page: Page, tmp_path: Path) -> None:
     entries = several_runs(tmp_path)
     opened(page, with_leaderboard(tmp_path, entries))
     names = [entry.model for entry in entries]

@@ -6,12 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from browser import NewPage, settled
+from browser import Locator, NewPage, Page, expect, settled
 from pfgen_rs import Benchmark, Result, score_file, stats
 from pfgen_rs.checkout.leaderboard import run_labels
 from pfgen_rs.questions.locate import bundled_path
@@ -19,12 +18,6 @@ from pfgen_rs.report import site
 from pfgen_rs.report.site.folder import slug
 from pfgen_rs.runs.outputs import sample_of
 from site_samples import made_entries
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-expect = sync_api.expect
 
 COUNT = 12
 ENTRIES = made_entries(COUNT)
@@ -103,9 +96,7 @@ def compared(results: Sequence[Result], *numbers: int) -> stats.Comparison:
 # What is shown
 
 
-def test_the_two_best_models_are_chosen_at_first(
-    page: Page, folder: Path, results: list[Result]
-) -> None:
+def test_the_two_best_are_chosen_at_first(page: Page, folder: Path, results: list[Result]) -> None:
     opened(page, folder)
     models = [number for number in range(COUNT) if number != SYSTEM]
     best = sorted(models, key=lambda i: -sample_of(results[i]).means().mean())[:2]
@@ -113,9 +104,7 @@ def test_the_two_best_models_are_chosen_at_first(
     expect(note(page)).to_be_hidden()
 
 
-def test_chosen_runs_have_their_scores_and_ranks(
-    page: Page, folder: Path, results: list[Result]
-) -> None:
+def test_chosen_runs_have_their_ranks(page: Page, folder: Path, results: list[Result]) -> None:
     chosen = (0, 9, SYSTEM, 1)
     opened(page, folder, f"#runs={runs(*chosen)}", 4)
     found = compared(results, *chosen)
@@ -170,9 +159,7 @@ def test_the_verdict_says_what_correction_leaves(page: Page, folder: Path) -> No
     expect(verdict).to_contain_text("The same holds when corrected for all 3 such pairs")
 
 
-def test_settings_of_a_single_page_are_honoured(
-    page: Page, results: list[Result], tmp_path: Path
-) -> None:
+def test_a_single_page_has_its_settings(page: Page, results: list[Result], tmp_path: Path) -> None:
     """As with many runs: what few permutations resolve is a bound."""
     chosen = [replace(results[i], config={"model": str(i)}) for i in (0, 1, SYSTEM)]
     path = tmp_path / "page.html"
@@ -210,9 +197,7 @@ def combobox(page: Page) -> Locator:
     return page.get_by_role("combobox", name="Add a run")
 
 
-def test_runs_are_found_by_typing_chosen_by_key_and_removed_by_their_chip(
-    page: Page, folder: Path
-) -> None:
+def test_runs_are_found_chosen_and_removed(page: Page, folder: Path) -> None:
     opened(page, folder, f"#runs={runs(0, 1)}")
     combobox(page).fill("model")
     options = page.get_by_role("option")
@@ -348,9 +333,7 @@ def test_the_header_hands_on_the_chosen_runs(page: Page, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("at", [0, 2])
-def test_answers_that_load_are_shown_beside_those_that_do_not(
-    new_page: NewPage, folder: Path, at: int
-) -> None:
+def test_answers_that_do_not_load(new_page: NewPage, folder: Path, at: int) -> None:
     chosen = (0, 3, 4)
     page = new_page(expected="ERR_FILE_NOT_FOUND")
     missing = folder / "runs" / SLUGS[chosen[at]] / "data.js"
@@ -366,9 +349,7 @@ def test_answers_that_load_are_shown_beside_those_that_do_not(
     expect(page.locator("#answers .answer .average")).to_have_count(3)
 
 
-def test_a_link_to_what_is_not_there_is_said_and_what_is_left_shown(
-    page: Page, folder: Path
-) -> None:
+def test_a_link_to_what_is_not_there(page: Page, folder: Path) -> None:
     first = chips(opened(page, folder))
     for address in ("#nope+nope2", "#nope", "#%zz+a", "#<b>+c", "#runs=nope&q=%zz&which=9&rank=x"):
         opened(page, folder, address)

@@ -104,9 +104,7 @@ def shown_answers(checkout: Path, run: str) -> list[int]:
     return [len(part["texts"]) for part in file_payloads(content).values() if part]
 
 
-def test_sites_of_many_runs_hold_fewer_answers(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_many_runs_hold_fewer_answers(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = "result/lab/long"
     add_run(checkout, run, GOOD * 8)
     built(checkout)
@@ -125,7 +123,7 @@ def score(checkout: Path, run: str) -> float:
     return found
 
 
-def test_nothing_is_read_or_written_when_nothing_has_changed(
+def test_nothing_has_changed(
     known: Path, scored: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Site, "write", lambda *_, **__: pytest.fail("a site is made"))
@@ -165,9 +163,7 @@ def test_other_questions_make_everything_stale(known: Path, scored: list[str]) -
     assert sorted(scored) == sorted([FIRST, SECOND])
 
 
-def test_another_version_makes_everything_again(
-    known: Path, scored: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_another_version(known: Path, scored: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("folder", "builder"):
         monkeypatch.setattr(f"pfgen_rs.report.site.{module}.code_digest", lambda: "another")
     assert built(known) == {MARKER}  # the pages are the same
@@ -194,9 +190,7 @@ def test_files_that_are_not_as_they_were_are_mended(known: Path, name: str, how:
     assert {**contents(place), MARKER: b""} == {**before, MARKER: b""}
 
 
-def test_facts_examples_and_configurations_are_part_of_a_site(
-    known: Path, scored: list[str]
-) -> None:
+def test_facts_examples_and_configurations(known: Path, scored: list[str]) -> None:
     text = '[[released]]\ndate = 2024-01-02\nsource = "s"\nmodels = ["some/model"]\n'
     (known / "models.toml").write_text(text, encoding="utf-8")
     assert built(known) == {MARKER}  # too few dates for a plot
@@ -270,9 +264,7 @@ def test_a_folder_is_read_again_once_it_is_locked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("at", [MARKER, "index.html", "data.js"])
-def test_nothing_of_a_build_that_was_killed_stays(
-    known: Path, monkeypatch: pytest.MonkeyPatch, at: str
-) -> None:
+def test_a_build_that_was_killed(known: Path, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
     """It is killed while it writes the first marker, the leaderboard, or the answers of a new run."""
     place = known.parent / "site"
     before = contents(place)
@@ -330,7 +322,7 @@ def test_a_damaged_marker_costs_time_alone(known: Path, scored: list[str], how: 
     assert contents(place) == before
 
 
-def test_a_site_that_is_cut_off_says_so_and_is_gone_on_with(
+def test_a_site_that_is_cut_off(
     checkout: Path, scored: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(folders, "_EVERY", 0)
@@ -370,7 +362,7 @@ def results(mini: Benchmark) -> dict[str, Result]:
 
 
 @pytest.mark.parametrize("count", [3, 2])
-def test_runs_that_cannot_be_scored_have_no_links_but_those_to_the_comparison_lead_somewhere(
+def test_no_links_to_runs_without_scores(
     mini: Benchmark, results: dict[str, Result], tmp_path: Path, count: int
 ) -> None:
     names = list(results)[:count]
@@ -394,9 +386,7 @@ def test_runs_that_cannot_be_scored_have_no_links_but_those_to_the_comparison_le
     assert not SiteFolder(tmp_path).is_whole("x")  # the error is to be told again
 
 
-def test_progress_is_told_run_by_run(
-    mini: Benchmark, results: dict[str, Result], tmp_path: Path
-) -> None:
+def test_progress_is_told(mini: Benchmark, results: dict[str, Result], tmp_path: Path) -> None:
     told: list[Any] = []
 
     def steps(total: int) -> Any:

@@ -65,9 +65,7 @@ def missed(found: QuestionAnswers, row: int) -> list[list[Any]]:
     ]
 
 
-def test_cuts_rules_and_values_are_those_of_the_scorer(
-    mini: Benchmark, shown: list[QuestionAnswers]
-) -> None:
+def test_payloads_are_those_of_the_scorer(mini: Benchmark, shown: list[QuestionAnswers]) -> None:
     for found in shown:
         payload = found.payload()
         for row, text in enumerate(payload["texts"]):
@@ -84,7 +82,7 @@ def test_cuts_rules_and_values_are_those_of_the_scorer(
             assert [*missed(found, row), *excess] == score.helpfulness_results
 
 
-def test_the_quantiles_are_the_published_samples(
+def test_quantiles_are_published_samples(
     results: list[Result], shown: list[QuestionAnswers]
 ) -> None:
     questions = results[1].to_dict()["questions"]
@@ -143,9 +141,7 @@ def part(depth: int) -> st.SearchStrategy[dict[str, Any]]:
 @given(
     rules=st.lists(part(2), max_size=3), texts=st.lists(st.text("あいう", max_size=6), min_size=1)
 )
-def test_rules_are_located_as_in_single_answers(
-    rules: list[dict[str, Any]], texts: list[str]
-) -> None:
+def test_rules_are_located_as_in_one_answer(rules: list[dict[str, Any]], texts: list[str]) -> None:
     benchmark = small.benchmark({"answers": {"A": ["あいう"]}, "keywords": rules})
     question = benchmark["Q1"]
     helpfulness = benchmark.helpfulness(question)
@@ -167,9 +163,7 @@ def naive(answers: Sequence[str], shaded: int) -> set[str]:
 
 
 @given(answers=TEXTS, references=TEXTS, shaded=st.integers(1, 12))
-def test_windows_are_counted_as_by_searching(
-    answers: list[str], references: list[str], shaded: int
-) -> None:
+def test_windows_are_counted(answers: list[str], references: list[str], shaded: int) -> None:
     sources = {"A": ["あい", *references], "B": ["い$^う", "^あ"]}
     benchmark = small.benchmark({"answers": sources})
     windows = tables.distinct_windows(answers, characters=shaded)
@@ -186,9 +180,7 @@ def test_windows_are_counted_as_by_searching(
 
 
 @given(answers=TEXTS, references=TEXTS)
-def test_windows_of_all_references_serve_any_answers(
-    answers: list[str], references: list[str]
-) -> None:
+def test_windows_of_references_serve_any_answers(answers: list[str], references: list[str]) -> None:
     """What the table of references has of an answer's windows is what the answer's own table has."""
     benchmark = small.benchmark({"answers": {"A": ["あい", *references], "B": ["い$^う", "^あ"]}})
     everything = tables.reference_table(benchmark, "Q1")

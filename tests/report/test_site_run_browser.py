@@ -5,23 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-from browser import NewPage, served, settled
+from browser import NewPage, Page, expect, field, served, settled
 from pfgen_rs import Benchmark, Result, load_benchmark, score_file
 from pfgen_rs.checkout.leaderboard import run_labels
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import site
 from pfgen_rs.report.site.folder import slug
 from site_samples import HOSTILE, RUNS, hostile_run, made_entries
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-expect = sync_api.expect
 
 NARROW = {"width": 360, "height": 740}
 ENTRIES = made_entries(4)
@@ -61,10 +55,6 @@ def opened(page: Page, folder: Path, number: int, question: int = 1) -> Page:
     return page
 
 
-def field(page: Page, label: str) -> Locator:
-    return page.locator(f'label.field:has(span:text-is("{label}")) :is(select, input)')
-
-
 def texts(page: Page) -> list[str]:
     """The shown answers, without the marks in them."""
     found: list[str] = page.locator("#list .answer .shaded").evaluate_all(
@@ -90,9 +80,7 @@ def test_the_leaderboard_leads_to_a_run(page: Page, folder: Path) -> None:
     expect(page.locator("#list .answer")).to_have_count(5)
 
 
-def test_the_samples_come_first_and_any_other_on_demand_or_by_searching(
-    page: Page, folder: Path, results: dict[str, Result]
-) -> None:
+def test_samples_come_first(page: Page, folder: Path, results: dict[str, Result]) -> None:
     opened(page, folder, 3)
     ranked = by_rank(results[ENTRIES[3].run], "Q02")
     assert len(ranked) == 30
@@ -145,9 +133,7 @@ def expect_tip(page: Page, wanted: dict[str, list[int]]) -> None:
     assert settled(page, lambda: tip(page), wanted) == wanted
 
 
-def test_pointing_at_characters_and_keys_show_and_say_their_counts(
-    page: Page, folder: Path, mini: Benchmark
-) -> None:
+def test_counts_are_shown_by_pointer_and_keys(page: Page, folder: Path, mini: Benchmark) -> None:
     opened(page, folder, 2)
     text = texts(page)[0]
     for i in (0, 7, len(text) - 1):
@@ -204,9 +190,7 @@ def discounted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_the_discount_tells_its_cost_and_rules_whether_they_are_met(
-    page: Page, discounted: Path
-) -> None:
+def test_the_discount_tells_its_cost_and_rules(page: Page, discounted: Path) -> None:
     page.goto(discounted.as_uri())
     card = page.locator("#list .answer")
     # At 120 of 150 characters 0.6 is left: of Helpfulness 0.45 (the other rule takes a quarter), of Fluency,
@@ -227,9 +211,7 @@ def test_the_discount_tells_its_cost_and_rules_whether_they_are_met(
     expect(page.locator("#list .answer .shaded")).to_have_text("光")
 
 
-def test_tables_sort_and_lead_to_answers(
-    page: Page, folder: Path, results: dict[str, Result]
-) -> None:
+def test_tables_lead_to_answers(page: Page, folder: Path, results: dict[str, Result]) -> None:
     page.goto(run_page(folder, 1))
     table = page.locator("table.rows").first
     table.get_by_role("columnheader", name="Score").get_by_role("button").click()
@@ -248,9 +230,7 @@ def test_tables_sort_and_lead_to_answers(
 
 
 @pytest.mark.parametrize("name", ["run", "compare", "index", "benchmark"])
-def test_pages_fit_small_screens_and_all_that_can_be_used_has_a_name(
-    new_page: NewPage, folder: Path, name: str
-) -> None:
+def test_pages_fit_and_have_names(new_page: NewPage, folder: Path, name: str) -> None:
     page = new_page(viewport=NARROW)
     other = "index.html" if name == "index" else f"{name}/index.html"
     page.goto(run_page(folder, 3) if name == "run" else (folder / other).as_uri())
@@ -289,9 +269,7 @@ def signed(value: float) -> str:
     return f"{'−' if value < 0 else '+'}{abs(value):.4f}"
 
 
-def test_differences_are_sorted_by_size_and_turn_with_the_runs(
-    page: Page, folder: Path, results: dict[str, Result]
-) -> None:
+def test_differences_are_sorted(page: Page, folder: Path, results: dict[str, Result]) -> None:
     compared(page, folder, 2, 1)
     means = [
         dict(zip(t["question_id"], t["average"], strict=True))
@@ -331,9 +309,7 @@ def expect_sides(page: Page, wanted: list[str]) -> None:
     assert settled(page, read, wanted) == wanted
 
 
-def test_answers_lie_side_by_side_with_their_differences_marked(
-    page: Page, folder: Path, results: dict[str, Result]
-) -> None:
+def test_differences_are_marked(page: Page, folder: Path, results: dict[str, Result]) -> None:
     compared(page, folder, 2, 1)
     page.get_by_role("button", name="光合成").click()
     ranked = [by_rank(results[ENTRIES[i].run], "Q02") for i in (2, 1)]
@@ -414,9 +390,7 @@ LINKS = {
 
 
 @pytest.mark.parametrize("address", LINKS)
-def test_a_link_to_a_question_opens_it_or_says_that_there_is_none(
-    page: Page, folder: Path, address: str
-) -> None:
+def test_links_to_questions(page: Page, folder: Path, address: str) -> None:
     page.goto(run_page(folder, 3) + address)
     expect(page.locator("#list .answer").first).to_be_visible()
     chosen = page.locator("#choice [name=question] option:checked")
@@ -430,7 +404,7 @@ def test_a_link_to_a_question_opens_it_or_says_that_there_is_none(
         expect(note).to_be_hidden()
 
 
-def test_a_link_reproduces_what_is_shown_and_back_returns_to_what_was(
+def test_links_and_going_back(
     page: Page, new_page: NewPage, folder: Path, results: dict[str, Result]
 ) -> None:
     page.goto("about:blank")
@@ -469,9 +443,7 @@ def test_a_link_reproduces_what_is_shown_and_back_returns_to_what_was(
     assert page.url == "about:blank"
 
 
-def test_readers_of_english_never_see_japanese_first(
-    new_page: NewPage, folder: Path, tmp_path: Path
-) -> None:
+def test_english_is_not_first_japanese(new_page: NewPage, folder: Path, tmp_path: Path) -> None:
     """A page is in Japanese until its shared script has come; without that file or scripts, it is shown."""
     home = run_page(folder, 0)
     shows = "() => document.querySelector('h1').checkVisibility({ visibilityProperty: true })"
@@ -527,9 +499,7 @@ def finish_loading(page: Page, *numbers: int) -> None:
 
 
 @pytest.mark.parametrize("numbers", [(2, 2), (2, 3, 2), (2, 3, 4, 5)])
-def test_the_last_of_several_choices_is_shown(
-    page: Page, folder: Path, numbers: tuple[int, ...]
-) -> None:
+def test_the_last_choice_is_shown(page: Page, folder: Path, numbers: tuple[int, ...]) -> None:
     """What was asked for first does not take away what was asked for last, while both are loading."""
     texts = page.locator("#list .shaded")
     page.goto(f"{run_page(folder, 0)}#Q{numbers[-1] + 1:02}")
@@ -555,9 +525,7 @@ def test_compared_answers_are_shown_while_choices_change(page: Page, folder: Pat
 
 
 @pytest.mark.parametrize("left", [None, 0, 40])
-def test_a_file_that_hands_over_nothing_is_told_and_can_be_tried_again(
-    new_page: NewPage, folder: Path, left: int | None
-) -> None:
+def test_a_damaged_file_is_told(new_page: NewPage, folder: Path, left: int | None) -> None:
     faults = "SyntaxError|Invalid or unexpected token|missing \\)"
     page = new_page(expected=f"{faults}|ERR_FILE_NOT_FOUND|ERR_FAILED")
     damaged = folder / "runs" / slug(ENTRIES[1].run) / "data.js"

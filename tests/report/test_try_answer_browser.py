@@ -8,12 +8,12 @@ import random
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 import small
-from browser import NewPage, settled
+from browser import Locator, NewPage, Page, expect, settled
 from pfgen_rs import Benchmark, Question, Settings
 from pfgen_rs.questions.unknown import order
 from pfgen_rs.report.site.benchmark_page import (
@@ -22,12 +22,6 @@ from pfgen_rs.report.site.benchmark_page import (
     references_payload_name,
 )
 from pfgen_rs.report.site.payload import payload_file
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-expect = sync_api.expect
 
 SAMPLE = "光合成とは、植物が光で二酸化炭素と水から糖をつくり、酸素が出る働きです。"
 
@@ -343,9 +337,7 @@ def test_scores_follow_what_is_typed(page: Page, address: str, mini: Benchmark) 
     assert details.locator("textarea").input_value() == ""
 
 
-def test_cuts_rules_and_figures_are_those_of_explain(
-    page: Page, address: str, mini: Benchmark
-) -> None:
+def test_cuts_and_rules_are_those_of_explain(page: Page, address: str, mini: Benchmark) -> None:
     page.goto(address)
     details = opened(page)
     question = list(mini)[1]
@@ -388,9 +380,7 @@ def test_examples_come_in_turn_and_can_be_undone(page: Page, address: str, mini:
         expect(details.locator(".tools")).to_contain_text(f"Reference answer {number + 1} of A")
 
 
-def test_a_link_brings_back_question_and_text(
-    new_page: NewPage, address: str, mini: Benchmark
-) -> None:
+def test_a_link_brings_back_the_text(new_page: NewPage, address: str, mini: Benchmark) -> None:
     page = new_page()
     page.goto(address)
     text = "光と水 & 100% #1\n+「<b>太字</b>」😀"
@@ -421,9 +411,7 @@ def test_addresses_of_nothing_are_passed_over(page: Page, address: str) -> None:
         assert page.locator("details.trial[open]").count() == 0, end
 
 
-def test_scores_are_said_and_texts_that_are_too_long_or_no_unicode(
-    page: Page, address: str
-) -> None:
+def test_scores_and_faults_of_texts_are_said(page: Page, address: str) -> None:
     page.goto(address)
     details = opened(page)
     field = details.get_by_label("Your answer")
@@ -489,9 +477,7 @@ def test_a_runaway_expression_is_stopped_and_typing_goes_on(page: Page, runaway:
 
 
 @pytest.mark.parametrize("pattern", ["(?i)OXYGEN<b>", r"\bO\b"])
-def test_expressions_that_browsers_lack_leave_the_score_open(
-    page: Page, tmp_path: Path, pattern: str
-) -> None:
+def test_expressions_that_browsers_lack(page: Page, tmp_path: Path, pattern: str) -> None:
     rules = [{"t": pattern}, {"t": "酸素"}]
     benchmark = small.benchmark({"answers": {"A": ["酸素が出る。"]}, "keywords": rules})
     page.goto(written(tmp_path, benchmark))

@@ -279,7 +279,7 @@ BROKEN: dict[str, tuple[Callable[[Path], Any], str]] = {
 
 
 @pytest.mark.parametrize(("change", "message"), BROKEN.values(), ids=BROKEN.keys())
-def test_a_broken_run_is_told_and_left_alone(
+def test_a_broken_run_is_left_alone(
     reported: Path, change: Callable[[Path], Any], message: str
 ) -> None:
     before = contents(reported)
@@ -301,9 +301,7 @@ def test_a_broken_run_is_told_and_left_alone(
 @pytest.mark.parametrize(
     "kind", ["config no JSON", "no answers to a question", "damaged responses"]
 )
-def test_the_command_counts_what_failed_and_tells_it_once(
-    reported: Path, tmp_path: Path, kind: str
-) -> None:
+def test_the_command_counts_failures(reported: Path, tmp_path: Path, kind: str) -> None:
     """With a site, too, for which answers are read again; advice names nothing that the command lacks."""
     BROKEN[kind][0](reported / FIRST)
     done = pfgen("report", reported, "--html", tmp_path / "site")

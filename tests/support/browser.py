@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, Request
+    from playwright.sync_api import Browser as Browser
+    from playwright.sync_api import ConsoleMessage, Dialog, Request
+    from playwright.sync_api import Locator as Locator
+    from playwright.sync_api import Page as Page
+else:
+    Browser = Locator = Page = Any  # where Playwright is not installed
 
 NewPage = Callable[..., "Page"]
 
@@ -117,6 +122,19 @@ def served(folder: Path) -> Iterator[str]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
+
+
+def expect(place: Page | Locator) -> Any:
+    """What Playwright can expect of a place, for which it waits."""
+    from playwright import sync_api
+
+    return sync_api.expect(place)
+
+
+def field(place: Page | Locator, label: str) -> Locator:
+    """The field that is labelled so."""
+    named = f'label.field:has(span:text-is("{label}"))'
+    return place.locator(f"{named} :is(select, input)")
 
 
 def settled(page: Page, read: Callable[[], Any], wanted: Any) -> Any:
