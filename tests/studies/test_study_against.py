@@ -10,7 +10,6 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import strategies as st
 
 from pfgen_rs.errors import InputError, PlotError, SettingsError
 from pfgen_rs.studies import BenchmarkTable, study_against
@@ -268,6 +267,3 @@ def test_points_on_a_line_have_no_residuals(ours: Path, tmp_path: Path) -> None:
     [found] = study_against(table, ours, ["a"], name="name").columns
     assert found.correlation.pearson == pytest.approx(1)
     assert found.points["residual"].to_list() == [0.0] * 5
-
-
-FIGURE = st.floats(-1e6, 1e6).map(lambda x: round(x, 3))
