@@ -1,11 +1,13 @@
-"""Keyword arguments of trainers' callbacks; no trainer is needed for it."""
+"""What integrations say of wrong settings and of packages that are not installed."""
 
+import importlib
+import sys
 from typing import Any
 
 import pytest
 
 from generating import FakeEngine
-from pfgen_rs import SettingsError
+from pfgen_rs import PfgenError, SettingsError
 from pfgen_rs.integrations.callbacks import Evaluating
 
 
@@ -54,3 +56,29 @@ def test_prompts_are_checked_when_training_begins() -> None:
     assert checked == [3]
     assert [step for step, _ in callback._finished.take()] == [0, 500]
     assert list(callback._finished.take()) == []
+
+
+# An adapter without its harness says which extra to install.
+
+
+NEEDED = {
+    "arrow": ("pyarrow", "arrow"),
+    "flexeval": ("flexeval", "flexeval"),
+    "inspect_ai": ("inspect_ai", "inspect"),
+    "lightning": ("lightning.pytorch", "lightning"),
+    "transformers": ("transformers", "transformers"),
+}
+"""What each adapter cannot be imported without, and the extra that has it."""
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_the_extra_is_named(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    adapter, (package, extra) = f"pfgen_rs.integrations.{name}", NEEDED[name]
+    monkeypatch.delitem(sys.modules, adapter, raising=False)
+    for loaded in [module for module in sys.modules if f"{module}.".startswith(f"{package}.")]:
+        monkeypatch.delitem(sys.modules, loaded)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(
+        PfgenError, match=rf"{package} cannot be imported.*pip install 'pfgen_rs\[{extra}\]'"
+    ):
+        importlib.import_module(adapter)
