@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self, cast
 
-from pfgen_rs.errors import InputError, unreadable
+from pfgen_rs.errors import ConfigError, InputError, unreadable
 from pfgen_rs.io.atomic import temporary_copy
 from pfgen_rs.io.compression import SUFFIXES
 from pfgen_rs.io.remote.urls import COPY_FIRST, checked_options, is_url, refused_url
@@ -310,6 +310,18 @@ def parsed_config(content: bytes, path: str | Path) -> dict[str, Any]:
     if has_lone_surrogate(config):
         raise InputError(SURROGATE, path=path)
     return config
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Returns the table in a TOML file. Raises `ConfigError` for one that cannot be read."""
+    import tomllib  # which scoring does without
+
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(unreadable(error), path=path) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise ConfigError(f"invalid TOML: {error}", path=path) from None
 
 
 def has_lone_surrogate(value: Any) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
 from pfgen_rs.errors import BenchmarkError, ConfigError, unreadable
+from pfgen_rs.io.source import read_toml
 from pfgen_rs.metrics.helpfulness import parse_rules
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.questions import question
@@ -197,12 +198,7 @@ def read_config(path: str | Path) -> BuildConfig:
     Raises `ConfigError`, naming the file and the offending key.
     """
     path = Path(path)
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(unreadable(error), path=path) from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"invalid TOML: {error}", path=path) from None
+    data = read_toml(path)
     try:
         return BuildConfig.from_dict(data, path.resolve().parent)
     except ConfigError as error:

@@ -11,7 +11,6 @@ import json
 import math
 import os
 import re
-import tomllib
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from typing import Any
 
 from pfgen_rs.errors import ConfigError, InputError, unreadable
 from pfgen_rs.io.formats import HEAD, other_encoding, refuse_other_format
+from pfgen_rs.io.source import read_toml
 from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.lazy import pl
 from pfgen_rs.stats.checks import LARGEST, shown_value
@@ -331,12 +331,7 @@ def read_aliases(path: Path) -> dict[str, str]:
 
     Raises `ConfigError` for a file that cannot be read, and for anything but texts with letters or digits.
     """
-    try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(unreadable(error), path=path) from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise ConfigError(f"invalid TOML: {error}", path=path) from None
+    found = read_toml(path)
     for theirs, ours in found.items():
         if not isinstance(ours, str):
             raise ConfigError(

@@ -1,16 +1,16 @@
 """Dialogue records of Japanese MT-bench++: two turns, several second answers, scores; any names of fields."""
 
 import os
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pfgen_rs.errors import ConfigError, InputError, unreadable
+from pfgen_rs.errors import ConfigError, InputError
 from pfgen_rs.io.json_lines import Line, id_field, parsed_lines, texts_field
 from pfgen_rs.io.lines import text_field
+from pfgen_rs.io.source import read_toml
 from pfgen_rs.io.text import shortened
 
 CATEGORIES = ("human", "roleplay", "writing", "STEM", "reasoning")
@@ -223,12 +223,7 @@ def _shown(value: object) -> str:
 def read_fields(path: str | os.PathLike[str]) -> Fields:
     """Read the table `[fields]` of a TOML file. Raises `ConfigError` with the file and the offending key."""
     path = Path(path)
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(unreadable(error), path=path) from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigError(f"invalid TOML: {error}", path=path) from None
+    data = read_toml(path)
     table = data.pop("fields", None)
     if not isinstance(table, dict) or data:
         raise ConfigError("expected a table [fields], and nothing else", path=path)
