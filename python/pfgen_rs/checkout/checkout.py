@@ -1,7 +1,5 @@
 """Checkouts of pfgen-bench: finds their runs, and what is stale about them, by digests alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """A leaderboard: the order of its runs with ties, ranks, short names, and its rows from results or a file."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

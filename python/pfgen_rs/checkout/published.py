@@ -1,7 +1,5 @@
 """Reads published results: a `result.json`, checked for everything that reports need."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The top-level command and its list of subcommands."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from importlib import import_module

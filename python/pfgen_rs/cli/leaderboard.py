@@ -1,7 +1,5 @@
 """`pfgen-rs leaderboard`: prints the leaderboard of a checkout, with intervals."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The style of figures: fonts and names shortened in them, colours for any colour vision, words."""
 
-from __future__ import annotations
-
 import logging
 import os
 import tomllib

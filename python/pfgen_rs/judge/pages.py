@@ -1,7 +1,5 @@
 """The page of verdicts: those of one or more judges on the same pairs, to look through in a browser."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Iterator, Mapping, Sequence

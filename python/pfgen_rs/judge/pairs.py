@@ -1,7 +1,5 @@
 """Pairs of answers to a question: from files or runs, and what people say about them."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

@@ -8,8 +8,6 @@ judgments.jsonl    one line a judgment, appended as it arrives
 A judgment counts only with the digest of what would be asked about its pair now (judging 1.5).
 """
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence

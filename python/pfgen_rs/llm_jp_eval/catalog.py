@@ -1,7 +1,5 @@
 """Tasks, categories and averages of llm-jp-eval, as `catalog.toml` lists them; scores by name and as text."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import tomllib

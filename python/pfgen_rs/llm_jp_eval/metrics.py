@@ -3,8 +3,6 @@
 Code points are those of the running Python, of which native code is told page by page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any

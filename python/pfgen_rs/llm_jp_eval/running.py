@@ -5,8 +5,6 @@ outputs.jsonl      one line an output, appended as it arrives
 result.json, scores.json, samples.parquet: as `scoring` writes them
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace

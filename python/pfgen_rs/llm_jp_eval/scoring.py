@@ -1,7 +1,5 @@
 """Scores of outputs: of every sample, of tasks and categories, and if outputs were read leniently."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -4,8 +4,6 @@ In the working folder of a build, `questions/ID/candidates-KEY` is the pool of a
 `gathered-KEY.json` has the inputs, questions and counts; it is written last.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -8,8 +8,6 @@ A step's arrays are written first and its record last, each atomically: a record
 pool, which may be that of an earlier step, is beside it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

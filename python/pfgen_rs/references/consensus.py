@@ -5,8 +5,6 @@ frequency `df` among `N` answers, it has `df - 1` among the other `N - 1`. N-gra
 found by sorting, one length at a time.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ Only a person can decide which is wrong, if any, and write a rule against it: wh
 not a proof.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """Dropping equal answers, and answers with an n-gram that is found in hardly any other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple

@@ -1,7 +1,5 @@
 """Keeping the answers whose length is nearest to a target."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict, dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Building on Ray: each question in a task of its own, with the result of `build`."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Source: Imajo et al. 2025, section 3.2 (candidates, rules, frequencies, length and selection).
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

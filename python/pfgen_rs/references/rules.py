@@ -16,8 +16,6 @@ id:
     require = '22回'
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Choosing reference answers whose n-grams are distributed as in the whole pool."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 Needs only the run's `result.json` and the marks of its samples.
 """
 
-from __future__ import annotations
-
 import json
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence

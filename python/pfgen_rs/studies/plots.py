@@ -4,8 +4,6 @@ Every function takes the result of a study and returns a `matplotlib.figure.Figu
 `language` (`en` or `ja`) and `font`.
 """
 
-from __future__ import annotations
-
 from typing import Unpack
 
 from pfgen_rs.drawing import figures

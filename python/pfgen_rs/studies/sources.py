@@ -1,7 +1,5 @@
 """Scores by the reference answers of one source, or of some, alone (experiment 1 of the papers)."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

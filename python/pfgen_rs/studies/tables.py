@@ -3,8 +3,6 @@
 Rows have columns that are addressed by name, and figures in their cells.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """The learning curve, and the record of a run: its curve, answers and logged metrics."""
 
-from __future__ import annotations
-
 import json
 import logging
 import os

@@ -1,7 +1,5 @@
 """Evaluating a model during training, in any training loop."""
 
-from __future__ import annotations
-
 import logging
 import os
 import time

@@ -3,8 +3,6 @@
 Any callable that accepts `logger({"pfgen/score": 0.71, …}, step)` is a logger.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import logging

@@ -5,8 +5,6 @@ statistics are functions of sums over classes. A resample is then a weight per q
 that contain the same classes are alike, a weight per kind of question. No row is ever drawn.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence

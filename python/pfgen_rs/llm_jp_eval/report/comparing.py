@@ -1,7 +1,5 @@
 """The columns of a report, weighted sums of scores: values with intervals, and paired comparisons."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """A report as a web page, and as figures (which require the extra `plots`)."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A report of runs: values with intervals, paired comparisons, rank ranges, and notes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace

@@ -1,7 +1,5 @@
 """Runs for a report: reading them, their samples, and what they must share to be compared."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Tables about the answers of a set: lengths, near-duplicates, coverage of example answers, keyword rules."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """What a check says: warnings and key numbers for each question, and findings about the whole set."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from itertools import chain

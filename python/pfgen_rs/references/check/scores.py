@@ -8,8 +8,6 @@ The paper examines whether scores depend on the model that wrote the references 
 4.1, "stability of reference answer sets", and figure 3) by scoring with each source on its own.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections import Counter

@@ -1,7 +1,5 @@
 """The page of a benchmark: questions, rules and reference answers, and scores of answers that readers try."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Builds a whole site in a folder; pages of runs are made a few at a time, and what has not changed stays."""
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

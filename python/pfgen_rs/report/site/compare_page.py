@@ -5,8 +5,6 @@ have five or six decimals, so the sums of a question's scores are whole numbers,
 means that `pfgen_rs.stats` has.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

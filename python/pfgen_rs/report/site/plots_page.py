@@ -1,7 +1,5 @@
 """The page of a site with figures of all its runs, each as SVG and with its numbers as CSV."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
