@@ -1,7 +1,5 @@
 """Downloads and installs one published benchmark: from its publisher, a mirror, an archive or a checkout."""
 
-from __future__ import annotations
-
 import hashlib
 import http.client
 import re
@@ -18,6 +16,10 @@ from pfgen_rs.io.remote.urls import WEB
 from pfgen_rs.io.remote.web import FAILED, RedirectError, asked
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+DownloadProgress = Callable[[int, int | None], None]
+"""Called with the bytes received so far and the bytes expected (None if unknown)."""
 
 
 def install(
@@ -82,9 +84,6 @@ def _check_digest(member: str, content: bytes, entry: store.CatalogEntry, label:
 
 # Downloading one file over HTTP(S), whole or not at all.
 
-
-DownloadProgress = Callable[[int, int | None], None]
-"""Called with the bytes received so far and the bytes expected (None if unknown)."""
 
 DOWNLOAD_LIMIT = 2**30
 """Most bytes a download may have."""

@@ -7,8 +7,6 @@ A folder NAME appears by one rename, complete and checked, so no lock is needed:
 at once one wins, and the other finds the same content already there and drops its own.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json
@@ -74,7 +72,7 @@ def installed_path(name: str) -> Path | None:
     return None if found is None else found.path
 
 
-def is_intact(entry: CatalogEntry) -> bool:
+def is_intact(entry: "CatalogEntry") -> bool:
     """Whether exactly `entry` is installed: its revision, its files, and no other JSON file."""
     found = _read(entry.name)
     if found is None or found.revision != entry.revision:
@@ -113,7 +111,7 @@ def add(staged: Path, name: str, content: bytes) -> None:
         os.fsync(stream.fileno())
 
 
-def publish(staged: Path, entry: CatalogEntry) -> Path:
+def publish(staged: Path, entry: "CatalogEntry") -> Path:
     """Make the files that were added the installation of `entry`; return its folder.
 
     An intact installation is left alone: it has the same content. Anything else in its place is

@@ -4,8 +4,6 @@ Spark's `mapInArrow`, Ray Data, Dask, Daft, DuckDB, Hugging Face datasets and py
 data: docs/how-to/scale.md.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -34,7 +32,7 @@ def scorer(
     answer_field: str = "answer",
     clean: Clean = False,
     threads: int | None = 1,
-) -> ArrowScorer:
+) -> "ArrowScorer":
     """Returns an object that adds scores to Arrow data in this process or in others.
 
     `benchmark`: what `load_benchmark` takes, or a `Benchmark` that was read from a folder. `clean`: score

@@ -1,7 +1,5 @@
 """Rating single answers by a judge (judging 6), and the ratings beside the scores of runs."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -327,7 +325,7 @@ class RatedRuns:
 
 def rated_runs(
     folder: str | os.PathLike[str],
-    results: Mapping[str, Result],
+    results: "Mapping[str, Result]",
     benchmark: str | None,
     trials: int | None = None,
 ) -> RatedRuns:

@@ -3,8 +3,6 @@
 Also verdict folders that are written from such judgments, and read for other tools.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -185,7 +183,7 @@ class Imported:
         """The judges, in the order in which they occur."""
         return list(dict.fromkeys(each["judge"]["model"] for each in self.judgments))
 
-    def of_judge(self, judge: str | None) -> Imported:
+    def of_judge(self, judge: str | None) -> "Imported":
         """Returns the same with the judgments of one judge.
 
         `judge`: may be `None` if there is one. Raises `InputError` for an unknown or unclear choice.

@@ -4,12 +4,10 @@ Functions that take statistics (`pfgen_rs.judge.agreement`) or tables return a `
 take `title`, `language` (`en` or `ja`) and `font`. `figure_of_verdicts` and `figure_of_ratings` read folders.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
 from pfgen_rs.drawing import figures
 from pfgen_rs.drawing.figures import finish, fixed, png, save, svg
@@ -23,15 +21,11 @@ from pfgen_rs.judge.agreement.measures import UNDECIDED, Calibration
 from pfgen_rs.judge.grading import rated_runs
 from pfgen_rs.judge.pairs import read_humans
 from pfgen_rs.judge.verdict_folder import coverage_notes, read_verdicts
-from pfgen_rs.lazy import np, pl
+from pfgen_rs.lazy import Axes, Figure, np, pl
 from pfgen_rs.report.plot_kinds import Drawn
 from pfgen_rs.report.plots import points
 from pfgen_rs.report.plots.inputs import drawable
 from pfgen_rs.runs.result import Result
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 __all__ = [
     "agreement_matrix",

@@ -3,8 +3,6 @@
 A judgment belongs to the texts whose request has its digest.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -120,7 +118,7 @@ class Prompt:
             if text is not None
         )
 
-    def without_reference(self) -> Prompt:
+    def without_reference(self) -> "Prompt":
         """Returns the prompt for questions without a reference answer; its name says so.
 
         Raises `SettingsError` for prompts of which it is not known how to leave the reference out.

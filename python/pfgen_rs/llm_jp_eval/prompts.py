@@ -1,7 +1,5 @@
 """Prompts: instruction, examples and input in the published template or in your own; requests with them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -41,7 +39,7 @@ class Template(str):
     __slots__ = ("parts",)
     parts: tuple[str, ...]
 
-    def __new__(cls, text: str, parts: tuple[str, ...]) -> Template:
+    def __new__(cls, text: str, parts: tuple[str, ...]) -> "Template":
         """Make a template of its text and its parts."""
         self = super().__new__(cls, text)
         self.parts = parts

@@ -1,7 +1,5 @@
 """What a model in training is asked at every step, always in the same way, and the scores of a step."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import os
@@ -93,7 +91,7 @@ class QuestionSample:
             "prompts": _digest(prompts),
         }
 
-    def scored(self, texts: Sequence[str | None]) -> ScoredAnswers | None:
+    def scored(self, texts: Sequence[str | None]) -> "ScoredAnswers | None":
         """Score the answers to the tasks on this thread only, leaving the others to training.
 
         `None` is a task without an answer, and the result if there are no answers at all. Raises

@@ -1,7 +1,5 @@
 """Evaluating every new, complete checkpoint in a folder with a program that generates its answers."""
 
-from __future__ import annotations
-
 import os
 import re
 import threading
@@ -30,6 +28,13 @@ _PLACE, _WORKER = "{checkpoint}", "{worker}"
 _PLACES = re.compile("|".join(map(re.escape, (_PLACE, _WORKER))))
 # With polars' SIGINT handler installed, a long wait could not be interrupted.
 _TICK = 0.05
+
+
+class Checkpoint(NamedTuple):
+    """A folder with a model, and the step in its name."""
+
+    step: int
+    path: Path
 
 
 class Evaluated(NamedTuple):
@@ -258,13 +263,6 @@ _STEPS = (
 )
 # Path, size and modification time (ns) of every file.
 Print = tuple[tuple[str, int, int], ...]
-
-
-class Checkpoint(NamedTuple):
-    """A folder with a model, and the step in its name."""
-
-    step: int
-    path: Path
 
 
 def find_checkpoints(folder: str | os.PathLike[str], *patterns: str) -> list[Checkpoint]:

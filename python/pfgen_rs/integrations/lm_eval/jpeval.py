@@ -1,7 +1,5 @@
 """The tasks of llm-jp-eval: their documents, and their values, aggregated as by `pfgen-rs llm-jp-eval`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -49,11 +47,11 @@ class _Sum:
     def __init__(self, figures: list[JpevalScore]) -> None:
         self._figures = figures
 
-    def __radd__(self, other: Any) -> _Sum:
+    def __radd__(self, other: Any) -> "_Sum":
         # `sum` begins with 0.
         return self if other == 0 else NotImplemented
 
-    def __add__(self, other: _Sum) -> _Sum:
+    def __add__(self, other: "_Sum") -> "_Sum":
         return _Sum([*self._figures, *other._figures])
 
     def __truediv__(self, _: Any) -> float:

@@ -1,7 +1,5 @@
 """Agreement of a judge with raters, with itself, with another judge, and with n-gram scores."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -335,7 +333,7 @@ def _check_pairs_of_humans(first: pl.DataFrame, second: pl.DataFrame, humans: pl
 _BINS = 4
 
 
-def scored_pairs(pairs: Sequence[Pair], benchmark: Benchmark) -> pl.DataFrame:
+def scored_pairs(pairs: Sequence[Pair], benchmark: "Benchmark") -> pl.DataFrame:
     """Returns the scores of both answers of each pair.
 
     Columns: `pair`, `question_id`, `score_a`, `score_b` (the average of the metrics of each answer alone).

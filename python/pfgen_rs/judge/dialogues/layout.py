@@ -1,30 +1,25 @@
 """A table as a frame, as text like the paper's (columns by category), as a figure and as files."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pfgen_rs.drawing import figures, style
 from pfgen_rs.drawing.style import Language
 from pfgen_rs.errors import PlotError
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.table_writer import csv_text, write_parquet
-from pfgen_rs.lazy import np, pl
+from pfgen_rs.lazy import Figure, np, pl
 from pfgen_rs.report.markup import inert
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MISSING = "–"
 
 
-Draw = Callable[[style.Look, "str | None"], "Figure"]
+Draw = Callable[[style.Look, str | None], Figure]
 """Draws a table with a title, or its usual one."""
 
 

@@ -1,7 +1,5 @@
 """Installs raw files in the cache folder, and says what is missing."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -47,6 +45,20 @@ def find_raw(source: str | Path, tasks: Iterable[str]) -> raw_files.RawFiles:
             problem = f"more than {KEPT_LIMIT:,} bytes of raw files in archives"
             raise InputError(problem, path=source)
     return search.resolved()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file.
+
+    `path`: with "/", without the suffix of a compressed file; begins with the names of the folders that the
+    source lies in. `label`: name in errors. `kept`: bytes that are kept of an archive.
+    """
+
+    path: str
+    label: str
+    read: Callable[[], bytes]
+    kept: int = 0
 
 
 class _Search:
@@ -176,20 +188,6 @@ _COMPRESSED_LIMIT = 64 * 2**20  # of compressed files whose names do not say tha
 _ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz")
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A file.
-
-    `path`: with "/", without the suffix of a compressed file; begins with the names of the folders that the
-    source lies in. `label`: name in errors. `kept`: bytes that are kept of an archive.
-    """
-
-    path: str
-    label: str
-    read: Callable[[], bytes]
-    kept: int = 0
-
-
 def entries(source: Path, wanted: Wanted) -> Iterator[Entry]:
     """Yield the wanted files of a folder, an archive or a single file.
 
@@ -305,7 +303,7 @@ class Installation:
     taken: tuple[Taken, ...]
     refused: dict[str, str]
     datasets: tuple[DataSet, ...]
-    missing: tuple[MissingFiles, ...]
+    missing: "tuple[MissingFiles, ...]"
 
 
 def install_raw(source: str | Path) -> Installation:

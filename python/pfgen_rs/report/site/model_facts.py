@@ -4,8 +4,6 @@ Some come with the package (`models.toml` beside this file), others from the `mo
 which come first. A fact has a source; what no source says is unknown, except for sizes that names state.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -59,7 +57,7 @@ class ModelFacts:
         """Returns when a model with these names was released, or `None`."""
         return _fact(self.released, names)
 
-    def over(self, others: ModelFacts) -> ModelFacts:
+    def over(self, others: "ModelFacts") -> "ModelFacts":
         """Returns these facts, and the others where these say nothing."""
         return ModelFacts(
             {**others.parameters, **self.parameters}, {**others.released, **self.released}

@@ -1,7 +1,5 @@
 """The page of a run: scores, tables and distributions, and answers that are loaded on demand."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -65,7 +63,7 @@ def reading(settings: Settings) -> dict[str, Any]:
 
 
 def run_page(
-    view: RunView,
+    view: "RunView",
     *,
     folder: str,
     root: str = "",
