@@ -10,14 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs import errors
+from pfgen_rs import Settings, errors
 from pfgen_rs.checkout.published import ADVICE, KnownRuns, Published, digest_line, read_published
-from pfgen_rs.io import known_files, run_files
-from pfgen_rs.io.atomic import remove_abandoned
-from pfgen_rs.io.known_files import file_states, is_settled
+from pfgen_rs.io import atomic, known_files, run_files
 from pfgen_rs.io.run_files import CONFIG, EXAMPLES, README, RESPONSES, RESULT
 from pfgen_rs.io.text import counted, shortened
-from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.questions import question
 
 DATA, RUNS = "data", "result"
@@ -92,13 +89,13 @@ def open_checkout(folder: str | os.PathLike[str], *, as_published: bool = False)
 
 def _metadata_hash(paths: Sequence[Path], known: KnownRuns) -> str:
     now = time.time_ns()
-    files = file_states(paths[0].parent, [path.name for path in paths])
+    files = known_files.file_states(paths[0].parent, [path.name for path in paths])
     found = None if files is None else known.metadata_hash(files)
     if found is None:
         found = question.combined_digest(
             question.file_digest(question.read_question_file(path)) for path in paths
         )
-        if files is not None and is_settled(files, now):
+        if files is not None and known_files.is_settled(files, now):
             known.keep_questions(files, found)
     return found
 
@@ -172,7 +169,7 @@ def remove_unfinished(folder: Path) -> None:
     with os.scandir(folder) as entries:
         for entry in entries:
             if is_unfinished(entry.name):
-                remove_abandoned(entry.path)
+                atomic.remove_abandoned(entry.path)
 
 
 # The state of a checkout's runs: their results, and what is stale about them.

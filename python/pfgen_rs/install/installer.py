@@ -12,8 +12,7 @@ from urllib.parse import urlsplit
 from pfgen_rs.errors import InstallError
 from pfgen_rs.install import archive, store
 from pfgen_rs.io.known_files import CACHE_VARIABLE
-from pfgen_rs.io.remote.urls import WEB
-from pfgen_rs.io.remote.web import FAILED, RedirectError, asked
+from pfgen_rs.io.remote import urls, web
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 
@@ -121,7 +120,7 @@ def download(url: str, target: Path, progress: DownloadProgress | None = None) -
 
 def _received(url: str) -> Generator[tuple[bytes, int | None]]:
     """Yield what the server sends, and how much it announced: nothing of a body that ends by itself."""
-    with _errors_explained(url), asked(url, timeout=TIMEOUT) as response:
+    with _errors_explained(url), web.asked(url, timeout=TIMEOUT) as response:
         done, total = 0, response.length
         if response.status != http.client.OK:
             raise InstallError(
@@ -147,7 +146,7 @@ def _received(url: str) -> Generator[tuple[bytes, int | None]]:
 def _errors_explained(url: str) -> Iterator[None]:
     """Turn every way a transfer can fail into `InstallError`."""
     try:
-        if urlsplit(url).scheme not in WEB:
+        if urlsplit(url).scheme not in urls.WEB:
             raise InstallError(f"{url}: not an http or https URL: give a path for a local file")
         yield
     except urllib.error.HTTPError as error:
@@ -156,9 +155,9 @@ def _errors_explained(url: str) -> Iterator[None]:
         raise InstallError(f"{url}: {text}; {_ADVICE}") from error
     except http.client.IncompleteRead as error:
         raise InstallError(f"{url}: the download was cut short; {_ADVICE}") from error
-    except RedirectError as error:
+    except web.RedirectError as error:
         raise InstallError(f"{error}; {_BY_HAND}") from error
-    except FAILED as error:
+    except web.FAILED as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         if isinstance(reason, TimeoutError):
             reason = f"no data for {TIMEOUT:g} seconds"

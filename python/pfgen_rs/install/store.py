@@ -23,8 +23,7 @@ from importlib import resources
 from pathlib import Path, PurePosixPath
 
 from pfgen_rs.errors import InstallError, unreadable
-from pfgen_rs.io.atomic import put_in_place
-from pfgen_rs.io.known_files import cache_folder
+from pfgen_rs.io import atomic, known_files
 
 _RECORD, _FILES = "installed.json", "files"
 _STALE = 24 * 3600.0  # seconds after which another process's leftovers are removed
@@ -45,7 +44,7 @@ class Installed:
 
 def benchmarks_folder() -> Path:
     """Return the folder of all installations; it need not exist."""
-    return cache_folder() / "benchmarks"
+    return known_files.cache_folder() / "benchmarks"
 
 
 def place(name: str) -> Path:
@@ -134,12 +133,12 @@ def _swap(new: Path, final: Path, aside: Path) -> bool:
     """Rename `new` to `final`; False where another process was in the way at that moment."""
     try:
         if os.path.lexists(final):
-            put_in_place(final, aside)
-        put_in_place(new, final)
+            atomic.put_in_place(final, aside)
+        atomic.put_in_place(new, final)
     except BaseException as error:
         if os.path.lexists(aside) and not os.path.lexists(final):
             with suppress(OSError):  # another process may fill the place first
-                put_in_place(aside, final)
+                atomic.put_in_place(aside, final)
         if isinstance(error, OSError) and error.errno in _RACED:
             return False
         raise

@@ -7,9 +7,7 @@ from typing import Any
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.io.cleaning import default_stop
-from pfgen_rs.training.background import reason_of
-from pfgen_rs.training.checks import count, functions
-from pfgen_rs.training.evaluator import StepEvaluator
+from pfgen_rs.training import StepEvaluator, background, checks
 from pfgen_rs.training.loggers import Finished
 
 SAMPLING = ("batch_size", "max_new_tokens", "temperature", "top_p")
@@ -32,7 +30,7 @@ class Evaluating:
         self.sampling = {name: value for name, value in settings.items() if name in SAMPLING}
         check_sampling(**self.sampling)
         others = {name: value for name, value in settings.items() if name not in SAMPLING}
-        loggers = functions(others.get("loggers", ()), "loggers")
+        loggers = checks.functions(others.get("loggers", ()), "loggers")
         self.settings = {"on_error": "warn", **others, "loggers": loggers}
         if self.settings.get("engine") is not None:
             self.check_no_sampling("engine")
@@ -71,15 +69,15 @@ class Evaluating:
             if self.settings["on_error"] == "raise":
                 raise
             name = type(logger).__name__
-            _LOG.warning("%s failed at step %d: %s", name, step, reason_of(error))
+            _LOG.warning("%s failed at step %d: %s", name, step, background.reason_of(error))
 
 
 def check_sampling(
     batch_size: Any = 1, max_new_tokens: Any = 1, temperature: Any = 1.0, top_p: Any = 1.0
 ) -> None:
     """Raise `SettingsError` for invalid sampling settings."""
-    count(batch_size, "batch_size")
-    count(max_new_tokens, "max_new_tokens")
+    checks.count(batch_size, "batch_size")
+    checks.count(max_new_tokens, "max_new_tokens")
     if not isinstance(temperature, int | float) or not 0 <= temperature < float("inf"):
         raise SettingsError(f"`temperature` must be at least 0, not {temperature!r:.60}")
     if not isinstance(top_p, int | float) or not 0 < top_p <= 1:

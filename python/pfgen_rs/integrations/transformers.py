@@ -6,23 +6,20 @@ from copy import copy
 from functools import partial
 from typing import Any
 
-from pfgen_rs.errors import SettingsError
-from pfgen_rs.extras import needed
-from pfgen_rs.integrations.callbacks import Evaluating
+from pfgen_rs import SettingsError, extras
+from pfgen_rs.integrations import callbacks, torch_generation
 
-needed("transformers", "transformers")
-needed("torch", "transformers")
+extras.needed("transformers", "transformers")
+extras.needed("torch", "transformers")
 
 from transformers import TrainerCallback  # noqa: E402
 from transformers.trainer_callback import CallbackHandler  # noqa: E402
-
-from pfgen_rs.integrations.torch_generation import ModelGenerate, enclosing  # noqa: E402
 
 # Not the name of a callback class: the trainer would create a new callback from the saved state.
 _KEY = "pfgen_rs:pfgen/"
 
 
-class PfgenCallback(Evaluating, TrainerCallback):  # type: ignore[misc]
+class PfgenCallback(callbacks.Evaluating, TrainerCallback):  # type: ignore[misc]
     """Evaluates every N steps: `Trainer(model, …, callbacks=[PfgenCallback("mini", every=500)])`.
 
     `settings`: `batch_size` (16), `max_new_tokens` (300), `temperature` (1.0) and `top_p` (0.98), and
@@ -47,8 +44,8 @@ class PfgenCallback(Evaluating, TrainerCallback):  # type: ignore[misc]
         generate = None
         if self.settings.get("engine") is None:
             model, tokenizer = kwargs["model"], self._tokenizer(kwargs)
-            how = {**self.sampling, "wrapper": enclosing(model)}
-            generate = ModelGenerate(model, tokenizer, self._stop, **how)
+            how = {**self.sampling, "wrapper": torch_generation.enclosing(model)}
+            generate = torch_generation.ModelGenerate(model, tokenizer, self._stop, **how)
         self.evaluator = self._new_evaluator(
             generate, every=500, is_main=state.is_world_process_zero
         )

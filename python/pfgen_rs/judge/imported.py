@@ -10,13 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError, Item, OutputError
-from pfgen_rs.io import json_lines
-from pfgen_rs.io.atomic import writing_failed
+from pfgen_rs.io import atomic, json_lines
 from pfgen_rs.io.lines import optional_text_field, text_field
-from pfgen_rs.judge.pairs import Pair
-from pfgen_rs.judge.requests import JUDGMENTS, about_pair, imported_digest
-from pfgen_rs.judge.verdict_folder import VerdictFolder, open_verdict_folder
-from pfgen_rs.judge.verdicts import Letter
+from pfgen_rs.judge import Pair, requests, verdict_folder, verdicts
 
 Judgment = dict[str, Any]
 _REFERENCES = "reference_answer"
@@ -214,7 +210,7 @@ class Imported:
         pair: Pair,
         order: int,
         judge: str,
-        shown: Letter | None,
+        shown: verdicts.Letter | None,
         *,
         prompt: str = "",
         output: Any = "",
@@ -225,7 +221,7 @@ class Imported:
 
         `more`: other fields of its record. Raises `InputError` for a second one.
         """
-        digest = imported_digest(self.source, judge, pair, order)
+        digest = requests.imported_digest(self.source, judge, pair, order)
         if digest in self._digests:
             raise InputError(
                 f"second judgment of pair {pair.id!r:.80} in order {order} by {judge!r:.80}"
@@ -234,7 +230,7 @@ class Imported:
         unknown = dict.fromkeys(("temperature", "seed", "base_url"))
         self.judgments.append(
             {
-                **about_pair(pair, order),
+                **requests.about_pair(pair, order),
                 "sample": 0,
                 "prompt": prompt,
                 "judge": {"engine": self.source, "model": judge, **unknown},
@@ -263,13 +259,13 @@ def write_folder(out: str | os.PathLike[str], imported: Imported) -> None:
         if not taken:
             folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise writing_failed(folder, error) from error
+        raise atomic.writing_failed(folder, error) from error
     if taken:
         raise OutputError(f"{folder}: already exists: choose another folder")
     judge, prompt = (chosen.judgments[0][key] for key in ("judge", "prompt"))
     config = {"kind": "pairwise", "judge": judge, "prompt": {"name": prompt}}
-    open_verdict_folder(folder, config, chosen.pairs.values())
-    json_lines.write_objects(folder / JUDGMENTS, chosen.judgments)
+    verdict_folder.open_verdict_folder(folder, config, chosen.pairs.values())
+    json_lines.write_objects(folder / requests.JUDGMENTS, chosen.judgments)
 
 
 def read_folder(path: str | os.PathLike[str]) -> Imported:
@@ -277,7 +273,7 @@ def read_folder(path: str | os.PathLike[str]) -> Imported:
 
     Raises `InputError`.
     """
-    folder = VerdictFolder(path)
+    folder = verdict_folder.VerdictFolder(path)
     pairs = {pair.id: pair for pair in folder.pairs()}
     last = {(each["pair"], each["order"]): each for each in folder.present_judgments()}
     return Imported(folder.judge_name, pairs, [*last.values()], folder.read()[1].notes())

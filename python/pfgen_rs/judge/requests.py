@@ -17,13 +17,10 @@ from typing import Any, ClassVar, Literal
 
 from pfgen_rs.ask.request import Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError, unreadable
+from pfgen_rs.io import lines, locks, run_files
 from pfgen_rs.io.atomic import write_atomic, writing_failed
 from pfgen_rs.io.json_lines import parsed
-from pfgen_rs.io.lines import parse_line
-from pfgen_rs.io.locks import locked
-from pfgen_rs.io.run_files import CONFIG
-from pfgen_rs.judge.pairs import Pair
-from pfgen_rs.judge.verdicts import Which
+from pfgen_rs.judge import Pair, verdicts
 
 
 @dataclass(frozen=True)
@@ -92,7 +89,7 @@ class Prompt:
     kind: Kind
     text: str
     system: str | None = None
-    verdict: Which = "first"
+    verdict: verdicts.Which = "first"
     scale: tuple[int, int] = (1, 10)
     brackets: bool = False
     result: bool = False
@@ -243,7 +240,7 @@ def _fastchat_prompt(record: Mapping[str, Any]) -> Prompt | None:
             text = text.replace(f"{{{theirs}}}", f"{{{ours}}}")
         system = record.get("system_prompt") or None
         kind: Kind = "pairwise" if pairwise else "grade"
-        way: Which = "brackets" if pairwise else "first"
+        way: verdicts.Which = "brackets" if pairwise else "first"
         return _checked_prompt(Prompt(name, kind, text, system, way, brackets=not pairwise))
     except (SettingsError, KeyError, TypeError) as error:
         raise InputError(f"is not a prompt of FastChat: {error}") from None
@@ -366,8 +363,8 @@ def write_folder_config(folder: Path, config: Mapping[str, Any]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise writing_failed(folder, error) from error
-    with locked(folder):
-        path = folder / CONFIG
+    with locks.locked(folder):
+        path = folder / run_files.CONFIG
         if not path.exists():
             if (folder / JUDGMENTS).exists():
                 raise SettingsError(
@@ -398,9 +395,9 @@ def _changed_setting(old: Mapping[str, Any], new: Mapping[str, Any]) -> str | No
 
 def folder_config(folder: Path) -> dict[str, Any]:
     """Returns what a folder's `config.json` says. Raises `InputError`."""
-    path = folder / CONFIG
+    path = folder / run_files.CONFIG
     try:
-        return parse_line(path.read_bytes())
+        return lines.parse_line(path.read_bytes())
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
     except InputError as error:

@@ -8,8 +8,7 @@ from functools import cache, partial
 from typing import Any
 from unicodedata import category, normalize
 
-from pfgen_rs import _native
-from pfgen_rs.errors import InputError
+from pfgen_rs import InputError, _native
 from pfgen_rs.lazy import Floats, np, pl
 from pfgen_rs.llm_jp_eval import measures
 from pfgen_rs.llm_jp_eval.measures import sample_metric, sample_metrics

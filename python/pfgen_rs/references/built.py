@@ -14,8 +14,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from pfgen_rs import _native
-from pfgen_rs.errors import BuildError, OutputError
+from pfgen_rs import BuildError, OutputError, _native
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import STATED, Settings

@@ -5,8 +5,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from pfgen_rs import _native
-from pfgen_rs.errors import ConfigError, InputError, SettingsError
+from pfgen_rs import ConfigError, InputError, SettingsError, _native
 from pfgen_rs.lazy import NDArray, np
 from pfgen_rs.references import steps
 

@@ -27,8 +27,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
-from pfgen_rs import _native
-from pfgen_rs.errors import BenchmarkError, SettingsError
+from pfgen_rs import BenchmarkError, SettingsError, _native
 from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.references import steps
 

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, TypeVar
 
-from pfgen_rs import _native
-from pfgen_rs.errors import ConfigError, InputError, SettingsError
+from pfgen_rs import ConfigError, InputError, SettingsError, _native
 from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.references.steps import Context, Mask, State, Step, StepReport, by_source, joined
 

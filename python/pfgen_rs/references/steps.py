@@ -8,12 +8,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from pfgen_rs import _native
-from pfgen_rs.errors import BuildError, ConfigError, InputError
+from pfgen_rs import BuildError, ConfigError, InputError, _native
 from pfgen_rs.io.atomic import writing_failed
 from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.metrics import units
-from pfgen_rs.metrics.units import Unit
 
 Batches = Callable[[], Iterable[pl.Series]]
 """Each call iterates over all answers from the start, as text columns; row numbers continue across them."""
@@ -218,7 +216,7 @@ class Context:
 
     question_id: str
     prepared: Any
-    unit: Unit
+    unit: units.Unit
     seed: int
     examples: int
     target: int

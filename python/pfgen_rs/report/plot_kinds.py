@@ -18,10 +18,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pfgen_rs import OutputError, PlotError, registry
 from pfgen_rs.drawing.style import NEEDED, available
-from pfgen_rs.errors import OutputError, PlotError
 from pfgen_rs.lazy import Figure, pl
-from pfgen_rs.registry import Registry
 
 if TYPE_CHECKING:
     from pfgen_rs.report.plots.inputs import PlotRequest
@@ -57,7 +56,7 @@ class PlotKind:
     of_sites: bool = False
 
 
-_registry: Registry[PlotKind] = Registry(
+_registry: registry.Registry[PlotKind] = registry.Registry(
     "figure", "pfgen_rs.report.plots", "pfgen_rs.plots", PlotError
 )
 

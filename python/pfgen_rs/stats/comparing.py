@@ -11,8 +11,7 @@ from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.lazy import Floats, np, pl
 from pfgen_rs.metrics.settings import METRICS, check_metric
 from pfgen_rs.metrics.signature import with_answered
-from pfgen_rs.stats import checks, estimates, permutation
-from pfgen_rs.stats.estimates import Estimate, Sample
+from pfgen_rs.stats import Estimate, Sample, checks, estimates, permutation
 
 Interval = Literal["bootstrap", "student"]
 Bounds = tuple[float, float]

@@ -12,8 +12,7 @@ from typing import Any, Literal, get_args
 from pfgen_rs.ask.protocol import Engine, Parameters
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError, OutputError, PfgenError, SettingsError
-from pfgen_rs.io import cleaning
-from pfgen_rs.io.source import Closing
+from pfgen_rs.io import cleaning, source
 from pfgen_rs.lazy import pl
 from pfgen_rs.questions.examples import Example
 from pfgen_rs.training import background, checks
@@ -26,7 +25,7 @@ OnError = Literal["raise", "warn"]
 _LOG = logging.getLogger("pfgen_rs")
 
 
-class StepEvaluator(Closing):
+class StepEvaluator(source.Closing):
     """Records a learning curve: call it at every step, and at some it evaluates the model on a fixed sample.
 
         with StepEvaluator("mini", generate, every=500, folder="curve") as evaluator:

@@ -17,10 +17,8 @@ from queue import Queue
 from typing import Any
 from weakref import WeakSet
 
-from pfgen_rs.errors import InputError, PfgenError
-from pfgen_rs.extras import missing, needed
-from pfgen_rs.io.ahead import THREADS
-from pfgen_rs.io.atomic import writing_failed
+from pfgen_rs import InputError, PfgenError, extras
+from pfgen_rs.io import ahead, atomic
 
 _LOG = logging.getLogger("pfgen_rs")
 _AXIS = "pfgen/step"
@@ -51,7 +49,7 @@ class JsonLines:
             with self.path.open("ab") as file:
                 file.write(content.encode())
         except OSError as error:
-            raise writing_failed(self.path, error) from error
+            raise atomic.writing_failed(self.path, error) from error
 
 
 class TensorBoard:
@@ -88,7 +86,7 @@ class WandB:
 
     def __init__(self, run: Any = None) -> None:
         if run is None:
-            needed("wandb", "wandb")
+            extras.needed("wandb", "wandb")
         methods = ("log", "define_metric")
         if run is not None and not all(callable(getattr(run, name, None)) for name in methods):
             raise InputError(f"WandB: expected a run of wandb.init, not {type(run).__name__}")
@@ -114,11 +112,11 @@ def _new_writer(folder: str | os.PathLike[str]) -> Any:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:  # the other package is the one to install
-            raise missing("tensorboardX", "tensorboard", error, PfgenError) from error
+            raise extras.missing("tensorboardX", "tensorboard", error, PfgenError) from error
     try:
         return SummaryWriter(os.fspath(folder))
     except OSError as error:
-        raise writing_failed(Path(folder), error) from error
+        raise atomic.writing_failed(Path(folder), error) from error
 
 
 # Calls loggers in threads of their own, so that a slow or blocked one delays nothing else.
@@ -173,7 +171,7 @@ class LoggerQueue:
         self._steps.put((dict(metrics), step))
         if self not in _UNFINISHED:
             _UNFINISHED.add(self)
-            threading.Thread(target=self._run, name=THREADS, daemon=True).start()
+            threading.Thread(target=self._run, name=ahead.THREADS, daemon=True).start()
 
     def close(self, deadline: float) -> None:
         """Wait for the logger, and report what was dropped."""

@@ -10,9 +10,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.llm_jp_eval.catalog import TaskData, read_task
-from pfgen_rs.llm_jp_eval.measures import check_variant
-from pfgen_rs.llm_jp_eval.prompts import SHOTS
+from pfgen_rs.llm_jp_eval import catalog, measures, prompts
 from pfgen_rs.questions.locate import BUNDLED, ENVIRONMENT
 
 KEY, JPEVAL_KEY = "pfgen", "llm_jp_eval"
@@ -62,10 +60,10 @@ class JpevalChoices:
 
     data: str = ""
     split: str = "test"
-    shots: int = SHOTS
+    shots: int = prompts.SHOTS
     variant: str = "upstream"
 
-    def read(self, task: str) -> TaskData:
+    def read(self, task: str) -> catalog.TaskData:
         """Returns the samples of a task; see `read_task`."""
         return _read_task(self.data, task, self.split)
 
@@ -73,7 +71,7 @@ class JpevalChoices:
 def jpeval_choices(metadata: Mapping[str, Any]) -> JpevalChoices:
     """Returns the settings of a task of llm-jp-eval, as `choices` does."""
     chosen = _chosen(JpevalChoices, JPEVAL_KEY, metadata)
-    check_variant(chosen.variant)
+    measures.check_variant(chosen.variant)
     return chosen
 
 
@@ -100,5 +98,5 @@ def _chosen(kind: type[Kind], key: str, metadata: Mapping[str, Any], **defaults:
 
 
 @lru_cache(maxsize=4)
-def _read_task(folder: str, task: str, split: str) -> TaskData:
-    return read_task(folder or None, task, split)
+def _read_task(folder: str, task: str, split: str) -> catalog.TaskData:
+    return catalog.read_task(folder or None, task, split)

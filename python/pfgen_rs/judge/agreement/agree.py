@@ -15,8 +15,7 @@ from pfgen_rs.judge.decisions import NONE, Codes, Judged, Rule, check_rule, judg
 from pfgen_rs.judge.pairs import Pair, read_humans
 from pfgen_rs.judge.verdicts import LETTERS
 from pfgen_rs.lazy import NDArray, np, pl
-from pfgen_rs.stats import permutation
-from pfgen_rs.stats.checks import check_level, check_resampling
+from pfgen_rs.stats import checks, permutation
 
 if TYPE_CHECKING:
     from pfgen_rs.benchmark import Benchmark
@@ -113,8 +112,8 @@ def agree(
     raters take one to two seconds. Raises `InputError` for frames that lack columns or contradict themselves,
     if `rule` decided no pair, and `SettingsError` for invalid settings. Needs scipy (extra `judge`).
     """
-    check_level(level)
-    check_resampling(resamples, seed)
+    checks.check_level(level)
+    checks.check_resampling(resamples, seed)
     check_rule(rule)
     data = judged(decisions, humans)
     if rule == "probability" and (data.decided[rule] == NONE).all():
@@ -271,8 +270,8 @@ def compare_judges(
     both have count; questions are those of `first`. Raises `InputError` as `agree` does, and if both have no
     judged pair in common, and `SettingsError` for invalid settings.
     """
-    check_level(level)
-    check_resampling(resamples, seed)
+    checks.check_level(level)
+    checks.check_resampling(resamples, seed)
     for rule in rules:
         check_rule(rule)
     for each in (first, second):

@@ -9,15 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from pfgen_rs.errors import InputError, PfgenError
-from pfgen_rs.extras import missing
+from pfgen_rs import InputError, PfgenError, extras
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge import decisions as columns
 from pfgen_rs.judge.agreement import intervals
 from pfgen_rs.judge.decisions import NONE, Codes, Indices, Rule
 from pfgen_rs.lazy import Floats, NDArray, np, pl
-from pfgen_rs.stats.checks import check_level, check_resampling
-from pfgen_rs.stats.permutation import ranges
+from pfgen_rs.stats import checks, permutation
 
 _OUTCOMES = 3
 _TIE = 2
@@ -78,8 +76,8 @@ def rank(
     Raises `InputError` for frames that lack columns, if no pair is decided, and if Bradley–Terry has no
     solution, naming the models that are apart; `SettingsError` for invalid settings.
     """
-    check_level(level)
-    check_resampling(resamples, seed)
+    checks.check_level(level)
+    checks.check_resampling(resamples, seed)
     columns.check_rule(rule)
     games = games_of(decisions, rule)
     scores = _Scores(games, with_strengths, resamples, seed)
@@ -142,7 +140,7 @@ def rank_ranges_of_resamples(
     reach = float(np.quantile(largest, 1 - 2 * tail))
     known = questions >= intervals.fewest_questions(level)
     above = values[:, None] - values > np.maximum(reach * widths, _CONSTANT)
-    return ranges(above & known & known[:, None])
+    return permutation.ranges(above & known & known[:, None])
 
 
 class _Scores:
@@ -377,7 +375,7 @@ def bradley_terry(wins: Floats, models: Sequence[str]) -> Floats:
     try:
         import evalica
     except ImportError as error:
-        raise missing("evalica", "judge", error, PfgenError) from error
+        raise extras.missing("evalica", "judge", error, PfgenError) from error
     winners, losers = np.nonzero(wins)
     result = evalica.bradley_terry(
         winners.tolist(),
@@ -463,7 +461,7 @@ def _linked_groups(wins: Floats, connection: str) -> list[list[int]]:
     try:
         from scipy.sparse.csgraph import connected_components  # type: ignore[import-untyped]
     except ImportError as error:
-        raise missing("scipy", "judge", error, PfgenError) from error
+        raise extras.missing("scipy", "judge", error, PfgenError) from error
     number, labels = connected_components(wins > 0, directed=True, connection=connection)
     return [np.flatnonzero(labels == group).tolist() for group in range(number)]
 

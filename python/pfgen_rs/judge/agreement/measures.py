@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Literal
 
-from pfgen_rs.errors import InputError, PfgenError, SettingsError
-from pfgen_rs.extras import missing
+from pfgen_rs import InputError, PfgenError, SettingsError, extras
 from pfgen_rs.judge.agreement.intervals import Interval, Share, clopper_pearson, share_of
 from pfgen_rs.judge.decisions import NONE, Codes, Indices, letter_codes
 from pfgen_rs.judge.verdicts import LETTERS
@@ -130,7 +129,7 @@ def alpha_from_counts(counts: NDArray[np.integer[Any]]) -> float:
     try:
         import krippendorff
     except ImportError as error:
-        raise missing("krippendorff", "judge", error, PfgenError) from error
+        raise extras.missing("krippendorff", "judge", error, PfgenError) from error
     paired = counts[counts.sum(axis=1) > 1]
     if np.count_nonzero(paired.sum(axis=0)) < 2:
         return math.nan

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pfgen_rs.drawing import figures, style
-from pfgen_rs.drawing.style import Language
 from pfgen_rs.errors import PlotError
-from pfgen_rs.io.atomic import write_atomic
-from pfgen_rs.io.table_writer import csv_text, write_parquet
+from pfgen_rs.io import atomic, table_writer
 from pfgen_rs.lazy import Figure, np, pl
 from pfgen_rs.report.markup import inert
 
@@ -50,7 +48,7 @@ class Table:
         notes = "".join(f"\n{inert(note)}.\n" for note in self.notes)
         return f"## {self.title}\n\n{_markdown(self.grid)}{notes}"
 
-    def figure(self, *, title: str | None = None, language: Language = "en") -> Figure:
+    def figure(self, *, title: str | None = None, language: style.Language = "en") -> Figure:
         """Draw the table.
 
         Raises `PlotError` if there is nothing to draw, and `OutputError` without matplotlib.
@@ -71,7 +69,7 @@ def write_tables(
     made: Sequence[Table],
     *,
     plot: str | None = None,
-    language: Language = "en",
+    language: style.Language = "en",
 ) -> list[Path]:
     """Write each table as `table-NAME.parquet`, `.csv` and `.md`, and drawn as `.svg` or `.png`.
 
@@ -81,9 +79,9 @@ def write_tables(
     written = []
     for table in made:
         place = Path(folder, f"table-{table.name}")
-        write_parquet(place.with_suffix(".parquet"), table.frame)
-        write_atomic(place.with_suffix(".csv"), csv_text(table.frame).encode())
-        write_atomic(place.with_suffix(".md"), table.markdown().encode())
+        table_writer.write_parquet(place.with_suffix(".parquet"), table.frame)
+        atomic.write_atomic(place.with_suffix(".csv"), table_writer.csv_text(table.frame).encode())
+        atomic.write_atomic(place.with_suffix(".md"), table.markdown().encode())
         written += [place.with_suffix(suffix) for suffix in (".parquet", ".csv", ".md")]
         if plot is not None and table.draw is not None:
             figures.save(table.figure(language=language), place.with_suffix(f".{plot}"))

@@ -6,8 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from pfgen_rs.drawing.figures import fix_layout
-from pfgen_rs.drawing.style import COLOURS, FAINT, GREY, INK, MARKERS, Look
+from pfgen_rs.drawing import figures, style
 from pfgen_rs.errors import PlotError
 from pfgen_rs.lazy import Axes, Figure, NDArray, np, pl
 from pfgen_rs.report.plots.inputs import BOUNDS
@@ -24,7 +23,7 @@ def cut_note(said: str, shown: int, count: int) -> list[str]:
     return [] if shown >= count else [said.format(shown=f"{shown:,}", count=f"{count:,}")]
 
 
-def cut_in_figure(look: Look, said: str, shown: int, count: int) -> str:
+def cut_in_figure(look: style.Look, said: str, shown: int, count: int) -> str:
     """Returns the same in the language of a figure; empty if everything is shown."""
     return "".join(cut_note(look.say(said), shown, count))
 
@@ -73,10 +72,10 @@ def numbered_points(runs: pl.DataFrame) -> pl.DataFrame:
 def kinds(runs: pl.DataFrame) -> dict[str, dict[str, Any]]:
     """Returns colour and shape for each kind of run."""
     looks: dict[str, dict[str, Any]] = {
-        kind: {"color": COLOURS[i], "marker": MARKERS[i]}
+        kind: {"color": style.COLOURS[i], "marker": style.MARKERS[i]}
         for i, kind in enumerate((*_MODES, "other"))
     }
-    looks["system"]["color"] = INK
+    looks["system"]["color"] = style.INK
     return {kind: look for kind, look in looks.items() if kind in set(runs["kind"])}
 
 
@@ -121,7 +120,7 @@ def number_points(figure: Figure, panels: Sequence[tuple[Axes, str, str, pl.Data
 
     `panels`: each with the columns that are its axes, and the runs on it.
     """
-    fix_layout(figure)
+    figures.fix_layout(figure)
     scale = 72 / figure.dpi
     for axes, x, y, runs in panels:
         axes.apply_aspect()
@@ -151,7 +150,7 @@ def _write_mark(axes: Axes, mark: str, at: Any, offset: tuple[float, float], *, 
         va="center_baseline",
         fontsize=SIZE,
         arrowprops=(
-            {"arrowstyle": "-", "color": GREY, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 2}
+            {"arrowstyle": "-", "color": style.GREY, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 2}
             if led
             else None
         ),
@@ -160,7 +159,7 @@ def _write_mark(axes: Axes, mark: str, at: Any, offset: tuple[float, float], *, 
     ).set_in_layout(False)
 
 
-def list_runs(axes: Axes, runs: pl.DataFrame, look: Look, columns: int) -> None:
+def list_runs(axes: Axes, runs: pl.DataFrame, look: style.Look, columns: int) -> None:
     """List what the marks stand for, in columns, below the kinds; and says how many there are of how many."""
     named = runs.filter("named")
     axes.set_axis_off()
@@ -174,7 +173,7 @@ def list_runs(axes: Axes, runs: pl.DataFrame, look: Look, columns: int) -> None:
     rows = math.ceil(len(named) / columns)
     note = cut_in_figure(look, NUMBERED, len(named), len(runs))
     if note:
-        axes.text(0.02, 1.7, note, va="center_baseline", fontsize=8, color=FAINT)
+        axes.text(0.02, 1.7, note, va="center_baseline", fontsize=8, color=style.FAINT)
     names = look.names(named["name"])
     for place, (mark, kind) in enumerate(named.select("mark", "kind").rows()):
         column, row = divmod(place, rows)

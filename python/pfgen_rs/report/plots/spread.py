@@ -9,17 +9,15 @@ from functools import partial
 from statistics import NormalDist
 from typing import Unpack
 
-from pfgen_rs.comparisons import comparison_samples
+from pfgen_rs import PlotError, comparisons
 from pfgen_rs.drawing.figures import finish, not_below_zero, remark
 from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, INK, Look, LookOptions, drawing
-from pfgen_rs.errors import PlotError
 from pfgen_rs.lazy import Axes, Figure, np, pl
 from pfgen_rs.metrics.settings import PARTS, check_metric
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots.inputs import PlotRequest, drawable, responses, sample_names
 from pfgen_rs.report.plots.points import bounds_of, cut_in_figure, cut_note
-from pfgen_rs.stats import Sample
-from pfgen_rs.stats.checks import two_sided_quantile
+from pfgen_rs.stats import Sample, checks
 
 _BINS = 40
 QUESTIONS = "{shown} of {count} questions shown"
@@ -30,7 +28,7 @@ MOST = 120  # questions
 def _convergence(request: PlotRequest) -> Plot:
     """Returns the plot of the kind `convergence`."""
     results = request.responses
-    samples = comparison_samples(results)
+    samples = comparisons.comparison_samples(results)
     named = [
         replace(sample, name=name)
         for sample, name in zip(samples, sample_names(results), strict=True)
@@ -231,7 +229,7 @@ def _quantile(freedom: int) -> float:
     if not freedom:
         return math.nan
     if freedom < _NORMAL:
-        return two_sided_quantile(_LEVEL, freedom)
+        return checks.two_sided_quantile(_LEVEL, freedom)
     return NormalDist().inv_cdf((1 + _LEVEL) / 2)
 
 

@@ -9,11 +9,10 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from pfgen_rs import InputError, PfgenError, Question, Result
 from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.checkout.leaderboard import run_labels
-from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.io.run_files import is_system
-from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.answers import reference_table, run_answers
@@ -29,7 +28,6 @@ from pfgen_rs.report.site import (
 from pfgen_rs.report.site.compare_page import COMPARISON, COMPARISON_PAGE
 from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
 from pfgen_rs.runs.outputs import sample_of
-from pfgen_rs.runs.result import Result
 
 Nav = Sequence[tuple[str, str]]
 """Pages of a site: names (keys of strings) and paths."""

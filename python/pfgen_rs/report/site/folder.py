@@ -14,8 +14,7 @@ from threading import Lock
 from typing import Any
 
 import pfgen_rs
-from pfgen_rs import _native
-from pfgen_rs.errors import OutputError, unreadable
+from pfgen_rs import _native, errors
 from pfgen_rs.io.atomic import remove_unfinished, write_atomic, writing_failed
 from pfgen_rs.io.locks import alone_with
 
@@ -105,7 +104,7 @@ class SiteFolder:
             raise writing_failed(self.place, error) from error
         with alone_with(self.place / _LOCK) as is_alone:
             if not is_alone:
-                raise OutputError(
+                raise errors.OutputError(
                     f"{self.place}: another process is writing this site: try again when it has finished"
                 )
             self._before = self._read()  # another process may just have finished
@@ -217,13 +216,13 @@ class SiteFolder:
         except FileNotFoundError:
             return
         except NotADirectoryError:
-            raise OutputError(
+            raise errors.OutputError(
                 f"{self.place}: not a directory: choose a new or empty folder"
             ) from None
         except OSError as error:
-            raise OutputError(f"{self.place}: {unreadable(error)}") from error
+            raise errors.OutputError(f"{self.place}: {errors.unreadable(error)}") from error
         if is_foreign:
-            raise OutputError(
+            raise errors.OutputError(
                 f"{self.place}: not empty and not a site ({MARKER} is missing), so nothing was written: "
                 "choose a new or empty folder"
             )
