@@ -140,17 +140,16 @@ def suggest_rules(
 
     Example: `pfgen-rs build suggest-rules my-set.toml --out contradictions.csv`
     """
-    from pfgen_rs.io.atomic import write_atomic
-    from pfgen_rs.io.table_writer import csv_text
+    from pfgen_rs.io import atomic, table_writer
     from pfgen_rs.references.config import read_config
     from pfgen_rs.references.contradictions import review_list
 
     with terminal.building() as progress:
         listed = review_list(read_config(config), progress=progress)
     if out is None:
-        process.emit(csv_text(listed))
+        process.emit(table_writer.csv_text(listed))
     else:
-        write_atomic(out, csv_text(listed).encode())
+        atomic.write_atomic(out, table_writer.csv_text(listed).encode())
         places = listed.n_unique(["question_id", "before", "after"]) if len(listed) else 0
         process.emit(f"wrote {counted(places, 'place')} to {out}\n")
 

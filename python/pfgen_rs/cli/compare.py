@@ -12,9 +12,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pfgen_rs.cli import options, process, terminal
-from pfgen_rs.cli.app import is_folder_there
-from pfgen_rs.cli.options import ScoringOptions, scoring_options
+from pfgen_rs.cli import app, options, process, terminal
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import METRICS, Metric
 from pfgen_rs.stats import permutation
@@ -25,12 +23,12 @@ if TYPE_CHECKING:
 
 
 def _html_path(path: Path | None) -> Path | None:
-    if path is not None and not is_folder_there(path):
+    if path is not None and not app.is_folder_there(path):
         raise typer.BadParameter(f"{path.parent}: not a directory")
     return path
 
 
-@scoring_options
+@options.scoring_options
 def compare(
     files: Annotated[
         list[str],
@@ -40,7 +38,7 @@ def compare(
             show_default=False,
         ),
     ],
-    scoring: ScoringOptions,
+    scoring: options.ScoringOptions,
     benchmark: options.BenchmarkName = None,
     output_format: options.Format = "table",
     metric: Annotated[

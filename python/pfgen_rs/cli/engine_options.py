@@ -21,10 +21,9 @@ from pfgen_rs.errors import unreadable
 from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
-    from pfgen_rs.ask import costs
+    from pfgen_rs.ask import Engine, costs
     from pfgen_rs.ask.journal import Journal
     from pfgen_rs.ask.loop import Asked
-    from pfgen_rs.ask.protocol import Engine
     from pfgen_rs.ask.request import Group
 
 _OWN = ("concurrency", "base_url", "command")

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import engine_options, options, process
+from pfgen_rs.cli import engine_options, options, process, score_table
 from pfgen_rs.cli import progress as progress_log
-from pfgen_rs.cli.engine_options import EngineChoice
-from pfgen_rs.cli.score_table import report_gaps, show_results, tell_cut
 from pfgen_rs.io.text import counted, escaped_json
 from pfgen_rs.questions.locate import BUNDLED
 
@@ -29,7 +27,7 @@ _UNRECORDED = ("timeout", "retries")
 """Settings that change no answer."""
 
 
-@options.with_options(EngineChoice, "asking")
+@options.with_options(engine_options.EngineChoice, "asking")
 def generate_answers(
     model: Annotated[
         str,
@@ -39,7 +37,7 @@ def generate_answers(
             show_default=False,
         ),
     ],
-    asking: EngineChoice,
+    asking: engine_options.EngineChoice,
     mode: options.Mode = "completion",
     name: Annotated[
         str | None,
@@ -213,7 +211,7 @@ def _export(
 
 
 def _engine(
-    asking: EngineChoice, model: str, answers: Path | None, given: Mapping[str, Any]
+    asking: engine_options.EngineChoice, model: str, answers: Path | None, given: Mapping[str, Any]
 ) -> ask.Engine:
     from pfgen_rs.ask.engines import manual
     from pfgen_rs.ask.engines import options as options_of
@@ -300,7 +298,7 @@ def _tell_run(run: generate.Run) -> None:
         f"{counted(run.new, 'new answer')}\n"
     )
     if run.result is None:  # else said with the score
-        tell_cut(run.folder)
+        score_table.tell_cut(run.folder)
     if run.usage:
         process.emit(f"used: {_used(run.usage)}\n")
 
@@ -327,5 +325,5 @@ def _tell_score(run: generate.Run) -> None:
     if run.result is None:
         process.warn("nothing to score: no question has an answer")
         return
-    report_gaps(run.result)
-    show_results([run.result], "table")
+    score_table.report_gaps(run.result)
+    score_table.show_results([run.result], "table")

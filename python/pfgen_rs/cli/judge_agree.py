@@ -41,8 +41,7 @@ def agree(
 
     Example: `pfgen-rs judge agree verdicts --humans humans.jsonl`
     """
-    from pfgen_rs.judge.agreement.agree import agree as agreed
-    from pfgen_rs.judge.agreement.agree import compare_judges
+    from pfgen_rs.judge.agreement import agree
     from pfgen_rs.judge.pairs import read_humans
 
     if len(verdicts) > 2 or (len(verdicts) == 2 and humans is None):
@@ -53,12 +52,12 @@ def agree(
     found = {}
     for each in read:
         own = None if people is None else people.join(each.decisions, on="pair", how="semi")
-        found[each.name] = agreed(
+        found[each.name] = agree.agree(
             each.decisions, own, rule=by, judge=each.folder.judge_model, allow_missing=allow_missing
         )
     between = None
     if len(read) == 2 and people is not None:
-        between = compare_judges(read[0].decisions, read[1].decisions, people, rules=(by, by))
+        between = agree.compare_judges(read[0].decisions, read[1].decisions, people, rules=(by, by))
     if output_format == "json":
         rows = [{"name": name, **agreement.to_dict()} for name, agreement in found.items()]
         coverage = [each.coverage.to_dict() for each in read]

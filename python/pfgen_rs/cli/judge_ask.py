@@ -9,11 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from pfgen_rs.cli import engine_options, judge_options, options, process, terminal
 from pfgen_rs.cli import judge_options as shared
-from pfgen_rs.cli import options, process, terminal
-from pfgen_rs.cli.engine_options import finish_asking, resumable_asking
-from pfgen_rs.cli.judge_options import AskOptions, RetryOptions
-from pfgen_rs.cli.options import ReadingOptions
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import pl
 
@@ -31,7 +28,7 @@ Runs = Annotated[
 @options.reading_options
 def pairs(
     runs: Runs,
-    reading: ReadingOptions,
+    reading: options.ReadingOptions,
     out: Annotated[Path, options.out_option("FILE", "File to write (JSON lines).")],
     benchmark: options.BenchmarkName = None,
     trials: Annotated[
@@ -73,7 +70,7 @@ def pairs(
 @shared.asking_options
 def criteria(
     pairs: shared.Pairs,
-    asking: AskOptions,
+    asking: judge_options.AskOptions,
     prompt: shared.PromptName = "criteria",
 ) -> None:
     """Let a judge write the criteria by which answers to each question are compared.
@@ -101,14 +98,14 @@ def criteria(
         process.emit(
             f"{path}: criteria of {asked.stored} of {asked.total} questions, {asked.new} new\n"
         )
-    finish_asking(asked)
+    engine_options.finish_asking(asked)
 
 
 @shared.retrying_options
 def compare(
     pairs: shared.Pairs,
     out: Annotated[Path, options.out_option("DIR", "Folder of verdicts.")],
-    asking: RetryOptions,
+    asking: judge_options.RetryOptions,
     prompt: shared.PromptName = "reason",
 ) -> None:
     """Let a judge say which answer of each pair is better, in both orders.
@@ -123,9 +120,8 @@ def compare(
     Example: `pfgen-rs judge compare pairs.jsonl --engine openai --model gpt-4o --out verdicts`
     """
     from pfgen_rs.judge import compare as library
-    from pfgen_rs.judge.pairs import read_pairs
+    from pfgen_rs.judge import read_pairs, verdict_folder
     from pfgen_rs.judge.requests import comparison_requests
-    from pfgen_rs.judge.verdict_folder import VerdictFolder, judgment_journal
 
     chosen = asking.prompt(prompt, "pairwise")
     judge = asking.retrying(asking.judge(chosen, brief=chosen.verdict == "first"), out)
@@ -135,11 +131,11 @@ def compare(
         shared.warn_all(notes)
     requests = list(comparison_requests(found, chosen))
     call = partial(library.compare, found, judge=judge, prompt=chosen, out=out)
-    with resumable_asking(out, "judged"):
-        asked = asking.ask(judge, "judging", judgment_journal(out), requests, call)
+    with engine_options.resumable_asking(out, "judged"):
+        asked = asking.ask(judge, "judging", verdict_folder.judgment_journal(out), requests, call)
     if asked is not None:
-        _tell_judged(VerdictFolder(out), asked)
-    finish_asking(asked)
+        _tell_judged(verdict_folder.VerdictFolder(out), asked)
+    engine_options.finish_asking(asked)
 
 
 def _tell_judged(folder: VerdictFolder, asked: Asked) -> None:
@@ -156,8 +152,8 @@ def _tell_judged(folder: VerdictFolder, asked: Asked) -> None:
 @shared.retrying_options
 def grade(
     runs: Runs,
-    asking: RetryOptions,
-    reading: ReadingOptions,
+    asking: judge_options.RetryOptions,
+    reading: options.ReadingOptions,
     out: Annotated[Path, options.out_option("DIR", "Folder of ratings.", show_default=True)] = Path(
         "ratings"
     ),
@@ -190,12 +186,10 @@ def grade(
     Example: `pfgen-rs judge grade runs/a runs/b -b pfgen-bench --engine openai --model gpt-4o --out ratings`
     """
     from pfgen_rs.io.run_files import named_results
-    from pfgen_rs.judge import grading
-    from pfgen_rs.judge.grading import rated_runs
-    from pfgen_rs.judge.pairs import references_of
+    from pfgen_rs.judge import grading, pairs
 
     results = named_results(reading.score(runs, options.load(benchmark, None)))
-    references = references_of(benchmark)
+    references = pairs.references_of(benchmark)
     text = None if rubric is None else grading.read_rubric(rubric)
     items = [
         item
@@ -207,16 +201,16 @@ def grade(
     judge = asking.retrying(asking.judge(chosen, brief=brief), out)
     requests = list(grading.grading_requests(items, chosen, samples))
     call = partial(grading.grade, items, judge=judge, prompt=chosen, out=out, samples=samples)
-    with resumable_asking(out, "rated"):
+    with engine_options.resumable_asking(out, "rated"):
         asked = asking.ask(judge, "rating", grading.open_ratings(out), requests, call)
     if asked is not None:
         shared.tell_asked(out, asked, "rating")
         most = trials or max(result.frame.height for result in results.values())
-        found = rated_runs(out, results, benchmark, most)
+        found = grading.rated_runs(out, results, benchmark, most)
         _show_ratings(found.means, {name: result.score for name, result in results.items()})
         shared.warn_all(found.ratings.notes())
         _show_correlation(found.correlation)
-    finish_asking(asked)
+    engine_options.finish_asking(asked)
 
 
 def _show_ratings(means: pl.DataFrame, scores: dict[str, float]) -> None:

@@ -11,7 +11,6 @@ import typer
 from pfgen_rs.cli import judge_options as shared
 from pfgen_rs.cli import options, process, terminal
 from pfgen_rs.cli.judge_options import number, percent, range_text, rows_table
-from pfgen_rs.cli.options import ReadingOptions
 from pfgen_rs.cli.plot import Font, Language, PlotOut
 from pfgen_rs.io.text import counted, visible
 from pfgen_rs.lazy import pl
@@ -169,7 +168,7 @@ def plot(
     ],
     verdicts: shared.Folders,
     out: PlotOut,
-    reading: ReadingOptions,
+    reading: options.ReadingOptions,
     humans: shared.Humans = None,
     by: shared.By = "probability",
     runs: Annotated[
@@ -235,15 +234,14 @@ def page(
 
     Example: `pfgen-rs judge page verdicts --humans humans.jsonl --out verdicts.html`
     """
-    from pfgen_rs.judge.pages import write_verdict_page
-    from pfgen_rs.judge.verdict_folder import coverage_notes
+    from pfgen_rs.judge import pages, verdict_folder
 
     with terminal.busy("writing the page"):
-        view = write_verdict_page(verdicts, out, humans=humans)
+        view = pages.write_verdict_page(verdicts, out, humans=humans)
     listed = len(view.pairs)
     said = f", {listed:,} of them listed, drawn at random" if listed < view.total else ""
     process.emit(f"{visible(str(out))}: {counted(view.total, 'pair')}{said}\n")
-    shared.warn_all(coverage_notes([judge.read for judge in view.judges]))
+    shared.warn_all(verdict_folder.coverage_notes([judge.read for judge in view.judges]))
 
 
 def import_verdicts(

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pfgen_rs.cli import options, process, terminal
+from pfgen_rs.cli import demos, options, process, terminal
 from pfgen_rs.cli.app import Deferred, deferring
-from pfgen_rs.cli.demos import show_demo
 from pfgen_rs.errors import unreadable
 from pfgen_rs.io.text import counted, visible
 
@@ -352,4 +351,4 @@ def demo() -> None:
     with tempfile.TemporaryDirectory(prefix="pfgen-rs-demo-") as place:
         shutil.copytree(folder, place, dirs_exist_ok=True)
         with chdir(place):
-            show_demo(app, _PROGRAM, folder, texts, _MODEL_STEPS, _DEMO_STEPS)
+            demos.show_demo(app, _PROGRAM, folder, texts, _MODEL_STEPS, _DEMO_STEPS)

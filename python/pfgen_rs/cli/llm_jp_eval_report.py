@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from pfgen_rs import lazy
+from pfgen_rs.cli import app, options, process, terminal
 from pfgen_rs.cli import llm_jp_eval as shared
-from pfgen_rs.cli import options, process, terminal
-from pfgen_rs.cli.app import is_folder_there
 from pfgen_rs.cli.plot import Font, Language, PlotOut, Title
 from pfgen_rs.stats import permutation
 
@@ -45,7 +44,7 @@ ReportRuns = Annotated[
 
 
 def _page_path(path: Path | None) -> Path | None:
-    if path is not None and not is_folder_there(path):
+    if path is not None and not app.is_folder_there(path):
         raise typer.BadParameter(f"{path.parent}: not a directory")
     return path
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from pfgen_rs.cli import options, process, terminal
-from pfgen_rs.cli.options import ReadingOptions
 from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def plan_trials(
         ),
     ] = None,
     *,
-    reading: ReadingOptions,
+    reading: options.ReadingOptions,
     benchmark: options.BenchmarkName = None,
     precision: Annotated[
         float, typer.Option(metavar="X", help="Half-width of the interval.")

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand
 
-from pfgen_rs.cli import options, process
-from pfgen_rs.cli.app import is_folder_there
-from pfgen_rs.cli.options import ReadingOptions
+from pfgen_rs.cli import app, options, process
 from pfgen_rs.metrics.settings import Metric
 
 if TYPE_CHECKING:
@@ -45,7 +43,7 @@ def _checked_path(path: Path, suffixes: Sequence[str]) -> Path:
         raise typer.BadParameter(
             f"unknown format: expected a name ending in {' or '.join(suffixes)}"
         )
-    if not is_folder_there(path):
+    if not app.is_folder_there(path):
         raise typer.BadParameter(f"{path.parent}: not a directory")
     return path
 
@@ -147,7 +145,7 @@ def plot(
 
     _check_options(kind, {"top": top, "x": x})
     look = {"language": language, "font": font}
-    score = ReadingOptions().score_with
+    score = options.ReadingOptions().score_with
     request = PlotRequest(inputs, benchmark, metric, top, x or "step", look, score)
     drawn = draw(kind, request)
     save(drawn.figure, out)

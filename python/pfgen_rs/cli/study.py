@@ -10,7 +10,6 @@ import typer
 
 from pfgen_rs.cli import options, process, terminal
 from pfgen_rs.cli.app import group
-from pfgen_rs.cli.options import ReadingOptions
 from pfgen_rs.cli.plot import Language, plot_file_path
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.text import counted
@@ -70,7 +69,7 @@ def sources(
             help="A checkout of pfgen-bench, all of whose runs are scored, or runs as for `score`.",
         ),
     ],
-    reading: ReadingOptions,
+    reading: options.ReadingOptions,
     benchmark: options.BenchmarkName = None,
     metric: Annotated[
         Metric,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pfgen_rs.cli import options, process, progress, terminal
-from pfgen_rs.cli.options import ScoringOptions, with_options
 from pfgen_rs.cli.progress import shortened
 from pfgen_rs.errors import PfgenError
 from pfgen_rs.io import run_files
@@ -31,7 +30,7 @@ _LISTED = 5  # differences of a run
 _SHORTEST_RUN = 30
 
 
-@with_options(ScoringOptions, "scoring", without=("run_field",))
+@options.with_options(options.ScoringOptions, "scoring", without=("run_field",))
 def verify(
     run_dirs: Annotated[
         list[str],
@@ -41,7 +40,7 @@ def verify(
             show_default=False,
         ),
     ],
-    scoring: ScoringOptions,
+    scoring: options.ScoringOptions,
     benchmark: options.BenchmarkName = None,
     output_format: options.Format = "table",
     threads: options.Threads = None,
@@ -63,20 +62,19 @@ def verify(
 
     - `pfgen-rs verify 'result/*/*/*' -b pfgen-bench --format json`
     """
-    from pfgen_rs.verify import Verification
-    from pfgen_rs.verify import verify as verify_run
+    from pfgen_rs import verify
 
     loaded = scoring.load(benchmark)
-    checked: list[Verification | PfgenError] = []
+    checked: list[verify.Verification | PfgenError] = []
     paths = run_files.expand(run_dirs)
     for run in terminal.track(paths, "verifying"):
         try:
             with progress.logged("pfgen_rs", process.warn):
-                checked.append(verify_run(run, loaded, threads=threads, **scoring.arguments()))
+                checked.append(verify.verify(run, loaded, threads=threads, **scoring.arguments()))
         except PfgenError as error:
             process.print_error(error)
             checked.append(error)
-    done = [found for found in checked if isinstance(found, Verification)]
+    done = [found for found in checked if isinstance(found, verify.Verification)]
     if output_format == "json":
         process.emit_json([_entry(run, c) for run, c in zip(paths, checked, strict=True)])
     elif done:

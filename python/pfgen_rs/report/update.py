@@ -244,8 +244,8 @@ def _write_site(
     """
     # Rarely needed.
     from pfgen_rs.drawing.style import drawn_with
+    from pfgen_rs.report.site import builder, model_facts
     from pfgen_rs.report.site import folder as sites
-    from pfgen_rs.report.site.model_facts import FILE
 
     checkout, runs = done.checkout, done.runs
     done.site = Path(folder, "index.html")
@@ -256,7 +256,7 @@ def _write_site(
     whole = sites.digest_of(
         sites.code_digest(),
         checkout.metadata_hash,
-        sites.files_digest([checkout.data / EXAMPLES, checkout.folder / FILE]),
+        sites.files_digest([checkout.data / EXAMPLES, checkout.folder / model_facts.FILE]),
         [shown, *drawn_with()],
         [(run.run, run.digest) for run in runs],
         answered,
@@ -267,21 +267,19 @@ def _write_site(
     from pfgen_rs.benchmark import load_benchmark
     from pfgen_rs.checkout.entries import entries
     from pfgen_rs.checkout.rescoring import scored_again
-    from pfgen_rs.report.site.builder import ScoredRuns, Site
-    from pfgen_rs.report.site.model_facts import read_facts
 
-    facts = read_facts(checkout.folder)
+    facts = model_facts.read_facts(checkout.folder)
     benchmark = load_benchmark(checkout.data)
     board = entries(runs)
     for run in runs:
         if isinstance(questions := run.result["questions"], RememberedQuestions):
             questions.forget()
     folders = {run.name: run for run in checkout.runs}
-    scored = ScoredRuns(
+    scored = builder.ScoredRuns(
         answered, lambda names: scored_again(benchmark, [folders[name] for name in names], jobs)
     )
     samples = _example_answers(checkout.data / EXAMPLES)
-    site = Site(place, benchmark, board, samples, shown, facts, plots=True)
+    site = builder.Site(place, benchmark, board, samples, shown, facts, plots=True)
     for name, problem in site.write(scored, jobs=jobs, steps=steps, whole=whole):
         if name not in done.failed:  # the others are known
             done.failed.append(name)
