@@ -6,9 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import assume, example, given
-from hypothesis import settings as examples
-from hypothesis import strategies as st
+from hypothesis import assume, example, given, settings as examples, strategies as st
 
 import oracle
 import small

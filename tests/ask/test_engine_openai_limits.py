@@ -19,8 +19,7 @@ from itertools import pairwise
 from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import fault_server as faults
 from engine_tasks import SHORT, bare, engine, exchanged, tasks, until

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pfgen_rs import BenchmarkError, InputError, Settings, SettingsError, install, load_benchmark
 from pfgen_rs.generate import Example, Prompter, Task, read_examples

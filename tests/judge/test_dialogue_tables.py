@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats as scipy_stats  # type: ignore[import-untyped]
 
 from made_dialogues import AUTHORS, CATEGORIES, TYPES, dialogues_of, made_dialogue, made_set

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from pfgen_rs.errors import InputError, PfgenError, SettingsError
 from pfgen_rs.judge import rank
-from pfgen_rs.judge.agreement import bradley_terry as fits
-from pfgen_rs.judge.agreement import intervals
+from pfgen_rs.judge.agreement import bradley_terry as fits, intervals
 
 MODELS = ("alpha", "beta", "gamma", "delta", "epsilon")
 STRENGTHS = dict(zip(MODELS, (1.0, 0.6, 0.0, -0.4, -1.2), strict=True))

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from jpeval_data import SAMPLES, SHOTS, evaluation_file, write_data, write_file
 from pfgen_rs.errors import InputError, SettingsError

@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import settings as examples
-from hypothesis import strategies as st
+from hypothesis import given, settings as examples, strategies as st
 
 from pfgen_rs import Benchmark, InputError, SettingsError
 from pfgen_rs.references import selection

@@ -11,8 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from checkouts import FIRST, add_run, make_checkout
 from helpers import CATS, QUESTIONS

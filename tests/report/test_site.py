@@ -13,16 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pfgen_rs import Benchmark, Settings, load_benchmark
 from pfgen_rs.checkout.leaderboard import RunName, run_labels
 from pfgen_rs.drawing.style import CATEGORIES
 from pfgen_rs.errors import OutputError
 from pfgen_rs.report import site
-from pfgen_rs.report.site import pages as i18n
-from pfgen_rs.report.site import payload
+from pfgen_rs.report.site import pages as i18n, payload
 from pfgen_rs.report.site.benchmark_page import LENGTHS, TOP, benchmark_page, references_payload
 from pfgen_rs.report.site.charts import Axis
 from pfgen_rs.report.site.folder import MARKER, SiteFolder, slug

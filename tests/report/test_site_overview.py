@@ -10,8 +10,7 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.errors import InputError

@@ -11,8 +11,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import small
 from checkouts import contents
@@ -30,8 +29,7 @@ from pfgen_rs import (
 from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.source import Source
 from pfgen_rs.questions.locate import bundled_path
-from pfgen_rs.report import answers as tables
-from pfgen_rs.report import site
+from pfgen_rs.report import answers as tables, site
 from pfgen_rs.report.answers import QuestionAnswers, quantile_ranks, run_answers
 from pfgen_rs.report.site import payload
 from pfgen_rs.report.site.charts import Histogram

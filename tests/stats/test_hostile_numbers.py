@@ -13,8 +13,7 @@ import pytest
 from made_samples import made
 from pfgen_rs import stats
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.stats import checks, shares
-from pfgen_rs.stats import correlation as corr
+from pfgen_rs.stats import checks, correlation as corr, shares
 from pfgen_rs.stats.permutation import sign_flip_by_size
 
 NAN, INF = math.nan, math.inf

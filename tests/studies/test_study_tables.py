@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pfgen_rs.errors import ConfigError, InputError
 from pfgen_rs.studies import BenchmarkTable, model_key, read_aliases, read_benchmark_table

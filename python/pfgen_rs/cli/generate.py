@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import engine_options, options, process, score_table
-from pfgen_rs.cli import progress as progress_log
+from pfgen_rs.cli import engine_options, options, process, progress as progress_log, score_table
 from pfgen_rs.io.text import counted, escaped_json
 from pfgen_rs.questions.locate import BUNDLED
 
@@ -213,8 +212,7 @@ def _export(
 def _engine(
     asking: engine_options.EngineChoice, model: str, answers: Path | None, given: Mapping[str, Any]
 ) -> ask.Engine:
-    from pfgen_rs.ask.engines import manual
-    from pfgen_rs.ask.engines import options as options_of
+    from pfgen_rs.ask.engines import manual, options as options_of
 
     if answers is not None:
         if asking.engine != _MANUAL:

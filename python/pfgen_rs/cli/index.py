@@ -1,23 +1,17 @@
 """`pfgen-rs index count|df|locate|top`: n-gram statistics of a question's reference answers."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from pfgen_rs.cli import app as loading
-from pfgen_rs.cli import options, process, terminal
+from pfgen_rs.cli import app as loading, options, process, terminal
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.text import counted
-
-if TYPE_CHECKING:
-    from pfgen_rs.metrics import ngram_index, units
-
+from pfgen_rs.metrics import ngram_index, units
 
 app = loading.group(
     "Look up n-grams of any length in a question's reference answers; manage the cached index."

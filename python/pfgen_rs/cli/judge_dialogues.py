@@ -1,7 +1,5 @@
 """`pfgen-rs judge dialogues`: graded dialogues, such as those of Japanese MT-bench++."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pfgen_rs.cli import app as loading
-from pfgen_rs.cli import engine_options, judge_options, options, process, terminal
+from pfgen_rs.cli import app as loading, engine_options, judge_options, options, process, terminal
 from pfgen_rs.cli.plot import Language
 from pfgen_rs.io.text import counted
 
@@ -330,7 +327,7 @@ def grade(
     engine_options.finish_asking(asked)
 
 
-def _show(table: Table, *, with_title: bool = True) -> None:
+def _show(table: "Table", *, with_title: bool = True) -> None:
     """Print a table."""
     grid, title = table.grid, table.title if with_title else None
     numbers = grid.headings[grid.labels :]

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
+from rich.table import Table
 
 from pfgen_rs.cli import engine_options, options, process, terminal
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge.decisions import Rule
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from pfgen_rs.ask import Engine, loop
     from pfgen_rs.ask.journal import Journal
     from pfgen_rs.ask.request import Request

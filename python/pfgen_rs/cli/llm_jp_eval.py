@@ -1,7 +1,5 @@
 """`pfgen-rs llm-jp-eval`: its subcommands, of which `install`, `convert`, `tasks` and `demo` are here."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -122,7 +120,7 @@ class SampleOptions:
         ),
     ] = None
 
-    def prompts(self, shots: int | None = 4) -> PromptSettings:
+    def prompts(self, shots: int | None = 4) -> "PromptSettings":
         """Returns how prompts are made. `shots`: number of examples if none is chosen."""
         from pfgen_rs.llm_jp_eval.prompts import PromptSettings
 
@@ -134,7 +132,7 @@ class SampleOptions:
             self.max_tokens,
         )
 
-    def datas(self) -> list[TaskData]:
+    def datas(self) -> "list[TaskData]":
         """Read the data of tasks; those without a file are skipped with a remark, unless named."""
         from pfgen_rs.llm_jp_eval import catalog
 
@@ -223,7 +221,7 @@ def install(
     process.emit("".join(f"{visible(line)}\n" for line in lines))
 
 
-def missing_lines(missing: Sequence[MissingFiles]) -> Iterator[str]:
+def missing_lines(missing: "Sequence[MissingFiles]") -> Iterator[str]:
     """Yield which raw files are missing, by data set, and where they are published."""
     from pfgen_rs.llm_jp_eval.conversion.installing import shown_names
 

@@ -7,19 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.console import RenderableType
+from rich.table import Table
 
 from pfgen_rs import lazy
-from pfgen_rs.cli import app, options, process, terminal
-from pfgen_rs.cli import llm_jp_eval as shared
+from pfgen_rs.cli import app, llm_jp_eval, options, process, terminal
 from pfgen_rs.cli.plot import Font, Language, PlotOut, Title
 from pfgen_rs.stats import permutation
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
-
-    from pfgen_rs.llm_jp_eval.report import pages
-    from pfgen_rs.llm_jp_eval.report import report as reports
+    from pfgen_rs.llm_jp_eval.report import pages, report as reports
     from pfgen_rs.llm_jp_eval.report.comparing import Column, ColumnEstimate, ColumnPair
 else:
     pages = lazy.module("pfgen_rs.llm_jp_eval.report.pages")
@@ -51,7 +48,7 @@ def _page_path(path: Path | None) -> Path | None:
 
 def report(
     runs: ReportRuns,
-    tasks: shared.TaskNames = None,
+    tasks: llm_jp_eval.TaskNames = None,
     by_task: Annotated[
         bool, typer.Option("--by-task", help="Show tasks instead of categories.")
     ] = False,
@@ -93,7 +90,7 @@ def report(
     from pfgen_rs.llm_jp_eval.catalog import chosen_tasks
     from pfgen_rs.llm_jp_eval.report.runs import read_report_runs
 
-    wanted = shared.listed_names(tasks)
+    wanted = llm_jp_eval.listed_names(tasks)
     chosen = [task.name for task in chosen_tasks(wanted)] if wanted else None
     with terminal.busy("comparing runs"):
         read = read_report_runs(runs)

@@ -1,23 +1,19 @@
 """`pfgen-rs llm-jp-eval run`, `prompts` and `score`: asking a model, here or elsewhere, and scoring it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from rich.table import Table
 
 from pfgen_rs.cli import engine_options, llm_jp_eval, options, process, terminal
-from pfgen_rs.cli import llm_jp_eval as shared
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import pl
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from pfgen_rs.llm_jp_eval.scoring import Evaluation
 
 _LENIENT = "more answers that would be right if stripped and read like this"
@@ -40,8 +36,8 @@ def run(
             "DIR", "Folder of the run, new or to be continued (default: runs/llm-jp-eval/MODEL)."
         ),
     ] = None,
-    variant: shared.Variant = "upstream",
-    allow_missing: shared.AllowMissing = False,
+    variant: llm_jp_eval.Variant = "upstream",
+    allow_missing: llm_jp_eval.AllowMissing = False,
     output_format: options.Format = "table",
 ) -> None:
     """Run a model on the tasks and score it: one output a sample, with temperature 0.
@@ -60,7 +56,9 @@ def run(
             "the engine manual is not supported: use the commands 'prompts' and 'score'",
             param_hint="--engine",
         )
-    every = not shared.listed_names(samples.tasks) or "all" in shared.listed_names(samples.tasks)
+    every = not llm_jp_eval.listed_names(samples.tasks) or "all" in llm_jp_eval.listed_names(
+        samples.tasks
+    )
     settings = scoring.ScoreSettings(variant, samples.limit, samples.prompts(), every)
     respondent = request.Respondent(
         recorded_name(asking.engine),
@@ -153,8 +151,8 @@ def score(
         ),
     ],
     samples: llm_jp_eval.SampleOptions,
-    variant: shared.Variant = "upstream",
-    allow_missing: shared.AllowMissing = False,
+    variant: llm_jp_eval.Variant = "upstream",
+    allow_missing: llm_jp_eval.AllowMissing = False,
     out: Annotated[
         Path | None,
         options.out_option(
@@ -175,7 +173,7 @@ def score(
     """
     from pfgen_rs.llm_jp_eval import prompts, running, scoring
 
-    n, every = samples.limit, "all" in shared.listed_names(samples.tasks)
+    n, every = samples.limit, "all" in llm_jp_eval.listed_names(samples.tasks)
     found = prompts.read_outputs(outputs, samples.split)
     datas = replace(samples, tasks=samples.tasks or list(found.texts)).datas()
     chosen = scoring.ScoreSettings(variant, n, samples.prompts(None), every)
@@ -194,7 +192,9 @@ def score(
     show_evaluation(record, evaluations[variant], output_format)
 
 
-def show_evaluation(record: Mapping[str, Any], evaluation: Evaluation, output_format: str) -> None:
+def show_evaluation(
+    record: Mapping[str, Any], evaluation: "Evaluation", output_format: str
+) -> None:
     """Print scores as a table or as JSON. `record`: what `scores.json` says."""
     chosen, notes = record["variants"][record["variant"]], _means_of_notes(evaluation)
     if output_format == "json":
@@ -276,7 +276,7 @@ def _scores_table(
     return table
 
 
-def _means_of_notes(evaluation: Evaluation) -> dict[str, tuple[int, float, float]]:
+def _means_of_notes(evaluation: "Evaluation") -> dict[str, tuple[int, float, float]]:
     """Returns the number of samples, and the means of `exact` and `char_f1`, by task."""
     found = evaluation.frame.group_by("task", maintain_order=True).agg(
         pl.len().alias("n"), pl.col("exact").mean(), pl.col("char_f1").mean()

@@ -1,7 +1,5 @@
 """`pfgen-rs plot`: plots runs as SVG or PNG."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -62,7 +60,7 @@ class PlotCommand(TyperCommand):
         self.help = (self.help or "").replace("{kinds}", listed)
 
 
-def _kinds() -> Mapping[str, PlotKind]:
+def _kinds() -> "Mapping[str, PlotKind]":
     from pfgen_rs.report.plot_kinds import plot_kinds  # others take names from this file
 
     return plot_kinds()

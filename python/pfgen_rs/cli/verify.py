@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import RenderableType
+from rich.table import Table
 
 from pfgen_rs.cli import options, process, progress, terminal
 from pfgen_rs.cli.progress import shortened
@@ -16,9 +18,6 @@ from pfgen_rs.io import run_files
 from pfgen_rs.io.text import counted, plural, visible
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
-
     from pfgen_rs.verify import Difference, Verification
 
 _CHECK_FAILED = 1

@@ -12,8 +12,7 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.json_lines import id_field, parsed
 from pfgen_rs.io.lines import text_field
 from pfgen_rs.io.text import counted
-from pfgen_rs.judge import Pair, verdict_folder, verdicts
-from pfgen_rs.judge import requests as asking
+from pfgen_rs.judge import Pair, requests as asking, verdict_folder, verdicts
 from pfgen_rs.judge.requests import Judge, Prompt
 
 

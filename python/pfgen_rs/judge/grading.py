@@ -12,8 +12,7 @@ from pfgen_rs.ask.request import Group, Request
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.io.text import counted
-from pfgen_rs.judge import pairs, verdicts
-from pfgen_rs.judge import requests as asking
+from pfgen_rs.judge import pairs, requests as asking, verdicts
 from pfgen_rs.judge.requests import Judge, Prompt
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.stats.correlation import fisher_interval, pearson, spearman

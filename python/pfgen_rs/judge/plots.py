@@ -13,8 +13,7 @@ from pfgen_rs import OutputError, PlotError, Result
 from pfgen_rs.drawing import figures
 from pfgen_rs.drawing.figures import finish, fixed, png, save, svg
 from pfgen_rs.drawing.style import COLOURS, GREY, INK, NEEDED, Language, Look, available, drawing
-from pfgen_rs.judge import decisions as columns
-from pfgen_rs.judge import grading, read_humans
+from pfgen_rs.judge import decisions as columns, grading, read_humans
 from pfgen_rs.judge.agreement import bradley_terry, intervals, measures
 from pfgen_rs.judge.verdict_folder import coverage_notes, read_verdicts
 from pfgen_rs.lazy import Axes, Figure, np, pl

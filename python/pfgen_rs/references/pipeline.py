@@ -8,8 +8,7 @@ import os
 import shutil
 import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import wait as wait_for
+from concurrent.futures import ThreadPoolExecutor, wait as wait_for
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -244,8 +244,7 @@ def _write_site(
     """
     # Rarely needed.
     from pfgen_rs.drawing.style import drawn_with
-    from pfgen_rs.report.site import builder, model_facts
-    from pfgen_rs.report.site import folder as sites
+    from pfgen_rs.report.site import builder, folder as sites, model_facts
 
     checkout, runs = done.checkout, done.runs
     done.site = Path(folder, "index.html")

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge import decisions as columns
-from pfgen_rs.judge.agreement import intervals, measures
-from pfgen_rs.judge.agreement import tables as tabled
+from pfgen_rs.judge.agreement import intervals, measures, tables as tabled
 from pfgen_rs.judge.decisions import NONE, Codes, Judged, Rule, check_rule, judged
 from pfgen_rs.judge.pairs import Pair, read_humans
 from pfgen_rs.judge.verdicts import LETTERS
