@@ -7,13 +7,15 @@ from functools import partial
 from typing import Any
 
 from pfgen_rs import SettingsError, extras
-from pfgen_rs.integrations import callbacks, torch_generation
+from pfgen_rs.integrations import callbacks
 
 extras.needed("transformers", "transformers")
 extras.needed("torch", "transformers")
 
 from transformers import TrainerCallback  # noqa: E402
 from transformers.trainer_callback import CallbackHandler  # noqa: E402
+
+from pfgen_rs.integrations.torch_generation import ModelGenerate, enclosing  # noqa: E402
 
 # Not the name of a callback class: the trainer would create a new callback from the saved state.
 _KEY = "pfgen_rs:pfgen/"
@@ -44,8 +46,8 @@ class PfgenCallback(callbacks.Evaluating, TrainerCallback):  # type: ignore[misc
         generate = None
         if self.settings.get("engine") is None:
             model, tokenizer = kwargs["model"], self._tokenizer(kwargs)
-            how = {**self.sampling, "wrapper": torch_generation.enclosing(model)}
-            generate = torch_generation.ModelGenerate(model, tokenizer, self._stop, **how)
+            how = {**self.sampling, "wrapper": enclosing(model)}
+            generate = ModelGenerate(model, tokenizer, self._stop, **how)
         self.evaluator = self._new_evaluator(
             generate, every=500, is_main=state.is_world_process_zero
         )
