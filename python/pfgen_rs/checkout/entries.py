@@ -1,7 +1,5 @@
 """Entries of leaderboards with their uncertainty, from results alone, without responses."""
 
-from __future__ import annotations
-
 import os
 import posixpath
 from collections import Counter
@@ -202,7 +200,7 @@ def _ranges(
     return found
 
 
-def entries_frame(found: Sequence[Entry]) -> pl.DataFrame:
+def entries_frame(found: Sequence[Entry]) -> "pl.DataFrame":
     """Returns one row per entry, in order: everything but `config` and the means of questions.
 
     `score_low` and `score_high` are the bounds of the interval at `level` around `mean` (of all responses to

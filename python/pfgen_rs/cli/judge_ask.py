@@ -13,8 +13,7 @@ from pfgen_rs.lazy import pl
 
 if TYPE_CHECKING:
     from pfgen_rs.ask.loop import Asked
-    from pfgen_rs.judge.grading import RunCorrelation
-    from pfgen_rs.judge.verdict_folder import VerdictFolder
+    from pfgen_rs.judge import VerdictFolder, grading
 
 Runs = Annotated[
     list[str],
@@ -77,8 +76,7 @@ def criteria(
 
     Example: `pfgen-rs judge criteria pairs.jsonl --engine openai --model gpt-4o`
     """
-    from pfgen_rs.judge import compare as library
-    from pfgen_rs.judge.pairs import read_pairs
+    from pfgen_rs.judge import compare as library, read_pairs
 
     path = library.criteria_file(pairs)
     found = read_pairs(pairs)
@@ -222,7 +220,7 @@ def _show_ratings(means: "pl.DataFrame", scores: dict[str, float]) -> None:
     terminal.show(judge_options.rows_table(names, rows))
 
 
-def _show_correlation(found: "RunCorrelation") -> None:
+def _show_correlation(found: "grading.RunCorrelation") -> None:
     """Print the correlation of ratings with scores over runs."""
     runs = counted(len(found.runs), "run")
     for name, value, interval in (

@@ -15,9 +15,8 @@ from pfgen_rs.io.text import counted
 from pfgen_rs.judge.decisions import Rule
 
 if TYPE_CHECKING:
-    from pfgen_rs.ask import Engine, loop
+    from pfgen_rs.ask import Engine, loop, request
     from pfgen_rs.ask.journal import Journal
-    from pfgen_rs.ask.request import Request
     from pfgen_rs.judge.requests import Judge, Kind, Prompt
     from pfgen_rs.judge.verdict_folder import FolderVerdicts, VerdictFolder
 
@@ -185,7 +184,7 @@ class AskOptions(engine_options.EngineOptions):
         judge: Judge,
         doing: str,
         journal: Journal,
-        requests: Sequence[Request],
+        requests: Sequence[request.Request],
         call: Callable[..., loop.Asked],
     ) -> loop.Asked | None:
         """Ask what the journal does not answer yet by `call`; with `--dry-run`, print an estimate instead.

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from importlib.metadata import distribution, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -171,7 +170,7 @@ def shortened_apart(texts: Sequence[str], shorten: Callable[[str, float], str]) 
 
 Language = Literal["en", "ja"]
 
-_FILE = resources.files("pfgen_rs.drawing") / "japanese.toml"
+_FILE = Path(__file__).with_name("japanese.toml")
 _WORDS: dict[str, dict[str, str]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
 JAPANESE = _WORDS["texts"]
 CATEGORIES = _WORDS["categories"]

@@ -19,7 +19,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from pathlib import Path, PurePosixPath
 
 from pfgen_rs.errors import InstallError, unreadable
@@ -215,7 +214,7 @@ def count_questions(files: Mapping[str, str]) -> int:
 @cache
 def known() -> Mapping[str, CatalogEntry]:
     """Every benchmark this version can install, by name."""
-    list_of_digests = resources.files(__package__).joinpath("pfgen-bench.sha256")
+    list_of_digests = Path(__file__).with_name("pfgen-bench.sha256")
     lines = map(str.split, list_of_digests.read_text(encoding="utf-8").splitlines())
     pfgen = CatalogEntry(
         name="pfgen-bench",

@@ -1,18 +1,16 @@
 """What the callbacks of trainers share: settings, the evaluator, and the trainer's own loggers."""
 
 import inspect
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.io.cleaning import default_stop
 from pfgen_rs.training import StepEvaluator, background, checks
-from pfgen_rs.training.loggers import Finished
+from pfgen_rs.training.loggers import LOG, Finished
 
 SAMPLING = ("batch_size", "max_new_tokens", "temperature", "top_p")
 _OURS = frozenset({"benchmark", "generate", "is_main"})  # set by the callbacks themselves
-_LOG = logging.getLogger("pfgen_rs")
 
 
 class Evaluating:
@@ -69,7 +67,7 @@ class Evaluating:
             if self.settings["on_error"] == "raise":
                 raise
             name = type(logger).__name__
-            _LOG.warning("%s failed at step %d: %s", name, step, background.reason_of(error))
+            LOG.warning("%s failed at step %d: %s", name, step, background.reason_of(error))
 
 
 def check_sampling(

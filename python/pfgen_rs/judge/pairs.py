@@ -4,7 +4,6 @@ import os
 import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from itertools import combinations, islice, zip_longest
 from pathlib import Path
 from typing import Any
@@ -223,4 +222,4 @@ def sample_path() -> Path:
     `verdicts/`, verdicts on runs of the benchmark `mini` in `verdicts/runs`, ratings of them in `ratings`,
     and a README. Everything in it is made up: statistics on it are no findings.
     """
-    return Path(str(resources.files("pfgen_rs") / "data" / "judge-sample"))
+    return Path(__file__).parents[1] / "data" / "judge-sample"

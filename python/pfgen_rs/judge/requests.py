@@ -11,7 +11,6 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -137,7 +136,7 @@ class Prompt:
 @cache
 def built_in_prompts() -> Mapping[str, Prompt]:
     """Returns the built-in prompts by name."""
-    text = (resources.files("pfgen_rs.judge") / "prompts.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8")
     return _prompts_of_table(tomllib.loads(text))
 
 

@@ -28,7 +28,7 @@ _ADVICE = (
     "set fields.answer in the configuration to use another one",
 )
 
-_LOG = logging.getLogger("pfgen_rs.references")
+LOG = logging.getLogger("pfgen_rs.references")
 
 BuildProgress = Callable[[str, str, float, float], None]
 """Called with the question (or the file being read), the step, the amount done and the total amount."""
@@ -118,7 +118,7 @@ class _Sorter:
             taken += len(kept)
             left_out += before + len(chunk) - len(kept)
             if chunk.cut_short is not None:
-                _LOG.warning("%s", chunk.cut_short)
+                LOG.warning("%s", chunk.cut_short)
             if progress is not None:
                 progress(source.path, "reading", chunk.read, source.size or 0)
         name = os.path.relpath(source.path, self._config.folder)

@@ -3,7 +3,6 @@
 Source: Imajo et al. 2025, section 3.2 (candidates, rules, frequencies, length and selection).
 """
 
-import logging
 import os
 import shutil
 import threading
@@ -22,7 +21,6 @@ from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints, key_of, loc
 from pfgen_rs.references.config import BuildConfig, Outline, read_outlines
 from pfgen_rs.references.lengths import spreads
 
-_LOG = logging.getLogger("pfgen_rs.references")
 MEMORY = 4 << 30
 _LEAST = 256 << 20  # bytes to allow each question processed in parallel
 _TICK = 0.1  # seconds between checks for Ctrl-C
@@ -124,7 +122,9 @@ class Build:
         for outline, _ in gathered.questions:
             shutil.rmtree(candidates.question_folder(work, outline), ignore_errors=True)
         if _has_finished(work):
-            _LOG.warning("%s: keeps finished steps of other questions for later builds", work)
+            candidates.LOG.warning(
+                "%s: keeps finished steps of other questions for later builds", work
+            )
         else:
             shutil.rmtree(work, ignore_errors=True)
         return built

@@ -14,7 +14,7 @@ from pfgen_rs.errors import GenerationError, PfgenError
 from pfgen_rs.io import ahead, text
 
 _TICK = 0.2  # seconds until a cancellation is noticed
-_LOG = logging.getLogger("pfgen_rs")
+LOG = logging.getLogger("pfgen_rs")
 _LONGEST = 500  # characters of a reason
 _NAMED = 10  # steps
 _BEHIND = 4  # pieces of work that may be pending
@@ -37,10 +37,10 @@ class Skipped(dict[int, str]):
         """Record and log that a step is not evaluated."""
         reason = error if isinstance(error, str) else reason_of(error)
         if step not in self:
-            _LOG.warning("step %d is not evaluated: %s", step, reason)
+            LOG.warning("step %d is not evaluated: %s", step, reason)
         self[step] = reason
         if isinstance(error, BaseException):
-            _LOG.debug("step %d is not evaluated", step, exc_info=error)
+            LOG.debug("step %d is not evaluated", step, exc_info=error)
 
     def drop_from(self, first: int) -> None:
         """Forget this step and later ones after training went back."""
@@ -54,7 +54,7 @@ class Skipped(dict[int, str]):
             named = ", ".join(map(str, sorted(self)[:_NAMED]))
             more = ", …" if len(self) > _NAMED else ""
             many = "1 step was" if len(self) == 1 else f"{len(self)} steps were"
-            _LOG.warning("%s not evaluated: %s%s", many, named, more)
+            LOG.warning("%s not evaluated: %s%s", many, named, more)
 
 
 def reason_of(error: BaseException) -> str:
@@ -113,10 +113,10 @@ def _run(what: str, work: Callable[[], object]) -> None:
     try:
         work()
     except PfgenError as error:
-        _LOG.error("%s: %s", what, error)
+        LOG.error("%s: %s", what, error)
         raise
     except Exception as error:
-        _LOG.exception("%s", what)
+        LOG.exception("%s", what)
         raise PfgenError(f"{what}: {type(error).__name__}: {error}") from error
 
 

@@ -1,7 +1,6 @@
 """The learning curve, and the record of a run: its curve, answers and logged metrics."""
 
 import json
-import logging
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -14,11 +13,10 @@ from pfgen_rs.io import atomic, table_writer
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.training.fixed_samples import TASK_ANSWERS, TASK_COLUMNS, QuestionSample, TaskSample
-from pfgen_rs.training.loggers import Finished, Logger, LoggerQueue, close_queues
+from pfgen_rs.training.loggers import LOG, Finished, Logger, LoggerQueue, close_queues
 
 Axis = Literal["step", "tokens"]
 
-_LOG = logging.getLogger("pfgen_rs")
 
 CURVE = "curve.parquet"
 ANSWERS = "answers"
@@ -225,7 +223,7 @@ class Record:
             except OSError as error:
                 raise atomic.writing_failed(old, error) from error
         many = "1 step" if len(dropped) == 1 else f"{len(dropped)} steps"
-        _LOG.warning(
+        LOG.warning(
             "%s contains the curve of an earlier run, but training starts at step %d: moved %s (%d to %d) to "
             "%s. To continue a curve, use load_state_dict",
             *(self.folder, step, many, dropped[0], dropped[-1], old),

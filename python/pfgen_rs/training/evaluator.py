@@ -1,6 +1,5 @@
 """Evaluating a model during training, in any training loop."""
 
-import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +21,6 @@ from pfgen_rs.training.loggers import Logger
 
 Generate = Callable[..., Sequence[str | None]]
 OnError = Literal["raise", "warn"]
-_LOG = logging.getLogger("pfgen_rs")
 
 
 class StepEvaluator(source.Closing):
@@ -284,7 +282,7 @@ class StepEvaluator(source.Closing):
         except OutputError as error:
             if not self._warns:
                 raise
-            _LOG.warning("the curve of the checkpoint: %s", background.reason_of(error))
+            background.LOG.warning("the curve of the checkpoint: %s", background.reason_of(error))
 
     def _leave(self, error: BaseException | None) -> None:
         """Close the evaluator; an exception already being raised takes precedence."""
@@ -312,7 +310,7 @@ class StepEvaluator(source.Closing):
         try:
             answers = engine(self.tasks)
             if answers.missing:
-                _LOG.warning("step %d: %s", step, answers.problem)
+                background.LOG.warning("step %d: %s", step, answers.problem)
             self._record.add(step, tokens, answers.texts, answers.seconds)
         finally:
             self._asking = None
@@ -340,8 +338,8 @@ class StepEvaluator(source.Closing):
             if step is not None:
                 self._skipped.add(step, error)
                 return
-            _LOG.warning("%s: %s", what, background.reason_of(error))
-            _LOG.debug("%s", what, exc_info=error)
+            background.LOG.warning("%s: %s", what, background.reason_of(error))
+            background.LOG.debug("%s", what, exc_info=error)
 
     def _notice(self, step: int) -> None:
         self._ready()

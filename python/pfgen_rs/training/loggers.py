@@ -20,7 +20,7 @@ from weakref import WeakSet
 from pfgen_rs import InputError, PfgenError, extras
 from pfgen_rs.io import ahead, atomic
 
-_LOG = logging.getLogger("pfgen_rs")
+LOG = logging.getLogger("pfgen_rs")
 _AXIS = "pfgen/step"
 
 Logger = Callable[[dict[str, float], int], None]
@@ -163,7 +163,7 @@ class LoggerQueue:
         if self._steps.unfinished_tasks >= _DEPTH:
             self._dropped += 1
             if self._dropped == 1:
-                _LOG.warning(
+                LOG.warning(
                     "the logger %s lags behind by %d steps: dropping step %d and others until it has room",
                     *(self._name, _DEPTH, step),
                 )
@@ -184,7 +184,7 @@ class LoggerQueue:
         self._steps.put(None)
         if self._dropped:
             steps = "1 step" if self._dropped == 1 else f"{self._dropped} steps"
-            _LOG.warning("the logger %s was too slow: %s not logged", self._name, steps)
+            LOG.warning("the logger %s was too slow: %s not logged", self._name, steps)
 
     def _run(self) -> None:
         while (entry := self._steps.get()) is not None:
@@ -197,7 +197,7 @@ class LoggerQueue:
             self._logger(metrics, step)
         except BaseException as error:
             reason = f"{type(error).__name__}: {error}"
-            _LOG.warning("the logger %s failed at step %d: %s", self._name, step, reason)
+            LOG.warning("the logger %s failed at step %d: %s", self._name, step, reason)
 
 
 _UNFINISHED: WeakSet[LoggerQueue] = WeakSet()

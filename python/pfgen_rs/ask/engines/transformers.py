@@ -1,7 +1,5 @@
 """Hugging Face transformers in this process: any causal language model, on any torch device."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -92,7 +90,7 @@ class TransformersEngine(Counting):
         """Release the model."""
         self._batches = None
 
-    def _loaded(self) -> Batches:
+    def _loaded(self) -> "Batches":
         from pfgen_rs.ask.transformers_batches import Batches
 
         try:

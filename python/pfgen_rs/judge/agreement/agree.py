@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
-from pfgen_rs.judge import decisions as columns
+from pfgen_rs.judge import Pair, decisions as columns, read_humans
 from pfgen_rs.judge.agreement import intervals, measures, tables as tabled
 from pfgen_rs.judge.decisions import NONE, Codes, Judged, Rule, check_rule, judged
-from pfgen_rs.judge.pairs import Pair, read_humans
 from pfgen_rs.judge.verdicts import LETTERS
 from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.stats import checks, permutation

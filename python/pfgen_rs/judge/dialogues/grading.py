@@ -11,11 +11,10 @@ from pfgen_rs.ask.journal import Journal, journal_records
 from pfgen_rs.ask.request import Group, Request
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io import atomic, json_lines, locks
-from pfgen_rs.judge import requests as asking
+from pfgen_rs.judge import grading, requests as asking
 from pfgen_rs.judge.dialogues import fastchat_files
 from pfgen_rs.judge.dialogues.answering import Item
 from pfgen_rs.judge.dialogues.association import MEAN, mean_rating
-from pfgen_rs.judge.grading import read_grading
 from pfgen_rs.judge.requests import Judge, Prompt
 from pfgen_rs.lazy import pl
 
@@ -152,7 +151,7 @@ def grade_answers(
     _record_version(folder, version, items, requests, judge)
 
     def read(request: Request, said: Answered) -> Mapping[str, Any]:
-        return read_grading(said, prompts.prompts[request.about["prompt"]])
+        return grading.read_grading(said, prompts.prompts[request.about["prompt"]])
 
     with grade_journal(folder) as journal:
         asked = loop.ask(journal, [Group(judge, requests)], engine, read, **limits)

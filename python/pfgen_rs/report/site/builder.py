@@ -16,17 +16,11 @@ from pfgen_rs.io.run_files import is_system
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.answers import reference_table, run_answers
-from pfgen_rs.report.site import (
-    benchmark_page,
-    compare_page,
-    leaderboard,
-    model_facts,
-    payload,
-    plots_page,
-    run_page,
-)
+from pfgen_rs.report.site import benchmark_page, compare_page, payload, plots_page, run_page
 from pfgen_rs.report.site.compare_page import COMPARISON, COMPARISON_PAGE
 from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
+from pfgen_rs.report.site.leaderboard import leaderboard_page
+from pfgen_rs.report.site.model_facts import ModelFacts
 from pfgen_rs.runs.outputs import sample_of
 
 Nav = Sequence[tuple[str, str]]
@@ -68,7 +62,7 @@ def build(
     *,
     samples: Mapping[str, str] | None = None,
     answers_per_question: int = PER_QUESTION,
-    facts: model_facts.ModelFacts | None = None,
+    facts: ModelFacts | None = None,
     plots: bool = False,
     jobs: int | None = None,
 ) -> None:
@@ -96,7 +90,7 @@ class Site:
     entries: Sequence[Entry]
     samples: Mapping[str, str] = field(default_factory=dict)
     answers_per_question: int = PER_QUESTION
-    facts: model_facts.ModelFacts | None = None
+    facts: ModelFacts | None = None
     plots: bool = False
 
     def write(
@@ -164,7 +158,7 @@ class Site:
         return min(len(runs), len(self.benchmark)) > 1
 
     def _write_front(self, pages: Mapping[str, str], nav: Nav, *, is_complete: bool) -> None:
-        page = leaderboard.leaderboard_page(
+        page = leaderboard_page(
             self.entries,
             nav=nav,
             run_pages=pages,

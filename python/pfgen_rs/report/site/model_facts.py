@@ -9,7 +9,6 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -84,7 +83,7 @@ def parameters_in_name(name: str) -> float | None:
 
 def bundled_facts() -> ModelFacts:
     """Returns the facts that come with the package."""
-    file = resources.files("pfgen_rs.report.site") / FILE
+    file = Path(__file__).with_name(FILE)
     return _parsed(file.read_text(encoding="utf-8"), FILE)
 
 
