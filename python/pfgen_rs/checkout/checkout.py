@@ -71,6 +71,30 @@ class Checkout:
             return None
         return None if benchmark.settings == Settings() else benchmark.signature
 
+    def remembered(self, run: Run) -> "State | None":
+        """Returns the state of a run with nothing stale, if its files are those of an earlier report."""
+        files = known_files.file_states(run.folder, run.files)
+        published = self.known.published(run.name, files, self.metadata_hash)
+        return None if published is None else State(run, published, remembered=True)
+
+    def remember(self, state: "State") -> None:
+        """Remember a run of which nothing is stale any more, for later reports.
+
+        A result and a README that were just written are read, so that they are known to be what is there.
+        """
+        if state.remembered or state.published is None or state.problems or state.unfinished:
+            return
+        now = time.time_ns()
+        names = sorted({*(state.files or ()), RESULT, README})
+        files = known_files.file_states(state.run.folder, names)
+        if state.files is None or files is None or not known_files.is_settled(files, now):
+            return
+        others = {name: old for name, old in state.files.items() if name not in (RESULT, README)}
+        if any(files[name] != old for name, old in others.items()):
+            return
+        if files == state.files or _is_written(state):
+            self.known.keep(state.published, files)
+
 
 def open_checkout(folder: str | os.PathLike[str], *, as_published: bool = False) -> Checkout:
     """Find runs, digest question files, and remove temporary files of a report that was killed.
@@ -153,9 +177,7 @@ def write_changed(path: Path, content: bytes) -> bool:
             return False
     except OSError:
         pass  # not there, or no file: writing tells
-    from pfgen_rs.io.atomic import write_atomic
-
-    write_atomic(path, content)
+    atomic.write_atomic(path, content)
     return True
 
 
@@ -197,31 +219,6 @@ class State:
     unfinished: list[Path] = field(default_factory=list)
     files: known_files.Files | None = None
     remembered: bool = False
-
-
-def remembered_run(checkout: Checkout, run: Run) -> State | None:
-    """Returns the state of a run of which nothing is stale, if its files are those of an earlier report."""
-    files = known_files.file_states(run.folder, run.files)
-    published = checkout.known.published(run.name, files, checkout.metadata_hash)
-    return None if published is None else State(run, published, remembered=True)
-
-
-def remember_run(checkout: Checkout, state: State) -> None:
-    """Remember a run of which nothing is stale any more, for later reports.
-
-    A result and a README that were just written are read, so that they are known to be what is there.
-    """
-    if state.remembered or state.published is None or state.problems or state.unfinished:
-        return
-    now = time.time_ns()
-    names = sorted({*(state.files or ()), RESULT, README})
-    files = known_files.file_states(state.run.folder, names)
-    if state.files is None or files is None or not known_files.is_settled(files, now):
-        return
-    if any(files[name] != old for name, old in state.files.items() if name not in (RESULT, README)):
-        return
-    if files == state.files or _is_written(state):
-        checkout.known.keep(state.published, files)
 
 
 def _is_written(state: State) -> bool:

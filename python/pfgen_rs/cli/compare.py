@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import RenderableType
 from rich.table import Table
-from rich.text import Text
 
 from pfgen_rs.cli import app, options, process, terminal
 from pfgen_rs.io.text import counted
@@ -242,7 +241,7 @@ class _Shown:
             table.add_row(*(cells[heading] for heading in (*about, *headings)))
         return table
 
-    def _cells(self, pair: Pair) -> dict[str, Text]:
+    def _cells(self, pair: Pair) -> Mapping[str, RenderableType]:
         """Returns the cells of a pair by heading; a significant difference is bold."""
         smallest = self.statistics.smallest_p
         texts = {

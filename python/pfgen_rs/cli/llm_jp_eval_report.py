@@ -1,7 +1,5 @@
 """`pfgen-rs llm-jp-eval report` and `plot`: tables, pages and figures of runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -135,12 +133,12 @@ def _value_headings(report: reports.Report) -> list[str]:
     return [report.average, "95 % interval", "SE"]
 
 
-def _value_cells(found: ColumnEstimate) -> list[str]:
+def _value_cells(found: "ColumnEstimate") -> list[str]:
     bounds = pages.bounds_text(found.low, found.high)
     return [pages.value_text(found), bounds, "" if found.se is None else f"{found.se:.4f}"]
 
 
-def _single_table(report: reports.Report, columns: Sequence[Column]) -> Table:
+def _single_table(report: reports.Report, columns: "Sequence[Column]") -> Table:
     [run] = report.runs
     headings = ["value", *_value_headings(report), "samples"]
     rows = []
@@ -167,7 +165,7 @@ def _runs_table(report: reports.Report, count: int) -> Table:
     return terminal.new_table(*before, "run", *values, numbers=numbers, title=title, rows=rows)
 
 
-def _category_table(report: reports.Report, columns: Sequence[Column], with_names: bool) -> Table:
+def _category_table(report: reports.Report, columns: "Sequence[Column]", with_names: bool) -> Table:
     before = ["no.", *(["run"] if with_names else [])]
     table = terminal.new_table(*before, numbers=["no."], title="categories")
     # Correlations have short headings, so that all categories fit 80 columns.
@@ -180,7 +178,7 @@ def _category_table(report: reports.Report, columns: Sequence[Column], with_name
     return table
 
 
-def _task_tables(report: reports.Report, columns: Sequence[Column], room: int) -> Iterator[Table]:
+def _task_tables(report: reports.Report, columns: "Sequence[Column]", room: int) -> Iterator[Table]:
     """Yield values by task and number of the run, in tables that fit."""
     left = room - terminal.table_width(_task_table(report, columns, []))
     fitting = max(1, left // (_VALUE_WIDTH + terminal.GAP))
@@ -189,7 +187,9 @@ def _task_tables(report: reports.Report, columns: Sequence[Column], room: int) -
         yield _task_table(report, columns, numbers[start : start + fitting])
 
 
-def _task_table(report: reports.Report, columns: Sequence[Column], places: Sequence[int]) -> Table:
+def _task_table(
+    report: reports.Report, columns: "Sequence[Column]", places: Sequence[int]
+) -> Table:
     headings = ["samples", *(str(place + 1) for place in places)]
     rows = []
     for column in columns:
@@ -202,7 +202,7 @@ def _task_table(report: reports.Report, columns: Sequence[Column], places: Seque
     return table
 
 
-def _pair_parts(report: reports.Report, columns: Sequence[Column]) -> Iterator[RenderableType]:
+def _pair_parts(report: reports.Report, columns: "Sequence[Column]") -> Iterator[RenderableType]:
     two = len(report.runs) == 2
     found = report.shown_pairs()
     if two:
@@ -229,7 +229,7 @@ def _pair_parts(report: reports.Report, columns: Sequence[Column]) -> Iterator[R
 
 
 def _pair_table(
-    report: reports.Report, found: Sequence[ColumnPair], headings: Sequence[str], *, two: bool
+    report: reports.Report, found: "Sequence[ColumnPair]", headings: Sequence[str], *, two: bool
 ) -> Table:
     number = {run: place for place, run in enumerate(report.runs, 1)}
     first = "1 minus 2" if two else "runs"

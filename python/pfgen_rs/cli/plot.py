@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from typer.core import TyperCommand
 
 from pfgen_rs.cli import app, options, process
 from pfgen_rs.metrics.settings import Metric
@@ -51,7 +50,7 @@ PlotOut = Annotated[
 ]
 
 
-class PlotCommand(TyperCommand):
+class PlotCommand(typer.core.TyperCommand):
     """The command `plot`, whose figures are those that are registered."""
 
     def __init__(self, *args: Any, **attributes: Any) -> None:

@@ -1,7 +1,5 @@
 """`pfgen-rs verify`: checks published results by scoring their answers again."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence
@@ -84,7 +82,7 @@ def verify(
         process.fail(_CHECK_FAILED)
 
 
-def _entry(run: str, checked: Verification | PfgenError) -> dict[str, Any]:
+def _entry(run: str, checked: "Verification | PfgenError") -> dict[str, Any]:
     if isinstance(checked, PfgenError):
         return {"run": run, "error": str(checked)}
     largest = checked.largest
@@ -102,7 +100,7 @@ def _entry(run: str, checked: Verification | PfgenError) -> dict[str, Any]:
     }
 
 
-def _difference_entry(found: Difference) -> dict[str, Any]:
+def _difference_entry(found: "Difference") -> dict[str, Any]:
     # JSON has no infinity, so the size is null then. Files may nevertheless contain Python's NaN.
     size = found.size if math.isfinite(found.size) else None
     theirs = json.loads(json.dumps(found.theirs), parse_constant=str)
@@ -116,7 +114,7 @@ def _difference_entry(found: Difference) -> dict[str, Any]:
     }
 
 
-def _report(checked: Sequence[Verification], room: int) -> list[RenderableType]:
+def _report(checked: "Sequence[Verification]", room: int) -> list[RenderableType]:
     """Returns a table that fits a window of `room` columns, differences, and a summary.
 
     Paths that are too long are shortened at the beginning, because their ends distinguish runs, down to 30
@@ -138,7 +136,7 @@ def _report(checked: Sequence[Verification], room: int) -> list[RenderableType]:
 
 
 def _rows(
-    checked: Sequence[Verification], columns: Sequence[str], run_width: int | None = None
+    checked: "Sequence[Verification]", columns: Sequence[str], run_width: int | None = None
 ) -> Table:
     """Returns a table; `run_width`: that of paths, beside largest differences without their places."""
     table = terminal.new_table(*columns, numbers=_NUMBERS)
@@ -160,13 +158,13 @@ def _rows(
     return table
 
 
-def _largest(found: Difference | None, *, brief: bool) -> str:
+def _largest(found: "Difference | None", *, brief: bool) -> str:
     if found is None:
         return "none"
     return f"{found.size:.3g}" + ("" if brief else f" ({found.place})")
 
 
-def _failure_lines(found: Verification) -> list[str]:
+def _failure_lines(found: "Verification") -> list[str]:
     lines = [
         f"{found.run}: {d.place}: theirs {_value(d.theirs)}, ours {_value(d.ours)}"
         + (f" ({d.note})" if d.note else "")
@@ -181,7 +179,7 @@ def _value(value: object) -> str:
     return text if len(text) <= _VALUE_WIDTH else text[:_VALUE_WIDTH] + "…"
 
 
-def _summary(checked: Sequence[Verification]) -> str:
+def _summary(checked: "Sequence[Verification]") -> str:
     numbers, agreeing = sum(c.numbers for c in checked), sum(c.agreeing for c in checked)
     passed, identical = sum(c.passed for c in checked), sum(c.identical for c in checked)
     return (

@@ -1,13 +1,11 @@
 """Settings for users of the harness: `--metadata '{"pfgen": {…}}'`, and `llm_jp_eval` for its tasks."""
 
-from __future__ import annotations  # `_chosen` reads types as text
-
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.llm_jp_eval import catalog, measures, prompts
@@ -77,7 +75,7 @@ def jpeval_choices(metadata: Mapping[str, Any]) -> JpevalChoices:
 
 def _chosen(kind: type[Kind], key: str, metadata: Mapping[str, Any], **defaults: Any) -> Kind:
     """Returns our settings under their key; raises `SettingsError` for others, and for settings beside it."""
-    types = {field.name: field.type for field in fields(kind)}  # type: ignore[arg-type]
+    types = get_type_hints(kind)
     for name in types:
         value = metadata.get(name)
         # A numeric seed is an argument of the model.
@@ -92,8 +90,8 @@ def _chosen(kind: type[Kind], key: str, metadata: Mapping[str, Any], **defaults:
             f"metadata {key!r} must be an object with keys among {', '.join(types)}, not {chosen!r}"
         )
     for name, value in chosen.items():
-        if type(value).__name__ != types[name]:
-            raise SettingsError(f"{key}.{name} must be {types[name]}, not {value!r}")
+        if type(value) is not types[name]:
+            raise SettingsError(f"{key}.{name} must be {types[name].__name__}, not {value!r}")
     return kind(**{**defaults, **chosen})
 
 

@@ -1,7 +1,5 @@
 """Measures of agreement: concordance, robustness, κ and α beyond chance, position bias, calibration."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -238,7 +236,7 @@ UNDECIDED = len(LETTERS)
 """The code of a judge's pair without a decision, which equals nothing and is a label of its own for κ."""
 
 
-def agreements(letters: Mapping[str, Codes]) -> pl.DataFrame:
+def agreements(letters: Mapping[str, Codes]) -> "pl.DataFrame":
     """Returns how every two judges or raters agree about the pairs that both judged.
 
     `letters`: by name, codes of equal length (int8, shape (pairs,)): -1 where a pair was not judged,
@@ -304,7 +302,7 @@ class Calibration:
     have no majority.
     """
 
-    table: pl.DataFrame = field(repr=False)
+    table: "pl.DataFrame" = field(repr=False)
     error: float
     pairs: int
     without_probability: int

@@ -1,7 +1,5 @@
 """How answers differ: distributions of a run's scores and lengths, and convergence over trials."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -52,7 +50,7 @@ def _spread(request: PlotRequest) -> Plot:
 
 
 def distributions(
-    responses: pl.DataFrame,
+    responses: "pl.DataFrame",
     *,
     name: str | None = None,
     **options: Unpack[LookOptions],
@@ -84,7 +82,7 @@ def distributions(
 
 
 def _histogram(
-    axes: Axes, values: pl.Series, look: Look, *, least: float, colour: str, label: str, form: str
+    axes: Axes, values: "pl.Series", look: Look, *, least: float, colour: str, label: str, form: str
 ) -> None:
     """Count values in bins from 0 to at least `least`, and mark their mean."""
     numbers = values.to_numpy()
@@ -98,7 +96,7 @@ def _histogram(
     axes.set(xlabel=look.say(label), ylabel=look.say("Responses"))
 
 
-def _metrics(axes: Axes, found: pl.DataFrame, look: Look) -> None:
+def _metrics(axes: Axes, found: "pl.DataFrame", look: Look) -> None:
     """Draw cumulative shares, since the bars of several histograms would hide each other."""
     for metric, colour, dash in zip(PARTS, COLOURS[1:], DASHES, strict=False):
         values = found[metric].sort().to_numpy()
@@ -122,7 +120,7 @@ def _metrics(axes: Axes, found: pl.DataFrame, look: Look) -> None:
     )
 
 
-def _boxes(axes: Axes, found: pl.DataFrame, questions: list[str], look: Look) -> None:
+def _boxes(axes: Axes, found: "pl.DataFrame", questions: list[str], look: Look) -> None:
     parts = found.partition_by("question_id", as_dict=True)
     boxes = axes.boxplot(
         [parts[(question,)]["average"].to_numpy() for question in questions],
@@ -156,7 +154,7 @@ _LEVEL = 0.95
 _NORMAL = 200  # degrees of freedom from which Student's t is close to normal
 
 
-def running(sample: Sample, metric: str = "average") -> pl.DataFrame:
+def running(sample: Sample, metric: str = "average") -> "pl.DataFrame":
     """Returns the mean over the first 1, 2, … trials, in a fixed random order.
 
     The order of the file is not used, since published files are sorted by line.
@@ -213,7 +211,7 @@ def convergence(
         return finish(figure, description)
 
 
-def _values_by_trial(sample: Sample, metric: str) -> np.ndarray:
+def _values_by_trial(sample: Sample, metric: str) -> "np.ndarray":
     """Returns values of shape (questions, trials)."""
     rows = []
     random = np.random.default_rng(0)
@@ -233,7 +231,7 @@ def _quantile(freedom: int) -> float:
     return NormalDist().inv_cdf((1 + _LEVEL) / 2)
 
 
-def _panel(axes: Axes, table: pl.DataFrame, sample: Sample, look: Look) -> None:
+def _panel(axes: Axes, table: "pl.DataFrame", sample: Sample, look: Look) -> None:
     trials, mean = table["trials"].to_numpy(), table["mean"].to_numpy()
     low, high = bounds_of(table, ("low", "high"))
     axes.axhline(mean[-1], color=GREY, linestyle=":", linewidth=1)
