@@ -1,7 +1,5 @@
 """`pfgen-rs compare`: differences of runs, with tests and intervals, and answers side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -117,7 +115,7 @@ _DETECTABLE = "detectable: the difference that the test of a pair detects with 8
 _CATEGORIES = "means by category and run number"
 
 
-def comparison_document(found: RunComparison, count: int) -> dict[str, Any]:
+def comparison_document(found: "RunComparison", count: int) -> dict[str, Any]:
     """Returns everything as JSON values, with the answers to the `count` questions that differ most."""
     statistics = found.statistics
     chosen = found.most_different(statistics.metrics[0], count)
@@ -135,7 +133,7 @@ def comparison_document(found: RunComparison, count: int) -> dict[str, Any]:
     }
 
 
-def comparison_report(found: RunComparison, count: int, room: int) -> list[RenderableType]:
+def comparison_report(found: "RunComparison", count: int, room: int) -> list[RenderableType]:
     """Returns tables of runs, pairs and categories for a window of `room` columns, and example answers.
 
     Runs are numbered by descending mean, and tables refer to them by number; two runs are also compared in a
@@ -163,7 +161,7 @@ class _Shown:
     first.
     """
 
-    def __init__(self, statistics: Comparison, room: int) -> None:
+    def __init__(self, statistics: "Comparison", room: int) -> None:
         self.statistics, self.room = statistics, room
         self.metric = statistics.metrics[0]
         means = [estimate.mean for estimate in statistics.estimates[self.metric]]
@@ -241,7 +239,7 @@ class _Shown:
             table.add_row(*(cells[heading] for heading in (*about, *headings)))
         return table
 
-    def _cells(self, pair: Pair) -> Mapping[str, RenderableType]:
+    def _cells(self, pair: "Pair") -> Mapping[str, RenderableType]:
         """Returns the cells of a pair by heading; a significant difference is bold."""
         smallest = self.statistics.smallest_p
         texts = {
@@ -311,7 +309,7 @@ class _Shown:
         )
 
 
-def _answers(found: RunComparison, shown: _Shown, count: int) -> Iterator[RenderableType]:
+def _answers(found: "RunComparison", shown: _Shown, count: int) -> Iterator[RenderableType]:
     chosen = found.most_different(shown.metric, count)
     answers = found.side_by_side(chosen, shown.metric)
     benchmark = found.results[0].benchmark
@@ -330,7 +328,7 @@ def _interval(low: float | None, high: float | None, form: str) -> str:
     return "" if low is None or high is None else f"{low:{form}} to {high:{form}}"
 
 
-def verdict(pair: Pair, statistics: Comparison) -> str:
+def verdict(pair: "Pair", statistics: "Comparison") -> str:
     """Describe the result for a pair in a sentence: uncorrected and, with more pairs, corrected for all."""
     pair = pair.better_first()
     what = "" if pair.metric == "average" else f" in {pair.metric}"

@@ -1,7 +1,5 @@
 """`pfgen-rs generate`: generates a model's answers into a run's folder."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -188,8 +186,8 @@ def _option(option: str, text: str | None, published: float, engine: str) -> flo
 
 
 def _export(
-    config: generate.RunConfig,
-    examples: Sequence[generate.Example],
+    config: "generate.RunConfig",
+    examples: "Sequence[generate.Example]",
     trials: int,
     out: Path,
     path: Path,
@@ -211,7 +209,7 @@ def _export(
 
 def _engine(
     asking: engine_options.EngineChoice, model: str, answers: Path | None, given: Mapping[str, Any]
-) -> ask.Engine:
+) -> "ask.Engine":
     from pfgen_rs.ask.engines import manual, options as options_of
 
     if answers is not None:
@@ -276,7 +274,7 @@ def _recorded(given: Mapping[str, Any], think: str) -> dict[str, Any]:
     return recorded if think == "keep" else {**recorded, "think": think}
 
 
-def _tell_import(answers: AnswersFile) -> None:
+def _tell_import(answers: "AnswersFile") -> None:
     """Warn about imported answers that could not be used."""
     if answers.unused:
         trial, question = answers.unused[0]
@@ -290,7 +288,7 @@ def _tell_import(answers: AnswersFile) -> None:
         )
 
 
-def _tell_run(run: generate.Run) -> None:
+def _tell_run(run: "generate.Run") -> None:
     process.emit(
         f"{run.folder}: {run.finished} of {counted(run.trials, 'trial')}, "
         f"{counted(run.new, 'new answer')}\n"
@@ -301,7 +299,7 @@ def _tell_run(run: generate.Run) -> None:
         process.emit(f"used: {_used(run.usage)}\n")
 
 
-def _used(usage: ask.Usage) -> str:
+def _used(usage: "ask.Usage") -> str:
     if not usage.reported:
         return f"{counted(usage.requests, 'request')}; no numbers of tokens were reported"
 
@@ -319,7 +317,7 @@ def _used(usage: ask.Usage) -> str:
     )
 
 
-def _tell_score(run: generate.Run) -> None:
+def _tell_score(run: "generate.Run") -> None:
     if run.result is None:
         process.warn("nothing to score: no question has an answer")
         return

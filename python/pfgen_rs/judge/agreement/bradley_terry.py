@@ -3,8 +3,6 @@
 A tie counts as half a win each way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -38,8 +36,8 @@ class Ranking:
     """
 
     rule: Rule
-    models: pl.DataFrame = field(repr=False)
-    head_to_head: pl.DataFrame = field(repr=False)
+    models: "pl.DataFrame" = field(repr=False)
+    head_to_head: "pl.DataFrame" = field(repr=False)
     games: int
     left_out: int
     questions: int
@@ -58,7 +56,7 @@ class Ranking:
 
 
 def rank(
-    decisions: pl.DataFrame,
+    decisions: "pl.DataFrame",
     *,
     rule: Rule = "probability",
     with_strengths: bool = True,
@@ -146,7 +144,7 @@ def rank_ranges_of_resamples(
 class _Scores:
     """Values and resampled values of every score, `None` where one is unknown."""
 
-    def __init__(self, games: Games, with_strengths: bool, resamples: int, seed: int) -> None:
+    def __init__(self, games: "Games", with_strengths: bool, resamples: int, seed: int) -> None:
         self._games, self._resamples, self._seed = games, resamples, seed
         models = len(games.models)
         pairing = games.first * models + games.second
@@ -220,7 +218,7 @@ def _bounds_of_score(
     return values, low, high
 
 
-def _head_to_head(games: Games, pairings: tuple[Indices, Indices, Indices]) -> pl.DataFrame:
+def _head_to_head(games: "Games", pairings: tuple[Indices, Indices, Indices]) -> "pl.DataFrame":
     rows = []
     for i, j, (wins, losses, ties) in zip(*(each.tolist() for each in pairings), strict=True):
         total = wins + losses + ties
@@ -232,7 +230,7 @@ def _head_to_head(games: Games, pairings: tuple[Indices, Indices, Indices]) -> p
 
 
 def _ranking_notes(
-    games: Games, scores: _Scores, questions: int, resamples: int, level: float
+    games: "Games", scores: _Scores, questions: int, resamples: int, level: float
 ) -> list[str]:
     notes = []
     if games.left_out:
@@ -277,7 +275,7 @@ class Games:
     left_out: int
 
 
-def games_of(decisions: pl.DataFrame, rule: Rule) -> Games:
+def games_of(decisions: "pl.DataFrame", rule: Rule) -> Games:
     """Returns the games of a frame of decisions; models in alphabetical order.
 
     Raises `InputError` for missing columns, unknown letters, a model against itself, and no decided pair.
@@ -336,7 +334,7 @@ def sums_by_model(games: Games, of_first: Floats, of_second: Floats) -> Floats:
     return np.asarray(sums, dtype=np.float64).reshape(questions, models)
 
 
-def _preferences(played: pl.DataFrame) -> Floats:
+def _preferences(played: "pl.DataFrame") -> Floats:
     if not {"p_a", "p_b", "p_c"} <= {*played.columns}:
         return np.full(len(played), np.nan)
     a, b, c = (

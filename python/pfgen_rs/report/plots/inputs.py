@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -287,11 +286,12 @@ def source_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
     source's share; the share times the number of sources is the Fluency with this source alone. Exact to
     about 1e-5 times the number of sources, since shares are rounded.
     """
-    rows = chain.from_iterable(
-        _rows_by_source(name, question_id, entry["scores"], settings)
+    rows = (
+        row
         for name, result in results.items()
         for settings in [Settings(helpfulness=has_helpfulness(result))]
         for question_id, entry in result["questions"].items()
+        for row in _rows_by_source(name, question_id, entry["scores"], settings)
     )
     schema = {
         "name": pl.String,

@@ -1,7 +1,5 @@
 """Runs as points with numbers, and the list that explains the numbers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -33,7 +31,7 @@ def numbered_note(runs: int) -> list[str]:
     return cut_note(NUMBERED, BEST, runs) if runs > NAMED else []
 
 
-def bounds_of(runs: pl.DataFrame, names: Sequence[str] = BOUNDS) -> list[NDArray[np.float64]]:
+def bounds_of(runs: "pl.DataFrame", names: Sequence[str] = BOUNDS) -> "list[NDArray[np.float64]]":
     """Returns columns as arrays, with NaN, which is not drawn, for missing values and columns."""
     return [
         runs[name].cast(pl.Float64).fill_null(math.nan).to_numpy()
@@ -50,7 +48,7 @@ def check_top(top: int) -> int:
     return top
 
 
-def numbered_points(runs: pl.DataFrame) -> pl.DataFrame:
+def numbered_points(runs: "pl.DataFrame") -> "pl.DataFrame":
     """Sort runs by descending score, and add what points need.
 
     `mark`: 1, 2, …; a, b, … for systems. `kind`: the mode. `named`: whether the mark is shown, which is so
@@ -69,7 +67,7 @@ def numbered_points(runs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def kinds(runs: pl.DataFrame) -> dict[str, dict[str, Any]]:
+def kinds(runs: "pl.DataFrame") -> dict[str, dict[str, Any]]:
     """Returns colour and shape for each kind of run."""
     looks: dict[str, dict[str, Any]] = {
         kind: {"color": style.COLOURS[i], "marker": style.MARKERS[i]}
@@ -79,7 +77,7 @@ def kinds(runs: pl.DataFrame) -> dict[str, dict[str, Any]]:
     return {kind: look for kind, look in looks.items() if kind in set(runs["kind"])}
 
 
-def with_kinds(runs: pl.DataFrame) -> pl.DataFrame:
+def with_kinds(runs: "pl.DataFrame") -> "pl.DataFrame":
     """Add `kind`: the mode, or `other`."""
     mode = pl.col("mode").fill_null("other")
     return runs.with_columns(kind=pl.when(mode.is_in(_MODES)).then(mode).otherwise(pl.lit("other")))
@@ -87,7 +85,7 @@ def with_kinds(runs: pl.DataFrame) -> pl.DataFrame:
 
 def scatter(
     axes: Axes,
-    runs: pl.DataFrame,
+    runs: "pl.DataFrame",
     x: str,
     y: str,
     *,
@@ -115,7 +113,7 @@ def scatter(
         )
 
 
-def number_points(figure: Figure, panels: Sequence[tuple[Axes, str, str, pl.DataFrame]]) -> None:
+def number_points(figure: Figure, panels: "Sequence[tuple[Axes, str, str, pl.DataFrame]]") -> None:
     """Write the runs' marks next to their points. Must come last: it fixes the layout.
 
     `panels`: each with the columns that are its axes, and the runs on it.
@@ -159,7 +157,7 @@ def _write_mark(axes: Axes, mark: str, at: Any, offset: tuple[float, float], *, 
     ).set_in_layout(False)
 
 
-def list_runs(axes: Axes, runs: pl.DataFrame, look: style.Look, columns: int) -> None:
+def list_runs(axes: Axes, runs: "pl.DataFrame", look: style.Look, columns: int) -> None:
     """List what the marks stand for, in columns, below the kinds; and says how many there are of how many."""
     named = runs.filter("named")
     axes.set_axis_off()
