@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 from pfgen_rs import InputError, Question, Result, SettingsError, _native
@@ -280,7 +279,7 @@ def reference_table(benchmark: QuestionSet, question_id: str) -> WindowTable:
 
     It holds for answers of any runs: what it lacks does not occur.
     """
-    references = chain.from_iterable(benchmark[question_id].answers.values())
+    references = (text for texts in benchmark[question_id].answers.values() for text in texts)
     windows = distinct_windows(references, characters=None)
     return window_table(benchmark, question_id, windows)
 

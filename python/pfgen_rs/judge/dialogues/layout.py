@@ -4,7 +4,6 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -61,7 +60,7 @@ class Table:
 
 def drawing(draw: Callable[..., Figure], rows: pl.DataFrame, **how: Any) -> Draw | None:
     """Returns how a table is drawn by a function of this module: its `rows`, which may be none."""
-    return None if rows.is_empty() else partial(draw, rows, **how)
+    return None if rows.is_empty() else lambda look, title: draw(rows, look, title, **how)
 
 
 def write_tables(
