@@ -55,10 +55,12 @@ def score_sources(
     keep: int = 0,
     take: Taker | None = None,
     progress: ScoringProgress | None = None,
+    once: bool = False,
 ) -> list[Result]:
     """Score files; each is one run, or is split into runs by `options.run`, in order of first occurrence.
 
     `keep`: bytes of text per file to keep in memory for later. `take` is called with all rows, in order.
+    `once`: whether the benchmark scores nothing else, so that a single chunk need not keep the scorers.
     """
     results: list[Result] = []
     pool = ThreadPoolExecutor(1)  # summarises a file's runs while the next ones are scored
@@ -72,7 +74,7 @@ def score_sources(
                     threads,
                     keep,
                     tabled=take is not None,
-                    alone=len(sources) == 1,
+                    once=once and len(sources) == 1,
                 )
                 for reading in readings
             )
@@ -176,14 +178,14 @@ class _StreamedFile:
         keep: int,
         *,
         tabled: bool = False,
-        alone: bool = False,
+        once: bool = False,
     ) -> None:
         self._benchmark, self._reading, self._store = benchmark, reading, store
         self._threads, self._keep = threads, keep
         self._known = Known(benchmark, reading.source.path, reading.options.skip_bad_lines)
         self._kept: list[Chunk] | None = [] if keep else None
         self._tabled = tabled  # whether scores are wanted as tables, too
-        self._alone = alone  # whether no other file is scored
+        self._once = once  # whether no other file is scored
         self._problems: list[InputError] = []
         self._cut_short: InputError | None = None
         self._decoded = self._chunks = 0
@@ -257,7 +259,7 @@ class _StreamedFile:
 
     def _score(self, chunk: Chunk, codes: _native.Codes) -> Iterator[_native.Scored]:
         """Begin to score a chunk; the iterator waits for its scores."""
-        once = self._alone and chunk.whole
+        once = self._once and chunk.whole
         answers = chunk.answers if self._reading.options.tokens else chunk.texts
 
         def score() -> _native.Scored:

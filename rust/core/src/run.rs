@@ -225,7 +225,8 @@ mod tests {
         assert_eq!(samples, [rows[1], rows[2]]);
         summary.add(&rows[3..], &[PLACE], &[]);
         summary.add_lengths(rows.iter().rev().copied());
-        assert_eq!(summary.scores().0, ((0.5 + 0.1) / 2.0 + (0.7 + 0.3) / 2.0) / 2.0);
+        let trials = [[0.5, 0.1], [0.7, 0.3]].map(|scores| scores.iter().sum::<f64>() / 2.0);
+        assert_eq!(summary.scores().0, trials.iter().sum::<f64>() / 2.0);
         assert_eq!(summary.lengths(), (2.0, 2.0));
         assert_eq!((summary.empty, summary.foreign), (1, 1));
     }

@@ -76,17 +76,18 @@ fn a_batch_reads_the_scorers_that_are_in_a_file() {
         settings: Settings::default(),
         answers: ANSWERS.to_vec(),
     };
-    let rules = Rules::new(Literals::new([]), 0, Vec::new()).unwrap();
+    let rules = Rules::new(Literals::new(std::iter::empty()), 0, Vec::new()).unwrap();
     let score = |scorer| {
-        let group = Group { scorer, rules: &rules, columns: &[0, 1], rows: &[0, 1, 2], others: &[] };
-        let batch = Batch { groups: &[group], sources: 2, count: RESPONSES.len() };
+        let groups = [Group { scorer, rules: &rules, columns: &[0, 1], rows: &[0, 1, 2], others: &[] }];
+        let batch = Batch { groups: &groups, sources: 2, count: RESPONSES.len() };
         let one = score_groups(batch, |row| RESPONSES[row]);
         assert_eq!(one, score_groups_parallel(batch, |row| RESPONSES[row]));
         one
     };
     let expected = score(Source::Made(&built)).unwrap();
-    assert_eq!(score(Source::Stored(&stored(0))), Ok(expected));
-    assert!(matches!(score(Source::Stored(&stored(1))), Err(Error::DamagedStore { .. })));
+    let [there, beyond] = [stored(0), stored(1)];
+    assert_eq!(score(Source::Stored(&there)), Ok(expected));
+    assert!(matches!(score(Source::Stored(&beyond)), Err(Error::DamagedStore { .. })));
     std::fs::remove_file(path).unwrap();
 }
 

@@ -204,11 +204,8 @@ impl Batches {
     /// Question `i` scores what has the number `i`; `columns` are the places of its sources among all `sources`.
     #[new]
     fn new(questions: Vec<Option<Entry>>, sources: usize) -> Self {
-        let question = |(scorer, rules, columns): Entry| Question {
-            scorer,
-            rules: Arc::clone(&rules.get().core),
-            columns,
-        };
+        let question =
+            |(scorer, rules, columns): Entry| Question { scorer, rules: Arc::clone(&rules.get().core), columns };
         Self { questions: questions.into_iter().map(|entry| entry.map(question)).collect(), sources }
     }
 
