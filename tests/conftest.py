@@ -1,7 +1,5 @@
 """Fixtures that every test may use."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What `make audit` asks of dependencies: the part that needs neither cargo-deny nor the network."""
 
-from __future__ import annotations
-
 import tomllib
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Bad responses and bad question files: a clear error that says where, and nothing written."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import random

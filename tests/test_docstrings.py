@@ -1,7 +1,5 @@
 """The examples in docstrings run; those of READMEs and pages are run by `docs/test_snippets.py`."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import re

@@ -1,7 +1,5 @@
 """The same bits whatever instructions the processor has: each set scores in a process of its own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

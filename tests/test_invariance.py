@@ -1,7 +1,5 @@
 """The same responses give the same values: any input form, any threads, any chunks."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

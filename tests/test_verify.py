@@ -1,7 +1,5 @@
 """Comparing results: places, units, missing keys."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

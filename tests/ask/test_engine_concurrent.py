@@ -1,7 +1,5 @@
 """Coroutines in a thread of their own, fed from a lazy iterator: order, limits, errors and threads."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 import time

@@ -1,7 +1,5 @@
 """What servers report beside answers: log probabilities, thoughts, tokens; and parameters they refuse."""
 
-from __future__ import annotations
-
 import json
 import logging
 import threading

@@ -1,7 +1,5 @@
 """API keys never change an answer, whatever the key, the answer and the engine, and are left nowhere."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import sys

@@ -1,7 +1,5 @@
 """The engine for OpenAI's protocol, through the real client, against a server that misbehaves."""
 
-from __future__ import annotations
-
 import json
 import sys
 from contextlib import suppress

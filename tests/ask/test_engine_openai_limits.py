@@ -1,7 +1,5 @@
 """How the engine for OpenAI's protocol keeps its limits: requests at once, waits, silence, cancelling."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

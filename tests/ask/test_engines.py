@@ -1,7 +1,5 @@
 """The registry of engines, and what every engine is, whichever it is."""
 
-from __future__ import annotations
-
 import inspect
 import json
 from dataclasses import replace

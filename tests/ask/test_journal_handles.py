@@ -1,7 +1,5 @@
 """Journals of one process share what they lock."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

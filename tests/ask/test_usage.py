@@ -1,7 +1,5 @@
 """What a run keeps beside its answers: tokens, as servers report them, and who answered."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

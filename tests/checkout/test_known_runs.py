@@ -1,7 +1,5 @@
 """What reports remember of a checkout only ever saves time: whatever has changed is noticed."""
 
-from __future__ import annotations
-
 import json
 import os
 import threading

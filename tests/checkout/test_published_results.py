@@ -1,7 +1,5 @@
 """The published checkout reported anew: every file byte for byte."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

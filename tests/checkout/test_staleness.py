@@ -1,7 +1,5 @@
 """Stale runs: they are named with the reason, and their new results keep how the old ones were added."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The command line as people run it: real processes, a tiny benchmark."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

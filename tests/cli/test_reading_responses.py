@@ -1,7 +1,5 @@
 """All commands that read responses do so with the same options."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

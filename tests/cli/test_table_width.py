@@ -1,7 +1,5 @@
 """Tables and progress in narrow and wide windows: metrics are shown, and what is left out is named."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

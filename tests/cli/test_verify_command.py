@@ -1,7 +1,5 @@
 """`pfgen-rs verify` as a process: exit codes, reports, and the published runs."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The documentation site: languages, nothing from elsewhere, public names; what hooks make of pages."""
 
-from __future__ import annotations
-
 import re
 from html.parser import HTMLParser
 from importlib import import_module

@@ -1,7 +1,5 @@
 """All code in the README and in docs/ is run, or, where it says why not, checked as far as that goes."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import importlib

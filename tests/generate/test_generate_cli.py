@@ -1,7 +1,5 @@
 """`pfgen-rs generate`: what its options mean, what it prints, and how it refuses."""
 
-from __future__ import annotations
-
 import json
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """What is asked: prompts, and the configuration of a run."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import pickle

@@ -1,7 +1,5 @@
 """Processes that are killed, find no room, or share a run: nothing is lost, torn, or asked twice."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import signal

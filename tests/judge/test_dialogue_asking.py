@@ -1,7 +1,5 @@
 """Models answer dialogues and judges grade them: what is asked, kept, exported and averaged."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Dialogue records and files of FastChat: what is read and written, and what is said of bad lines."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

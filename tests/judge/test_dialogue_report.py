@@ -1,7 +1,5 @@
 """Tables of dialogues and ratings as Markdown, files and figures."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence

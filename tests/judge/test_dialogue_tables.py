@@ -1,7 +1,5 @@
 """Tables of dialogues, and light versions, equal those of independent programs."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections import Counter

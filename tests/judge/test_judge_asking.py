@@ -1,7 +1,5 @@
 """Asking judges: nothing is asked twice, nothing is lost, and every fault is counted."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

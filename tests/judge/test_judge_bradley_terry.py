@@ -1,7 +1,5 @@
 """Rankings: equal to plain Python, libraries and refits; errors name the models that are apart."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """Figures are those of a plain reading of the journals: verdicts count for the texts that were judged."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """What judges read: files that users write, and pairs of runs."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections import Counter

@@ -1,7 +1,5 @@
 """Measures of agreement: equal to other libraries, to plain Python, and to what is published."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

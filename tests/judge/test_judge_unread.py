@@ -1,7 +1,5 @@
 """Outputs in which no verdict, rating or answer can be read: they end a run early, and are asked again."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Verdicts and ratings are read as the contract says, from whatever text or tokens."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Converted files, prompts, replayed outputs and result files against the reference; the bundled sample."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

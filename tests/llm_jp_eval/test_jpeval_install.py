@@ -1,7 +1,5 @@
 """Installing raw files: recognised by digests and paths, in folders and archives of any layout."""
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Raw files that are damaged or hostile: clear errors, nothing half-written."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

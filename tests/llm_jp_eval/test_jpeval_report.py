@@ -1,7 +1,5 @@
 """Reports: the figures are those of scipy and of a bootstrap, and runs that differ are not mixed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The commands `report` and `plot`, with folders of scores and result files, also of other versions."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

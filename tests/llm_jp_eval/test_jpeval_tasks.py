@@ -1,7 +1,5 @@
 """The catalog of tasks, their averages and evaluation files, and prompts."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """Figures whatever the names, fonts and settings: as files, and with texts that have their room."""
 
-from __future__ import annotations
-
 import logging
 import math
 import os

@@ -1,7 +1,5 @@
 """Figures hold the numbers that they were given."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import combinations

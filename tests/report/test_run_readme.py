@@ -1,7 +1,5 @@
 """READMEs of runs: text that does nothing, and marks as counted in the obvious way."""
 
-from __future__ import annotations
-
 import html
 import json
 import re

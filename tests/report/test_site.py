@@ -1,7 +1,5 @@
 """Sites without a browser: names, data, languages, escaping, policies, files."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib

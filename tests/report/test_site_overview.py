@@ -1,7 +1,5 @@
 """What a leaderboard shows first: facts about models, leading models, and plots."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

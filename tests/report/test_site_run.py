@@ -1,7 +1,5 @@
 """Pages of runs and comparisons: their data against the scorer and plain searches, and what is written."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Pages of runs and comparisons in a real browser."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

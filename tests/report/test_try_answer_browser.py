@@ -1,7 +1,5 @@
 """Answers tried on the page of a benchmark, in a real browser: the numbers of `Benchmark.explain`."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import random

@@ -1,7 +1,5 @@
 """Checkouts reported: what is stale is made anew, what is broken is told, nothing else is touched."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import lzma

@@ -1,7 +1,5 @@
 """The leaderboard against other benchmarks: the published tables' figures, and made-up tables."""
 
-from __future__ import annotations
-
 import csv
 import json
 import math

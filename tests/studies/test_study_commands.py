@@ -1,7 +1,5 @@
 """The commands and pages of studies."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Figures of studies hold what they were given, whatever the names, and names never overlap."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

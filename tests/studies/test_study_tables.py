@@ -1,7 +1,5 @@
 """Tables of other benchmarks, files that are none, and the one rule by which models of both are the same."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from contextlib import suppress
