@@ -94,9 +94,7 @@ def test_an_answer_with_a_secret_fails_and_others_are_kept(
 
 
 @given(
-    key=st.text(PRINTABLE, min_size=1, max_size=40),
-    cut=st.integers(0, 40),
-    text=st.text("日月。 "),
+    key=st.text(PRINTABLE, min_size=1, max_size=40), cut=st.integers(0, 40), text=st.text("日月。 ")
 )
 def test_messages_show_at_most_seven_characters_of_a_key(key: str, cut: int, text: str) -> None:
     message = f"{text}{key}{text}…{key[:cut]}"
@@ -309,14 +307,9 @@ def reply(text: object = "答え", usage: object = TOKENS, **choice: Any) -> Beh
 
 def test_every_reply_with_tokens_counts_and_every_request() -> None:
     pytest.importorskip("aiohttp", reason="the package aiohttp is not installed")
-    script = {
-        "p0": [faults.status(500), reply()],
-        "p1": [reply("")],
-        "p2": [reply(None)],
-        "p3": [reply(finish_reason="content_filter")],
-        "p4": [faults.answer()],
-        "p5": [faults.status(400)],
-    }
+    script = {"p0": [faults.status(500), reply()], "p1": [reply("")], "p2": [reply(None)]}
+    script |= {"p3": [reply(finish_reason="content_filter")], "p4": [faults.answer()]}
+    script["p5"] = [faults.status(400)]
     with FaultServer(script) as server:
         asked = engine(server)
         assert asked.usage == Usage()
@@ -335,9 +328,10 @@ def test_every_reply_with_tokens_counts_and_every_request() -> None:
         ({"prompt_tokens": 0, "prompt_tokens_details": None}, Usage(0, 1)),
         ({"prompt_tokens": -1, "completion_tokens": True}, Usage()),
         ({"prompt_tokens": 1.5, "completion_tokens": 10**400}, Usage()),
-        ({"prompt_tokens_details": {"cached_tokens": 2}}, Usage()),
-        (None, Usage()),
-        ([1], Usage()),
+        *(
+            (usage, Usage())
+            for usage in ({"prompt_tokens_details": {"cached_tokens": 2}}, None, [1])
+        ),
     ],
 )
 def test_invalid_numbers_are_not_counted(usage: object, found: Usage) -> None:

@@ -59,15 +59,8 @@ def test_a_completion_is_asked_for_with_every_option() -> None:
     outcomes, [asked] = exchanged([task], parameters=Parameters(stop=("Q:", "\n\n")))
     assert bare(outcomes) == [Answered(task, "p0/100")]
     assert asked.path == "/v1/completions"
-    assert asked.body == {
-        "model": "m",
-        "prompt": "p0",
-        "seed": 100,
-        "stop": ["Q:", "\n\n"],
-        "max_tokens": 300,
-        "temperature": 1.0,
-        "top_p": 0.98,
-    }
+    sampling = {"stop": ["Q:", "\n\n"], "max_tokens": 300, "temperature": 1.0, "top_p": 0.98}
+    assert asked.body == {"model": "m", "prompt": "p0", "seed": 100, **sampling}
 
 
 @pytest.mark.parametrize(("mode", "count"), [("chat", 2), ("qa", 1)])
@@ -351,19 +344,15 @@ def test_local_servers_need_no_key_and_others_do() -> None:
             find_place(url)
 
 
+UNUSABLE = [f"http://user:{KEY}@host/v1", f"http://host/v1?key={KEY}", f"http://host/v1#{KEY}"]
+UNUSABLE += ["host:8000", "ftp://host/v1", "http://", "http://host:99999/v1", "http://[::1/v1"]
+
+
 @pytest.mark.parametrize(
     ("url", "key", "said"),
     [
-        (f"http://user:{KEY}@host/v1", None, "OPENAI_BASE_URL"),
-        (f"http://host/v1?key={KEY}", None, "OPENAI_BASE_URL"),
-        (f"http://host/v1#{KEY}", None, "OPENAI_BASE_URL"),
-        ("host:8000", None, "OPENAI_BASE_URL"),
-        ("ftp://host/v1", None, "OPENAI_BASE_URL"),
-        ("http://", None, "OPENAI_BASE_URL"),
-        ("http://host:99999/v1", None, "OPENAI_BASE_URL"),
-        ("http://[::1/v1", None, "OPENAI_BASE_URL"),
-        ("http://host/v1", f"{KEY}\nx: y", "not shown"),
-        ("http://host/v1", f"{KEY}鍵", "not shown"),
+        *((url, None, "OPENAI_BASE_URL") for url in UNUSABLE),
+        *(("http://host/v1", f"{KEY}{end}", "not shown") for end in ("\nx: y", "鍵")),
     ],
 )
 def test_addresses_and_keys_that_cannot_be_used_are_refused_unseen(
@@ -508,25 +497,22 @@ def test_waits_have_bounds(failure: int, seed: int, asked: float | None) -> None
         assert min(asked, 120.0) <= wait <= 120.5
 
 
+DAY = "Fri, 02 Jan 2026"
+
+
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
         ({}, None),
-        ({"retry-after": "7"}, 7.0),
-        ({"retry-after": "0"}, 0.0),
-        ({"retry-after": "1.5"}, 1.5),
+        *(({"retry-after": text}, float(text)) for text in ("7", "0", "1.5")),
         ({"retry-after-ms": "250", "retry-after": "7"}, 0.25),
         ({"retry-after-ms": "soon", "retry-after": "7"}, 7.0),
         ({"retry-after": format_datetime(NOON + timedelta(seconds=90), usegmt=True)}, 90.0),
-        ({"retry-after": "Fri, 02 Jan 2026 12:00:05 -0000"}, 5.0),
-        ({"retry-after": "Fri, 02 Jan 2026 13:00:05 +0100"}, 5.0),
+        *(({"retry-after": f"{DAY} {time}"}, 5.0) for time in ("12:00:05 -0000", "13:00:05 +0100")),
         ({"retry-after": "Thu, 01 Jan 2026 12:00:00 GMT"}, 0.0),
-        ({"retry-after": "-3"}, None),
-        ({"retry-after": "nan"}, None),
-        ({"retry-after": "inf"}, None),
-        ({"retry-after": "tomorrow"}, None),
+        *(({"retry-after": text}, None) for text in ("-3", "nan", "inf", "tomorrow")),
         ({"retry-after": "Fri, 99 Jan 2026 12:00:00 GMT"}, None),
-        ({"retry-after": "Fri, 02 Jan 2026 12:00:00 -9999"}, None),
+        ({"retry-after": f"{DAY} 12:00:00 -9999"}, None),
     ],
 )
 def test_when_to_come_back_is_understood(headers: Mapping[str, str], seconds: float | None) -> None:

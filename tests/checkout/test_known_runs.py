@@ -428,9 +428,7 @@ def test_samples_tell_the_reading(published: tuple[Path, Summation, bytes], kind
     assert rewritten == readings.write_result(checkout / FIRST, checkout / "data", summation)
 
 
-def test_sums_are_plain_without_samples(
-    published: tuple[Path, Summation, bytes],
-) -> None:
+def test_sums_are_plain_without_samples(published: tuple[Path, Summation, bytes]) -> None:
     checkout, _, _ = published
     path = checkout / FIRST / "result.json"
     questions = json.loads(path.read_bytes())["questions"]

@@ -27,16 +27,10 @@ from pfgen_rs.questions.locate import Available, bundled_path
 
 READING = {field.name for field in fields(ReadingOptions)}
 SCORING = {field.name for field in fields(ScoringOptions)}
-READERS = {
-    "score": SCORING,
-    "compare": SCORING,
-    "verify": SCORING - {"run_field"},  # a folder is one run
-    "plan-trials": READING,
-    "study sources": READING,
-    "judge grade": READING,
-    "judge plot": READING,
-    "judge pairs": READING,
-}
+READERS = dict.fromkeys(("score", "compare"), SCORING)
+READERS["verify"] = SCORING - {"run_field"}  # a folder is one run
+READERS |= dict.fromkeys(("plan-trials", "study sources"), READING)
+READERS |= {f"judge {name}": READING for name in ("grade", "plot", "pairs")}
 
 
 def unclean(answers: Sequence[tuple[str, str]] = GOOD) -> bytes:

@@ -183,13 +183,9 @@ def test_the_same_result_passes(run: Path) -> None:
 
 # Places of numbers, and a unit of their last printed digit.
 FIGURES = {
-    "score": 1e-4,
-    "score_std": 1e-4,
-    "length": 0.1,
-    "length_std": 0.1,
-    "scores.fluency.A": 1e-5,
-    "scores.average": 1e-5,
-    "questions.Q02.score": 1e-4,
+    **dict.fromkeys(("score", "score_std", "questions.Q02.score"), 1e-4),
+    **dict.fromkeys(("length", "length_std"), 0.1),
+    **dict.fromkeys(("scores.fluency.A", "scores.average"), 1e-5),
     "questions.Q02.scores.truthfulness.B": 1e-5,
     "questions.Q01.samples[0].scores.fluency.A": 1e-6,
     "questions.Q01.samples[0].scores.helpfulness": 1e-5,

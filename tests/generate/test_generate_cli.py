@@ -153,41 +153,16 @@ def test_the_configuration(tmp_path: Path, tiny: Path) -> None:
 def test_what_was_chosen_is_recorded(tmp_path: Path, tiny: Path) -> None:
     template = tmp_path / "template.jinja"
     template.write_text("{{ messages }}\n", encoding="utf-8")
-    chosen = [
-        f"--set=chat_template=@{template}",
-        "--mode=qa",
-        "--name=other/name",
-        "--shots=3",
-        "--set=seed=日本",
-        "--set=prefix=<s>",
-        "--set=timeout=9",
-        "--temperature=0",
-        "--top-p=none",
-        "--max-tokens=5",
-        "--stop=\\n",
-        "--stop=終",
-        "--think=strip",
-        "--set=dtype=float16",
-        '--set=extra={"a": 1}',
-        "--set=_where=there",
-    ]
+    chosen = [f"--set=chat_template=@{template}", '--set=extra={"a": 1}', "--stop=\\n", "--stop=終"]
+    chosen += ["--mode=qa", "--name=other/name", "--shots=3", "--set=seed=日本", "--set=prefix=<s>"]
+    chosen += ["--set=timeout=9", "--temperature=0", "--top-p=none", "--max-tokens=5"]
+    chosen += ["--think=strip", "--set=dtype=float16", "--set=_where=there"]
     config = config_of(tmp_path, program(tmp_path), *chosen)
     del config["questions"]
-    assert config == {
-        "chat_template": "{{ messages }}\n",
-        "dtype": "float16",
-        "engine": "command",
-        "extra": {"a": 1},
-        "max_tokens": 5,
-        "mode": "qa",
-        "model": "other/name",
-        "num_examples": 3,
-        "prefix": "<s>",
-        "seed": "日本",
-        "stop": ["\n", "終"],
-        "temperature": 0.0,
-        "think": "strip",
-    }
+    wanted: dict[str, object] = {"engine": "command", "mode": "qa", "model": "other/name"}
+    wanted |= {"chat_template": "{{ messages }}\n", "dtype": "float16", "extra": {"a": 1}}
+    wanted |= {"max_tokens": 5, "num_examples": 3, "prefix": "<s>", "seed": "日本"}
+    assert config == {**wanted, "stop": ["\n", "終"], "temperature": 0.0, "think": "strip"}
 
 
 def test_none_is_left_to_the_engine_and_out_of_the_file(tmp_path: Path, tiny: Path) -> None:
@@ -310,6 +285,11 @@ main()
 """
 
 
+def started(*command: object) -> subprocess.Popen[str]:
+    pipe, words = subprocess.PIPE, [str(word) for word in command]
+    return subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, env=environment())
+
+
 class Sharing(generating.Place):
     """A folder for runs of the tiny benchmark, and for what programs log."""
 
@@ -322,24 +302,12 @@ class Sharing(generating.Place):
         return [sys.executable, str(PROGRAM), str(self.logs / log), *fault]
 
     def arguments(self, log: str, *fault: str, trials: int = 4) -> list[str]:
-        return [
-            "generate",
-            "org/model",
-            "--engine=command",
-            f"--command={shlex.join(self.program(log, *fault))}",
-            f"--benchmark={self.benchmark}",
-            f"--out={self.results}",
-            f"--trials={trials}",
-        ]
+        program = f"--command={shlex.join(self.program(log, *fault))}"
+        places = [f"--benchmark={self.benchmark}", f"--out={self.results}", f"--trials={trials}"]
+        return ["generate", "org/model", "--engine=command", program, *places]
 
     def start(self, log: str, *fault: str, **options: int) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            [SCRIPT, *self.arguments(log, *fault, **options)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment(),
-        )
+        return started(SCRIPT, *self.arguments(log, *fault, **options))
 
     def go_on(self, log: str, trials: int = 4) -> Run:
         """What the same command does next, in this process."""
@@ -422,23 +390,8 @@ engine.close()
 
 
 def test_two_processes_share_a_run(place: Sharing) -> None:
-    processes = [
-        subprocess.Popen(
-            [
-                sys.executable,
-                "-c",
-                SHARING,
-                place.benchmark,
-                place.results,
-                *place.program(log, "meet"),
-            ],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            env=environment(),
-        )
-        for log in ("first", "second")
-    ]
+    command = (sys.executable, "-c", SHARING, place.benchmark, place.results)
+    processes = [started(*command, *place.program(log, "meet")) for log in ("first", "second")]
     results = [ended(process) for process in processes]
     first, second = place.asked("first"), place.asked("second")
     assert first

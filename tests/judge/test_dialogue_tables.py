@@ -465,11 +465,7 @@ def test_intervals_in_tables() -> None:
     frame = pl.DataFrame(rows, schema=columns, orient="row")
     grid = layout.with_intervals(frame, 1, ["r"], 2)
     assert grid.headings == ["author", "answers", "r"]
-    assert grid.rows == [
-        ["a", "1,234", "0.50 [-0.12, 0.75]"],
-        ["b", "2", "0.25"],
-        ["c", "3", "–"],
-    ]
+    assert grid.rows == [["a", "1,234", "0.50 [-0.12, 0.75]"], ["b", "2", "0.25"], ["c", "3", "–"]]
 
 
 def test_names_of_strangers_are_escaped(judged: Path, tmp_path: Path) -> None:

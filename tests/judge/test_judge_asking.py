@@ -299,15 +299,8 @@ def plain_digest(prompt: Any, **texts: str) -> str:
         filled = filled.replace(f"{{{name}}}", text)
     messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
     messages.append({"role": "user", "content": filled})
-    content = {
-        "model": "j",
-        "temperature": 0.0,
-        "seed": 1,
-        "max_tokens": 64,
-        "top_p": None,
-        "logprobs": 20,
-        "messages": messages,
-    }
+    content = {"model": "j", "temperature": 0.0, "seed": 1, "max_tokens": 64, "top_p": None}
+    content |= {"logprobs": 20, "messages": messages}
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()
 

@@ -35,6 +35,11 @@ CRITERIA = find_prompt("criteria", "criteria")
 WHOLE = 'text = "{question}{answer_a}{answer_b}"'
 
 
+def prompts_file(folder: Path, toml: str) -> Path:
+    (folder / "prompts.toml").write_text(toml)
+    return folder / "prompts.toml"
+
+
 @pytest.mark.parametrize(
     ("toml", "problem"),
     [
@@ -51,19 +56,14 @@ WHOLE = 'text = "{question}{answer_a}{answer_b}"'
     ],
 )
 def test_bad_prompts_are_errors(toml: str, problem: str, tmp_path: Path) -> None:
-    path = tmp_path / "prompts.toml"
-    path.write_text(toml)
     with pytest.raises(InputError, match=problem):
-        read_prompts(path)
+        read_prompts(prompts_file(tmp_path, toml))
 
 
 def test_own_prompts_are_used(tmp_path: Path) -> None:
-    path = tmp_path / "prompts.toml"
-    path.write_text(
-        '[pairwise.mine]\nsystem = "S {rubric} {question}"\n'
-        'text = "{question}|{answer_a}|{answer_b}|{\\"x\\"}"\n'
-    )
-    prompt = find_prompt("mine", "pairwise", path)
+    text = '"{question}|{answer_a}|{answer_b}|{\\"x\\"}"'
+    toml = f'[pairwise.mine]\nsystem = "S {{rubric}} {{question}}"\ntext = {text}\n'
+    prompt = find_prompt("mine", "pairwise", path := prompts_file(tmp_path, toml))
     values = {"question": "{answer_a}", "answer_a": "1", "answer_b": "2"}
     with pytest.raises(SettingsError, match=r"needs \{rubric\}"):
         prompt.filled(values)
@@ -388,9 +388,7 @@ def test_runs_are_graded_and_correlated(tmp_path: Path) -> None:
 
 def test_rubrics_are_filled_and_results_read(tmp_path: Path) -> None:
     (tmp_path / "rubric.txt").write_text("正確か\n5: とても\n")
-    (tmp_path / "prompts.toml").write_text(
-        '[grade.rubric]\ntext = "{answer}\\n###\\n{rubric}"\nscale = [1, 5]\nresult = true\n'
-    )
+    toml = '[grade.rubric]\ntext = "{answer}\\n###\\n{rubric}"\nscale = [1, 5]\nresult = true\n'
     texts = []
 
     def by_rubric(handler: Handler, asked: Asked) -> None:
@@ -398,7 +396,7 @@ def test_rubrics_are_filled_and_results_read(tmp_path: Path) -> None:
         handler.reply(200, chat_reply("Feedback: 3つの点で優れる。 [RESULT] 4"))
 
     with FaultServer(default=by_rubric) as server:
-        own = ("--prompts", tmp_path / "prompts.toml", "--prompt", "rubric")
+        own = ("--prompts", prompts_file(tmp_path, toml), "--prompt", "rubric")
         more = ("--rubric", tmp_path / "rubric.txt", "--trials", 1)
         graded(tmp_path / "r", server.url, sample_runs()["faithful"], *own, *more)
     assert set(texts) == {"正確か\n5: とても"}

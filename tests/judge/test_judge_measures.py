@@ -423,15 +423,9 @@ def test_counts_win_rates_and_strengths_equal_plain_python() -> None:
 
 def test_which_answer_came_first_does_not_matter() -> None:
     frame = sample()
-    turned = frame.select(
-        "question_id",
-        model_a="model_b",
-        model_b="model_a",
-        tie=pl.col("tie").replace({"A": "B", "B": "A"}),
-        p_a="p_b",
-        p_b="p_a",
-        p_c="p_c",
-    )
+    names = {"model_a": "model_b", "model_b": "model_a", "p_a": "p_b", "p_b": "p_a"}
+    tie = pl.col("tie").replace({"A": "B", "B": "A"})
+    turned = frame.select("question_id", "p_c", tie=tie, **names)
     first, second = (rank(each, rule="tie").models for each in (frame, turned))
     for name in first.columns:
         if first[name].dtype == pl.Float64:

@@ -329,12 +329,12 @@ def test_a_share_a_deviation_and_a_floor(
 @pytest.mark.parametrize(
     ("limits", "kept", "limit"),
     [
-        ({}, 10, "all"),
-        ({"share": 0.2}, 2, "share"),
-        ({"share": 0.2, "at_least": 5}, 5, "at_least"),
-        ({"share": 0.2, "at_least": 50}, 10, "all"),
+        *(({}, 10, "all"), ({"share": 0.2}, 2, "share"), ({"deviation": 2}, 5, "deviation")),
+        *(
+            ({"share": 0.2, "at_least": 5}, 5, "at_least"),
+            ({"share": 0.2, "at_least": 50}, 10, "all"),
+        ),
         ({"share": 0.2, "at_least": 5, "count": 3}, 3, "count"),
-        ({"deviation": 2}, 5, "deviation"),
         ({"deviation": 2, "share": 0.4}, 4, "share"),
         ({"deviation": 2, "at_least": 6}, 6, "at_least"),
     ],

@@ -215,15 +215,11 @@ def test_convergence_draws_what_was_computed() -> None:
 
 def test_steps_in_names() -> None:
     wanted = [
-        ("org/m/step_1000", "r", "org/m", 1000),
-        ("org/m-step2000", "r", "org/m", 2000),
-        ("m-iter_0002000", "r", "m", 2000),
-        ("m/checkpoint-500", "r", "m", 500),
-        ("m_global_step12", "r", "m", 12),
-        ("m-Step=7-hf", "r", "m--hf", 7),
-        ("step_1/step_2", "r", "step_1", 2),
+        *(("org/m/step_1000", "r", "org/m", 1000), ("org/m-step2000", "r", "org/m", 2000)),
+        *(("m-iter_0002000", "r", "m", 2000), ("m/checkpoint-500", "r", "m", 500)),
+        *(("m_global_step12", "r", "m", 12), ("m-Step=7-hf", "r", "m--hf", 7)),
+        *(("step_1/step_2", "r", "step_1", 2), ("m", "result/m-step3", "result/m", 3)),
         ("m", "result/m/iteration-30/abcdef0", "result/m", 30),
-        ("m", "result/m-step3", "result/m", 3),
     ]
     without = [("m-7b", "result/m-7b/1234567"), ("footsteps12", "r")]
     names = [*without, *((model, run) for model, run, _, _ in wanted)]
@@ -363,9 +359,7 @@ def test_what_cannot_be_drawn(call: Callable[[], object], message: str) -> None:
 # Marks beside points.
 
 
-@given(
-    st.lists(st.tuples(st.floats(0, 400), st.floats(0, 300)), min_size=1, max_size=30),
-)
+@given(st.lists(st.tuples(st.floats(0, 400), st.floats(0, 300)), min_size=1, max_size=30))
 @settings(max_examples=25)
 def test_marks_stay_within_the_frame_and_near(places: list[tuple[float, float]]) -> None:
     marks = [str(i) for i in range(len(places))]
@@ -434,9 +428,7 @@ def no_font_installed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("no_font_installed")
-def test_japanese_without_a_japanese_font(
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_japanese_without_a_japanese_font(capfd: pytest.CaptureFixture[str]) -> None:
     table = runs(2, model=["日本語-step_1", "é-step_2"])
     figure = plots.metric_pairs(table, language="ja")
     plots.svg(figure)

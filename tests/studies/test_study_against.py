@@ -311,25 +311,11 @@ def test_against_as_a_table(ours: Path, their_table: Path) -> None:
 
 
 def test_against_in_other_formats(ours: Path, their_table: Path) -> None:
-    command = (
-        "study",
-        "against",
-        their_table,
-        "--leaderboard",
-        ours,
-        "--name",
-        "name",
-        "--column",
-        "a",
-    )
+    command = ("study", "against", their_table, "--leaderboard", ours, "--name=name", "--column=a")
     done = pfgen(*command, "--format", "csv")
     [row] = csv.DictReader(io.StringIO(done.stdout))
-    assert (row["column"], row["n"], row["missing"], row["outliers"]) == (
-        "a",
-        "5",
-        "0",
-        "delta gamma-2-0 モデル3",
-    )
+    found = tuple(row[name] for name in ("column", "n", "missing", "outliers"))
+    assert found == ("a", "5", "0", "delta gamma-2-0 モデル3")
     found = json.loads(pfgen(*command, "--format", "json").stdout)
     assert found["unmatched_theirs"] == {"epsilon-31m": "Epsilon\x1b[31m"}
     assert [row["model"] for row in found["columns"][0]["points"]] == list(SCORES)
