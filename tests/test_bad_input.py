@@ -165,11 +165,8 @@ def test_a_bad_question_file_is_named(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("content", "part"),
     [
-        (b"", "not JSON"),
-        (b"{", "not JSON"),
-        (b"\xff{}", "UTF-8"),
-        (b"[]", "object"),
-        (b"[" * 100_000, "not JSON"),
+        *((content, "not JSON") for content in (b"", b"{", b"[" * 100_000)),
+        *((b"\xff{}", "UTF-8"), (b"[]", "object")),
         (lzma.compress(json.dumps(QUESTIONS["Q02"]).encode())[:-30], "cut short"),
     ],
 )

@@ -208,15 +208,8 @@ def test_singletons_as_counted(
 ) -> None:
     rng = random.Random(seed)
     weights = None if seed is None else [rng.randrange(4) for _ in answers]
-    found = singletons(
-        cut(answers, sizes),
-        n=n,
-        threshold=threshold,
-        repeat=repeat,
-        weights=weights,
-        memory=1,
-        threads=threads,
-    )
+    settings: dict[str, Any] = {"n": n, "threshold": threshold, "repeat": repeat}
+    found = singletons(cut(answers, sizes), weights=weights, memory=1, threads=threads, **settings)
     expected = counted(answers, n, threshold, repeat, weights or [1] * len(answers))
     assert (found.kept.tolist(), found.rounds) == expected
 
@@ -227,15 +220,9 @@ def test_singletons_in_little_memory(n: int, threshold: int) -> None:
     expected = counted(answers, n, threshold, True, [1] * len(answers))
     for memory, threads in ((1 << 30, 1), (1 << 20, 2), (1, 8)):
         told: list[tuple[int, int]] = []
-        found = singletons(
-            answers,
-            n=n,
-            threshold=threshold,
-            repeat=True,
-            memory=memory,
-            threads=threads,
-            progress=lambda *amounts, told=told: told.append(amounts),
-        )
+        settings: dict[str, Any] = {"n": n, "threshold": threshold, "repeat": True}
+        settings["progress"] = lambda *amounts, told=told: told.append(amounts)
+        found = singletons(answers, memory=memory, threads=threads, **settings)
         assert (found.kept.tolist(), found.rounds) == expected
         assert told[0] == (len(answers), 0)
         assert told[-1][0] == told[-1][1] == sorted(told)[-1][0]
@@ -478,16 +465,13 @@ def test_errors_are_exact(data: st.DataObject, texts: list[str]) -> None:
     rows = len(texts)
     weights = data.draw(st.none() | st.lists(st.integers(1, 99), min_size=rows, max_size=rows))
     min_n, more = data.draw(st.integers(1, 3)), data.draw(st.integers(0, 9))
-    chosen = select(
-        texts,
-        data.draw(st.integers(1, 14)),
-        weights=weights,
-        seed=data.draw(st.integers(0, 2**64 - 1)),
-        proposals=data.draw(st.integers(0, 500)),
-        restarts=data.draw(st.integers(1, 3)),
-        min_n=min_n,
-        max_n=min_n + more,
-    )
+    settings: dict[str, Any] = {
+        "seed": data.draw(st.integers(0, 2**64 - 1)),
+        "proposals": data.draw(st.integers(0, 500)),
+        "restarts": data.draw(st.integers(1, 3)),
+    }
+    count = data.draw(st.integers(1, 14))
+    chosen = select(texts, count, weights=weights, min_n=min_n, max_n=min_n + more, **settings)
     exact = error(texts, chosen.rows.tolist(), weights, range(min_n, min_n + more + 1))
     assert chosen.error == float(exact)
     assert chosen.error <= chosen.greedy_error

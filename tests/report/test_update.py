@@ -42,6 +42,7 @@ from helpers import (
     TIMEOUT,
     environment,
     pfgen,
+    python,
     write_benchmark,
 )
 from pfgen_rs import load_benchmark, score_file
@@ -454,14 +455,7 @@ def test_a_signal_while_writing(stale: Path, number: signal.Signals, place: int)
 @posix
 def test_a_full_disk(stale: Path) -> None:
     before = contents(stale)
-    done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, "report", str(stale), "--force"],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        timeout=TIMEOUT,
-        check=False,
-    )
+    done = python(FULL_DISK, "report", stale, "--force")
     assert done.returncode == 1
     errors = done.stderr.splitlines()
     assert len(errors) >= 2
