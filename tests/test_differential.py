@@ -1,7 +1,5 @@
 """The native scorer against the oracle: same values, bit for bit, and errors in the same places."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

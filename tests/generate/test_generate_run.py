@@ -1,7 +1,5 @@
 """Runs: what is asked, what is kept, and what is gone on with."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """Predictions and metrics of llm-jp-eval, of samples and columns, against golden files and the oracle."""
 
-from __future__ import annotations
-
 import json
 import math
 import random

@@ -1,7 +1,5 @@
 """Prompts for inference elsewhere and its outputs; scoring, lenient reading, result files, signatures."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """What scripts of pages compute, against Python: statistics of comparisons, ends of regular expressions."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

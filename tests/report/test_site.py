@@ -1,7 +1,5 @@
 """Sites without a browser: names, data, languages, escaping, policies, files."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib
@@ -170,16 +168,14 @@ def test_categories_are_named_in_both_languages(mini: Benchmark) -> None:
 
 def test_labels_are_short_and_unique() -> None:
     runs = [
-        ("anthropic/claude-opus-4-20250514", "qa", "claude-opus-4 · qa"),
-        ("anthropic/claude-opus-4-20250514", "chat", "claude-opus-4 · chat"),
-        ("a/Max-2025-01-25", "qa", "Max-2025-01-25 · qa"),
-        ("a/Max", "qa", "Max · qa"),
-        ("a/plamo", "completion", "a/plamo · completion"),
-        ("b/plamo", "completion", "b/plamo · completion"),
-        ("openai/gpt-4o", "chat", "gpt-4o · chat · 6"),
-        ("gpt-4o", "chat", "gpt-4o · chat · 7"),
-        ("c/ONE-20259999", None, "ONE-20259999"),
-        ("x/", "", "x/"),
+        *(
+            ("anthropic/claude-opus-4-20250514", mode, f"claude-opus-4 · {mode}")
+            for mode in ("qa", "chat")
+        ),
+        *(("a/Max-2025-01-25", "qa", "Max-2025-01-25 · qa"), ("a/Max", "qa", "Max · qa")),
+        *((f"{name}/plamo", "completion", f"{name}/plamo · completion") for name in "ab"),
+        *(("openai/gpt-4o", "chat", "gpt-4o · chat · 6"), ("gpt-4o", "chat", "gpt-4o · chat · 7")),
+        *(("c/ONE-20259999", None, "ONE-20259999"), ("x/", "", "x/")),
     ]
     names = [
         RunName(f"result/r/{i}", model, model.split("/")[0] if "/" in model else "openai", mode)

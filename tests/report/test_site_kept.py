@@ -1,7 +1,5 @@
 """Sites that are written again: what has not changed stays, what was interrupted is gone on with."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os

@@ -212,16 +212,8 @@ def test_differences_of_shares_are_covered(n: int, shares: tuple[float, ...]) ->
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        (0, 0),
-        (1, 0),
-        (5, 5),
-        (6, 5),
-        (3, 12),
-        (0, 40),
-        (90, 60),
-        (600, 500),
-        (900, 1400),
-        (0, 1100),
+        *((0, 0), (1, 0), (5, 5), (6, 5), (3, 12), (0, 40)),
+        *((90, 60), (600, 500), (900, 1400), (0, 1100)),
     ],
 )
 def test_mcnemar_is_the_exact_binomial_test(first: int, second: int) -> None:
