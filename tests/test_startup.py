@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import time
+import tomllib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -137,6 +138,26 @@ def test_completion_needs_no_data() -> None:
     assert not names & DATA
     names = loaded_by([], **{**words, "COMP_CWORD": "1"}, COMP_WORDS="pfgen-rs sco")
     assert {name for name in names if name.startswith("pfgen_rs.cli.")} == BARE
+
+
+def test_what_the_package_hands_on_is_used_above_its_home() -> None:
+    """The import contracts do not see behind `from pfgen_rs import Benchmark`."""
+    contracts = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["importlinter"]
+    layers = [layer.split(" : ") for layer in contracts["contracts"][0]["layers"]]
+    height = {name: -place for place, layer in enumerate(layers) for name in layer}
+    root = Path(pfgen_rs.__file__).parent
+    uses = [
+        (path.relative_to(root).parts[0].removesuffix(".py"), name.name)
+        for path in root.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and node.module == "pfgen_rs"
+        for name in node.names
+        if name.name in pfgen_rs.__all__ and path.parent != root
+    ]
+    assert len(uses) > 50
+    for package, name in uses:
+        home = getattr(getattr(pfgen_rs, name), "__module__", "pfgen_rs._native").split(".")[1]
+        assert height.get(home, -99) < height[package], (package, name)
 
 
 def test_threads_may_race_for_the_first_use() -> None:
