@@ -14,6 +14,7 @@ __all__ = [
     "UNKNOWN",
     "Batches",
     "CodePoints",
+    "Codes",
     "Corrections",
     "Expression",
     "Few",
@@ -21,13 +22,17 @@ __all__ = [
     "Markup",
     "Numbers",
     "ParquetFile",
+    "Places",
     "Rules",
+    "RunSummary",
     "Scan",
+    "Scored",
     "Scorer",
     "Selector",
     "Settings",
     "SingletonFilter",
     "Store",
+    "StoredScorer",
     "TextArray",
     "Texts",
     "Vocabulary",
@@ -37,9 +42,9 @@ __all__ = [
     "digest",
     "explain",
     "indented",
-    "ranked_summary",
     "round_half_even",
-    "rows_by_number",
+    "sorted_rows",
+    "sum_again",
     "text_digests",
     "token_ids",
     "unclean_rows",
@@ -133,8 +138,12 @@ class Store:
     def __new__(cls, path: Path, key: bytes) -> Store: ...
     def __len__(self) -> int: ...
     def scorer(self, number: int, settings: Settings, answers: Sequence[int]) -> Scorer: ...
+    def stored(self, number: int, settings: Settings, answers: Sequence[int]) -> StoredScorer: ...
     @staticmethod
     def write(path: Path, key: bytes, scorers: Sequence[Scorer]) -> None: ...
+
+@final
+class StoredScorer: ...
 
 @final
 class ParquetFile:
@@ -156,7 +165,29 @@ class Rules:
 @final
 class Numbers:
     def __new__(cls, lists: Sequence[Sequence[str]]) -> Numbers: ...
-    def find(self, texts: Texts, threads: int | None = None) -> NDArray[np.uint32]: ...
+    def find(self, texts: Texts, threads: int | None = None) -> Codes: ...
+
+@final
+class Codes:
+    def __new__(cls, numbers: NDArray[np.uint32]) -> Codes: ...
+    def __len__(self) -> int: ...
+    def array(self) -> NDArray[np.uint32]: ...
+    def unknown(self) -> list[int]: ...
+    def asked(self, start: int = 0, count: int = ...) -> list[int]: ...
+    def rows(self, number: int, start: int = 0, count: int = ...) -> list[int]: ...
+
+@final
+class Scored:
+    def __new__(
+        cls, lengths: NDArray[np.uint32], columns: Sequence[NDArray[np.float64]]
+    ) -> Scored: ...
+    @staticmethod
+    def joined(parts: Sequence[Scored]) -> Scored: ...
+    def __len__(self) -> int: ...
+    @property
+    def lengths(self) -> NDArray[np.uint32]: ...
+    @property
+    def columns(self) -> list[NDArray[np.float64]]: ...
 
 @final
 class Corrections:
@@ -194,16 +225,20 @@ class CodePoints:
 @final
 class Batches:
     def __new__(
-        cls, questions: Sequence[tuple[Scorer, Rules, Sequence[int]] | None], sources: int
+        cls,
+        questions: Sequence[tuple[Scorer | StoredScorer, Rules, Sequence[int]] | None],
+        sources: int,
     ) -> Batches: ...
     def score(
         self,
-        numbers: NDArray[np.uint32],
+        codes: Codes,
         texts: Texts,
         start: int,
+        count: int,
         others: Sequence[tuple[int, NDArray[np.uint32]]],
+        compensated: bool,
         threads: int | None = None,
-    ) -> tuple[NDArray[np.uint32], list[NDArray[np.float64]]]: ...
+    ) -> Scored: ...
     def total(
         self,
         numbers: Numbers,
@@ -258,28 +293,57 @@ class TextArray:
         self, requested_schema: object | None = None
     ) -> tuple[object, object]: ...
 
+@final
+class Places:
+    def __new__(
+        cls, lines: NDArray[np.int64], starts: NDArray[np.int64] | None = None
+    ) -> Places: ...
+    def __len__(self) -> int: ...
+    def line(self, row: int) -> int: ...
+    @property
+    def lines(self) -> NDArray[np.int64]: ...
+    @property
+    def starts(self) -> NDArray[np.int64] | None: ...
+
 def decode_lines(
-    text: bytes, question_field: str, answer_field: str, more_fields: Sequence[str]
-) -> tuple[
-    list[TextArray], NDArray[np.int64], NDArray[np.int64], list[tuple[int, int, int]], int
-]: ...
+    text: bytes,
+    question_field: str,
+    answer_field: str,
+    more_fields: Sequence[str],
+    first: int,
+    start: int,
+) -> tuple[list[TextArray], Places, list[tuple[int, int, int]], int]: ...
 def digest(data: bytes) -> str: ...
 def indented(value: object, other: Callable[[Any, str], str]) -> bytes: ...
 def unclean_rows(answers: Texts, marks: Sequence[str]) -> list[int]: ...
-def ranked_summary(
-    rows: NDArray[np.float64],
-    columns: Sequence[int],
-    average: int,
-    places: Sequence[int],
+def sorted_rows(
+    codes: Codes, places: Places, scored: Scored
+) -> tuple[bytes, list[tuple[int, int, int]]]: ...
+def sum_again(
+    rows: bytes,
+    width: int,
+    bounds: Sequence[tuple[int, int, Sequence[int]]],
+    settings: Settings,
     compensated: bool,
-) -> tuple[list[tuple[float, float]], list[list[float]]]: ...
-def rows_by_number(
-    numbers: NDArray[np.uint32],
-    lines: NDArray[np.int64],
-    starts: NDArray[np.int64] | None,
-    lengths: NDArray[np.uint32],
-    columns: Sequence[NDArray[np.float64]],
-) -> tuple[NDArray[np.float64], list[tuple[int, int, int]]]: ...
+) -> bytes: ...
+
+@final
+class RunSummary:
+    def __new__(cls, width: int, average: int, trials: int, compensated: bool) -> RunSummary: ...
+    def add(
+        self,
+        pieces: Sequence[tuple[bytes, int, int]],
+        columns: Sequence[int],
+        places: Sequence[int],
+    ) -> tuple[list[tuple[float, float]], list[list[float]]]: ...
+    def add_lengths(self, rows: bytes) -> None: ...
+    @property
+    def scores(self) -> tuple[float, float]: ...
+    @property
+    def lengths(self) -> tuple[float, float]: ...
+    @property
+    def worthless(self) -> tuple[int, int]: ...
+
 def round_half_even(values: NDArray[np.float64], digits: int) -> NDArray[np.float64]: ...
 
 @final

@@ -25,7 +25,6 @@ from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.in_memory import MemoryResponses, NoTexts, result_in_memory
 from pfgen_rs.runs.result import Responses, Result
-from pfgen_rs.scoring.batch import ScoreArrays
 from pfgen_rs.scoring.inputs import Table, as_paths, split_table, table
 
 _LOG = logging.getLogger(__name__)
@@ -211,12 +210,12 @@ class _Reader:
                 of_run = "" if run is None else f" of run {run!r}"
                 raise InputError(f"two rows{of_run} have {again[0]} in {self._order!r}")
         length, *values = (rows.get_column(name).to_numpy() for name in self._scores)
-        scores = ScoreArrays(length.astype(np.uint32), [*map(np.ascontiguousarray, values)])
+        scores = _native.Scored(length.astype(np.uint32), values)
         [mode] = self._modes.values()
         responses, unclean = self._responses(rows, mode)
         return result_in_memory(
             self._benchmark,
-            self._numbers(rows),
+            _native.Codes(self._numbers(rows)),
             scores,
             responses,
             config=None if self._run is None else {self._run: run},

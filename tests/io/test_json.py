@@ -105,8 +105,8 @@ def test_lines_are_cut_anywhere(
         assert len(chunk) <= rows
         texts = zip(chunk.questions, chunk.answers, chunk.lines.tolist(), strict=True)
         found += list(texts)
-        assert chunk.starts is not None
-        starts += chunk.starts.tolist()
+        assert chunk.places.starts is not None
+        starts += chunk.places.starts.tolist()
         problems += [(problem.line, problem.problem) for problem in chunk.problems]
     assert (found, problems) == one_by_one(start + content)
     records = line_reader.line_records(source, pl.Series(starts, dtype=pl.Int64).to_numpy())
@@ -168,8 +168,8 @@ def test_arrays_are_cut_anywhere(
     assert numbers == [problem.split(":")[0].replace("line", "element") for problem in expected[1]]
     source, starts = Source(folder / "a.json"), []
     for chunk in Reading(source, Options(skip_bad_lines=True, text_size=size)).chunks():
-        assert chunk.starts is not None
-        starts.append(chunk.starts)
+        assert chunk.places.starts is not None
+        starts.append(chunk.places.starts)
     places = np.concatenate(starts)
     records = list(line_reader.line_records(source, places))
     assert records == [elements[number - 1] for _, _, number in found]

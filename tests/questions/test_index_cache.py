@@ -17,9 +17,11 @@ from pathlib import Path
 import pytest
 
 import helpers
-from pfgen_rs import Benchmark, Settings, load_benchmark
+from pfgen_rs import Benchmark, Settings, load_benchmark, score_file
+from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.locks import lock
 from pfgen_rs.questions import index_cache
+from pfgen_rs.runs.resumable import Job
 
 LOGGER = "pfgen_rs.questions.index_cache"
 
@@ -235,6 +237,33 @@ import sys, pfgen_rs
 print(pfgen_rs.load_benchmark(sys.argv[1]).score("Q01", "猫は眠ります。").average)
 print(pfgen_rs.load_benchmark(sys.argv[1]).prepare().score("Q01", "猫は眠ります。").average)
 """
+
+
+def test_one_file_alone_reads_scorers_and_frees_them(
+    folder: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = tmp_path / "a.jsonl"
+    run.write_bytes(helpers.lines(helpers.GOOD))
+    built = load_benchmark(folder)
+    expected = score_file(run, built).to_bytes()
+    assert len(built._scorers) == len(built)
+
+    def score(benchmark: Benchmark) -> bytes:
+        with Job(benchmark, [str(run)], Options()) as job:
+            [result] = job.run()
+            return result.to_bytes()
+
+    read = load_benchmark(folder)
+    assert score(read) == expected
+    assert not read._scorers
+    assert not reports(caplog)
+    content = only_file().read_bytes()
+    only_file().write_bytes(flip(content, len(content) - 1))  # which opening it does not notice
+    damaged = load_benchmark(folder)
+    assert score(damaged) == expected
+    assert len(reports(caplog)) == 1
+    assert len(damaged._scorers) == len(built)
+    assert only_file().read_bytes() == content
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="special files")

@@ -14,11 +14,11 @@ import pytest
 from polars.testing import assert_frame_equal
 
 from helpers import CATS, SEAS, lines, python, write_benchmark, write_run
-from pfgen_rs import Result, load_benchmark, score_file
+from pfgen_rs import Result, _native, load_benchmark, score_file
 from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.source import Source
 from pfgen_rs.runs import streaming
-from pfgen_rs.runs.score_store import ResponseScores, Store, chunk_matrix, stored_columns
+from pfgen_rs.runs.score_store import ResponseScores, Store, chunk_rows, stored_columns
 from pfgen_rs.scoring import batch
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
@@ -36,7 +36,7 @@ from pfgen_rs.runs import score_store
 from pfgen_rs.scoring import batch
 resumable._JOURNALED_FROM = 100
 chunk.Options = functools.partial(chunk.Options, rows=CHUNK, text_size=4000)
-real, scored = batch.scored_arrays, 0
+real, scored = batch.score_column, 0
 ended = False
 
 def end():
@@ -63,7 +63,7 @@ def replaced(self, target, replace=atomic.Path.replace):
         end()
     return replace(self, target)
 
-batch.scored_arrays = counting
+batch.score_column = counting
 score_store.Journal._write = torn
 atomic.Path.replace = replaced
 if "FULL" in os.environ:
@@ -193,12 +193,12 @@ def test_a_damaged_journal_ends_where_it_is_damaged(tmp_path: Path, damage: int)
     benchmark = load_benchmark(write_benchmark(tmp_path / "tiny"))
     path = tmp_path / "journal"
     frame = benchmark.score_batch([CATS, SEAS, CATS], ["猫", "海", "狩り"])
-    rows = pl.Series([1, 2, 3]).to_numpy()
+    places = _native.Places(pl.Series([1, 2, 3]).to_numpy())
     codes, coded = batch.numbered_batch(
         benchmark, pl.Series([CATS, SEAS, CATS]), ["猫", "海", "狩り"]
     )
-    arrays = batch.scored_arrays(benchmark, codes, coded)
-    chunk = chunk_matrix(benchmark.ids, codes, rows, None, arrays)
+    scored = batch.score_column(benchmark, codes, coded)
+    chunk = chunk_rows(benchmark.ids, codes, places, scored)
 
     def store() -> Store:
         path.touch()
@@ -248,7 +248,7 @@ def test_chunks_of_every_format_are_known_again(
         return result
 
     first = scored()
-    monkeypatch.setattr(batch, "scored_arrays", lambda *_, **__: pytest.fail("scored again"))
+    monkeypatch.setattr(batch, "score_column", lambda *_, **__: pytest.fail("scored again"))
     again = scored()
     assert again.to_bytes() == first.to_bytes()
     assert_frame_equal(again.frame, first.frame, check_exact=True)

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
-from pfgen_rs import OutputError, _native
-from pfgen_rs.metrics.sums import left_mean
+import oracle
+from pfgen_rs import InputError, OutputError, Settings, _native
 from pfgen_rs.runs.score_store import ResponseScores, Store
 
 NAMES = ("line", "start", "length", "average")
 IDS = ("Q1", "Q10", "Q2", "Q3")
 
 
-@pytest.fixture(params=["memory", "disk", "disk without preadv"])
+@pytest.fixture(params=["memory", "disk", "disk without pread"])
 def stored(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> ResponseScores:
     """Three chunks: two answers to each question, none to `Q10`, and six to that one alone."""
     if "without" in request.param:
-        monkeypatch.delattr(os, "preadv", raising=False)
+        monkeypatch.delattr(os, "pread", raising=False)
     return some_scores(10**6 if request.param == "memory" else 4)
 
 
@@ -31,8 +33,8 @@ def some_scores(in_memory: int) -> ResponseScores:
         for at, question in enumerate(ids):
             first, _ = bounds.get(question, (2 * at, 0))
             bounds[question] = (first, 2 * at + 2)
-        matrix = rng.random((2 * len(ids), len(NAMES)))
-        scores.parts.append(scores._store.add(lambda: "", matrix, bounds))  # type: ignore[union-attr]
+        rows = rng.random((2 * len(ids), len(NAMES))).tobytes()
+        scores.parts.append(scores._store.add(lambda: "", rows, bounds))  # type: ignore[union-attr]
     return scores
 
 
@@ -70,34 +72,88 @@ def test_rows_are_sorted_by_number_and_keep_their_order(rng: np.random.Generator
     lines, starts = np.arange(1, count + 1), rng.integers(0, 1 << 40, count)
     lengths = rng.integers(0, 5000, count).astype(np.uint32)
     columns = [rng.random(count), np.where(rng.random(count) < 0.5, np.nan, 1.0)]
-    matrix, bounds = _native.rows_by_number(numbers, lines, starts, lengths, columns)
+    codes, scored = _native.Codes(numbers), _native.Scored(lengths, columns)
+    rows, bounds = _native.sorted_rows(codes, _native.Places(lines, starts), scored)
     order = np.argsort(numbers, kind="stable")
     expected = np.stack([lines, starts, lengths, *columns], axis=1)[order]
-    np.testing.assert_array_equal(matrix, expected)
-    assert [number for number, _, _ in bounds] == [0, 3, 4, 9]
+    np.testing.assert_array_equal(np.frombuffer(rows).reshape(count, -1), expected)
+    assert [number for number, _, _ in bounds] == codes.asked() == [0, 3, 4, 9]
     for number, start, stop in bounds:
         assert (numbers[order][start:stop] == number).all()
-        assert stop - start == (numbers == number).sum()
-    without, _ = _native.rows_by_number(numbers, lines, None, lengths, columns)
-    assert not without[:, 1].any()
+        assert stop - start == (numbers == number).sum() == len(codes.rows(number))
+    rows, _ = _native.sorted_rows(codes, _native.Places(lines), scored)
+    assert not np.frombuffer(rows).reshape(count, -1)[:, 1].any()
 
 
 def test_rows_at_places_are_those_of_a_stable_sort(rng: np.random.Generator) -> None:
-    values = rng.choice([-1.5, -0.0, 0.0, 0.25, 1.0, np.inf, np.nan], (200, 3))
-    for each in (values, values[::2], values[:, ::2], values[::-1]):
-        expected = each[np.argsort(-each[:, 1], kind="stable")]
-        _, found = _native.ranked_summary(each, [], 1, range(len(each)), False)
-        np.testing.assert_array_equal(found, expected)
+    rows = rng.choice([-1.5, -0.0, 0.0, 0.25, 1.0, np.inf, np.nan], (200, 4))
+    expected = rows[np.argsort(-rows[:, 3], kind="stable")]
+    summary = _native.RunSummary(4, 3, 200, False)
+    content = rows.tobytes()
+    _, found = summary.add([(content, 0, 120), (content, 120, 200)], [], range(200))
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("compensated", [False, True])
 @np.errstate(invalid="ignore")
-def test_means_are_added_by_rank(rng: np.random.Generator, compensated: bool) -> None:
-    rows = rng.standard_normal((500, 4)) * 10.0 ** rng.integers(-12, 12, (500, 4))
-    rows[7, 2], rows[9, 1] = np.nan, np.inf
-    found, _ = _native.ranked_summary(rows, range(4), 0, [], compensated)
-    ranked = rows[np.argsort(-rows[:, 0], kind="stable")]
-    for (mean, variance), column in zip(found, ranked.T, strict=True):
-        np.testing.assert_equal(mean, left_mean(column, compensated=compensated))
-        squares = (column - mean) ** 2
-        np.testing.assert_equal(variance, left_mean(squares, compensated=compensated))
+def test_sums_are_those_of_the_published_order(rng: np.random.Generator, compensated: bool) -> None:
+    runs = rng.standard_normal((3, 500, 5)) * 10.0 ** rng.integers(-12, 12, (3, 500, 5))
+    runs[:, :, 0] = rng.permutation(1500).reshape(3, 500)
+    runs[:, :, 2] = rng.integers(0, 200, (3, 500))
+    runs[1, 7, 4], runs[2, 9, 1] = np.nan, np.inf
+    add = oracle.compensated_sum if compensated else oracle.left_sum
+    summary = _native.RunSummary(5, 3, 500, compensated)
+    for rows in runs:
+        found, _ = summary.add([(rows.tobytes(), 0, 500)], range(5), [])
+        ranked = rows[np.argsort(-rows[:, 3], kind="stable")]
+        for of_column, column in zip(found, ranked.T, strict=True):
+            np.testing.assert_equal(of_column, _moments(column, add))
+    trials = np.array([add(trial) / 3 for trial in runs[:, :, 3].T])
+    assert summary.scores == _moments(trials, add)
+    lines = np.argsort(runs[:, :, 0], axis=None)
+    for rows in runs.reshape(-1, 5)[lines].reshape(15, 100, 5):  # chunks, each in any order
+        summary.add_lengths(rng.permutation(rows).tobytes())
+    assert summary.lengths == _moments(runs[:, :, 2].ravel()[lines], add)
+    empty = runs[:, :, 2] == 0
+    assert summary.worthless == (empty.sum(), ((runs[:, :, 3] < 0.02) & ~empty).sum())
+
+
+def _moments(values: Any, add: oracle.Sum) -> tuple[float, float]:
+    mean = add(values) / len(values)
+    return mean, add((values - mean) ** 2) / len(values)
+
+
+@pytest.mark.parametrize("compensated", [False, True])
+def test_totals_are_summed_again(rng: np.random.Generator, compensated: bool) -> None:
+    settings, add = Settings(), oracle.compensated_sum if compensated else oracle.left_sum
+    rows = rng.random((40, 3 + 4 + 2 * 3)).round(6)
+    again = _native.sum_again(
+        rows.tobytes(), 13, [(0, 10, [0, 1, 2]), (30, 40, [2, 0])], settings.native, compensated
+    )
+    expected = rows.copy()
+    for start, stop, sources in ((0, 10, [0, 1, 2]), (30, 40, [2, 0])):
+        for row in expected[start:stop]:
+            f, t = (add([row[first + s] for s in sources]) for first in (7, 10))
+            row[3], row[4], row[6] = f, t, round(settings.average(f, t, row[5]), 5)
+    np.testing.assert_array_equal(np.frombuffer(again).reshape(rows.shape), expected)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: _native.RunSummary(5, 5, 1, False),
+        lambda: _native.RunSummary(2, 0, 1, False),
+        lambda: _native.RunSummary(4, 3, 1, False).add([(bytes(32), 0, 2)], [], []),
+        lambda: _native.RunSummary(4, 3, 1, False).add([(bytes(32), 2, 1)], [], []),
+        lambda: _native.RunSummary(4, 3, 1, False).add([(bytes(32), 0, 1)], [4], []),
+        lambda: _native.RunSummary(4, 3, 1, False).add([(bytes(32), 0, 1)], [], [1]),
+        lambda: _native.sum_again(bytes(72), 9, [(0, 2, [0])], Settings().native, False),
+        lambda: _native.sum_again(bytes(72), 9, [(0, 1, [1])], Settings().native, False),
+        lambda: _native.sum_again(bytes(72), 9, [(1, 0, [0])], Settings().native, False),
+        lambda: _native.Scored(np.zeros(2, np.uint32), [np.zeros(1)]),
+        lambda: _native.Places(np.zeros(2, np.int64), np.zeros(1, np.int64)),
+    ],
+)
+def test_what_does_not_fit_is_refused(wrong: Callable[[], object]) -> None:
+    with pytest.raises(InputError, match=r"range|different lengths"):
+        wrong()

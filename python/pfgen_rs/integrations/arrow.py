@@ -155,7 +155,9 @@ class ArrowScorer:
         answers = rows.answers(data.column(self.answer_field))
         numbers = rows.numbers(questions)
         column = self.benchmark.coder.column(self._cleaned(rows.kept(answers)), self.threads)
-        found = batch.score_arrays(self.benchmark, numbers, column, threads=self.threads)
+        found = batch.score_column(
+            self.benchmark, _native.Codes(numbers), column, threads=self.threads
+        )
         ids = pa.array(self.benchmark.ids, pa.string())
         appended = [
             ids.take(rows.spread(numbers)),
@@ -226,7 +228,7 @@ class _Rows:
         """Returns the numbers of the questions of usable rows, and notes rows with others."""
         asked = np.flatnonzero(self.usable)
         texts = _native.Texts(self.kept(questions))
-        found: NDArray[np.uint32] = self._benchmark.numbers.find(texts, 1)
+        found: NDArray[np.uint32] = self._benchmark.numbers.find(texts, 1).array()
         is_unknown = found == _native.UNKNOWN
         self._note(asked[is_unknown], "unknown question")
         usable: NDArray[np.uint32] = found[~is_unknown]

@@ -189,9 +189,9 @@ def _question_scores(scores: Sequence[scoring.Score]) -> dict[str, Any]:
     }
     for name in ("helpfulness", "average"):
         columns[name] = [value[name] for value in values]
-    ranked = np.argsort(-np.array(columns["average"]), kind="stable")
-    sources = list(shares[0][BY_SOURCE[0]])
-    return question_scores(sources, lambda name: np.array(columns[name])[ranked])
+    ranked = sorted(range(len(values)), key=lambda place: -columns["average"][place])
+    by_rank = {name: [column[place] for place in ranked] for name, column in columns.items()}
+    return question_scores(list(shares[0][BY_SOURCE[0]]), by_rank)
 
 
 @scoring.scorer(metrics=pfgen_metrics())

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError, Item
@@ -75,18 +75,18 @@ class Options:
 class Chunk:
     """Consecutive responses of one file.
 
-    `asked`, `answered`: questions and answers, as native columns or as those of polars. `lines`: line number
-    (or row or element number, see `item`) of each response, from 1. `starts`: where that line begins in the
-    decompressed text; `None` for tables. `text`: the bytes that the columns were decoded from, which begin at
-    `text_start`. `identity` is unique to the chunk. `read`: bytes of the file read so far. `unclean`: number
-    of answers that pfgen-bench would have cleaned, by reason. `more`: additional texts, null where a response
-    lacks them. `cut_short`: in the last chunk of a file, a sign that its end is missing.
+    `asked`, `answered`: questions and answers, as native columns or as those of polars. `places`: line number
+    (or row or element number, see `item`) of each response, from 1, and where that line begins in the
+    decompressed text, if that is not a table. `whole`: whether it is known to be all of the file. `text`: the
+    bytes that the columns were decoded from, which begin at `text_start`. `identity` is unique to the chunk.
+    `read`: bytes of the file read so far. `unclean`: number of answers that pfgen-bench would have cleaned,
+    by reason. `more`: additional texts, null where a response lacks them. `cut_short`: in the last chunk of a
+    file, a sign that its end is missing.
     """
 
     asked: _native.TextArray | pl.Series
     answered: _native.TextArray | pl.Series
-    lines: NDArray[np.int64]
-    starts: NDArray[np.int64] | None = None
+    places: _native.Places
     problems: list[InputError] = field(default_factory=list)
     text: bytes | None = None
     text_start: int = 0
@@ -97,10 +97,16 @@ class Chunk:
     unclean: Counter[str] = field(default_factory=Counter)
     kept: pl.DataFrame | None = None
     cut_short: InputError | None = None
+    whole: bool = False
 
     def __len__(self) -> int:
         """Count the responses."""
-        return len(self.lines)
+        return len(self.places)
+
+    @cached_property
+    def lines(self) -> NDArray[np.int64]:
+        """The line number of each response."""
+        return self.places.lines
 
     @cached_property
     def questions(self) -> pl.Series:
@@ -126,8 +132,11 @@ class Chunk:
 
     def rows(self, rows: NDArray[np.intp]) -> Chunk:
         """Returns the chunk with only the line numbers of these rows; the texts are left unchanged."""
-        starts = None if self.starts is None else self.starts[rows]
-        return replace(self, lines=self.lines[rows], starts=starts)
+        return replace(self, places=self._places(rows))
+
+    def _places(self, rows: Any) -> _native.Places:
+        starts = self.places.starts
+        return _native.Places(self.lines[rows], None if starts is None else starts[rows])
 
     def where(self, kept: NDArray[np.bool_]) -> Chunk:
         """Returns the chunk with only the responses for which `kept` is true."""
@@ -136,8 +145,7 @@ class Chunk:
             self,
             asked=self.questions.filter(mask),
             answered=self.answers.filter(mask),
-            lines=self.lines[kept],
-            starts=None if self.starts is None else self.starts[kept],
+            places=self._places(kept),
             more=tuple(column.filter(mask) for column in self.more),
             kept=self.kept.filter(mask) if self.kept is not None and self.kept.width else self.kept,
         )

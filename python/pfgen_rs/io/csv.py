@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
+from pfgen_rs import _native
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import compression
 from pfgen_rs.io.chunk import Chunk, Options
@@ -124,7 +125,7 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
             chunk = Chunk(
                 questions,
                 answers,
-                rows,
+                _native.Places(rows),
                 identity=partial(block.identity, at),
                 read=raw.count,
                 more=texts,

@@ -36,13 +36,14 @@ _TOO_LONG = {
 class Block(NamedTuple):
     """Complete lines (or elements, one per line), and where they begin in the decompressed text.
 
-    `damage`: why nothing after them can be read, if so.
+    `damage`: why nothing after them can be read, if so. `whole`: whether they are all of the text.
     """
 
     start: int
     text: bytes
     damage: str | None = None
     item: Item = "line"
+    whole: bool = False
 
 
 def line_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
@@ -87,7 +88,7 @@ class _Begin(NamedTuple):
 
 def _up_to_end(rest: bytes, fresh: Sequence[bytes], *, ended: bool) -> tuple[Cut, bytes]:
     """Returns whole lines of consecutive pieces, and what follows; copies them only once."""
-    for place in reversed(range(len(fresh))):
+    for place in () if ended else reversed(range(len(fresh))):
         end = fresh[place].rfind(b"\n") + 1
         if end:
             text = b"".join((rest, *fresh[:place], memoryview(fresh[place])[:end]))
@@ -118,23 +119,26 @@ def _cut_at_end(
     ended = False
     while not ended:
         fresh: Sequence[bytes] = ()
+        asked = max(size - len(rest), 0) or size
         if damage is None:
-            fresh, damage = read_parts(stream, max(size - len(rest), 0) or size)
-        ended = not fresh and damage is None
+            fresh, damage = read_parts(stream, asked)
+        ended = damage is None and sum(map(len, fresh)) < asked
         cut, rest = whole(rest, fresh, ended=ended)
         del fresh
         if len(rest) > LONGEST_LINE:
             raise InputError(_TOO_LONG[item])
         damage = damage or cut.damage
         if cut.text or damage is not None:
-            yield Block(start, cut.text, damage, item)
+            yield Block(start, cut.text, damage, item, whole=ended and start == begin.start)
         if damage is not None:
             return
         start += cut.used
         del cut
 
 
-def _token_lines(text: bytes, _: str, __: str, more: Sequence[str]) -> tuple[Any, ...]:
+def _token_lines(
+    text: bytes, _: str, __: str, more: Sequence[str], ___: int, ____: int
+) -> tuple[Any, ...]:
     """Leave every line to Python: `decode_lines` cannot decode answers that are lists of ids."""
     lines = text.removesuffix(b"\n").split(b"\n") if text else []
     irregular, start = [], 0
@@ -143,7 +147,7 @@ def _token_lines(text: bytes, _: str, __: str, more: Sequence[str]) -> tuple[Any
             irregular.append((number, start, start + len(line)))
         start += len(line) + 1
     none = np.empty(0, dtype=np.int64)
-    return [[]] * (2 + len(more)), none, none, irregular, len(lines)
+    return [[]] * (2 + len(more)), _native.Places(none, none), irregular, len(lines)
 
 
 def _response(line: bytes, *, replace_invalid: bool) -> dict[str, Any]:
@@ -158,9 +162,10 @@ class _DecodedLines:
         self._problems: list[InputError] = []
         decode = _token_lines if options.tokens else _native.decode_lines
         keys = [*options.more_fields, *(kept.key for kept in options.keep)]
-        texts, numbers, starts, irregular, self.count = decode(block.text, *options.fields, keys)
+        texts, self._places, irregular, self.count = decode(
+            block.text, *options.fields, keys, first, block.start
+        )
         self._texts: list[Any] = texts
-        self._lines, self._starts = numbers + first, starts + block.start
         if irregular or options.tokens:
             self._add(irregular, first)
 
@@ -177,11 +182,11 @@ class _DecodedLines:
         kinds = [pl.String(), self._options.answer_type, *[pl.String()] * (len(self._texts) - 2)]
         texts = (pl.Series(text, dtype=kind) for text, kind in zip(self._texts, kinds, strict=True))
         columns = {str(number): text for number, text in enumerate(texts)}
-        places = {"line": pl.Series(self._lines), "start": pl.Series(self._starts)}
+        places = {"line": pl.Series(self._places.lines), "start": pl.Series(self._places.starts)}
         frame = pl.DataFrame(columns | places)
         parsed = pl.DataFrame(rows, schema=frame.schema, orient="row")
         *self._texts, lines, starts = pl.concat([frame, parsed]).sort("line").get_columns()
-        self._lines, self._starts = lines.to_numpy(), starts.to_numpy()
+        self._places = _native.Places(lines.to_numpy(), starts.to_numpy())
 
     def _values(self, line: bytes) -> list[Any]:
         """Returns the texts of one line."""
@@ -211,7 +216,7 @@ class _DecodedLines:
                 digest.append(_native.digest(self._block.text))
             return f"{digest[0]}:{self._block.start}:{at}"
 
-        cut, count = self._cut_short(self._lines), len(self._lines)
+        cut, count = self._cut_short(), len(self._places)
         for at in range(0, max(count, 1), self._options.rows):
             end = at + self._options.rows
             asked, answered, *more = self._between(at, end)
@@ -223,8 +228,7 @@ class _DecodedLines:
             yield Chunk(
                 asked,
                 answered,
-                self._lines[at:end],
-                self._starts[at:end],
+                self._places if count <= self._options.rows else self._places_between(at, end),
                 [] if at else self._problems,
                 self._block.text,
                 self._block.start,
@@ -234,21 +238,27 @@ class _DecodedLines:
                 self._block.item,
                 kept=pl.DataFrame(kept) if kept else None,
                 cut_short=cut if end >= count else None,
+                whole=self._block.whole and count <= self._options.rows,
             )
+
+    def _places_between(self, start: int, end: int) -> _native.Places:
+        lines, starts = self._places.lines, cast("NDArray[np.int64]", self._places.starts)
+        return _native.Places(lines[start:end], starts[start:end])
 
     def _between(self, start: int, end: int) -> list[Any]:
         """Returns these rows of all texts; of all rows, questions and answers as they were decoded."""
         texts = self._texts
-        if start > 0 or end < len(self._lines):
+        if start > 0 or end < len(self._places):
             return [pl.Series(text)[start:end] for text in texts]
         return [*texts[:2], *(pl.Series(text, dtype=pl.String) for text in texts[2:])]
 
-    def _cut_short(self, lines: NDArray[np.int64]) -> InputError | None:
+    def _cut_short(self) -> InputError | None:
         """Returns the sign that the file was cut short, if the block's last line is a response."""
         block, last = self._block, self._first + self.count - 1
         if block.item != "line" or block.damage is not None or block.text.endswith(b"\n"):
             return None
-        if last == 1 or not len(lines) or lines[-1] != last:
+        rows = len(self._places)
+        if last == 1 or not rows or self._places.line(rows - 1) != last:
             return None
         return cut_short(self._path, last, block.item, self._options)
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
-from pfgen_rs._native import LARGEST_TOKEN
+from pfgen_rs import _native
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.chunk import ADVICE, RUN_ADVICE, Chunk, Kept, Options
 from pfgen_rs.io.lines import TOKENS, missing
@@ -188,7 +188,7 @@ def _table_chunk(path: str, frame: pl.DataFrame, first: int, options: Options, r
     chunk = Chunk(
         question,
         answer,
-        rows,
+        _native.Places(rows),
         identity=identity,
         read=read,
         more=tuple(more[:count]),
@@ -206,7 +206,7 @@ def _table_chunk(path: str, frame: pl.DataFrame, first: int, options: Options, r
 def _rows_without_tokens(answers: pl.Series) -> pl.Series:
     """Whether each list contains anything that is not a token id."""
     token = pl.element()
-    wrong = token.is_null() | (token < 0) | (token > LARGEST_TOKEN)
+    wrong = token.is_null() | (token < 0) | (token > _native.LARGEST_TOKEN)
     return answers.list.eval(wrong).list.any().fill_null(value=False)
 
 

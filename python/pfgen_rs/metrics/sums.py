@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from pfgen_rs.lazy import NDArray, np
+from pfgen_rs.lazy import np
 
 
 def left_sum(values: Iterable[Any], *, compensated: bool = False) -> Any:
@@ -22,26 +22,6 @@ def left_sum(values: Iterable[Any], *, compensated: bool = False) -> Any:
         if compensated:
             error = error + _rounding_error(before, value, total)
     return _corrected(total, error) if compensated else total
-
-
-def running_sum(pieces: Iterable[NDArray[np.float64]], *, compensated: bool = False) -> float:
-    """Sum from the left of a sequence that comes in pieces."""
-    total = error = 0.0
-    for values in pieces:
-        if len(values):
-            sums = np.add.accumulate(np.concatenate([[total], values]))
-            total = float(sums[-1])
-            if compensated:
-                errors = _rounding_error(sums[:-1], values, sums[1:])
-                error = float(np.add.accumulate(np.concatenate([[error], errors]))[-1])
-    return float(_corrected(total, error)) if compensated else total
-
-
-def left_mean(values: NDArray[np.float64], *, compensated: bool = False) -> float:
-    """Sum from the left divided by the number of values (at least one)."""
-    if not compensated:
-        return float(np.add.accumulate(values)[-1]) / len(values)
-    return running_sum([values], compensated=True) / len(values)
 
 
 def _rounding_error(a: Any, b: Any, total: Any) -> Any:

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pfgen_rs import _native
 from pfgen_rs.errors import OutputError, StoreError
@@ -104,12 +104,19 @@ class IndexCache:
         store = self._open()
         if store is None:
             return None
-        answers = [len(answers) for answers in self._questions[number].answers.values()]
         try:
-            return store.scorer(number, self._settings.native, answers)
+            return store.scorer(number, self._settings.native, self._answers(number))
         except StoreError as error:
-            self._give_up(error)
+            self.give_up(error)
             return None
+
+    def stored(self, number: int) -> _native.StoredScorer:
+        """Returns the scorer of question `number`, to be read whenever it is used; if the file is usable."""
+        store = cast("_native.Store", self._open())
+        return store.stored(number, self._settings.native, self._answers(number))
+
+    def _answers(self, number: int) -> list[int]:
+        return [len(answers) for answers in self._questions[number].answers.values()]
 
     @contextmanager
     def building(self) -> Iterator[None]:
@@ -171,7 +178,8 @@ class IndexCache:
         self._report(StoreError("wrong number of questions"))
         return None
 
-    def _give_up(self, error: StoreError) -> None:
+    def give_up(self, error: StoreError) -> None:
+        """Report that the file is damaged, and do without it."""
         with self._lock:
             given_up, self._store = self._store, None
         if given_up is not None:

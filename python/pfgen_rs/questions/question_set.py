@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from pfgen_rs import _native
-from pfgen_rs.errors import BenchmarkError, InputError, Item, UnknownQuestionError
+from pfgen_rs.errors import BenchmarkError, InputError, Item, StoreError, UnknownQuestionError
 from pfgen_rs.metrics import units
 from pfgen_rs.metrics.helpfulness import Helpfulness
 from pfgen_rs.metrics.ngram_index import NgramIndex
@@ -236,13 +236,27 @@ class QuestionSet:
         return self._cache.path
 
     def batches(
-        self, questions: Sequence[Question], *, threads: int | None = None
+        self, questions: Sequence[Question], *, threads: int | None = None, once: bool = False
     ) -> _native.Batches:
-        """Returns the native batch scorer for these questions (and perhaps others), by their `numbers`."""
+        """Returns the native batch scorer for these questions (and perhaps others), by their `numbers`.
+
+        `once`: whether scorers that are in the cache, but not in memory, are needed for one batch only. Then
+        they are read when that is scored, one after another, which takes a fraction of the memory, and raises
+        `StoreError` for a damaged file.
+        """
+        if once and not self._scorers and self._cache.is_usable:
+            asked = {question.id for question in questions}
+            stored = [
+                self._entry(question, self._cache.stored(number)) if question.id in asked else None
+                for number, question in enumerate(self)
+            ]
+            return _native.Batches(stored, len(self.sources))
         self._make_scorers(questions, threads)
         count, made = len(self._scorers), self._batches
         if made is None or made[0] != count:
-            ready = [self._entry(q) if q.id in self._scorers else None for q in self]
+            ready = [
+                self._entry(q, self._scorers[q.id]) if q.id in self._scorers else None for q in self
+            ]
             made = self._batches = count, _native.Batches(ready, len(self.sources))
         return made[1]  # another thread may have replaced it meanwhile, with other questions
 
@@ -251,7 +265,7 @@ class QuestionSet:
         if question.id not in self._lone_batches:
             self._make_scorers([question])
             self._lone_batches[question.id] = _native.Batches(
-                [self._entry(question)], len(self.sources)
+                [self._entry(question, self._scorers[question.id])], len(self.sources)
             )
         return self._lone_batches[question.id]
 
@@ -259,9 +273,19 @@ class QuestionSet:
         """Returns the mean Fluency, with baseline 1, of each source's own answers: the divisor of Fluency."""
         return dict(zip(question.sources, self.native_scorer(question).baselines, strict=True))
 
-    def _entry(self, question: Question) -> tuple[_native.Scorer, _native.Rules, list[int]]:
+    def _entry(
+        self, question: Question, scorer: _native.Scorer | _native.StoredScorer
+    ) -> tuple[Any, _native.Rules, list[int]]:
         columns = [self._places[source] for source in question.sources]
-        return self._scorers[question.id], self.helpfulness(question).native, columns
+        return scorer, self.helpfulness(question).native, columns
+
+    def give_up_cache(self, error: StoreError) -> None:
+        """Report a damaged file of cached scorers, which are built again."""
+        self._cache.give_up(error)
+
+    def number(self, question: Question) -> int:
+        """Returns the number of one of the questions, in the order of ids."""
+        return self._numbers[question.id]
 
     def _make_scorers(self, questions: Iterable[Question], threads: int | None = None) -> None:
         """Read the missing scorers of these questions from the cache, or build them, in parallel."""

@@ -17,10 +17,9 @@ from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.responses import with_texts
 from pfgen_rs.runs.result import Responses, Result
-from pfgen_rs.runs.score_store import ResponseScores, chunk_matrix
-from pfgen_rs.runs.streaming import Numbers, new_store
+from pfgen_rs.runs.score_store import ResponseScores, chunk_rows
+from pfgen_rs.runs.streaming import new_store
 from pfgen_rs.scoring import batch
-from pfgen_rs.scoring.batch import ScoreArrays
 from pfgen_rs.scoring.inputs import FIELDS, text_columns
 
 
@@ -36,35 +35,31 @@ def evaluate(
 ) -> Result:
     """Score responses in memory (in any form that `score_batch` accepts) and summarise them as a run."""
     questions, texts = text_columns(data, answers, (question_field, answer_field), clean)
-    numbers, coded = batch.numbered_batch(benchmark, questions, texts, threads=threads)
-    scores = batch.scored_arrays(benchmark, numbers, coded, threads=threads)
-    if not len(numbers):
+    codes, coded = batch.numbered_batch(benchmark, questions, texts, threads=threads)
+    scores = batch.score_column(benchmark, codes, coded, threads=threads)
+    if not len(codes):
         raise InputError("no responses")
     options = Options(tokens=benchmark.settings.unit == "token")
     column = texts if isinstance(texts, pl.Series) else pl.Series(texts, dtype=options.answer_type)
     unclean = Counter[str]() if options.tokens else count_unclean(_native.Texts(column), None)
     responses = MemoryResponses(questions, column)
     return result_in_memory(
-        benchmark, numbers, scores, responses, clean=cleaning_mode(clean), unclean=unclean
+        benchmark, codes, scores, responses, clean=cleaning_mode(clean), unclean=unclean
     )
 
 
 def result_in_memory(
     benchmark: QuestionSet,
-    numbers: Numbers,
-    scores: ScoreArrays,
+    codes: _native.Codes,
+    scores: _native.Scored,
     responses: Responses,
     **about: Any,
 ) -> Result:
-    """Summarise scores in memory as a run; `numbers`: of the questions; `about`: fields of `Result`."""
-    store = new_store(benchmark, in_memory=len(numbers))
+    """Summarise scores in memory as a run; `codes`: of the questions; `about`: fields of `Result`."""
+    store = new_store(benchmark, in_memory=len(codes))
+    places = _native.Places(np.arange(1, len(codes) + 1))
     stored = ResponseScores(store)
-    step = Options().rows
-    for at in range(0, len(numbers), step):
-        rows = slice(at, at + step)
-        lines = np.arange(at, at + len(numbers[rows])) + 1
-        part = chunk_matrix(benchmark.ids, numbers[rows], lines, None, scores.rows(rows))
-        stored.parts.append(store.add(str, *part))
+    stored.parts.append(store.add(str, *chunk_rows(benchmark.ids, codes, places, scores)))
     return Result(benchmark, stored, responses, **about)
 
 

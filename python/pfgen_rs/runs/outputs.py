@@ -16,7 +16,7 @@ from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import METRICS
 from pfgen_rs.runs.result import Result
-from pfgen_rs.stats.estimates import Estimate, Sample, from_summary
+from pfgen_rs.stats.estimates import Estimate, Sample, from_moments
 
 if TYPE_CHECKING:
     from pfgen_rs.io.remote.storage import Storage
@@ -136,7 +136,7 @@ def summary_row(result: Result) -> dict[str, Any]:
 
 def _summary_row_errors(result: Result) -> Estimate:
     """Compute errors from the published numbers, so that they do not depend on having the responses."""
-    return from_summary(*result.moments).of(result.score)
+    return from_moments(*result.moments).of(result.score)
 
 
 def ranked_results(results: Sequence[Result]) -> list[Result]:

@@ -37,7 +37,8 @@ class Job(Closing):
 
     A context manager: call `run`, then `write`. If it ends early, existing files are unchanged, and the
     scores of a large run are kept in a hidden folder beside its target (`left`), for the same job
-    when it runs again: nothing is scored twice.
+    when it runs again: nothing is scored twice. The benchmark should be used for nothing else, since its
+    scorers may not be kept.
 
     `raw`: see `TableWriter`. `paths`, `out` and `per_response` may be URLs, opened with `storage`. Scores
     of what is written there are not kept; that it can be written is tried before anything is scored.
@@ -159,6 +160,7 @@ class Job(Closing):
             threads=self._threads,
             take=None if self._table_path is None else self._take,
             progress=progress,
+            once=True,
         )
         return self._results
 

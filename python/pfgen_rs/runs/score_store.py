@@ -5,43 +5,52 @@ from __future__ import annotations
 import json
 import os
 import struct
-import sys
 import tempfile
 import threading
 import weakref
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
-from functools import cached_property
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeAlias, cast
+from typing import IO, Any, cast
 
 from pfgen_rs import _native
 from pfgen_rs.io.atomic import writing_failed
 from pfgen_rs.lazy import Floats, NDArray, np, pl
-from pfgen_rs.metrics.settings import Settings, score_names
-from pfgen_rs.scoring.batch import ScoreArrays, sum_again
+from pfgen_rs.metrics.settings import Settings, score_names, share_name
 
-Matrix: TypeAlias = "NDArray[np.float64]"
+Piece = tuple[bytes, int, int]
+"""Bytes of rows of float64, and which of the rows are meant: from one to another."""
 _LONGEST_LINE = 1 << 20
 _MAGIC = b"pfg1"
 _FRONT = struct.Struct("<4sIQI")  # magic, bytes of the header and of the scores, CRC-32 of both
+_WORD = 8  # bytes of a number
+
+Bounds = dict[str, tuple[int, int]]
+"""The rows of each question in a chunk: the first, and the one after the last."""
 
 
-class Record(NamedTuple):
-    """A chunk's scores: its key, number of rows, each question's rows, and the offset of the scores."""
+@dataclass
+class Part:
+    """The scores of one chunk, sorted by question; its responses to a question keep their order.
+
+    `key`: what the chunk is found again by. `content`: its rows, while they are in memory. `offset`: where
+    they begin in the journal, once they are there.
+    """
 
     key: str
     rows: int
-    bounds: dict[str, tuple[int, int]]
-    offset: int
+    bounds: Bounds
+    content: bytes | None = None
+    offset: int = 0
 
 
 class Journal:
-    """An open file of records with `width` scores per row."""
+    """An open file of records whose rows have `width` numbers each."""
 
     def __init__(self, file: IO[bytes], path: Path, width: int) -> None:
-        self._file, self._path, self._width = file, path, width
+        self._file, self._path, self._size = file, path, width * _WORD
         self._end = 0
         self.has_records = False
         self._lock = threading.Lock()
@@ -55,19 +64,17 @@ class Journal:
         journal._write(json.dumps(about, sort_keys=True).encode() + b"\n")
         return journal
 
-    def append(self, key: str, matrix: Matrix, bounds: dict[str, tuple[int, int]]) -> Record:
-        """Append a chunk's scores. Raises `OutputError` if they cannot be written."""
-        header = json.dumps({"key": key, "rows": len(matrix), "bounds": bounds}).encode()
-        body = np.ascontiguousarray(matrix, dtype="<f8").data.cast("B")
-        check = zlib.crc32(body, zlib.crc32(header))
-        front = _FRONT.pack(_MAGIC, len(header), len(body), check)
-        offset = self._end + len(front) + len(header)
-        self._write(front + header)
-        self._write(body)
-        self.has_records = True
-        return Record(key, len(matrix), bounds, offset)
+    def append(self, part: Part) -> None:
+        """Move a chunk's scores to the end of the file. Raises `OutputError` if they cannot be written."""
+        header = {"key": part.key, "rows": part.rows, "bounds": part.bounds}
+        head, rows = json.dumps(header).encode(), cast("bytes", part.content)
+        self._write(_FRONT.pack(_MAGIC, len(head), len(rows), zlib.crc32(rows, zlib.crc32(head))))
+        self._write(head)
+        part.offset = self._end
+        self._write(rows)
+        self.has_records, part.content = True, None
 
-    def _write(self, content: bytes | memoryview) -> None:
+    def _write(self, content: bytes) -> None:
         try:
             with self._lock:
                 self._file.seek(self._end)
@@ -78,24 +85,21 @@ class Journal:
             raise writing_failed(self._path, error) from error
         self._end += len(content)
 
-    def read(self, offset: int, start: int, stop: int) -> Matrix:
+    def read(self, offset: int, start: int, stop: int) -> bytes:
         """Read rows `start` to `stop` of the record whose scores begin at `offset`."""
-        matrix = np.empty((stop - start, self._width))
-        place = offset + start * self._width * matrix.itemsize
-        if hasattr(os, "preadv"):
-            content = os.preadv(self._file.fileno(), [matrix.data], place)
+        place, size = offset + start * self._size, (stop - start) * self._size
+        if hasattr(os, "pread"):
+            rows = os.pread(self._file.fileno(), size, place)
         else:
             with self._lock:
                 self._file.seek(place)
-                content = cast("Any", self._file).readinto(matrix.data)
-        if content != matrix.nbytes:
+                rows = self._file.read(size)
+        if len(rows) != size:
             raise writing_failed(self._path, OSError("it was truncated while in use"))
-        if sys.byteorder != "little":
-            matrix.byteswap(inplace=True)
-        return matrix
+        return rows
 
-    def records(self, about: Mapping[str, Any]) -> Iterator[Record]:
-        """Yield the records that an earlier process left in the file, if they match `about`.
+    def records(self, about: Mapping[str, Any]) -> Iterator[Part]:
+        """Yield the scores that an earlier process left in the file, if they match `about`.
 
         Stops at the first incomplete one and truncates the file there, so that new records follow the last
         complete one.
@@ -108,12 +112,12 @@ class Journal:
             self._write(json.dumps(about, sort_keys=True).encode() + b"\n")
             return
         self._end = len(line)
-        while (record := self._next(size)) is not None:
+        while (part := self._next(size)) is not None:
             self.has_records = True
-            yield record
+            yield part
         self._file.truncate(self._end)
 
-    def _next(self, size: int) -> Record | None:
+    def _next(self, size: int) -> Part | None:
         self._file.seek(self._end)
         front = self._file.read(_FRONT.size)
         if len(front) < _FRONT.size:
@@ -125,14 +129,14 @@ class Journal:
         header = self._file.read(header_size)
         if zlib.crc32(self._file.read(body_size), zlib.crc32(header)) != check:
             return None
-        record = _record(header, end - body_size)
-        if record is None or record.rows * self._width * np.dtype("<f8").itemsize != body_size:
+        part = _part(header, end - body_size)
+        if part is None or part.rows * self._size != body_size:
             return None
         self._end = end
-        return record
+        return part
 
 
-def _record(header: bytes, offset: int) -> Record | None:
+def _part(header: bytes, offset: int) -> Part | None:
     """Returns what a header says; `None` unless each row is that of exactly one question."""
     try:
         found = json.loads(header)
@@ -144,7 +148,8 @@ def _record(header: bytes, offset: int) -> Record | None:
     if not isinstance(key, str) or any(type(number) is not int for number in numbers):
         return None
     joined = all(one == other for one, other in zip(numbers[::2], numbers[1::2], strict=True))
-    return Record(key, rows, bounds, offset) if joined and numbers == sorted(numbers) else None
+    whole = joined and numbers == sorted(numbers)
+    return Part(key, rows, bounds, offset=offset) if whole else None
 
 
 # Columns besides the scores: line, where it begins in the text, and length. All are exact as floats.
@@ -155,15 +160,6 @@ _IN_MEMORY = 1 << 17  # responses
 def stored_columns(sources: Sequence[str]) -> list[str]:
     """Returns the columns of a run's scores, for a benchmark with these sources."""
     return [*_PLACE, *score_names(sources)]
-
-
-class Part:
-    """The scores of one chunk, sorted by question; its responses to a question keep their order."""
-
-    def __init__(self, rows: int, bounds: dict[str, tuple[int, int]]) -> None:
-        self.rows, self.bounds = rows, bounds
-        self.matrix: Floats | None = None
-        self.record: Record | None = None
 
 
 class Store:
@@ -186,32 +182,21 @@ class Store:
         self._about = about or {}
         self._open = open_file or _temporary_store
         self._in_memory, self._rows = in_memory, 0
-        self._held: list[tuple[str, Part]] = []
+        self._held: list[Part] = []
         self._journal: Journal | None = None
-        self._known: dict[str, Record] = {}
+        self._known: dict[str, Part] = {}
 
     def resume(self) -> int:
         """Load the records left in the file by an earlier run. Returns the number of responses in them."""
         file, path = self._open()
         self._journal = Journal(file, path, len(self.names))
-        self._known = {record.key: record for record in self._journal.records(self._about)}
-        return sum(record.rows for record in self._known.values())
+        self._known = {part.key: part for part in self._journal.records(self._about)}
+        return sum(part.rows for part in self._known.values())
 
     def known(self, key: str, rows: int) -> Part | None:
         """Returns the scores of a chunk that was scored before the interruption, if it was."""
-        record = self._known.get(key)
-        if record is None or record.rows != rows:
-            return None
-        part = Part(rows, record.bounds)
-        part.record = record
-        return part
-
-    @cached_property
-    def nothing(self) -> Part:
-        """An empty part."""
-        part = Part(0, {})
-        part.matrix = np.empty((0, len(self.names)))
-        return part
+        part = self._known.get(key)
+        return part if part is not None and part.rows == rows else None
 
     @property
     def resumes(self) -> bool:
@@ -223,16 +208,13 @@ class Store:
         """Whether scores are on disk already."""
         return self._journal is not None and self._journal.has_records
 
-    def add(
-        self, key: Callable[[], str], matrix: Floats, bounds: dict[str, tuple[int, int]]
-    ) -> Part:
-        """Store a chunk's scores: `matrix` has the columns `names`, and rows in the order of `Part`."""
-        part = Part(len(matrix), bounds)
-        part.matrix = matrix
+    def add(self, key: Callable[[], str], content: bytes, bounds: Bounds) -> Part:
+        """Store a chunk's scores: `content` has rows of the columns `names`, in the order of `Part`."""
+        name = key() if content and self._open is not _temporary_store else ""
+        part = Part(name, len(content) // (_WORD * len(self.names)), bounds, content)
         if not part.rows:
             return part
-        name = key() if self._open is not _temporary_store else ""
-        self._held.append((name, part))
+        self._held.append(part)
         self._rows += part.rows
         if self._journal is not None or self._rows > self._in_memory:
             self._write()
@@ -242,17 +224,17 @@ class Store:
         if self._journal is None:
             file, path = self._open()
             self._journal = Journal.new(file, path, len(self.names), self._about)
-        for key, part in self._held:
-            part.record = self._journal.append(key, cast("Floats", part.matrix), part.bounds)
-            part.matrix = None
+        for part in self._held:
+            self._journal.append(part)
         self._held.clear()
 
-    def rows(self, part: Part, start: int, stop: int) -> Floats:
+    def piece(self, part: Part, start: int, stop: int) -> Piece:
         """Returns rows `start` to `stop` of a chunk's scores."""
-        matrix = part.matrix  # which another thread may be about to write to the file
-        if matrix is not None:
-            return matrix[start:stop]
-        return cast("Journal", self._journal).read(cast("Record", part.record).offset, start, stop)
+        content = part.content  # which another thread may be about to write to the file
+        if content is not None:
+            return content, start, stop
+        journal = cast("Journal", self._journal)
+        return journal.read(part.offset, start, stop), 0, stop - start
 
 
 def _temporary_store() -> tuple[IO[bytes], Path]:
@@ -266,18 +248,25 @@ class _StoreSummedAgain:
         self, store: Store, sources: Mapping[str, Sequence[str]], settings: Settings
     ) -> None:
         self.names = store.names
-        self.store, self._sources, self._settings = store, sources, settings
+        self.store, self._settings = store, settings
+        shares = [name for name in store.names if name.startswith(share_name("fluency", ""))]
+        self._places = {
+            question: [shares.index(share_name("fluency", source)) for source in own]
+            for question, own in sources.items()
+        }
 
-    def rows(self, part: Part, start: int, stop: int) -> Floats:
+    def piece(self, part: Part, start: int, stop: int) -> Piece:
         """Returns rows `start` to `stop` of a chunk's scores."""
-        matrix = self.store.rows(part, start, stop).copy()
-        within = (
-            (slice(max(first, start) - start, min(last, stop) - start), self._sources[question])
+        content, first, last = self.store.piece(part, start, stop)
+        width, settings = len(self.names), self._settings
+        rows = content[first * width * _WORD : last * width * _WORD]
+        within = [
+            (max(first, start) - start, min(last, stop) - start, self._places[question])
             for question, (first, last) in part.bounds.items()
             if first < stop and start < last
-        )
-        sum_again(dict(zip(self.names, matrix.T, strict=True)), within, self._settings)
-        return matrix
+        ]
+        again = _native.sum_again(rows, width, within, settings.native, settings.compensated)
+        return again, 0, stop - start
 
 
 class ResponseScores:
@@ -300,9 +289,10 @@ class ResponseScores:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle all scores, compressed."""
+        width = len(self.names)
         parts = [
-            (part.bounds, rows.shape, zlib.compress(np.ascontiguousarray(rows.T).tobytes()))
-            for part, rows in self.stored()
+            (part.bounds, part.rows, zlib.compress(_matrix(self._whole(part), width).T.tobytes()))
+            for part in self.parts
         ]
         return _response_scores_again, (self.names, parts)
 
@@ -316,10 +306,18 @@ class ResponseScores:
         """Number of responses."""
         return sum(part.rows for part in self.parts)
 
-    def stored(self) -> Iterator[tuple[Part, Floats]]:
-        """Yield all parts, each with its scores in the part's order."""
-        for part in self.parts:
-            yield part, self._store.rows(part, 0, part.rows)
+    def _whole(self, part: Part) -> Piece:
+        return self._store.piece(part, 0, part.rows)
+
+    def contents(self) -> Iterator[bytes]:
+        """Yield the rows of each chunk."""
+        for content, start, stop in map(self._whole, self.parts):
+            size = _WORD * len(self.names)
+            yield (
+                content
+                if stop - start == len(content) // size
+                else content[start * size : stop * size]
+            )
 
     def counts(self) -> dict[str, int]:
         """Returns the number of responses to each question, by id; omits questions without any."""
@@ -329,14 +327,18 @@ class ResponseScores:
                 found[question] = found.get(question, 0) + stop - start
         return dict(sorted(found.items()))
 
-    def rows(self, question: str) -> Floats:
-        """Returns all columns of the responses to a question, a row each, in the file's order."""
-        pieces = [
-            self._store.rows(part, *part.bounds[question])
+    def pieces(self, question: str) -> list[Piece]:
+        """Returns the responses to a question, in the file's order."""
+        return [
+            self._store.piece(part, *part.bounds[question])
             for part in self.parts
             if question in part.bounds
         ]
-        return pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+
+    def rows(self, question: str) -> Floats:
+        """Returns all columns of the responses to a question, a row each, in the file's order."""
+        width = len(self.names)
+        return np.concatenate([_matrix(piece, width) for piece in self.pieces(question)])
 
     def of_question(self, question: str, names: Sequence[str]) -> dict[str, Floats]:
         """Returns columns of the responses to a question, in the file's order."""
@@ -347,14 +349,14 @@ class ResponseScores:
         """Yield a column of all responses chunk by chunk, each in the file's order or in any order."""
         line, wanted = (self.names.index(key) for key in ("line", name))
         for part in self.parts:
-            matrix = self._store.rows(part, 0, part.rows)
+            matrix = _matrix(self._whole(part), len(self.names))
             yield (
                 matrix[_stable_order(matrix[:, line]), wanted] if in_order else matrix[:, wanted]
             )
 
     def frame(self, part: Part) -> pl.DataFrame:
         """Returns a chunk as a table in the file's order: `line`, `question_id`, `length` and the scores."""
-        matrix = self._store.rows(part, 0, part.rows)
+        matrix = _matrix(self._whole(part), len(self.names))
         order = _stable_order(matrix[:, 0])
         matrix = matrix[order]
         ids, ends = list(part.bounds), [stop for _, stop in part.bounds.values()]
@@ -377,12 +379,16 @@ class ResponseScores:
 
 def _response_scores_again(names: Sequence[str], parts: Sequence[Any]) -> ResponseScores:
     scores = ResponseScores(Store(names))
-    for bounds, (rows, columns), content in parts:
-        part = Part(rows, bounds)
-        values = np.frombuffer(zlib.decompress(content)).reshape(columns, rows)
-        part.matrix = np.ascontiguousarray(values.T)
-        scores.parts.append(part)
+    for bounds, rows, content in parts:
+        columns = np.frombuffer(zlib.decompress(content)).reshape(len(names), rows)
+        scores.parts.append(Part("", rows, bounds, columns.T.tobytes()))
     return scores
+
+
+def _matrix(piece: Piece, width: int) -> Floats:
+    """Returns rows as an array, which shares their memory."""
+    content, start, stop = piece
+    return np.frombuffer(content, dtype="<f8").reshape(-1, width)[start:stop]
 
 
 def in_file_order(lines: NDArray[np.int64], scores: pl.DataFrame) -> pl.DataFrame:
@@ -390,19 +396,15 @@ def in_file_order(lines: NDArray[np.int64], scores: pl.DataFrame) -> pl.DataFram
     return pl.DataFrame([pl.Series("line", lines), *scores.get_columns()])
 
 
-def chunk_matrix(
-    ids: Sequence[str],
-    numbers: NDArray[np.uint32],
-    lines: NDArray[np.int64],
-    starts: NDArray[np.int64] | None,
-    scores: ScoreArrays,
-) -> tuple[Floats, dict[str, tuple[int, int]]]:
+def chunk_rows(
+    ids: Sequence[str], codes: _native.Codes, places: _native.Places, scores: _native.Scored
+) -> tuple[bytes, Bounds]:
     """Returns a chunk's scores for `Store.add`: sorted by question, with each question's rows.
 
-    `ids`: those of all questions. `numbers`: the number of each response's question.
+    `ids`: those of all questions. `codes`: the number of each response's question.
     """
-    matrix, bounds = _native.rows_by_number(numbers, lines, starts, *scores)
-    return matrix, {ids[number]: (start, stop) for number, start, stop in bounds}
+    rows, bounds = _native.sorted_rows(codes, places, scores)
+    return rows, {ids[number]: (start, stop) for number, start, stop in bounds}
 
 
 def _stable_order(numbers: NDArray[Any]) -> NDArray[np.intp]:

@@ -25,7 +25,6 @@ from pfgen_rs.runs import score_store
 from pfgen_rs.runs.responses import FileResponses, with_texts
 from pfgen_rs.runs.result import Result
 from pfgen_rs.scoring import batch
-from pfgen_rs.scoring.batch import ScoreArrays
 
 if TYPE_CHECKING:
     from pfgen_rs.io.chunk import Kept
@@ -37,6 +36,7 @@ ScoringProgress = Callable[[Source, int, int], None]
 Taker: TypeAlias = "Callable[[Source, pl.DataFrame, str], None]"
 KEPT = 64 << 20  # bytes of text to keep in memory for `Result.frame`
 _LOOKED_AT = 1 << 16  # number of unknown questions to inspect for a hint
+_NOTHING = score_store.Part("", 0, {}, b"")  # of a run in a chunk without it
 SEARCHES = 5  # unknown questions per file for which to search the most similar known one
 
 
@@ -55,17 +55,27 @@ def score_sources(
     keep: int = 0,
     take: Taker | None = None,
     progress: ScoringProgress | None = None,
+    once: bool = False,
 ) -> list[Result]:
     """Score files; each is one run, or is split into runs by `options.run`, in order of first occurrence.
 
     `keep`: bytes of text per file to keep in memory for later. `take` is called with all rows, in order.
+    `once`: whether the benchmark scores nothing else, so that a single chunk need not keep the scorers.
     """
     results: list[Result] = []
     pool = ThreadPoolExecutor(1)  # summarises a file's runs while the next ones are scored
     try:
         with read_ahead(sources, replace(options, check=options.run is None)) as readings:
             files = (
-                _StreamedFile(benchmark, reading, store, threads, keep, tabled=take is not None)
+                _StreamedFile(
+                    benchmark,
+                    reading,
+                    store,
+                    threads,
+                    keep,
+                    tabled=take is not None,
+                    once=once and len(sources) == 1,
+                )
                 for reading in readings
             )
             for file in _files_begun_ahead(files):
@@ -127,9 +137,6 @@ def _files_begun_ahead(files: Iterable[_StreamedFile]) -> Iterator[_StreamedFile
             file.close()
 
 
-Numbers: TypeAlias = "NDArray[np.uint32]"
-
-
 class _Begun(NamedTuple):
     """A chunk with the numbers of its questions, whose scores are known or on their way.
 
@@ -137,9 +144,9 @@ class _Begun(NamedTuple):
     """
 
     chunk: Chunk
-    numbers: Numbers
+    codes: _native.Codes
     parts: dict[str | None, score_store.Part] | None
-    scores: Iterator[ScoreArrays]
+    scores: Iterator[_native.Scored]
 
 
 class _StreamedChunk(NamedTuple):
@@ -171,12 +178,14 @@ class _StreamedFile:
         keep: int,
         *,
         tabled: bool = False,
+        once: bool = False,
     ) -> None:
         self._benchmark, self._reading, self._store = benchmark, reading, store
         self._threads, self._keep = threads, keep
         self._known = Known(benchmark, reading.source.path, reading.options.skip_bad_lines)
         self._kept: list[Chunk] | None = [] if keep else None
         self._tabled = tabled  # whether scores are wanted as tables, too
+        self._once = once  # whether no other file is scored
         self._problems: list[InputError] = []
         self._cut_short: InputError | None = None
         self._decoded = self._chunks = 0
@@ -221,14 +230,14 @@ class _StreamedFile:
                 del begun  # before the next one is scored
 
     def _stored(self, begun: _Begun) -> _StreamedChunk:
-        chunk, numbers, parts, scores = begun
+        chunk, codes, parts, scores = begun
         self._problems += chunk.problems
         self._cut_short = chunk.cut_short
         table = None
         if parts is None:
-            arrays = next(scores)
-            parts = self._parts(chunk, numbers, arrays)
-            table = batch.score_frame(self._benchmark, numbers, arrays) if self._tabled else None
+            scored = next(scores)
+            parts = self._parts(chunk, codes, scored)
+            table = batch.score_frame(self._benchmark, codes, scored) if self._tabled else None
         self._add(parts, chunk)
         self._hold(chunk)
         return _StreamedChunk(chunk, parts, table)
@@ -241,20 +250,23 @@ class _StreamedFile:
         """
         for decoded in self._reading:
             self._decoded += len(decoded)
-            chunk, numbers = self._known.of(decoded)
+            chunk, codes = self._known.of(decoded)
             chunk = replace(chunk, identity=cache(chunk.identity))  # asked for by each of its runs
             del decoded
             parts = self._resumed(chunk) if self._store.resumes else None
-            yield _Begun(chunk, numbers, parts, iter(()) if parts else self._score(chunk, numbers))
-            del chunk, numbers, parts  # before the next one is read
+            yield _Begun(chunk, codes, parts, iter(()) if parts else self._score(chunk, codes))
+            del chunk, codes, parts  # before the next one is read
 
-    def _score(self, chunk: Chunk, numbers: Numbers) -> Iterator[ScoreArrays]:
+    def _score(self, chunk: Chunk, codes: _native.Codes) -> Iterator[_native.Scored]:
         """Begin to score a chunk; the iterator waits for its scores."""
+        once = self._once and chunk.whole
         answers = chunk.answers if self._reading.options.tokens else chunk.texts
 
-        def score() -> ScoreArrays:
+        def score() -> _native.Scored:
             column = self._benchmark.coder.column(answers, self._threads)
-            return batch.scored_arrays(self._benchmark, numbers, column, threads=self._threads)
+            return batch.score_column(
+                self._benchmark, codes, column, threads=self._threads, once=once
+            )
 
         return iter([score()]) if self._threads == 1 else begun(score)
 
@@ -280,21 +292,26 @@ class _StreamedFile:
         return dict(zip(found.to_list(), rows, strict=False))
 
     def _parts(
-        self, chunk: Chunk, numbers: Numbers, scores: ScoreArrays
+        self, chunk: Chunk, codes: _native.Codes, scores: _native.Scored
     ) -> dict[str | None, score_store.Part]:
         if self._reading.options.run is None:
-            return {None: self._part(chunk, numbers, scores, None)}
+            return {None: self._part(chunk, codes, scores, None)}
+        numbers, lengths, columns = codes.array(), scores.lengths, scores.columns
         return {
-            name: self._part(chunk.rows(rows), numbers[rows], scores.rows(rows), name)
+            name: self._part(
+                chunk.rows(rows),
+                _native.Codes(numbers[rows]),
+                _native.Scored(lengths[rows], [column[rows] for column in columns]),
+                name,
+            )
             for name, rows in self._rows_by_run(chunk).items()
         }
 
     def _part(
-        self, chunk: Chunk, numbers: Numbers, scores: ScoreArrays, name: str | None
+        self, chunk: Chunk, codes: _native.Codes, scores: _native.Scored, name: str | None
     ) -> score_store.Part:
-        ids = self._benchmark.ids
-        matrix, bounds = score_store.chunk_matrix(ids, numbers, chunk.lines, chunk.starts, scores)
-        return self._store.add(lambda: _streamed_chunk_key(chunk, name), matrix, bounds)
+        rows, bounds = score_store.chunk_rows(self._benchmark.ids, codes, chunk.places, scores)
+        return self._store.add(lambda: _streamed_chunk_key(chunk, name), rows, bounds)
 
     def _add(self, parts: Mapping[str | None, score_store.Part], chunk: Chunk) -> None:
         """Add a chunk's scores; a run without any gets an empty part, so that chunks and parts match."""
@@ -302,7 +319,7 @@ class _StreamedFile:
             if name not in self._runs:
                 self._begin(name)
         for name, scores in self._runs.items():
-            scores.parts.append(parts.get(name) or self._store.nothing)
+            scores.parts.append(parts.get(name) or _NOTHING)
         self._chunks += 1
         if self._reading.options.run is None:
             self._unclean.setdefault(None, Counter()).update(chunk.unclean)
@@ -322,7 +339,7 @@ class _StreamedFile:
             run = cast("Kept", self._reading.options.run)
             raise InputError(too_many_runs(run.key), path=self._reading.source.path)
         self._runs[name] = score_store.ResponseScores(self._store)
-        self._runs[name].parts += [self._store.nothing] * self._chunks
+        self._runs[name].parts += [_NOTHING] * self._chunks
 
     def _count_unclean(self, chunk: Chunk) -> None:
         mode = self._reading.clean or stated_mode(self._reading.config)
@@ -378,7 +395,7 @@ class _StreamedFile:
 def _streamed_chunk_key(chunk: Chunk, run: str | None) -> str:
     """Returns the key in a journal of a run's responses in a chunk."""
     name = "" if run is None else f":{run}"
-    return f"{chunk.identity()}:{chunk.lines[0]}{name}" if len(chunk) else ""
+    return f"{chunk.identity()}:{chunk.places.line(0)}{name}" if len(chunk) else ""
 
 
 class Known:
@@ -390,24 +407,25 @@ class Known:
         self._ready: set[int] = set()
         self._searches = SEARCHES
 
-    def of(self, chunk: Chunk) -> tuple[Chunk, Numbers]:
+    def of(self, chunk: Chunk) -> tuple[Chunk, _native.Codes]:
         """Returns the chunk with only known questions, and their numbers.
 
         The first unknown question is an error unless they are skipped. Scorers of the known ones are built
         here, so that Ctrl-C does not have to wait for them.
         """
         # One thread is enough, and does not have to wait for those that score.
-        numbers = self._benchmark.numbers.find(_native.Texts(chunk.asked, 1), 1)
-        known = numbers != _native.UNKNOWN
-        if not known.all():
-            self._refuse(chunk, np.flatnonzero(~known).tolist())
-            chunk, numbers = chunk.where(known), numbers[known]
-        fresh = set(np.flatnonzero(np.bincount(numbers)).tolist()) - self._ready
+        codes = self._benchmark.numbers.find(_native.Texts(chunk.asked, 1), 1)
+        if unknown := codes.unknown():
+            self._refuse(chunk, unknown)
+            numbers = codes.array()
+            known = numbers != _native.UNKNOWN
+            chunk, codes = chunk.where(known), _native.Codes(numbers[known])
+        fresh = set(codes.asked()) - self._ready
         if fresh:
             questions = [self._questions[number] for number in sorted(fresh)]
             interruptibly(lambda: self._benchmark.prepare(questions))
             self._ready |= fresh
-        return chunk, numbers
+        return chunk, codes
 
     def _refuse(self, chunk: Chunk, rows: list[int]) -> None:
         for row in rows:
@@ -417,7 +435,7 @@ class Known:
                 chunk.questions[row],
                 others,
                 path=self._path,
-                line=int(chunk.lines[row]),
+                line=chunk.places.line(row),
                 search=self._searches >= 0,
                 item=chunk.item,
             )

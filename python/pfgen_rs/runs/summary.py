@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from pfgen_rs import _native
-from pfgen_rs.lazy import Floats, np
 from pfgen_rs.metrics.settings import BY_SOURCE, share_name, share_names
-from pfgen_rs.metrics.sums import left_mean, left_sum, running_sum
+from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.score_store import ResponseScores
 
@@ -23,89 +22,63 @@ def summarise(benchmark: QuestionSet, stored: ResponseScores) -> Summaries:
 
     The scores of one question at a time are in memory. Time O(responses · log responses of a question).
     """
-    compensated = benchmark.settings.compensated
-    counts = stored.counts()
+    counts, names = stored.counts(), stored.names
     num_trials = min(counts.values())
-    length, average = map(stored.names.index, ("length", "average"))
-    questions: dict[str, Summary] = {}
-    total_length, empty, foreign = 0.0, 0, 0
-    by_trial: list[Floats] = []
-    for id_ in counts:
-        rows = stored.rows(id_)
-        questions[id_] = _summary(stored.names, rows, benchmark[id_].sources, compensated)
-        by_trial.append(rows[:num_trials, average].copy())  # not a view, which would keep all rows
-        is_empty = rows[:, length] == 0
-        total_length += float(rows[:, length].sum())
-        empty += int(np.count_nonzero(is_empty))
-        foreign += int(np.count_nonzero((rows[:, average] < FOREIGN) & ~is_empty))
-
-    scores = left_sum(by_trial, compensated=compensated) / len(counts)
-    mean = left_mean(scores, compensated=compensated)
-    variance = left_mean((scores - mean) ** 2, compensated=compensated)
+    compensated = benchmark.settings.compensated
+    sums = _native.RunSummary(len(names), names.index("average"), num_trials, compensated)
+    questions = {
+        id_: _summary(sums, stored, id_, count, benchmark[id_].sources)
+        for id_, count in counts.items()
+    }
+    for content in stored.contents():
+        sums.add_lengths(content)
     spread = {
-        **rounded_aggregate("score", mean, variance, 4),
-        **_lengths(stored, total_length, compensated),
+        **rounded_aggregate("score", *sums.scores, 4),
+        **rounded_aggregate("length", *sums.lengths, 1),
     }
     whole = run_scores([summary.scores for summary in questions.values()])
-    return Summaries(questions, num_trials, spread, whole, empty, foreign)
+    return Summaries(questions, num_trials, spread, whole, *sums.worthless)
 
 
 def _summary(
-    names: Sequence[str], rows: Floats, sources: Sequence[str], compensated: bool
+    sums: _native.RunSummary,
+    stored: ResponseScores,
+    question: str,
+    count: int,
+    sources: Sequence[str],
 ) -> Summary:
     """Aggregate the responses to one question, summed by descending `average` (stable) as published."""
-    own = [*share_names(sources), *_PLAIN]
+    own, names = [*share_names(sources), *_PLAIN], stored.names
     columns = [names.index(name) for name in (*own, "length")]
-    places = dict.fromkeys(round(x * (len(rows) - 1)) for x in _QUANTILES)
-    moments, samples = _native.ranked_summary(
-        rows, columns, names.index("average"), list(places), compensated
-    )
-    *means, (mean_length, variance_of_length) = moments
-    mean, variance = means[-1]
+    places = dict.fromkeys(round(x * (count - 1)) for x in _QUANTILES)
+    moments, samples = sums.add(stored.pieces(question), columns, list(places))
     spread = {
-        **rounded_aggregate("score", mean, variance, 4),
-        **rounded_aggregate("length", mean_length, variance_of_length, 1),
+        **rounded_aggregate("score", *moments[-2], 4),
+        **rounded_aggregate("length", *moments[-1], 1),
     }
-    scores = {name: mean for name, (mean, _) in zip(own, means, strict=True)}
+    scores = {name: mean for name, (mean, _) in zip(own, moments, strict=False)}
     shown = [
         Sampled(
-            int(line), int(start), {name: row[i] for name, i in zip(own, columns, strict=False)}
+            int(row[0]), int(row[1]), {name: row[i] for name, i in zip(own, columns, strict=False)}
         )
         for row in samples
-        for line, start in [row[:2]]
     ]
-    return Summary(len(rows), spread, rounded_question_scores(sources, scores), shown)
+    return Summary(count, spread, rounded_question_scores(sources, scores), shown)
 
 
 def question_scores(
-    sources: Sequence[str], column: Callable[[str], Floats], *, compensated: bool = False
+    sources: Sequence[str], columns: Mapping[str, Sequence[float]]
 ) -> dict[str, Any]:
     """Returns a question's `scores`: means over its answers, rounded to 5 decimals.
 
-    `column` returns the sources' shares (see `share_name`), `helpfulness` and `average` of all answers, by
+    `columns`: the sources' shares (see `share_name`), `helpfulness` and `average` of all answers, by
     descending `average` as published.
     """
-    names = (*share_names(sources), *_PLAIN)
-    means = {name: left_mean(column(name), compensated=compensated) for name in names}
+    means = {name: left_sum(values) / len(values) for name, values in columns.items()}
     return rounded_question_scores(sources, means)
 
 
-def _lengths(stored: ResponseScores, total: float, compensated: bool) -> dict[str, float]:
-    """Returns mean and deviation over all responses, in the file's order, without loading all at once.
-
-    `total`: the sum of all lengths. Sums of integers are exact in any order.
-    """
-    mean = total / stored.height
-    squares = ((lengths - mean) ** 2 for lengths in stored.column("length", in_order=True))
-    variance = running_sum(squares, compensated=compensated) / stored.height
-    return rounded_aggregate("length", mean, variance, 1)
-
-
 # What is published about a run: aggregates by question and of the whole run, rounded.
-
-
-FOREIGN = 0.02
-"""Answers with a lower score have next to nothing in common with the reference answers."""
 
 
 class Sampled(NamedTuple):
@@ -130,7 +103,8 @@ class Summary:
 class Summaries:
     """A run: its questions by id, and aggregates of the whole run.
 
-    `empty`: number of empty answers. `foreign`: of others with a score below `FOREIGN`.
+    `empty`: number of empty answers. `foreign`: of others that have next to nothing in common with the
+    reference answers.
     """
 
     questions: dict[str, Summary]

@@ -88,8 +88,8 @@ class AnswerScorer:
         """Take the slow path: errors for unknown questions, regular expressions, compensated sums."""
         if len(questions) != len(answers.coded):
             raise InputError(f"{len(questions)} questions but {len(answers.coded)} answers")
-        numbers = batch.numbers_of(self.benchmark, questions)
-        found = batch.score_arrays(self.benchmark, numbers, answers, threads=self.threads)
+        codes = batch.numbers_of(self.benchmark, questions)
+        found = batch.score_column(self.benchmark, codes, answers, threads=self.threads)
         return found.columns[self._place]
 
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from pfgen_rs import _native
-from pfgen_rs.errors import InputError
+from pfgen_rs.errors import InputError, StoreError
 from pfgen_rs.io.cleaning import Clean
-from pfgen_rs.lazy import Floats, NDArray, np, pl
-from pfgen_rs.metrics.settings import BY_SOURCE, Settings, score_names, share_name
-from pfgen_rs.metrics.sums import left_sum
+from pfgen_rs.lazy import np, pl
+from pfgen_rs.metrics.settings import score_names, share_name
 from pfgen_rs.metrics.units import Answer, Column
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.scoring.inputs import FIELDS, AnswerColumn, QuestionColumn, Table, text_columns
-
-Numbers: TypeAlias = "NDArray[np.uint32]"
 
 CHUNK = 1 << 18
 _LOOKED_AT = 1 << 16  # number of questions to inspect for a hint in an error message
@@ -94,17 +90,6 @@ class Score:
         return f"{self.average} ({self.signature})"
 
 
-class ScoreArrays(NamedTuple):
-    """Scores of responses as native columns: lengths, and float64 columns in the order of `score_names`."""
-
-    lengths: NDArray[np.uint32]
-    columns: list[Floats]
-
-    def rows(self, rows: Any) -> ScoreArrays:
-        """Returns these rows of all columns."""
-        return ScoreArrays(self.lengths[rows], [column[rows] for column in self.columns])
-
-
 def score(benchmark: QuestionSet, question: str | Question, answer: Answer) -> Score:
     """Score one answer to a question, passed as an object, text or id."""
     found = benchmark.find(question)
@@ -112,13 +97,10 @@ def score(benchmark: QuestionSet, question: str | Question, answer: Answer) -> S
     rules = benchmark.helpfulness(found)
     text, coded = column.texts[0], column.coded[0]
     ends = [(0, rules.expression_ends([text]))] if rules.has_expressions else []
-    batches = benchmark.lone_batches(found)
-    _, columns = batches.score(np.zeros(1, np.uint32), column.coded, 0, ends, 1)
-    if benchmark.settings.compensated:
-        _compensate_sums(benchmark, columns, [(slice(None), found.sources)])
-    values = dict(
-        zip(score_names(benchmark.sources), (column[0].item() for column in columns), strict=True)
-    )
+    codes, compensated = _native.Codes(np.zeros(1, np.uint32)), benchmark.settings.compensated
+    scored = benchmark.lone_batches(found).score(codes, column.coded, 0, 1, ends, compensated, 1)
+    columns = (column[0].item() for column in scored.columns)
+    values = dict(zip(score_names(benchmark.sources), columns, strict=True))
     value, cut = rules.evaluate(text, coded)
     return Score(
         fluency={source: values[share_name("fluency", source)] for source in found.sources},
@@ -169,13 +151,13 @@ def score_batch_columns(
     chunk_size: int = CHUNK,
 ) -> pl.DataFrame:
     """`score_batch` for a column of questions and a column of answers of the same length."""
-    numbers, column = numbered_batch(benchmark, questions, answers, threads=threads)
-    return score_numbered(benchmark, numbers, column, threads=threads, chunk_size=chunk_size)
+    codes, column = numbered_batch(benchmark, questions, answers, threads=threads)
+    return score_numbered(benchmark, codes, column, threads=threads, chunk_size=chunk_size)
 
 
 def numbered_batch(
     benchmark: QuestionSet, questions: pl.Series, answers: Any, *, threads: int | None = None
-) -> tuple[Numbers, Column]:
+) -> tuple[_native.Codes, Column]:
     """Returns the numbers of a column of questions and the coded answers, for `score_numbered`."""
     column = benchmark.coder.column(answers, threads)
     if len(column.coded) != len(questions):
@@ -185,101 +167,84 @@ def numbered_batch(
 
 def score_numbered(
     benchmark: QuestionSet,
-    numbers: Numbers,
+    codes: _native.Codes,
     answers: Column,
     *,
     threads: int | None = None,
     chunk_size: int = CHUNK,
 ) -> pl.DataFrame:
     """`score_batch` for question numbers and the same number of answers."""
-    found = scored_arrays(benchmark, numbers, answers, threads=threads, chunk_size=chunk_size)
-    return score_frame(benchmark, numbers, found)
+    found = score_column(benchmark, codes, answers, threads=threads, chunk_size=chunk_size)
+    return score_frame(benchmark, codes, found)
 
 
-def scored_arrays(
+def score_column(
     benchmark: QuestionSet,
-    numbers: Numbers,
+    codes: _native.Codes,
     answers: Column,
     *,
     threads: int | None = None,
     chunk_size: int = CHUNK,
-) -> ScoreArrays:
-    """Score the same number of answers as question numbers, `chunk_size` at a time."""
+    once: bool = False,
+) -> _native.Scored:
+    """Score the same number of answers as question numbers, `chunk_size` at a time.
+
+    `once`: see `QuestionSet.batches`.
+    """
     if chunk_size < 1:
         raise InputError(f"chunk_size must be positive, not {chunk_size}")
+    count = len(codes)
     parts = [
-        score_arrays(
-            benchmark, numbers[start : start + chunk_size], answers, start=start, threads=threads
-        )
-        for start in range(0, max(len(numbers), 1), chunk_size)
+        _score_rows(benchmark, codes, answers, at, min(chunk_size, count - at), threads, once)
+        for at in range(0, max(count, 1), chunk_size)
     ]
-    if len(parts) == 1:
-        return parts[0]
-    columns = zip(*(part.columns for part in parts), strict=True)
-    lengths = np.concatenate([part.lengths for part in parts])
-    return ScoreArrays(lengths, [np.concatenate(column) for column in columns])
+    return parts[0] if len(parts) == 1 else _native.Scored.joined(parts)
 
 
-def score_frame(benchmark: QuestionSet, numbers: Numbers, scores: ScoreArrays) -> pl.DataFrame:
+def _score_rows(
+    benchmark: QuestionSet,
+    codes: _native.Codes,
+    answers: Column,
+    start: int,
+    count: int,
+    threads: int | None,
+    once: bool,
+) -> _native.Scored:
+    asked = [benchmark.in_order[number] for number in codes.asked(start, count)]
+    batches = benchmark.batches(asked, threads=threads, once=once)
+    others = []
+    for question in asked:
+        rules = benchmark.helpfulness(question)
+        if rules.has_expressions:
+            number = benchmark.number(question)
+            texts = (answers.texts[row] for row in codes.rows(number, start, count))
+            others.append((number, rules.expression_ends(texts, threads=threads)))
+    compensated = benchmark.settings.compensated
+    try:
+        return batches.score(codes, answers.coded, start, count, others, compensated, threads)
+    except StoreError as error:  # only of scorers that are read now
+        benchmark.give_up_cache(error)
+        return _score_rows(benchmark, codes, answers, start, count, threads, once=False)
+
+
+def score_frame(
+    benchmark: QuestionSet, codes: _native.Codes, scores: _native.Scored
+) -> pl.DataFrame:
     """Returns scores as a table, with the ids of their questions."""
     ids = pl.Series(benchmark.ids, dtype=pl.String)
     columns = zip(score_names(benchmark.sources), scores.columns, strict=True)
     return pl.DataFrame(
         [
-            ids.gather(numbers).alias("question_id"),
+            ids.gather(codes.array()).alias("question_id"),
             pl.Series("length", scores.lengths).cast(pl.Int64),
             *(pl.Series(name, values, nan_to_null=True) for name, values in columns),
         ]
     )
 
 
-def score_arrays(
-    benchmark: QuestionSet,
-    numbers: Numbers,
-    answers: Column,
-    *,
-    start: int = 0,
-    threads: int | None = None,
-) -> ScoreArrays:
-    """Score the answers from `start` on, one for each of these question numbers."""
-    counts = np.bincount(numbers, minlength=1)
-    asked = {n: benchmark.in_order[n] for n in np.flatnonzero(counts).tolist()}
-    batches = benchmark.batches(list(asked.values()), threads=threads)
-    expressions = {
-        number: rules
-        for number, question in asked.items()
-        if (rules := benchmark.helpfulness(question)).has_expressions
-    }
-    compensated = benchmark.settings.compensated
-    rows = _rows_by_number(numbers, counts) if expressions or compensated else []
-    others = []
-    for number, rules in expressions.items():
-        texts = (answers.texts[start + row] for row in rows[number].tolist())
-        others.append((number, rules.expression_ends(texts, threads=threads)))
-    found = ScoreArrays(*batches.score(numbers, answers.coded, start, others, threads))
-    if compensated:
-        by_question = [(rows[number], question.sources) for number, question in asked.items()]
-        _compensate_sums(benchmark, found.columns, by_question)
-    return found
-
-
-def _rows_by_number(numbers: Numbers, counts: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    """Returns the rows of each number, ascending, in time linear in rows and numbers."""
-    return np.split(np.argsort(numbers, kind="stable"), np.cumsum(counts)[:-1])
-
-
-def _compensate_sums(
-    benchmark: QuestionSet,
-    columns: Sequence[Floats],
-    questions: Sequence[tuple[Rows, Sequence[str]]],
-) -> None:
-    named = dict(zip(score_names(benchmark.sources), columns, strict=True))
-    sum_again(named, questions, benchmark.settings)
-
-
 def question_numbers(
     benchmark: QuestionSet, questions: Any, *, threads: int | None = None
-) -> Numbers:
+) -> _native.Codes:
     """Returns the number of each question (text or id). Raises an error naming the row of an unknown one."""
     if isinstance(questions, pl.Series):
         if questions.null_count():
@@ -292,45 +257,10 @@ def question_numbers(
 
 def numbers_of(
     benchmark: QuestionSet, texts: _native.Texts, *, threads: int | None = None
-) -> Numbers:
+) -> _native.Codes:
     """Returns the number of each question in a native column. Raises an error naming an unknown one's row."""
-    numbers = benchmark.numbers.find(texts, threads)
-    unknown = np.flatnonzero(numbers == _native.UNKNOWN)
-    if len(unknown):
-        row = int(unknown[0])
+    codes = benchmark.numbers.find(texts, threads)
+    for row in codes.unknown():
         others = (texts[i] for i in range(min(len(texts), _LOOKED_AT)))
         raise benchmark.unknown(texts[row], others, row=row)
-    return numbers
-
-
-# Recomputes totals of responses from the sources' shares, with plain or compensated sums.
-#
-# The native scorer uses plain sums. Shares are rounded before they are added, so stored shares are
-# sufficient.
-
-
-Rows: TypeAlias = "slice | NDArray[np.intp]"
-
-
-def sum_again(
-    columns: Mapping[str, Floats],
-    questions: Iterable[tuple[Rows, Sequence[str]]],
-    settings: Settings,
-) -> None:
-    """Replace `fluency`, `truthfulness` and `average` in `columns` (named as by `score_names`) in place.
-
-    `questions`: for each question, the rows of its responses, and its sources in file order. Values
-    must be those of variant `pfgen-bench`; `settings` say how they are added.
-    """
-    for rows, sources in questions:
-        fluency, truthfulness = (
-            left_sum(
-                [columns[share_name(metric, source)][rows] for source in sources],
-                compensated=settings.compensated,
-            )
-            for metric in BY_SOURCE
-        )
-        average = settings.average(fluency, truthfulness, columns["helpfulness"][rows])
-        columns["fluency"][rows] = fluency
-        columns["truthfulness"][rows] = truthfulness
-        columns["average"][rows] = _native.round_half_even(average, 5)
+    return codes

@@ -244,7 +244,7 @@ def resampled_estimate(
 ) -> Estimate:
     """`estimate` with existing resamples, if any; `errors` as returned by `Resampler.within`."""
     means, variances, counts = sample.means(metric), sample.variances(metric), sample.counts
-    found = _from_moments(means, variances, counts, level)
+    found = _estimate_of(means.tolist(), variances.tolist(), counts.tolist(), level)
     if draws is None or len(means) < 2:
         return found
     if errors is None:
@@ -283,30 +283,41 @@ def from_summary(
         )
     checks.check_level(level)
     counts = np.broadcast_to(counts, means.shape)
-    known = np.where(counts > 1, counts - 1, np.nan)  # one answer has no variance
-    return _from_moments(means, sds * sds * counts / known, counts, level)
+    return from_moments(means.tolist(), sds.tolist(), counts.tolist(), level)
 
 
-def _from_moments(
-    means: Floats, variances: Floats, counts: NDArray[np.int64], level: float
+def from_moments(
+    means: Sequence[float], sds: Sequence[float], counts: Sequence[int], level: float = 0.95
 ) -> Estimate:
-    number, mean = len(means), float(means.sum()) / len(means)
-    known = not np.isnan(variances).any()
+    """`from_summary` for values that need no checks, and without numpy, which takes a while to load."""
+    # One answer has no variance.
+    variances = [
+        sd * sd * n / (n - 1) if n > 1 else math.nan for sd, n in zip(sds, counts, strict=True)
+    ]
+    return _estimate_of(means, variances, counts, level)
+
+
+def _estimate_of(
+    means: Sequence[float], variances: Sequence[float], counts: Sequence[int], level: float
+) -> Estimate:
+    number, mean = len(means), math.fsum(means) / len(means)
+    known = not any(map(math.isnan, variances))
     question_se = reach = None
     if number > 1:
-        deviation = math.sqrt(float(((means - mean) ** 2).sum()) / (number - 1))
-        question_se = deviation / math.sqrt(number)
+        squares = math.fsum((each - mean) ** 2 for each in means)
+        question_se = math.sqrt(squares / (number - 1)) / math.sqrt(number)
         reach = checks.two_sided_quantile(level, number - 1) * question_se
+    trial = [variance / n for variance, n in zip(variances, counts, strict=True)]
     return Estimate(
         mean=mean,
-        trial_sd=math.sqrt(float(variances.sum())) / number if known else None,
-        trial_se=math.sqrt(float((variances / counts).sum())) / number if known else None,
+        trial_sd=math.sqrt(math.fsum(variances)) / number if known else None,
+        trial_se=math.sqrt(math.fsum(trial)) / number if known else None,
         question_se=question_se,
         low=None if reach is None else mean - reach,
         high=None if reach is None else mean + reach,
         level=level,
         questions=number,
-        responses=int(counts.sum()),
+        responses=sum(counts),
     )
 
 

@@ -74,7 +74,9 @@ class QuestionSample:
     @cached_property
     def numbers(self) -> NDArray[np.uint32]:
         """The number of each task's question, for scoring: uint32, shape (tasks,)."""
-        return self.benchmark.numbers.find(_native.Texts([task.question for task in self.tasks]))
+        return self.benchmark.numbers.find(
+            _native.Texts([task.question for task in self.tasks])
+        ).array()
 
     @cached_property
     def ids(self) -> tuple[str, ...]:
@@ -103,17 +105,18 @@ class QuestionSample:
         if not given.any():
             return None
         column = self.benchmark.coder.column([text for text in texts if text is not None], 1)
-        lengths, columns = batch.score_arrays(
-            self.benchmark, self.numbers[given], column, threads=1
-        )
+        codes = _native.Codes(self.numbers[given])
+        scores = batch.score_column(self.benchmark, codes, column, threads=1)
 
         def placed(values: NDArray[Any]) -> Floats:
             found = np.full(len(given), np.nan)
             found[given] = values
             return found.reshape(self.trials, len(self.questions))
 
-        metrics = {name: placed(values) for name, values in zip(COLUMNS, columns, strict=False)}
-        return ScoredAnswers(self, texts, placed(lengths), metrics)
+        metrics = {
+            name: placed(values) for name, values in zip(COLUMNS, scores.columns, strict=False)
+        }
+        return ScoredAnswers(self, texts, placed(scores.lengths), metrics)
 
 
 @dataclass(frozen=True)

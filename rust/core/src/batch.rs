@@ -1,6 +1,8 @@
 //! Many responses at once, in parallel, each result at its response's place.
 
+use crate::error::Result;
 use crate::score::{LANES, RuleScratch, Rules, Scorer, Scratch, SourceScore, TOTALS, totals};
+use crate::store::StoredScorer;
 use rayon::prelude::*;
 use std::cell::RefCell;
 
@@ -12,11 +14,29 @@ const MANY: usize = 1024;
 /// Bytes of the table, at most, that are prefetched for each of them: each reads several times as many.
 const FETCHED: usize = 4096;
 
+/// Where a scorer is.
+#[derive(Debug, Clone, Copy)]
+pub enum Source<'a> {
+    /// In memory.
+    Made(&'a Scorer),
+    /// In a file: read for one batch, so that the scorers of a batch need not be in memory together.
+    Stored(&'a StoredScorer),
+}
+
+impl Source<'_> {
+    fn with<R>(&self, work: impl FnOnce(&Scorer) -> R) -> Result<R> {
+        match self {
+            Self::Made(scorer) => Ok(work(scorer)),
+            Self::Stored(stored) => stored.read().map(|scorer| work(&scorer)),
+        }
+    }
+}
+
 /// Responses to one question.
 #[derive(Debug, Clone, Copy)]
 pub struct Group<'a> {
     /// Fluency and Truthfulness of the question.
-    pub scorer: &'a Scorer,
+    pub scorer: Source<'a>,
     /// Its Helpfulness.
     pub rules: &'a Rules,
     /// The column of each of the scorer's sources.
@@ -90,25 +110,39 @@ thread_local! {
 }
 
 /// Scores every response, response `i` being `response(i)`, on the calling thread.
-pub fn score_groups<'a>(batch: Batch<'_>, response: impl Fn(usize) -> &'a str + Sync) -> Columns {
-    let tasks = batch.groups.iter().flat_map(tasks);
-    let parts: Vec<_> = tasks.map(|(group, range)| score_part(group, range, &response)).collect();
-    Columns {
+///
+/// # Errors
+/// If a scorer cannot be read.
+pub fn score_groups<'a>(batch: Batch<'_>, response: impl Fn(usize) -> &'a str + Sync) -> Result<Columns> {
+    let mut parts = Vec::new();
+    for &group in batch.groups {
+        let score = |scorer: &_| ranges(group).map(|range| score_part(group, scorer, range, &response)).collect();
+        parts.extend::<Vec<_>>(group.scorer.with(score)?);
+    }
+    Ok(Columns {
         lengths: lengths(&parts, batch.count),
         scores: (0..TOTALS + 2 * batch.sources).map(|column| gathered(&parts, batch, column)).collect(),
-    }
+    })
 }
 
 /// The same on the threads of the current rayon pool; the result does not depend on their number.
-pub fn score_groups_parallel<'a>(batch: Batch<'_>, response: impl Fn(usize) -> &'a str + Sync) -> Columns {
-    let tasks: Vec<_> = batch.groups.iter().flat_map(tasks).collect();
-    let parts: Vec<_> = tasks.into_par_iter().map(|(group, range)| score_part(group, range, &response)).collect();
+///
+/// # Errors
+/// If a scorer cannot be read.
+pub fn score_groups_parallel<'a>(batch: Batch<'_>, response: impl Fn(usize) -> &'a str + Sync) -> Result<Columns> {
+    let parts = batch.groups.par_iter().map(|&group| {
+        group.scorer.with(|scorer| {
+            let ranges: Vec<_> = ranges(group).collect();
+            ranges.into_par_iter().map(|range| score_part(group, scorer, range, &response)).collect::<Vec<_>>()
+        })
+    });
+    let parts: Vec<_> = parts.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
     let columns = (0..TOTALS + 2 * batch.sources).into_par_iter();
     let (lengths, scores) = rayon::join(
         || lengths(&parts, batch.count),
         || columns.map(|column| gathered(&parts, batch, column)).collect(),
     );
-    Columns { lengths, scores }
+    Ok(Columns { lengths, scores })
 }
 
 /// One of the [`TOTALS`] of each of some responses, in their order, on the calling thread: for small calls, since little is
@@ -170,41 +204,43 @@ fn read_block(block: &[Asked<'_>], scratch: &mut Scratch, scores: &mut [SourceSc
     }
 }
 
-fn tasks<'a>(group: &Group<'a>) -> impl Iterator<Item = (Group<'a>, std::ops::Range<usize>)> + use<'a> {
-    let (group, count) = (*group, group.rows.len());
-    (0..count).step_by(BLOCK).map(move |start| (group, start..(start + BLOCK).min(count)))
+fn ranges(group: Group<'_>) -> impl Iterator<Item = std::ops::Range<usize>> {
+    let count = group.rows.len();
+    (0..count).step_by(BLOCK).map(move |start| start..(start + BLOCK).min(count))
 }
 
 fn score_part<'a, 'b>(
     group: Group<'b>,
+    scorer: &Scorer,
     range: std::ops::Range<usize>,
     response: &(impl Fn(usize) -> &'a str + Sync),
 ) -> Part<'b> {
-    BUFFERS.with_borrow_mut(|buffers| score_part_with(group, range, buffers, response))
+    BUFFERS.with_borrow_mut(|buffers| score_part_with(group, scorer, range, buffers, response))
 }
 
 fn score_part_with<'a, 'b>(
     group: Group<'b>,
+    scorer: &Scorer,
     range: std::ops::Range<usize>,
     buffers: &mut Buffers,
     response: &(impl Fn(usize) -> &'a str + Sync),
 ) -> Part<'b> {
     let Buffers { scorer: scratch, rules: rule_scratch, scores, order, .. } = buffers;
     if range.start == 0 && group.rows.len() >= MANY {
-        group.scorer.fetch_table(FETCHED * group.rows.len());
+        scorer.fetch_table(FETCHED * group.rows.len());
     }
     let of_row = |place: u32| response(group.rows[place as usize] as usize);
     order.clear();
     order.extend(range.map(|place| (of_row(place as u32).len() as u32, place as u32)));
     order.sort_unstable();
     let responses: Vec<&str> = order.iter().map(|&(_, place)| of_row(place)).collect();
-    let sources = group.scorer.source_count();
+    let sources = scorer.source_count();
     scores.clear();
     scores.resize(responses.len() * sources, SourceScore::default());
     let mut lengths = vec![0; responses.len()];
-    group.scorer.score(&responses, scratch, scores, &mut lengths);
+    scorer.score(&responses, scratch, scores, &mut lengths);
 
-    let (settings, width) = (group.scorer.settings(), TOTALS + 2 * sources);
+    let (settings, width) = (scorer.settings(), TOTALS + 2 * sources);
     let mut values = vec![0.0; responses.len() * width];
     let rows = order.iter().zip(&responses).zip(&lengths).zip(scores.chunks(sources));
     for ((((&(_, place), response), &length), scores), into) in rows.zip(values.chunks_mut(width)) {

@@ -21,20 +21,21 @@ pub mod markup;
 pub mod ranking;
 pub mod references;
 pub mod round;
+pub mod run;
 pub mod score;
 mod store;
 pub mod text;
 pub mod units;
 mod words;
 
-pub use batch::{Asked, Batch, Columns, Group, score_groups, score_groups_parallel, score_totals};
+pub use batch::{Asked, Batch, Columns, Group, Source, score_groups, score_groups_parallel, score_totals};
 pub use error::{Error, Result};
 pub use fetch::fetch_text;
 pub use index::{Markers, NgramIndex, SourceText};
 pub use score::{
     Cut, Explanation, Expression, Helpful, InstructionSet, Literals, NOT_FOUND, Rule, RuleScratch, RuleStep, Rules,
-    Scorer, Scratch, Settings, SourceScore, TOTALS, Variant,
+    Scorer, Scratch, Settings, SourceScore, TOTALS, Variant, totals_again,
 };
-pub use store::{KEY_BYTES, Store, store_header, write_store};
+pub use store::{KEY_BYTES, Store, StoredScorer, store_header, write_store};
 pub use units::Vocabulary;
 pub use words::words;

@@ -24,6 +24,7 @@ use crate::score::{Scorer, Settings};
 use std::fs::{File, Metadata};
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::Arc;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// Bytes of a key.
@@ -98,6 +99,29 @@ impl Store {
         let mut words = vec![0; count];
         read_at(&self.file, bytemuck::cast_slice_mut(&mut words), start)?;
         Ok(words)
+    }
+}
+
+/// A scorer in a file, read whenever it is used.
+#[derive(Debug)]
+pub struct StoredScorer {
+    /// The file.
+    pub store: Arc<Store>,
+    /// Its number there.
+    pub number: usize,
+    /// What it was built with.
+    pub settings: Settings,
+    /// How many answers each of its sources has.
+    pub answers: Vec<usize>,
+}
+
+impl StoredScorer {
+    /// Reads and checks the scorer.
+    ///
+    /// # Errors
+    /// As [`Store::scorer`].
+    pub fn read(&self) -> Result<Scorer> {
+        self.store.scorer(self.number, self.settings.clone(), &self.answers)
     }
 }
 

@@ -1,9 +1,11 @@
 //! Stored scorers: the same as those that were built, or refused.
 
 use pfgen_core::{
-    Error, KEY_BYTES, Scorer, Scratch, Settings, SourceScore, SourceText, Store, Variant, internals, store_header,
+    Batch, Error, Group, KEY_BYTES, Literals, Rules, Scorer, Scratch, Settings, Source, SourceScore, SourceText, Store,
+    StoredScorer, Variant, internals, score_groups, score_groups_parallel, store_header,
 };
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 const KEY: [u8; KEY_BYTES] = [7; KEY_BYTES];
 const RESPONSES: [&str; 3] = ["光合成は植物が光を使う働きです。", "", "知りません。"];
@@ -60,6 +62,32 @@ fn scorers_come_back() {
         assert_eq!(scores(&stored), scores(built));
     }
     assert!(store.scorer(built.len(), Settings::default(), &ANSWERS).is_err());
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_batch_reads_the_scorers_that_are_in_a_file() {
+    let built = build(Settings::default());
+    let path = file("batch", &content(&[&built]));
+    let store = Arc::new(Store::open(&path, &KEY).unwrap());
+    let stored = |number| StoredScorer {
+        store: Arc::clone(&store),
+        number,
+        settings: Settings::default(),
+        answers: ANSWERS.to_vec(),
+    };
+    let rules = Rules::new(Literals::new(std::iter::empty()), 0, Vec::new()).unwrap();
+    let score = |scorer| {
+        let groups = [Group { scorer, rules: &rules, columns: &[0, 1], rows: &[0, 1, 2], others: &[] }];
+        let batch = Batch { groups: &groups, sources: 2, count: RESPONSES.len() };
+        let one = score_groups(batch, |row| RESPONSES[row]);
+        assert_eq!(one, score_groups_parallel(batch, |row| RESPONSES[row]));
+        one
+    };
+    let expected = score(Source::Made(&built)).unwrap();
+    let [there, beyond] = [stored(0), stored(1)];
+    assert_eq!(score(Source::Stored(&there)), Ok(expected));
+    assert!(matches!(score(Source::Stored(&beyond)), Err(Error::DamagedStore { .. })));
     std::fs::remove_file(path).unwrap();
 }
 

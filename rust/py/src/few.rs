@@ -1,6 +1,6 @@
 //! `Few`: small calls of `bench.scorer()`, in which everything but scoring counts.
 
-use crate::batch::{Batches, Numbers, Question};
+use crate::batch::{Batches, Numbers};
 use crate::errors::bad_input;
 use numpy::PyArray1;
 use pfgen_core::{Asked, TOTALS, score_totals};
@@ -103,7 +103,7 @@ impl Few {
     /// `None` where the question is unknown, is not ready, or has patterns that are not literals.
     fn asked<'a>(&'a self, number: u32, response: &'a str) -> Option<Asked<'a>> {
         let question = self.batches.get().questions.get(number as usize)?.as_ref()?;
-        let Question { scorer, rules, .. } = question;
+        let (scorer, rules) = (question.made()?, &question.rules);
         (rules.others() == 0).then_some(Asked { scorer, rules, response })
     }
 }

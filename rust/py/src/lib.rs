@@ -34,7 +34,7 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use super::batch::{Batches, Numbers};
+    use super::batch::{Batches, Codes, Numbers, Scored};
     #[pymodule_export]
     use super::corrections::Corrections;
     #[pymodule_export]
@@ -48,7 +48,7 @@ mod _native {
     #[pymodule_export]
     use super::json::indented;
     #[pymodule_export]
-    use super::lines::{TextArray, decode_lines, digest};
+    use super::lines::{Places, TextArray, decode_lines, digest};
     #[pymodule_export]
     use super::markup::Markup;
     #[pymodule_export]
@@ -58,9 +58,9 @@ mod _native {
     #[pymodule_export]
     use super::rules::Rules;
     #[pymodule_export]
-    use super::runs::{ranked_summary, rows_by_number};
+    use super::runs::{RunSummary, sorted_rows, sum_again};
     #[pymodule_export]
-    use super::scorer::{Scorer, Store, explain};
+    use super::scorer::{Scorer, Store, StoredScorer, explain};
     #[pymodule_export]
     use super::selection::Selector;
     #[pymodule_export]

@@ -111,7 +111,13 @@ pub(crate) fn explain<'py>(
 /// Scorers in a file, each read when it is asked for.
 #[pyclass(frozen, module = "pfgen_rs._native")]
 pub(crate) struct Store {
-    pub(crate) core: pfgen_core::Store,
+    pub(crate) core: Arc<pfgen_core::Store>,
+}
+
+/// A scorer of a store, read for each batch that asks for it.
+#[pyclass(frozen, module = "pfgen_rs._native")]
+pub(crate) struct StoredScorer {
+    pub(crate) core: pfgen_core::StoredScorer,
 }
 
 #[pymethods]
@@ -119,7 +125,8 @@ impl Store {
     #[new]
     fn new(py: Python<'_>, path: PathBuf, key: &[u8]) -> PyResult<Self> {
         let key = checked_key(key)?;
-        Ok(Self { core: py.detach(|| pfgen_core::Store::open(&path, &key)).map_err(to_python)? })
+        let core = py.detach(|| pfgen_core::Store::open(&path, &key)).map_err(to_python)?;
+        Ok(Self { core: Arc::new(core) })
     }
 
     fn __len__(&self) -> usize {
@@ -131,6 +138,12 @@ impl Store {
         let settings = settings.core.clone();
         let core = py.detach(|| self.core.scorer(number, settings, &answers)).map_err(to_python)?;
         Ok(Scorer { core: Arc::new(core) })
+    }
+
+    /// The same, read when a batch is scored and freed after that.
+    fn stored(&self, number: usize, settings: &Settings, answers: Vec<usize>) -> StoredScorer {
+        let (store, settings) = (Arc::clone(&self.core), settings.core.clone());
+        StoredScorer { core: pfgen_core::StoredScorer { store, number, settings, answers } }
     }
 
     /// Writes a file of scorers, which must not exist.

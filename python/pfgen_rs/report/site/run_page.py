@@ -12,7 +12,7 @@ from pfgen_rs import stats
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.lazy import np
 from pfgen_rs.metrics.settings import Settings
-from pfgen_rs.metrics.sums import left_mean
+from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.unknown import explained
 from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.answers import Windows, distinct_windows, run_answers, window_table
@@ -196,7 +196,7 @@ def _category_rows(result: Result, questions: Sequence[Row]) -> list[Row]:
         about: dict[str, Any] = {"name": category, "text": "", "category": category}
         about["answers"] = sum(row.answers for row in rows)
         for key in ("length", *stats.METRICS):
-            about[key] = left_mean(np.array([getattr(row, key) for row in rows]))
+            about[key] = left_sum([getattr(row, key) for row in rows]) / len(rows)
         found.append(_row(result, [row.name for row in rows], about, len(rows)))
     return found
 

@@ -24,5 +24,5 @@ pub use rules::{Helpful, Rule, RuleScratch, RuleStep, Rules};
 pub use scale::Cut;
 pub use scorer::{Scorer, Scratch, SourceScore};
 pub use settings::{Settings, Variant};
-pub use totals::TOTALS;
+pub use totals::{TOTALS, again as totals_again};
 pub use wide::Explanation;

@@ -2,6 +2,7 @@
 
 use super::scorer::SourceScore;
 use super::settings::{Settings, Variant};
+use crate::ranking::left_sum;
 use crate::round::round_half_even;
 
 /// Scores that every response has: Fluency, Truthfulness, Helpfulness and their mean.
@@ -36,4 +37,17 @@ pub(crate) fn write(settings: &Settings, scores: &[SourceScore], helpfulness: f6
         }
     };
     totals.copy_from_slice(&[whole_fluency, whole_truthfulness, helpfulness, average]);
+}
+
+/// Fluency, Truthfulness and their mean with Helpfulness of a response of variant `pfgen-bench`, from the shares of its sources
+/// in file order: plain sums, or compensated ones (Neumaier's), which change at most the last digit.
+pub fn again(
+    settings: &Settings,
+    [fluency, truthfulness]: [impl Iterator<Item = f64>; 2],
+    helpfulness: f64,
+    compensated: bool,
+) -> [f64; 3] {
+    let sum = |shares| left_sum(std::iter::once(0.0).chain(shares), compensated);
+    let (f, t) = (sum(fluency), sum(truthfulness));
+    [f, t, round_half_even(settings.average(f, t, helpfulness), 5)]
 }

@@ -5,7 +5,7 @@ use arbitrary::{Result, Unstructured};
 use pfgen_core::score::naive;
 use pfgen_core::{
     Batch, Columns, Cut, Error, Group, InstructionSet, Literals, NOT_FOUND, Rule, RuleStep, Rules, Scorer, Scratch,
-    Settings, SourceScore, SourceText, TOTALS, score_groups, score_groups_parallel,
+    Settings, Source, SourceScore, SourceText, TOTALS, score_groups, score_groups_parallel,
 };
 
 /// Scores of one response against each source, with their cuts.
@@ -98,11 +98,17 @@ fn check_groups(scorer: &Scorer, responses: &[&str], expected: &[Cuts], helpfuln
     let rows = [0, 1].map(|first| (first..responses.len() as u32).step_by(2).collect::<Vec<_>>());
     let others = rows.each_ref().map(|rows| ends(helpfulness, rows));
     let columns = [(0..sources).collect::<Vec<_>>(), (1..=sources).rev().collect()];
-    let groups =
-        [0, 1].map(|at| Group { scorer, rules: &rules, columns: &columns[at], rows: &rows[at], others: &others[at] });
+    let groups = [0, 1].map(|at| Group {
+        scorer: Source::Made(scorer),
+        rules: &rules,
+        columns: &columns[at],
+        rows: &rows[at],
+        others: &others[at],
+    });
     let batch = Batch { groups: &groups, sources: sources + 1, count: responses.len() };
-    let one = score_groups(batch, |row| responses[row]);
-    assert!(same(&one, &score_groups_parallel(batch, |row| responses[row])));
+    let one = score_groups(batch, |row| responses[row]).expect("the scorer is in memory");
+    let other = score_groups_parallel(batch, |row| responses[row]).expect("the scorer is in memory");
+    assert!(same(&one, &other));
     for (row, (response, expected)) in responses.iter().zip(expected).enumerate() {
         let scores = expected_scores(scorer.settings(), response, expected, helpfulness, row);
         check_row(&one, row, &scores, &columns[row % 2]);
