@@ -72,15 +72,19 @@ def two_metrics(
     batches = without_rules(world.benchmark, questions)
     numbers = {question.text: number for number, question in enumerate(questions)}
 
-    def ours(table: pl.DataFrame, codes: Any) -> list[Any]:
+    compensated = world.benchmark.settings.compensated
+
+    def ours(table: pl.DataFrame, codes: _native.Codes) -> list[Any]:
         texts = _native.Texts(table.get_column("answer"))
-        return batches.score(codes, texts, 0, [], 1)[1]
+        return batches.score(codes, texts, 0, len(texts), [], compensated, 1).columns
 
     def theirs() -> list[list[float]]:
         return [fluency_and_truthfulness(oracles[q], answer) for q, answer in sample.iter_rows()]
 
     codes = codes_of(frame, numbers)
-    shares = ours(sample, codes[: len(sample)])[4:]  # behind the metrics: sources of each question
+    shares = ours(sample, codes_of(sample, numbers))[
+        4:
+    ]  # behind the metrics: sources of each question
     refuse_unless([list(row) for row in zip(*shares, strict=True)] == theirs())
     return ratio(key, frame, sample, lambda: ours(frame, codes), theirs, effort, questions)
 
@@ -94,10 +98,10 @@ def without_rules(benchmark: Benchmark, questions: Sequence[Question]) -> _nativ
     return _native.Batches(entries, sources)
 
 
-def codes_of(frame: pl.DataFrame, numbers: dict[str, int]) -> Any:
+def codes_of(frame: pl.DataFrame, numbers: dict[str, int]) -> _native.Codes:
     """The number of each response's question."""
     column = frame.get_column("question").replace_strict(numbers, return_dtype=pl.UInt32)
-    return column.to_numpy()
+    return _native.Codes(column.to_numpy())
 
 
 def fluency_and_truthfulness(question: oracle.Question, answer: str) -> list[float]:
