@@ -72,19 +72,15 @@ def two_metrics(
     batches = without_rules(world.benchmark, questions)
     numbers = {question.text: number for number, question in enumerate(questions)}
 
-    compensated = world.benchmark.settings.compensated
-
     def ours(table: pl.DataFrame, codes: _native.Codes) -> list[Any]:
         texts = _native.Texts(table.get_column("answer"))
-        return batches.score(codes, texts, 0, len(texts), [], compensated, 1).columns
+        return batches.score(codes, texts, 0, len(table), [], False, 1).columns
 
     def theirs() -> list[list[float]]:
         return [fluency_and_truthfulness(oracles[q], answer) for q, answer in sample.iter_rows()]
 
     codes = codes_of(frame, numbers)
-    shares = ours(sample, codes_of(sample, numbers))[
-        4:
-    ]  # behind the metrics: sources of each question
+    shares = ours(sample, codes)[4:]  # behind the metrics: sources of each question
     refuse_unless([list(row) for row in zip(*shares, strict=True)] == theirs())
     return ratio(key, frame, sample, lambda: ours(frame, codes), theirs, effort, questions)
 

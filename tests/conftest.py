@@ -1,9 +1,8 @@
 """Fixtures that every test may use."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import hypothesis
 import pytest
@@ -85,34 +84,21 @@ def _our_figures_have_japanese_words() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session")
-def published_dir() -> Path:
-    """The published repository: `data/` with the question files, `result/` with the runs."""
-    return needed("pfgen-bench")
+def _public(folder: str) -> Any:
+    """A fixture: this folder of the public data, without which its tests are skipped."""
+    return pytest.fixture(scope="session")(lambda: needed(folder))
 
 
-@pytest.fixture(scope="session")
-def vectors_dir() -> Path:
-    """Edge cases with every intermediate value."""
-    return needed("vectors")
-
-
-@pytest.fixture(scope="session")
-def judging_dir() -> Path:
-    """Real verdicts and ratings of judges, prompts, and golden values."""
-    return needed("judging")
-
-
-@pytest.fixture(scope="session")
-def jpeval_dir() -> Path:
-    """llm-jp-eval: raw data, and what the published tool makes of it."""
-    return needed("jpeval")
-
-
-@pytest.fixture(scope="session")
-def studies_dir() -> Path:
-    """Tables of other benchmarks, the published figures, and what their correlations are."""
-    return needed("studies")
+published_dir = _public("pfgen-bench")
+"""The published repository: `data/` with the question files, `result/` with the runs."""
+vectors_dir = _public("vectors")
+"""Edge cases with every intermediate value."""
+judging_dir = _public("judging")
+"""Real verdicts and ratings of judges, prompts, and golden values."""
+jpeval_dir = _public("jpeval")
+"""llm-jp-eval: raw data, and what the published tool makes of it."""
+studies_dir = _public("studies")
+"""Tables of other benchmarks, the published figures, and what their correlations are."""
 
 
 @pytest.fixture(scope="session")

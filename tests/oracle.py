@@ -8,8 +8,6 @@ Text is a sequence of code points. Lengths, positions and cuts count code points
 (`words.Words`) may stand for a text: all of them count words then.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import re

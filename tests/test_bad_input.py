@@ -1,7 +1,5 @@
 """Bad responses and bad question files: a clear error that says where, and nothing written."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import random
@@ -167,11 +165,8 @@ def test_a_bad_question_file_is_named(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize(
     ("content", "part"),
     [
-        (b"", "not JSON"),
-        (b"{", "not JSON"),
-        (b"\xff{}", "UTF-8"),
-        (b"[]", "object"),
-        (b"[" * 100_000, "not JSON"),
+        *((content, "not JSON") for content in (b"", b"{", b"[" * 100_000)),
+        *((b"\xff{}", "UTF-8"), (b"[]", "object")),
         (lzma.compress(json.dumps(QUESTIONS["Q02"]).encode())[:-30], "cut short"),
     ],
 )
@@ -218,15 +213,11 @@ def test_a_table_with_columns_that_json_has_no_form_for(benchmark: Path, tmp_pat
 @pytest.mark.parametrize(
     "columns",
     [
-        ({"question": ["Q01"], "answer": [None]},),
+        *(({"question": ["Q01"], "answer": [wrong]},) for wrong in (None, 1)),
         (pl.LazyFrame({"question": ["Q01"]}),),
         ({"question": ["\ud800"], "answer": ["猫"]},),
-        ({"question": ["Q01"], "answer": [1]},),
-        (["\ud800"], ["猫"]),
-        ("Q01", ["猫"]),
-        (["Q01"], [1]),
-        (["Q01"], "猫"),
-        ([None], ["猫"]),
+        *((wrong, ["猫"]) for wrong in (["\ud800"], "Q01", [None])),
+        *((["Q01"], wrong) for wrong in ([1], "猫")),
     ],
 )
 def test_bad_columns(benchmark: Path, columns: Any) -> None:

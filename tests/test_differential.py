@@ -1,14 +1,10 @@
 """The native scorer against the oracle: same values, bit for bit, and errors in the same places."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
 import pytest
-from hypothesis import assume, example, given
-from hypothesis import settings as examples
-from hypothesis import strategies as st
+from hypothesis import assume, example, given, settings as examples, strategies as st
 
 import oracle
 import small

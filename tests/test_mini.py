@@ -1,7 +1,5 @@
 """The grammar engine and the bundled benchmark that is made with it."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import random

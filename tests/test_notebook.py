@@ -1,7 +1,5 @@
 """What notebooks show of results, comparisons and explanations: short, self-contained, and inert."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The published runs, the paper's table and edge cases: every figure, bit for bit."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

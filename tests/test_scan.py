@@ -1,7 +1,5 @@
 """`pfgen_rs.scan`: scores within polars queries."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

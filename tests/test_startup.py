@@ -1,7 +1,5 @@
 """What is loaded when, how the package's names behave, and how fast scoring is."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import json

@@ -1,7 +1,5 @@
 """Sets of another length: question files state how answers are scored, and whatever scores obeys."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import pickle

@@ -1,7 +1,5 @@
 """The suite itself: its list of slow tests."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The engine that is a program: results in any order, and every way in which a program fails."""
 
-from __future__ import annotations
-
 import os
 import sys
 import time

@@ -3,8 +3,6 @@
 vLLM itself needs a GPU or a long build, so nothing here runs it: what is tested is what it is asked.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace

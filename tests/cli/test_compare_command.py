@@ -1,7 +1,5 @@
 """`compare` and `plan-trials` as people run them."""
 
-from __future__ import annotations
-
 import json
 import random
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Full disks, signals, closed output: what was there stays, nothing half-written is left."""
 
-from __future__ import annotations
-
 import errno
 import json
 import lzma

@@ -1,38 +1,36 @@
-"""All commands that read responses do so with the same options."""
-
-from __future__ import annotations
+"""What commands share: options by which they read responses, and tables in narrow and wide windows."""
 
 import json
+import os
 import re
 import shutil
+import subprocess
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from rich.cells import cell_len
 
 import pfgen_rs.cli
-from helpers import CATS, GOOD, SEAS, lines, pfgen, write_run
-from pfgen_rs import InputError, score_file
+from helpers import CATS, GOOD, SEAS, lines, on_terminal, pfgen, write_benchmark, write_run
+from pfgen_rs import InputError, Result, score_file
+from pfgen_rs.cli import data
 from pfgen_rs.cli.app import COMMANDS
 from pfgen_rs.cli.options import ReadingOptions, ScoringOptions
+from pfgen_rs.cli.score_table import show_results
 from pfgen_rs.comparisons import compare_runs
 from pfgen_rs.judge.pairs import read_pairs
+from pfgen_rs.questions.locate import Available, bundled_path
 
 READING = {field.name for field in fields(ReadingOptions)}
 SCORING = {field.name for field in fields(ScoringOptions)}
-READERS = {
-    "score": SCORING,
-    "compare": SCORING,
-    "verify": SCORING - {"run_field"},  # a folder is one run
-    "plan-trials": READING,
-    "study sources": READING,
-    "judge grade": READING,
-    "judge plot": READING,
-    "judge pairs": READING,
-}
+READERS = dict.fromkeys(("score", "compare"), SCORING)
+READERS["verify"] = SCORING - {"run_field"}  # a folder is one run
+READERS |= dict.fromkeys(("plan-trials", "study sources"), READING)
+READERS |= {f"judge {name}": READING for name in ("grade", "plot", "pairs")}
 
 
 def unclean(answers: Sequence[tuple[str, str]] = GOOD) -> bytes:
@@ -165,3 +163,90 @@ def test_another_encoding_is_not_replaced(tmp_path: Path, benchmark: Path) -> No
     path.write_bytes(lines().decode().encode("cp932"))
     with pytest.raises(InputError, match="it looks like Shift-JIS"):
         score_file(path, benchmark, replace_invalid=True)
+
+
+# Tables and progress in narrow and wide windows: metrics are shown, and what is left out is named.
+
+
+WIDTHS = (40, 60, 80, 100, 120, 200)
+METRICS = ("fluency", "truthfulness", "helpfulness")
+LEGEND = "95 % interval over questions (Student's t)"
+
+MISSING = re.compile(r"not shown: (.*) \(use a wider window or --format json\)")
+OPTIONAL = ("[low, high]", "published ±", "length")
+MODELS = (
+    "an-organisation/a-model-with-quite-a-long-name-70b-instruct-v0.3",
+    "ある研究所の組織/とても長い名前の日本語大規模言語モデル七十億",
+    "m",
+)
+
+
+@pytest.fixture(scope="module")
+def bundled() -> list[Result]:
+    return [score_file(run) for run in sorted((bundled_path() / "runs").iterdir())]
+
+
+def check(shown: str, results: Sequence[Result], width: int) -> None:
+    """Metrics are there, and what is absent is named."""
+    lines = shown.splitlines()
+    end = max(i for i, line in enumerate(lines) if not line.strip()) + 1
+    table, captions = "\n".join(lines[:end]), lines[end:]
+    assert max(map(cell_len, lines[:end])) <= width
+    for result in results:
+        values = [result.score, *(getattr(result, metric) for metric in METRICS)]
+        assert all(f"{value:.4f}" in table for value in values)
+    assert any(LEGEND in line for line in captions) == ("[low, high]" in table)
+    [missing] = [m[1] for line in captions if (m := MISSING.fullmatch(line))] or [""]
+    assert missing == ", ".join(name for name in OPTIONAL if name not in table)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("models", [None, MODELS], ids=["bundled", "long"])
+def test_all_metrics_are_shown(
+    models: Sequence[str] | None,
+    width: int,
+    bundled: list[Result],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    configs = (
+        [each.config for each in bundled] if models is None else [{"model": m} for m in models]
+    )
+    named = [replace(each, config=config) for each, config in zip(bundled, configs, strict=True)]
+    show_results(named, "table")
+    shown = capsys.readouterr().out
+    check(shown, named, width)
+    if models is None:
+        assert ("published ±" in shown.split("not shown")[0]) == (width in {40, 100, 120, 200})
+    else:  # long names are wrapped
+        letters = re.sub(r"\W|[a-z0-9]", "", shown)
+        assert all(letter in letters for letter in re.sub(r"\W", "", models[1]))
+
+
+@pytest.mark.parametrize("width", [40, 80, 300])
+def test_folders_of_benchmarks_stay_whole(
+    width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = Path("/", *["a-folder-of-a-long-name"] * 5)
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setattr(
+        data, "inventory", lambda: [Available("mine", "installed", 50, folder, "0123456789ab")]
+    )
+    data.list_benchmarks()
+    shown = capsys.readouterr().out
+    assert str(folder) in shown
+    tabular = [line for line in shown.splitlines() if str(folder) not in line]
+    assert max(map(cell_len, tabular)) <= width
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs pseudo-terminals")
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_terminal_sees_one_line_of_progress(width: int, tmp_path: Path) -> None:
+    run = write_run(tmp_path / ("とても長い名前のフォルダー" * 3) / "実行")
+    benchmark = write_benchmark(tmp_path / "tiny")
+    command = ["score", str(run), "-b", str(benchmark)]
+    shown = on_terminal(command, width, stdout=subprocess.DEVNULL)
+    frames = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "\n", shown).split("\n")
+    assert max(map(cell_len, (frame.strip() for frame in frames))) <= width
+    assert "\x1b[1A\x1b[2K\x1b[1A" not in shown  # which goes up two lines

@@ -1,7 +1,5 @@
 """The documentation site, built once for all tests."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

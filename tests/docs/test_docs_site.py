@@ -1,4 +1,4 @@
-"""The documentation site: languages, nothing from elsewhere, public names; what hooks make of pages."""
+"""The documentation site: languages, nothing from elsewhere, public names, hooks, and its search."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import pytest
 from griffe import GriffeLoader
@@ -16,9 +17,14 @@ import page_anchors
 import page_links
 import page_output
 import pfgen_rs
+from browser import NewPage, served, settled
 from page_lines import joined
 from places import DOCS, ROOT
 from public_names import HIDDEN
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
 
 _FETCHED = re.compile(
     r"""<(?:script|img|iframe|source|video|audio|embed|object)\b[^>]*\b(?:src|srcset|data)=["']?(?:https?:)?//"""
@@ -171,8 +177,7 @@ def test_a_translation_has_the_anchors_of_the_english_page() -> None:
         ("採点します。\n次に比べます。", "採点します。次に比べます。"),
         ("- 一つ目。\n  続き。\n- 二つ目。", "- 一つ目。続き。\n- 二つ目。"),
         ("- **要点。** 説明です。", "- **要点。**説明です。"),
-        ("段落。\n\n次の段落。",) * 2,
-        ("| 表 |\n| --- |\n| 値。 |\n| 値。 |",) * 2,
+        *((text, text) for text in ("段落。\n\n次の段落。", "| 表 |\n| --- |\n| 値。 |\n| 値。 |")),
         ("次のとおりです。\n```text\n一行目。\n二行目。\n```\n続きです。",) * 2,
         ("Python\nと Rust",) * 2,
     ],
@@ -233,3 +238,71 @@ def test_links_between_objects_stay_in_the_language() -> None:
     assert 'title="b" href="../../reference/api/b.html#c">' in changed
     assert switch in changed
     assert '<h1>a</h1>\n<p lang="ja">このページは docstring から' in changed
+
+
+# The documentation site in a browser: its search and its languages.
+
+
+FOUND = ".md-search-result__item .md-search-result__link"
+
+
+def searched(page: Page, query: str) -> list[str]:
+    """The pages that a search finds, as they are listed; empty if it finds none."""
+    field = page.locator("[data-md-component=search-query]")
+    field.click()
+    page.keyboard.insert_text(query)
+    page.keyboard.press("End")  # the theme listens to keys
+    meta = page.locator(".md-search-result__meta")
+    settled(page, lambda: any(c.isdigit() for c in meta.inner_text()), True)
+    links: list[str] = page.locator(FOUND).evaluate_all("found => found.map(link => link.href)")
+    return [link.partition("?")[0] for link in links]
+
+
+@pytest.mark.parametrize(
+    ("start", "query", "page_found"),
+    [
+        ("ja/index.html", "信頼区間", "ja/reference/glossary.html"),
+        ("ja/index.html", "流暢さ", "ja/reference/glossary.html"),
+        ("ja/index.html", "流暢性", "ja/reference/glossary.html"),  # half of it is there
+        ("ja/how-to/python.html", "順位の範囲", "ja/how-to/judge.html"),
+        ("ja/index.html", "ｓｃｏｒｅ_batch", "ja/reference/api/index.html"),
+        ("index.html", "confidence interval", "reference/glossary.html"),
+        ("how-to/python.html", "datasets", "how-to/python.html"),
+        ("index.html", "plan-trials", "reference/commands/keepers.html"),
+    ],
+)
+def test_a_search_finds(
+    start: str, query: str, page_found: str, new_page: NewPage, built_docs: Path
+) -> None:
+    page = new_page()
+    page.goto((built_docs / start).as_uri())
+    found = searched(page, query)
+    assert (built_docs / page_found).as_uri() in found
+    japanese = [link for link in found if link.startswith((built_docs / "ja").as_uri())]
+    assert japanese == (found if start.startswith("ja/") else [])
+
+
+def test_what_is_found_is_marked_and_harmless(new_page: NewPage, built_docs: Path) -> None:
+    page = new_page()
+    page.goto((built_docs / "index.html").as_uri())
+    assert searched(page, "<pfgen-bench")
+    marks = page.locator(".md-search-result mark").all_inner_texts()
+    assert set(marks) == {"<pfgen-bench"}
+
+
+def test_a_search_finds_over_http(new_page: NewPage, built_docs: Path) -> None:
+    with served(built_docs) as home:
+        page = new_page(home=home)
+        page.goto(f"{home}ja/index.html")
+        assert f"{home}ja/reference/glossary.html" in searched(page, "信頼区間")
+
+
+@pytest.mark.parametrize("name", ["how-to/python", "reference/api/index", "index"])
+def test_the_other_language_of_a_page(name: str, new_page: NewPage, built_docs: Path) -> None:
+    page = new_page()
+    page.goto((built_docs / f"{name}.html").as_uri())
+    for language, folder in (("ja", built_docs / "ja"), ("en", built_docs)):
+        page.get_by_label({"ja": "Select language", "en": "言語切り替え"}[language]).hover()
+        page.locator(f".md-select__link[hreflang={language}]").click()
+        assert page.url == (folder / f"{name}.html").as_uri()
+        assert page.locator("html").get_attribute("lang") == language

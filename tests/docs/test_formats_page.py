@@ -1,7 +1,5 @@
 """The page of file formats and its schemas say what files have that commands really wrote."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

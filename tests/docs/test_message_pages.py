@@ -1,7 +1,5 @@
 """Every message that the page of messages quotes is really given."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

@@ -1,7 +1,5 @@
 """Pages of reference say what the code does, and the page of metrics has its numbers."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import signal

@@ -1,9 +1,8 @@
-"""All code in the README and in docs/ is run, or, where it says why not, checked as far as that goes."""
-
-from __future__ import annotations
+"""All code in docstrings, the README and docs/ is run, or, where it says why not, checked."""
 
 import ast
 import contextlib
+import doctest
 import importlib
 import io
 import json
@@ -24,6 +23,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 import page_world
+import pfgen_rs
 from pfgen_rs import PfgenError
 from pfgen_rs.ask.costs import read_prices
 from pfgen_rs.cli.app import app
@@ -355,3 +355,25 @@ def test_code_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(measures, "_METRICS", dict(measures._METRICS))  # pages register some
     with page_world.outside(tmp_path) as env:
         run_page(page, folder, env, ELSEWHERE.get(name(page), ()))
+
+
+# The examples in docstrings run; those of READMEs and pages are run by `docs/test_snippets.py`.
+
+
+PACKAGE = Path(pfgen_rs.__file__).parent
+MODULES = [
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__")
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if re.search(r"^ +>>> ", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+]
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_docstring_examples_run(name: str) -> None:
+    done = doctest.testmod(importlib.import_module(name))
+    assert done.attempted
+    assert not done.failed
+
+
+def test_there_are_docstring_examples() -> None:
+    assert len(MODULES) > 20

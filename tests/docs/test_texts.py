@@ -1,7 +1,5 @@
 """READMEs, CONTRIBUTING and translated pages agree with the files, figures and code that they name."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

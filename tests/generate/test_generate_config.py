@@ -1,7 +1,5 @@
 """What is asked: prompts, and the configuration of a run."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import pickle
@@ -13,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from pfgen_rs import BenchmarkError, InputError, Settings, SettingsError, install, load_benchmark
 from pfgen_rs.generate import Example, Prompter, Task, read_examples
@@ -100,12 +97,8 @@ def test_what_deviates_has_another_hash() -> None:
 @pytest.mark.parametrize(
     ("recorded", "used"),
     [
-        ("前提\\n\\n", "前提\n\n"),
-        ("a\\tb\nc", "a\tb\nc"),
-        ("\\\\n", "\\n"),
-        ("C:\\d\\", "C:\\d\\"),
-        ("\\xe5\\x89\\x8d", "前"),
-        ("\\u00e5\\u0089\\u008d", "前"),
+        *(("前提\\n\\n", "前提\n\n"), ("a\\tb\nc", "a\tb\nc"), ("\\\\n", "\\n")),
+        *(("C:\\d\\", "C:\\d\\"), ("\\xe5\\x89\\x8d", "前"), ("\\u00e5\\u0089\\u008d", "前")),
     ],
 )
 def test_the_prefix_has_escapes(recorded: str, used: str) -> None:
@@ -157,30 +150,15 @@ def test_bad_models(model: str) -> None:
 
 
 BAD: list[dict[str, Any]] = [
-    {"mode": "sing"},
-    {"num_examples": -1},
-    {"num_examples": 1.5},
-    {"max_tokens": 0},
-    {"max_tokens": True},
-    {"temperature": -0.1},
-    {"temperature": float("nan")},
-    {"temperature": "1"},
-    {"temperature": True},
-    {"top_p": 0},
-    {"top_p": 1.1},
-    {"stop": "Q:"},
-    {"stop": ("",)},
-    {"stop": ("\ud800",)},
-    {"more": {"model": "x"}},
-    {"more": {"think": "hide"}},
-    {"more": {"seed": 1}},
-    {"more": {"prefix": None}},
-    {"more": {"prefix": "\\x"}},
-    {"more": {"prefix": "\\u3042"}},
-    {"more": {"enable_thinking": "no"}},
-    {"more": {"dtype": {1, 2}}},
-    {"more": {"dtype": float("inf")}},
-    {"more": {1: 2}},
+    *({"num_examples": value} for value in (-1, 1.5)),
+    *({"max_tokens": value} for value in (0, True)),
+    *({"temperature": value} for value in (-0.1, float("nan"), "1", True)),
+    *({"top_p": value} for value in (0, 1.1)),
+    *({"stop": value} for value in ("Q:", ("",), ("\ud800",))),
+    *({"more": {"prefix": value}} for value in (None, "\\x", "\\u3042")),
+    *({"more": {"dtype": value}} for value in ({1, 2}, float("inf"))),
+    *({"more": more} for more in ({"model": "x"}, {"think": "hide"}, {"seed": 1}, {1: 2})),
+    *({"mode": "sing"}, {"more": {"enable_thinking": "no"}}),
 ]
 
 
@@ -278,18 +256,9 @@ def test_any_questions(
 ) -> None:
     examples = [Example(*pair) for pair in samples]
     prompter = Prompter(examples, mode, num_examples=shown, seed=seed, prefix=prefix)
-    wanted = [
-        plain_task(
-            samples,
-            question,
-            mode=mode,
-            trial=trial,
-            num_examples=shown,
-            seed_text=seed,
-            prefix=prefix,
-        )
-        for question, _ in samples
-    ]
+    chosen: dict[str, Any] = {"mode": mode, "trial": trial, "num_examples": shown}
+    chosen |= {"seed_text": seed, "prefix": prefix}
+    wanted = [plain_task(samples, question, **chosen) for question, _ in samples]
     assert [as_row(task) for task in prompter.tasks(trial)] == wanted
 
 

@@ -1,7 +1,5 @@
 """A run goes on where it can: progress, failures, the breaker."""
 
-from __future__ import annotations
-
 import json
 import logging
 import time

@@ -1,7 +1,5 @@
 """Runs: what is asked, what is kept, and what is gone on with."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -10,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import pfgen_rs
 from generating import (

@@ -7,8 +7,6 @@ runs, gets a run of edge cases with five answers a question, so that all are sam
 `make` scores it, as its README says; then the next five. `OUT/edge_cases.jsonl` has a line an answer.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import lzma

@@ -1,7 +1,5 @@
 """`make.py` with a checkout whose `make` is this package: its vectors are those of the package."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -3,8 +3,8 @@
 import shutil
 import subprocess
 import tarfile
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -39,12 +39,11 @@ def https_server(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator
 
 
 def _served(running: Server) -> Iterator[Server]:
-    thread = threading.Thread(target=running.serve_forever, args=(0.02,))
-    thread.start()
-    yield running
-    running.released.set()
-    running.shutdown()
-    thread.join()
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(running.serve_forever, 0.02)
+        yield running
+        running.released.set()
+        running.shutdown()
 
 
 @pytest.fixture(scope="session")

@@ -257,11 +257,7 @@ def test_concurrent_processes(good: Path, cache: Path) -> None:
 @pytest.mark.published
 @pytest.mark.parametrize("kind", ["archive", "checkout", "data"])
 def test_published_files(
-    kind: str,
-    published_archive: Path,
-    checkout: Path,
-    cache: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    kind: str, published_archive: Path, checkout: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made.use(monkeypatch, made.PUBLISHED)
     sources = {"archive": published_archive, "checkout": checkout, "data": checkout / "data"}

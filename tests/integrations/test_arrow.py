@@ -14,9 +14,7 @@ import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
-from hypothesis import given
-from hypothesis import settings as examples
-from hypothesis import strategies as st
+from hypothesis import given, settings as examples, strategies as st
 
 import pfgen_rs
 from helpers import python, write_benchmark
@@ -121,14 +119,8 @@ def test_rows_that_cannot_be_scored_stay_and_say_why(mini: Benchmark) -> None:
         ("Q02", "光合成"), (None, "a"), ("Q99", "b"), ("Q14", None), (None, None), ("Q02", "光")
     )
     found = scorer("mini")(data)
-    assert found.column("problem").to_pylist() == [
-        None,
-        "the question is null",
-        "unknown question",
-        "the answer is null",
-        "the question is null",
-        None,
-    ]
+    problems = [None, "the question is null", "unknown question", "the answer is null"]
+    assert found.column("problem").to_pylist() == [*problems, problems[1], None]
     good = mini.score_batch(["Q02", "Q02"], ["光合成", "光"])
     for name in ("question_id", "length", *score_names(mini.sources)):
         values = found.column(name).to_pylist()

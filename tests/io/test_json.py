@@ -12,14 +12,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import assume, example, given
-from hypothesis import settings as examples
-from hypothesis import strategies as st
+from hypothesis import assume, example, given, settings as examples, strategies as st
 
 from helpers import CATS, GOOD, SEAS
 from pfgen_rs import InputError, PfgenError, score_file
-from pfgen_rs.io import compression
-from pfgen_rs.io import lines as line_reader
+from pfgen_rs.io import compression, lines as line_reader
 from pfgen_rs.io.arrays import is_array
 from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.json_lines import indented

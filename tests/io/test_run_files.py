@@ -10,8 +10,7 @@ from typing import Any
 import datasets
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from checkouts import FIRST, add_run, contents, line, make_checkout, text
 from helpers import CATS, GOOD, SEAS, lines, pfgen, write_run

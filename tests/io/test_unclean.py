@@ -10,8 +10,7 @@ from typing import Any, cast
 
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark
 from pfgen_rs import Benchmark, SettingsError, _native, load_benchmark, scan, score_file, score_runs

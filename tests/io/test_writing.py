@@ -20,8 +20,7 @@ import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pyarrow.parquet as pq  # type: ignore[import-untyped]
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from helpers import CATS, SEAS, environment, lines, pfgen, python, write_benchmark, write_run
 from pfgen_rs import InputError, OutputError

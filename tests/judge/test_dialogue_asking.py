@@ -1,7 +1,5 @@
 """Models answer dialogues and judges grade them: what is asked, kept, exported and averaged."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
@@ -275,19 +273,15 @@ def test_table_6_is_the_mean_over_all_dialogues(tmp_path: Path) -> None:
     graded(tmp_path / "g", items[:2], answers, say, version="hard")
     found = grading.model_scores(tmp_path / "g")
     columns = ["version", "model", "category", "dialogues", "invalid", "rating"]
+    wanted = {
+        ("lite", "a"): [(2, 0, 2.0), (3, 0, 5.0), (5, 0, 19 / 5)],
+        ("lite", "b"): [(2, 0, 7.0), (2, 1, 7.0), (4, 1, 7.0)],
+        ("hard", "a"): [(1, 0, 1.0), (1, 0, 2.0), (2, 0, 1.5)],
+        ("hard", "b"): [(1, 0, 7.0), (1, 0, 7.0), (2, 0, 7.0)],
+    }
+    kinds = ("human", "roleplay", "mean")
     assert found.select(columns).rows() == [
-        ("lite", "a", "human", 2, 0, 2.0),
-        ("lite", "a", "roleplay", 3, 0, 5.0),
-        ("lite", "a", "mean", 5, 0, 19 / 5),
-        ("lite", "b", "human", 2, 0, 7.0),
-        ("lite", "b", "roleplay", 2, 1, 7.0),
-        ("lite", "b", "mean", 4, 1, 7.0),
-        ("hard", "a", "human", 1, 0, 1.0),
-        ("hard", "a", "roleplay", 1, 0, 2.0),
-        ("hard", "a", "mean", 2, 0, 1.5),
-        ("hard", "b", "human", 1, 0, 7.0),
-        ("hard", "b", "roleplay", 1, 0, 7.0),
-        ("hard", "b", "mean", 2, 0, 7.0),
+        (*key, kind, *row) for key in wanted for kind, row in zip(kinds, wanted[key], strict=True)
     ]
     exported = read_ratings([tmp_path / "g" / grading.EXPORT])
     assert exported.frame.equals(grading.ratings_of_folder(tmp_path / "g").frame)

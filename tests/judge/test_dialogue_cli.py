@@ -1,7 +1,5 @@
 """Commands of judges, about pairs and about dialogues."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -1,7 +1,5 @@
 """Dialogue records and files of FastChat: what is read and written, and what is said of bad lines."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math
@@ -13,8 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from scipy import stats as scipy_stats  # type: ignore[import-untyped]
 from sklearn.metrics import cohen_kappa_score  # type: ignore[import-untyped]
 
@@ -133,16 +130,9 @@ def test_other_names_of_fields(tmp_path: Path) -> None:
         "[fields]\nid = 'dialogue'\nturns = ['u1', 'a1', 'u2']\nanswers2 = 'replies'\n"
         "author = 'by'\ntext = 'body'\nhuman = 'people'\ngpt = 'judge'\n"
     )
-    record = {
-        "dialogue": 3,
-        "category": "human",
-        "turn2_type": "free",
-        "u1": "一",
-        "a1": "二",
-        "u2": "三",
-        "author1": "m",
-        "replies": [{"by": "m", "body": "四", "people": [1], "judge": 2}],
-    }
+    record = {"dialogue": 3, "category": "human", "turn2_type": "free", "author1": "m"}
+    record |= {"u1": "一", "a1": "二", "u2": "三"}
+    record["replies"] = [{"by": "m", "body": "四", "people": [1], "judge": 2}]
     path = write_json_lines(tmp_path / "a.jsonl", [record])
     [found] = read_dialogues(path, read_fields(config))
     assert (found.id, found.user1, found.first.text, found.user2) == ("3", "一", "二", "三")

@@ -1,7 +1,5 @@
 """`agree`: every table equals the obvious way in plain Python; what is missing is left out and counted."""
 
-from __future__ import annotations
-
 import json
 import math
 from itertools import product

@@ -1,7 +1,5 @@
 """What judges read: files that users write, and pairs of runs."""
 
-from __future__ import annotations
-
 import json
 import tomllib
 from collections import Counter
@@ -37,6 +35,11 @@ CRITERIA = find_prompt("criteria", "criteria")
 WHOLE = 'text = "{question}{answer_a}{answer_b}"'
 
 
+def prompts_file(folder: Path, toml: str) -> Path:
+    (folder / "prompts.toml").write_text(toml)
+    return folder / "prompts.toml"
+
+
 @pytest.mark.parametrize(
     ("toml", "problem"),
     [
@@ -53,19 +56,14 @@ WHOLE = 'text = "{question}{answer_a}{answer_b}"'
     ],
 )
 def test_bad_prompts_are_errors(toml: str, problem: str, tmp_path: Path) -> None:
-    path = tmp_path / "prompts.toml"
-    path.write_text(toml)
     with pytest.raises(InputError, match=problem):
-        read_prompts(path)
+        read_prompts(prompts_file(tmp_path, toml))
 
 
 def test_own_prompts_are_used(tmp_path: Path) -> None:
-    path = tmp_path / "prompts.toml"
-    path.write_text(
-        '[pairwise.mine]\nsystem = "S {rubric} {question}"\n'
-        'text = "{question}|{answer_a}|{answer_b}|{\\"x\\"}"\n'
-    )
-    prompt = find_prompt("mine", "pairwise", path)
+    text = '"{question}|{answer_a}|{answer_b}|{\\"x\\"}"'
+    toml = f'[pairwise.mine]\nsystem = "S {{rubric}} {{question}}"\ntext = {text}\n'
+    prompt = find_prompt("mine", "pairwise", path := prompts_file(tmp_path, toml))
     values = {"question": "{answer_a}", "answer_a": "1", "answer_b": "2"}
     with pytest.raises(SettingsError, match=r"needs \{rubric\}"):
         prompt.filled(values)
@@ -118,28 +116,28 @@ def write(path: Path, *rows: object) -> Path:
 
 PAIR: dict[str, Any] = {"id": 1, "question": "q", "models": ["a", "b"], "answers": ["x", "y"]}
 HUMAN = {"id": "a", "rater": "r", "verdict": "A"}
+NOBODY: list[dict[str, str]] = [{"id": "a"}, {"id": "a", "rater": ""}]
 
 
 @pytest.mark.parametrize(
     ("good", "bad", "problem"),
     [
-        (PAIR, b"{", "is not JSON"),
-        (PAIR, b"[]", "expected an object"),
-        (PAIR, b'{"id": "a"}', "'models' must be a list of 2 texts"),
-        (PAIR, {**PAIR, "id": True}, "'id' must be"),
+        *((PAIR, b"{", "is not JSON"), (PAIR, b"[]", "expected an object")),
+        *(
+            (PAIR, b'{"id": "a"}', "'models' must be a list of 2 texts"),
+            (PAIR, b"\xff", "is not UTF-8"),
+        ),
+        *((PAIR, {**PAIR, "id": True}, "'id' must be"), (HUMAN, [], "expected an object")),
         (PAIR, {**PAIR, "id": 2, "models": ["a"]}, "'models' must be a list of 2"),
         (PAIR, {**PAIR, "id": 2, "models": ["a", 1]}, "'models' must contain texts"),
         (PAIR, {**PAIR, "id": 2, "question": 1}, "'question' must be text"),
         (PAIR, {**PAIR, "id": "1"}, "duplicate pair id '1'"),
-        (PAIR, b"\xff", "is not UTF-8"),
         (HUMAN, {**HUMAN, "id": "z"}, "unknown pair id 'z'"),
         (HUMAN, {**HUMAN, "verdict": "D"}, "invalid verdict 'D': expected A, B or C"),
         (HUMAN, {**HUMAN, "verdict": "a"}, "invalid verdict 'a'"),
         (HUMAN, {**HUMAN, "verdict": None}, "'verdict' must be text"),
-        (HUMAN, {"id": "a", "verdict": "A"}, "'rater' must be"),
-        (HUMAN, {**HUMAN, "rater": ""}, "'rater' must be"),
+        *((HUMAN, {**rest, "verdict": "A"}, "'rater' must be") for rest in NOBODY),
         (HUMAN, HUMAN, "second verdict of rater 'r' on pair 'a'"),
-        (HUMAN, [], "expected an object"),
     ],
 )
 def test_bad_pairs_and_verdicts_of_people_are_errors_with_file_and_line(
@@ -390,9 +388,7 @@ def test_runs_are_graded_and_correlated(tmp_path: Path) -> None:
 
 def test_rubrics_are_filled_and_results_read(tmp_path: Path) -> None:
     (tmp_path / "rubric.txt").write_text("正確か\n5: とても\n")
-    (tmp_path / "prompts.toml").write_text(
-        '[grade.rubric]\ntext = "{answer}\\n###\\n{rubric}"\nscale = [1, 5]\nresult = true\n'
-    )
+    toml = '[grade.rubric]\ntext = "{answer}\\n###\\n{rubric}"\nscale = [1, 5]\nresult = true\n'
     texts = []
 
     def by_rubric(handler: Handler, asked: Asked) -> None:
@@ -400,7 +396,7 @@ def test_rubrics_are_filled_and_results_read(tmp_path: Path) -> None:
         handler.reply(200, chat_reply("Feedback: 3つの点で優れる。 [RESULT] 4"))
 
     with FaultServer(default=by_rubric) as server:
-        own = ("--prompts", tmp_path / "prompts.toml", "--prompt", "rubric")
+        own = ("--prompts", prompts_file(tmp_path, toml), "--prompt", "rubric")
         more = ("--rubric", tmp_path / "rubric.txt", "--trials", 1)
         graded(tmp_path / "r", server.url, sample_runs()["faithful"], *own, *more)
     assert set(texts) == {"正確か\n5: とても"}

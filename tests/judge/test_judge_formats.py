@@ -1,7 +1,5 @@
 """Formats of other tools: each is read, refused with its place, written and read again."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

@@ -1,7 +1,5 @@
 """The page of verdicts: its data, its figures, and what it refuses."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

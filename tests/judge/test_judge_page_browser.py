@@ -1,7 +1,5 @@
 """The page of verdicts in a real browser: filters, order, search, links, hostile texts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

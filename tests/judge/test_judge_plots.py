@@ -1,7 +1,5 @@
 """Figures about judges hold the numbers that they were given, whatever the names."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path

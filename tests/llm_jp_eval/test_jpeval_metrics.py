@@ -1,7 +1,5 @@
 """Predictions and metrics of llm-jp-eval, of samples and columns, against golden files and the oracle."""
 
-from __future__ import annotations
-
 import json
 import math
 import random
@@ -18,8 +16,7 @@ import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
 import scipy.stats  # type: ignore[import-untyped]
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 from rapidfuzz.distance import Indel
 
 import jpeval_oracle as oracle

@@ -1,20 +1,29 @@
-"""Reports: the figures are those of scipy and of a bootstrap, and runs that differ are not mixed."""
+"""Reports: their figures, runs that differ, and the commands `report` and `plot`."""
 
-from __future__ import annotations
-
+import csv
+import io
+import json
+import shutil
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 import scipy.stats  # type: ignore[import-untyped]
+from rich.cells import cell_len
 
-from jpeval_runs import ALL, made_run
+from jpeval_data import RUNNER, jp_eval, jp_json, made_data, made_scores
+from jpeval_runs import ALL, TRANSLATED, made_run, result_of_1_3_0, result_of_2
 from pfgen_rs import InputError, SettingsError
+from pfgen_rs.cli.app import app
 from pfgen_rs.llm_jp_eval import averages
+from pfgen_rs.llm_jp_eval.catalog import AVERAGED, split_score
 from pfgen_rs.llm_jp_eval.report.comparing import average_column, category_columns, compared_columns
 from pfgen_rs.llm_jp_eval.report.report import Report, report_of
-from pfgen_rs.llm_jp_eval.report.runs import ReportRun
+from pfgen_rs.llm_jp_eval.report.runs import ReportRun, read_report_runs
 from pfgen_rs.stats import holm
 from pfgen_rs.stats.permutation import sign_flip
 
@@ -268,3 +277,332 @@ def test_comparisons_of_equals_err_as_often_as_they_say() -> None:
         for pair in compared_columns(runs, columns):
             wrong[pair.column] += pair.p <= 0.05
     assert all(0.02 < count / times < 0.085 for count in wrong.values())
+
+
+# The commands `report` and `plot`, with folders of scores and result files, also of other versions.
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return made_data(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Path:
+    """Runs of all tasks, and one of some."""
+    place = tmp_path_factory.mktemp("runs")
+    for i, right in enumerate((0.3, 0.5, 0.8)):
+        made_scores(place / f"model-{i}.{i}b", data, right=right)
+    made_scores(place / "some", data, right=0.4, chosen=("jamp", "mawps", "jsts"))
+    return place
+
+
+def scores(path: Path) -> dict[str, float]:
+    record = json.loads((path / "scores.json").read_bytes())
+    found: dict[str, float] = record["variants"]["upstream"]["scores"]
+    return found
+
+
+def test_runs_are_read_with_their_scores_and_inputs(folder: Path, tmp_path: Path) -> None:
+    shutil.copy(folder / "some" / "result.json", tmp_path / "org--model_20240101.json")
+    paths = [*sorted(folder.iterdir()), *sorted(tmp_path.iterdir())]
+    runs = read_report_runs(paths)
+    names = ["model-0.0b", "model-1.1b", "model-2.2b", "some", "org--model_20240101"]
+    assert [run.name for run in runs] == names
+    for run, path in zip(runs, [*paths[:4], folder / "some"], strict=True):
+        assert run.scores == scores(path)
+        assert run.frame["input"].null_count() == 0
+        assert (run.settings["variant"], run.settings["split"]) == ("upstream", "test")
+        assert run.signature is not None
+
+
+def test_same_names_get_parents(folder: Path, tmp_path: Path) -> None:
+    some = folder / "some"
+    done = jp_eval("report", some, some / "result.json")
+    assert "duplicate run name 'some': give each run once" in done.stderr
+    shutil.copytree(folder / "some", tmp_path / "other" / "some")
+    names = [run.name for run in read_report_runs([folder / "some", tmp_path / "other" / "some"])]
+    assert names == [f"{folder.name}/some", "other/some"]
+
+
+def test_a_published_result_file_is_reported(jpeval_dir: Path) -> None:
+    done = jp_eval("report", jpeval_dir / "golden" / "result_example.json")
+    assert done.exit_code == 0
+    assert "result_example" in done.stdout
+    assert "0.2222" in done.stdout  # chabsa, as the file says
+    assert "marked with *, since some of their tasks were not run: AVR, NLI, QA, FA" in done.stderr
+
+
+def test_two_runs_are_compared_column_by_column(folder: Path) -> None:
+    done = jp_eval("report", folder / "model-0.0b", folder / "model-1.1b")
+    assert done.exit_code == 0
+    lines = [line.split() for line in done.stdout.splitlines()]
+    assert ["1", "1", "model-1.1b"] in [line[:3] for line in lines]
+    compared = [line[0] for line in lines if len(line) > 6 and "to" in line and line[0].isupper()]
+    assert compared == ["AVR", "NLI", "QA", "RC", "MC", "EL", "FA", "MR", "STS", "STS"]
+    assert "corrected for 1 or 9 tests" in done.stdout
+    assert "|variant:upstream|split:test|n:all|shots:4|avg:AVR|raw:" in done.stdout
+    by_task = jp_eval("report", folder / "model-0.0b", folder / "model-1.1b", "--by-task").stdout
+    assert "wiki_coreference" in by_task
+    assert "corrected for 1 or 18 tests" in by_task
+
+
+def test_tables_say_how_many_samples_their_values_are_over(folder: Path, tmp_path: Path) -> None:
+    short = made_scores(tmp_path / "short", made_data(tmp_path / "data", samples=12), right=0.5)
+    done = jp_eval("report", folder / "model-0.0b", short)
+    assert done.stdout.startswith("AVR, 12 to 30 samples per task")
+    by_task = jp_eval("report", folder / "model-0.0b", short, "--by-task").stdout
+    [mawps] = [line.split() for line in by_task.splitlines() if line.split()[:1] == ["mawps"]][:1]
+    assert mawps[1:4] == ["12", "to", "30"]
+
+
+def test_json_and_csv_hold_unrounded_values(folder: Path) -> None:
+    paths = [folder / "model-0.0b", folder / "model-2.2b"]
+    found = jp_json("report", *paths)
+    assert found["runs"] == ["model-2.2b", "model-0.0b"]
+    own = scores(paths[0])
+    assert found["scores"]["model-0.0b"]["mawps"]["value"] == own["mawps_exact_match"]
+    assert found["scores"]["model-0.0b"]["jsts (ρ)"]["value"] == own["jsts_spearman"]
+    rows = list(csv.DictReader(io.StringIO(jp_eval("report", *paths, "--format", "csv").stdout)))
+    [row] = [row for row in rows if (row["run"], row["column"]) == ("model-0.0b", "RC")]
+    assert float(row["value"]) == own["jsquad_char_f1"]
+    assert row["samples"] == "30"
+
+
+def test_chosen_tasks_alone_are_compared(folder: Path) -> None:
+    done = jp_eval("report", folder / "some", folder / "model-1.1b", "--tasks", "MR,jamp")
+    assert "not compared" not in done.stderr
+    assert "corrected for 2 tests" in done.stdout
+
+
+@pytest.mark.parametrize("runs", [1, 2, 30])
+@pytest.mark.parametrize("by_task", [False, True])
+def test_tables_fit_eighty_columns(folder: Path, tmp_path: Path, runs: int, by_task: bool) -> None:
+    chosen = []
+    for i in range(runs):
+        name = f"東京大学の大規模言語モデル-{'long-name-' * 8}{i}"
+        (tmp_path / name).symlink_to(folder / ("some" if runs > 2 else f"model-{i}.{i}b"))
+        chosen.append(str(tmp_path / name))
+    flags = ["--by-task"] if by_task else []
+    done = RUNNER.invoke(app, ["llm-jp-eval", "report", *chosen, *flags], env={"COLUMNS": "80"})
+    assert done.exit_code == 0, done.output
+    lines = done.stdout.splitlines()
+    kept = [line for line in lines if not line.startswith(("llm-jp-eval|", "not shown"))]
+    assert max(map(cell_len, kept)) <= 80
+    assert "long-name" in done.stdout
+
+
+def test_what_cannot_be_read_is_told(folder: Path, tmp_path: Path, data: Path) -> None:
+    def told(*paths: Path) -> str:
+        done = jp_eval("report", *paths)
+        assert done.exit_code == 2
+        assert done.stdout == ""
+        return done.stderr
+
+    nothing = "no such file: expected a result file, or the folder of a complete run"
+    assert f"nothing: {nothing}" in told(tmp_path / "nothing")
+    assert f"result.json: {nothing}" in told(tmp_path)
+    (tmp_path / "broken.json").write_bytes(b"{")
+    assert "is not JSON" in told(tmp_path / "broken.json")
+    place = tmp_path / "swallow"
+    swallow = made_scores(place, data, right=0.4, chosen=("jamp",), variant="swallow")
+    assert "have different variants (upstream and swallow)" in told(folder / "some", swallow)
+    assert "unknown task 'mmlu'" in jp_eval("report", swallow, "--tasks", "mmlu").stderr
+
+
+@pytest.mark.parametrize("kind", ["radar", "bars"])
+def test_plots_are_written(folder: Path, tmp_path: Path, kind: str) -> None:
+    paths = [folder / "model-0.0b", folder / "model-1.1b", folder / "some"]
+    out = tmp_path / "figure.svg"
+    done = jp_eval("plot", kind, *paths, "--out", out, "--language", "ja", "--title", "表題<b>")
+    assert done.exit_code == 0, done.stderr
+    content = out.read_text("utf-8")
+    assert "<title>表題&lt;b&gt;</title>" in content
+    again = tmp_path / "again.svg"
+    jp_eval("plot", kind, *paths, "--out", again, "--language", "ja", "--title", "表題<b>")
+    assert again.read_bytes() == out.read_bytes()
+
+
+def test_plots_say_what_they_do_not_draw(folder: Path, tmp_path: Path, data: Path) -> None:
+    out = tmp_path / "figure.svg"
+    few = made_scores(tmp_path / "few", data, right=0.4, chosen=("jamp", "mawps"))
+    done = jp_eval("plot", "radar", few, "--out", out)
+    assert "needs at least 3 categories, found 2: draw bars instead" in done.stderr
+    assert not out.exists()
+    many = [folder / "some"]
+    for number in range(40):
+        many.append(tmp_path / f"run-{number}")
+        many[-1].symlink_to(folder / "some")
+    told = jp_eval("plot", "radar", *many[:15], "--out", out).stderr
+    assert "too many runs for one radar chart: 15" in told
+    assert jp_eval("plot", "bars", *many[1:], "--out", out).stderr == ""
+    done = jp_eval("plot", "bars", *many, "--out", out)
+    assert "only the 40 best of 41 runs are shown" in done.stderr
+    wrong = jp_eval("plot", "radar", folder / "some", "--out", tmp_path / "figure.pdf")
+    assert "unknown format" in wrong.output
+
+
+# Result files of other versions are shown as they stand, and averages say what they lack
+
+
+VERSIONS: dict[str, Callable[[Path], dict[str, Any]]] = {
+    "1.3.0": result_of_1_3_0,
+    "1.3.0 with mmlu_en": lambda path: result_of_1_3_0(path, mmlu="mmlu_en"),
+    "2": result_of_2,
+}
+MISSING = "AVG counts categories that were not run as 0: HE, MT"
+
+
+def reported(*arguments: object) -> Any:
+    return jp_json("report", *arguments, "--average", "AVG")
+
+
+def shown_score(name: str, outputs: Mapping[str, Any], columns: Mapping[str, Any]) -> Any:
+    """The value in the column of a score or category of a file."""
+    task, metric = split_score(name, outputs)
+    short = {"pearson": "r", "spearman": "ρ"}.get(metric, metric)
+    named = f"{task} ({short})"
+    return columns[named if named in columns else task]["value"]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_a_whole_result_of_another_version_has_the_averages_and_scores_of_its_file(
+    version: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "full.json"
+    content = VERSIONS[version](path)
+    found = reported(path)
+    columns, outputs = found["scores"]["full"], content["outputs"]
+    for name, stated in content["scores"].items():
+        assert f"{shown_score(name, outputs, columns):.4f}" == f"{float(stated):.4f}", name
+    assert (columns["AVG"]["lacking"], columns["AVG"]["missing"]) == ([], [])
+    assert columns["AVG"]["low"] is None  # translations and code have no values of samples
+    assert columns["NLI"]["low"] < columns["NLI"]["value"] < columns["NLI"]["high"]
+    assert columns["jmmlu"]["low"] is not None
+    assert not any("not run" in note for note in found["notes"])
+    assert any("as its file states" in note and "AVG" in note for note in found["notes"])
+    stated = float(content["scores"]["AVG"])
+    assert f"\n AVG      {stated:.4f} " in jp_eval("report", path, "--average", "AVG").stdout
+
+
+def test_averages_of_the_reference_are_shown_in_full(jpeval_dir: Path, tmp_path: Path) -> None:
+    path = tmp_path / "full.json"
+    outputs = result_of_1_3_0(path)["outputs"]
+    rows = (jpeval_dir / "golden" / "categories.jsonl").read_text("utf-8").splitlines()
+    for row in map(json.loads, rows):
+        content = {"scores": row["with_average"], "outputs": outputs, "config": {}}
+        path.write_text(json.dumps(content), "utf-8")
+        columns = reported(path)["scores"]["full"]
+        lacking = columns["AVG"]["lacking"]
+        for name, stated in row["with_average"].items():
+            if name in lacking:
+                assert (stated, name in columns) == ("0.0000", False), (row["id"], name)
+            else:
+                assert f"{shown_score(name, outputs, columns):.4f}" == stated, (row["id"], name)
+
+
+def test_figures_of_1_3_0_follow_from_its_samples_where_they_can(tmp_path: Path) -> None:
+    path = tmp_path / "full.json"
+    content = result_of_1_3_0(path)
+    columns = reported(path)["scores"]["full"]
+    bare = {name for name, each in columns.items() if not each["sampled"]}
+    translated = {name for name in columns if name.startswith(TRANSLATED)}
+    assert len(translated) == 12
+    assert bare == {"AVG", "MT", *translated}
+    assert columns["HE"]["samples"] == columns["QA"]["samples"] == 24
+    average = jp_json("report", path)["scores"]["full"]["AVR"]
+    seven = [float(content["scores"][name]) for name in tuple(AVERAGED)[:7]]
+    assert average["value"] == pytest.approx(sum(seven) / 7, abs=1e-4)
+    assert average["low"] is not None
+    columns = reported(path, "--tasks", "MC")["scores"]["full"]
+    present = {name for name, each in columns.items() if each["value"] is not None}
+    assert present == {"AVG", "MC", "jcommonsenseqa"}
+
+
+def test_whole_results_are_compared_where_they_have_samples(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        result_of_1_3_0(tmp_path / f"model-{seed}.json", seed=seed)
+    found = reported(tmp_path / "model-1.json", tmp_path / "model-2.json")
+    compared = {pair["column"] for pair in found["pairs"]}
+    assert compared >= {"NLI", "HE", "jmmlu", "mmluen", "jamp"}
+    assert not compared & {"AVG", "MT", "alt-e-to-j (comet_wmt22)"}
+    names = "variant, shots, prompt, mode, max_tokens, temperature, seed, top_p"
+    assert f"not known: {names}" in found["notes"]
+
+
+def test_averages_over_other_categories_are_not_put_side_by_side_in_silence(tmp_path: Path) -> None:
+    result_of_1_3_0(tmp_path / "old.json")
+    result_of_2(tmp_path / "new.json")
+    done = jp_eval("report", tmp_path / "old.json", tmp_path / "new.json", "--average", "AVG")
+    told = (
+        "AVG is the mean of other categories from run to run, so its values cannot be compared: old: NLI, "
+        "QA, RC, MC, EL, FA, MR, HE, MT; new: NLI, QA, RC, MC, EL, FA, MR, CG, HE-EN, HE-JA"
+    )
+    assert told in done.stderr
+    assert "AVG  +" not in done.stdout
+
+
+def test_stated_scores_that_the_predictions_do_not_have_are_shown_and_told(tmp_path: Path) -> None:
+    path = tmp_path / "full.json"
+    content = result_of_1_3_0(path)
+    content["scores"]["jamp_exact_match"] = "0.9876"
+    path.write_text(json.dumps(content), "utf-8")
+    found = reported(path)
+    columns = found["scores"]["full"]
+    assert (columns["jamp"]["value"], columns["jamp"]["low"]) == (0.9876, None)
+    assert f"{columns['NLI']['value']:.4f}" == content["scores"]["NLI"]
+    [note] = [note for note in found["notes"] if "as its file states" in note]
+    assert "jamp" in note
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the paper's tasks, of which AVG lacks two categories."""
+    place = tmp_path_factory.mktemp("own")
+    return made_scores(place / "run", made_data(place / "data", samples=6), right=0.5)
+
+
+def test_an_average_that_lacks_categories_names_them_in_every_output(own: Path) -> None:
+    found = reported(own)
+    average = found["scores"]["run"]["AVG"]
+    assert average["lacking"] == ["HE", "MT"]
+    assert MISSING in found["notes"]
+    page = own.parent / "page.html"
+    table = jp_eval("report", own, "--average", "AVG", "--html", page)
+    assert MISSING in table.stderr
+    assert f'<li lang="en"><bdi>{MISSING}</bdi></li>' in page.read_text("utf-8")
+    assert f"{average['value']:.4f}*" in table.stdout
+    text = jp_eval("report", own, "--average", "AVG", "-f", "csv").stdout
+    rows = list(csv.DictReader(io.StringIO(text)))
+    assert [row["lacking"] for row in rows if row["column"] == "AVG"] == ["HE,MT"]
+
+
+def test_runs_that_lack_other_categories_are_named(own: Path, tmp_path: Path) -> None:
+    some = made_scores(tmp_path / "some", own.parent / "data", right=0.5, chosen=("jamp", "jsquad"))
+    notes = reported(own, some)["notes"]
+    assert f"{MISSING} (run)" in notes
+    told = "AVG counts categories that were not run as 0: QA, MC, EL, FA, MR, HE, MT (some)"
+    assert told in notes
+
+
+def test_names_in_files_are_only_text(tmp_path: Path) -> None:
+    path = tmp_path / "odd.json"
+    content = result_of_2(path)
+    hostile = "<img src=x>|`$x$`\u202e"
+    taken = {"AVR": 0.1, "STS (r)": 0.2, "jamp": 0.3, "NLI_exact_match": 0.4}
+    content["scores"] |= {hostile: 0.5, f"{hostile}_x": 0.6, "none": None, "nan": "nan", **taken}
+    content["outputs"][hostile] = [{"input": "x"}]
+    path.write_text(json.dumps(content), "utf-8")
+    columns = reported(path)["scores"]["odd"]
+    assert columns[hostile]["value"] == 0.5
+    assert columns[f"{hostile} (x)"]["value"] == 0.6
+    assert columns["NLI (exact_match)"]["value"] == 0.4
+    assert columns["STS (r)"]["value"] != 0.2
+    assert {"none", "nan"}.isdisjoint(columns)
+    assert f"{columns['NLI']['value']:.4f}" == f"{content['scores']['NLI']:.4f}"
+    page, figure = tmp_path / "page.html", tmp_path / "figure.svg"
+    assert jp_eval("report", path, "--by-task", "--html", page).exit_code == 0
+    assert "<img" not in page.read_text("utf-8")
+    for kind in ("bars", "radar"):
+        done = jp_eval("plot", kind, path, "--out", figure)
+        assert done.exit_code == 0, done.output

@@ -1,7 +1,5 @@
 """Running a model on llm-jp-eval's tasks: requests, resuming, sharing, failures and scores."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Prompts for inference elsewhere and its outputs; scoring, lenient reading, result files, signatures."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -10,8 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import pfgen_rs
 from jpeval_data import SAMPLES, jp_eval, jp_json, made_data, write_data

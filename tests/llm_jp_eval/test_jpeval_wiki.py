@@ -1,7 +1,5 @@
 """The tasks of the Wikipedia Annotated Corpus: published outputs, an oracle, tags, damage, and long work."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Sequence

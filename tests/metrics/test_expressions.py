@@ -11,9 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import settings as examples
-from hypothesis import strategies as st
+from hypothesis import example, given, settings as examples, strategies as st
 
 import oracle
 import small

@@ -8,9 +8,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
-from hypothesis import given
-from hypothesis import settings as examples
-from hypothesis import strategies as st
+from hypothesis import given, settings as examples, strategies as st
 from polars.testing import assert_frame_equal
 
 import pfgen_rs

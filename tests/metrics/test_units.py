@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import example, given
-from hypothesis import settings as examples
-from hypothesis import strategies as st
+from hypothesis import example, given, settings as examples, strategies as st
 from polars.testing import assert_frame_equal
 
 import oracle

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pfgen_rs import BenchmarkError, InputError, SettingsError
 from pfgen_rs.references.rules import (

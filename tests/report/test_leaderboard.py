@@ -1,7 +1,5 @@
 """`pfgen-rs leaderboard`, and what stands behind its columns."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """What scripts of pages compute, against Python: statistics of comparisons, ends of regular expressions."""
 
-from __future__ import annotations
-
 import json
 import random
 import re
@@ -18,9 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats  # type: ignore[import-untyped]
-from hypothesis import HealthCheck, example, given
-from hypothesis import settings as examples
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, example, given, settings as examples, strategies as st
 
 from browser import Browser, Page
 from expressions import EXPRESSIONS, LINES, OTHER, SAME, TEXTS

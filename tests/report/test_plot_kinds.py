@@ -1,7 +1,5 @@
 """Kinds of figures, from files and on a site's page: each has its numbers, and tells what it leaves out."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

@@ -1,7 +1,5 @@
 """Sites without a browser: names, data, languages, escaping, policies, files."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import hashlib
@@ -13,16 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from pfgen_rs import Benchmark, Settings, load_benchmark
 from pfgen_rs.checkout.leaderboard import RunName, run_labels
 from pfgen_rs.drawing.style import CATEGORIES
 from pfgen_rs.errors import OutputError
 from pfgen_rs.report import site
-from pfgen_rs.report.site import pages as i18n
-from pfgen_rs.report.site import payload
+from pfgen_rs.report.site import pages as i18n, payload
 from pfgen_rs.report.site.benchmark_page import LENGTHS, TOP, benchmark_page, references_payload
 from pfgen_rs.report.site.charts import Axis
 from pfgen_rs.report.site.folder import MARKER, SiteFolder, slug
@@ -172,16 +168,14 @@ def test_categories_are_named_in_both_languages(mini: Benchmark) -> None:
 
 def test_labels_are_short_and_unique() -> None:
     runs = [
-        ("anthropic/claude-opus-4-20250514", "qa", "claude-opus-4 · qa"),
-        ("anthropic/claude-opus-4-20250514", "chat", "claude-opus-4 · chat"),
-        ("a/Max-2025-01-25", "qa", "Max-2025-01-25 · qa"),
-        ("a/Max", "qa", "Max · qa"),
-        ("a/plamo", "completion", "a/plamo · completion"),
-        ("b/plamo", "completion", "b/plamo · completion"),
-        ("openai/gpt-4o", "chat", "gpt-4o · chat · 6"),
-        ("gpt-4o", "chat", "gpt-4o · chat · 7"),
-        ("c/ONE-20259999", None, "ONE-20259999"),
-        ("x/", "", "x/"),
+        *(
+            ("anthropic/claude-opus-4-20250514", mode, f"claude-opus-4 · {mode}")
+            for mode in ("qa", "chat")
+        ),
+        *(("a/Max-2025-01-25", "qa", "Max-2025-01-25 · qa"), ("a/Max", "qa", "Max · qa")),
+        *((f"{name}/plamo", "completion", f"{name}/plamo · completion") for name in "ab"),
+        *(("openai/gpt-4o", "chat", "gpt-4o · chat · 6"), ("gpt-4o", "chat", "gpt-4o · chat · 7")),
+        *(("c/ONE-20259999", None, "ONE-20259999"), ("x/", "", "x/")),
     ]
     names = [
         RunName(f"result/r/{i}", model, model.split("/")[0] if "/" in model else "openai", mode)

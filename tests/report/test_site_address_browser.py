@@ -1,7 +1,5 @@
 """What a page shows stands in its address: a link reproduces the view."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The leaderboard and the benchmark page in a real browser."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The comparison page: any runs are chosen, what it says of them, and its address."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

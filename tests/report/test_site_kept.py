@@ -1,7 +1,5 @@
 """Sites that are written again: what has not changed stays, what was interrupted is gone on with."""
 
-from __future__ import annotations
-
 import gc
 import json
 import os
@@ -27,8 +25,7 @@ from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.run_files import EXAMPLES
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report import most_shown
-from pfgen_rs.report.site import folder as folders
-from pfgen_rs.report.site import plots_page
+from pfgen_rs.report.site import folder as folders, plots_page
 from pfgen_rs.report.site.builder import RunPages, ScoredRuns, Site, given_runs, worked_ahead
 from pfgen_rs.report.site.folder import MARKER, SiteFolder, slug
 from pfgen_rs.report.update import report

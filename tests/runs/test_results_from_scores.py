@@ -19,9 +19,7 @@ from typing import Any
 import polars as pl
 import pyarrow as pa  # type: ignore[import-untyped]
 import pytest
-from hypothesis import given
-from hypothesis import settings as examples
-from hypothesis import strategies as st
+from hypothesis import given, settings as examples, strategies as st
 
 import pfgen_rs
 from helpers import GOOD, SCRIPT, environment, lines, pfgen, python, write_benchmark, write_run

@@ -1,7 +1,5 @@
 """Runs compared, and trials planned: what the figures must be, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -7,15 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.stats  # type: ignore[import-untyped]
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from numpy.typing import NDArray
 from scipy import stats as scipy_stats
 from sklearn.metrics import cohen_kappa_score  # type: ignore[import-untyped]
 from statsmodels.stats.proportion import proportion_confint  # type: ignore[import-untyped]
 
-from pfgen_rs.stats import correlation as corr
-from pfgen_rs.stats import sign_flip
+from pfgen_rs.stats import correlation as corr, sign_flip
 from pfgen_rs.stats.shares import WeightedMean, bonett_price, mcnemar, weighted_mean, wilson
 
 ratings = st.lists(st.tuples(st.integers(1, 10), st.integers(1, 10)), min_size=3, max_size=60)
@@ -214,16 +212,8 @@ def test_differences_of_shares_are_covered(n: int, shares: tuple[float, ...]) ->
 @pytest.mark.parametrize(
     ("first", "second"),
     [
-        (0, 0),
-        (1, 0),
-        (5, 5),
-        (6, 5),
-        (3, 12),
-        (0, 40),
-        (90, 60),
-        (600, 500),
-        (900, 1400),
-        (0, 1100),
+        *((0, 0), (1, 0), (5, 5), (6, 5), (3, 12), (0, 40)),
+        *((90, 60), (600, 500), (900, 1400), (0, 1100)),
     ],
 )
 def test_mcnemar_is_the_exact_binomial_test(first: int, second: int) -> None:

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats  # type: ignore[import-untyped]
 import statsmodels.api as sm  # type: ignore[import-untyped]
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from hypothesis.extra import numpy as npst
 from numpy.typing import NDArray
 from statsmodels.stats.multitest import multipletests  # type: ignore[import-untyped]

@@ -13,8 +13,7 @@ import pytest
 from made_samples import made
 from pfgen_rs import stats
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.stats import checks, shares
-from pfgen_rs.stats import correlation as corr
+from pfgen_rs.stats import checks, correlation as corr, shares
 from pfgen_rs.stats.permutation import sign_flip_by_size
 
 NAN, INF = math.nan, math.inf
@@ -187,9 +186,12 @@ class Setting(str):
     """Words of a `SettingsError`; a plain text is those of an `InputError`."""
 
 
-def rows(function: Callable[..., Any], *cases: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-    """A function with the arguments of each case, whose last element is what is expected."""
-    return [(function, *case) for case in cases]
+def rows(
+    functions: Callable[..., Any] | tuple[Callable[..., Any], ...], *cases: tuple[Any, ...]
+) -> list[tuple[Any, ...]]:
+    """Each function with the arguments of each case, whose last element is what is expected."""
+    each = functions if isinstance(functions, tuple) else (functions,)
+    return [(function, *case) for function in each for case in cases]
 
 
 def listed(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -219,25 +221,21 @@ CALLS: list[tuple[Any, ...]] = [
         ([0.1, 1.1], r"^p\[1\] is 1.1: expected numbers from 0 to 1"),
         ([-0.1], r"^p\[0\] is -0.1: expected numbers from 0 to 1"),
     ),
-    *(
-        row
-        for ranks in (stats.rank_ranges, stats.own_rank_ranges)
-        for row in rows(
-            ranks,
-            (np.ones((0, 5)), []),
-            ([[0.3, 0.4]], [(1, 1)]),
-            ([[0.3], [0.9]], [(1, 2)] * 2),
-            ([[], []], [(1, 2)] * 2),
-            ([[0.5, 0.5]] * 3, [(1, 3)] * 3),
-            ([[0.5, 0.5], [0.6, 0.6]], [(2, 2), (1, 1)]),
-            ([], r"^means has shape \(0,\): expected rows"),
-            ([0.1, 0.2], r"^means has shape \(2,\)"),
-            ([[1, 2], [3, NAN]], r"^means\[1, 1\] is nan: exp"),
-            ([[1, 2], [INF, 3]], r"^means\[1, 0\] is inf: exp"),
-            ([[1], [2, 3]], "^means has rows of different len"),
-            ([["a"], ["b"]], r"^means\[0, 0\] is 'a'"),
-            ([[1e300, 1], [2, 3]], "expected numbers from"),
-        )
+    *rows(
+        (stats.rank_ranges, stats.own_rank_ranges),
+        (np.ones((0, 5)), []),
+        ([[0.3, 0.4]], [(1, 1)]),
+        ([[0.3], [0.9]], [(1, 2)] * 2),
+        ([[], []], [(1, 2)] * 2),
+        ([[0.5, 0.5]] * 3, [(1, 3)] * 3),
+        ([[0.5, 0.5], [0.6, 0.6]], [(2, 2), (1, 1)]),
+        ([], r"^means has shape \(0,\): expected rows"),
+        ([0.1, 0.2], r"^means has shape \(2,\)"),
+        ([[1, 2], [3, NAN]], r"^means\[1, 1\] is nan: exp"),
+        ([[1, 2], [INF, 3]], r"^means\[1, 0\] is inf: exp"),
+        ([[1], [2, 3]], "^means has rows of different len"),
+        ([["a"], ["b"]], r"^means\[0, 0\] is 'a'"),
+        ([[1e300, 1], [2, 3]], "expected numbers from"),
     ),
     *rows(
         lambda *given: bounds(stats.from_summary(*given)),
@@ -317,20 +315,16 @@ CALLS: list[tuple[Any, ...]] = [
         ([A, B, SAME], "runs to plan trials for, found 3"),
         ([1.0], NO_SAMPLE),
     ),
-    *(
-        row
-        for found in (corr.pearson, corr.spearman)
-        for row in rows(
-            found,
-            ([], [], None),
-            ([1, 2], [2, 1], None),
-            ([1, 2, 3], [5, 5, 5], None),
-            ([1, 2, 3], [3, 2, 1], -1.0),
-            ([1e-200, 2e-200, 3e-200], [1e9, 2e9, 3e9], 1.0),
-            ([-1e308, 0, 1e308], [1, 2, 3], 1.0),
-            ([5e-324, 0, -5e-324], [1, 2, 3], -1.0),
-            ([1, 2, 3], [1, 2], "have 3 and 2 values: expected"),
-        )
+    *rows(
+        (corr.pearson, corr.spearman),
+        ([], [], None),
+        ([1, 2], [2, 1], None),
+        ([1, 2, 3], [5, 5, 5], None),
+        ([1, 2, 3], [3, 2, 1], -1.0),
+        ([1e-200, 2e-200, 3e-200], [1e9, 2e9, 3e9], 1.0),
+        ([-1e308, 0, 1e308], [1, 2, 3], 1.0),
+        ([5e-324, 0, -5e-324], [1, 2, 3], -1.0),
+        ([1, 2, 3], [1, 2], "have 3 and 2 values: expected"),
     ),
     (corr.pearson, [0.1 + 0.2, 0.3, 0.3], [1, 2, 3], None),  # but for rounding
     (lambda: corr.pearson([1e9 + 1e-4, 1e9, 1e9], [1, 2, 3]) is not None, True),
@@ -363,16 +357,12 @@ CALLS: list[tuple[Any, ...]] = [
         (-1, 100, 0, "invalid number of groups -1"),
         (3, 100, -1, Setting("invalid seed -1")),
     ),
-    *(
-        row
-        for resampled in (corr.resampled_moments, corr.resampled_spearman)
-        for row in rows(
-            resampled,
-            ([], [], [], DRAWN, "at least 1"),
-            ([1], [1], [2], DRAWN, "number below 2 for"),
-            ([1], [1], [], DRAWN, "each of 1 items"),
-            ([1], [1], [-1], DRAWN, r"groups\[0\] is -1"),
-        )
+    *rows(
+        (corr.resampled_moments, corr.resampled_spearman),
+        ([], [], [], DRAWN, "at least 1"),
+        ([1], [1], [2], DRAWN, "number below 2 for"),
+        ([1], [1], [], DRAWN, "each of 1 items"),
+        ([1], [1], [-1], DRAWN, r"groups\[0\] is -1"),
     ),
     (lambda: np.isnan(corr.resampled_spearman([1] * 3, [1] * 3, [0] * 3, DRAWN)).all(), True),
     *rows(
@@ -384,15 +374,11 @@ CALLS: list[tuple[Any, ...]] = [
         (["a"], r"values\[0\] is 'a'"),
         ([[1.0]], r"values has shape \(1, 1\)"),
     ),
-    *(
-        row
-        for found in (corr.pearson_values, corr.spearman_values)
-        for row in rows(
-            listed(found),
-            ([1], [1], "have 1 and 1 values: .* at least 2"),
-            ([1, 2], [1], "have 2 and 1 values"),
-            ([1, 1, 1], [1, 2, 3], [0.0] * 3),
-        )
+    *rows(
+        (listed(corr.pearson_values), listed(corr.spearman_values)),
+        ([1], [1], "have 1 and 1 values: .* at least 2"),
+        ([1, 2], [1], "have 2 and 1 values"),
+        ([1, 1, 1], [1, 2, 3], [0.0] * 3),
     ),
     *rows(
         corr.correlation_interval,

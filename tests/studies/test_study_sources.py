@@ -1,7 +1,5 @@
 """Correlations of metrics, and of sources of reference answers."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import statistics

@@ -16,10 +16,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser as Browser
-    from playwright.sync_api import ConsoleMessage, Dialog, Request
-    from playwright.sync_api import Locator as Locator
-    from playwright.sync_api import Page as Page
+    from playwright.sync_api import (
+        Browser as Browser,
+        ConsoleMessage,
+        Dialog,
+        Locator as Locator,
+        Page as Page,
+        Request,
+    )
 else:
     Browser = Locator = Page = Any  # where Playwright is not installed
 

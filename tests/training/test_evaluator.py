@@ -12,20 +12,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import stats  # type: ignore[import-untyped]
 
 import helpers
 import small
-from pfgen_rs import (
-    InputError,
-    OutputError,
-    PfgenError,
-    SettingsError,
-    load_benchmark,
-    score_file,
-)
+from pfgen_rs import InputError, OutputError, PfgenError, SettingsError, load_benchmark, score_file
 from pfgen_rs.generate import Example, Task
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.training import StepEvaluator, read_curve

@@ -135,14 +135,9 @@ def test_outputs_stay_as_they_are(folder: Path, tmp_path: Path) -> None:
     told = iter([*given[:4], given[3], *given[:3]])
     for think, outputs in (("keep", given[:4]), ("strip", ["1", *given[:3]])):
         place = tmp_path / think
-        with evaluator(
-            lambda tasks: [next(told) for _ in tasks],
-            questions=0,
-            tasks="jcommonsenseqa",
-            tasks_folder=folder,
-            folder=place,
-            think=think,
-        ) as ours:
+        settings: dict[str, Any] = {"questions": 0, "tasks": "jcommonsenseqa", "think": think}
+        settings |= {"tasks_folder": folder, "folder": place}
+        with evaluator(lambda tasks: [next(told) for _ in tasks], **settings) as ours:
             ours(3)
         table = pl.read_parquet(place / "task_answers" / "step_00000003.parquet")
         assert table["output"].to_list() == outputs
@@ -156,14 +151,9 @@ def test_outputs_stay_as_they_are(folder: Path, tmp_path: Path) -> None:
 def test_tasks_alone_and_their_average(folder: Path, tmp_path: Path) -> None:
     texts = answering(folder, names=EVERY_CATEGORY)
     logged: dict[int, dict[str, float]] = {}
-    with evaluator(
-        texts,
-        questions=0,
-        tasks=EVERY_CATEGORY,
-        tasks_folder=folder,
-        folder=tmp_path,
-        loggers=lambda metrics, step: logged.update({step: metrics}),
-    ) as ours:
+    settings: dict[str, Any] = {"questions": 0, "tasks": EVERY_CATEGORY, "tasks_folder": folder}
+    settings["loggers"] = lambda metrics, step: logged.update({step: metrics})
+    with evaluator(texts, folder=tmp_path, **settings) as ours:
         ours(0)
         ours(1)
     assert ours.curve["score"].to_list() == [None, None]

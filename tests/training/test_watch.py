@@ -240,11 +240,8 @@ def test_checkpoints_are_complete_when_marked(tmp_path: Path) -> None:
     ("name", "step"),
     [
         ("megatron_gpt--val_loss=2.5-step=500-consumed_samples=12800", 500),
-        ("epoch=1-step=700.ckpt", 700),
-        ("global_step1000-loss2", 1000),
-        ("iter_0000250-hf4", 250),
-        ("checkpoint-30", 30),
-        ("run2.b40-seed7", 7),
+        *(("epoch=1-step=700.ckpt", 700), ("global_step1000-loss2", 1000)),
+        *(("iter_0000250-hf4", 250), ("checkpoint-30", 30), ("run2.b40-seed7", 7)),
         ("step_x", None),
     ],
 )

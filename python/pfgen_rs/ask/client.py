@@ -14,10 +14,9 @@ from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 
-from pfgen_rs.ask import retrying, wire
+from pfgen_rs.ask import retrying, server, wire
 from pfgen_rs.ask.protocol import LOG, Answered, Details, Failed, Outcome, Parameters, Task, Usage
 from pfgen_rs.ask.retrying import Again, Hopeless, Refused, Unwanted
-from pfgen_rs.ask.server import BASE_URL, KEY, Place, in_short, redacted
 from pfgen_rs.errors import GenerationError
 
 _CONNECTING = 10.0
@@ -65,7 +64,7 @@ class Session:
     unusable proxy.
     """
 
-    place: Place
+    place: server.Place
     form: wire.Form
     parameters: Parameters
     timeout: float
@@ -109,7 +108,7 @@ class Session:
         if isinstance(verdict, Answered):
             self._answered = True
             return self._without_key(verdict)
-        reason = redacted(verdict.reason, self.place.key)
+        reason = server.redacted(verdict.reason, self.place.key)
         if isinstance(verdict, Hopeless):
             raise GenerationError(reason)
         if isinstance(verdict, Failed):
@@ -119,7 +118,7 @@ class Session:
     def _without_key(self, outcome: Answered) -> Outcome:
         """Turn an answer that contains the key into a failure, since answers are never edited."""
         if self.place.secret and any(map(self.place.is_exposed_by, _texts(outcome))):
-            reason = f"the answer contains the API key ({KEY}) and was discarded"
+            reason = f"the answer contains the API key ({server.KEY}) and was discarded"
             return Failed(outcome.task, reason)
         return outcome
 
@@ -226,10 +225,10 @@ class Session:
         self._foreign = 0 if start.startswith(b"{") else self._foreign + 1
         if self._understood or self._foreign < _FOREIGN:
             return None
-        shown = in_short(start.decode(errors="replace"), self.place.key)[:_START]
+        shown = server.in_short(start.decode(errors="replace"), self.place.key)[:_START]
         return Hopeless(
             f"{self.place.url}: the server's replies are not JSON; they begin with {shown!r}. Check the "
-            f"base URL ({BASE_URL}), whose path is /v1 for most servers"
+            f"base URL ({server.BASE_URL}), whose path is /v1 for most servers"
         )
 
     def _trouble(self, error: BaseException) -> str:
@@ -246,7 +245,7 @@ class Session:
             error = error.__cause__
         # aiohttp's text for a truncated body begins with 400, though no server sent that status.
         words = getattr(error, "message", "") or error
-        return f"the connection failed: {in_short(words, self.place.key) or type(error).__name__}"
+        return f"the connection failed: {server.in_short(words, self.place.key) or type(error).__name__}"
 
 
 def _texts(answered: Answered) -> Iterator[str]:

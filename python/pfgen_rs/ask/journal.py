@@ -9,10 +9,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from pfgen_rs.errors import InputError, unreadable
-from pfgen_rs.io.atomic import append, writing_failed
-from pfgen_rs.io.json_lines import as_line
-from pfgen_rs.io.lines import parse_line
-from pfgen_rs.io.locks import lock, lock_now, unlock
+from pfgen_rs.io import atomic, json_lines, lines, locks
 
 Key = tuple[Any, ...]
 _PLACES = 1 << 62  # offsets that may be locked
@@ -40,7 +37,7 @@ def journal_records(path: Path) -> Iterator[dict[str, Any]]:
 
 def _record(path: Path, number: int, line: bytes) -> dict[str, Any]:
     try:
-        return parse_line(line)
+        return lines.parse_line(line)
     except InputError as error:
         problem = f"{error.problem}: remove the line to ask for it again"
         raise InputError(problem, path=path, line=number) from None
@@ -80,7 +77,7 @@ class Journal:
                 self._catch_up()
         except OSError as error:
             self.__exit__()
-            raise writing_failed(self.path, error) from error
+            raise atomic.writing_failed(self.path, error) from error
         except BaseException:
             self.__exit__()
             raise
@@ -180,10 +177,10 @@ class Journal:
             _CLAIMED.discard(place)
             self._claimed.discard(place)
             if self._claims is not None:
-                unlock(self._claims.fileno(), _offset(key))
+                locks.unlock(self._claims.fileno(), _offset(key))
 
     def _lock_place(self, key: Key) -> bool:
-        return self._claims is None or lock(self._claims.fileno(), _offset(key))
+        return self._claims is None or locks.lock(self._claims.fileno(), _offset(key))
 
     def add(self, record: Mapping[str, Any]) -> bool:
         """Append a record; returns false, without writing, if there is one with its key.
@@ -195,12 +192,12 @@ class Journal:
             self._catch_up()
             if key in self._keys:
                 return False
-            self._append(as_line(record))
+            self._append(json_lines.as_line(record))
             self._note(record)
         return True
 
     def _append(self, line: bytes) -> None:
-        append(self.path, self._file, self._read, line)
+        atomic.append(self.path, self._file, self._read, line)
         self._read += len(line)
         self._lines += 1
 
@@ -235,11 +232,11 @@ class Journal:
     def _exclusive(self) -> Iterator[None]:
         """Lock the file against the writes of other processes."""
         handle = self._file.fileno()
-        lock_now(handle)
+        locks.lock_now(handle)
         try:
             yield
         finally:
-            unlock(handle)
+            locks.unlock(handle)
 
 
 def _offset(key: Key) -> int:

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, TypedDict
 
-from pfgen_rs.ask import protocol
-from pfgen_rs.ask.costs import Budget
+from pfgen_rs.ask import costs, protocol
 from pfgen_rs.ask.journal import Journal, Key
 from pfgen_rs.ask.protocol import LOG, Answered, Details, Engine, Failed, Outcome, Task
 from pfgen_rs.ask.request import Group, Request
@@ -119,7 +118,7 @@ class Asked:
 class Limits(TypedDict, total=False):
     """Arguments of everything that asks a model; see `ask`."""
 
-    budget: Budget | None
+    budget: costs.Budget | None
     keep_going: bool
     progress: AskingProgress | None
 
@@ -145,7 +144,7 @@ def ask(
     read: Read,
     *,
     mode: str = "chat",
-    budget: Budget | None = None,
+    budget: costs.Budget | None = None,
     keep_going: bool = False,
     progress: AskingProgress | None = None,
 ) -> Asked:
@@ -182,7 +181,7 @@ class _Asking:
         groups: Sequence[Group],
         read: Read,
         mode: str,
-        budget: Budget | None,
+        budget: costs.Budget | None,
         keep_going: bool,
         progress: AskingProgress | None,
     ) -> None:

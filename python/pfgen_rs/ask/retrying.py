@@ -17,8 +17,7 @@ from random import Random
 from typing import Any, NamedTuple, Self
 from urllib.parse import urljoin, urlsplit
 
-from pfgen_rs.ask.protocol import LOG
-from pfgen_rs.ask.server import BASE_URL, KEY, OPTIONS, in_short, option_names
+from pfgen_rs.ask import protocol, server
 
 _UNSUPPORTED = ("unsupported_parameter", "unsupported_value")
 _USED_UP = "insufficient_quota"
@@ -106,9 +105,9 @@ def refusal(error: ErrorReply, model: str, key: str | None) -> Again | Refused |
     if 300 <= error.status < 400:
         return Hopeless(f"{words}{_redirected(error, key)}")
     if error.status in (401, 403):
-        return Hopeless(f"{words}. Check the API key ({KEY}) and its permissions")
+        return Hopeless(f"{words}. Check the API key ({server.KEY}) and its permissions")
     if error.status == 404:
-        return Hopeless(f"{words}. Check the model {model!r} and the base URL ({BASE_URL})")
+        return Hopeless(f"{words}. Check the model {model!r} and the base URL ({server.BASE_URL})")
     if error.code == _USED_UP:
         return Hopeless(words)
     if error.status in _PASSING or error.status >= 500:
@@ -119,13 +118,13 @@ def refusal(error: ErrorReply, model: str, key: str | None) -> Again | Refused |
 def _redirected(error: ErrorReply, key: str | None) -> str:
     """Returns where a redirect leads; it is not followed, since key and prompts are for this server."""
     target = urljoin(error.url, error.headers.get("location", ""))
-    shown = in_short(urlsplit(target)._replace(query="", fragment="").geturl(), key)
-    return f" and leads to {shown}, where nothing is sent: check the base URL ({BASE_URL})"
+    shown = server.in_short(urlsplit(target)._replace(query="", fragment="").geturl(), key)
+    return f" and leads to {shown}, where nothing is sent: check the base URL ({server.BASE_URL})"
 
 
 def described(error: ErrorReply, key: str | None) -> str:
     """Returns the status and the message of an error response in one short line without the API key."""
-    shown = f": {in_short(error.words, key)}" if error.words else ""
+    shown = f": {server.in_short(error.words, key)}" if error.words else ""
     return f"the server answered {error.status}{shown}"
 
 
@@ -150,9 +149,9 @@ def cure(option: str) -> str:
 
 def _option(error: ErrorReply, words: str) -> str | None:
     """Returns the option an error is about: its `param`, else the only option named in its message."""
-    if error.param in OPTIONS:
+    if error.param in server.OPTIONS:
         return error.param
-    named = [name for name in OPTIONS if name in words]
+    named = [name for name in server.OPTIONS if name in words]
     return named[0] if len(named) == 1 else None
 
 
@@ -180,7 +179,7 @@ class OptionalParameters:
     """
 
     def __init__(self, names: str | Sequence[str] = ()) -> None:
-        self._names = option_names("optional", names, DISPENSABLE)
+        self._names = server.option_names("optional", names, DISPENSABLE)
         self.left_out: frozenset[str] = frozenset()
         self._refusals: Counter[str] = Counter()  # in a row
 
@@ -205,7 +204,7 @@ class OptionalParameters:
             self._refusals[option] += 1
             if self._refusals[option] >= _ENOUGH and option not in self.left_out:
                 self.left_out |= {option}
-                LOG.warning("%s is not sent from now on, since %s", option, reason)
+                protocol.LOG.warning("%s is not sent from now on, since %s", option, reason)
 
 
 def _option_in_refusal(error: ErrorReply) -> str | None:
@@ -242,7 +241,7 @@ class Waits:
             return
         self._next = now + _EVERY
         requested = "" if asked is None else f" (server asked for {asked:,.0f} s)"
-        LOG.warning("waiting %.0f s: %s%s", seconds, reason, requested)
+        protocol.LOG.warning("waiting %.0f s: %s%s", seconds, reason, requested)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """Checkouts of pfgen-bench: finds their runs, and what is stale about them, by digests alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -12,14 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs import errors
+from pfgen_rs import Settings, errors
 from pfgen_rs.checkout.published import ADVICE, KnownRuns, Published, digest_line, read_published
-from pfgen_rs.io import known_files, run_files
-from pfgen_rs.io.atomic import remove_abandoned
-from pfgen_rs.io.known_files import file_states, is_settled
+from pfgen_rs.io import atomic, known_files, run_files
 from pfgen_rs.io.run_files import CONFIG, EXAMPLES, README, RESPONSES, RESULT
 from pfgen_rs.io.text import counted, shortened
-from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.questions import question
 
 DATA, RUNS = "data", "result"
@@ -76,6 +71,30 @@ class Checkout:
             return None
         return None if benchmark.settings == Settings() else benchmark.signature
 
+    def remembered(self, run: Run) -> "State | None":
+        """Returns the state of a run with nothing stale, if its files are those of an earlier report."""
+        files = known_files.file_states(run.folder, run.files)
+        published = self.known.published(run.name, files, self.metadata_hash)
+        return None if published is None else State(run, published, remembered=True)
+
+    def remember(self, state: "State") -> None:
+        """Remember a run of which nothing is stale any more, for later reports.
+
+        A result and a README that were just written are read, so that they are known to be what is there.
+        """
+        if state.remembered or state.published is None or state.problems or state.unfinished:
+            return
+        now = time.time_ns()
+        names = sorted({*(state.files or ()), RESULT, README})
+        files = known_files.file_states(state.run.folder, names)
+        if state.files is None or files is None or not known_files.is_settled(files, now):
+            return
+        others = {name: old for name, old in state.files.items() if name not in (RESULT, README)}
+        if any(files[name] != old for name, old in others.items()):
+            return
+        if files == state.files or _is_written(state):
+            self.known.keep(state.published, files)
+
 
 def open_checkout(folder: str | os.PathLike[str], *, as_published: bool = False) -> Checkout:
     """Find runs, digest question files, and remove temporary files of a report that was killed.
@@ -94,13 +113,13 @@ def open_checkout(folder: str | os.PathLike[str], *, as_published: bool = False)
 
 def _metadata_hash(paths: Sequence[Path], known: KnownRuns) -> str:
     now = time.time_ns()
-    files = file_states(paths[0].parent, [path.name for path in paths])
+    files = known_files.file_states(paths[0].parent, [path.name for path in paths])
     found = None if files is None else known.metadata_hash(files)
     if found is None:
         found = question.combined_digest(
             question.file_digest(question.read_question_file(path)) for path in paths
         )
-        if files is not None and is_settled(files, now):
+        if files is not None and known_files.is_settled(files, now):
             known.keep_questions(files, found)
     return found
 
@@ -158,9 +177,7 @@ def write_changed(path: Path, content: bytes) -> bool:
             return False
     except OSError:
         pass  # not there, or no file: writing tells
-    from pfgen_rs.io.atomic import write_atomic
-
-    write_atomic(path, content)
+    atomic.write_atomic(path, content)
     return True
 
 
@@ -174,7 +191,7 @@ def remove_unfinished(folder: Path) -> None:
     with os.scandir(folder) as entries:
         for entry in entries:
             if is_unfinished(entry.name):
-                remove_abandoned(entry.path)
+                atomic.remove_abandoned(entry.path)
 
 
 # The state of a checkout's runs: their results, and what is stale about them.
@@ -202,31 +219,6 @@ class State:
     unfinished: list[Path] = field(default_factory=list)
     files: known_files.Files | None = None
     remembered: bool = False
-
-
-def remembered_run(checkout: Checkout, run: Run) -> State | None:
-    """Returns the state of a run of which nothing is stale, if its files are those of an earlier report."""
-    files = known_files.file_states(run.folder, run.files)
-    published = checkout.known.published(run.name, files, checkout.metadata_hash)
-    return None if published is None else State(run, published, remembered=True)
-
-
-def remember_run(checkout: Checkout, state: State) -> None:
-    """Remember a run of which nothing is stale any more, for later reports.
-
-    A result and a README that were just written are read, so that they are known to be what is there.
-    """
-    if state.remembered or state.published is None or state.problems or state.unfinished:
-        return
-    now = time.time_ns()
-    names = sorted({*(state.files or ()), RESULT, README})
-    files = known_files.file_states(state.run.folder, names)
-    if state.files is None or files is None or not known_files.is_settled(files, now):
-        return
-    if any(files[name] != old for name, old in state.files.items() if name not in (RESULT, README)):
-        return
-    if files == state.files or _is_written(state):
-        checkout.known.keep(state.published, files)
 
 
 def _is_written(state: State) -> bool:

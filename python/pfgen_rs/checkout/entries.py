@@ -1,7 +1,5 @@
 """Entries of leaderboards with their uncertainty, from results alone, without responses."""
 
-from __future__ import annotations
-
 import os
 import posixpath
 from collections import Counter
@@ -16,12 +14,10 @@ from pfgen_rs.checkout.published import Published, read_published
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.lazy import np, pl
-from pfgen_rs.metrics.settings import BY_SOURCE, Settings, share_name
+from pfgen_rs.metrics import settings, sums
 from pfgen_rs.metrics.signature import signature
-from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.unknown import sources_in_order
-from pfgen_rs.stats import Estimate, from_summary
-from pfgen_rs.stats.permutation import RankTests
+from pfgen_rs.stats import Estimate, from_summary, permutation
 
 LEVEL = 0.95
 """The level of intervals and rank ranges."""
@@ -41,7 +37,7 @@ def _columns() -> dict[str, Any]:
         ),
         **dict.fromkeys(("trial_sd", "trial_se", "question_se"), pl.Float64),
         **dict.fromkeys(("num_trials", "questions"), pl.Int64),
-        **dict.fromkeys(("length", "length_std", *BY_SOURCE, "helpfulness"), pl.Float64),
+        **dict.fromkeys(("length", "length_std", *settings.BY_SOURCE, "helpfulness"), pl.Float64),
     }
 
 
@@ -139,14 +135,15 @@ def _entry(
         fluency=_sum(scores["fluency"]),
         truthfulness=_sum(scores["truthfulness"]),
         helpfulness=scores["helpfulness"],
-        sources={metric: sources_in_order(scores[metric]) for metric in BY_SOURCE},
+        sources={metric: sources_in_order(scores[metric]) for metric in settings.BY_SOURCE},
         estimate=estimate,
         rank=rank,
         **between,
         icon=run.icon,
         input_hash=result.get("input_hash"),
         metadata_hash=result["metadata_hash"],
-        signature=result.get("signature") or signature(result["metadata_hash"], Settings()),
+        signature=result.get("signature")
+        or signature(result["metadata_hash"], settings.Settings()),
         config=config,
         questions=_question_means(run),
     )
@@ -161,7 +158,7 @@ def _organisation(run: Published) -> str | None:
 
 
 def _sum(shares: Mapping[str, float]) -> float:
-    return round(float(left_sum(shares.values())), 5)  # as many decimals as its parts have
+    return round(float(sums.left_sum(shares.values())), 5)  # as many decimals as its parts have
 
 
 def _text_or_none(value: object) -> str | None:
@@ -197,13 +194,13 @@ def _ranges(
     for ids, _ in counts.most_common(1):
         alike = [place for place, own in enumerate(sets) if own == ids]
         means = [_question_means(runs[place]) for place in alike]
-        tests = RankTests(np.array([[own[key] for key in ids] for own in means]), LEVEL)
+        tests = permutation.RankTests(np.array([[own[key] for key in ids] for own in means]), LEVEL)
         for place, joint, own in zip(alike, tests.joint(), tests.own(), strict=True):
             found[place] = dict(zip(_RANGES, (*joint, *own), strict=True))
     return found
 
 
-def entries_frame(found: Sequence[Entry]) -> pl.DataFrame:
+def entries_frame(found: Sequence[Entry]) -> "pl.DataFrame":
     """Returns one row per entry, in order: everything but `config` and the means of questions.
 
     `score_low` and `score_high` are the bounds of the interval at `level` around `mean` (of all responses to
@@ -211,8 +208,8 @@ def entries_frame(found: Sequence[Entry]) -> pl.DataFrame:
     null if no question has the source.
     """
     shares = {
-        share_name(metric, source): pl.Float64
-        for metric in BY_SOURCE
+        settings.share_name(metric, source): pl.Float64
+        for metric in settings.BY_SOURCE
         for source in sources_in_order(
             {source: 0.0 for entry in found for source in entry.sources[metric]}
         )
@@ -230,7 +227,7 @@ def _row(entry: Entry) -> dict[str, Any]:
     names = (*_columns(), *_HASHES, *_ADDED)
     own = {name: getattr(entry, name) for name in names if hasattr(entry, name)}
     shares = {
-        share_name(metric, source): share
+        settings.share_name(metric, source): share
         for metric, by_source in entry.sources.items()
         for source, share in by_source.items()
     }

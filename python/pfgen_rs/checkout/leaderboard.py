@@ -1,7 +1,5 @@
 """A leaderboard: the order of its runs with ties, ranks, short names, and its rows from results or a file."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter
@@ -11,9 +9,8 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs import _native
+from pfgen_rs import _native, errors
 from pfgen_rs.checkout.published import Published
-from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.questions.question import file_digest
 
@@ -118,11 +115,11 @@ def read_rows_file(path: Path) -> list[Row]:
     """Read the rows of a `leaderboard.json`. Raises `InputError` for missing or wrong columns."""
     rows = load_leaderboard(path).get("runs")
     if not isinstance(rows, list):
-        raise InputError("not a leaderboard: no list of 'runs'", path=path)
+        raise errors.InputError("not a leaderboard: no list of 'runs'", path=path)
     for number, row in enumerate(rows, 1):
         wrong = [name for name, kinds in _NEEDED.items() if not _has_column(row, name, kinds)]
         if wrong:
-            raise InputError(
+            raise errors.InputError(
                 f"run {number}: {wrong[0]!r} is missing or has the wrong type: pfgen-rs report "
                 "writes the file again",
                 path=path,
@@ -139,9 +136,9 @@ def load_leaderboard(path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_bytes().decode())
     except OSError as error:
-        raise InputError(unreadable(error), path=path) from error
+        raise errors.InputError(errors.unreadable(error), path=path) from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"invalid JSON: {error}", path=path) from None
+        raise errors.InputError(f"invalid JSON: {error}", path=path) from None
     if not isinstance(found, dict):
-        raise InputError("not a leaderboard: expected a JSON object", path=path)
+        raise errors.InputError("not a leaderboard: expected a JSON object", path=path)
     return found

@@ -1,7 +1,5 @@
 """Reads published results: a `result.json`, checked for everything that reports need."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -10,8 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs import _native
-from pfgen_rs.errors import InputError, unreadable
+from pfgen_rs import _native, errors
 from pfgen_rs.io import known_files, run_files
 from pfgen_rs.metrics.settings import BY_SOURCE
 from pfgen_rs.questions.question import file_digest
@@ -75,7 +72,7 @@ def read_published(folder: Path, run: str) -> Published:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise InputError(unreadable(error), path=path) from error
+        raise errors.InputError(errors.unreadable(error), path=path) from error
     return published(content, path, run)
 
 
@@ -84,17 +81,17 @@ def published(content: bytes, path: Path, run: str) -> Published:
     try:
         result = json.loads(content.decode())
     except (ValueError, RecursionError) as error:
-        raise InputError(f"invalid JSON: {error}", path=path) from None
+        raise errors.InputError(f"invalid JSON: {error}", path=path) from None
     try:
         _check_result(result)
         if _SURROGATE.search(content):  # not so in UTF-8 without escapes, nor in most files
             json.dumps(result, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        raise InputError(
+        raise errors.InputError(
             "contains a lone surrogate, which is not valid Unicode", path=path
         ) from None
-    except InputError as error:
-        raise InputError(f"{error.problem}: {ADVICE}", path=path) from None
+    except errors.InputError as error:
+        raise errors.InputError(f"{error.problem}: {ADVICE}", path=path) from None
     return Published(run, result, file_digest(content))
 
 
@@ -106,8 +103,8 @@ def published_now(content: bytes, result: dict[str, Any], path: Path, run: str) 
     try:
         _check(result, {"config": _is(dict)}, "the file")
         _check(result["config"], {"model": _is(str)}, "'config'")
-    except InputError as error:
-        raise InputError(f"{error.problem}: {ADVICE}", path=path) from None
+    except errors.InputError as error:
+        raise errors.InputError(f"{error.problem}: {ADVICE}", path=path) from None
     return Published(run, result, file_digest(content))
 
 
@@ -173,12 +170,12 @@ def _check_result(result: Any) -> None:
 def _check(entry: Any, checks: Mapping[str, Check], where: str) -> None:
     """Raise `InputError` unless an entry is an object that has these keys with values of their kinds."""
     if not isinstance(entry, dict):
-        raise InputError(f"{where}: expected an object")
+        raise errors.InputError(f"{where}: expected an object")
     for key, is_right in checks.items():
         if key not in entry:
-            raise InputError(f"{where}: missing {key!r}")
+            raise errors.InputError(f"{where}: missing {key!r}")
         if not is_right(entry[key]):
-            raise InputError(f"{where}: {key!r} has the wrong type or is out of range")
+            raise errors.InputError(f"{where}: {key!r} has the wrong type or is out of range")
 
 
 def digest_line(digest: str) -> str:

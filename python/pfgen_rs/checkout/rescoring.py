@@ -1,28 +1,22 @@
 """Rescores stale runs."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 from typing import Any
 
+from pfgen_rs import IncompleteRunError, InputError, PfgenError, verify
 from pfgen_rs.checkout.checkout import Run
 from pfgen_rs.checkout.published import Published, published, published_now
-from pfgen_rs.errors import IncompleteRunError, InputError, PfgenError
-from pfgen_rs.io.ahead import Ahead
-from pfgen_rs.io.chunk import Options
-from pfgen_rs.io.run_files import RESULT
+from pfgen_rs.io import ahead, chunk, run_files
 from pfgen_rs.io.source import Source
+from pfgen_rs.metrics import signature, sums
 from pfgen_rs.metrics.settings import BY_SOURCE, SUMMATIONS, Settings, Summation
-from pfgen_rs.metrics.signature import has_helpfulness
-from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs import streaming
 from pfgen_rs.runs.result import Result, result_content
 from pfgen_rs.scoring.explain import marks
-from pfgen_rs.verify import best_reading
 
 # Takes the sources; returns what is called with their progress.
 Watch = Callable[[Sequence[Source]], AbstractContextManager[streaming.ScoringProgress | None]]
@@ -30,7 +24,7 @@ _NAMED = 5  # questions
 _READY = 4  # scored runs that may wait until they are written
 _HELD = streaming.KEPT // _READY  # bytes of answers of each of them that are kept in memory
 _KEYS = "runs of a checkout have the keys 'question' and 'answer'"
-_PUBLISHED = Options(advice=(_KEYS, _KEYS))
+_PUBLISHED = chunk.Options(advice=(_KEYS, _KEYS))
 _SHOWN = (
     4 << 20
 )  # the same, until pages are made of them; larger ones are read again, for there are several
@@ -49,8 +43,8 @@ def rescored(
         # Runs differ much in size, so some are ready before they are needed: scored in one thread, and their
         # contents made in another, while others are written.
         with (
-            Ahead(lambda: each, _READY) as results,
-            Ahead(lambda: map(_rescored_content, runs, results), _READY) as contents,
+            ahead.Ahead(lambda: each, _READY) as results,
+            ahead.Ahead(lambda: map(_rescored_content, runs, results), _READY) as contents,
         ):
             yield from contents
 
@@ -64,7 +58,7 @@ def _rescored_content(run: Run, result: Result | InputError) -> Rescored:
             f"{run.folder}: {result.missing_note} "
             f"({some}), but a published result needs all: complete the run, then report again"
         )
-    path = Path(run.folder, RESULT)
+    path = Path(run.folder, run_files.RESULT)
     try:
         content, found = rewritten(path, result)
         return published_now(content, found, path, run.name), content
@@ -106,7 +100,7 @@ def rewritten(path: Path, result: Result) -> Rewritten:
         return new
     hashes = (result.input_hash, result.benchmark.metadata_hash)
     if (old.get("input_hash"), old["metadata_hash"]) == hashes:
-        return _written(best_reading(old, result).result)
+        return _written(verify.best_reading(old, result).result)
     summation = _summation(old)
     return new if summation == "plain" else _written(result.with_summation(summation))
 
@@ -118,7 +112,7 @@ def _written(result: Result) -> Rewritten:
 
 def _summation(old: Mapping[str, Any]) -> Summation:
     """Returns the reading that gives more of the samples' averages; about 1 in 1,000 depends on it."""
-    helpfulness = has_helpfulness(old)
+    helpfulness = signature.has_helpfulness(old)
     readings = [Settings(summation=each, helpfulness=helpfulness) for each in SUMMATIONS]
     right = dict.fromkeys(SUMMATIONS, 0)
     for entry in old["questions"].values():
@@ -131,7 +125,8 @@ def _summation(old: Mapping[str, Any]) -> Summation:
 
 def _average_of_sample(scores: Mapping[str, Any], settings: Settings) -> float:
     fluency, truthfulness = (
-        left_sum(scores[metric].values(), compensated=settings.compensated) for metric in BY_SOURCE
+        sums.left_sum(scores[metric].values(), compensated=settings.compensated)
+        for metric in BY_SOURCE
     )
     return round(float(settings.average(fluency, truthfulness, scores["helpfulness"])), 5)
 

@@ -1,7 +1,5 @@
 """The command line `pfgen-rs`: one file per command, which parses arguments and prints results."""
 
-from __future__ import annotations
-
 from pfgen_rs.cli import process
 
 __all__ = ["main"]

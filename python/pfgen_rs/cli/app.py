@@ -1,7 +1,5 @@
 """The top-level command and its list of subcommands."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from importlib import import_module
@@ -9,8 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, NamedTuple
 
 import typer
-from typer.core import TyperCommand, TyperGroup
-from typer.main import get_command, get_group
 
 from pfgen_rs.cli import process
 from pfgen_rs.io.remote.urls import is_url, refused_url
@@ -40,13 +36,13 @@ class Deferred(NamedTuple):
             for command in found.registered_commands:
                 if command.callback is not None:
                     command.callback = _with_local_paths(command.callback)
-            subcommands = get_group(found)
+            subcommands = typer.main.get_group(found)
             subcommands.name = command_name
             return subcommands
         alone = typer.Typer(add_completion=False, rich_markup_mode=None)
         called = found if self.urls else _with_local_paths(found)
         alone.command(command_name, cls=getattr(module, self.cls) if self.cls else None)(called)
-        return get_command(alone)
+        return typer.main.get_command(alone)
 
 
 def _with_local_paths(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,7 +64,7 @@ def is_folder_there(path: Path) -> bool:
     return is_url(path) or path.absolute().parent.is_dir()
 
 
-class Group(TyperGroup):
+class Group(typer.core.TyperGroup):
     """A group that lists its subcommands with complete summaries, in sections if it has some."""
 
     sections: ClassVar[Mapping[str, Sequence[str]]] = {}
@@ -105,7 +101,7 @@ def deferring(
         def __init__(self, **attributes: Any) -> None:
             super().__init__(**attributes)
             for name, command in commands.items():
-                self.add_command(TyperCommand(name, short_help=command.summary))
+                self.add_command(typer.core.TyperCommand(name, short_help=command.summary))
 
         def resolve_command(self, ctx: Any, args: list[str]) -> Any:
             name, command, rest = super().resolve_command(ctx, args)

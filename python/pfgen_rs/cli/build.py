@@ -1,22 +1,17 @@
 """`pfgen-rs build`: builds sets of reference answers from candidates, and checks sets."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import RenderableType
 
-from pfgen_rs.cli import app as loading
-from pfgen_rs.cli import options, process, terminal
-from pfgen_rs.cli import progress as progress_log
+from pfgen_rs.cli import app as loading, options, process, progress as progress_log, terminal
 from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from pfgen_rs.references.built import Built
     from pfgen_rs.references.check import Check
 
@@ -99,7 +94,7 @@ def run(
         _show(built)
 
 
-def _json_rows(built: Built) -> list[dict[str, Any]]:
+def _json_rows(built: "Built") -> list[dict[str, Any]]:
     return [
         {
             "question_id": question.outline.question_id,
@@ -112,7 +107,7 @@ def _json_rows(built: Built) -> list[dict[str, Any]]:
     ]
 
 
-def _show(built: Built) -> None:
+def _show(built: "Built") -> None:
     steps = [report.step for report in built.questions[0].reports]
     names = ["candidates", *steps, "lengths"]
     table = terminal.new_table("question", *names, numbers=names)
@@ -140,17 +135,16 @@ def suggest_rules(
 
     Example: `pfgen-rs build suggest-rules my-set.toml --out contradictions.csv`
     """
-    from pfgen_rs.io.atomic import write_atomic
-    from pfgen_rs.io.table_writer import csv_text
+    from pfgen_rs.io import atomic, table_writer
     from pfgen_rs.references.config import read_config
     from pfgen_rs.references.contradictions import review_list
 
     with terminal.building() as progress:
         listed = review_list(read_config(config), progress=progress)
     if out is None:
-        process.emit(csv_text(listed))
+        process.emit(table_writer.csv_text(listed))
     else:
-        write_atomic(out, csv_text(listed).encode())
+        atomic.write_atomic(out, table_writer.csv_text(listed).encode())
         places = listed.n_unique(["question_id", "before", "after"]) if len(listed) else 0
         process.emit(f"wrote {counted(places, 'place')} to {out}\n")
 
@@ -219,7 +213,7 @@ def check(
         terminal.show(*_check_lines(checked))
 
 
-def _check_lines(checked: Check) -> list[RenderableType]:
+def _check_lines(checked: "Check") -> list[RenderableType]:
     summary = checked.summary.select([*_HEADINGS, "length_std"])
     numbers = [_HEADINGS[name] for name in _HEADINGS if summary.schema[name].is_numeric()]
     table = terminal.new_table(*_HEADINGS.values(), numbers=numbers)

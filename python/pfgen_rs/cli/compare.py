@@ -1,7 +1,5 @@
 """`pfgen-rs compare`: differences of runs, with tests and intervals, and answers side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,11 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 from rich.console import RenderableType
 from rich.table import Table
-from rich.text import Text
 
-from pfgen_rs.cli import options, process, terminal
-from pfgen_rs.cli.app import is_folder_there
-from pfgen_rs.cli.options import ScoringOptions, scoring_options
+from pfgen_rs.cli import app, options, process, terminal
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import METRICS, Metric
 from pfgen_rs.stats import permutation
@@ -25,12 +20,12 @@ if TYPE_CHECKING:
 
 
 def _html_path(path: Path | None) -> Path | None:
-    if path is not None and not is_folder_there(path):
+    if path is not None and not app.is_folder_there(path):
         raise typer.BadParameter(f"{path.parent}: not a directory")
     return path
 
 
-@scoring_options
+@options.scoring_options
 def compare(
     files: Annotated[
         list[str],
@@ -40,7 +35,7 @@ def compare(
             show_default=False,
         ),
     ],
-    scoring: ScoringOptions,
+    scoring: options.ScoringOptions,
     benchmark: options.BenchmarkName = None,
     output_format: options.Format = "table",
     metric: Annotated[
@@ -120,7 +115,7 @@ _DETECTABLE = "detectable: the difference that the test of a pair detects with 8
 _CATEGORIES = "means by category and run number"
 
 
-def comparison_document(found: RunComparison, count: int) -> dict[str, Any]:
+def comparison_document(found: "RunComparison", count: int) -> dict[str, Any]:
     """Returns everything as JSON values, with the answers to the `count` questions that differ most."""
     statistics = found.statistics
     chosen = found.most_different(statistics.metrics[0], count)
@@ -138,7 +133,7 @@ def comparison_document(found: RunComparison, count: int) -> dict[str, Any]:
     }
 
 
-def comparison_report(found: RunComparison, count: int, room: int) -> list[RenderableType]:
+def comparison_report(found: "RunComparison", count: int, room: int) -> list[RenderableType]:
     """Returns tables of runs, pairs and categories for a window of `room` columns, and example answers.
 
     Runs are numbered by descending mean, and tables refer to them by number; two runs are also compared in a
@@ -166,7 +161,7 @@ class _Shown:
     first.
     """
 
-    def __init__(self, statistics: Comparison, room: int) -> None:
+    def __init__(self, statistics: "Comparison", room: int) -> None:
         self.statistics, self.room = statistics, room
         self.metric = statistics.metrics[0]
         means = [estimate.mean for estimate in statistics.estimates[self.metric]]
@@ -244,7 +239,7 @@ class _Shown:
             table.add_row(*(cells[heading] for heading in (*about, *headings)))
         return table
 
-    def _cells(self, pair: Pair) -> dict[str, Text]:
+    def _cells(self, pair: "Pair") -> Mapping[str, RenderableType]:
         """Returns the cells of a pair by heading; a significant difference is bold."""
         smallest = self.statistics.smallest_p
         texts = {
@@ -314,7 +309,7 @@ class _Shown:
         )
 
 
-def _answers(found: RunComparison, shown: _Shown, count: int) -> Iterator[RenderableType]:
+def _answers(found: "RunComparison", shown: _Shown, count: int) -> Iterator[RenderableType]:
     chosen = found.most_different(shown.metric, count)
     answers = found.side_by_side(chosen, shown.metric)
     benchmark = found.results[0].benchmark
@@ -333,7 +328,7 @@ def _interval(low: float | None, high: float | None, form: str) -> str:
     return "" if low is None or high is None else f"{low:{form}} to {high:{form}}"
 
 
-def verdict(pair: Pair, statistics: Comparison) -> str:
+def verdict(pair: "Pair", statistics: "Comparison") -> str:
     """Describe the result for a pair in a sentence: uncorrected and, with more pairs, corrected for all."""
     pair = pair.better_first()
     what = "" if pair.metric == "average" else f" in {pair.metric}"

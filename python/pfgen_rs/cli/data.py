@@ -1,21 +1,16 @@
 """`pfgen-rs data`: lists, installs and finds benchmarks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.console import RenderableType
+from rich.table import Table
 
 from pfgen_rs import install as installer
-from pfgen_rs.cli import app as loading
-from pfgen_rs.cli import options, process, terminal
+from pfgen_rs.cli import app as loading, options, process, terminal
 from pfgen_rs.questions.locate import Available, benchmark_path, inventory
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
 
 app = loading.group("List, install and find benchmarks.")
 

@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import typer
-from typer.main import get_group
 
 from pfgen_rs.cli import process
 from pfgen_rs.errors import PfgenError
@@ -28,7 +27,7 @@ def show_demo(
     about, needed = texts
     process.emit(f"{about}\n\n$ cd {folder}\n\n{needed}\n\n")
     process.emit("".join(f"# {program} {each}\n" for each in recorded))
-    command, failed = get_group(app), False
+    command, failed = typer.main.get_group(app), False
     for text, words in steps:
         process.emit(f"\n{text}\n\n$ {program} {words}\n")
         try:

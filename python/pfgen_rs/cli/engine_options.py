@@ -21,10 +21,8 @@ from pfgen_rs.errors import unreadable
 from pfgen_rs.io.text import counted
 
 if TYPE_CHECKING:
-    from pfgen_rs.ask import costs
+    from pfgen_rs.ask import Engine, costs, loop
     from pfgen_rs.ask.journal import Journal
-    from pfgen_rs.ask.loop import Asked
-    from pfgen_rs.ask.protocol import Engine
     from pfgen_rs.ask.request import Group
 
 _OWN = ("concurrency", "base_url", "command")
@@ -167,8 +165,8 @@ class EngineOptions(EngineChoice):
         groups: Sequence[Group],
         doing: str,
         journal: Journal,
-        call: Callable[..., Asked],
-    ) -> Asked | None:
+        call: Callable[..., loop.Asked],
+    ) -> loop.Asked | None:
         """Ask one model what the journal does not answer yet by `call`; with `--dry-run`, print an estimate.
 
         `call` gets `engine`, `budget`, `keep_going` and `progress`. Returns `None` for a dry run.
@@ -325,7 +323,7 @@ def _duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
-def finish_asking(asked: Asked | None) -> None:
+def finish_asking(asked: loop.Asked | None) -> None:
     """End with exit code 1 if something is open that no other process is working on."""
     if asked is not None and asked.stored + asked.elsewhere < asked.total:
         process.fail(1)
@@ -376,7 +374,7 @@ def _tell_estimate(
     process.emit("\n".join(lines) + "\n")
 
 
-def tell_asked(asked: Asked, prices: costs.Prices | None = None) -> None:
+def tell_asked(asked: loop.Asked, prices: costs.Prices | None = None) -> None:
     """Warn about what failed and what is open, and print the cost."""
     for failure in asked.failures[:_SHOWN]:
         process.warn(f"{failure.subject}: {failure.reason}")

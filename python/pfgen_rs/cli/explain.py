@@ -9,11 +9,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from pfgen_rs.benchmark import Benchmark
+from pfgen_rs import Benchmark, InputError
 from pfgen_rs.cli import options, process, terminal
-from pfgen_rs.errors import InputError
-from pfgen_rs.metrics.sums import left_sum
-from pfgen_rs.metrics.units import Unit
+from pfgen_rs.metrics import sums, units
 from pfgen_rs.scoring.explain import COMMON, RARE, Explanation, RuleReport
 
 
@@ -135,7 +133,7 @@ def _answer(pieces: Sequence[str], levels: Sequence[str]) -> Text:
     return text if pieces else terminal.cell("(an empty answer)", "dim")
 
 
-def _legend(levels: Sequence[str], unit: Unit) -> Text:
+def _legend(levels: Sequence[str], unit: units.Unit) -> Text:
     parts = (
         Text(f"{levels.count(level)} {_LEGEND[level]}", style=style)
         for level, style in _STYLES.items()
@@ -159,8 +157,8 @@ def _metrics(benchmark: Benchmark, found: Explanation) -> Table:
     ):
         for source, value in values.items():
             rows.append(row(name, source, value / len(values), cuts[source], shares[source]))
-        totals.append(left_sum(values.values()) / len(values))
-        rows.append(row(name, "all", totals[-1], None, left_sum(shares.values())))
+        totals.append(sums.left_sum(values.values()) / len(values))
+        rows.append(row(name, "all", totals[-1], None, sums.left_sum(shares.values())))
     helpfulness = details.helpfulness
     rows.append(row("helpfulness", "", helpfulness, details.helpfulness_cut, score.helpfulness))
     table = terminal.new_table("metric", "source", *columns, numbers=columns, rows=rows)

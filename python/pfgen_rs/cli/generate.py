@@ -1,7 +1,5 @@
 """`pfgen-rs generate`: generates a model's answers into a run's folder."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -10,10 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import engine_options, options, process
-from pfgen_rs.cli import progress as progress_log
-from pfgen_rs.cli.engine_options import EngineChoice
-from pfgen_rs.cli.score_table import report_gaps, show_results, tell_cut
+from pfgen_rs.cli import engine_options, options, process, progress as progress_log, score_table
 from pfgen_rs.io.text import counted, escaped_json
 from pfgen_rs.questions.locate import BUNDLED
 
@@ -29,7 +24,7 @@ _UNRECORDED = ("timeout", "retries")
 """Settings that change no answer."""
 
 
-@options.with_options(EngineChoice, "asking")
+@options.with_options(engine_options.EngineChoice, "asking")
 def generate_answers(
     model: Annotated[
         str,
@@ -39,7 +34,7 @@ def generate_answers(
             show_default=False,
         ),
     ],
-    asking: EngineChoice,
+    asking: engine_options.EngineChoice,
     mode: options.Mode = "completion",
     name: Annotated[
         str | None,
@@ -191,8 +186,8 @@ def _option(option: str, text: str | None, published: float, engine: str) -> flo
 
 
 def _export(
-    config: generate.RunConfig,
-    examples: Sequence[generate.Example],
+    config: "generate.RunConfig",
+    examples: "Sequence[generate.Example]",
     trials: int,
     out: Path,
     path: Path,
@@ -213,10 +208,9 @@ def _export(
 
 
 def _engine(
-    asking: EngineChoice, model: str, answers: Path | None, given: Mapping[str, Any]
-) -> ask.Engine:
-    from pfgen_rs.ask.engines import manual
-    from pfgen_rs.ask.engines import options as options_of
+    asking: engine_options.EngineChoice, model: str, answers: Path | None, given: Mapping[str, Any]
+) -> "ask.Engine":
+    from pfgen_rs.ask.engines import manual, options as options_of
 
     if answers is not None:
         if asking.engine != _MANUAL:
@@ -280,7 +274,7 @@ def _recorded(given: Mapping[str, Any], think: str) -> dict[str, Any]:
     return recorded if think == "keep" else {**recorded, "think": think}
 
 
-def _tell_import(answers: AnswersFile) -> None:
+def _tell_import(answers: "AnswersFile") -> None:
     """Warn about imported answers that could not be used."""
     if answers.unused:
         trial, question = answers.unused[0]
@@ -294,18 +288,18 @@ def _tell_import(answers: AnswersFile) -> None:
         )
 
 
-def _tell_run(run: generate.Run) -> None:
+def _tell_run(run: "generate.Run") -> None:
     process.emit(
         f"{run.folder}: {run.finished} of {counted(run.trials, 'trial')}, "
         f"{counted(run.new, 'new answer')}\n"
     )
     if run.result is None:  # else said with the score
-        tell_cut(run.folder)
+        score_table.tell_cut(run.folder)
     if run.usage:
         process.emit(f"used: {_used(run.usage)}\n")
 
 
-def _used(usage: ask.Usage) -> str:
+def _used(usage: "ask.Usage") -> str:
     if not usage.reported:
         return f"{counted(usage.requests, 'request')}; no numbers of tokens were reported"
 
@@ -323,9 +317,9 @@ def _used(usage: ask.Usage) -> str:
     )
 
 
-def _tell_score(run: generate.Run) -> None:
+def _tell_score(run: "generate.Run") -> None:
     if run.result is None:
         process.warn("nothing to score: no question has an answer")
         return
-    report_gaps(run.result)
-    show_results([run.result], "table")
+    score_table.report_gaps(run.result)
+    score_table.show_results([run.result], "table")

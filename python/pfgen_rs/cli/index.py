@@ -1,24 +1,17 @@
 """`pfgen-rs index count|df|locate|top`: n-gram statistics of a question's reference answers."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from pfgen_rs.cli import app as loading
-from pfgen_rs.cli import options, process, terminal
+from pfgen_rs.cli import app as loading, options, process, terminal
 from pfgen_rs.errors import OutputError
 from pfgen_rs.io.text import counted
-
-if TYPE_CHECKING:
-    from pfgen_rs.metrics.ngram_index import DocumentFrequency, NgramIndex
-    from pfgen_rs.metrics.units import Answer, Decoded
-
+from pfgen_rs.metrics import ngram_index, units
 
 app = loading.group(
     "Look up n-grams of any length in a question's reference answers; manage the cached index."
@@ -156,21 +149,21 @@ def top(
 
 def _question_index(
     benchmark: str | None, question: str
-) -> tuple[NgramIndex, Callable[[str], Answer]]:
+) -> tuple[ngram_index.NgramIndex, Callable[[str], units.Answer]]:
     """Returns a question's index and the parser of its patterns."""
     loaded = options.load(benchmark, None)
     return loaded.index(question), loaded.coder.parse
 
 
-def _shown(found: Decoded) -> str:
+def _shown(found: units.Decoded) -> str:
     return found if isinstance(found, str) else " ".join(map(str, found))
 
 
-def _frequency(frequency: DocumentFrequency) -> dict[str, object]:
+def _frequency(frequency: ngram_index.DocumentFrequency) -> dict[str, object]:
     return {"document_frequency": frequency.total, "by_source": frequency.by_source}
 
 
-def _cells(frequency: DocumentFrequency) -> list[Text]:
+def _cells(frequency: ngram_index.DocumentFrequency) -> list[Text]:
     return [terminal.cell(n) for n in (frequency.total, *frequency.by_source.values())]
 
 

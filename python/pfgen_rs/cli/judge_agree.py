@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from pfgen_rs.cli import judge_options as shared
-from pfgen_rs.cli import options, process, terminal
+from pfgen_rs import judge
+from pfgen_rs.cli import judge_options, options, process, terminal
 from pfgen_rs.cli.judge_options import NONE, number, percent, range_text, rows_table
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import pl
 from pfgen_rs.stats.permutation import permutations_text, resolution_text, shown_p
 
-if TYPE_CHECKING:
-    from pfgen_rs.judge.agreement.agree import Agreement, JudgeComparison
-
-
 _STATISTICS = {"fleiss_kappa": "Fleiss' κ", "krippendorff_alpha": "Krippendorff's α"}
 
 
 def agree(
-    verdicts: shared.Folders,
-    humans: shared.Humans = None,
-    by: shared.By = "probability",
+    verdicts: judge_options.Folders,
+    humans: judge_options.Humans = None,
+    by: judge_options.By = "probability",
     allow_missing: Annotated[
         bool,
         typer.Option(
@@ -41,24 +37,20 @@ def agree(
 
     Example: `pfgen-rs judge agree verdicts --humans humans.jsonl`
     """
-    from pfgen_rs.judge.agreement.agree import agree as agreed
-    from pfgen_rs.judge.agreement.agree import compare_judges
-    from pfgen_rs.judge.pairs import read_humans
-
     if len(verdicts) > 2 or (len(verdicts) == 2 and humans is None):
         raise typer.BadParameter("expected one folder, or two folders and --humans")
-    read = shared.read_decisions(verdicts)
+    read = judge_options.read_decisions(verdicts)
     known = {pair for each in read for pair in each.decisions["pair"]}
-    people = None if humans is None else read_humans(humans, known)
+    people = None if humans is None else judge.read_humans(humans, known)
     found = {}
     for each in read:
         own = None if people is None else people.join(each.decisions, on="pair", how="semi")
-        found[each.name] = agreed(
+        found[each.name] = judge.agree(
             each.decisions, own, rule=by, judge=each.folder.judge_model, allow_missing=allow_missing
         )
     between = None
     if len(read) == 2 and people is not None:
-        between = compare_judges(read[0].decisions, read[1].decisions, people, rules=(by, by))
+        between = judge.compare_judges(read[0].decisions, read[1].decisions, people, rules=(by, by))
     if output_format == "json":
         rows = [{"name": name, **agreement.to_dict()} for name, agreement in found.items()]
         coverage = [each.coverage.to_dict() for each in read]
@@ -72,7 +64,7 @@ def agree(
         show_comparison(list(found), between)
 
 
-def _show(name: str, found: Agreement) -> None:
+def _show(name: str, found: judge.Agreement) -> None:
     """Print all tables of an agreement."""
     raters = f", raters {', '.join(found.raters)}" if found.raters else ""
     process.remark(
@@ -82,10 +74,10 @@ def _show(name: str, found: Agreement) -> None:
     terminal.show(*_parts_of_agreement(found))
     for line in _lines_of_agreement(found):
         process.emit(f"{line}\n")
-    shared.warn_all(found.notes)
+    judge_options.warn_all(found.notes)
 
 
-def _parts_of_agreement(found: Agreement) -> list[Any]:
+def _parts_of_agreement(found: judge.Agreement) -> list[Any]:
     names: Sequence[str] = ("rule", "A", "B", "C", "undecided", "invalid", "missing")
     decisions = found.decisions.select(names).iter_rows()
     parts: list[Any] = [rows_table(names, decisions, title="decisions")]
@@ -121,7 +113,7 @@ def _parts_of_agreement(found: Agreement) -> list[Any]:
     return parts
 
 
-def _has_both_orders(found: Agreement) -> bool:
+def _has_both_orders(found: judge.Agreement) -> bool:
     """Whether any pair has valid verdicts in both orders."""
     whole = found.robustness.filter(pl.col("task").is_null())
     return bool((whole["invalid"] < whole["pairs"]).any())
@@ -132,7 +124,7 @@ def _with_bounds(row: Mapping[str, Any], value: str) -> list[str]:
     return [percent(row[value]), range_text(row["low"], row["high"])]
 
 
-def _rules_table(found: Agreement) -> Any:
+def _rules_table(found: judge.Agreement) -> Any:
     names = ["rule", *found.raters, "mean", "interval", f"vs {found.rule}", "p"]
     differences = {row["other"]: row for row in found.comparisons.iter_rows(named=True)}
     none = pl.col("invalid") + pl.col("missing") == found.pairs
@@ -152,7 +144,7 @@ def _rules_table(found: Agreement) -> Any:
     return rows_table(names, rows, title="concordance with raters, %")
 
 
-def _task_tables(found: Agreement) -> list[Any]:
+def _task_tables(found: judge.Agreement) -> list[Any]:
     means = found.concordance.filter((pl.col("rule") == found.rule) & pl.col("rater").is_null())
     concordance = {row["task"]: row for row in means.iter_rows(named=True)}
     both = _has_both_orders(found)
@@ -171,7 +163,7 @@ def _task_tables(found: Agreement) -> list[Any]:
     return [rows_table(names, rows, title=f"by task, % (decisions by {found.rule})")]
 
 
-def _raters_table(found: Agreement) -> Any:
+def _raters_table(found: judge.Agreement) -> Any:
     names = ["rater", "κ with the judge", "interval", "pairs"]
     names += ["human", "judge", "difference", "interval "]
     others = {row["rater"]: row for row in found.leave_one_out.iter_rows(named=True)}
@@ -195,7 +187,7 @@ def _raters_table(found: Agreement) -> Any:
     return rows_table(names, rows, title=title)
 
 
-def _lines_of_agreement(found: Agreement) -> Iterable[str]:
+def _lines_of_agreement(found: judge.Agreement) -> Iterable[str]:
     position = found.position
     if not _has_both_orders(found):
         yield "only one order was judged: robustness and position bias are unknown"
@@ -216,7 +208,7 @@ def _lines_of_agreement(found: Agreement) -> Iterable[str]:
         yield f"expected calibration error: {percent(found.calibration.error)} %"
 
 
-def show_comparison(names: Sequence[str], between: JudgeComparison) -> None:
+def show_comparison(names: Sequence[str], between: judge.JudgeComparison) -> None:
     """Print the difference between two judges."""
     interval = range_text(between.interval.low, between.interval.high)
     p = shown_p(between.p, between.smallest_p)

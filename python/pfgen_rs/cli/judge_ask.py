@@ -1,7 +1,5 @@
 """`pfgen-rs judge pairs`, `criteria`, `compare` and `grade`: what a judge is asked, and asking it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -9,18 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from pfgen_rs.cli import judge_options as shared
-from pfgen_rs.cli import options, process, terminal
-from pfgen_rs.cli.engine_options import finish_asking, resumable_asking
-from pfgen_rs.cli.judge_options import AskOptions, RetryOptions
-from pfgen_rs.cli.options import ReadingOptions
+from pfgen_rs.cli import engine_options, judge_options, options, process, terminal
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import pl
 
 if TYPE_CHECKING:
     from pfgen_rs.ask.loop import Asked
-    from pfgen_rs.judge.grading import RunCorrelation
-    from pfgen_rs.judge.verdict_folder import VerdictFolder
+    from pfgen_rs.judge import VerdictFolder, grading
 
 Runs = Annotated[
     list[str],
@@ -31,7 +24,7 @@ Runs = Annotated[
 @options.reading_options
 def pairs(
     runs: Runs,
-    reading: ReadingOptions,
+    reading: options.ReadingOptions,
     out: Annotated[Path, options.out_option("FILE", "File to write (JSON lines).")],
     benchmark: options.BenchmarkName = None,
     trials: Annotated[
@@ -45,7 +38,7 @@ def pairs(
             help="Number of pairs for every two runs, spread evenly over the questions (default: all).",
         ),
     ] = None,
-    seed: shared.Seed = 0,
+    seed: judge_options.Seed = 0,
 ) -> None:
     """Make pairs of answers to the same question, for every two runs.
 
@@ -70,11 +63,11 @@ def pairs(
     process.emit(f"wrote {counted(len(found), 'pair')} of {questions} to {out}\n")
 
 
-@shared.asking_options
+@judge_options.asking_options
 def criteria(
-    pairs: shared.Pairs,
-    asking: AskOptions,
-    prompt: shared.PromptName = "criteria",
+    pairs: judge_options.Pairs,
+    asking: judge_options.AskOptions,
+    prompt: judge_options.PromptName = "criteria",
 ) -> None:
     """Let a judge write the criteria by which answers to each question are compared.
 
@@ -83,8 +76,7 @@ def criteria(
 
     Example: `pfgen-rs judge criteria pairs.jsonl --engine openai --model gpt-4o`
     """
-    from pfgen_rs.judge import compare as library
-    from pfgen_rs.judge.pairs import read_pairs
+    from pfgen_rs.judge import compare as library, read_pairs
 
     path = library.criteria_file(pairs)
     found = read_pairs(pairs)
@@ -101,15 +93,15 @@ def criteria(
         process.emit(
             f"{path}: criteria of {asked.stored} of {asked.total} questions, {asked.new} new\n"
         )
-    finish_asking(asked)
+    engine_options.finish_asking(asked)
 
 
-@shared.retrying_options
+@judge_options.retrying_options
 def compare(
-    pairs: shared.Pairs,
+    pairs: judge_options.Pairs,
     out: Annotated[Path, options.out_option("DIR", "Folder of verdicts.")],
-    asking: RetryOptions,
-    prompt: shared.PromptName = "reason",
+    asking: judge_options.RetryOptions,
+    prompt: judge_options.PromptName = "reason",
 ) -> None:
     """Let a judge say which answer of each pair is better, in both orders.
 
@@ -122,46 +114,44 @@ def compare(
 
     Example: `pfgen-rs judge compare pairs.jsonl --engine openai --model gpt-4o --out verdicts`
     """
-    from pfgen_rs.judge import compare as library
-    from pfgen_rs.judge.pairs import read_pairs
+    from pfgen_rs.judge import compare as library, read_pairs, verdict_folder
     from pfgen_rs.judge.requests import comparison_requests
-    from pfgen_rs.judge.verdict_folder import VerdictFolder, judgment_journal
 
     chosen = asking.prompt(prompt, "pairwise")
     judge = asking.retrying(asking.judge(chosen, brief=chosen.verdict == "first"), out)
     found, beside = read_pairs(pairs), library.criteria_file(pairs)
     if beside.exists():
         found, notes = library.pairs_with_criteria(found, beside)
-        shared.warn_all(notes)
+        judge_options.warn_all(notes)
     requests = list(comparison_requests(found, chosen))
     call = partial(library.compare, found, judge=judge, prompt=chosen, out=out)
-    with resumable_asking(out, "judged"):
-        asked = asking.ask(judge, "judging", judgment_journal(out), requests, call)
+    with engine_options.resumable_asking(out, "judged"):
+        asked = asking.ask(judge, "judging", verdict_folder.judgment_journal(out), requests, call)
     if asked is not None:
-        _tell_judged(VerdictFolder(out), asked)
-    finish_asking(asked)
+        _tell_judged(verdict_folder.VerdictFolder(out), asked)
+    engine_options.finish_asking(asked)
 
 
-def _tell_judged(folder: VerdictFolder, asked: Asked) -> None:
+def _tell_judged(folder: "VerdictFolder", asked: "Asked") -> None:
     last = {(each["pair"], each["order"]): each for each in folder.present_judgments()}
     problems = Counter(each["problem"] for each in last.values() if each.get("problem"))
-    shared.tell_asked(folder.path, asked, "judgment")
+    judge_options.tell_asked(folder.path, asked, "judgment")
     for problem, count in problems.most_common():
         process.warn(f"{counted(count, 'judgment')} invalid: {problem}")
-    shared.warn_of_doubts(folder)
-    shared.warn_all(folder.read()[1].notes())
+    judge_options.warn_of_doubts(folder)
+    judge_options.warn_all(folder.read()[1].notes())
 
 
 @options.reading_options
-@shared.retrying_options
+@judge_options.retrying_options
 def grade(
     runs: Runs,
-    asking: RetryOptions,
-    reading: ReadingOptions,
+    asking: judge_options.RetryOptions,
+    reading: options.ReadingOptions,
     out: Annotated[Path, options.out_option("DIR", "Folder of ratings.", show_default=True)] = Path(
         "ratings"
     ),
-    prompt: shared.PromptName = "single-reference",
+    prompt: judge_options.PromptName = "single-reference",
     benchmark: options.BenchmarkName = None,
     trials: Annotated[
         int | None,
@@ -190,12 +180,10 @@ def grade(
     Example: `pfgen-rs judge grade runs/a runs/b -b pfgen-bench --engine openai --model gpt-4o --out ratings`
     """
     from pfgen_rs.io.run_files import named_results
-    from pfgen_rs.judge import grading
-    from pfgen_rs.judge.grading import rated_runs
-    from pfgen_rs.judge.pairs import references_of
+    from pfgen_rs.judge import grading, pairs
 
     results = named_results(reading.score(runs, options.load(benchmark, None)))
-    references = references_of(benchmark)
+    references = pairs.references_of(benchmark)
     text = None if rubric is None else grading.read_rubric(rubric)
     items = [
         item
@@ -207,32 +195,32 @@ def grade(
     judge = asking.retrying(asking.judge(chosen, brief=brief), out)
     requests = list(grading.grading_requests(items, chosen, samples))
     call = partial(grading.grade, items, judge=judge, prompt=chosen, out=out, samples=samples)
-    with resumable_asking(out, "rated"):
+    with engine_options.resumable_asking(out, "rated"):
         asked = asking.ask(judge, "rating", grading.open_ratings(out), requests, call)
     if asked is not None:
-        shared.tell_asked(out, asked, "rating")
+        judge_options.tell_asked(out, asked, "rating")
         most = trials or max(result.frame.height for result in results.values())
-        found = rated_runs(out, results, benchmark, most)
+        found = grading.rated_runs(out, results, benchmark, most)
         _show_ratings(found.means, {name: result.score for name, result in results.items()})
-        shared.warn_all(found.ratings.notes())
+        judge_options.warn_all(found.ratings.notes())
         _show_correlation(found.correlation)
-    finish_asking(asked)
+    engine_options.finish_asking(asked)
 
 
-def _show_ratings(means: pl.DataFrame, scores: dict[str, float]) -> None:
+def _show_ratings(means: "pl.DataFrame", scores: dict[str, float]) -> None:
     rows = (
         (
-            *(row["model"], shared.number(scores.get(row["model"]), 4)),
-            *(shared.number(row["mean"], 3), shared.number(row["se"], 3)),
+            *(row["model"], judge_options.number(scores.get(row["model"]), 4)),
+            *(judge_options.number(row["mean"], 3), judge_options.number(row["se"], 3)),
             *(row["ratings"], row["invalid"]),
         )
         for row in means.iter_rows(named=True)
     )
     names = ("model", "score", "rating", "±", "ratings", "invalid")
-    terminal.show(shared.rows_table(names, rows))
+    terminal.show(judge_options.rows_table(names, rows))
 
 
-def _show_correlation(found: RunCorrelation) -> None:
+def _show_correlation(found: "grading.RunCorrelation") -> None:
     """Print the correlation of ratings with scores over runs."""
     runs = counted(len(found.runs), "run")
     for name, value, interval in (
@@ -241,5 +229,7 @@ def _show_correlation(found: RunCorrelation) -> None:
     ):
         said = f"undefined for {runs}"
         if value is not None:
-            said = f"{value:.4f} (95 % interval {shared.range_text(*interval, 1, 4)}), {runs}"
+            said = (
+                f"{value:.4f} (95 % interval {judge_options.range_text(*interval, 1, 4)}), {runs}"
+            )
         process.emit(f"{name} of ratings and scores: {said}\n")

@@ -1,7 +1,5 @@
 """`pfgen-rs judge dialogues`: graded dialogues, such as those of Japanese MT-bench++."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -9,9 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pfgen_rs.cli import app as loading
-from pfgen_rs.cli import judge_options, options, process, terminal
-from pfgen_rs.cli.engine_options import finish_asking, resumable_asking
+from pfgen_rs.cli import app as loading, engine_options, judge_options, options, process, terminal
 from pfgen_rs.cli.plot import Language
 from pfgen_rs.io.text import counted
 
@@ -106,16 +102,15 @@ def light(
 
     Example: `pfgen-rs judge dialogues light dialogues.jsonl hard --out hard.jsonl`
     """
-    from pfgen_rs.io.atomic import write_atomic
-    from pfgen_rs.io.run_files import refuse_overwriting
+    from pfgen_rs.io import atomic, run_files
     from pfgen_rs.judge.dialogues import light_version, read_dialogues
 
-    refuse_overwriting(out, [str(data)])
+    run_files.refuse_overwriting(out, [str(data)])
     dialogues = read_dialogues(data, fields)
     chosen = light_version(dialogues, version, per_category=per_category, seed=seed)
     if chosen.unscored:
         process.warn(f"left out {counted(chosen.unscored, 'dialogue')} without human scores")
-    write_atomic(out, b"".join(each.source + b"\n" for each in chosen.dialogues))
+    atomic.write_atomic(out, b"".join(each.source + b"\n" for each in chosen.dialogues))
     process.emit(f"wrote {counted(len(chosen.dialogues), 'dialogue')} to {out}\n")
 
 
@@ -223,7 +218,7 @@ def answer(
     items, _ = answering.read_items(data, fields, turns)
     model = asking.retrying(asking.judge(Prompt("answer", "grade", ""), brief=False), out)
     chats = answering.chats_in(out, model, name, system)
-    with resumable_asking(out, "answered"):
+    with engine_options.resumable_asking(out, "answered"):
         requests, call = chats.known_requests(items), partial(chats.answer, items)
         asked = asking.ask(model, "answering", chats.journal(), requests, call)
     if asked is not None:
@@ -235,7 +230,7 @@ def answer(
             )
         if asked.complete:
             process.emit(f"wrote {out / answering.EXPORT}\n")
-    finish_asking(asked)
+    engine_options.finish_asking(asked)
 
 
 @app.command()
@@ -305,7 +300,7 @@ def grade(
     first = replace(prompts.prompts[prompts.name], max_tokens=prompts.max_tokens)
     judge = asking.retrying(asking.judge(first, brief=prompts.brief), out)
     requests = list(grading.grade_requests(items, graded, prompts))
-    with resumable_asking(out, "rated"):
+    with engine_options.resumable_asking(out, "rated"):
         asked = asking.ask(
             judge,
             "rating",
@@ -329,10 +324,10 @@ def grade(
             judge_options.warn_all(table.notes)
             if stale := grading.stale_grades(out):
                 process.warn(f"{counted(stale, 'rating')} of earlier answers: kept, but not used")
-    finish_asking(asked)
+    engine_options.finish_asking(asked)
 
 
-def _show(table: Table, *, with_title: bool = True) -> None:
+def _show(table: "Table", *, with_title: bool = True) -> None:
     """Print a table."""
     grid, title = table.grid, table.title if with_title else None
     numbers = grid.headings[grid.labels :]

@@ -8,20 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Unpack
 
 import typer
+from rich.table import Table
 
-from pfgen_rs.cli import process, terminal
-from pfgen_rs.cli.engine_options import EngineOptions, tokens_or_none
-from pfgen_rs.cli.options import with_options
+from pfgen_rs.cli import engine_options, options, process, terminal
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge.decisions import Rule
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
+    from pfgen_rs.ask import Engine, loop, request
     from pfgen_rs.ask.journal import Journal
-    from pfgen_rs.ask.loop import Asked, Limits
-    from pfgen_rs.ask.protocol import Engine
-    from pfgen_rs.ask.request import Request
     from pfgen_rs.judge.requests import Judge, Kind, Prompt
     from pfgen_rs.judge.verdict_folder import FolderVerdicts, VerdictFolder
 
@@ -118,13 +113,13 @@ def warn_of_doubts(folder: VerdictFolder) -> None:
         )
 
 
-def tell_asked(out: Path, asked: Asked, what: str) -> None:
+def tell_asked(out: Path, asked: loop.Asked, what: str) -> None:
     """Print how many judgments, ratings or answers a folder has now."""
     process.emit(f"{out}: {asked.stored} of {counted(asked.total, what)}, {asked.new} new\n")
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskOptions(EngineOptions):
+class AskOptions(engine_options.EngineOptions):
     """How a judge is asked; every field is an option."""
 
     model: Annotated[
@@ -173,7 +168,7 @@ class AskOptions(EngineOptions):
 
         limit: int | None = prompt.max_tokens or (_SHORT if brief else _LONG)
         if self.max_tokens is not None:
-            limit = tokens_or_none("--max-tokens", self.max_tokens)
+            limit = engine_options.tokens_or_none("--max-tokens", self.max_tokens)
         return Judge(
             recorded_name(self.engine),
             self.model,
@@ -181,7 +176,7 @@ class AskOptions(EngineOptions):
             temperature=self.temperature_value(),
             seed=self.seed,
             max_tokens=limit,
-            logprobs=tokens_or_none("--logprobs", self.logprobs),
+            logprobs=engine_options.tokens_or_none("--logprobs", self.logprobs),
         )
 
     def ask(
@@ -189,17 +184,16 @@ class AskOptions(EngineOptions):
         judge: Judge,
         doing: str,
         journal: Journal,
-        requests: Sequence[Request],
-        call: Callable[..., Asked],
-    ) -> Asked | None:
+        requests: Sequence[request.Request],
+        call: Callable[..., loop.Asked],
+    ) -> loop.Asked | None:
         """Ask what the journal does not answer yet by `call`; with `--dry-run`, print an estimate instead.
 
         `call` gets `engine`, `budget`, `keep_going` and `progress`. Returns `None` for a dry run.
         """
-        from pfgen_rs.ask.protocol import abilities
-        from pfgen_rs.ask.request import Group
+        from pfgen_rs.ask import abilities, request
 
-        def checked(engine: Engine, **limits: Unpack[Limits]) -> Asked:
+        def checked(engine: Engine, **limits: Unpack[loop.Limits]) -> loop.Asked:
             if judge.logprobs is not None and "logprobs" not in abilities(engine):
                 process.warn(
                     f"the engine {engine.name!r} reports no log probabilities: decisions by probability and "
@@ -207,7 +201,7 @@ class AskOptions(EngineOptions):
                 )
             return call(engine=engine, **limits)
 
-        return self.ask_groups([Group(judge, requests)], doing, journal, checked)
+        return self.ask_groups([request.Group(judge, requests)], doing, journal, checked)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,7 +232,7 @@ class RetryOptions(AskOptions):
         return replace(judge, max_tokens=limit, retry=Retry(now))
 
 
-asking_options = with_options(AskOptions, "asking")
+asking_options = options.with_options(AskOptions, "asking")
 """Gives a command the options of `AskOptions`, which it receives as its argument `asking`."""
-retrying_options = with_options(RetryOptions, "asking")
+retrying_options = options.with_options(RetryOptions, "asking")
 """Gives a command the options of `RetryOptions`, which it receives as its argument `asking`."""

@@ -1,30 +1,25 @@
 """`pfgen-rs judge decide`, `rank`, `against-scores`, `plot`, `page`, `import` and `export`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from rich.table import Table
 
-from pfgen_rs.cli import judge_options as shared
-from pfgen_rs.cli import options, process, terminal
+from pfgen_rs.cli import judge_options, options, process, terminal
 from pfgen_rs.cli.judge_options import number, percent, range_text, rows_table
-from pfgen_rs.cli.options import ReadingOptions
 from pfgen_rs.cli.plot import Font, Language, PlotOut
 from pfgen_rs.io.text import counted, visible
 from pfgen_rs.lazy import pl
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from pfgen_rs.judge.agreement.bradley_terry import Ranking
 
 
 def decide(
-    verdicts: shared.Verdicts,
-    by: shared.By = "probability",
+    verdicts: judge_options.Verdicts,
+    by: judge_options.By = "probability",
     output_format: options.Rows = "table",
 ) -> None:
     """Decide each pair, and count the decisions.
@@ -40,7 +35,7 @@ def decide(
     from pfgen_rs.io.table_writer import csv_text
     from pfgen_rs.judge.decisions import decision_counts, decision_rows
 
-    [read] = shared.read_decisions([verdicts])
+    [read] = judge_options.read_decisions([verdicts])
     found = read.decisions
     if output_format == "json":
         process.emit_json(decision_rows(found, by).to_dicts())
@@ -51,12 +46,12 @@ def decide(
         names = ["model a", "model b", *counts.columns[2:]]
         title = f"decisions by {by}"
         terminal.show(rows_table(names, counts.iter_rows(), words=2, title=title))
-        shared.warn_of_doubts(read.folder)
+        judge_options.warn_of_doubts(read.folder)
 
 
 def rank(
-    verdicts: shared.Verdicts,
-    by: shared.By = "probability",
+    verdicts: judge_options.Verdicts,
+    by: judge_options.By = "probability",
     win_rates_only: Annotated[
         bool,
         typer.Option(
@@ -75,7 +70,7 @@ def rank(
     """
     from pfgen_rs.judge.agreement.bradley_terry import rank as ranked
 
-    [read] = shared.read_decisions([verdicts])
+    [read] = judge_options.read_decisions([verdicts])
     found = ranked(read.decisions, rule=by, with_strengths=not win_rates_only)
     if output_format == "json":
         values = {"name": read.name, **found.to_dict(), "coverage": read.coverage.to_dict()}
@@ -84,7 +79,7 @@ def rank(
     _show_ranking(read.name, found)
 
 
-def _show_ranking(name: str, found: Ranking) -> None:
+def _show_ranking(name: str, found: "Ranking") -> None:
     left_out = (
         f", {counted(found.left_out, 'pair')} without a decision left out" if found.left_out else ""
     )
@@ -95,7 +90,7 @@ def _show_ranking(name: str, found: Ranking) -> None:
     known = [name for name in _SCORES if found.models[name].is_not_null().any()]
     choices = [_ranking_table(found, known[:count]) for count in range(len(known), 0, -1)]
     terminal.show(terminal.first_that_fits(*choices))
-    shared.warn_all(found.notes)
+    judge_options.warn_all(found.notes)
 
 
 _SCORES = {
@@ -105,7 +100,7 @@ _SCORES = {
 }
 
 
-def _ranking_table(found: Ranking, known: Sequence[str]) -> Table:
+def _ranking_table(found: "Ranking", known: Sequence[str]) -> Table:
     names = ["rank", "ranks", "model", "games", "W/T/L"]
     for place, name in enumerate(known):
         names += [_SCORES[name][0], "interval" + " " * place]
@@ -123,10 +118,10 @@ def _ranking_table(found: Ranking, known: Sequence[str]) -> Table:
 
 
 def against_scores(
-    verdicts: shared.Folders,
+    verdicts: judge_options.Folders,
     benchmark: options.BenchmarkName = None,
-    humans: shared.Humans = None,
-    by: shared.By = "probability",
+    humans: judge_options.Humans = None,
+    by: judge_options.By = "probability",
     output_format: options.Format = "table",
 ) -> None:
     """Tell how often the answer with the higher score is the one that a judge or people prefer, by margin.
@@ -135,7 +130,7 @@ def against_scores(
     """
     from pfgen_rs.judge.agreement import agree as library
 
-    read = shared.read_decisions(verdicts)
+    read = judge_options.read_decisions(verdicts)
     pairs = list({pair.id: pair for each in read for pair in each.folder.pairs()}.values())
     scores = library.scored_pairs(pairs, options.load(benchmark, None))
     frames = {each.name: each.decisions for each in read}
@@ -147,7 +142,7 @@ def against_scores(
         _show_margins(table)
 
 
-def _show_margins(table: pl.DataFrame) -> None:
+def _show_margins(table: "pl.DataFrame") -> None:
     names = ["who", "margin", "share", "exact interval", "pairs", "ties", "missing"]
     rows = (
         (
@@ -167,11 +162,11 @@ def plot(
         Literal["agreement", "position", "ranks", "reliability", "scores"],
         typer.Argument(metavar="KIND", help="One of the figures below."),
     ],
-    verdicts: shared.Folders,
+    verdicts: judge_options.Folders,
     out: PlotOut,
-    reading: ReadingOptions,
-    humans: shared.Humans = None,
-    by: shared.By = "probability",
+    reading: options.ReadingOptions,
+    humans: judge_options.Humans = None,
+    by: judge_options.By = "probability",
     runs: Annotated[
         list[str] | None,
         typer.Option("--run", metavar="RUN", help="A rated run, for `scores`; repeatable."),
@@ -214,11 +209,11 @@ def plot(
     else:
         drawn = plots.figure_of_verdicts(kind, verdicts, humans=humans, rule=by, **look)
     plots.save(drawn.figure, out)
-    shared.warn_all(drawn.notes)
+    judge_options.warn_all(drawn.notes)
 
 
 def page(
-    verdicts: shared.Folders,
+    verdicts: judge_options.Folders,
     out: Annotated[
         Path,
         options.out_option(
@@ -226,7 +221,7 @@ def page(
             "Folder or file to write. A folder suits many pairs: texts are loaded on demand.",
         ),
     ],
-    humans: shared.Humans = None,
+    humans: judge_options.Humans = None,
 ) -> None:
     """Write a page with all pairs, verdicts, reasons and decisions, to look through in a browser.
 
@@ -235,15 +230,14 @@ def page(
 
     Example: `pfgen-rs judge page verdicts --humans humans.jsonl --out verdicts.html`
     """
-    from pfgen_rs.judge.pages import write_verdict_page
-    from pfgen_rs.judge.verdict_folder import coverage_notes
+    from pfgen_rs.judge import pages, verdict_folder
 
     with terminal.busy("writing the page"):
-        view = write_verdict_page(verdicts, out, humans=humans)
+        view = pages.write_verdict_page(verdicts, out, humans=humans)
     listed = len(view.pairs)
     said = f", {listed:,} of them listed, drawn at random" if listed < view.total else ""
     process.emit(f"{visible(str(out))}: {counted(view.total, 'pair')}{said}\n")
-    shared.warn_all(coverage_notes([judge.read for judge in view.judges]))
+    judge_options.warn_all(verdict_folder.coverage_notes([judge.read for judge in view.judges]))
 
 
 def import_verdicts(
@@ -271,7 +265,7 @@ def import_verdicts(
 
     found = read_format(files).of_judge(judge)
     write_folder(out, found)
-    shared.warn_all(found.notes)
+    judge_options.warn_all(found.notes)
     judgments = counted(len(found.judgments), "judgment")
     process.emit(f"wrote {counted(len(found.pairs), 'pair')} and {judgments} to {out}\n")
 
@@ -283,7 +277,7 @@ def _format_names() -> list[str]:
 
 
 def export_verdicts(
-    verdicts: shared.Verdicts,
+    verdicts: judge_options.Verdicts,
     target: Annotated[
         str,
         typer.Option(
@@ -307,7 +301,7 @@ def export_verdicts(
 
     found = read_folder(verdicts)
     written = write_format(out, found, target)
-    shared.warn_all(found.notes)
+    judge_options.warn_all(found.notes)
     if written < len(found.pairs):
         left_out = counted(len(found.pairs) - written, "pair")
         process.warn(f"{left_out} left out: no judgment, or none that {target} can express")

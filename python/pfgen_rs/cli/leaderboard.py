@@ -1,7 +1,5 @@
 """`pfgen-rs leaderboard`: prints the leaderboard of a checkout, with intervals."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,8 +10,7 @@ from rich.console import RenderableType
 
 from pfgen_rs.checkout import leaderboard as stored
 from pfgen_rs.checkout.checkout import find_runs
-from pfgen_rs.cli import options, process, terminal
-from pfgen_rs.cli.score_table import ScoreTable
+from pfgen_rs.cli import options, process, score_table, terminal
 from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.metrics.settings import PARTS
@@ -117,7 +114,7 @@ def leaderboard_report(rows: Sequence[Row], room: int) -> list[RenderableType]:
     """Returns a table with as many columns as fit a window of `room`, its legend, and the signatures."""
     own = [_rank_range(row, _RANGES[1]) for row in rows]
     ranges = {_OWN: own} if any(own) else {}  # tables of earlier versions have none
-    table = ScoreTable(
+    table = score_table.ScoreTable(
         rows,
         about={
             "rank": [_rank(row) for row in rows],

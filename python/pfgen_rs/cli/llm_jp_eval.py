@@ -1,7 +1,5 @@
 """`pfgen-rs llm-jp-eval`: its subcommands, of which `install`, `convert`, `tasks` and `demo` are here."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -12,9 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from pfgen_rs.cli import options, process, terminal
+from pfgen_rs.cli import demos, options, process, terminal
 from pfgen_rs.cli.app import Deferred, deferring
-from pfgen_rs.cli.demos import show_demo
 from pfgen_rs.errors import unreadable
 from pfgen_rs.io.text import counted, visible
 
@@ -123,7 +120,7 @@ class SampleOptions:
         ),
     ] = None
 
-    def prompts(self, shots: int | None = 4) -> PromptSettings:
+    def prompts(self, shots: int | None = 4) -> "PromptSettings":
         """Returns how prompts are made. `shots`: number of examples if none is chosen."""
         from pfgen_rs.llm_jp_eval.prompts import PromptSettings
 
@@ -135,7 +132,7 @@ class SampleOptions:
             self.max_tokens,
         )
 
-    def datas(self) -> list[TaskData]:
+    def datas(self) -> "list[TaskData]":
         """Read the data of tasks; those without a file are skipped with a remark, unless named."""
         from pfgen_rs.llm_jp_eval import catalog
 
@@ -224,7 +221,7 @@ def install(
     process.emit("".join(f"{visible(line)}\n" for line in lines))
 
 
-def missing_lines(missing: Sequence[MissingFiles]) -> Iterator[str]:
+def missing_lines(missing: "Sequence[MissingFiles]") -> Iterator[str]:
     """Yield which raw files are missing, by data set, and where they are published."""
     from pfgen_rs.llm_jp_eval.conversion.installing import shown_names
 
@@ -352,4 +349,4 @@ def demo() -> None:
     with tempfile.TemporaryDirectory(prefix="pfgen-rs-demo-") as place:
         shutil.copytree(folder, place, dirs_exist_ok=True)
         with chdir(place):
-            show_demo(app, _PROGRAM, folder, texts, _MODEL_STEPS, _DEMO_STEPS)
+            demos.show_demo(app, _PROGRAM, folder, texts, _MODEL_STEPS, _DEMO_STEPS)

@@ -1,26 +1,20 @@
 """`pfgen-rs llm-jp-eval report` and `plot`: tables, pages and figures of runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from rich.console import RenderableType
+from rich.table import Table
 
 from pfgen_rs import lazy
-from pfgen_rs.cli import llm_jp_eval as shared
-from pfgen_rs.cli import options, process, terminal
-from pfgen_rs.cli.app import is_folder_there
+from pfgen_rs.cli import app, llm_jp_eval, options, process, terminal
 from pfgen_rs.cli.plot import Font, Language, PlotOut, Title
 from pfgen_rs.stats import permutation
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
-
-    from pfgen_rs.llm_jp_eval.report import pages
-    from pfgen_rs.llm_jp_eval.report import report as reports
+    from pfgen_rs.llm_jp_eval.report import pages, report as reports
     from pfgen_rs.llm_jp_eval.report.comparing import Column, ColumnEstimate, ColumnPair
 else:
     pages = lazy.module("pfgen_rs.llm_jp_eval.report.pages")
@@ -45,14 +39,14 @@ ReportRuns = Annotated[
 
 
 def _page_path(path: Path | None) -> Path | None:
-    if path is not None and not is_folder_there(path):
+    if path is not None and not app.is_folder_there(path):
         raise typer.BadParameter(f"{path.parent}: not a directory")
     return path
 
 
 def report(
     runs: ReportRuns,
-    tasks: shared.TaskNames = None,
+    tasks: llm_jp_eval.TaskNames = None,
     by_task: Annotated[
         bool, typer.Option("--by-task", help="Show tasks instead of categories.")
     ] = False,
@@ -94,7 +88,7 @@ def report(
     from pfgen_rs.llm_jp_eval.catalog import chosen_tasks
     from pfgen_rs.llm_jp_eval.report.runs import read_report_runs
 
-    wanted = shared.listed_names(tasks)
+    wanted = llm_jp_eval.listed_names(tasks)
     chosen = [task.name for task in chosen_tasks(wanted)] if wanted else None
     with terminal.busy("comparing runs"):
         read = read_report_runs(runs)
@@ -139,12 +133,12 @@ def _value_headings(report: reports.Report) -> list[str]:
     return [report.average, "95 % interval", "SE"]
 
 
-def _value_cells(found: ColumnEstimate) -> list[str]:
+def _value_cells(found: "ColumnEstimate") -> list[str]:
     bounds = pages.bounds_text(found.low, found.high)
     return [pages.value_text(found), bounds, "" if found.se is None else f"{found.se:.4f}"]
 
 
-def _single_table(report: reports.Report, columns: Sequence[Column]) -> Table:
+def _single_table(report: reports.Report, columns: "Sequence[Column]") -> Table:
     [run] = report.runs
     headings = ["value", *_value_headings(report), "samples"]
     rows = []
@@ -171,7 +165,7 @@ def _runs_table(report: reports.Report, count: int) -> Table:
     return terminal.new_table(*before, "run", *values, numbers=numbers, title=title, rows=rows)
 
 
-def _category_table(report: reports.Report, columns: Sequence[Column], with_names: bool) -> Table:
+def _category_table(report: reports.Report, columns: "Sequence[Column]", with_names: bool) -> Table:
     before = ["no.", *(["run"] if with_names else [])]
     table = terminal.new_table(*before, numbers=["no."], title="categories")
     # Correlations have short headings, so that all categories fit 80 columns.
@@ -184,7 +178,7 @@ def _category_table(report: reports.Report, columns: Sequence[Column], with_name
     return table
 
 
-def _task_tables(report: reports.Report, columns: Sequence[Column], room: int) -> Iterator[Table]:
+def _task_tables(report: reports.Report, columns: "Sequence[Column]", room: int) -> Iterator[Table]:
     """Yield values by task and number of the run, in tables that fit."""
     left = room - terminal.table_width(_task_table(report, columns, []))
     fitting = max(1, left // (_VALUE_WIDTH + terminal.GAP))
@@ -193,7 +187,9 @@ def _task_tables(report: reports.Report, columns: Sequence[Column], room: int) -
         yield _task_table(report, columns, numbers[start : start + fitting])
 
 
-def _task_table(report: reports.Report, columns: Sequence[Column], places: Sequence[int]) -> Table:
+def _task_table(
+    report: reports.Report, columns: "Sequence[Column]", places: Sequence[int]
+) -> Table:
     headings = ["samples", *(str(place + 1) for place in places)]
     rows = []
     for column in columns:
@@ -206,7 +202,7 @@ def _task_table(report: reports.Report, columns: Sequence[Column], places: Seque
     return table
 
 
-def _pair_parts(report: reports.Report, columns: Sequence[Column]) -> Iterator[RenderableType]:
+def _pair_parts(report: reports.Report, columns: "Sequence[Column]") -> Iterator[RenderableType]:
     two = len(report.runs) == 2
     found = report.shown_pairs()
     if two:
@@ -233,7 +229,7 @@ def _pair_parts(report: reports.Report, columns: Sequence[Column]) -> Iterator[R
 
 
 def _pair_table(
-    report: reports.Report, found: Sequence[ColumnPair], headings: Sequence[str], *, two: bool
+    report: reports.Report, found: "Sequence[ColumnPair]", headings: Sequence[str], *, two: bool
 ) -> Table:
     number = {run: place for place, run in enumerate(report.runs, 1)}
     first = "1 minus 2" if two else "runs"

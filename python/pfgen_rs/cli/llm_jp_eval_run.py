@@ -1,32 +1,26 @@
 """`pfgen-rs llm-jp-eval run`, `prompts` and `score`: asking a model, here or elsewhere, and scoring it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from rich.table import Table
 
-from pfgen_rs.cli import llm_jp_eval as shared
-from pfgen_rs.cli import options, process, terminal
-from pfgen_rs.cli.engine_options import EngineOptions, finish_asking, resumable_asking
-from pfgen_rs.cli.llm_jp_eval import SampleOptions
+from pfgen_rs.cli import engine_options, llm_jp_eval, options, process, terminal
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import pl
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from pfgen_rs.llm_jp_eval.scoring import Evaluation
 
 _LENIENT = "more answers that would be right if stripped and read like this"
 
 
-@options.with_options(EngineOptions, "asking")
-@options.with_options(SampleOptions, "samples")
+@options.with_options(engine_options.EngineOptions, "asking")
+@options.with_options(llm_jp_eval.SampleOptions, "samples")
 def run(
     model: Annotated[
         str,
@@ -34,16 +28,16 @@ def run(
             metavar="MODEL", help="Name or path of the model for the engine.", show_default=False
         ),
     ],
-    asking: EngineOptions,
-    samples: SampleOptions,
+    asking: engine_options.EngineOptions,
+    samples: llm_jp_eval.SampleOptions,
     out: Annotated[
         Path | None,
         options.out_option(
             "DIR", "Folder of the run, new or to be continued (default: runs/llm-jp-eval/MODEL)."
         ),
     ] = None,
-    variant: shared.Variant = "upstream",
-    allow_missing: shared.AllowMissing = False,
+    variant: llm_jp_eval.Variant = "upstream",
+    allow_missing: llm_jp_eval.AllowMissing = False,
     output_format: options.Format = "table",
 ) -> None:
     """Run a model on the tasks and score it: one output a sample, with temperature 0.
@@ -53,9 +47,8 @@ def run(
 
     Example: `pfgen-rs llm-jp-eval run org/model --engine vllm --limit 100`
     """
+    from pfgen_rs.ask import loop, request
     from pfgen_rs.ask.engines import recorded_name
-    from pfgen_rs.ask.loop import Asked
-    from pfgen_rs.ask.request import Respondent
     from pfgen_rs.llm_jp_eval import running, scoring
 
     if asking.engine == "manual":
@@ -63,9 +56,11 @@ def run(
             "the engine manual is not supported: use the commands 'prompts' and 'score'",
             param_hint="--engine",
         )
-    every = not shared.listed_names(samples.tasks) or "all" in shared.listed_names(samples.tasks)
+    every = not llm_jp_eval.listed_names(samples.tasks) or "all" in llm_jp_eval.listed_names(
+        samples.tasks
+    )
     settings = scoring.ScoreSettings(variant, samples.limit, samples.prompts(), every)
-    respondent = Respondent(
+    respondent = request.Respondent(
         recorded_name(asking.engine),
         model,
         base_url=asking.shown_base_url(),
@@ -75,9 +70,9 @@ def run(
     folder = out or running.default_folder(model)
     made = running.TaskRun(folder, samples.datas(), respondent, settings)
     total = sum(len(group.requests) for group in made.groups)
-    asked: Asked | None = Asked(total, total, 0)
+    asked: loop.Asked | None = loop.Asked(total, total, 0)
     if asking.dry_run or made.open():
-        with resumable_asking(folder, "generated"):
+        with engine_options.resumable_asking(folder, "generated"):
             asked = asking.ask_groups(made.groups, "generating", made.journal(), made.ask)
     if asked is None:
         return
@@ -94,13 +89,13 @@ def run(
         process.warn(
             "not scored, because outputs are missing: --allow-missing counts them as empty"
         )
-    finish_asking(asked)
+    engine_options.finish_asking(asked)
 
 
-@options.with_options(SampleOptions, "samples", without=("chat",))
+@options.with_options(llm_jp_eval.SampleOptions, "samples", without=("chat",))
 def prompts(
     out: Annotated[str, options.out_option("FILE|-", "File to write, or - for stdout.")],
-    samples: SampleOptions,
+    samples: llm_jp_eval.SampleOptions,
     prompt_format: Annotated[
         Literal["jsonl", "openai-completions", "openai-chat"],
         typer.Option(
@@ -123,8 +118,7 @@ def prompts(
 
     Example: `pfgen-rs llm-jp-eval prompts --limit 100 --out prompts.jsonl`
     """
-    from pfgen_rs.io.atomic import write_atomic
-    from pfgen_rs.io.json_lines import as_line
+    from pfgen_rs.io import atomic, json_lines
     from pfgen_rs.llm_jp_eval.prompts import items
 
     ours, chat = prompt_format == "jsonl", prompt_format == "openai-chat"
@@ -134,18 +128,18 @@ def prompts(
         )
     prompts, datas = samples.prompts(), samples.datas()
     lines = [
-        as_line(item.record() if ours else item.batch_line(model or "", chat=chat))
+        json_lines.as_line(item.record() if ours else item.batch_line(model or "", chat=chat))
         for item in items(datas, samples.limit, prompts)
     ]
     if out == "-":
         process.emit(b"".join(lines).decode())
         return
-    write_atomic(Path(out), b"".join(lines))
+    atomic.write_atomic(Path(out), b"".join(lines))
     written = f"{counted(len(lines), 'prompt')} of {counted(len(datas), 'task')}"
     process.emit(f"wrote {written} to {out}\n")
 
 
-@options.with_options(SampleOptions, "samples")
+@options.with_options(llm_jp_eval.SampleOptions, "samples")
 def score(
     outputs: Annotated[
         Path,
@@ -156,9 +150,9 @@ def score(
             show_default=False,
         ),
     ],
-    samples: SampleOptions,
-    variant: shared.Variant = "upstream",
-    allow_missing: shared.AllowMissing = False,
+    samples: llm_jp_eval.SampleOptions,
+    variant: llm_jp_eval.Variant = "upstream",
+    allow_missing: llm_jp_eval.AllowMissing = False,
     out: Annotated[
         Path | None,
         options.out_option(
@@ -179,7 +173,7 @@ def score(
     """
     from pfgen_rs.llm_jp_eval import prompts, running, scoring
 
-    n, every = samples.limit, "all" in shared.listed_names(samples.tasks)
+    n, every = samples.limit, "all" in llm_jp_eval.listed_names(samples.tasks)
     found = prompts.read_outputs(outputs, samples.split)
     datas = replace(samples, tasks=samples.tasks or list(found.texts)).datas()
     chosen = scoring.ScoreSettings(variant, n, samples.prompts(None), every)
@@ -198,7 +192,9 @@ def score(
     show_evaluation(record, evaluations[variant], output_format)
 
 
-def show_evaluation(record: Mapping[str, Any], evaluation: Evaluation, output_format: str) -> None:
+def show_evaluation(
+    record: Mapping[str, Any], evaluation: "Evaluation", output_format: str
+) -> None:
     """Print scores as a table or as JSON. `record`: what `scores.json` says."""
     chosen, notes = record["variants"][record["variant"]], _means_of_notes(evaluation)
     if output_format == "json":
@@ -280,7 +276,7 @@ def _scores_table(
     return table
 
 
-def _means_of_notes(evaluation: Evaluation) -> dict[str, tuple[int, float, float]]:
+def _means_of_notes(evaluation: "Evaluation") -> dict[str, tuple[int, float, float]]:
     """Returns the number of samples, and the means of `exact` and `char_f1`, by task."""
     found = evaluation.frame.group_by("task", maintain_order=True).agg(
         pl.len().alias("n"), pl.col("exact").mean(), pl.col("char_f1").mean()

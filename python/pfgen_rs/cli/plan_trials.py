@@ -1,20 +1,14 @@
 """`pfgen-rs plan-trials`: how many trials show a difference, or give a precision."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from rich.table import Table
 
+from pfgen_rs import stats
 from pfgen_rs.cli import options, process, terminal
-from pfgen_rs.cli.options import ReadingOptions
 from pfgen_rs.io.text import counted
-
-if TYPE_CHECKING:
-    from rich.table import Table
-
-    from pfgen_rs.stats import Plan
 
 
 @options.reading_options
@@ -31,7 +25,7 @@ def plan_trials(
         ),
     ] = None,
     *,
-    reading: ReadingOptions,
+    reading: options.ReadingOptions,
     benchmark: options.BenchmarkName = None,
     precision: Annotated[
         float, typer.Option(metavar="X", help="Half-width of the interval.")
@@ -57,7 +51,7 @@ def plan_trials(
 
     - `pfgen-rs plan-trials run-a/ run-b/ --difference 0.01`
     """
-    from pfgen_rs import comparisons, stats
+    from pfgen_rs import comparisons
 
     if difference is not None and other is None and reading.run_field is None:
         raise typer.BadParameter("--difference needs a second run", param_hint="'--difference'")
@@ -72,7 +66,7 @@ def plan_trials(
         terminal.show(_table(plan), *map(terminal.cell, sentences))
 
 
-def _table(plan: Plan) -> Table:
+def _table(plan: "stats.Plan") -> Table:
     """Returns a table of precision by number of trials."""
     numbers = ["trials", "± same questions", "± other questions"]
     rows = [
@@ -82,7 +76,7 @@ def _table(plan: Plan) -> Table:
     return terminal.new_table(*numbers, numbers=numbers, rows=rows)
 
 
-def _sentences(plan: Plan) -> Iterator[str]:
+def _sentences(plan: "stats.Plan") -> Iterator[str]:
     what = " minus ".join(plan.runs)
     mean = f"{plan.mean:.4f}" if len(plan.runs) == 1 else f"{plan.mean:+.4f}"
     yield f"{what}: score {mean}, SD of a trial {plan.trial_sd:.4f}"

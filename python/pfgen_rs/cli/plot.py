@@ -1,17 +1,12 @@
 """`pfgen-rs plot`: plots runs as SVG or PNG."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from typer.core import TyperCommand
 
-from pfgen_rs.cli import options, process
-from pfgen_rs.cli.app import is_folder_there
-from pfgen_rs.cli.options import ReadingOptions
+from pfgen_rs.cli import app, options, process
 from pfgen_rs.errors import PlotError
 from pfgen_rs.metrics.settings import Metric
 
@@ -46,7 +41,7 @@ def _checked_path(path: Path, suffixes: Sequence[str]) -> Path:
         raise typer.BadParameter(
             f"unknown format: expected a name ending in {' or '.join(suffixes)}"
         )
-    if not is_folder_there(path):
+    if not app.is_folder_there(path):
         raise typer.BadParameter(f"{path.parent}: not a directory")
     return path
 
@@ -56,7 +51,7 @@ PlotOut = Annotated[
 ]
 
 
-class PlotCommand(TyperCommand):
+class PlotCommand(typer.core.TyperCommand):
     """The command `plot`, whose figures are those that are registered."""
 
     def __init__(self, *args: Any, **attributes: Any) -> None:
@@ -65,7 +60,7 @@ class PlotCommand(TyperCommand):
         self.help = (self.help or "").replace("{kinds}", listed)
 
 
-def _kinds() -> Mapping[str, PlotKind]:
+def _kinds() -> "Mapping[str, PlotKind]":
     from pfgen_rs.report.plot_kinds import plot_kinds  # others take names from this file
 
     return plot_kinds()
@@ -152,7 +147,7 @@ def plot(
 
     _check_options(kind, {"top": top, "x": x})
     look = {"language": language, "font": font}
-    score = ReadingOptions().score_with
+    score = options.ReadingOptions().score_with
     request = PlotRequest(inputs, benchmark, metric, top, x or "step", look, score)
     drawn = draw(kind, request)
     save(drawn.figure, out)

@@ -6,11 +6,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
+from rich import console, measure, progress_bar
 from rich.cells import cell_len
-from rich.console import RenderableType
-from rich.measure import Measurement
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
-from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
@@ -90,7 +88,7 @@ class OneLineProgress(Progress):
             table.add_row(*(_cut_cell(cells[i][row], width) for i, width in widths.items()))
         return table
 
-    def _widths(self, cells: Sequence[Sequence[RenderableType]]) -> dict[int, int]:
+    def _widths(self, cells: Sequence[Sequence[console.RenderableType]]) -> dict[int, int]:
         """Returns the width, by index, of each column for which there is room."""
         bars = [i for i, column in enumerate(self.columns) if isinstance(column, BarColumn)]
         name = next(i for i, column in enumerate(self.columns) if isinstance(column, TextColumn))
@@ -107,13 +105,13 @@ class OneLineProgress(Progress):
                 least[i], left = least[i] + more, left - more
         return least
 
-    def _width(self, cell: RenderableType) -> int:
-        return Measurement.get(self.console, self.console.options, cell).maximum
+    def _width(self, cell: console.RenderableType) -> int:
+        return measure.Measurement.get(self.console, self.console.options, cell).maximum
 
 
-def _cut_cell(cell: RenderableType, width: int) -> RenderableType:
+def _cut_cell(cell: console.RenderableType, width: int) -> console.RenderableType:
     """Fit a cell into a column of this width."""
-    if isinstance(cell, ProgressBar):
+    if isinstance(cell, progress_bar.ProgressBar):
         cell.width = width
         return cell
     return Text(shortened(cell.plain, width), cell.style) if isinstance(cell, Text) else cell

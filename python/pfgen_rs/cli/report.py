@@ -1,8 +1,8 @@
 """`pfgen-rs report`: updates a checkout of pfgen-bench."""
 
-from __future__ import annotations
-
 import gc
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,9 +12,6 @@ from pfgen_rs.cli import process
 from pfgen_rs.io.text import counted, visible
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from contextlib import AbstractContextManager
-
     from pfgen_rs.io.source import Source
     from pfgen_rs.report.update import Report
     from pfgen_rs.runs.streaming import ScoringProgress
@@ -93,7 +90,7 @@ def _announce(stale: Mapping[str, tuple[str, ...]]) -> None:
         process.remark(f"scoring {line}")
 
 
-def _watch(sources: Sequence[Source]) -> AbstractContextManager[ScoringProgress]:
+def _watch(sources: "Sequence[Source]") -> "AbstractContextManager[ScoringProgress]":
     from pfgen_rs.cli import terminal  # here, since where nothing is stale nothing needs it
 
     gc.freeze()  # loaded data is needed until the end, so exclude it from garbage collection
@@ -106,7 +103,7 @@ def _steps(runs: int) -> AbstractContextManager[Callable[[str], None]]:
     return terminal.steps("writing the site:", runs)
 
 
-def _print(done: Report) -> None:
+def _print(done: "Report") -> None:
     for path in done.unfinished:
         process.warn(f"{path}: skipped, because it is not finished (or not JSON lines)")
     for problem in done.problems:

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import Annotated, Any, get_args
 
 import typer
+from rich.console import RenderableType
 
+import pfgen_rs
 from pfgen_rs.cli import options, process, terminal
 from pfgen_rs.cli.app import group
-from pfgen_rs.cli.options import ReadingOptions
 from pfgen_rs.cli.plot import Language, plot_file_path
-from pfgen_rs.errors import OutputError
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import Figure
 from pfgen_rs.metrics.settings import Metric
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from pfgen_rs import studies
-
 
 app = group("Repeat the papers' studies: correlations of metrics, sources and other benchmarks.")
 
@@ -37,7 +31,7 @@ def _plot_path(path: Path | None) -> Path | None:
     if path is None:
         return None
     if not available():  # before anything is scored
-        raise OutputError(NEEDED)
+        raise pfgen_rs.OutputError(NEEDED)
     return plot_file_path(path)
 
 
@@ -70,7 +64,7 @@ def sources(
             help="A checkout of pfgen-bench, all of whose runs are scored, or runs as for `score`.",
         ),
     ],
-    reading: ReadingOptions,
+    reading: options.ReadingOptions,
     benchmark: options.BenchmarkName = None,
     metric: Annotated[
         Metric,
@@ -97,10 +91,9 @@ def sources(
     """
     if metric == "helpfulness":
         raise typer.BadParameter("helpfulness does not depend on sources", param_hint="--metric")
-    from pfgen_rs import studies
     from pfgen_rs.report.plots.inputs import question_folder
 
-    found = studies.study_sources(
+    found = pfgen_rs.studies.study_sources(
         runs,
         reading.load(question_folder(runs, benchmark)),
         options=reading.options(),
@@ -131,10 +124,8 @@ def metrics(
 
     - `pfgen-rs study metrics pfgen-bench --plot metrics.svg`
     """
-    from pfgen_rs import studies
-
     with terminal.busy("reading results"):
-        found = studies.study_metrics(leaderboard)
+        found = pfgen_rs.studies.study_metrics(leaderboard)
     look = {"usual": "Metrics against each other", "language": language}
     _write_plot(plot, lambda plots: plots.correlation_map(found.matrix, **look))
     _print(output_format, found, lambda: _metric_parts(found))
@@ -198,16 +189,14 @@ def against(
 
     - `pfgen-rs study against swallow.json --leaderboard pfgen-bench --name id --column 'ja_pre.*'`
     """
-    from pfgen_rs import studies
-
     with terminal.busy("correlating"):
-        found = studies.study_against(
+        found = pfgen_rs.studies.study_against(
             table,
             leaderboard,
             columns,
             name=name,
             metric=metric,
-            aliases=None if aliases is None else studies.read_aliases(aliases),
+            aliases=None if aliases is None else pfgen_rs.studies.read_aliases(aliases),
             exclude=exclude or (),
         )
     _write_plot(plot, lambda plots: plots.against_figure(found, language=language))
@@ -216,7 +205,9 @@ def against(
 
 def _print(
     output_format: str,
-    study: studies.AgainstStudy | studies.MetricStudy | studies.SourceStudy,
+    study: pfgen_rs.studies.AgainstStudy
+    | pfgen_rs.studies.MetricStudy
+    | pfgen_rs.studies.SourceStudy,
     parts: Callable[[], list[RenderableType]],
 ) -> None:
     """Print a study; JSON has its notes itself."""
@@ -236,7 +227,7 @@ def _row(row: dict[str, Any]) -> dict[str, Any]:
     return {key: " ".join(v) if isinstance(v, list) else v for key, v in row.items()}
 
 
-def _against_parts(found: studies.AgainstStudy) -> list[RenderableType]:
+def _against_parts(found: pfgen_rs.studies.AgainstStudy) -> list[RenderableType]:
     """Returns the table of columns, and lines about outliers and about models without counterpart."""
     title = f"{found.ours} and {counted(len(found.columns), 'column')}"
     rows = [((one.column,), one.correlation) for one in found.columns]
@@ -252,7 +243,7 @@ def _against_parts(found: studies.AgainstStudy) -> list[RenderableType]:
     return [_fitting_table(("column",), rows, title), *map(terminal.cell, lines)]
 
 
-def _metric_parts(found: studies.MetricStudy) -> list[RenderableType]:
+def _metric_parts(found: pfgen_rs.studies.MetricStudy) -> list[RenderableType]:
     """Returns the table of pairs, and how far the values of each metric reach."""
     columns = ("least", "median", "largest")
     spread = terminal.new_table("metric", *columns, numbers=columns, title="values")
@@ -262,7 +253,7 @@ def _metric_parts(found: studies.MetricStudy) -> list[RenderableType]:
     return [_correlation_table(found.matrix, title), spread]
 
 
-def _source_parts(found: studies.SourceStudy, metric: str) -> list[RenderableType]:
+def _source_parts(found: pfgen_rs.studies.SourceStudy, metric: str) -> list[RenderableType]:
     """Returns a table of pairs for the questions with all sources, one for all questions, and a remark."""
     from pfgen_rs.studies.sources import Questions
 
@@ -275,13 +266,15 @@ def _source_parts(found: studies.SourceStudy, metric: str) -> list[RenderableTyp
     return [*tables, terminal.cell("questions without a source keep their own reference answers")]
 
 
-def _correlation_table(matrix: studies.CorrelationMatrix, title: str) -> RenderableType:
+def _correlation_table(matrix: pfgen_rs.studies.CorrelationMatrix, title: str) -> RenderableType:
     rows = [((pair.one, pair.other), pair) for pair in matrix.pairs]
     return _fitting_table(("", "and"), rows, title)
 
 
 def _fitting_table(
-    names: Sequence[str], rows: Sequence[tuple[Sequence[str], studies.Correlation]], title: str
+    names: Sequence[str],
+    rows: Sequence[tuple[Sequence[str], pfgen_rs.studies.Correlation]],
+    title: str,
 ) -> RenderableType:
     """Returns a table with the interval of Spearman's ρ, or without it where the window is narrow."""
     headings = ("n", "r", "r, 95 %", "ρ", "ρ, 95 %")

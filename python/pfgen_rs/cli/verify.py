@@ -1,25 +1,21 @@
 """`pfgen-rs verify`: checks published results by scoring their answers again."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import RenderableType
+from rich.table import Table
 
 from pfgen_rs.cli import options, process, progress, terminal
-from pfgen_rs.cli.options import ScoringOptions, with_options
 from pfgen_rs.cli.progress import shortened
 from pfgen_rs.errors import PfgenError
 from pfgen_rs.io import run_files
 from pfgen_rs.io.text import counted, plural, visible
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
-
     from pfgen_rs.verify import Difference, Verification
 
 _CHECK_FAILED = 1
@@ -31,7 +27,7 @@ _LISTED = 5  # differences of a run
 _SHORTEST_RUN = 30
 
 
-@with_options(ScoringOptions, "scoring", without=("run_field",))
+@options.with_options(options.ScoringOptions, "scoring", without=("run_field",))
 def verify(
     run_dirs: Annotated[
         list[str],
@@ -41,7 +37,7 @@ def verify(
             show_default=False,
         ),
     ],
-    scoring: ScoringOptions,
+    scoring: options.ScoringOptions,
     benchmark: options.BenchmarkName = None,
     output_format: options.Format = "table",
     threads: options.Threads = None,
@@ -63,20 +59,19 @@ def verify(
 
     - `pfgen-rs verify 'result/*/*/*' -b pfgen-bench --format json`
     """
-    from pfgen_rs.verify import Verification
-    from pfgen_rs.verify import verify as verify_run
+    from pfgen_rs import verify
 
     loaded = scoring.load(benchmark)
-    checked: list[Verification | PfgenError] = []
+    checked: list[verify.Verification | PfgenError] = []
     paths = run_files.expand(run_dirs)
     for run in terminal.track(paths, "verifying"):
         try:
             with progress.logged("pfgen_rs", process.warn):
-                checked.append(verify_run(run, loaded, threads=threads, **scoring.arguments()))
+                checked.append(verify.verify(run, loaded, threads=threads, **scoring.arguments()))
         except PfgenError as error:
             process.print_error(error)
             checked.append(error)
-    done = [found for found in checked if isinstance(found, Verification)]
+    done = [found for found in checked if isinstance(found, verify.Verification)]
     if output_format == "json":
         process.emit_json([_entry(run, c) for run, c in zip(paths, checked, strict=True)])
     elif done:
@@ -87,7 +82,7 @@ def verify(
         process.fail(_CHECK_FAILED)
 
 
-def _entry(run: str, checked: Verification | PfgenError) -> dict[str, Any]:
+def _entry(run: str, checked: "Verification | PfgenError") -> dict[str, Any]:
     if isinstance(checked, PfgenError):
         return {"run": run, "error": str(checked)}
     largest = checked.largest
@@ -105,7 +100,7 @@ def _entry(run: str, checked: Verification | PfgenError) -> dict[str, Any]:
     }
 
 
-def _difference_entry(found: Difference) -> dict[str, Any]:
+def _difference_entry(found: "Difference") -> dict[str, Any]:
     # JSON has no infinity, so the size is null then. Files may nevertheless contain Python's NaN.
     size = found.size if math.isfinite(found.size) else None
     theirs = json.loads(json.dumps(found.theirs), parse_constant=str)
@@ -119,7 +114,7 @@ def _difference_entry(found: Difference) -> dict[str, Any]:
     }
 
 
-def _report(checked: Sequence[Verification], room: int) -> list[RenderableType]:
+def _report(checked: "Sequence[Verification]", room: int) -> list[RenderableType]:
     """Returns a table that fits a window of `room` columns, differences, and a summary.
 
     Paths that are too long are shortened at the beginning, because their ends distinguish runs, down to 30
@@ -141,7 +136,7 @@ def _report(checked: Sequence[Verification], room: int) -> list[RenderableType]:
 
 
 def _rows(
-    checked: Sequence[Verification], columns: Sequence[str], run_width: int | None = None
+    checked: "Sequence[Verification]", columns: Sequence[str], run_width: int | None = None
 ) -> Table:
     """Returns a table; `run_width`: that of paths, beside largest differences without their places."""
     table = terminal.new_table(*columns, numbers=_NUMBERS)
@@ -163,13 +158,13 @@ def _rows(
     return table
 
 
-def _largest(found: Difference | None, *, brief: bool) -> str:
+def _largest(found: "Difference | None", *, brief: bool) -> str:
     if found is None:
         return "none"
     return f"{found.size:.3g}" + ("" if brief else f" ({found.place})")
 
 
-def _failure_lines(found: Verification) -> list[str]:
+def _failure_lines(found: "Verification") -> list[str]:
     lines = [
         f"{found.run}: {d.place}: theirs {_value(d.theirs)}, ours {_value(d.ours)}"
         + (f" ({d.note})" if d.note else "")
@@ -184,7 +179,7 @@ def _value(value: object) -> str:
     return text if len(text) <= _VALUE_WIDTH else text[:_VALUE_WIDTH] + "…"
 
 
-def _summary(checked: Sequence[Verification]) -> str:
+def _summary(checked: "Sequence[Verification]") -> str:
     numbers, agreeing = sum(c.numbers for c in checked), sum(c.agreeing for c in checked)
     passed, identical = sum(c.passed for c in checked), sum(c.identical for c in checked)
     return (

@@ -1,7 +1,5 @@
 """`pfgen-rs watch`, which evaluates every new checkpoint, and `harness-path`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -120,7 +118,7 @@ def watch(
         process.fail(1)
 
 
-def _print_outcomes(outcomes: Iterable[Evaluated]) -> int:
+def _print_outcomes(outcomes: "Iterable[Evaluated]") -> int:
     """Print a line for each checkpoint. Returns the number of failures."""
     failed = 0
     for outcome in outcomes:

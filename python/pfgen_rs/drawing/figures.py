@@ -3,8 +3,6 @@
 The same figure gives the same bytes.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import re
@@ -146,7 +144,7 @@ _CELL = 0.55  # inches: labels within it need not be turned
 
 def heat_map(
     axes: Axes,
-    cells: NDArray[np.float64],
+    cells: "NDArray[np.float64]",
     rows: Sequence[str],
     columns: Sequence[str],
     text: Callable[[int, int], str] | None = None,

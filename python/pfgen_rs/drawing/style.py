@@ -1,7 +1,5 @@
 """The style of figures: fonts and names shortened in them, colours for any colour vision, words."""
 
-from __future__ import annotations
-
 import logging
 import os
 import tomllib
@@ -10,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from importlib.metadata import distribution, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -181,7 +178,7 @@ class _Texts(dict[str, str]):
         return text
 
 
-_FILE = resources.files("pfgen_rs.drawing") / "japanese.toml"
+_FILE = Path(__file__).with_name("japanese.toml")
 _WORDS: dict[str, dict[str, str]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
 JAPANESE = _Texts(_WORDS["texts"])
 CATEGORIES = _WORDS["categories"]

@@ -10,27 +10,23 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from pfgen_rs import Result, errors
+from pfgen_rs.ask import journal, loop
 from pfgen_rs.ask.engines import cure_for_thinking
-from pfgen_rs.ask.journal import Journal, Key
-from pfgen_rs.ask.loop import Asked, AskingProgress, UnreadError, ask
 from pfgen_rs.ask.protocol import LOG, SEEDS, Answered, Details, Engine, Task, Usage
 from pfgen_rs.ask.request import Group, Request, Respondent, digest_of
 from pfgen_rs.benchmark import Benchmark, resolve, score_file
-from pfgen_rs.errors import GenerationError, InputError, SettingsError, unreadable
 from pfgen_rs.generate.config import Prompter, RunConfig
-from pfgen_rs.io import run_files
-from pfgen_rs.io.atomic import remove_abandoned, write_atomic, writing_failed
+from pfgen_rs.io import atomic, locks, run_files
 from pfgen_rs.io.cleaning import cleaned
 from pfgen_rs.io.lines import parse_line, text_field
-from pfgen_rs.io.locks import locked
 from pfgen_rs.io.text import shortened
 from pfgen_rs.questions.examples import Example, read_examples
-from pfgen_rs.runs.result import Result
 
 _FIELDS = ("question", "answer")
 
 
-class RunFolder(Journal):
+class RunFolder(journal.Journal):
     """The folder of a run whose trials answer `questions`, in this order; several processes may work in it.
 
         journal.jsonl       one record an answer, with who gave it and what it took
@@ -55,10 +51,10 @@ class RunFolder(Journal):
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise writing_failed(self.folder, error) from error
-        with locked(self.folder):
+            raise atomic.writing_failed(self.folder, error) from error
+        with locks.locked(self.folder):
             for temporary in self.folder.glob(".*.tmp"):
-                remove_abandoned(temporary)
+                atomic.remove_abandoned(temporary)
             self._write_config()
             for trial in sorted(self.folder.iterdir()):
                 if run_files.is_trial_file(trial.name):
@@ -71,7 +67,7 @@ class RunFolder(Journal):
         trial, question = record.get("trial"), record.get("question")
         if type(trial) is not int or not isinstance(record.get("answer"), str):
             problem = "is not the record of an answer: remove the line to ask for it again"
-            raise InputError(problem, path=self.path, line=self._lines + 1)
+            raise errors.InputError(problem, path=self.path, line=self._lines + 1)
         self._answers[trial][str(question)] = record
         if isinstance(record.get("served"), str):
             self.models.add(record["served"])
@@ -81,12 +77,12 @@ class RunFolder(Journal):
         try:
             old = path.read_bytes()
         except FileNotFoundError:
-            write_atomic(path, self._config)
+            atomic.write_atomic(path, self._config)
             return
         except OSError as error:
-            raise InputError(unreadable(error), path=path) from error
+            raise errors.InputError(errors.unreadable(error), path=path) from error
         if old != self._config:
-            raise GenerationError(
+            raise errors.GenerationError(
                 f"{path}: does not match the configuration that its folder is named after: restore it, or "
                 "use another results folder"
             )
@@ -95,10 +91,10 @@ class RunFolder(Journal):
         try:
             lines = trial.read_bytes().splitlines()
         except OSError as error:
-            raise InputError(unreadable(error), path=trial) from error
+            raise errors.InputError(errors.unreadable(error), path=trial) from error
         found = Counter(_question(line, trial, n) for n, line in enumerate(lines, 1))
         if found != Counter(self.questions):
-            raise GenerationError(
+            raise errors.GenerationError(
                 f"{trial}: does not answer each of the {len(self.questions)} questions once: remove it to "
                 "generate the trial again, or use another results folder"
             )
@@ -111,7 +107,7 @@ class RunFolder(Journal):
         """Whether a trial is finished."""
         return self.trial_path(trial).exists()
 
-    def __contains__(self, key: Key) -> bool:
+    def __contains__(self, key: journal.Key) -> bool:
         """Whether a question of a trial is answered."""
         return super().__contains__(key) or self.is_finished(key[0])
 
@@ -132,7 +128,7 @@ class RunFolder(Journal):
             return
         if not self.is_finished(trial):
             lines = (_published(records[question]) for question in self.questions)
-            write_atomic(self.trial_path(trial), "".join(lines).encode())
+            atomic.write_atomic(self.trial_path(trial), "".join(lines).encode())
         del self._answers[trial]
 
     def answers(self) -> dict[int, list[dict[str, str]]]:
@@ -154,10 +150,10 @@ class RunFolder(Journal):
 
     def pack(self) -> None:
         """Write all finished trials to `trials.jsonl.xz`, unless it is up to date."""
-        with locked(self.folder):
+        with locks.locked(self.folder):
             content, _ = run_files.packed_trials(self.folder, len(self.questions))
             if content is not None:
-                write_atomic(self.folder / run_files.PACKED, content)
+                atomic.write_atomic(self.folder / run_files.PACKED, content)
 
 
 def _published(record: Mapping[str, Any]) -> str:
@@ -171,9 +167,9 @@ def _published(record: Mapping[str, Any]) -> str:
 def _question(line: bytes, trial: Path, number: int) -> str:
     try:
         return text_field(parse_line(line), "question")
-    except InputError as error:
+    except errors.InputError as error:
         problem = f"{error.problem}: remove the file to generate the trial again"
-        raise InputError(problem, path=trial, line=number) from None
+        raise errors.InputError(problem, path=trial, line=number) from None
 
 
 Place = Benchmark | str | os.PathLike[str] | None
@@ -184,7 +180,7 @@ _SHOWN = 40  # characters
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run(Asked):
+class Run(loop.Asked):
     """The result of a call of `generate`, of whose requests each is a question of a trial.
 
     `trials`: the requested number of trials; `finished`: how many of them are finished; `result`: the scores,
@@ -209,7 +205,7 @@ def generate(
     results: str | os.PathLike[str] = "result",
     keep_going: bool = False,
     score: bool = False,
-    progress: AskingProgress | None = None,
+    progress: loop.AskingProgress | None = None,
 ) -> Run:
     """Generate the missing trials of a run in `results/model/hash`.
 
@@ -236,16 +232,16 @@ def generate(
     prompter = _prompter(config, benchmark, examples)
     config = config.with_questions(prompter.examples)
     if trials < 1:
-        raise SettingsError(f"trials must be at least 1, not {trials}")
+        raise errors.SettingsError(f"trials must be at least 1, not {trials}")
     folder = RunFolder(config, Path(results), prompter.questions)
     folder.prepare()
     requests = _requests(prompter, trials)
     is_open = any(tuple(request.about.values()) not in folder for request in requests)
     before = _usage(engine)
     with folder if is_open else nullcontext():
-        asked = Asked(len(requests), len(requests), 0)
+        asked = loop.Asked(len(requests), len(requests), 0)
         if is_open:
-            asked = ask(
+            asked = loop.ask(
                 folder,
                 [Group(_respondent(config), requests)],
                 engine,
@@ -352,7 +348,7 @@ class _Answers:
         if not text:
             reason, cure = why_blank(answered.text, config)
             again = request.sample + 1 < _ROUNDS
-            raise UnreadError(
+            raise loop.UnreadError(
                 reason if again else f"the answer was empty in all rounds ({_ROUNDS})",
                 cure=cure,
                 again=again,
@@ -402,7 +398,7 @@ def _usage(engine: Engine) -> Usage | None:
 
 def _prompter(config: RunConfig, benchmark: Place, examples: Sequence[Example] | None) -> Prompter:
     if examples is None and isinstance(benchmark, Benchmark) and benchmark.folder is None:
-        raise SettingsError(
+        raise errors.SettingsError(
             "the benchmark was not read from files: pass its example answers as `examples`"
         )
     place = benchmark.folder if isinstance(benchmark, Benchmark) else benchmark

@@ -1,7 +1,5 @@
 """Downloads and installs one published benchmark: from its publisher, a mirror, an archive or a checkout."""
 
-from __future__ import annotations
-
 import hashlib
 import http.client
 import re
@@ -14,10 +12,13 @@ from urllib.parse import urlsplit
 from pfgen_rs.errors import InstallError
 from pfgen_rs.install import archive, store
 from pfgen_rs.io.known_files import CACHE_VARIABLE
-from pfgen_rs.io.remote.urls import WEB
-from pfgen_rs.io.remote.web import FAILED, RedirectError, asked
+from pfgen_rs.io.remote import urls, web
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+DownloadProgress = Callable[[int, int | None], None]
+"""Called with the bytes received so far and the bytes expected (None if unknown)."""
 
 
 def install(
@@ -83,9 +84,6 @@ def _check_digest(member: str, content: bytes, entry: store.CatalogEntry, label:
 # Downloading one file over HTTP(S), whole or not at all.
 
 
-DownloadProgress = Callable[[int, int | None], None]
-"""Called with the bytes received so far and the bytes expected (None if unknown)."""
-
 DOWNLOAD_LIMIT = 2**30
 """Most bytes a download may have."""
 TIMEOUT = 30.0
@@ -122,7 +120,7 @@ def download(url: str, target: Path, progress: DownloadProgress | None = None) -
 
 def _received(url: str) -> Generator[tuple[bytes, int | None]]:
     """Yield what the server sends, and how much it announced: nothing of a body that ends by itself."""
-    with _errors_explained(url), asked(url, timeout=TIMEOUT) as response:
+    with _errors_explained(url), web.asked(url, timeout=TIMEOUT) as response:
         done, total = 0, response.length
         if response.status != http.client.OK:
             raise InstallError(
@@ -148,7 +146,7 @@ def _received(url: str) -> Generator[tuple[bytes, int | None]]:
 def _errors_explained(url: str) -> Iterator[None]:
     """Turn every way a transfer can fail into `InstallError`."""
     try:
-        if urlsplit(url).scheme not in WEB:
+        if urlsplit(url).scheme not in urls.WEB:
             raise InstallError(f"{url}: not an http or https URL: give a path for a local file")
         yield
     except urllib.error.HTTPError as error:
@@ -157,9 +155,9 @@ def _errors_explained(url: str) -> Iterator[None]:
         raise InstallError(f"{url}: {text}; {_ADVICE}") from error
     except http.client.IncompleteRead as error:
         raise InstallError(f"{url}: the download was cut short; {_ADVICE}") from error
-    except RedirectError as error:
+    except web.RedirectError as error:
         raise InstallError(f"{error}; {_BY_HAND}") from error
-    except FAILED as error:
+    except web.FAILED as error:
         reason = error.reason if isinstance(error, urllib.error.URLError) else error
         if isinstance(reason, TimeoutError):
             reason = f"no data for {TIMEOUT:g} seconds"

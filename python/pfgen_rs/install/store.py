@@ -7,8 +7,6 @@ A folder NAME appears by one rename, complete and checked, so no lock is needed:
 at once one wins, and the other finds the same content already there and drops its own.
 """
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import json
@@ -21,12 +19,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from pathlib import Path, PurePosixPath
 
 from pfgen_rs.errors import InstallError, unreadable
-from pfgen_rs.io.atomic import put_in_place
-from pfgen_rs.io.known_files import cache_folder
+from pfgen_rs.io import atomic, known_files
 
 _RECORD, _FILES = "installed.json", "files"
 _STALE = 24 * 3600.0  # seconds after which another process's leftovers are removed
@@ -47,7 +43,7 @@ class Installed:
 
 def benchmarks_folder() -> Path:
     """Return the folder of all installations; it need not exist."""
-    return cache_folder() / "benchmarks"
+    return known_files.cache_folder() / "benchmarks"
 
 
 def place(name: str) -> Path:
@@ -74,7 +70,7 @@ def installed_path(name: str) -> Path | None:
     return None if found is None else found.path
 
 
-def is_intact(entry: CatalogEntry) -> bool:
+def is_intact(entry: "CatalogEntry") -> bool:
     """Whether exactly `entry` is installed: its revision, its files, and no other JSON file."""
     found = _read(entry.name)
     if found is None or found.revision != entry.revision:
@@ -113,7 +109,7 @@ def add(staged: Path, name: str, content: bytes) -> None:
         os.fsync(stream.fileno())
 
 
-def publish(staged: Path, entry: CatalogEntry) -> Path:
+def publish(staged: Path, entry: "CatalogEntry") -> Path:
     """Make the files that were added the installation of `entry`; return its folder.
 
     An intact installation is left alone: it has the same content. Anything else in its place is
@@ -136,12 +132,12 @@ def _swap(new: Path, final: Path, aside: Path) -> bool:
     """Rename `new` to `final`; False where another process was in the way at that moment."""
     try:
         if os.path.lexists(final):
-            put_in_place(final, aside)
-        put_in_place(new, final)
+            atomic.put_in_place(final, aside)
+        atomic.put_in_place(new, final)
     except BaseException as error:
         if os.path.lexists(aside) and not os.path.lexists(final):
             with suppress(OSError):  # another process may fill the place first
-                put_in_place(aside, final)
+                atomic.put_in_place(aside, final)
         if isinstance(error, OSError) and error.errno in _RACED:
             return False
         raise
@@ -218,7 +214,7 @@ def count_questions(files: Mapping[str, str]) -> int:
 @cache
 def known() -> Mapping[str, CatalogEntry]:
     """Every benchmark this version can install, by name."""
-    list_of_digests = resources.files(__package__).joinpath("pfgen-bench.sha256")
+    list_of_digests = Path(__file__).with_name("pfgen-bench.sha256")
     lines = map(str.split, list_of_digests.read_text(encoding="utf-8").splitlines())
     pfgen = CatalogEntry(
         name="pfgen-bench",

@@ -4,16 +4,12 @@ Spark's `mapInArrow`, Ray Data, Dask, Daft, DuckDB, Hugging Face datasets and py
 data: docs/how-to/scale.md.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from pfgen_rs import _native
+from pfgen_rs import InputError, SettingsError, _native, extras
 from pfgen_rs.benchmark import Benchmark, resolve
-from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.extras import needed
 from pfgen_rs.io.cleaning import Clean, Mode, cleaned, cleaning_mode, default_stop
 from pfgen_rs.lazy import NDArray, np
 from pfgen_rs.metrics.settings import Settings, score_names
@@ -21,7 +17,7 @@ from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions.folder import Place, loaded
 from pfgen_rs.scoring import batch
 
-needed("pyarrow", "arrow")
+extras.needed("pyarrow", "arrow")
 
 import pyarrow as pa  # type: ignore[import-untyped]  # noqa: E402 - the error names the extra
 
@@ -34,7 +30,7 @@ def scorer(
     answer_field: str = "answer",
     clean: Clean = False,
     threads: int | None = 1,
-) -> ArrowScorer:
+) -> "ArrowScorer":
     """Returns an object that adds scores to Arrow data in this process or in others.
 
     `benchmark`: what `load_benchmark` takes, or a `Benchmark` that was read from a folder. `clean`: score

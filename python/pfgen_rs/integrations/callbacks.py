@@ -1,20 +1,16 @@
 """What the callbacks of trainers share: settings, the evaluator, and the trainer's own loggers."""
 
 import inspect
-import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.io.cleaning import default_stop
-from pfgen_rs.training.background import reason_of
-from pfgen_rs.training.checks import count, functions
-from pfgen_rs.training.evaluator import StepEvaluator
-from pfgen_rs.training.loggers import Finished
+from pfgen_rs.training import StepEvaluator, background, checks
+from pfgen_rs.training.loggers import LOG, Finished
 
 SAMPLING = ("batch_size", "max_new_tokens", "temperature", "top_p")
 _OURS = frozenset({"benchmark", "generate", "is_main"})  # set by the callbacks themselves
-_LOG = logging.getLogger("pfgen_rs")
 
 
 class Evaluating:
@@ -32,7 +28,7 @@ class Evaluating:
         self.sampling = {name: value for name, value in settings.items() if name in SAMPLING}
         check_sampling(**self.sampling)
         others = {name: value for name, value in settings.items() if name not in SAMPLING}
-        loggers = functions(others.get("loggers", ()), "loggers")
+        loggers = checks.functions(others.get("loggers", ()), "loggers")
         self.settings = {"on_error": "warn", **others, "loggers": loggers}
         if self.settings.get("engine") is not None:
             self.check_no_sampling("engine")
@@ -71,15 +67,15 @@ class Evaluating:
             if self.settings["on_error"] == "raise":
                 raise
             name = type(logger).__name__
-            _LOG.warning("%s failed at step %d: %s", name, step, reason_of(error))
+            LOG.warning("%s failed at step %d: %s", name, step, background.reason_of(error))
 
 
 def check_sampling(
     batch_size: Any = 1, max_new_tokens: Any = 1, temperature: Any = 1.0, top_p: Any = 1.0
 ) -> None:
     """Raise `SettingsError` for invalid sampling settings."""
-    count(batch_size, "batch_size")
-    count(max_new_tokens, "max_new_tokens")
+    checks.count(batch_size, "batch_size")
+    checks.count(max_new_tokens, "max_new_tokens")
     if not isinstance(temperature, int | float) or not 0 <= temperature < float("inf"):
         raise SettingsError(f"`temperature` must be at least 0, not {temperature!r:.60}")
     if not isinstance(top_p, int | float) or not 0 < top_p <= 1:

@@ -8,18 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from pfgen_rs.benchmark import Benchmark
-from pfgen_rs.errors import InputError, PfgenError, UnknownQuestionError
-from pfgen_rs.extras import missing
-from pfgen_rs.generate import Mode
-from pfgen_rs.generate.config import asked
+from pfgen_rs import Benchmark, InputError, PfgenError, UnknownQuestionError, extras
+from pfgen_rs.generate import Mode, config
 from pfgen_rs.io.cleaning import Think, cleaned, default_stop
 from pfgen_rs.questions.folder import loaded
 
 try:
     import flexeval
 except ImportError as error:
-    raise missing("flexeval", "flexeval", error, PfgenError) from error
+    raise extras.missing("flexeval", "flexeval", error, PfgenError) from error
 
 _SCORES = {
     "average": "pfgen",
@@ -152,7 +149,7 @@ class Pfgen(flexeval.EvalSetup):
             "random_seed": self.random_seed,
         }
         instances: list[Any] = []
-        for task, answer in asked(self.benchmark, self.mode, *prompts):
+        for task, answer in config.asked(self.benchmark, self.mode, *prompts):
             info = {"question": task.question, "trial": task.trial}
             if self.mode == "completion":
                 inputs = {"prompt": task.prompt, **info}

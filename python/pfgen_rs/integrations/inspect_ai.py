@@ -8,14 +8,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from pfgen_rs.benchmark import Benchmark
-from pfgen_rs.errors import PfgenError
-from pfgen_rs.extras import missing
+from pfgen_rs import Benchmark, PfgenError, extras
 from pfgen_rs.generate import Mode, Prompter, read_examples
 from pfgen_rs.io.cleaning import MODES, THINK, Think, cleaned, default_stop
 from pfgen_rs.lazy import np
-from pfgen_rs.metrics.settings import BY_SOURCE, METRICS, share_name
-from pfgen_rs.metrics.sums import left_sum
+from pfgen_rs.metrics import settings, sums
 from pfgen_rs.questions.folder import loaded
 from pfgen_rs.runs.summary import question_scores, run_scores
 from pfgen_rs.training.checks import check_choice, count, whole
@@ -29,7 +26,7 @@ try:
     from inspect_ai.model import ChatMessageSystem, ChatMessageUser, GenerateConfig
     from inspect_ai.solver import Generate, Solver, TaskState, solver
 except ImportError as error:
-    raise missing("inspect_ai", "inspect", error, PfgenError) from error
+    raise extras.missing("inspect_ai", "inspect", error, PfgenError) from error
 
 __all__ = [
     "pfgen",
@@ -87,7 +84,7 @@ def pfgen(
             scorer=pfgen_scorer(benchmark, mode, think),
             metrics={
                 name: [published_mean(name), scoring.stderr(cluster=_QUESTION_ID)]
-                for name in METRICS
+                for name in settings.METRICS
             },
             config=GenerateConfig(
                 max_tokens=300, temperature=1.0, top_p=0.98, stop_seqs=list(default_stop(mode))
@@ -140,7 +137,7 @@ def pfgen_metrics(cluster: str | None = None) -> dict[str, list[scoring.Metric]]
     `cluster`: metadata key by which to group samples that are not independent, such as several samples with
     the same question (not needed for epochs of a sample, which are averaged first).
     """
-    return {name: [scoring.mean(), scoring.stderr(cluster=cluster)] for name in METRICS}
+    return {name: [scoring.mean(), scoring.stderr(cluster=cluster)] for name in settings.METRICS}
 
 
 @scoring.score_reducer
@@ -173,7 +170,7 @@ def published_mean(metric: str) -> scoring.Metric:
         if not known or len(known) < len(questions):
             return float(np.mean([sample.score.as_float() for sample in scores]))
         found = run_scores(known)[metric]
-        return float(left_sum(found.values()) if metric in BY_SOURCE else found)
+        return float(sums.left_sum(found.values()) if metric in settings.BY_SOURCE else found)
 
     return mean
 
@@ -183,15 +180,15 @@ def _question_scores(scores: Sequence[scoring.Score]) -> dict[str, Any]:
     shares: list[Any] = [(score.metadata or {})[_SHARES] for score in scores]
     values: list[Any] = [score.value for score in scores]
     columns = {
-        share_name(metric, source): [share[metric][source] for share in shares]
-        for metric in BY_SOURCE
+        settings.share_name(metric, source): [share[metric][source] for share in shares]
+        for metric in settings.BY_SOURCE
         for source in shares[0][metric]
     }
     for name in ("helpfulness", "average"):
         columns[name] = [value[name] for value in values]
     ranked = sorted(range(len(values)), key=lambda place: -columns["average"][place])
     by_rank = {name: [column[place] for place in ranked] for name, column in columns.items()}
-    return question_scores(list(shares[0][BY_SOURCE[0]]), by_rank)
+    return question_scores(list(shares[0][settings.BY_SOURCE[0]]), by_rank)
 
 
 @scoring.scorer(metrics=pfgen_metrics())
@@ -236,8 +233,8 @@ def _score(benchmark: Benchmark, question: str, answer: str) -> scoring.Score:
     return scoring.Score(
         value={
             "average": found.average,
-            "fluency": left_sum(found.fluency.values()),
-            "truthfulness": left_sum(found.truthfulness.values()),
+            "fluency": sums.left_sum(found.fluency.values()),
+            "truthfulness": sums.left_sum(found.truthfulness.values()),
             "helpfulness": found.helpfulness,
         },
         answer=answer,

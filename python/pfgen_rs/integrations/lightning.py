@@ -4,13 +4,12 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+from pfgen_rs import SettingsError, extras
 from pfgen_rs.ask.protocol import Task
-from pfgen_rs.errors import SettingsError
-from pfgen_rs.extras import needed
 from pfgen_rs.integrations.callbacks import Evaluating
 from pfgen_rs.training.checks import check_who_answers, count
 
-needed("lightning.pytorch", "lightning")
+extras.needed("lightning.pytorch", "lightning")
 
 from lightning.pytorch import Callback  # noqa: E402
 

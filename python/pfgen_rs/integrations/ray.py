@@ -5,14 +5,11 @@ import pickle
 from collections.abc import Iterator
 from typing import Any
 
-from pfgen_rs.benchmark import Benchmark
-from pfgen_rs.errors import SettingsError
-from pfgen_rs.extras import needed
+from pfgen_rs import Benchmark, Settings, SettingsError, extras
 from pfgen_rs.integrations.arrow import ArrowScorer, scorer
 from pfgen_rs.io.cleaning import Clean
-from pfgen_rs.metrics.settings import Settings
 
-needed("ray.data", "ray")
+extras.needed("ray.data", "ray")
 
 import ray  # noqa: E402 - the error names the extra
 

@@ -6,12 +6,11 @@ from copy import copy
 from functools import partial
 from typing import Any
 
-from pfgen_rs.errors import SettingsError
-from pfgen_rs.extras import needed
-from pfgen_rs.integrations.callbacks import Evaluating
+from pfgen_rs import SettingsError, extras
+from pfgen_rs.integrations import callbacks
 
-needed("transformers", "transformers")
-needed("torch", "transformers")
+extras.needed("transformers", "transformers")
+extras.needed("torch", "transformers")
 
 from transformers import TrainerCallback  # noqa: E402
 from transformers.trainer_callback import CallbackHandler  # noqa: E402
@@ -22,7 +21,7 @@ from pfgen_rs.integrations.torch_generation import ModelGenerate, enclosing  # n
 _KEY = "pfgen_rs:pfgen/"
 
 
-class PfgenCallback(Evaluating, TrainerCallback):  # type: ignore[misc]
+class PfgenCallback(callbacks.Evaluating, TrainerCallback):  # type: ignore[misc]
     """Evaluates every N steps: `Trainer(model, …, callbacks=[PfgenCallback("mini", every=500)])`.
 
     `settings`: `batch_size` (16), `max_new_tokens` (300), `temperature` (1.0) and `top_p` (0.98), and

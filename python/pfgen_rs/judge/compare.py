@@ -6,19 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
+from pfgen_rs.ask import Answered, Details, Engine, loop, request
 from pfgen_rs.ask.journal import Journal
-from pfgen_rs.ask.loop import Asked, Limits, UnreadError, ask
-from pfgen_rs.ask.protocol import Answered, Details, Engine
-from pfgen_rs.ask.request import Group, Request
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.json_lines import id_field, parsed
 from pfgen_rs.io.lines import text_field
 from pfgen_rs.io.text import counted
-from pfgen_rs.judge import requests as asking
-from pfgen_rs.judge import verdicts
-from pfgen_rs.judge.pairs import Pair
+from pfgen_rs.judge import Pair, requests as asking, verdict_folder, verdicts
 from pfgen_rs.judge.requests import Judge, Prompt
-from pfgen_rs.judge.verdict_folder import judgment_journal, named, open_verdict_folder
 
 
 def compare(
@@ -27,8 +22,8 @@ def compare(
     judge: Judge,
     prompt: Prompt,
     out: str | os.PathLike[str],
-    **limits: Unpack[Limits],
-) -> Asked:
+    **limits: Unpack[loop.Limits],
+) -> loop.Asked:
     """Ask a judge about pairs, each in both orders, and keep its judgments in the folder `out`.
 
     Pairs without a reference answer get the prompt without it. What is stored is never asked again; the same
@@ -38,13 +33,13 @@ def compare(
     folder, `GenerationError` if nothing can be asked, and `OutputError`.
     """
     requests = list(asking.comparison_requests(pairs, prompt))
-    folder = open_verdict_folder(out, comparison_config(judge, prompt), pairs)
+    folder = verdict_folder.open_verdict_folder(out, comparison_config(judge, prompt), pairs)
 
-    def read(_: Request, answered: Answered) -> Mapping[str, Any]:
+    def read(_: request.Request, answered: Answered) -> Mapping[str, Any]:
         return _read_judgment(answered, prompt.verdict)
 
-    with judgment_journal(folder.path) as journal:
-        return ask(journal, [Group(judge, requests)], engine, read, **limits)
+    with verdict_folder.judgment_journal(folder.path) as journal:
+        return loop.ask(journal, [request.Group(judge, requests)], engine, read, **limits)
 
 
 def comparison_config(judge: Judge, prompt: Prompt) -> dict[str, Any]:
@@ -86,7 +81,7 @@ def open_criteria(path: str | os.PathLike[str]) -> Journal:
     return Journal(Path(path), ("question_id", "sample", "digest"))
 
 
-def criteria_requests(pairs: Iterable[Pair], prompt: Prompt) -> Iterator[Request]:
+def criteria_requests(pairs: Iterable[Pair], prompt: Prompt) -> Iterator[request.Request]:
     """Yield one request a question whose pairs do not all have criteria.
 
     Raises `InputError` if pairs with the same question id have different questions or references.
@@ -106,7 +101,7 @@ def criteria_requests(pairs: Iterable[Pair], prompt: Prompt) -> Iterator[Request
         fitting = prompt if pair.reference is not None else prompt.without_reference()
         values = {"question": pair.question, "reference": pair.reference or ""}
         about = {"question_id": question_id, "texts": _texts_digest(pair), "prompt": fitting.name}
-        yield Request(question_id, fitting.filled(values), about)
+        yield request.Request(question_id, fitting.filled(values), about)
 
 
 def _texts_digest(pair: Pair) -> str:
@@ -120,8 +115,8 @@ def make_criteria(
     judge: Judge,
     prompt: Prompt,
     out: str | os.PathLike[str],
-    **limits: Unpack[Limits],
-) -> Asked:
+    **limits: Unpack[loop.Limits],
+) -> loop.Asked:
     """Ask for the criteria of each question, once, and append them to the file `out`.
 
     All pairs of a question share its criteria. Empty ones and those that were cut off count as failed and are
@@ -130,18 +125,18 @@ def make_criteria(
     """
     requests = list(criteria_requests(pairs, prompt))
     with open_criteria(out) as journal:
-        return ask(journal, [Group(judge, requests)], engine, _read_criteria, **limits)
+        return loop.ask(journal, [request.Group(judge, requests)], engine, _read_criteria, **limits)
 
 
-def _read_criteria(_: Request, answered: Answered) -> Mapping[str, Any]:
+def _read_criteria(_: request.Request, answered: Answered) -> Mapping[str, Any]:
     details = answered.details or Details()
     text = verdicts.without_thoughts(answered.text).strip()
     if details.finish_reason == "length" or text.startswith(verdicts.THOUGHT_BEGIN):
-        raise UnreadError(
+        raise loop.UnreadError(
             "the criteria were cut off by the token limit: allow more with --max-tokens"
         )
     if not text:
-        raise UnreadError("the criteria are empty")
+        raise loop.UnreadError("the criteria are empty")
     return {"criteria": text, "finish_reason": details.finish_reason}
 
 
@@ -168,7 +163,7 @@ def pairs_with_criteria(
     if lost := sorted(others - found.keys()):
         notes.append(
             f"{path}: the criteria of {counted(len(lost), 'question')} were made of other texts and are not "
-            f"used: {named(lost)}: make them again with judge criteria"
+            f"used: {verdict_folder.named(lost)}: make them again with judge criteria"
         )
     complete = [
         replace(pair, criteria=found.get(pair.question_id)) if pair.criteria is None else pair

@@ -1,23 +1,18 @@
 """Rating single answers by a judge (judging 6), and the ratings beside the scores of runs."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from pfgen_rs.ask import Answered, Details, Engine, loop
 from pfgen_rs.ask.journal import Journal, journal_records
-from pfgen_rs.ask.loop import Asked, Limits, ask
-from pfgen_rs.ask.protocol import Answered, Details, Engine
 from pfgen_rs.ask.request import Group, Request
 from pfgen_rs.errors import InputError, SettingsError, unreadable
 from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.io.text import counted
-from pfgen_rs.judge import requests as asking
-from pfgen_rs.judge import verdicts
-from pfgen_rs.judge.pairs import references_of
+from pfgen_rs.judge import pairs, requests as asking, verdicts
 from pfgen_rs.judge.requests import Judge, Prompt
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.stats.correlation import fisher_interval, pearson, spearman
@@ -129,8 +124,8 @@ def grade(
     out: str | os.PathLike[str],
     *,
     samples: int = 1,
-    **limits: Unpack[Limits],
-) -> Asked:
+    **limits: Unpack[loop.Limits],
+) -> loop.Asked:
     """Ask for the rating of each item and keep the ratings in the folder `out` (`ratings.jsonl`).
 
     With several `samples`, sample i uses seed + i, which needs a temperature above 0. Invalid ratings are
@@ -150,7 +145,7 @@ def grade(
         return read_grading(answered, prompt)
 
     with open_ratings(folder) as journal:
-        return ask(journal, [Group(judge, requests)], engine, read, **limits)
+        return loop.ask(journal, [Group(judge, requests)], engine, read, **limits)
 
 
 def open_ratings(folder: Path) -> Journal:
@@ -327,7 +322,7 @@ class RatedRuns:
 
 def rated_runs(
     folder: str | os.PathLike[str],
-    results: Mapping[str, Result],
+    results: "Mapping[str, Result]",
     benchmark: str | None,
     trials: int | None = None,
 ) -> RatedRuns:
@@ -336,7 +331,7 @@ def rated_runs(
     Raises `InputError`.
     """
     frames = {name: result.frame for name, result in results.items()}
-    ratings = ratings_of_runs(folder, frames, references_of(benchmark), trials)
+    ratings = ratings_of_runs(folder, frames, pairs.references_of(benchmark), trials)
     means = mean_ratings(ratings.frame)
     scores = {name: result.score for name, result in results.items()}
     return RatedRuns(ratings, means, run_correlation(means, scores))

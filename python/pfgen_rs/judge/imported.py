@@ -3,8 +3,6 @@
 Also verdict folders that are written from such judgments, and read for other tools.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,13 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError, Item, OutputError
-from pfgen_rs.io import json_lines
-from pfgen_rs.io.atomic import writing_failed
+from pfgen_rs.io import atomic, json_lines
 from pfgen_rs.io.lines import optional_text_field, text_field
-from pfgen_rs.judge.pairs import Pair
-from pfgen_rs.judge.requests import JUDGMENTS, about_pair, imported_digest
-from pfgen_rs.judge.verdict_folder import VerdictFolder, open_verdict_folder
-from pfgen_rs.judge.verdicts import Letter
+from pfgen_rs.judge import Pair, requests, verdict_folder, verdicts
 
 Judgment = dict[str, Any]
 _REFERENCES = "reference_answer"
@@ -185,7 +179,7 @@ class Imported:
         """The judges, in the order in which they occur."""
         return list(dict.fromkeys(each["judge"]["model"] for each in self.judgments))
 
-    def of_judge(self, judge: str | None) -> Imported:
+    def of_judge(self, judge: str | None) -> "Imported":
         """Returns the same with the judgments of one judge.
 
         `judge`: may be `None` if there is one. Raises `InputError` for an unknown or unclear choice.
@@ -216,7 +210,7 @@ class Imported:
         pair: Pair,
         order: int,
         judge: str,
-        shown: Letter | None,
+        shown: verdicts.Letter | None,
         *,
         prompt: str = "",
         output: Any = "",
@@ -227,7 +221,7 @@ class Imported:
 
         `more`: other fields of its record. Raises `InputError` for a second one.
         """
-        digest = imported_digest(self.source, judge, pair, order)
+        digest = requests.imported_digest(self.source, judge, pair, order)
         if digest in self._digests:
             raise InputError(
                 f"second judgment of pair {pair.id!r:.80} in order {order} by {judge!r:.80}"
@@ -236,7 +230,7 @@ class Imported:
         unknown = dict.fromkeys(("temperature", "seed", "base_url"))
         self.judgments.append(
             {
-                **about_pair(pair, order),
+                **requests.about_pair(pair, order),
                 "sample": 0,
                 "prompt": prompt,
                 "judge": {"engine": self.source, "model": judge, **unknown},
@@ -265,13 +259,13 @@ def write_folder(out: str | os.PathLike[str], imported: Imported) -> None:
         if not taken:
             folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise writing_failed(folder, error) from error
+        raise atomic.writing_failed(folder, error) from error
     if taken:
         raise OutputError(f"{folder}: already exists: choose another folder")
     judge, prompt = (chosen.judgments[0][key] for key in ("judge", "prompt"))
     config = {"kind": "pairwise", "judge": judge, "prompt": {"name": prompt}}
-    open_verdict_folder(folder, config, chosen.pairs.values())
-    json_lines.write_objects(folder / JUDGMENTS, chosen.judgments)
+    verdict_folder.open_verdict_folder(folder, config, chosen.pairs.values())
+    json_lines.write_objects(folder / requests.JUDGMENTS, chosen.judgments)
 
 
 def read_folder(path: str | os.PathLike[str]) -> Imported:
@@ -279,7 +273,7 @@ def read_folder(path: str | os.PathLike[str]) -> Imported:
 
     Raises `InputError`.
     """
-    folder = VerdictFolder(path)
+    folder = verdict_folder.VerdictFolder(path)
     pairs = {pair.id: pair for pair in folder.pairs()}
     last = {(each["pair"], each["order"]): each for each in folder.present_judgments()}
     return Imported(folder.judge_name, pairs, [*last.values()], folder.read()[1].notes())

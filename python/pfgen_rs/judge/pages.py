@@ -1,7 +1,5 @@
 """The page of verdicts: those of one or more judges on the same pairs, to look through in a browser."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,16 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pfgen_rs.io.atomic import write_atomic
+from pfgen_rs.judge import Pair, read_humans, verdict_folder, verdicts
 from pfgen_rs.judge.agreement.agree import agree
 from pfgen_rs.judge.agreement.measures import majority
 from pfgen_rs.judge.decisions import NONE, ORDERS, Codes, Rule, column_codes
-from pfgen_rs.judge.pairs import Pair, read_humans
-from pfgen_rs.judge.verdict_folder import FolderVerdicts, read_verdicts
-from pfgen_rs.judge.verdicts import LETTERS
 from pfgen_rs.lazy import np, pl
-from pfgen_rs.report.site import payload
+from pfgen_rs.report.site import pages, payload
 from pfgen_rs.report.site.folder import SiteFolder
-from pfgen_rs.report.site.pages import render
 
 __all__ = ["write_verdict_page"]
 
@@ -47,7 +42,7 @@ class JudgeView:
     order.
     """
 
-    read: FolderVerdicts
+    read: verdict_folder.FolderVerdicts
     listed: pl.DataFrame
     criteria: Mapping[str, str | None]
     said: dict[tuple[str, int], Said]
@@ -76,7 +71,7 @@ def verdict_view(
     Pairs of several folders are the same if their ids are. Of more than `LISTED` pairs, so many are drawn
     to be listed, always the same ones. Raises `InputError`, also if pairs with the same id have other texts.
     """
-    read = read_verdicts(folders)
+    read = verdict_folder.read_verdicts(folders)
     ids = pl.concat(each.decisions["pair"] for each in read).unique(maintain_order=True)
     total = len(ids)
     found = None if humans is None else read_humans(humans, ids.to_list())
@@ -243,7 +238,7 @@ class _Texts:
 
 
 def _code_text(codes: Codes) -> str:
-    return "".join((*LETTERS, _NO_LETTER)[code] for code in codes.tolist())
+    return "".join((*verdicts.LETTERS, _NO_LETTER)[code] for code in codes.tolist())
 
 
 def _judge_columns(judge: JudgeView) -> dict[str, Any]:
@@ -299,7 +294,7 @@ def write_verdict_page(
 
 def _verdict_page(view: VerdictView, chunks: int, payloads: Mapping[str, Any]) -> bytes:
     summaries = [_summary(judge, view.humans) for judge in view.judges]
-    return render(
+    return pages.render(
         "verdicts",
         parts=("blocks", "verdicts"),
         here="",

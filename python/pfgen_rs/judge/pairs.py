@@ -1,19 +1,15 @@
 """Pairs of answers to a question: from files or runs, and what people say about them."""
 
-from __future__ import annotations
-
 import os
 import random
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib import resources
 from itertools import combinations, islice, zip_longest
 from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import BenchmarkError, InputError, SettingsError, unreadable
-from pfgen_rs.io.json_lines import id_field, parsed, texts_field, write_objects
-from pfgen_rs.io.lines import optional_text_field, text_field
+from pfgen_rs.io import json_lines, lines
 from pfgen_rs.judge.verdicts import LETTERS
 from pfgen_rs.lazy import pl
 from pfgen_rs.questions.examples import read_examples
@@ -46,17 +42,17 @@ class Pair:
 
 def pair_of(record: dict[str, Any]) -> Pair:
     """Returns the pair in a JSON object. Raises `InputError` without a place."""
-    pair_id = id_field(record, "id")
+    pair_id = json_lines.id_field(record, "id")
     given = record.get("question_id")
-    a, b = texts_field(record, "models", 2)
-    first, second = texts_field(record, "answers", 2)
+    a, b = json_lines.texts_field(record, "models", 2)
+    first, second = json_lines.texts_field(record, "answers", 2)
     return Pair(
         id=pair_id,
-        question=text_field(record, "question"),
+        question=lines.text_field(record, "question"),
         models=(a, b),
         answers=(first, second),
-        question_id=pair_id if given is None else id_field(record, "question_id"),
-        **{key: optional_text_field(record, key) for key in _OPTIONAL},
+        question_id=pair_id if given is None else json_lines.id_field(record, "question_id"),
+        **{key: lines.optional_text_field(record, key) for key in _OPTIONAL},
     )
 
 
@@ -78,7 +74,7 @@ def read_pairs(path: str | os.PathLike[str]) -> list[Pair]:
     """
     path = Path(path)
     pairs: dict[str, Pair] = {}
-    for number, pair in parsed(path, pair_of):
+    for number, pair in json_lines.parsed(path, pair_of):
         if pair.id in pairs:
             raise InputError(f"duplicate pair id {pair.id!r:.80}", path=path, line=number)
         pairs[pair.id] = pair
@@ -89,7 +85,7 @@ def read_pairs(path: str | os.PathLike[str]) -> list[Pair]:
 
 def write_pairs(path: str | os.PathLike[str], pairs: Iterable[Pair]) -> None:
     """Write pairs as JSON lines, atomically. Raises `OutputError`."""
-    write_objects(Path(path), map(pair_record, pairs))
+    json_lines.write_objects(Path(path), map(pair_record, pairs))
 
 
 def read_humans(path: str | os.PathLike[str], known: Collection[str]) -> pl.DataFrame:
@@ -99,7 +95,7 @@ def read_humans(path: str | os.PathLike[str], known: Collection[str]) -> pl.Data
     Raises `InputError` with file and line for unknown ids and letters, and for a second verdict of a rater.
     """
     path, known = Path(path), set(known)
-    rows = _csv_rows(path) if path.suffix.lower() == ".csv" else parsed(path, _human_row)
+    rows = _csv_rows(path) if path.suffix.lower() == ".csv" else json_lines.parsed(path, _human_row)
     found: dict[tuple[str, str], str] = {}
     for number, (pair, rater, verdict) in rows:
         if pair not in known:
@@ -114,10 +110,10 @@ def read_humans(path: str | os.PathLike[str], known: Collection[str]) -> pl.Data
 
 
 def _human_row(record: dict[str, Any]) -> tuple[str, str, str]:
-    verdict = text_field(record, "verdict")
+    verdict = lines.text_field(record, "verdict")
     if verdict not in LETTERS:
         raise InputError(f"invalid verdict {verdict!r:.40}: expected A, B or C")
-    return id_field(record, "id"), id_field(record, "rater"), verdict
+    return json_lines.id_field(record, "id"), json_lines.id_field(record, "rater"), verdict
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, tuple[str, str, str]]]:
@@ -226,4 +222,4 @@ def sample_path() -> Path:
     `verdicts/`, verdicts on runs of the benchmark `mini` in `verdicts/runs`, ratings of them in `ratings`,
     and a README. Everything in it is made up: statistics on it are no findings.
     """
-    return Path(str(resources.files("pfgen_rs") / "data" / "judge-sample"))
+    return Path(__file__).parents[1] / "data" / "judge-sample"

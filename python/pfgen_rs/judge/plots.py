@@ -4,34 +4,21 @@ Functions that take statistics (`pfgen_rs.judge.agreement`) or tables return a `
 take `title`, `language` (`en` or `ja`) and `font`. `figure_of_verdicts` and `figure_of_ratings` read folders.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, get_args
 
+from pfgen_rs import OutputError, PlotError, Result
 from pfgen_rs.drawing import figures
 from pfgen_rs.drawing.figures import finish, fixed, png, save, svg
 from pfgen_rs.drawing.style import COLOURS, GREY, INK, NEEDED, Language, Look, available, drawing
-from pfgen_rs.errors import OutputError, PlotError
-from pfgen_rs.judge import decisions as columns
-from pfgen_rs.judge.agreement import measures
-from pfgen_rs.judge.agreement.bradley_terry import rank
-from pfgen_rs.judge.agreement.intervals import Share
-from pfgen_rs.judge.agreement.measures import UNDECIDED, Calibration
-from pfgen_rs.judge.grading import rated_runs
-from pfgen_rs.judge.pairs import read_humans
+from pfgen_rs.judge import decisions as columns, grading, read_humans
+from pfgen_rs.judge.agreement import bradley_terry, intervals, measures
 from pfgen_rs.judge.verdict_folder import coverage_notes, read_verdicts
-from pfgen_rs.lazy import np, pl
+from pfgen_rs.lazy import Axes, Figure, np, pl
 from pfgen_rs.report.plot_kinds import Drawn
-from pfgen_rs.report.plots import points
-from pfgen_rs.report.plots.inputs import drawable
-from pfgen_rs.runs.result import Result
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from pfgen_rs.report.plots import inputs, points
 
 __all__ = [
     "agreement_matrix",
@@ -92,7 +79,7 @@ def figure_of_verdicts(
         if len(judges) > 1:
             raise PlotError(f"expected one folder of verdicts, found {len(judges)}")
         [decisions] = judges.values()
-        ranking = rank(decisions, rule=rule, level=_LEVEL)
+        ranking = bradley_terry.rank(decisions, rule=rule, level=_LEVEL)
         return Drawn(ranks(ranking.models, **look), [*notes, *ranking.notes])
     if people is None:
         raise PlotError("a reliability diagram needs verdicts of people: --humans FILE")
@@ -108,7 +95,7 @@ def figure_of_ratings(
 ) -> Drawn:
     """Draw the ratings in a folder against the scores of the rated runs, by name (judging 6.5)."""
     _check_matplotlib()
-    rated = rated_runs(folder, results, benchmark)
+    rated = grading.rated_runs(folder, results, benchmark)
     modes = {name: (result.config or {}).get("mode") for name, result in results.items()}
     known = [(name, mode if isinstance(mode, str) else None) for name, mode in modes.items()]
     schema = {"model": pl.String, "mode": pl.String}
@@ -195,7 +182,7 @@ def _agreements(
     for name, table in judges.items():
         own, seen = codes(table, rule), pairs["pair"].is_in(table["pair"].implode())
         undecided = (own == columns.NONE) & seen.to_numpy()
-        letters[name] = np.where(undecided, UNDECIDED, own).astype(np.int8)
+        letters[name] = np.where(undecided, measures.UNDECIDED, own).astype(np.int8)
     for part in [] if humans is None else humans.partition_by("rater", maintain_order=True):
         rater = part["rater"][0]
         name = rater if rater not in letters else f"{rater} (rater)"
@@ -210,7 +197,7 @@ _BARS = 60  # judges that are shown
 
 
 def position_bars(
-    judges: Mapping[str, Share],
+    judges: Mapping[str, intervals.Share],
     *,
     title: str | None = None,
     language: Language = "en",
@@ -270,7 +257,7 @@ def ranks(
     `models`: columns `model`, `strength`, `strength_low`, `strength_high`, `best_rank` and `worst_rank`, as
     `bradley_terry.rank` has them. The 100 best models are shown. Raises `PlotError` if there is none.
     """
-    found = drawable(models, ["model"], ["strength"])
+    found = inputs.drawable(models, ["model"], ["strength"])
     shown = found.sort("strength", descending=True, maintain_order=True).head(_RANKED)
     with drawing(language, font) as look:
         figure = look.figure(title, "Models ranked by the judge", 8.2, 1.6 + 0.28 * len(shown))
@@ -316,7 +303,7 @@ _HEIGHTS = (3.0, 1.0)  # of the diagram and of its counts
 
 
 def reliability(
-    judges: Mapping[str, Calibration],
+    judges: Mapping[str, measures.Calibration],
     *,
     title: str | None = None,
     language: Language = "en",
@@ -354,7 +341,7 @@ def reliability(
         return finish(figure, "; ".join(said))
 
 
-def _reliability_points(axes: Axes, found: Calibration) -> None:
+def _reliability_points(axes: Axes, found: measures.Calibration) -> None:
     axes.plot([0, 1], [0, 1], ":", color=GREY, linewidth=1, zorder=1)
     rows = [row for row in found.table.to_dicts() if row["pairs"]]
     x, y, low, high = (
@@ -366,7 +353,7 @@ def _reliability_points(axes: Axes, found: Calibration) -> None:
     axes.tick_params(labelbottom=False)
 
 
-def _reliability_counts(axes: Axes, found: Calibration) -> None:
+def _reliability_counts(axes: Axes, found: measures.Calibration) -> None:
     from matplotlib.ticker import MaxNLocator
 
     table = found.table
@@ -389,7 +376,7 @@ def _label_reliability(above: Axes, below: Axes, look: Look, *, first: bool) -> 
         below.set_ylabel(look.say("Pairs"))
 
 
-def _calibration_of(decisions: pl.DataFrame, humans: pl.DataFrame) -> Calibration:
+def _calibration_of(decisions: pl.DataFrame, humans: pl.DataFrame) -> measures.Calibration:
     own = humans.join(decisions.select("pair"), on="pair", how="semi", maintain_order="left")
     data = columns.judged(decisions, own)
     probabilities = columns.winner_probabilities(decisions)
@@ -420,7 +407,7 @@ def rating_scores(
     """
     if "mode" not in runs.columns:
         runs = runs.with_columns(mode=pl.lit(None, pl.String))
-    found = points.numbered_points(drawable(runs, ["model", "mode"], ["score", "rating"]))
+    found = points.numbered_points(inputs.drawable(runs, ["model", "mode"], ["score", "rating"]))
     with drawing(language, font) as look:
         listed = _LINE * points.list_height(len(found), _COLUMNS)
         figure = look.figure(title, "Ratings by the judge and scores", 7.6, _PANEL + 0.4 + listed)

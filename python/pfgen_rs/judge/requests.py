@@ -3,8 +3,6 @@
 A judgment belongs to the texts whose request has its digest.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -13,19 +11,15 @@ import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pfgen_rs.ask.request import Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError, unreadable
+from pfgen_rs.io import lines, locks, run_files
 from pfgen_rs.io.atomic import write_atomic, writing_failed
 from pfgen_rs.io.json_lines import parsed
-from pfgen_rs.io.lines import parse_line
-from pfgen_rs.io.locks import locked
-from pfgen_rs.io.run_files import CONFIG
-from pfgen_rs.judge.pairs import Pair
-from pfgen_rs.judge.verdicts import Which
+from pfgen_rs.judge import Pair, verdicts
 
 
 @dataclass(frozen=True)
@@ -94,7 +88,7 @@ class Prompt:
     kind: Kind
     text: str
     system: str | None = None
-    verdict: Which = "first"
+    verdict: verdicts.Which = "first"
     scale: tuple[int, int] = (1, 10)
     brackets: bool = False
     result: bool = False
@@ -120,7 +114,7 @@ class Prompt:
             if text is not None
         )
 
-    def without_reference(self) -> Prompt:
+    def without_reference(self) -> "Prompt":
         """Returns the prompt for questions without a reference answer; its name says so.
 
         Raises `SettingsError` for prompts of which it is not known how to leave the reference out.
@@ -142,7 +136,7 @@ class Prompt:
 @cache
 def built_in_prompts() -> Mapping[str, Prompt]:
     """Returns the built-in prompts by name."""
-    text = (resources.files("pfgen_rs.judge") / "prompts.toml").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("prompts.toml").read_text(encoding="utf-8")
     return _prompts_of_table(tomllib.loads(text))
 
 
@@ -245,7 +239,7 @@ def _fastchat_prompt(record: Mapping[str, Any]) -> Prompt | None:
             text = text.replace(f"{{{theirs}}}", f"{{{ours}}}")
         system = record.get("system_prompt") or None
         kind: Kind = "pairwise" if pairwise else "grade"
-        way: Which = "brackets" if pairwise else "first"
+        way: verdicts.Which = "brackets" if pairwise else "first"
         return _checked_prompt(Prompt(name, kind, text, system, way, brackets=not pairwise))
     except (SettingsError, KeyError, TypeError) as error:
         raise InputError(f"is not a prompt of FastChat: {error}") from None
@@ -368,8 +362,8 @@ def write_folder_config(folder: Path, config: Mapping[str, Any]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise writing_failed(folder, error) from error
-    with locked(folder):
-        path = folder / CONFIG
+    with locks.locked(folder):
+        path = folder / run_files.CONFIG
         if not path.exists():
             if (folder / JUDGMENTS).exists():
                 raise SettingsError(
@@ -400,9 +394,9 @@ def _changed_setting(old: Mapping[str, Any], new: Mapping[str, Any]) -> str | No
 
 def folder_config(folder: Path) -> dict[str, Any]:
     """Returns what a folder's `config.json` says. Raises `InputError`."""
-    path = folder / CONFIG
+    path = folder / run_files.CONFIG
     try:
-        return parse_line(path.read_bytes())
+        return lines.parse_line(path.read_bytes())
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
     except InputError as error:

@@ -8,8 +8,6 @@ judgments.jsonl    one line a judgment, appended as it arrives
 A judgment counts only with the digest of what would be asked about its pair now (judging 1.5).
 """
 
-from __future__ import annotations
-
 import io
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,18 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pfgen_rs import _native
+from pfgen_rs import _native, errors
 from pfgen_rs.ask.journal import Journal, journal_records
-from pfgen_rs.errors import InputError, unreadable
-from pfgen_rs.io.atomic import write_atomic
-from pfgen_rs.io.json_lines import parsed
-from pfgen_rs.io.locks import locked
+from pfgen_rs.io import atomic, json_lines, locks
 from pfgen_rs.io.run_files import CONFIG
 from pfgen_rs.io.text import counted, plural, shortened
-from pfgen_rs.judge import requests
+from pfgen_rs.judge import requests, verdicts
 from pfgen_rs.judge.decisions import ORDERS, column_codes, decided_columns
 from pfgen_rs.judge.pairs import Pair, pair_of, read_pairs, write_pairs
-from pfgen_rs.judge.verdicts import LETTERS, WHICH, Which, doubt_of
 from pfgen_rs.lazy import Floats, np, pl
 
 _PAIRS, _DIGESTS = "pairs.jsonl", ".digests.csv"
@@ -36,7 +30,7 @@ _Schema = dict[str, pl.DataType | type[pl.DataType]]
 _READ: _Schema = {
     **dict.fromkeys(("pair", "digest", "shown"), pl.String),
     "order": pl.Int64,
-    "probabilities": pl.Struct(dict.fromkeys(LETTERS, pl.Float64)),
+    "probabilities": pl.Struct(dict.fromkeys(verdicts.LETTERS, pl.Float64)),
 }
 _DIGEST_COLUMNS: _Schema = {"1": pl.String, "2": pl.String}
 _LISTS = dict.fromkeys(("models", "answers"), pl.List(pl.String))
@@ -119,7 +113,7 @@ class VerdictFolder:
 
     def each_pair(self) -> Iterator[Pair]:
         """Yield the pairs one by one. Raises `InputError`."""
-        return (pair for _, pair in parsed(self.path / _PAIRS, pair_of))
+        return (pair for _, pair in json_lines.parsed(self.path / _PAIRS, pair_of))
 
     def judgments(self) -> list[dict[str, Any]]:
         """Returns all judgments, as they are recorded, in order. Raises `InputError` with file and line."""
@@ -182,8 +176,8 @@ class VerdictFolder:
             .filter(pl.col("shown").is_not_null())
         )
         texts = found["output"].fill_null("")
-        way: Which = next((each for each in WHICH if each == which), "brackets")
-        known = {text: doubt_of(text, way) for text in texts.unique()}
+        way: verdicts.Which = next((each for each in verdicts.WHICH if each == which), "brackets")
+        known = {text: verdicts.doubt_of(text, way) for text in texts.unique()}
         doubts = [known[text] for text in texts]
         return found.select("pair", "order", "shown").with_columns(
             doubt=pl.Series(doubts, dtype=pl.String), output=texts
@@ -247,7 +241,7 @@ def _check_same_pairs(folders: Sequence[VerdictFolder]) -> None:
         both = own.join(known, on="id", suffix="_known", maintain_order="left")
         changed = both.filter(pl.col("texts") != pl.col("texts_known"))["id"].first()
         if changed is not None:
-            raise InputError(
+            raise errors.InputError(
                 f"pair {changed!r:.80} has other texts or models than in another folder: judges can only be "
                 "compared on the same pairs",
                 path=folder.path,
@@ -270,7 +264,7 @@ def open_verdict_folder(
     """
     folder = Path(path)
     requests.write_folder_config(folder, config)
-    with locked(folder):
+    with locks.locked(folder):
         file = folder / _PAIRS
         known = {pair.id: pair for pair in read_pairs(file)} if file.exists() else {}
         new = known | {pair.id: pair for pair in pairs}
@@ -279,7 +273,7 @@ def open_verdict_folder(
         if _stored_digests(folder) is None:
             digests = _digests_of_pairs(folder, new.values()).write_csv(include_header=False)
             content = f"{_digest_of_sources(folder)}\n{digests}"
-            write_atomic(folder / _DIGESTS, content.encode())
+            atomic.write_atomic(folder / _DIGESTS, content.encode())
     return VerdictFolder(folder)
 
 
@@ -287,8 +281,8 @@ def _digests_of_pairs(folder: Path, pairs: Iterable[Pair]) -> pl.DataFrame:
     """Returns what digests judgments of pairs have, in columns `1` and `2` for their orders."""
     try:
         rows = list(requests.pair_digests(pairs, requests.folder_config(folder)))
-    except InputError as error:
-        raise InputError(error.problem, path=folder / CONFIG) from None
+    except errors.InputError as error:
+        raise errors.InputError(error.problem, path=folder / CONFIG) from None
     return pl.DataFrame(rows, schema=_DIGEST_COLUMNS, orient="row")
 
 
@@ -309,9 +303,9 @@ def _digest_of_sources(folder: Path) -> str:
     return " ".join(_native.digest((folder / name).read_bytes()) for name in (CONFIG, _PAIRS))
 
 
-def _not_a_verdict_folder(folder: Path, name: str) -> InputError:
+def _not_a_verdict_folder(folder: Path, name: str) -> errors.InputError:
     problem = f"is not a folder of verdicts: it has no {name} (made by pfgen-rs judge compare)"
-    return InputError(problem, path=folder)
+    return errors.InputError(problem, path=folder)
 
 
 def _pair_columns(path: Path) -> pl.DataFrame:
@@ -349,7 +343,7 @@ def _judgment_columns(path: Path, schema: _Schema = _READ) -> pl.DataFrame:
     except FileNotFoundError:
         content = b""
     except OSError as error:
-        raise InputError(unreadable(error), path=path) from error
+        raise errors.InputError(errors.unreadable(error), path=path) from error
     content = content[: content.rfind(b"\n") + 1]
     if not content.strip():
         return pl.DataFrame(schema=schema).with_row_index("row")
@@ -358,12 +352,12 @@ def _judgment_columns(path: Path, schema: _Schema = _READ) -> pl.DataFrame:
     except pl.exceptions.PolarsError as error:
         for _ in journal_records(path):
             pass  # raises the error with its line
-        raise InputError(f"is damaged: {error}", path=path) from None
+        raise errors.InputError(f"is damaged: {error}", path=path) from None
     return found.filter(pl.col("order").is_in(ORDERS))
 
 
 def _in_order(pairs: pl.DataFrame, found: pl.DataFrame, order: int) -> pl.DataFrame:
-    letter = pl.when(pl.col("shown").is_in(LETTERS)).then("shown")
+    letter = pl.when(pl.col("shown").is_in(verdicts.LETTERS)).then("shown")
     wanted = found.filter(pl.col("order") == order).select(
         "pair", letter.alias("shown"), "probabilities", judged=pl.lit(value=True)
     )
@@ -374,5 +368,5 @@ def _in_order(pairs: pl.DataFrame, found: pl.DataFrame, order: int) -> pl.DataFr
 
 
 def _probability_array(judgments: pl.DataFrame) -> Floats:
-    fields = judgments.select(pl.col("probabilities").struct.field(*LETTERS))
+    fields = judgments.select(pl.col("probabilities").struct.field(*verdicts.LETTERS))
     return fields.fill_null(np.nan).to_numpy()

@@ -1,14 +1,11 @@
 """Tasks, categories and averages of llm-jp-eval, as `catalog.toml` lists them; scores by name and as text."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -39,7 +36,7 @@ class TaskInfo:
 
 @cache
 def _catalog() -> dict[str, dict[str, Any]]:
-    return tomllib.loads(files(__package__).joinpath("catalog.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(Path(__file__).with_name("catalog.toml").read_text(encoding="utf-8"))
 
 
 @cache
@@ -325,4 +322,4 @@ def sample_path() -> Path:
     SmolLM2-135M for their test splits in `outputs/`. The texts are made up to contain edge cases: scores on
     them say nothing about models.
     """
-    return Path(str(files("pfgen_rs") / "data" / "llm-jp-eval-mini"))
+    return Path(__file__).parents[1] / "data" / "llm-jp-eval-mini"

@@ -11,8 +11,6 @@ group `pfgen_rs.llm_jp_eval_metrics`:
 Plain Python is what native code is held to, and what texts go through that native code does not take.
 """
 
-from __future__ import annotations
-
 import math
 import re
 import statistics

@@ -3,15 +3,12 @@
 Code points are those of the running Python, of which native code is told page by page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any
 from unicodedata import category, normalize
 
-from pfgen_rs import _native
-from pfgen_rs.errors import InputError
+from pfgen_rs import InputError, _native
 from pfgen_rs.lazy import Floats, np, pl
 from pfgen_rs.llm_jp_eval import measures
 from pfgen_rs.llm_jp_eval.measures import sample_metric, sample_metrics

@@ -1,7 +1,5 @@
 """Prompts: instruction, examples and input in the published template or in your own; requests with them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -13,8 +11,7 @@ from typing import Any
 
 from pfgen_rs.ask.request import Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io.formats import response_text
-from pfgen_rs.io.json_lines import Line, parsed_lines
+from pfgen_rs.io import formats, json_lines
 from pfgen_rs.io.lines import as_text
 from pfgen_rs.io.text import counted
 from pfgen_rs.llm_jp_eval.catalog import SPLITS, TaskData, item_id, tasks, used
@@ -41,7 +38,7 @@ class Template(str):
     __slots__ = ("parts",)
     parts: tuple[str, ...]
 
-    def __new__(cls, text: str, parts: tuple[str, ...]) -> Template:
+    def __new__(cls, text: str, parts: tuple[str, ...]) -> "Template":
         """Make a template of its text and its parts."""
         self = super().__new__(cls, text)
         self.parts = parts
@@ -248,7 +245,7 @@ def read_outputs(path: str | Path, split: str = "test") -> Outputs:
         raise InputError(f"is a directory: {advice}", path=file)
     lines: dict[str, int] = {}
 
-    def read(line: Line) -> None:
+    def read(line: json_lines.Line) -> None:
         task, index, digest = _place(line.record, split)
         name = item_id(task, split, index)
         if name in lines:
@@ -261,7 +258,7 @@ def read_outputs(path: str | Path, split: str = "test") -> Outputs:
         if (text := None if failed else _text(line.record)) is not None:
             own[index] = text
 
-    for _ in parsed_lines(file, read):
+    for _ in json_lines.parsed_lines(file, read):
         pass
     if not lines:
         raise InputError("has no outputs", path=file)
@@ -357,7 +354,7 @@ def _text(record: Mapping[str, Any]) -> str | None:
             continue
         value = record[key]
         if key == "response" and isinstance(value, Mapping):
-            return response_text(value)
+            return formats.response_text(value)
         if value is not None and not isinstance(value, str):
             raise InputError(f"{key!r} must be a single text, not {as_text(value)!s:.60}")
         return value

@@ -5,8 +5,6 @@ outputs.jsonl      one line an output, appended as it arrives
 result.json, scores.json, samples.parquet: as `scoring` writes them
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -19,10 +17,7 @@ from pfgen_rs.ask.loop import Asked, Limits, UnreadError, ask, open_requests
 from pfgen_rs.ask.protocol import Answered, Details, Engine
 from pfgen_rs.ask.request import Group, Request, Respondent
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io.atomic import write_atomic, writing_failed
-from pfgen_rs.io.locks import locked
-from pfgen_rs.io.run_files import CONFIG
-from pfgen_rs.io.source import has_lone_surrogate
+from pfgen_rs.io import atomic, locks, run_files, source
 from pfgen_rs.llm_jp_eval import scoring
 from pfgen_rs.llm_jp_eval.catalog import TaskData, files_of, item_id, read_object, used
 from pfgen_rs.llm_jp_eval.prompts import SHOTS, Outputs, PromptSettings, check_digests, items
@@ -78,8 +73,8 @@ class TaskRun:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise writing_failed(self.folder, error) from error
-        with locked(self.folder):
+            raise atomic.writing_failed(self.folder, error) from error
+        with locks.locked(self.folder):
             _write_config(self.folder, self._config())
         return sum(len(group.requests) for group in open_requests(self.journal(), self.groups))
 
@@ -197,7 +192,7 @@ def _sent(sampling: Mapping[str, float | None], left_out: set[str]) -> dict[str,
 
 def _read_task_output(_: Request, answered: Answered) -> Mapping[str, Any]:
     details = answered.details or Details()
-    if has_lone_surrogate(answered.text):
+    if source.has_lone_surrogate(answered.text):
         raise UnreadError("the output contains a lone surrogate, which is not valid Unicode")
     return {"output": answered.text, "finish_reason": details.finish_reason}
 
@@ -207,7 +202,7 @@ def _read_task_output(_: Request, answered: Answered) -> Mapping[str, Any]:
 
 def _write_config(folder: Path, new: dict[str, Any]) -> None:
     """Write what a folder's `config.json` says, or check that it says the same."""
-    if (folder / CONFIG).exists():
+    if (folder / run_files.CONFIG).exists():
         old = _read_config(folder)
         before, now = _compared(old), _compared(new)
         for key in dict.fromkeys([*now, *before]):
@@ -225,7 +220,7 @@ def _write_config(folder: Path, new: dict[str, Any]) -> None:
     elif (folder / OUTPUTS).exists():
         raise SettingsError(f"{folder}: has outputs but no config.json: {_OTHER_FOLDER}")
     content = json.dumps(new, ensure_ascii=False, indent=1)
-    write_atomic(folder / CONFIG, content.encode("utf-8", "surrogatepass") + b"\n")
+    atomic.write_atomic(folder / run_files.CONFIG, content.encode("utf-8", "surrogatepass") + b"\n")
 
 
 def _compared(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -236,7 +231,7 @@ def _compared(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def _read_config(folder: Path) -> dict[str, Any]:
     """Returns what a run's `config.json` says. Raises `InputError` if it is missing or of another kind."""
-    config, _ = read_object(folder / CONFIG)
+    config, _ = read_object(folder / run_files.CONFIG)
     parts = (config.get("parameters"), config.get(_DATA))
     if config.get("kind") != KIND or not all(isinstance(part, dict) for part in parts):
         raise InputError("is not the folder of a run of llm-jp-eval", path=folder)

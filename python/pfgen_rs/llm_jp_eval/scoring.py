@@ -1,7 +1,5 @@
 """Scores of outputs: of every sample, of tasks and categories, and if outputs were read leniently."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -11,16 +9,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs import _native
-from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io.atomic import write_atomic
-from pfgen_rs.io.cleaning import without_thoughts
-from pfgen_rs.io.run_files import RESULT
-from pfgen_rs.io.source import has_lone_surrogate
+from pfgen_rs import InputError, SettingsError, _native
+from pfgen_rs.io import atomic, cleaning, run_files, source
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import np, pl
-from pfgen_rs.llm_jp_eval import catalog, measures
-from pfgen_rs.llm_jp_eval.metrics import metric
+from pfgen_rs.llm_jp_eval import catalog, measures, metric
 from pfgen_rs.llm_jp_eval.prompts import PromptSettings, template_digest
 
 _SHOWN = 3
@@ -148,7 +141,7 @@ def _evaluated(
             outputs=outputs,
         )
     except UnicodeEncodeError:
-        wrong = next(n for n, text in enumerate(outputs) if has_lone_surrogate(text))
+        wrong = next(n for n, text in enumerate(outputs) if source.has_lone_surrogate(text))
         place = catalog.item_id(data.task, data.split, wrong)
         problem = f"the output of {place} contains a lone surrogate, which is not valid Unicode"
         raise InputError(problem) from None
@@ -260,7 +253,7 @@ def _values(name: str, pairs: Sequence[Pair]) -> list[float]:
 def _read(way: str, text: str, gold: str) -> Pair:
     """Returns the prediction in an output that is read in this way, and the gold answer to compare."""
     if way in ("without_thoughts", "all"):
-        text = without_thoughts(text)
+        text = cleaning.without_thoughts(text)
     pred = measures.prediction(text.strip(), "swallow")
     if way in ("unquoted", "all"):
         pred = _unquoted(pred, gold)
@@ -428,8 +421,8 @@ def write_results(
     result = result_content(chosen, templates, config, with_averages=every)
     samples = io.BytesIO()
     chosen.frame.drop("input").write_parquet(samples)
-    write_atomic(place / RESULT, result)
-    write_atomic(place / SAMPLES, samples.getvalue())
+    atomic.write_atomic(place / run_files.RESULT, result)
+    atomic.write_atomic(place / SAMPLES, samples.getvalue())
     text = json.dumps(record, ensure_ascii=False, indent=1)
-    write_atomic(place / SCORES, text.encode() + b"\n")
+    atomic.write_atomic(place / SCORES, text.encode() + b"\n")
     return record

@@ -5,7 +5,6 @@ bytes.
 """
 
 import json
-import logging
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -14,19 +13,17 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from pfgen_rs import _native
-from pfgen_rs.errors import BuildError, OutputError
+from pfgen_rs import BuildError, OutputError, _native
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import STATED, Settings
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.questions.question import PROVENANCE
-from pfgen_rs.references.candidates import Input
+from pfgen_rs.references.candidates import LOG, Input
 from pfgen_rs.references.config import BuildConfig, Outline
 from pfgen_rs.references.lengths import LONGEST, OFFICIAL_STD, Spread, is_off_target
 from pfgen_rs.references.steps import StepReport
 
-_LOG = logging.getLogger("pfgen_rs.references")
 NEARLY = 0.95
 """Share of the answers from which a step removes nearly all."""
 _SHOWN = 3  # questions that an error or a warning shows
@@ -239,7 +236,7 @@ def finish_set(
     record = provenance(config, style, inputs, built, warnings)
     write_set(out, questions, record, stated)
     for warning in warnings:
-        _LOG.warning(warning)
+        LOG.warning(warning)
     return Built(out, questions, left_out, list(inputs), warnings)
 
 

@@ -4,8 +4,6 @@ In the working folder of a build, `questions/ID/candidates-KEY` is the pool of a
 `gathered-KEY.json` has the inputs, questions and counts; it is written last.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -15,12 +13,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs import _native
-from pfgen_rs.errors import ConfigError, InputError, UnknownQuestionError, unreadable
-from pfgen_rs.io.atomic import put_in_place, write_atomic, writing_failed
+from pfgen_rs import _native, errors
+from pfgen_rs.io import atomic, run_files
 from pfgen_rs.io.chunk import Chunk, Options
 from pfgen_rs.io.reading import Reading, read_ahead
-from pfgen_rs.io.run_files import expand
 from pfgen_rs.io.source import Source
 from pfgen_rs.lazy import np, pl
 from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints, key_of
@@ -32,7 +28,7 @@ _ADVICE = (
     "set fields.answer in the configuration to use another one",
 )
 
-_LOG = logging.getLogger("pfgen_rs.references")
+LOG = logging.getLogger("pfgen_rs.references")
 
 BuildProgress = Callable[[str, str, float, float], None]
 """Called with the question (or the file being read), the step, the amount done and the total amount."""
@@ -59,7 +55,7 @@ class Gathered:
 def input_files(config: BuildConfig) -> list[Source]:
     """Returns the files that match the configuration's `candidates`."""
     patterns = [name if name == "-" else str(config.path(name)) for name in config.candidates]
-    return [Source(path) for path in expand(patterns)]
+    return [Source(path) for path in run_files.expand(patterns)]
 
 
 def asked(outlines: Sequence[Outline], only: Sequence[str]) -> list[Outline]:
@@ -68,7 +64,7 @@ def asked(outlines: Sequence[Outline], only: Sequence[str]) -> list[Outline]:
     for name in only:
         if name not in known:
             shown = ", ".join(sorted(known))
-            raise ConfigError(f"unknown question {name!r}: expected one of {shown}")
+            raise errors.ConfigError(f"unknown question {name!r}: expected one of {shown}")
     return [outline for outline in outlines if outline.question_id in (only or known)]
 
 
@@ -122,7 +118,7 @@ class _Sorter:
             taken += len(kept)
             left_out += before + len(chunk) - len(kept)
             if chunk.cut_short is not None:
-                _LOG.warning("%s", chunk.cut_short)
+                LOG.warning("%s", chunk.cut_short)
             if progress is not None:
                 progress(source.path, "reading", chunk.read, source.size or 0)
         name = os.path.relpath(source.path, self._config.folder)
@@ -143,7 +139,7 @@ class _Sorter:
         missing = chunk.questions.is_in(unknown).to_numpy()
         row = int(np.flatnonzero(missing)[0])
         if not self._config.skip_bad_lines:
-            raise UnknownQuestionError(
+            raise errors.UnknownQuestionError(
                 "not the text or id of a configured question "
                 "(set skip_bad_lines to skip such candidates)",
                 path=path,
@@ -174,7 +170,7 @@ class _Sorter:
         rows = {question_id: writer.rows for question_id, writer in self._writers.items()}
         questions = asked(self._outlines, self._config.only)
         if not rows:
-            raise InputError("no candidates")
+            raise errors.InputError("no candidates")
         return [(each, rows.get(each.question_id, 0)) for each in questions]
 
 
@@ -240,7 +236,7 @@ def _narrowed(
 
 def save_gathered(record: Path, gathered: Gathered) -> None:
     """Record that all candidates have been sorted into pools."""
-    write_atomic(record, json.dumps(asdict(gathered), ensure_ascii=False).encode())
+    atomic.write_atomic(record, json.dumps(asdict(gathered), ensure_ascii=False).encode())
 
 
 def _load(record: Path) -> Gathered | None:
@@ -291,7 +287,7 @@ def _file_state(path: str) -> tuple[int, int]:
     try:
         state = os.stat(path)  # noqa: PTH116
     except OSError as error:
-        raise InputError(unreadable(error), path=path) from error
+        raise errors.InputError(errors.unreadable(error), path=path) from error
     return state.st_size, state.st_mtime_ns
 
 
@@ -305,6 +301,6 @@ def _place_pool(pool: Path, target: Path) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(target, ignore_errors=True)
-        put_in_place(pool, target)
+        atomic.put_in_place(pool, target)
     except OSError as error:
-        raise writing_failed(target, error) from error
+        raise atomic.writing_failed(target, error) from error

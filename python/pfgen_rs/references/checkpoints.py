@@ -8,8 +8,6 @@ A step's arrays are written first and its record last, each atomically: a record
 pool, which may be that of an earlier step, is beside it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json
@@ -22,8 +20,7 @@ from typing import Any
 from zipfile import BadZipFile
 
 from pfgen_rs.errors import BuildError
-from pfgen_rs.io import locks
-from pfgen_rs.io.atomic import write_atomic, writing_failed
+from pfgen_rs.io import atomic, locks
 from pfgen_rs.lazy import np
 from pfgen_rs.references.steps import Pool, State, StepReport, damaged
 
@@ -44,7 +41,7 @@ def locked(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise writing_failed(folder, error) from error
+        raise atomic.writing_failed(folder, error) from error
     with locks.locked(folder, wait=False) as is_free:
         if not is_free:
             raise BuildError(f"{folder}: another build of this set is running; wait until it ends")
@@ -94,10 +91,10 @@ class Checkpoints:
         content = io.BytesIO()
         np.savez(content, **arrays)
         record = self._record(report.step, key)
-        write_atomic(record.with_suffix(".npz"), content.getvalue())
+        atomic.write_atomic(record.with_suffix(".npz"), content.getvalue())
         pool = state.pool.folder.relative_to(self._folder).as_posix()
         data = {"rows": len(state.kept), "pool": pool, "report": asdict(report)}
-        write_atomic(record, json.dumps(data, ensure_ascii=False).encode())
+        atomic.write_atomic(record, json.dumps(data, ensure_ascii=False).encode())
 
     def prune(self, *needed: Path) -> None:
         """Remove all pools but those needed, and the steps of other builds that need the others."""

@@ -5,17 +5,14 @@ frequency `df` among `N` answers, it has `df - 1` among the other `N - 1`. N-gra
 found by sorting, one length at a time.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
-from pfgen_rs import _native
+from pfgen_rs import Settings, _native
 from pfgen_rs.lazy import Floats, NDArray, np, pl
-from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.references.lengths import check_share, kept_number
 from pfgen_rs.references.steps import Context, Mask, State, Step, StepReport, by_source
 

@@ -6,8 +6,6 @@ Only a person can decide which is wrong, if any, and write a rule against it: wh
 not a proof.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile
@@ -21,10 +19,9 @@ from typing import Any, Literal, NamedTuple
 
 from pfgen_rs.errors import ConfigError
 from pfgen_rs.lazy import pl
+from pfgen_rs.references import rules, steps
 from pfgen_rs.references.candidates import BuildProgress, gather, input_files
 from pfgen_rs.references.config import BuildConfig, read_outlines
-from pfgen_rs.references.rules import Style
-from pfgen_rs.references.steps import Pool
 
 Kind = Literal["number", "name"]
 
@@ -328,7 +325,7 @@ def review_list(config: BuildConfig, progress: BuildProgress | None = None) -> p
         folder, sources = Path(name), input_files(config)
         gathered = gather(config, sources, outlines, folder, memory=_MEMORY, progress=progress)
         for outline, count in gathered.questions:
-            sample = _sampled(Pool(folder / outline.question_id), count, style)
+            sample = _sampled(steps.Pool(folder / outline.question_id), count, style)
             stated = f"{outline.note}\n{json.dumps(list(outline.keywords), ensure_ascii=False)}"
             for at in contradictions(sample["answer"], models=sample["model"], stated=stated):
                 about = {"question_id": outline.question_id, "kind": at.kind}
@@ -337,7 +334,7 @@ def review_list(config: BuildConfig, progress: BuildProgress | None = None) -> p
     return pl.DataFrame(rows, schema=_COLUMNS)
 
 
-def _sampled(pool: Pool, count: int, style: Style | None) -> pl.DataFrame:
+def _sampled(pool: steps.Pool, count: int, style: rules.Style | None) -> pl.DataFrame:
     """Returns every k-th answer of a pool with its model, normalised if a style is given."""
     step, at = max(1, -(-count // _SAMPLE)), 0
     pieces = [pl.DataFrame(schema={"answer": pl.String, "model": pl.String})]

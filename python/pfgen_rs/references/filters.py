@@ -1,13 +1,10 @@
 """Dropping equal answers, and answers with an n-gram that is found in hardly any other."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from pfgen_rs import _native
-from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs import InputError, SettingsError, _native
 from pfgen_rs.lazy import ArrayLike, NDArray, np, pl
 from pfgen_rs.references import steps
 

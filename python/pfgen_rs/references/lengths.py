@@ -1,14 +1,11 @@
 """Keeping the answers whose length is nearest to a target."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, NamedTuple
 
-from pfgen_rs import _native
-from pfgen_rs.errors import ConfigError, InputError, SettingsError
+from pfgen_rs import ConfigError, InputError, SettingsError, _native
 from pfgen_rs.lazy import NDArray, np
 from pfgen_rs.references import steps
 

@@ -1,7 +1,5 @@
 """Building on Ray: each question in a task of its own, with the result of `build`."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,15 +7,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.errors import InputError, PfgenError, SettingsError, UnknownQuestionError
-from pfgen_rs.extras import needed
+from pfgen_rs import InputError, PfgenError, SettingsError, UnknownQuestionError, extras
 from pfgen_rs.lazy import NDArray, np, pl
+from pfgen_rs.references import pipeline, steps
 from pfgen_rs.references.built import Built, BuiltQuestion, finish_set, refuse_foreign
 from pfgen_rs.references.candidates import Input, asked
 from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints
 from pfgen_rs.references.config import BuildConfig, Outline, read_outlines
-from pfgen_rs.references.pipeline import Build, refuse_unknown_rules
-from pfgen_rs.references.steps import COLUMNS, PoolWriter
 
 _ONE_THREAD = {"env_vars": {"POLARS_MAX_THREADS": "1"}}
 _MEMORY = 1 << 30  # bytes for the steps of a question, besides its candidates
@@ -47,7 +43,7 @@ def build_on_ray(
     Raises `SettingsError` for a selection by `seconds` and for the unit `token`, `InputError` for missing
     columns and unusable rows, and the errors of `build`.
     """
-    needed("ray.data", "ray")
+    extras.needed("ray.data", "ray")
     _refuse(config)
     refuse_foreign(config.path(config.out), Path(), config.only)
     fields, known = config.fields, list(dataset.schema().names)
@@ -59,7 +55,7 @@ def build_on_ray(
     outlines = _outlines(dataset, config, order, outlines)
     wanted = asked(outlines, config.only)
     prepared = config.prepared()
-    refuse_unknown_rules(config, prepared, [each.question_id for each in wanted])
+    pipeline.refuse_unknown_rules(config, prepared, [each.question_id for each in wanted])
     work = QuestionGroups(config, order, outlines, wanted, prepared)
     own = {"num_cpus": 1, "runtime_env": _ONE_THREAD, **options}
     rows = (
@@ -74,7 +70,7 @@ def build_on_ray(
             raise each
     if not found:
         raise InputError("no candidates")
-    nothing = pl.DataFrame(schema=dict.fromkeys(COLUMNS, pl.String))
+    nothing = pl.DataFrame(schema=dict.fromkeys(steps.COLUMNS, pl.String))
     built = [found.get(each.question_id) or work.built(each, nothing) for each in wanted]
     return finish_set(config, prepared["normalise"].digest, inputs, built)
 
@@ -156,10 +152,10 @@ class QuestionGroups:
         """Apply all steps to candidates (columns `COLUMNS`) in order."""
         with tempfile.TemporaryDirectory(prefix="pfgen-rs-") as folder:
             checkpoints = Checkpoints(Path(folder))
-            writer = PoolWriter(checkpoints.pool(CANDIDATES, ""))
+            writer = steps.PoolWriter(checkpoints.pool(CANDIDATES, ""))
             writer.add(frame)
             writer.flush()
-            build = Build(self.config, self.prepared, _MEMORY, threads=1)
+            build = pipeline.Build(self.config, self.prepared, _MEMORY, threads=1)
             return build.stepped(outline, frame.height, "", checkpoints)
 
     def _candidates(self, frame: pl.DataFrame) -> pl.DataFrame:

@@ -3,15 +3,11 @@
 Source: Imajo et al. 2025, section 3.2 (candidates, rules, frequencies, length and selection).
 """
 
-from __future__ import annotations
-
-import logging
 import os
 import shutil
 import threading
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from concurrent.futures import wait as wait_for
+from concurrent.futures import ThreadPoolExecutor, wait as wait_for
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,15 +15,12 @@ from typing import Any
 from pfgen_rs.errors import ConfigError
 from pfgen_rs.io.source import Source
 from pfgen_rs.lazy import np
-from pfgen_rs.references import candidates
+from pfgen_rs.references import candidates, steps
 from pfgen_rs.references.built import Built, BuiltQuestion, finish_set, refuse_foreign
-from pfgen_rs.references.candidates import BuildProgress, Gathered, pool_key, question_folder
 from pfgen_rs.references.checkpoints import CANDIDATES, Checkpoints, key_of, locked
 from pfgen_rs.references.config import BuildConfig, Outline, read_outlines
 from pfgen_rs.references.lengths import spreads
-from pfgen_rs.references.steps import Context, Pool, State, StepReport
 
-_LOG = logging.getLogger("pfgen_rs.references")
 MEMORY = 4 << 30
 _LEAST = 256 << 20  # bytes to allow each question processed in parallel
 _TICK = 0.1  # seconds between checks for Ctrl-C
@@ -60,7 +53,7 @@ def build(
     outlines: Sequence[Outline] | None = None,
     memory: int = MEMORY,
     threads: int | None = None,
-    progress: BuildProgress | None = None,
+    progress: candidates.BuildProgress | None = None,
 ) -> Built:
     """Build the set described by `config`, and write it to the configured folder.
 
@@ -105,7 +98,7 @@ class Build:
         prepared: Mapping[str, Any],
         memory: int,
         threads: int,
-        progress: BuildProgress | None = None,
+        progress: candidates.BuildProgress | None = None,
     ) -> None:
         self._config, self._prepared = config, prepared
         self._memory, self._threads, self._progress = memory, threads, progress
@@ -127,9 +120,11 @@ class Build:
             self._all(work, gathered),
         )
         for outline, _ in gathered.questions:
-            shutil.rmtree(question_folder(work, outline), ignore_errors=True)
+            shutil.rmtree(candidates.question_folder(work, outline), ignore_errors=True)
         if _has_finished(work):
-            _LOG.warning("%s: keeps finished steps of other questions for later builds", work)
+            candidates.LOG.warning(
+                "%s: keeps finished steps of other questions for later builds", work
+            )
         else:
             shutil.rmtree(work, ignore_errors=True)
         return built
@@ -140,7 +135,7 @@ class Build:
         if self._progress is not None:
             self._progress(what, step, done, total)
 
-    def _all(self, work: Path, gathered: Gathered) -> list[BuiltQuestion]:
+    def _all(self, work: Path, gathered: candidates.Gathered) -> list[BuiltQuestion]:
         """Process all questions, several at a time if memory allows; raises the first error."""
         workers = max(1, min(self._threads, len(gathered.questions), self._memory // _LEAST))
         with ThreadPoolExecutor(workers) as pool:
@@ -149,8 +144,8 @@ class Build:
                     self.stepped,
                     outline,
                     count,
-                    pool_key(self._config, gathered.inputs, outline),
-                    Checkpoints(question_folder(work, outline)),
+                    candidates.pool_key(self._config, gathered.inputs, outline),
+                    Checkpoints(candidates.question_folder(work, outline)),
                     workers,
                 )
                 for outline, count in gathered.questions
@@ -171,13 +166,13 @@ class Build:
         self, outline: Outline, count: int, key: str, checkpoints: Checkpoints, workers: int = 1
     ) -> BuiltQuestion:
         """Take a pool of `count` candidates through all steps that have not finished."""
-        pool = Pool(checkpoints.pool(CANDIDATES, key))
+        pool = steps.Pool(checkpoints.pool(CANDIDATES, key))
         first = checkpoints.load(CANDIDATES, key)
         if first is None:
-            state = State(pool, np.ones(count, dtype=np.bool_))
-            first = state, StepReport(CANDIDATES, count, count, models=state.models())
+            state = steps.State(pool, np.ones(count, dtype=np.bool_))
+            first = state, steps.StepReport(CANDIDATES, count, count, models=state.models())
             checkpoints.save(key, *first)
-        state, reports = first[0], list[StepReport]()
+        state, reports = first[0], list[steps.StepReport]()
         for name in self._config.steps:
             step = self._config.step(name)
             context = self._context(outline, name, pool.folder, workers)
@@ -196,11 +191,11 @@ class Build:
         answers = _answers_by_source(state)
         return BuiltQuestion(outline, count, first[1].models, reports, answers, lengths)
 
-    def _context(self, outline: Outline, step: str, folder: Path, workers: int) -> Context:
+    def _context(self, outline: Outline, step: str, folder: Path, workers: int) -> steps.Context:
         def tell(done: float, total: float, standing: str = "") -> None:
             self._tell(outline.question_id, f"{step} {standing}".strip(), done, total)
 
-        return Context(
+        return steps.Context(
             outline.question_id,
             prepared=self._prepared.get(step),
             unit=self._config.unit,
@@ -227,7 +222,7 @@ def refuse_unknown_rules(
         )
 
 
-def _answers_by_source(state: State) -> dict[str, list[str]]:
+def _answers_by_source(state: steps.State) -> dict[str, list[str]]:
     """Returns the remaining answers by source, in the order of the candidates."""
     answers: dict[str, list[str]] = {}
     for frame in state.frames("answer", "source"):

@@ -16,8 +16,6 @@ id:
     require = '22回'
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -25,12 +23,10 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
-from pfgen_rs import _native
-from pfgen_rs.errors import BenchmarkError, SettingsError
+from pfgen_rs import BenchmarkError, SettingsError, _native
 from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.references import steps
 
@@ -137,8 +133,8 @@ class Style(_Compiled):
         A rule with the name of an earlier rule replaces it in place; other rules are appended in the order
         of the files.
         """
-        with resources.as_file(resources.files(__package__) / "style.toml") as path:
-            rules = {rule.name: rule for rule in read_style(path)}
+        standard = Path(__file__).with_name("style.toml")
+        rules = {rule.name: rule for rule in read_style(standard)}
         for file in extra:
             rules |= {rule.name: rule for rule in read_style(file)}
         for name in without:

@@ -1,15 +1,12 @@
 """Choosing reference answers whose n-grams are distributed as in the whole pool."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, TypeVar
 
-from pfgen_rs import _native
-from pfgen_rs.errors import ConfigError, InputError, SettingsError
+from pfgen_rs import ConfigError, InputError, SettingsError, _native
 from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.references.steps import Context, Mask, State, Step, StepReport, by_source, joined
 

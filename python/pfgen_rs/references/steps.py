@@ -3,19 +3,15 @@
 A pool may be larger than memory, so it is read in pieces, as often as needed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from pfgen_rs import _native
-from pfgen_rs.errors import BuildError, ConfigError, InputError
+from pfgen_rs import BuildError, ConfigError, InputError, _native
 from pfgen_rs.io.atomic import writing_failed
 from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.metrics import units
-from pfgen_rs.metrics.units import Unit
 
 Batches = Callable[[], Iterable[pl.Series]]
 """Each call iterates over all answers from the start, as text columns; row numbers continue across them."""
@@ -181,51 +177,30 @@ class State:
 
 
 @dataclass(frozen=True)
-class Step:
-    """A step, which narrows the answers to a question; its fields are its section of the configuration.
+class Removed:
+    """Answers removed for the same reason: the reason, their number, and the first few of them."""
 
-    The section is named as the class. `no` and `nearly`: advice for users if it removes no or nearly all
-    answers; without advice nothing is said. `breaks_ties`: whether the seed has a say, and how many answers
-    later steps need.
-    """
+    reason: str
+    count: int
+    examples: list[str]
 
-    no: ClassVar[str] = ""
-    nearly: ClassVar[str] = ""
-    breaks_ties: ClassVar[bool] = False
 
-    @property
-    def name(self) -> str:
-        """The name of its section, by which reports name it."""
-        return type(self).__name__.lower()
+@dataclass(frozen=True)
+class StepReport:
+    """The report of one step for one question; `models`: remaining answers by model."""
 
-    def prepared(self, path: Callable[[str], Path]) -> Any:
-        """Returns what is in the files that the settings name, read once for all questions."""
-        del path
+    step: str
+    before: int
+    after: int
+    removed: list[Removed] = field(default_factory=list)
+    details: Mapping[str, Any] = field(default_factory=dict)
+    models: Mapping[str, int] = field(default_factory=dict)
 
-    def key(self, context: Context) -> Any:
-        """Returns all that the result depends on besides the answers, as JSON: equal keys, equal results."""
-        own = [context.unit, context.examples, asdict(self)]
-        return [*own, context.seed, context.target, context.needed] if self.breaks_ties else own
-
-    def needs(self, after: int) -> int:
-        """Returns how many answers must be there so that `after` are left."""
-        return after
-
-    def expected(self, report: StepReport) -> bool:
-        """Whether it is no surprise that the step removes no or nearly all answers."""
-        del report
-        return False
-
-    def run(self, state: State, context: Context) -> tuple[State, StepReport]:
-        """Returns what is left, and the report."""
-        raise NotImplementedError
-
-    def check_least(self, **least: int) -> None:
-        """Raise `ConfigError` for a setting below its least value; `None` is no value."""
-        for name, value in least.items():
-            given = getattr(self, name)
-            if given is not None and given < value:
-                raise ConfigError(f"{name} must be at least {value}, not {given}")
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Inverse of `dataclasses.asdict`."""
+        removed = [Removed(**each) for each in data["removed"]]
+        return cls(**{**data, "removed": removed})
 
 
 @dataclass(frozen=True)
@@ -241,7 +216,7 @@ class Context:
 
     question_id: str
     prepared: Any
-    unit: Unit
+    unit: units.Unit
     seed: int
     examples: int
     target: int
@@ -303,6 +278,54 @@ class Context:
         return joined(self.coded(state))
 
 
+@dataclass(frozen=True)
+class Step:
+    """A step, which narrows the answers to a question; its fields are its section of the configuration.
+
+    The section is named as the class. `no` and `nearly`: advice for users if it removes no or nearly all
+    answers; without advice nothing is said. `breaks_ties`: whether the seed has a say, and how many answers
+    later steps need.
+    """
+
+    no: ClassVar[str] = ""
+    nearly: ClassVar[str] = ""
+    breaks_ties: ClassVar[bool] = False
+
+    @property
+    def name(self) -> str:
+        """The name of its section, by which reports name it."""
+        return type(self).__name__.lower()
+
+    def prepared(self, path: Callable[[str], Path]) -> Any:
+        """Returns what is in the files that the settings name, read once for all questions."""
+        del path
+
+    def key(self, context: Context) -> Any:
+        """Returns all that the result depends on besides the answers, as JSON: equal keys, equal results."""
+        own = [context.unit, context.examples, asdict(self)]
+        return [*own, context.seed, context.target, context.needed] if self.breaks_ties else own
+
+    def needs(self, after: int) -> int:
+        """Returns how many answers must be there so that `after` are left."""
+        return after
+
+    def expected(self, report: StepReport) -> bool:
+        """Whether it is no surprise that the step removes no or nearly all answers."""
+        del report
+        return False
+
+    def run(self, state: State, context: Context) -> tuple[State, StepReport]:
+        """Returns what is left, and the report."""
+        raise NotImplementedError
+
+    def check_least(self, **least: int) -> None:
+        """Raise `ConfigError` for a setting below its least value; `None` is no value."""
+        for name, value in least.items():
+            given = getattr(self, name)
+            if given is not None and given < value:
+                raise ConfigError(f"{name} must be at least {value}, not {given}")
+
+
 def joined(batches: Batches) -> pl.Series:
     """Returns a column in one piece."""
     columns = list(batches())
@@ -317,30 +340,3 @@ def by_source(
     for source, own in state.by_source().items():
         kept[own], details[source] = keep(state.narrowed(own))
     return kept, details
-
-
-@dataclass(frozen=True)
-class Removed:
-    """Answers removed for the same reason: the reason, their number, and the first few of them."""
-
-    reason: str
-    count: int
-    examples: list[str]
-
-
-@dataclass(frozen=True)
-class StepReport:
-    """The report of one step for one question; `models`: remaining answers by model."""
-
-    step: str
-    before: int
-    after: int
-    removed: list[Removed] = field(default_factory=list)
-    details: Mapping[str, Any] = field(default_factory=dict)
-    models: Mapping[str, int] = field(default_factory=dict)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Inverse of `dataclasses.asdict`."""
-        removed = [Removed(**each) for each in data["removed"]]
-        return cls(**{**data, "removed": removed})

@@ -1,7 +1,5 @@
 """Reports: published results, leaderboards, plots and pages."""
 
-from __future__ import annotations
-
 __all__ = ["PER_QUESTION", "QUANTILES", "most_shown"]
 
 PER_QUESTION = 1000

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
-from pfgen_rs import _native
-from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs import InputError, Question, Result, SettingsError, _native
 from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.metrics.helpfulness import Ends, Rule
 from pfgen_rs.metrics.settings import share_names
-from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.questions.unknown import order
 from pfgen_rs.report import PER_QUESTION, QUANTILES
-from pfgen_rs.runs.result import Result
 from pfgen_rs.scoring.explain import WINDOW, Counts, window_counts
 
 _SHARE = 10**4  # a metric's share of a source is shown to four decimals,
@@ -283,7 +279,7 @@ def reference_table(benchmark: QuestionSet, question_id: str) -> WindowTable:
 
     It holds for answers of any runs: what it lacks does not occur.
     """
-    references = chain.from_iterable(benchmark[question_id].answers.values())
+    references = (text for texts in benchmark[question_id].answers.values() for text in texts)
     windows = distinct_windows(references, characters=None)
     return window_table(benchmark, question_id, windows)
 

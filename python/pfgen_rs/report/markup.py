@@ -1,7 +1,5 @@
 """Escapes text of unknown origin for Markdown, and for HTML within it."""
 
-from __future__ import annotations
-
 import html
 import os
 import re

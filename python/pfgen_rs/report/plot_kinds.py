@@ -12,16 +12,13 @@ Another package names its own as an entry point of the group `pfgen_rs.plots`, w
 choices and the help of `pfgen-rs plot`, the page of figures of a site and the shared tests come from here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pfgen_rs import OutputError, PlotError, registry
 from pfgen_rs.drawing.style import NEEDED, available
-from pfgen_rs.errors import OutputError, PlotError
 from pfgen_rs.lazy import Figure, pl
-from pfgen_rs.registry import Registry
 
 if TYPE_CHECKING:
     from pfgen_rs.report.plots.inputs import PlotRequest
@@ -36,7 +33,7 @@ class Plot:
     `suits_site`: whether the page of a site shows it.
     """
 
-    table: pl.DataFrame
+    table: "pl.DataFrame"
     draw: Callable[..., Figure]
     notes: Sequence[str] = ()
     is_cut: bool = False
@@ -52,22 +49,22 @@ class PlotKind:
 
     name: str
     summary: str
-    make: Callable[[PlotRequest], Plot]
+    make: "Callable[[PlotRequest], Plot]"
     options: Sequence[str] = ()
     of_sites: bool = False
 
 
-_registry: Registry[PlotKind] = Registry(
+_registry: registry.Registry[PlotKind] = registry.Registry(
     "figure", "pfgen_rs.report.plots", "pfgen_rs.plots", PlotError
 )
 
 
 def plot_kind(
     name: str, summary: str, *, options: Sequence[str] = (), of_sites: bool = False
-) -> Callable[[Callable[[PlotRequest], Plot]], PlotKind]:
+) -> "Callable[[Callable[[PlotRequest], Plot]], PlotKind]":
     """Register the decorated function as a kind of figure; the arguments are fields of `PlotKind`."""
 
-    def register(make: Callable[[PlotRequest], Plot]) -> PlotKind:
+    def register(make: "Callable[[PlotRequest], Plot]") -> PlotKind:
         kind = PlotKind(name, summary, make, options, of_sites)
         _registry.add(name, kind)
         return kind
@@ -91,14 +88,14 @@ class Drawn:
 
     figure: Figure
     notes: list[str] = field(default_factory=list)
-    table: pl.DataFrame | None = None
+    table: "pl.DataFrame | None" = None
 
     def csv(self) -> bytes:
         """Returns the table as CSV; see `csv_of`."""
         return b"" if self.table is None else csv_of(self.table)
 
 
-def csv_of(table: pl.DataFrame) -> bytes:
+def csv_of(table: "pl.DataFrame") -> bytes:
     """Returns a table as CSV, without columns of lists, in full precision."""
     from pfgen_rs.io.table_writer import csv_text
 
@@ -106,7 +103,7 @@ def csv_of(table: pl.DataFrame) -> bytes:
     return csv_text(table.select(plain)).encode()
 
 
-def draw(kind: str, request: PlotRequest) -> Drawn:
+def draw(kind: str, request: "PlotRequest") -> Drawn:
     """Draw a kind of figure. Raises a `PfgenError` for what cannot be read, scored or drawn."""
     made = get_plot_kind(kind)
     if not available():  # before anything is scored

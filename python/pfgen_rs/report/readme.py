@@ -3,8 +3,6 @@
 Needs only the run's `result.json` and the marks of its samples.
 """
 
-from __future__ import annotations
-
 import json
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,10 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs import _native
+from pfgen_rs import InputError, _native
 from pfgen_rs.checkout.leaderboard import ranked, ranks
 from pfgen_rs.checkout.published import Published, digest_line
-from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import README
 from pfgen_rs.metrics import settings, sums
 from pfgen_rs.questions.unknown import sources_in_order

@@ -1,7 +1,5 @@
 """Brings a checkout of pfgen-bench up to date, as `make report` does: results, READMEs, leaderboard."""
 
-from __future__ import annotations
-
 import io
 import json
 import os
@@ -11,15 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pfgen_rs.checkout.checkout import (
-    Checkout,
-    State,
-    inspect_run,
-    open_checkout,
-    remember_run,
-    remembered_run,
-    write_changed,
-)
+from pfgen_rs.checkout.checkout import Checkout, State, inspect_run, open_checkout, write_changed
 from pfgen_rs.checkout.leaderboard import JSON, load_leaderboard, ranked, results_digest
 from pfgen_rs.checkout.published import Published, RememberedQuestions, digest_line
 from pfgen_rs.errors import BenchmarkError, InputError, PfgenError, SettingsError, unreadable
@@ -66,8 +56,8 @@ def report(
     html: str | os.PathLike[str] | None = None,
     jobs: int | None = None,
     announce: Announce | None = None,
-    watch: Watch | None = None,
-    steps: Steps | None = None,
+    watch: "Watch | None" = None,
+    steps: "Steps | None" = None,
 ) -> Report:
     """Bring everything in a checkout up to date, as `make report` does there.
 
@@ -102,7 +92,7 @@ def report(
         except PfgenError as error:
             done.problems.append(error)
     for state in states:
-        remember_run(found, state)
+        found.remember(state)
     found.known.save()
     if html is not None:
         wrong = [s.run.name for s in states if any(isinstance(p, InputError) for p in s.problems)]
@@ -128,7 +118,7 @@ def _inspected(done: Report, force: bool, jobs: int | None) -> list[State]:
 
 
 def _remembered(checkout: Checkout) -> dict[str, State]:
-    found = {run.name: remembered_run(checkout, run) for run in checkout.runs}
+    found = {run.name: checkout.remembered(run) for run in checkout.runs}
     return {name: state for name, state in found.items() if state is not None}
 
 
@@ -142,7 +132,7 @@ def _write_packed(done: Report, state: State) -> State:
 
 
 def _update_runs(
-    done: Report, states: Sequence[State], jobs: int | None, watch: Watch | None
+    done: Report, states: Sequence[State], jobs: int | None, watch: "Watch | None"
 ) -> None:
     stale = [state for state in states if state.stale]
     described = [state for state in states if state.stale or state.stale_readme]
@@ -165,7 +155,7 @@ def _update_runs(
     _write_readmes(done, benchmark, [*waiting, *rest])
 
 
-def _write_result(done: Report, state: State, result: Rescored) -> None:
+def _write_result(done: Report, state: State, result: "Rescored") -> None:
     if isinstance(result, PfgenError):
         state.problems.append(result)
         return
@@ -176,7 +166,7 @@ def _write_result(done: Report, state: State, result: Rescored) -> None:
         done.scored.append(state.run.name)
 
 
-def _write_readmes(done: Report, benchmark: QuestionSet, states: Sequence[State]) -> None:
+def _write_readmes(done: Report, benchmark: "QuestionSet", states: Sequence[State]) -> None:
     from pfgen_rs.checkout.rescoring import marks_of
 
     usable = [
@@ -202,7 +192,7 @@ def _readme_content(path: Path, found: Published, marks: Mapping[tuple[str, int]
     return compensated if old == compensated else plain
 
 
-def _usable_result(done: Report, benchmark: QuestionSet, state: State) -> Published | None:
+def _usable_result(done: Report, benchmark: "QuestionSet", state: State) -> Published | None:
     """Returns the result that a stale README is made of, if it is about these questions alone."""
     found = state.published
     if found is None or not state.stale_readme:
@@ -236,7 +226,7 @@ def _write_site(
     unusable: Sequence[str],
     force: bool,
     jobs: int | None,
-    steps: Steps | None,
+    steps: "Steps | None",
 ) -> None:
     """Write the site, whose runs have a page if they have usable answers, or leave one that is up to date.
 
@@ -244,8 +234,7 @@ def _write_site(
     """
     # Rarely needed.
     from pfgen_rs.drawing.style import drawn_with
-    from pfgen_rs.report.site import folder as sites
-    from pfgen_rs.report.site.model_facts import FILE
+    from pfgen_rs.report.site import builder, folder as sites, model_facts
 
     checkout, runs = done.checkout, done.runs
     done.site = Path(folder, "index.html")
@@ -256,7 +245,7 @@ def _write_site(
     whole = sites.digest_of(
         sites.code_digest(),
         checkout.metadata_hash,
-        sites.files_digest([checkout.data / EXAMPLES, checkout.folder / FILE]),
+        sites.files_digest([checkout.data / EXAMPLES, checkout.folder / model_facts.FILE]),
         [shown, *drawn_with()],
         [(run.run, run.digest) for run in runs],
         answered,
@@ -267,21 +256,19 @@ def _write_site(
     from pfgen_rs.benchmark import load_benchmark
     from pfgen_rs.checkout.entries import entries
     from pfgen_rs.checkout.rescoring import scored_again
-    from pfgen_rs.report.site.builder import ScoredRuns, Site
-    from pfgen_rs.report.site.model_facts import read_facts
 
-    facts = read_facts(checkout.folder)
+    facts = model_facts.read_facts(checkout.folder)
     benchmark = load_benchmark(checkout.data)
     board = entries(runs)
     for run in runs:
         if isinstance(questions := run.result["questions"], RememberedQuestions):
             questions.forget()
     folders = {run.name: run for run in checkout.runs}
-    scored = ScoredRuns(
+    scored = builder.ScoredRuns(
         answered, lambda names: scored_again(benchmark, [folders[name] for name in names], jobs)
     )
     samples = _example_answers(checkout.data / EXAMPLES)
-    site = Site(place, benchmark, board, samples, shown, facts, plots=True)
+    site = builder.Site(place, benchmark, board, samples, shown, facts, plots=True)
     for name, problem in site.write(scored, jobs=jobs, steps=steps, whole=whole):
         if name not in done.failed:  # the others are known
             done.failed.append(name)

@@ -4,8 +4,6 @@ For functions that users call, not for loops over runs or pairs. Lists and every
 numbers will do. A message names the first value that is wrong, and where it is.
 """
 
-from __future__ import annotations
-
 import math
 import operator
 from functools import lru_cache
@@ -52,8 +50,8 @@ def numbers(
 _SHAPES = {0: "a number", 1: "a list of numbers", 2: "rows of numbers"}
 
 
-def _wrong_number(found: Floats, fine: NDArray[np.bool_], name: str, largest: float) -> InputError:
-    place = tuple(np.argwhere(~fine)[0].tolist())
+def _wrong_number(found: Floats, ok: "NDArray[np.bool_]", name: str, largest: float) -> InputError:
+    place = tuple(np.argwhere(~ok)[0].tolist())
     value = float(found[place])
     wanted = "finite numbers"
     if math.isfinite(value):
@@ -107,7 +105,7 @@ def probabilities(values: ArrayLike, name: str) -> Floats:
     return found
 
 
-def whole_numbers(values: ArrayLike, name: str, *, least: int) -> NDArray[np.int64]:
+def whole_numbers(values: ArrayLike, name: str, *, least: int) -> "NDArray[np.int64]":
     """Returns one whole number, or a list of them, as int64. Raises `InputError` for others."""
     if isinstance(values, int) and least <= values < _MOST:  # the usual case, without a search
         return np.array(values, dtype=np.int64)

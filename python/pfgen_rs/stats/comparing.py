@@ -1,7 +1,5 @@
 """Compares runs with each other, paired by question."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -13,8 +11,7 @@ from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.lazy import Floats, np, pl
 from pfgen_rs.metrics.settings import METRICS, check_metric
 from pfgen_rs.metrics.signature import with_answered
-from pfgen_rs.stats import checks, estimates, permutation
-from pfgen_rs.stats.estimates import Estimate, Sample
+from pfgen_rs.stats import Estimate, Sample, checks, estimates, permutation
 
 Interval = Literal["bootstrap", "student"]
 Bounds = tuple[float, float]
@@ -42,7 +39,7 @@ def compare(
     permutations: int = _PERMUTATIONS,
     seed: int = 0,
     interval: Interval = "bootstrap",
-) -> Comparison:
+) -> "Comparison":
     """Compare every two of 2 to 100 runs in each metric, paired by question.
 
     Tests are corrected for all pairs of models. Pairs with a system run form a family of their own, so adding
@@ -115,7 +112,7 @@ def _compared(
     level: float,
     draws: estimates.Resampler | None,
     tests: Sequence[tuple[float, float, int]],
-) -> tuple[list[Estimate], list[Pair]]:
+) -> "tuple[list[Estimate], list[Pair]]":
     """Returns the estimate of every run, and every two of them, in one metric."""
     means = [sample.means(metric) for sample in samples]
     noise = [np.nan_to_num(sample.variances(metric)) / sample.counts for sample in samples]
@@ -157,7 +154,7 @@ def check_comparable(samples: Sequence[Sample]) -> tuple[tuple[str, ...], tuple[
 
 
 def _ranks(
-    found: Sequence[Pair], models: Sequence[bool], pairs: list[tuple[int, int]], level: float
+    found: "Sequence[Pair]", models: Sequence[bool], pairs: list[tuple[int, int]], level: float
 ) -> list[tuple[int, int] | None]:
     better = np.zeros((len(models), len(models)), dtype=bool)
     for pair, (i, j) in zip(found, pairs, strict=True):
@@ -219,13 +216,13 @@ class Pair:
     family: int
     minimum_detectable: float
 
-    def turned(self) -> Pair:
+    def turned(self) -> "Pair":
         """Returns the same comparison with b first."""
         return replace(
             self, a=self.b, b=self.a, difference=-self.difference, low=-self.high, high=-self.low
         )
 
-    def better_first(self) -> Pair:
+    def better_first(self) -> "Pair":
         """Returns the same comparison with the better run first."""
         return self.turned() if self.difference < 0 else self
 

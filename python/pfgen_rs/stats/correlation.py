@@ -4,8 +4,6 @@ Fisher's interval assumes independent items. The bootstrap resamples groups of i
 one question, which are not independent.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Sign-flip permutation tests of paired differences."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import TypeAlias
 
@@ -99,7 +97,7 @@ def sign_flip_by_size(
     return (int(np.count_nonzero(np.abs(sums) >= least)) + 1) / (permutations + 1)
 
 
-def _fair_coins(random: np.random.Generator, coins: int, size: int) -> NDArray[np.int64]:
+def _fair_coins(random: "np.random.Generator", coins: int, size: int) -> "NDArray[np.int64]":
     """Returns numbers of heads among fair coins: binomial with probability 1/2."""
     if coins > _WORD * _WORDS:
         return random.binomial(coins, 0.5, size)
@@ -282,7 +280,7 @@ def ranges(better: Flags) -> list[tuple[int, int]]:
     return _rank_ranges(better.sum(axis=0), better.sum(axis=1))
 
 
-def _rank_ranges(better: NDArray[np.int64], worse: NDArray[np.int64]) -> list[tuple[int, int]]:
+def _rank_ranges(better: "NDArray[np.int64]", worse: "NDArray[np.int64]") -> list[tuple[int, int]]:
     """Returns best and worst ranks, from the numbers of runs that are better and worse than each."""
     return list(zip((1 + better).tolist(), (len(worse) - worse).tolist(), strict=True))
 

@@ -1,7 +1,5 @@
 """The number of trials needed for a given precision."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -127,7 +125,7 @@ class _PlannedNoise:
     question: float
 
     @classmethod
-    def of(cls, runs: Sequence[Sample], metric: str) -> _PlannedNoise:
+    def of(cls, runs: Sequence[Sample], metric: str) -> "_PlannedNoise":
         """The noise of one run, or of the difference of two."""
         means = runs[0].means(metric) - sum(run.means(metric) for run in runs[1:])
         variances = [run.variances(metric) for run in runs]
@@ -141,7 +139,7 @@ class _PlannedNoise:
             question=math.sqrt(max(float(means.var(ddof=1) - np.mean(error)), 0.0)),
         )
 
-    def same_questions(self) -> _PlannedNoise:
+    def same_questions(self) -> "_PlannedNoise":
         """Returns the noise with the same questions."""
         return replace(self, question=0.0)
 

@@ -1,7 +1,5 @@
 """Shares of right answers: intervals of one and of the difference of two, and the test of that difference."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

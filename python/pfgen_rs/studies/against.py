@@ -1,7 +1,5 @@
 """The leaderboard against other benchmarks of the same models (experiment 3 of the papers)."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -25,7 +23,7 @@ def study_against(
     metric: Metric = "average",
     aliases: Mapping[str, str] | None = None,
     exclude: Sequence[str] = (),
-) -> AgainstStudy:
+) -> "AgainstStudy":
     """Correlate the leaderboard with columns of another benchmark's table.
 
     `table`: as for `read_benchmark_table`, or its path; `leaderboard`: as for `read_leaderboard`. `columns`:
@@ -103,7 +101,7 @@ def _correlated_columns(
     ours: pl.DataFrame,
     aliases: Mapping[str, str],
     heading: str,
-) -> tuple[list[BenchmarkCorrelation], list[str]]:
+) -> "tuple[list[BenchmarkCorrelation], list[str]]":
     found: list[BenchmarkCorrelation] = []
     notes: list[str] = []
     for label, (column, by_pattern) in labels.items():
@@ -122,7 +120,7 @@ def _correlated_columns(
 
 def _correlated(
     label: str, theirs: pl.DataFrame, missing: int, ours: pl.DataFrame, heading: str
-) -> BenchmarkCorrelation:
+) -> "BenchmarkCorrelation":
     # By key, so that sums, and with them the last digits, do not depend on the order of either file.
     points = ours.join(theirs, on="key", how="inner").sort("key")
     x, y = points["figure"].to_numpy(), points["value"].to_numpy()

@@ -1,7 +1,5 @@
 """Correlations of figures with intervals, and the runs of a leaderboard with their metrics correlated."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields

@@ -4,8 +4,6 @@ Every function takes the result of a study and returns a `matplotlib.figure.Figu
 `language` (`en` or `ja`) and `font`.
 """
 
-from __future__ import annotations
-
 from typing import Unpack
 
 from pfgen_rs.drawing import figures
@@ -14,13 +12,12 @@ from pfgen_rs.drawing.style import GREY, LookOptions, drawing
 from pfgen_rs.errors import PlotError
 from pfgen_rs.lazy import Figure, np, pl
 from pfgen_rs.report.plots import points
-from pfgen_rs.studies import metrics
-from pfgen_rs.studies.against import OURS, AgainstStudy, BenchmarkCorrelation
+from pfgen_rs.studies import against, metrics
 
 __all__ = ["against_figure", "against_scatter", "correlation_map", "png", "save", "svg"]
 
 
-def against_figure(study: AgainstStudy, **options: Unpack[LookOptions]) -> Figure:
+def against_figure(study: against.AgainstStudy, **options: Unpack[LookOptions]) -> Figure:
     """Draw the scatter plot of a study of one column, or the map of correlations of several."""
     _check_names(1 + len(study.columns))  # before all of them are correlated
     if len(study.columns) > 1:
@@ -29,7 +26,7 @@ def against_figure(study: AgainstStudy, **options: Unpack[LookOptions]) -> Figur
 
 
 def against_scatter(
-    found: BenchmarkCorrelation, ours: str = OURS, **options: Unpack[LookOptions]
+    found: against.BenchmarkCorrelation, ours: str = against.OURS, **options: Unpack[LookOptions]
 ) -> Figure:
     """Draw a column of another benchmark against the leaderboard, with the regression line.
 
@@ -42,7 +39,7 @@ def against_scatter(
         ends = np.array([runs["figure"].min(), runs["figure"].max()])
         axes.plot(ends, found.intercept + found.slope * ends, color=GREY, linewidth=1.2, zorder=2)
         points.scatter(axes, runs, "figure", "value", size=6, say=look.say)
-        own = look.say(ours) if ours == OURS else look.name(ours, 60)
+        own = look.say(ours) if ours == against.OURS else look.name(ours, 60)
         axes.set(xlabel=own, ylabel=look.name(found.column, 60))
         axes.margins(0.09)
         said = _told(found)
@@ -61,7 +58,7 @@ def against_scatter(
         return figures.finish(figure, description)
 
 
-def _numbered(found: BenchmarkCorrelation) -> pl.DataFrame:
+def _numbered(found: against.BenchmarkCorrelation) -> pl.DataFrame:
     """Returns the points with the `kind` of each and its `mark`, whether it is `named`, outliers first."""
     runs, keys = points.with_kinds(found.points), found.outliers()["key"].to_list()
     for column in ("figure", "value"):
@@ -75,7 +72,7 @@ def _numbered(found: BenchmarkCorrelation) -> pl.DataFrame:
     )
 
 
-def _told(found: BenchmarkCorrelation) -> str:
+def _told(found: against.BenchmarkCorrelation) -> str:
     r = found.correlation
     pearson = metrics.correlation_text(r.pearson, 3)
     within = metrics.interval_text(r.pearson_low, r.pearson_high, 3).replace(" to ", ", ")
@@ -119,7 +116,7 @@ def correlation_map(
     lowest = float(np.nanmin(cells[~np.eye(len(names), dtype=bool)]))
     digits = 4 if lowest > _CLOSE else 2
     with drawing(**options) as look:
-        labels = [look.say(name) if name == OURS else look.name(name, 30) for name in names]
+        labels = [look.say(name) if name == against.OURS else look.name(name, 30) for name in names]
         room = figures.room_for_labels(labels)
         size = 1.1 + (0.62 if digits == 4 else 0.5) * len(names)
         figure = look.figure(look.title, usual, 2.0 + size + room, 1.3 + size + 0.7 * room)

@@ -1,24 +1,19 @@
 """Scores by the reference answers of one source, or of some, alone (experiment 1 of the papers)."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pfgen_rs.benchmark import Benchmark
+from pfgen_rs import Benchmark, InputError, Result, SettingsError
 from pfgen_rs.checkout.checkout import find_runs, is_checkout
-from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io import run_files, source, text
-from pfgen_rs.io.chunk import Options
+from pfgen_rs.io import chunk, run_files, source, text
 from pfgen_rs.io.reading import with_runs
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import BY_SOURCE, METRICS
 from pfgen_rs.questions.unknown import order
 from pfgen_rs.runs import streaming
-from pfgen_rs.runs.result import Result
 from pfgen_rs.studies.metrics import FEWEST, CorrelationMatrix, correlations
 
 Questions = Literal["common", "all"]
@@ -95,7 +90,7 @@ def study_sources(
     runs: str | Sequence[str],
     benchmark: Benchmark,
     *,
-    options: Options | None = None,
+    options: chunk.Options | None = None,
     run_field: str | None = None,
     track: Track = iter,
 ) -> SourceStudy:
@@ -114,7 +109,7 @@ def study_sources(
     if not common:
         raise InputError(f"no question has reference answers of all of {', '.join(chosen)}")
     paths, notes = _run_paths([runs] if isinstance(runs, str) else runs)
-    reading = with_runs(options or Options(), run_field)
+    reading = with_runs(options or chunk.Options(), run_field)
     combined = {"+".join(names): names for names in (*zip(chosen, strict=True), chosen)}
     rows: list[dict[str, Any]] = []
     for name in track(list(combined)):
@@ -133,7 +128,7 @@ def study_sources(
     return study
 
 
-def _scored(paths: Sequence[str], benchmark: Benchmark, options: Options) -> Iterator[Result]:
+def _scored(paths: Sequence[str], benchmark: Benchmark, options: chunk.Options) -> Iterator[Result]:
     """Yield the results of all runs, of which few are in memory at once."""
     storage = source.storage_for(paths)
     files = run_files.expand_runs(paths, storage)

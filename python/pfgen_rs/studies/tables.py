@@ -3,8 +3,6 @@
 Rows have columns that are addressed by name, and figures in their cells.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -23,8 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import ConfigError, InputError, unreadable
-from pfgen_rs.io.formats import HEAD, other_encoding, refuse_other_format
-from pfgen_rs.io.source import read_toml
+from pfgen_rs.io import formats, source
 from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.lazy import pl
 from pfgen_rs.stats.checks import LARGEST, shown_value
@@ -199,11 +196,11 @@ def _text(path: Path) -> str:
     if path.stat().st_size > _LARGEST:
         raise InputError(f"is larger than {_LARGEST >> 20} MiB: remove what is no table")
     content = path.read_bytes()
-    refuse_other_format(content[:HEAD])
+    formats.refuse_other_format(content[: formats.HEAD])
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"is not UTF-8: {error}{other_encoding(content)}") from None
+        raise InputError(f"is not UTF-8: {error}{formats.other_encoding(content)}") from None
 
 
 def _csv_rows(text: str) -> Iterator[Row]:
@@ -331,7 +328,7 @@ def read_aliases(path: Path) -> dict[str, str]:
 
     Raises `ConfigError` for a file that cannot be read, and for anything but texts with letters or digits.
     """
-    found = read_toml(path)
+    found = source.read_toml(path)
     for theirs, ours in found.items():
         if not isinstance(ours, str):
             raise ConfigError(

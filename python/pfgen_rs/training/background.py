@@ -9,14 +9,12 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import closing
 from dataclasses import dataclass
 
-from pfgen_rs.ask import protocol
-from pfgen_rs.ask.loop import key_of, passed
+from pfgen_rs.ask import loop, protocol
 from pfgen_rs.errors import GenerationError, PfgenError
-from pfgen_rs.io.ahead import THREADS, Ahead
-from pfgen_rs.io.text import shortened, visible
+from pfgen_rs.io import ahead, text
 
 _TICK = 0.2  # seconds until a cancellation is noticed
-_LOG = logging.getLogger("pfgen_rs")
+LOG = logging.getLogger("pfgen_rs")
 _LONGEST = 500  # characters of a reason
 _NAMED = 10  # steps
 _BEHIND = 4  # pieces of work that may be pending
@@ -39,10 +37,10 @@ class Skipped(dict[int, str]):
         """Record and log that a step is not evaluated."""
         reason = error if isinstance(error, str) else reason_of(error)
         if step not in self:
-            _LOG.warning("step %d is not evaluated: %s", step, reason)
+            LOG.warning("step %d is not evaluated: %s", step, reason)
         self[step] = reason
         if isinstance(error, BaseException):
-            _LOG.debug("step %d is not evaluated", step, exc_info=error)
+            LOG.debug("step %d is not evaluated", step, exc_info=error)
 
     def drop_from(self, first: int) -> None:
         """Forget this step and later ones after training went back."""
@@ -56,13 +54,13 @@ class Skipped(dict[int, str]):
             named = ", ".join(map(str, sorted(self)[:_NAMED]))
             more = ", …" if len(self) > _NAMED else ""
             many = "1 step was" if len(self) == 1 else f"{len(self)} steps were"
-            _LOG.warning("%s not evaluated: %s%s", many, named, more)
+            LOG.warning("%s not evaluated: %s%s", many, named, more)
 
 
 def reason_of(error: BaseException) -> str:
     """Returns an error as one line that is safe to show."""
     kind = "" if isinstance(error, PfgenError) else f"{type(error).__name__}: "
-    return shortened(visible(f"{kind}{error}"), _LONGEST)
+    return text.shortened(text.visible(f"{kind}{error}"), _LONGEST)
 
 
 class Background:
@@ -74,7 +72,7 @@ class Background:
 
     def __init__(self) -> None:
         self.closed = False
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix=THREADS)
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix=ahead.THREADS)
         self._pending: deque[Future[None]] = deque()
         self._errors: deque[BaseException] = deque()
 
@@ -115,10 +113,10 @@ def _run(what: str, work: Callable[[], object]) -> None:
     try:
         work()
     except PfgenError as error:
-        _LOG.error("%s: %s", what, error)
+        LOG.error("%s: %s", what, error)
         raise
     except Exception as error:
-        _LOG.exception("%s", what)
+        LOG.exception("%s", what)
         raise PfgenError(f"{what}: {type(error).__name__}: {error}") from error
 
 
@@ -145,7 +143,7 @@ class FromEngine:
         """Describes what is missing."""
         parts = []
         if self.failed:
-            reason = visible(self.failed[0].reason)
+            reason = text.visible(self.failed[0].reason)
             parts.append(f"{len(self.failed)} of {len(self.texts)} answers failed: {reason}")
         open_tasks = self.missing - len(self.failed)
         if open_tasks:
@@ -167,7 +165,7 @@ class EngineAnswers:
         self, engine: protocol.Engine, parameters: protocol.Parameters, budget: float | None = None
     ) -> None:
         self._engine, self._parameters, self._budget = engine, parameters, budget
-        self._outcomes: Ahead[protocol.Outcome] | None = None
+        self._outcomes: ahead.Ahead[protocol.Outcome] | None = None
         self._cancelled = threading.Event()
 
     @property
@@ -185,17 +183,17 @@ class EngineAnswers:
         found: dict[tuple[int, str], protocol.Outcome] = {}
         late = False
         # Not a `with`: leaving it would wait for a thread that the engine may block.
-        self._outcomes = Ahead(lambda: self._generated(tasks), len(tasks))
+        self._outcomes = ahead.Ahead(lambda: self._generated(tasks), len(tasks))
         try:
             for outcome in self._until(
                 self._outcomes, None if self._budget is None else begun + self._budget
             ):
-                found[key_of(outcome.task)] = outcome
+                found[loop.key_of(outcome.task)] = outcome
         except TimeoutError:
             late = True
         finally:
             self._stop(self._outcomes)
-        outcomes = [found.get(key_of(task)) for task in tasks]
+        outcomes = [found.get(loop.key_of(task)) for task in tasks]
         texts = [
             None if one is None or isinstance(one, protocol.Failed) else one.text
             for one in outcomes
@@ -206,7 +204,7 @@ class EngineAnswers:
             raise GenerationError(answers.problem)
         return answers
 
-    def _stop(self, outcomes: Ahead[protocol.Outcome]) -> None:
+    def _stop(self, outcomes: ahead.Ahead[protocol.Outcome]) -> None:
         outcomes.close()
         stop = getattr(self._engine, "stop", None)
         if outcomes.running and stop is not None:
@@ -217,7 +215,7 @@ class EngineAnswers:
             for parameters, places in protocol.by_parameters(tasks).items():
                 group = [tasks[place] for place in places]
                 in_flight: dict[tuple[int, str], protocol.Task] = {}
-                asked = passed(self._engine, group, parameters or self._parameters, in_flight)
+                asked = loop.passed(self._engine, group, parameters or self._parameters, in_flight)
                 with closing(asked):
                     yield from asked
                 if in_flight:  # it ended early, so that the other tasks stay open, too
@@ -226,7 +224,7 @@ class EngineAnswers:
             raise GenerationError(f"engine {self._engine.name!r}: TimeoutError: {error}") from error
 
     def _until(
-        self, outcomes: Ahead[protocol.Outcome], deadline: float | None
+        self, outcomes: ahead.Ahead[protocol.Outcome], deadline: float | None
     ) -> Iterator[protocol.Outcome]:
         """Yield outcomes; raises `TimeoutError` at the deadline."""
         while not self._cancelled.is_set():

@@ -1,9 +1,6 @@
 """The learning curve, and the record of a run: its curve, answers and logged metrics."""
 
-from __future__ import annotations
-
 import json
-import logging
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -12,16 +9,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pfgen_rs.errors import InputError, OutputError, SettingsError, unreadable
-from pfgen_rs.io.atomic import remove_unfinished, writing_failed
-from pfgen_rs.io.table_writer import write_parquet
+from pfgen_rs.io import atomic, table_writer
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.training.fixed_samples import TASK_ANSWERS, TASK_COLUMNS, QuestionSample, TaskSample
-from pfgen_rs.training.loggers import Finished, Logger, LoggerQueue, close_queues
+from pfgen_rs.training.loggers import LOG, Finished, Logger, LoggerQueue, close_queues
 
 Axis = Literal["step", "tokens"]
 
-_LOG = logging.getLogger("pfgen_rs")
 
 CURVE = "curve.parquet"
 ANSWERS = "answers"
@@ -117,7 +112,7 @@ class Record:
         if folder.exists() and not folder.is_dir():
             raise OutputError(f"{folder}: not a directory: choose another folder for the curve")
         path = folder / CURVE
-        remove_unfinished(path)  # by a killed process
+        atomic.remove_unfinished(path)  # by a killed process
         for left in folder.glob("*answers/.step_*.parquet.*.tmp"):
             left.unlink(missing_ok=True)
         if path.exists():
@@ -169,7 +164,7 @@ class Record:
         step = row["step"]
         for kind, table in tables.items():
             if table is not None and self.folder is not None:
-                write_parquet(self.folder / kind / _file_name(step), table)
+                table_writer.write_parquet(self.folder / kind / _file_name(step), table)
         self._rows[step] = row
         try:
             self._save()
@@ -191,7 +186,7 @@ class Record:
         folder = folder or self.folder
         if folder is not None:
             about = {_SAMPLE: json.dumps(self.description, sort_keys=True)}
-            write_parquet(folder / CURVE, self._table(self._sorted()), about)
+            table_writer.write_parquet(folder / CURVE, self._table(self._sorted()), about)
 
     def _drop(self, step: int) -> list[int]:
         """Drop this step and all later ones; returns the dropped steps."""
@@ -226,9 +221,9 @@ class Record:
                     (old / path.parent.name).mkdir(exist_ok=True)
                     path.rename(old / path.parent.name / path.name)
             except OSError as error:
-                raise writing_failed(old, error) from error
+                raise atomic.writing_failed(old, error) from error
         many = "1 step" if len(dropped) == 1 else f"{len(dropped)} steps"
-        _LOG.warning(
+        LOG.warning(
             "%s contains the curve of an earlier run, but training starts at step %d: moved %s (%d to %d) to "
             "%s. To continue a curve, use load_state_dict",
             *(self.folder, step, many, dropped[0], dropped[-1], old),

@@ -1,8 +1,5 @@
 """Evaluating a model during training, in any training loop."""
 
-from __future__ import annotations
-
-import logging
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,8 +11,7 @@ from typing import Any, Literal, get_args
 from pfgen_rs.ask.protocol import Engine, Parameters
 from pfgen_rs.benchmark import Benchmark, resolve
 from pfgen_rs.errors import InputError, OutputError, PfgenError, SettingsError
-from pfgen_rs.io import cleaning
-from pfgen_rs.io.source import Closing
+from pfgen_rs.io import cleaning, source
 from pfgen_rs.lazy import pl
 from pfgen_rs.questions.examples import Example
 from pfgen_rs.training import background, checks
@@ -25,10 +21,9 @@ from pfgen_rs.training.loggers import Logger
 
 Generate = Callable[..., Sequence[str | None]]
 OnError = Literal["raise", "warn"]
-_LOG = logging.getLogger("pfgen_rs")
 
 
-class StepEvaluator(Closing):
+class StepEvaluator(source.Closing):
     """Records a learning curve: call it at every step, and at some it evaluates the model on a fixed sample.
 
         with StepEvaluator("mini", generate, every=500, folder="curve") as evaluator:
@@ -287,7 +282,7 @@ class StepEvaluator(Closing):
         except OutputError as error:
             if not self._warns:
                 raise
-            _LOG.warning("the curve of the checkpoint: %s", background.reason_of(error))
+            background.LOG.warning("the curve of the checkpoint: %s", background.reason_of(error))
 
     def _leave(self, error: BaseException | None) -> None:
         """Close the evaluator; an exception already being raised takes precedence."""
@@ -315,7 +310,7 @@ class StepEvaluator(Closing):
         try:
             answers = engine(self.tasks)
             if answers.missing:
-                _LOG.warning("step %d: %s", step, answers.problem)
+                background.LOG.warning("step %d: %s", step, answers.problem)
             self._record.add(step, tokens, answers.texts, answers.seconds)
         finally:
             self._asking = None
@@ -343,8 +338,8 @@ class StepEvaluator(Closing):
             if step is not None:
                 self._skipped.add(step, error)
                 return
-            _LOG.warning("%s: %s", what, background.reason_of(error))
-            _LOG.debug("%s", what, exc_info=error)
+            background.LOG.warning("%s: %s", what, background.reason_of(error))
+            background.LOG.debug("%s", what, exc_info=error)
 
     def _notice(self, step: int) -> None:
         self._ready()

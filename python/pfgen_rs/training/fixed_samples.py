@@ -1,7 +1,5 @@
 """What a model in training is asked at every step, always in the same way, and the scores of a step."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import os
@@ -12,14 +10,12 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
-from pfgen_rs import _native
+from pfgen_rs import InputError, SettingsError, _native
 from pfgen_rs.ask.protocol import Parameters, Task
-from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.generate.config import Prompter
 from pfgen_rs.io.cleaning import Mode
 from pfgen_rs.lazy import Floats, NDArray, np, pl
-from pfgen_rs.llm_jp_eval import catalog, prompts, scoring
-from pfgen_rs.llm_jp_eval.measures import check_variant
+from pfgen_rs.llm_jp_eval import catalog, measures, prompts, scoring
 from pfgen_rs.metrics.settings import COLUMNS, PARTS
 from pfgen_rs.questions.examples import Example, read_examples
 from pfgen_rs.questions.question_set import QuestionSet
@@ -95,7 +91,7 @@ class QuestionSample:
             "prompts": _digest(prompts),
         }
 
-    def scored(self, texts: Sequence[str | None]) -> ScoredAnswers | None:
+    def scored(self, texts: Sequence[str | None]) -> "ScoredAnswers | None":
         """Score the answers to the tasks on this thread only, leaving the others to training.
 
         `None` is a task without an answer, and the result if there are no answers at all. Raises
@@ -255,7 +251,7 @@ class TaskSample:
         self._n = None if n is None else count(n, "n")
         self._shots, self._mode = whole(shots, "the number of shots"), mode
         self._split, self.variant = split, variant
-        check_variant(variant)
+        measures.check_variant(variant)
         datas = catalog.read_tasks(
             folder, [task.name for task in catalog.chosen_tasks(names)], split
         )

@@ -3,8 +3,6 @@
 Any callable that accepts `logger({"pfgen/score": 0.71, …}, step)` is a logger.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import logging
@@ -19,12 +17,10 @@ from queue import Queue
 from typing import Any
 from weakref import WeakSet
 
-from pfgen_rs.errors import InputError, PfgenError
-from pfgen_rs.extras import missing, needed
-from pfgen_rs.io.ahead import THREADS
-from pfgen_rs.io.atomic import writing_failed
+from pfgen_rs import InputError, PfgenError, extras
+from pfgen_rs.io import ahead, atomic
 
-_LOG = logging.getLogger("pfgen_rs")
+LOG = logging.getLogger("pfgen_rs")
 _AXIS = "pfgen/step"
 
 Logger = Callable[[dict[str, float], int], None]
@@ -53,7 +49,7 @@ class JsonLines:
             with self.path.open("ab") as file:
                 file.write(content.encode())
         except OSError as error:
-            raise writing_failed(self.path, error) from error
+            raise atomic.writing_failed(self.path, error) from error
 
 
 class TensorBoard:
@@ -90,7 +86,7 @@ class WandB:
 
     def __init__(self, run: Any = None) -> None:
         if run is None:
-            needed("wandb", "wandb")
+            extras.needed("wandb", "wandb")
         methods = ("log", "define_metric")
         if run is not None and not all(callable(getattr(run, name, None)) for name in methods):
             raise InputError(f"WandB: expected a run of wandb.init, not {type(run).__name__}")
@@ -116,11 +112,11 @@ def _new_writer(folder: str | os.PathLike[str]) -> Any:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:  # the other package is the one to install
-            raise missing("tensorboardX", "tensorboard", error, PfgenError) from error
+            raise extras.missing("tensorboardX", "tensorboard", error, PfgenError) from error
     try:
         return SummaryWriter(os.fspath(folder))
     except OSError as error:
-        raise writing_failed(Path(folder), error) from error
+        raise atomic.writing_failed(Path(folder), error) from error
 
 
 # Calls loggers in threads of their own, so that a slow or blocked one delays nothing else.
@@ -167,7 +163,7 @@ class LoggerQueue:
         if self._steps.unfinished_tasks >= _DEPTH:
             self._dropped += 1
             if self._dropped == 1:
-                _LOG.warning(
+                LOG.warning(
                     "the logger %s lags behind by %d steps: dropping step %d and others until it has room",
                     *(self._name, _DEPTH, step),
                 )
@@ -175,7 +171,7 @@ class LoggerQueue:
         self._steps.put((dict(metrics), step))
         if self not in _UNFINISHED:
             _UNFINISHED.add(self)
-            threading.Thread(target=self._run, name=THREADS, daemon=True).start()
+            threading.Thread(target=self._run, name=ahead.THREADS, daemon=True).start()
 
     def close(self, deadline: float) -> None:
         """Wait for the logger, and report what was dropped."""
@@ -188,7 +184,7 @@ class LoggerQueue:
         self._steps.put(None)
         if self._dropped:
             steps = "1 step" if self._dropped == 1 else f"{self._dropped} steps"
-            _LOG.warning("the logger %s was too slow: %s not logged", self._name, steps)
+            LOG.warning("the logger %s was too slow: %s not logged", self._name, steps)
 
     def _run(self) -> None:
         while (entry := self._steps.get()) is not None:
@@ -201,7 +197,7 @@ class LoggerQueue:
             self._logger(metrics, step)
         except BaseException as error:
             reason = f"{type(error).__name__}: {error}"
-            _LOG.warning("the logger %s failed at step %d: %s", self._name, step, reason)
+            LOG.warning("the logger %s failed at step %d: %s", self._name, step, reason)
 
 
 _UNFINISHED: WeakSet[LoggerQueue] = WeakSet()

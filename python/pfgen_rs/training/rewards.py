@@ -7,16 +7,14 @@ from functools import lru_cache, partial
 from numbers import Real
 from typing import Any
 
-from pfgen_rs import _native
+from pfgen_rs import InputError, SettingsError, UnknownQuestionError, _native
 from pfgen_rs.benchmark import Benchmark, resolve
-from pfgen_rs.errors import InputError, SettingsError, UnknownQuestionError
 from pfgen_rs.io.cleaning import Mode, cleaned, default_stop
 from pfgen_rs.io.text import visible
 from pfgen_rs.llm_jp_eval import measures
 from pfgen_rs.llm_jp_eval.catalog import TaskData, find_task, item_id, read_task
 from pfgen_rs.metrics.settings import Metric
-from pfgen_rs.questions.folder import Placed
-from pfgen_rs.questions.question_set import QuestionSet
+from pfgen_rs.questions import folder, question_set
 from pfgen_rs.training.checks import function
 
 _COLUMNS = ("question", "questions")  # columns of a data set that name the question
@@ -92,7 +90,7 @@ class Reward:
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the constructor arguments, and of the benchmark where it is."""
         again = partial(Reward, clean=self.clean, unknown=self.unknown)
-        return again, (Placed(self.benchmark), self.metric)
+        return again, (folder.Placed(self.benchmark), self.metric)
 
     def _answers(self, prompts: Sequence[Any], completions: Sequence[Any]) -> list[str]:
         texts = list(map(completion_text, completions))
@@ -126,7 +124,7 @@ _PROMPTS = 4096  # cached, since every prompt comes with several completions
 class Asked:
     """Finds the question in a prompt. Thread-safe."""
 
-    def __init__(self, benchmark: QuestionSet) -> None:
+    def __init__(self, benchmark: question_set.QuestionSet) -> None:
         names = [(name, q.id) for q in benchmark for name in (q.id, q.text)]
         self._ids = dict(names)
         self._texts = [(question.text, question.id) for question in benchmark]

@@ -1,7 +1,5 @@
 """Evaluating every new, complete checkpoint in a folder with a program that generates its answers."""
 
-from __future__ import annotations
-
 import os
 import re
 import threading
@@ -19,10 +17,7 @@ from pfgen_rs import errors
 from pfgen_rs.ask.engines.command import CommandEngine
 from pfgen_rs.ask.protocol import Parameters
 from pfgen_rs.benchmark import Benchmark, resolve
-from pfgen_rs.io.ahead import THREADS
-from pfgen_rs.io.atomic import command_words, writing_failed
-from pfgen_rs.io.cleaning import Mode, Think, cleaned, default_stop
-from pfgen_rs.io.locks import lock
+from pfgen_rs.io import ahead, atomic, cleaning, locks
 from pfgen_rs.training import background, checks, curve, fixed_samples
 
 PATTERNS = ("step_*", "checkpoint-*")  # the second is that of transformers' `Trainer`
@@ -30,6 +25,13 @@ _PLACE, _WORKER = "{checkpoint}", "{worker}"
 _PLACES = re.compile("|".join(map(re.escape, (_PLACE, _WORKER))))
 # With polars' SIGINT handler installed, a long wait could not be interrupted.
 _TICK = 0.05
+
+
+class Checkpoint(NamedTuple):
+    """A folder with a model, and the step in its name."""
+
+    step: int
+    path: Path
 
 
 class Evaluated(NamedTuple):
@@ -84,9 +86,9 @@ class Watcher:
         out: str | os.PathLike[str] | None = None,
         trials: int = 1,
         questions: int | Sequence[str] | None = None,
-        mode: Mode = "completion",
+        mode: cleaning.Mode = "completion",
         num_examples: int = 20,
-        think: Think = "keep",
+        think: cleaning.Think = "keep",
         workers: int = 1,
         budget: float | None = None,
         plot: str | os.PathLike[str] | None = None,
@@ -98,11 +100,11 @@ class Watcher:
         self.out = self.folder / "pfgen" if out is None else Path(out)
         self._command = _words(command)
         benchmark = resolve(benchmark, None)
-        self._parameters = Parameters(stop=default_stop(mode))
+        self._parameters = Parameters(stop=cleaning.default_stop(mode))
         self._sample = fixed_samples.QuestionSample(
             benchmark, trials=trials, questions=questions, mode=mode, num_examples=num_examples
         )
-        clean = partial(cleaned, mode=mode, stop=self._parameters.stop, think=think)
+        clean = partial(cleaning.cleaned, mode=mode, stop=self._parameters.stop, think=think)
         self.record = curve.Record(self._sample, clean, self.out, ())
         self._settling = Settling(settle_seconds, marker)
         self._plot = plot
@@ -136,9 +138,9 @@ class Watcher:
             self.out.mkdir(parents=True, exist_ok=True)
             handle = os.open(self.out / ".watching", os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
-            raise writing_failed(self.out, error) from error
+            raise atomic.writing_failed(self.out, error) from error
         with os.fdopen(handle):
-            if not lock(handle):
+            if not locks.lock(handle):
                 problem = "in use by another watcher: stop it or choose another folder"
                 raise errors.OutputError(f"{self.out}: {problem}")
             yield
@@ -160,7 +162,7 @@ class Watcher:
     def _working(self) -> Iterator[ThreadPoolExecutor]:
         """Threads that ask a program each; at the end, all programs are stopped."""
         self._over.clear()
-        pool = ThreadPoolExecutor(self._workers, thread_name_prefix=THREADS)
+        pool = ThreadPoolExecutor(self._workers, thread_name_prefix=ahead.THREADS)
         try:
             yield pool
         finally:
@@ -238,7 +240,7 @@ def _is_done(asked: Future[background.FromEngine], seconds: float | None) -> boo
 
 def _words(command: str | Sequence[str]) -> list[str]:
     try:
-        parts = command_words(command) if isinstance(command, str) else list(command)
+        parts = atomic.command_words(command) if isinstance(command, str) else list(command)
     except ValueError as error:
         raise errors.SettingsError(f"the command cannot be split into arguments: {error}") from None
     if not any(_PLACE in part for part in parts):
@@ -258,13 +260,6 @@ _STEPS = (
 )
 # Path, size and modification time (ns) of every file.
 Print = tuple[tuple[str, int, int], ...]
-
-
-class Checkpoint(NamedTuple):
-    """A folder with a model, and the step in its name."""
-
-    step: int
-    path: Path
 
 
 def find_checkpoints(folder: str | os.PathLike[str], *patterns: str) -> list[Checkpoint]:

@@ -1,6 +1,7 @@
 //! Many responses to many questions at once.
 
 use crate::errors::{bad_input, to_python};
+use crate::numeric::array;
 use crate::rules::Rules;
 use crate::scorer::{Scorer, StoredScorer};
 use crate::text_column::Texts;
@@ -79,8 +80,8 @@ impl Codes {
         self.of.len()
     }
 
-    fn array<'py>(&self, py: Python<'py>) -> Column<'py, u32> {
-        PyArray1::from_slice(py, &self.of)
+    fn array<'py>(&self, py: Python<'py>) -> PyResult<Column<'py, u32>> {
+        array(py, &self.of)
     }
 
     /// Rows of unknown questions.
@@ -141,14 +142,14 @@ impl Scored {
     }
 
     #[getter]
-    fn lengths<'py>(&self, py: Python<'py>) -> Column<'py, u32> {
-        PyArray1::from_slice(py, &self.columns.lengths)
+    fn lengths<'py>(&self, py: Python<'py>) -> PyResult<Column<'py, u32>> {
+        array(py, &self.columns.lengths)
     }
 
     /// The totals, each source's share of Fluency, each source's share of Truthfulness.
     #[getter]
-    fn columns<'py>(&self, py: Python<'py>) -> Vec<Column<'py, f64>> {
-        self.columns.scores.iter().map(|column| PyArray1::from_slice(py, column)).collect()
+    fn columns<'py>(&self, py: Python<'py>) -> PyResult<Vec<Column<'py, f64>>> {
+        self.columns.scores.iter().map(|column| array(py, column)).collect()
     }
 }
 

@@ -1,6 +1,7 @@
 //! `decode_lines`: JSON lines to Arrow columns that refer to the bytes they came in.
 
 use crate::errors::bad_input;
+use crate::numeric::array;
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::Buffer;
 use arrow_schema::Field;
@@ -49,13 +50,13 @@ impl Places {
     }
 
     #[getter]
-    fn lines<'py>(&self, py: Python<'py>) -> Numbers<'py> {
-        PyArray1::from_slice(py, &self.lines)
+    fn lines<'py>(&self, py: Python<'py>) -> PyResult<Numbers<'py>> {
+        array(py, &self.lines)
     }
 
     #[getter]
-    fn starts<'py>(&self, py: Python<'py>) -> Option<Numbers<'py>> {
-        self.starts.as_ref().map(|starts| PyArray1::from_slice(py, starts))
+    fn starts<'py>(&self, py: Python<'py>) -> PyResult<Option<Numbers<'py>>> {
+        self.starts.as_ref().map(|starts| array(py, starts)).transpose()
     }
 }
 

@@ -1,7 +1,5 @@
 """A model of flexeval that answers what it is told."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -10,8 +10,7 @@ import pkgutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
-from importlib import import_module
-from importlib.metadata import EntryPoint, entry_points
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -64,10 +63,10 @@ def kind(name: str) -> Any:
 
 
 @cache
-def _foreign() -> dict[str, EntryPoint]:
+def _foreign() -> dict[str, metadata.EntryPoint]:
     """Returns the entry points of engines of other packages; none hides an engine of this one."""
     own = {path.stem for path in Path(__file__).parent.glob("*.py")}
-    return {point.name: point for point in entry_points(group=GROUP) if point.name not in own}
+    return {p.name: p for p in metadata.entry_points(group=GROUP) if p.name not in own}
 
 
 def _usable() -> Iterator[str]:

@@ -20,12 +20,10 @@ from queue import SimpleQueue
 from threading import Thread
 from typing import IO, Any, cast
 
+from pfgen_rs.ask import Answered, Failed, Outcome, Parameters, Task, protocol, server
 from pfgen_rs.ask.engines import engine
-from pfgen_rs.ask.protocol import Answered, Failed, Outcome, Parameters, Task, available
-from pfgen_rs.ask.server import KEY, redacted
 from pfgen_rs.errors import GenerationError, InputError, SettingsError
-from pfgen_rs.io.ahead import THREADS, Pipe
-from pfgen_rs.io.atomic import command_words
+from pfgen_rs.io import ahead, atomic
 from pfgen_rs.io.lines import parse_line, text_field
 
 _LONGEST = 4 << 20  # bytes of a line
@@ -60,9 +58,9 @@ class Program:
             reason = error.strerror if isinstance(error, OSError) else error
             raise GenerationError(f"{self.name!r} cannot be started: {reason}") from error
         self._to_write: SimpleQueue[Iterable[bytes] | None] = SimpleQueue()
-        self._lines = Pipe[bytes](_LINES)
+        self._lines = ahead.Pipe[bytes](_LINES)
         for target in (self._write, self._read):
-            Thread(target=target, name=THREADS, daemon=True).start()
+            Thread(target=target, name=ahead.THREADS, daemon=True).start()
 
     def send(self, lines: Iterable[bytes]) -> None:
         """Queue lines for writing; returns immediately."""
@@ -173,7 +171,7 @@ class CommandEngine:
         try:
             while True:
                 room = _OPEN - len(open_tasks)
-                more = {next(self._ids): task for task in available(source, room)}
+                more = {next(self._ids): task for task in protocol.available(source, room)}
                 open_tasks.update(more)
                 if more:
                     lines = (f"{task_line(n, more[n], parameters)}\n" for n in more)
@@ -224,7 +222,7 @@ def _words(command: str | Sequence[str]) -> list[str]:
         parts = list(command)
     else:
         try:
-            parts = command_words(command)
+            parts = atomic.command_words(command)
         except ValueError as error:
             raise SettingsError(f"the command cannot be split into arguments: {error}") from None
     if not parts:
@@ -240,7 +238,7 @@ def _parsed(line: bytes, open_tasks: dict[int, Task]) -> Outcome:
         raise InputError(f"'id' must be that of an open task, not {number!r:.60}")
     if "error" in record:
         # A program that asks a server gets the key from the environment, too.
-        reason = redacted(text_field(record, "error"), os.environ.get(KEY))
+        reason = server.redacted(text_field(record, "error"), os.environ.get(server.KEY))
         return Failed(open_tasks.pop(number), reason[:_REASON])
     answer = text_field(record, "answer")
     return Answered(open_tasks.pop(number), answer)

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.ask.engines import engine
-from pfgen_rs.ask.engines.command import task_line
-from pfgen_rs.ask.protocol import Answered, Details, Outcome, Parameters, Task
-from pfgen_rs.ask.wire import served_by
+from pfgen_rs.ask import Answered, Details, Outcome, Parameters, Task, wire
+from pfgen_rs.ask.engines import command, engine
 from pfgen_rs.errors import InputError, unreadable
 from pfgen_rs.io.formats import answer_record, custom_id, is_failed
 from pfgen_rs.io.lines import parse_line, text_field
@@ -84,7 +82,7 @@ def _read(path: Path) -> tuple[dict[Key, tuple[str, Details | None]], int]:
 
 def _details_of_response(record: Mapping[str, Any]) -> Details:
     body = record["response"]["body"]
-    return served_by(body, body["choices"][0])
+    return wire.served_by(body, body["choices"][0])
 
 
 def _parsed(record: Mapping[str, Any]) -> tuple[Key, str]:
@@ -105,5 +103,5 @@ def task_lines(tasks: Iterable[Task], parameters: Parameters) -> str:
     lines = []
     for number, task in enumerate(tasks, 1):
         name = json.dumps(custom_id(task.trial, task.question), ensure_ascii=False)
-        lines.append(f'{task_line(number, task, parameters)[:-1]}, "custom_id": {name}}}\n')
+        lines.append(f'{command.task_line(number, task, parameters)[:-1]}, "custom_id": {name}}}\n')
     return "".join(lines)

@@ -7,13 +7,9 @@ from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
+from pfgen_rs import GenerationError, SettingsError, extras
+from pfgen_rs.ask import Outcome, Parameters, Task, protocol, retrying, server, wire
 from pfgen_rs.ask.engines import engine
-from pfgen_rs.ask.protocol import ABILITIES, Counting, Outcome, Parameters, Task, available
-from pfgen_rs.ask.retrying import Backoff, OptionalParameters
-from pfgen_rs.ask.server import find_place
-from pfgen_rs.ask.wire import Form
-from pfgen_rs.errors import GenerationError, SettingsError
-from pfgen_rs.extras import missing
 from pfgen_rs.io.ahead import THREADS, Pipe
 
 _MOST_LOGPROBS = 5
@@ -21,7 +17,7 @@ _MOST_LOGPROBS = 5
 
 
 @engine("openai")
-class OpenAIEngine(Counting):
+class OpenAIEngine(protocol.Counting):
     """Sends concurrent requests to a server: completions in mode `completion`, chats in the other modes.
 
     `base_url` and `api_key` default to `OPENAI_BASE_URL` and `OPENAI_API_KEY`; a server in the local network
@@ -52,7 +48,7 @@ class OpenAIEngine(Counting):
 
     name = "openai-api"  # the name in published runs
     rolling = True
-    abilities = ABILITIES
+    abilities = protocol.ABILITIES
     thinking_off = 'extra={"chat_template_kwargs": {"enable_thinking": false}}'
 
     def __init__(
@@ -64,7 +60,7 @@ class OpenAIEngine(Counting):
         concurrency: int = 64,
         timeout: float = 600.0,
         retries: int = 6,
-        backoff: Backoff | None = None,
+        backoff: retrying.Backoff | None = None,
         omit: str | Sequence[str] = (),
         max_tokens_name: str = "max_tokens",
         extra: Mapping[str, Any] | None = None,
@@ -75,20 +71,20 @@ class OpenAIEngine(Counting):
         Raises `SettingsError`, and `GenerationError` if the package or the key is missing.
         """
         _check(concurrency, timeout, retries)
-        form = Form.checked(model, omit, max_tokens_name, extra)
-        self._optional = OptionalParameters(optional)
+        form = wire.Form.checked(model, omit, max_tokens_name, extra)
+        self._optional = retrying.OptionalParameters(optional)
         try:
             import aiohttp  # noqa: F401
         except ImportError as error:
-            raise missing("engine openai", "openai", error, GenerationError) from None
+            raise extras.missing("engine openai", "openai", error, GenerationError) from None
         self.model = model
         self.concurrency = concurrency
         self.timeout = timeout
         self.retries = retries
-        self.backoff = backoff or Backoff()
-        self._place = find_place(base_url, api_key)
+        self.backoff = backoff or retrying.Backoff()
+        self._place = server.find_place(base_url, api_key)
         self._form = replace(form, most_logprobs=_MOST_LOGPROBS if self._place.is_openai else None)
-        self.abilities = ABILITIES - form.omit
+        self.abilities = protocol.ABILITIES - form.omit
 
     def __repr__(self) -> str:
         return f"OpenAIEngine({self.model!r}, base_url={self._place.url!r})"
@@ -157,7 +153,7 @@ def gathered(
         while True:
             # Waking the other thread costs more than counting.
             if (window - begun) * 4 >= concurrency:
-                more = available(source, window - begun)
+                more = protocol.available(source, window - begun)
                 begun += len(more)
                 work.add(more)
             if not begun:

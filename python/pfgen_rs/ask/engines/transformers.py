@@ -1,12 +1,9 @@
 """Hugging Face transformers in this process: any causal language model, on any torch device."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pfgen_rs.ask.engines import engine
-from pfgen_rs.ask.engines.vllm import read_chat_template
+from pfgen_rs.ask.engines import engine, vllm
 from pfgen_rs.ask.protocol import ABILITIES, Answered, Counting, Outcome, Parameters, Task
 from pfgen_rs.errors import GenerationError, SettingsError
 from pfgen_rs.extras import missing
@@ -74,7 +71,7 @@ class TransformersEngine(Counting):
         self._dtype = dtype
         self._device = device
         self._device_map = device_map
-        template = read_chat_template(chat_template)
+        template = vllm.read_chat_template(chat_template)
         self._how = (batch_size, template, dict(chat_template_kwargs or {}))
         self._batches: Batches | None = None
 
@@ -93,7 +90,7 @@ class TransformersEngine(Counting):
         """Release the model."""
         self._batches = None
 
-    def _loaded(self) -> Batches:
+    def _loaded(self) -> "Batches":
         from pfgen_rs.ask.transformers_batches import Batches
 
         try:

@@ -9,11 +9,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.ask import protocol
+from pfgen_rs import GenerationError, SettingsError, extras
+from pfgen_rs.ask import Answered, Details, Failed, Outcome, Parameters, Task, Usage, protocol
 from pfgen_rs.ask.engines import engine
-from pfgen_rs.ask.protocol import Answered, Details, Failed, Outcome, Parameters, Task, Usage
-from pfgen_rs.errors import GenerationError, SettingsError
-from pfgen_rs.extras import missing
 
 
 @engine("vllm")
@@ -57,7 +55,7 @@ class VllmEngine(protocol.Counting):
         try:
             import vllm
         except ImportError as error:
-            raise missing("engine vllm", "vllm", error, GenerationError) from None
+            raise extras.missing("engine vllm", "vllm", error, GenerationError) from None
         self._vllm = vllm
         self._settings = {
             "model": model,

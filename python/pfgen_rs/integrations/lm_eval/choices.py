@@ -1,18 +1,14 @@
 """Settings for users of the harness: `--metadata '{"pfgen": {…}}'`, and `llm_jp_eval` for its tasks."""
 
-from __future__ import annotations  # `_chosen` reads types as text
-
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 from pfgen_rs.errors import SettingsError
-from pfgen_rs.llm_jp_eval.catalog import TaskData, read_task
-from pfgen_rs.llm_jp_eval.measures import check_variant
-from pfgen_rs.llm_jp_eval.prompts import SHOTS
+from pfgen_rs.llm_jp_eval import catalog, measures, prompts
 from pfgen_rs.questions.locate import BUNDLED, ENVIRONMENT
 
 KEY, JPEVAL_KEY = "pfgen", "llm_jp_eval"
@@ -62,10 +58,10 @@ class JpevalChoices:
 
     data: str = ""
     split: str = "test"
-    shots: int = SHOTS
+    shots: int = prompts.SHOTS
     variant: str = "upstream"
 
-    def read(self, task: str) -> TaskData:
+    def read(self, task: str) -> catalog.TaskData:
         """Returns the samples of a task; see `read_task`."""
         return _read_task(self.data, task, self.split)
 
@@ -73,13 +69,13 @@ class JpevalChoices:
 def jpeval_choices(metadata: Mapping[str, Any]) -> JpevalChoices:
     """Returns the settings of a task of llm-jp-eval, as `choices` does."""
     chosen = _chosen(JpevalChoices, JPEVAL_KEY, metadata)
-    check_variant(chosen.variant)
+    measures.check_variant(chosen.variant)
     return chosen
 
 
 def _chosen(kind: type[Kind], key: str, metadata: Mapping[str, Any], **defaults: Any) -> Kind:
     """Returns our settings under their key; raises `SettingsError` for others, and for settings beside it."""
-    types = {field.name: field.type for field in fields(kind)}  # type: ignore[arg-type]
+    types = get_type_hints(kind)
     for name in types:
         value = metadata.get(name)
         # A numeric seed is an argument of the model.
@@ -94,11 +90,11 @@ def _chosen(kind: type[Kind], key: str, metadata: Mapping[str, Any], **defaults:
             f"metadata {key!r} must be an object with keys among {', '.join(types)}, not {chosen!r}"
         )
     for name, value in chosen.items():
-        if type(value).__name__ != types[name]:
-            raise SettingsError(f"{key}.{name} must be {types[name]}, not {value!r}")
+        if type(value) is not types[name]:
+            raise SettingsError(f"{key}.{name} must be {types[name].__name__}, not {value!r}")
     return kind(**{**defaults, **chosen})
 
 
 @lru_cache(maxsize=4)
-def _read_task(folder: str, task: str, split: str) -> TaskData:
-    return read_task(folder or None, task, split)
+def _read_task(folder: str, task: str, split: str) -> catalog.TaskData:
+    return catalog.read_task(folder or None, task, split)

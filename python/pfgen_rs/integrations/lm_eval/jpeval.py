@@ -1,7 +1,5 @@
 """The tasks of llm-jp-eval: their documents, and their values, aggregated as by `pfgen-rs llm-jp-eval`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
@@ -10,8 +8,7 @@ import datasets
 from lm_eval.api.filter import Filter
 from lm_eval.api.registry import register_filter
 
-from pfgen_rs.integrations.lm_eval import pfgen
-from pfgen_rs.integrations.lm_eval.choices import jpeval_choices
+from pfgen_rs.integrations.lm_eval import choices, pfgen
 from pfgen_rs.io.cleaning import unicode_text
 from pfgen_rs.llm_jp_eval import catalog, measures, metrics, prompts, scoring
 
@@ -49,11 +46,11 @@ class _Sum:
     def __init__(self, figures: list[JpevalScore]) -> None:
         self._figures = figures
 
-    def __radd__(self, other: Any) -> _Sum:
+    def __radd__(self, other: Any) -> "_Sum":
         # `sum` begins with 0.
         return self if other == 0 else NotImplemented
 
-    def __add__(self, other: _Sum) -> _Sum:
+    def __add__(self, other: "_Sum") -> "_Sum":
         return _Sum([*self._figures, *other._figures])
 
     def __truediv__(self, _: Any) -> float:
@@ -150,7 +147,7 @@ def jpeval_documents(jpeval_task: str, **metadata: Any) -> datasets.DatasetDict:
     The harness calls this with `dataset_kwargs` and metadata. Raises `InputError` for missing or invalid
     files, and `SettingsError` for invalid settings.
     """
-    chosen = jpeval_choices(metadata)
+    chosen = choices.jpeval_choices(metadata)
     data = chosen.read(jpeval_task)
     own = prompts.template(data, chosen.shots)
     rows = [
@@ -172,7 +169,7 @@ class JpevalTask(pfgen.HarnessTask):
     """A harness task that is one of the tasks of llm-jp-eval."""
 
     def __init__(self, config: dict[str, Any]) -> None:
-        self._chosen = jpeval_choices(config.get("metadata") or {})
+        self._chosen = choices.jpeval_choices(config.get("metadata") or {})
         self._data = self._chosen.read(config["dataset_kwargs"]["jpeval_task"])
         ours = {
             "generation_kwargs": {

@@ -9,15 +9,12 @@ from lm_eval.api import task as tasks
 from lm_eval.api.filter import Filter
 from lm_eval.api.registry import register_filter
 
-from pfgen_rs import stats
-from pfgen_rs.benchmark import Benchmark, load_benchmark
-from pfgen_rs.errors import InputError, SettingsError
+from pfgen_rs import Benchmark, InputError, Result, SettingsError, load_benchmark, stats
 from pfgen_rs.generate import Mode
 from pfgen_rs.generate.config import asked
 from pfgen_rs.integrations.lm_eval.choices import choices
 from pfgen_rs.io.cleaning import cleaned, default_stop
 from pfgen_rs.runs.outputs import sample_of
-from pfgen_rs.runs.result import Result
 
 # Names in the harness, and our names.
 METRICS = {

@@ -1,7 +1,5 @@
 """Agreement of a judge with raters, with itself, with another judge, and with n-gram scores."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
@@ -10,15 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
-from pfgen_rs.judge import decisions as columns
-from pfgen_rs.judge.agreement import intervals, measures
-from pfgen_rs.judge.agreement import tables as tabled
+from pfgen_rs.judge import Pair, decisions as columns, read_humans
+from pfgen_rs.judge.agreement import intervals, measures, tables as tabled
 from pfgen_rs.judge.decisions import NONE, Codes, Judged, Rule, check_rule, judged
-from pfgen_rs.judge.pairs import Pair, read_humans
 from pfgen_rs.judge.verdicts import LETTERS
 from pfgen_rs.lazy import NDArray, np, pl
-from pfgen_rs.stats import permutation
-from pfgen_rs.stats.checks import check_level, check_resampling
+from pfgen_rs.stats import checks, permutation
 
 if TYPE_CHECKING:
     from pfgen_rs.benchmark import Benchmark
@@ -115,8 +110,8 @@ def agree(
     raters take one to two seconds. Raises `InputError` for frames that lack columns or contradict themselves,
     if `rule` decided no pair, and `SettingsError` for invalid settings. Needs scipy (extra `judge`).
     """
-    check_level(level)
-    check_resampling(resamples, seed)
+    checks.check_level(level)
+    checks.check_resampling(resamples, seed)
     check_rule(rule)
     data = judged(decisions, humans)
     if rule == "probability" and (data.decided[rule] == NONE).all():
@@ -273,8 +268,8 @@ def compare_judges(
     both have count; questions are those of `first`. Raises `InputError` as `agree` does, and if both have no
     judged pair in common, and `SettingsError` for invalid settings.
     """
-    check_level(level)
-    check_resampling(resamples, seed)
+    checks.check_level(level)
+    checks.check_resampling(resamples, seed)
     for rule in rules:
         check_rule(rule)
     for each in (first, second):
@@ -335,7 +330,7 @@ def _check_pairs_of_humans(first: pl.DataFrame, second: pl.DataFrame, humans: pl
 _BINS = 4
 
 
-def scored_pairs(pairs: Sequence[Pair], benchmark: Benchmark) -> pl.DataFrame:
+def scored_pairs(pairs: Sequence[Pair], benchmark: "Benchmark") -> pl.DataFrame:
     """Returns the scores of both answers of each pair.
 
     Columns: `pair`, `question_id`, `score_a`, `score_b` (the average of the metrics of each answer alone).

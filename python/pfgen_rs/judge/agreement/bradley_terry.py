@@ -3,21 +3,17 @@
 A tie counts as half a win each way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from pfgen_rs.errors import InputError, PfgenError
-from pfgen_rs.extras import missing
+from pfgen_rs import InputError, PfgenError, extras
 from pfgen_rs.io.text import counted
 from pfgen_rs.judge import decisions as columns
 from pfgen_rs.judge.agreement import intervals
 from pfgen_rs.judge.decisions import NONE, Codes, Indices, Rule
 from pfgen_rs.lazy import Floats, NDArray, np, pl
-from pfgen_rs.stats.checks import check_level, check_resampling
-from pfgen_rs.stats.permutation import ranges
+from pfgen_rs.stats import checks, permutation
 
 _OUTCOMES = 3
 _TIE = 2
@@ -40,8 +36,8 @@ class Ranking:
     """
 
     rule: Rule
-    models: pl.DataFrame = field(repr=False)
-    head_to_head: pl.DataFrame = field(repr=False)
+    models: "pl.DataFrame" = field(repr=False)
+    head_to_head: "pl.DataFrame" = field(repr=False)
     games: int
     left_out: int
     questions: int
@@ -60,7 +56,7 @@ class Ranking:
 
 
 def rank(
-    decisions: pl.DataFrame,
+    decisions: "pl.DataFrame",
     *,
     rule: Rule = "probability",
     with_strengths: bool = True,
@@ -78,8 +74,8 @@ def rank(
     Raises `InputError` for frames that lack columns, if no pair is decided, and if Bradley–Terry has no
     solution, naming the models that are apart; `SettingsError` for invalid settings.
     """
-    check_level(level)
-    check_resampling(resamples, seed)
+    checks.check_level(level)
+    checks.check_resampling(resamples, seed)
     columns.check_rule(rule)
     games = games_of(decisions, rule)
     scores = _Scores(games, with_strengths, resamples, seed)
@@ -142,13 +138,13 @@ def rank_ranges_of_resamples(
     reach = float(np.quantile(largest, 1 - 2 * tail))
     known = questions >= intervals.fewest_questions(level)
     above = values[:, None] - values > np.maximum(reach * widths, _CONSTANT)
-    return ranges(above & known & known[:, None])
+    return permutation.ranges(above & known & known[:, None])
 
 
 class _Scores:
     """Values and resampled values of every score, `None` where one is unknown."""
 
-    def __init__(self, games: Games, with_strengths: bool, resamples: int, seed: int) -> None:
+    def __init__(self, games: "Games", with_strengths: bool, resamples: int, seed: int) -> None:
         self._games, self._resamples, self._seed = games, resamples, seed
         models = len(games.models)
         pairing = games.first * models + games.second
@@ -222,7 +218,7 @@ def _bounds_of_score(
     return values, low, high
 
 
-def _head_to_head(games: Games, pairings: tuple[Indices, Indices, Indices]) -> pl.DataFrame:
+def _head_to_head(games: "Games", pairings: tuple[Indices, Indices, Indices]) -> "pl.DataFrame":
     rows = []
     for i, j, (wins, losses, ties) in zip(*(each.tolist() for each in pairings), strict=True):
         total = wins + losses + ties
@@ -234,7 +230,7 @@ def _head_to_head(games: Games, pairings: tuple[Indices, Indices, Indices]) -> p
 
 
 def _ranking_notes(
-    games: Games, scores: _Scores, questions: int, resamples: int, level: float
+    games: "Games", scores: _Scores, questions: int, resamples: int, level: float
 ) -> list[str]:
     notes = []
     if games.left_out:
@@ -279,7 +275,7 @@ class Games:
     left_out: int
 
 
-def games_of(decisions: pl.DataFrame, rule: Rule) -> Games:
+def games_of(decisions: "pl.DataFrame", rule: Rule) -> Games:
     """Returns the games of a frame of decisions; models in alphabetical order.
 
     Raises `InputError` for missing columns, unknown letters, a model against itself, and no decided pair.
@@ -338,7 +334,7 @@ def sums_by_model(games: Games, of_first: Floats, of_second: Floats) -> Floats:
     return np.asarray(sums, dtype=np.float64).reshape(questions, models)
 
 
-def _preferences(played: pl.DataFrame) -> Floats:
+def _preferences(played: "pl.DataFrame") -> Floats:
     if not {"p_a", "p_b", "p_c"} <= {*played.columns}:
         return np.full(len(played), np.nan)
     a, b, c = (
@@ -377,7 +373,7 @@ def bradley_terry(wins: Floats, models: Sequence[str]) -> Floats:
     try:
         import evalica
     except ImportError as error:
-        raise missing("evalica", "judge", error, PfgenError) from error
+        raise extras.missing("evalica", "judge", error, PfgenError) from error
     winners, losers = np.nonzero(wins)
     result = evalica.bradley_terry(
         winners.tolist(),
@@ -463,7 +459,7 @@ def _linked_groups(wins: Floats, connection: str) -> list[list[int]]:
     try:
         from scipy.sparse.csgraph import connected_components  # type: ignore[import-untyped]
     except ImportError as error:
-        raise missing("scipy", "judge", error, PfgenError) from error
+        raise extras.missing("scipy", "judge", error, PfgenError) from error
     number, labels = connected_components(wins > 0, directed=True, connection=connection)
     return [np.flatnonzero(labels == group).tolist() for group in range(number)]
 

@@ -5,16 +5,13 @@ statistics are functions of sums over classes. A resample is then a weight per q
 that contain the same classes are alike, a weight per kind of question. No row is ever drawn.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pfgen_rs.errors import InputError, PfgenError
-from pfgen_rs.extras import missing
+from pfgen_rs import InputError, PfgenError, extras
 from pfgen_rs.judge.decisions import Indices
 from pfgen_rs.lazy import Floats, NDArray, np
 from pfgen_rs.stats.checks import MOST_FREEDOM, check_level, two_sided_quantile
@@ -81,7 +78,7 @@ def clopper_pearson(count: int, n: int, level: float = 0.95) -> Interval:
     try:
         from scipy.special import betaincinv  # type: ignore[import-untyped]
     except ImportError as error:
-        raise missing("scipy", "judge", error, PfgenError) from error
+        raise extras.missing("scipy", "judge", error, PfgenError) from error
     tail = (1 - level) / 2
     low = float(betaincinv(count, n - count + 1, tail)) if count else 0.0
     high = float(betaincinv(count + 1, n - count, 1 - tail)) if count < n else 1.0

@@ -1,15 +1,12 @@
 """Measures of agreement: concordance, robustness, κ and α beyond chance, position bias, calibration."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Literal
 
-from pfgen_rs.errors import InputError, PfgenError, SettingsError
-from pfgen_rs.extras import missing
+from pfgen_rs import InputError, PfgenError, SettingsError, extras
 from pfgen_rs.judge.agreement.intervals import Interval, Share, clopper_pearson, share_of
 from pfgen_rs.judge.decisions import NONE, Codes, Indices, letter_codes
 from pfgen_rs.judge.verdicts import LETTERS
@@ -130,7 +127,7 @@ def alpha_from_counts(counts: NDArray[np.integer[Any]]) -> float:
     try:
         import krippendorff
     except ImportError as error:
-        raise missing("krippendorff", "judge", error, PfgenError) from error
+        raise extras.missing("krippendorff", "judge", error, PfgenError) from error
     paired = counts[counts.sum(axis=1) > 1]
     if np.count_nonzero(paired.sum(axis=0)) < 2:
         return math.nan
@@ -239,7 +236,7 @@ UNDECIDED = len(LETTERS)
 """The code of a judge's pair without a decision, which equals nothing and is a label of its own for κ."""
 
 
-def agreements(letters: Mapping[str, Codes]) -> pl.DataFrame:
+def agreements(letters: Mapping[str, Codes]) -> "pl.DataFrame":
     """Returns how every two judges or raters agree about the pairs that both judged.
 
     `letters`: by name, codes of equal length (int8, shape (pairs,)): -1 where a pair was not judged,
@@ -305,7 +302,7 @@ class Calibration:
     have no majority.
     """
 
-    table: pl.DataFrame = field(repr=False)
+    table: "pl.DataFrame" = field(repr=False)
     error: float
     pairs: int
     without_probability: int

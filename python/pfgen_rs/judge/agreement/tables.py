@@ -1,7 +1,5 @@
 """Tables of agreement, computed from sums over classes of pairs and over resamples of questions."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any
@@ -72,7 +70,7 @@ class AgreementTables:
         self._sums = summed(counted, self._classes, data.questions, resamples, seed)
         self._observed = self._sums[0]
 
-    def concordance(self) -> pl.DataFrame:
+    def concordance(self) -> "pl.DataFrame":
         """Concordance with each rater and their mean, by rule and task."""
         rates, resampled = map(concordance_rates, self._sums)
         pairs, judged, right = (
@@ -97,7 +95,7 @@ class AgreementTables:
             numbers=("concordance", "low", "high"),
         )
 
-    def robustness(self) -> pl.DataFrame:
+    def robustness(self) -> "pl.DataFrame":
         """Share of pairs with equal verdicts in both orders, by task."""
         rates, resampled = (
             _quotient(_with_all(sums["consistent"]), _with_all(sums["pairs"]))
@@ -122,7 +120,7 @@ class AgreementTables:
         pairs = int(self._observed["voted"].sum())
         return RaterAgreement(self._statistic, value, bounds, pairs)
 
-    def cohen(self) -> pl.DataFrame:
+    def cohen(self) -> "pl.DataFrame":
         """Cohen's κ of the judge and each rater."""
         values, resampled = (_cohen_of_sums(sums["confusion"]) for sums in self._sums)
         pairs = self._observed["confusion"].sum(axis=(-2, -1)).astype(np.int64)
@@ -132,7 +130,7 @@ class AgreementTables:
         rows = zip(self._data.raters, *columns, strict=True)
         return frame(rows, texts=("rater",), counts=("pairs",), numbers=("kappa", "low", "high"))
 
-    def confusion(self) -> pl.DataFrame:
+    def confusion(self) -> "pl.DataFrame":
         """Decisions by verdicts of each rater."""
         table = self._observed["confusion"].astype(np.int64)
         rows = [
@@ -142,7 +140,7 @@ class AgreementTables:
         ]
         return frame(rows, texts=("rater", "decision"), counts=LETTERS)
 
-    def leave_one_out(self) -> pl.DataFrame:
+    def leave_one_out(self) -> "pl.DataFrame":
         """Each rater, and the judge, against the majority of the other raters."""
         shares = []
         for sums in self._sums:
@@ -167,7 +165,7 @@ class AgreementTables:
         numbers = [f"{name}{bound}" for name in names for bound in ("", "_low", "_high")]
         return frame(rows, texts=("rater",), counts=("pairs", "left_out"), numbers=numbers)
 
-    def comparisons(self, permutations: int) -> pl.DataFrame:
+    def comparisons(self, permutations: int) -> "pl.DataFrame":
         """The chosen rule against each of the others."""
         if not self._data.raters:
             return frame([], texts=("other",), numbers=_COMPARISONS)
@@ -225,7 +223,7 @@ def concordance_rates(sums: Sums) -> Floats:
     return np.concatenate([rates, mean], axis=-2)
 
 
-def frame(rows: Any, texts: Any = (), counts: Any = (), numbers: Any = ()) -> pl.DataFrame:
+def frame(rows: Any, texts: Any = (), counts: Any = (), numbers: Any = ()) -> "pl.DataFrame":
     """Returns a frame of rows with columns of these kinds, in this order; null where a number is NaN."""
     schema = {
         **dict.fromkeys(texts, pl.String),

@@ -8,13 +8,7 @@ from pfgen_rs.judge.dialogues.association import (
 )
 from pfgen_rs.judge.dialogues.fastchat_files import Ratings, read_ratings
 from pfgen_rs.judge.dialogues.grading import model_scores, ratings_of_folder
-from pfgen_rs.judge.dialogues.records import (
-    Answer,
-    Dialogue,
-    Fields,
-    read_dialogues,
-    read_fields,
-)
+from pfgen_rs.judge.dialogues.records import Answer, Dialogue, Fields, read_dialogues, read_fields
 from pfgen_rs.judge.dialogues.tables import Light, difficulty, light_version
 
 __all__ = [

@@ -6,9 +6,8 @@ from itertools import combinations
 from typing import Any
 
 from pfgen_rs.judge.agreement.measures import cohen_kappa
+from pfgen_rs.judge.dialogues import records, tables
 from pfgen_rs.judge.dialogues.fastchat_files import Ratings
-from pfgen_rs.judge.dialogues.records import Answer, Dialogue, Turn, sorted_authors
-from pfgen_rs.judge.dialogues.tables import answers_of_turn
 from pfgen_rs.lazy import Floats, NDArray, np, pl
 from pfgen_rs.stats import correlation
 
@@ -28,9 +27,9 @@ def _numbers(*names: str) -> dict[str, type[pl.DataType]]:
 
 
 def human_judge_correlation(
-    dialogues: Iterable[Dialogue],
+    dialogues: Iterable[records.Dialogue],
     *,
-    turn: Turn = 2,
+    turn: records.Turn = 2,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> pl.DataFrame:
@@ -42,7 +41,7 @@ def human_judge_correlation(
     `_fisher_high` (Fisher's interval, as if answers were independent); null where undefined.
     """
 
-    def both(answer: Answer) -> tuple[float, float] | None:
+    def both(answer: records.Answer) -> tuple[float, float] | None:
         if answer.mean is None or answer.judge is None:
             return None
         return float(answer.mean), float(answer.judge)
@@ -58,9 +57,9 @@ def human_judge_correlation(
 
 
 def length_bias(
-    dialogues: Iterable[Dialogue],
+    dialogues: Iterable[records.Dialogue],
     *,
-    turn: Turn = 2,
+    turn: records.Turn = 2,
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> pl.DataFrame:
@@ -72,7 +71,7 @@ def length_bias(
     `slope_low`, `slope_high`, `spearman`, `spearman_low`, `spearman_high`.
     """
 
-    def both(answer: Answer) -> tuple[float, float] | None:
+    def both(answer: records.Answer) -> tuple[float, float] | None:
         if answer.mean is None or answer.judge is None or not answer.text:
             return None
         return math.log(len(answer.text)), float(answer.judge - answer.mean)
@@ -92,20 +91,20 @@ def length_bias(
 
 
 def _rows_by_author(
-    dialogues: Iterable[Dialogue],
-    turn: Turn,
-    both: Callable[[Answer], tuple[float, float] | None],
+    dialogues: Iterable[records.Dialogue],
+    turn: records.Turn,
+    both: Callable[[records.Answer], tuple[float, float] | None],
     row: Callable[[Floats, Floats, Any, Any], dict[str, float | None]],
     resamples: int,
     seed: int,
 ) -> list[dict[str, Any]]:
     """Returns a row per author and one for all; resamples are the same for all authors of the same size."""
     values: dict[str, list[tuple[float, float, str]]] = {}
-    for dialogue, answer in answers_of_turn(dialogues, turn):
+    for dialogue, answer in tables.answers_of_turn(dialogues, turn):
         pair = both(answer)
         if pair is not None:
             values.setdefault(answer.author, []).append((*pair, dialogue.user1))
-    parts = {author: values[author] for author in sorted_authors(values)}
+    parts = {author: values[author] for author in records.sorted_authors(values)}
     labelled = list(parts.items())
     if len(parts) > 1:
         labelled.append((ALL, [each for part in parts.values() for each in part]))

@@ -6,20 +6,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
+from pfgen_rs.ask import Answered, Engine, loop
 from pfgen_rs.ask.journal import Journal, journal_records
-from pfgen_rs.ask.loop import Asked, Limits, ask
-from pfgen_rs.ask.protocol import Answered, Engine
 from pfgen_rs.ask.request import Group, Request
 from pfgen_rs.errors import InputError, SettingsError, unreadable
-from pfgen_rs.io.atomic import write_atomic
-from pfgen_rs.io.json_lines import write_objects
-from pfgen_rs.io.locks import locked
-from pfgen_rs.judge import requests as asking
+from pfgen_rs.io import atomic, json_lines, locks
+from pfgen_rs.judge import grading, requests as asking
 from pfgen_rs.judge.dialogues import fastchat_files
 from pfgen_rs.judge.dialogues.answering import Item
 from pfgen_rs.judge.dialogues.association import MEAN, mean_rating
-from pfgen_rs.judge.dialogues.fastchat_files import ModelAnswers, Ratings
-from pfgen_rs.judge.grading import read_grading
 from pfgen_rs.judge.requests import Judge, Prompt
 from pfgen_rs.lazy import pl
 
@@ -109,7 +104,7 @@ def find_grading_prompts(name: str, file: str | os.PathLike[str] | None = None) 
 
 def grade_requests(
     items: Iterable[Item],
-    answers: Iterable[ModelAnswers],
+    answers: Iterable[fastchat_files.ModelAnswers],
     prompts: GradingPrompts,
 ) -> Iterator[Request]:
     """Yield the requests for ratings of each model's answers to the items.
@@ -133,13 +128,13 @@ def grade_requests(
 def grade_answers(
     version: str,
     items: Sequence[Item],
-    answers: Sequence[ModelAnswers],
+    answers: Sequence[fastchat_files.ModelAnswers],
     engine: Engine,
     judge: Judge,
     prompts: GradingPrompts,
     out: str | os.PathLike[str],
-    **limits: Unpack[Limits],
-) -> Asked:
+    **limits: Unpack[loop.Limits],
+) -> loop.Asked:
     """Ask for ratings of models' answers and keep them in the folder `out`.
 
     `version`: a name for the items, such as "lite"; several versions may share a folder, and a dialogue
@@ -156,13 +151,13 @@ def grade_answers(
     _record_version(folder, version, items, requests, judge)
 
     def read(request: Request, said: Answered) -> Mapping[str, Any]:
-        return read_grading(said, prompts.prompts[request.about["prompt"]])
+        return grading.read_grading(said, prompts.prompts[request.about["prompt"]])
 
     with grade_journal(folder) as journal:
-        asked = ask(journal, [Group(judge, requests)], engine, read, **limits)
+        asked = loop.ask(journal, [Group(judge, requests)], engine, read, **limits)
     if any(True for _ in journal_records(folder / _GRADES)):
         records = map(fastchat_files.judgment_record, _present_grades(folder)[0])
-        write_objects(folder / EXPORT, records)
+        json_lines.write_objects(folder / EXPORT, records)
     return asked
 
 
@@ -172,7 +167,7 @@ def _math_name(name: str) -> str:
     return f"{before}{_MATH}-{version}" if dash else f"{name}{_MATH}"
 
 
-def _answered_turns(item: Item, model: ModelAnswers) -> tuple[str, ...]:
+def _answered_turns(item: Item, model: fastchat_files.ModelAnswers) -> tuple[str, ...]:
     turns = model.answers.get(item.id)
     if turns is None or len(turns) < len(item.users):
         what = "no answer" if turns is None else f"only {len(turns)} of {len(item.users)} answers"
@@ -242,7 +237,7 @@ def graded_categories(folder: str | os.PathLike[str]) -> dict[str, str]:
     return {d: c for version in _read(folder, _VERSIONS).values() for d, c in version.items()}
 
 
-def ratings_of_folder(folder: str | os.PathLike[str]) -> Ratings:
+def ratings_of_folder(folder: str | os.PathLike[str]) -> fastchat_files.Ratings:
     """Returns the ratings of a folder as those of FastChat's files. Raises `InputError`."""
     judge = str(asking.folder_config(Path(folder)).get("judge", {}).get("model"))
     rows = [
@@ -303,7 +298,7 @@ def _read(folder: str | os.PathLike[str], name: str) -> dict[str, dict[str, Any]
 
 def _write(path: Path, objects: Mapping[str, Any], indent: int | None = None) -> None:
     text = json.dumps(objects, ensure_ascii=False, indent=indent)
-    write_atomic(path, f"{text}\n".encode("utf-8", "surrogatepass"))
+    atomic.write_atomic(path, f"{text}\n".encode("utf-8", "surrogatepass"))
 
 
 def _stored_grades(folder: str | os.PathLike[str]) -> list[dict[str, Any]]:
@@ -351,7 +346,7 @@ def _record_version(
         about = request.about
         place = f"{about['item']}/{about['turn']}"
         present.setdefault(about["model"], {}).setdefault(place, []).append(request.digest(judge))
-    with locked(folder):
+    with locks.locked(folder):
         known, asked = _read(folder, _VERSIONS), _read(folder, _REQUESTS)
         if known.setdefault(version, members) != members:
             raise SettingsError(

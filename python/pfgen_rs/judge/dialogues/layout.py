@@ -1,30 +1,22 @@
 """A table as a frame, as text like the paper's (columns by category), as a figure and as files."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pfgen_rs.drawing import figures, style
-from pfgen_rs.drawing.style import Language
 from pfgen_rs.errors import PlotError
-from pfgen_rs.io.atomic import write_atomic
-from pfgen_rs.io.table_writer import csv_text, write_parquet
-from pfgen_rs.lazy import np, pl
+from pfgen_rs.io import atomic, table_writer
+from pfgen_rs.lazy import Figure, np, pl
 from pfgen_rs.report.markup import inert
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MISSING = "–"
 
 
-Draw = Callable[[style.Look, "str | None"], "Figure"]
+Draw = Callable[[style.Look, str | None], Figure]
 """Draws a table with a title, or its usual one."""
 
 
@@ -55,7 +47,7 @@ class Table:
         notes = "".join(f"\n{inert(note)}.\n" for note in self.notes)
         return f"## {self.title}\n\n{_markdown(self.grid)}{notes}"
 
-    def figure(self, *, title: str | None = None, language: Language = "en") -> Figure:
+    def figure(self, *, title: str | None = None, language: style.Language = "en") -> Figure:
         """Draw the table.
 
         Raises `PlotError` if there is nothing to draw, and `OutputError` without matplotlib.
@@ -68,7 +60,7 @@ class Table:
 
 def drawing(draw: Callable[..., Figure], rows: pl.DataFrame, **how: Any) -> Draw | None:
     """Returns how a table is drawn by a function of this module: its `rows`, which may be none."""
-    return None if rows.is_empty() else partial(draw, rows, **how)
+    return None if rows.is_empty() else lambda look, title: draw(rows, look, title, **how)
 
 
 def write_tables(
@@ -76,7 +68,7 @@ def write_tables(
     made: Sequence[Table],
     *,
     plot: str | None = None,
-    language: Language = "en",
+    language: style.Language = "en",
 ) -> list[Path]:
     """Write each table as `table-NAME.parquet`, `.csv` and `.md`, and drawn as `.svg` or `.png`.
 
@@ -86,9 +78,9 @@ def write_tables(
     written = []
     for table in made:
         place = Path(folder, f"table-{table.name}")
-        write_parquet(place.with_suffix(".parquet"), table.frame)
-        write_atomic(place.with_suffix(".csv"), csv_text(table.frame).encode())
-        write_atomic(place.with_suffix(".md"), table.markdown().encode())
+        table_writer.write_parquet(place.with_suffix(".parquet"), table.frame)
+        atomic.write_atomic(place.with_suffix(".csv"), table_writer.csv_text(table.frame).encode())
+        atomic.write_atomic(place.with_suffix(".md"), table.markdown().encode())
         written += [place.with_suffix(suffix) for suffix in (".parquet", ".csv", ".md")]
         if plot is not None and table.draw is not None:
             figures.save(table.figure(language=language), place.with_suffix(f".{plot}"))

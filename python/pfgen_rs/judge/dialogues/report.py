@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pfgen_rs.errors import InputError, SettingsError
-from pfgen_rs.io.json_lines import lines
-from pfgen_rs.io.text import counted
+from pfgen_rs.io import json_lines, text
 from pfgen_rs.judge.dialogues import association, fastchat_files, grading, layout, tables
 from pfgen_rs.judge.dialogues.layout import Table
 from pfgen_rs.judge.dialogues.records import Dialogue, Fields, Turn, read_dialogues
@@ -83,7 +82,7 @@ def _made(names: Sequence[str] | None, what: str, makers: Makers, notes: list[st
 def _is_file(path: Path) -> bool:
     if path.is_dir() or path.suffix.lower() == ".csv":
         return False
-    first = next(islice(lines(path), 1), None)
+    first = next(islice(json_lines.lines(path), 1), None)
     return first is None or not {"judge", "score"} <= first.record.keys()
 
 
@@ -117,7 +116,7 @@ def _rating_makers(
             raise InputError("is not a folder of graded dialogues", path=folder)
         categories |= grading.graded_categories(folder)
         if stale := grading.stale_grades(folder):
-            earlier = f"{counted(stale, 'rating')} of earlier answers: kept, but not used"
+            earlier = f"{text.counted(stale, 'rating')} of earlier answers: kept, but not used"
             remarks.append(f"{folder}: {earlier}")
     # An answer may be rated in several files.
     ratings = fastchat_files.ratings_of(pl.concat(_read_ratings(path).frame for path in paths))

@@ -17,8 +17,6 @@ table in the documentation and shared tests follow. These expect that every key 
 that a pair's second judgment by one judge is refused.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -113,7 +111,7 @@ def detect_format(paths: Sequence[str | os.PathLike[str]]) -> str:
     raise InputError(f"{problem}: name one of {names}", path=files[0])
 
 
-def read_format(paths: Sequence[str | os.PathLike[str]], name: str | None = None) -> Imported:
+def read_format(paths: Sequence[str | os.PathLike[str]], name: str | None = None) -> "Imported":
     """Read files of one format. A folder stands for the `.json` and `.jsonl` files in it.
 
     `name`: one of `format_names()` (default: as `detect_format` says). Raises `InputError` with file and line
@@ -128,7 +126,7 @@ def read_format(paths: Sequence[str | os.PathLike[str]], name: str | None = None
     return found
 
 
-def write_format(path: str | os.PathLike[str], imported: Imported, name: str) -> int:
+def write_format(path: str | os.PathLike[str], imported: "Imported", name: str) -> int:
     """Write a file in a format; returns the number of pairs in it.
 
     Raises `SettingsError` for an unknown name and a format that is only imported, and `OutputError`.

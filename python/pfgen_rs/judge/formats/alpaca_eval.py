@@ -7,10 +7,9 @@ from typing import Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.lines import missing, optional_text_field, text_field
-from pfgen_rs.judge.decisions import decide
+from pfgen_rs.judge import Pair, decide
 from pfgen_rs.judge.formats import judge_format
 from pfgen_rs.judge.imported import Imported, Judgment, records
-from pfgen_rs.judge.pairs import Pair
 from pfgen_rs.judge.verdicts import Letter, Verdict
 
 _HARD: Mapping[float | None, Letter | None] = {1.0: "A", 2.0: "B", 1.5: "C", None: None}

@@ -6,14 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.json_lines import id_field, texts_field
-from pfgen_rs.io.lines import text_field
+from pfgen_rs.io import json_lines, lines
+from pfgen_rs.judge import Pair, imported, verdicts
 from pfgen_rs.judge.formats import judge_format
-from pfgen_rs.judge.imported import Imported, Texts
-from pfgen_rs.judge.pairs import Pair
-from pfgen_rs.judge.verdicts import Letter
 
-_SHOWN: Mapping[int, Mapping[str, Letter]] = {
+_SHOWN: Mapping[int, Mapping[str, verdicts.Letter]] = {
     1: {"model_1": "A", "model_2": "B", "tie": "C"},
     2: {"model_1": "B", "model_2": "A", "tie": "C"},
 }
@@ -40,22 +37,22 @@ _FAILED = "error"
     },
     recognises=lambda record: {"g1_winner", "model_1"} <= record.keys(),
 )
-def read_fastchat(paths: Sequence[Path]) -> Imported:
+def read_fastchat(paths: Sequence[Path]) -> imported.Imported:
     """Read pairwise judgments, with `question.jsonl` and `model_answer/*.jsonl` for the texts.
 
     The id of a pair is `QUESTION:MODEL_1:MODEL_2`, with `:turn-2` for second turns, whose texts are those of
     both turns. Without files of questions and answers the texts are empty, and a note says so. Raises
     `InputError`.
     """
-    found, texts = Imported("fastchat"), Texts(paths)
+    found, texts = imported.Imported("fastchat"), imported.Texts(paths)
     for place, record in texts.others:
         with place:
             if "score" in record and "model" in record and "g1_winner" not in record:
                 raise InputError(
                     "is a rating of one answer, not of a pair: use 'pfgen-rs judge dialogues'"
                 )
-            question = id_field(record, "question_id")
-            models = (text_field(record, "model_1"), text_field(record, "model_2"))
+            question = json_lines.id_field(record, "question_id")
+            models = (lines.text_field(record, "model_1"), lines.text_field(record, "model_2"))
             turn = record.get("turn", 1)
             if type(turn) is not int or turn not in (1, 2):
                 raise InputError(f"invalid 'turn' {turn!r:.40}: expected 1 or 2")
@@ -66,10 +63,10 @@ def read_fastchat(paths: Sequence[Path]) -> Imported:
     return found
 
 
-def _add_games(found: Imported, pair: Pair, record: Mapping[str, Any]) -> None:
+def _add_games(found: imported.Imported, pair: Pair, record: Mapping[str, Any]) -> None:
     """Add the judgments of both games; a game without winner and text was not played."""
     named = isinstance(record.get("judge"), str)
-    judge, prompt = (record["judge"], "") if named else texts_field(record, "judge", 2)
+    judge, prompt = (record["judge"], "") if named else json_lines.texts_field(record, "judge", 2)
     for order in (1, 2):
         winner, text = record.get(f"g{order}_winner"), record.get(f"g{order}_judgment")
         if winner == _FAILED and text is None:

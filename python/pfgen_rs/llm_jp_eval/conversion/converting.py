@@ -1,7 +1,5 @@
 """`convert`: raw files to evaluation and tuning files, byte for byte as the reference writes them."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

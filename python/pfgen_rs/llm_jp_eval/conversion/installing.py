@@ -1,7 +1,5 @@
 """Installs raw files in the cache folder, and says what is missing."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -19,9 +17,7 @@ from typing import NoReturn
 
 from pfgen_rs.errors import InputError, InstallError, OutputError, unreadable
 from pfgen_rs.install.archive import matching_members
-from pfgen_rs.io.atomic import put_in_place, writing_failed
-from pfgen_rs.io.compression import SUFFIXES, UNPACKED_LIMIT, UnpackingError, read_whole
-from pfgen_rs.io.text import counted, shortened
+from pfgen_rs.io import atomic, compression, text
 from pfgen_rs.llm_jp_eval.catalog import installed_raw, tasks
 from pfgen_rs.llm_jp_eval.conversion import raw_files
 
@@ -47,6 +43,20 @@ def find_raw(source: str | Path, tasks: Iterable[str]) -> raw_files.RawFiles:
             problem = f"more than {KEPT_LIMIT:,} bytes of raw files in archives"
             raise InputError(problem, path=source)
     return search.resolved()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A file.
+
+    `path`: with "/", without the suffix of a compressed file; begins with the names of the folders that the
+    source lies in. `label`: name in errors. `kept`: bytes that are kept of an archive.
+    """
+
+    path: str
+    label: str
+    read: Callable[[], bytes]
+    kept: int = 0
 
 
 class _Search:
@@ -122,7 +132,7 @@ def _listed_documents(entry: Entry) -> Iterator[tuple[str, int]]:
     for number, line in enumerate(raw_files.raw_text(listing).split("\n"), start=1):
         if document := line.strip():
             if not _ID.fullmatch(document):
-                problem = f"invalid id {shortened(document)!r} of a document"
+                problem = f"invalid id {text.shortened(document)!r} of a document"
                 raise InputError(problem, path=entry.label, line=number)
             yield document, number
 
@@ -162,7 +172,7 @@ def _digest(content: bytes) -> str:
 # The files of a folder, and of the archives in it, that may be raw files.
 
 
-FILE_LIMIT = UNPACKED_LIMIT
+FILE_LIMIT = compression.UNPACKED_LIMIT
 """Most bytes a raw file may have, decompressed."""
 KEPT_LIMIT = 2**30
 """Most bytes that are kept of the archives in a folder."""
@@ -174,20 +184,6 @@ Wanted = Callable[[str, int | None], bool]
 
 _COMPRESSED_LIMIT = 64 * 2**20  # of compressed files whose names do not say that they are raw files
 _ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz")
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A file.
-
-    `path`: with "/", without the suffix of a compressed file; begins with the names of the folders that the
-    source lies in. `label`: name in errors. `kept`: bytes that are kept of an archive.
-    """
-
-    path: str
-    label: str
-    read: Callable[[], bytes]
-    kept: int = 0
 
 
 def entries(source: Path, wanted: Wanted) -> Iterator[Entry]:
@@ -231,7 +227,7 @@ def _of_file(path: Path, wanted: Wanted) -> Iterator[Entry]:
     if path.name.lower().endswith(_ARCHIVES):
         yield from _of_archive(path, parent, wanted)
         return
-    compressed = path.suffix in SUFFIXES
+    compressed = path.suffix in compression.SUFFIXES
     logical = f"{parent}/{path.stem if compressed else path.name}"
     size = path.stat().st_size
     if wanted(logical, None if compressed and size <= _COMPRESSED_LIMIT else size):
@@ -260,10 +256,10 @@ def _is_hidden(name: str) -> bool:
 def file_bytes(path: Path) -> bytes:
     """Returns the content of a file, decompressed if it is compressed. Raises `InputError`."""
     try:
-        return read_whole(path, FILE_LIMIT)
+        return compression.read_whole(path, FILE_LIMIT)
     except OSError as error:
         raise InputError(unreadable(error), path=path) from error
-    except UnpackingError as error:
+    except compression.UnpackingError as error:
         raise InputError(str(error), path=path) from None
 
 
@@ -305,7 +301,7 @@ class Installation:
     taken: tuple[Taken, ...]
     refused: dict[str, str]
     datasets: tuple[DataSet, ...]
-    missing: tuple[MissingFiles, ...]
+    missing: "tuple[MissingFiles, ...]"
 
 
 def install_raw(source: str | Path) -> Installation:
@@ -374,7 +370,7 @@ def _refusal(need: str, files: list[raw_files.RawFile]) -> str | None:
         expected = raw_files.published_names(need)
         if right == expected and len(files) == len(expected):
             return None
-        found = f"found {len(right):,} of {counted(len(expected), 'published file')}"
+        found = f"found {len(right):,} of {text.counted(len(expected), 'published file')}"
         return f"{found}, {len(files) - len(right):,} others"
     [file] = files
     if file.status is not raw_files.Status.CHANGED:
@@ -422,13 +418,13 @@ def missing_files(task: str, raw: raw_files.RawFiles) -> MissingFiles | None:
 def shown_names(names: Sequence[str]) -> str:
     """Returns names of missing files as text, or their number if there are many."""
     if len(names) > _LISTED:
-        return counted(len(names), "file")
+        return text.counted(len(names), "file")
     return ", ".join(map(_shown_need, names))
 
 
 def _shown_need(name: str) -> str:
     return (
-        f"{name} ({counted(len(raw_files.published_names(name)), 'file')})"
+        f"{name} ({text.counted(len(raw_files.published_names(name)), 'file')})"
         if raw_files.is_folder(name)
         else name
     )
@@ -464,7 +460,7 @@ def staged_folder(out: Path, prefix: str) -> Iterator[Path]:
     except OSError as error:
         if isinstance(error, OutputError):
             raise
-        raise writing_failed(Path(error.filename or out), error) from error
+        raise atomic.writing_failed(Path(error.filename or out), error) from error
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -482,7 +478,7 @@ def _check_places(source: Path, target: Path) -> None:
 def _move(source: Path, target: Path) -> None:
     if not (source.is_dir() and target.is_dir()):
         try:
-            put_in_place(source, target)
+            atomic.put_in_place(source, target)
             return
         except OSError:  # another process may have made the folder in between
             if not (source.is_dir() and target.is_dir()):

@@ -1,7 +1,5 @@
 """Documents in the KNP format: sentences of phrases (`*`), base phrases (`+`), morphemes; their texts."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -45,12 +43,12 @@ class BasePhrase:
     parent: int
     features: str
     line: int
-    phrase: Phrase = field(repr=False)
-    rels: Sequence[Rel] = ()
+    phrase: "Phrase" = field(repr=False)
+    rels: "Sequence[Rel]" = ()
     morphemes: list[Morpheme] = field(default_factory=list)
 
     @property
-    def sentence(self) -> Sentence:
+    def sentence(self) -> "Sentence":
         """The sentence that it is part of."""
         return self.phrase.sentence
 
@@ -61,7 +59,7 @@ class Phrase:
 
     parent: int
     line: int
-    sentence: Sentence = field(repr=False)
+    sentence: "Sentence" = field(repr=False)
     base_phrases: list[BasePhrase] = field(default_factory=list)
 
     @property

@@ -1,7 +1,5 @@
 """The published raw files: sources, licences, digests, and which of them a path stands for."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -233,7 +231,7 @@ class Place:
         where = f"{self.where}: " if self.where else ""
         raise InputError(where + problem, path=self.path, line=self.line, item=self.item)
 
-    def at(self, where: str) -> Place:
+    def at(self, where: str) -> "Place":
         """Returns a place within this one."""
         return Place(self.path, self.line, self.item, f"{self.where}{where}")
 
@@ -256,7 +254,7 @@ class Place:
             self.fail(f"{key!r} contains a lone surrogate: expected Unicode text")
         return value
 
-    def items(self, record: Any, key: str) -> Iterator[tuple[Place, Any]]:
+    def items(self, record: Any, key: str) -> "Iterator[tuple[Place, Any]]":
         """Yield the elements of a list in an object, with their places."""
         value = self.value(record, key)
         if not isinstance(value, list):
@@ -399,7 +397,7 @@ class Element:
     attributes: dict[str, str]
     path: str
     line: int
-    children: list[Element] = field(default_factory=list)
+    children: "list[Element]" = field(default_factory=list)
     parts: list[str] = field(default_factory=list)
 
     @property
@@ -409,11 +407,11 @@ class Element:
             self.fail(f"expected only text in <{self.tag}>, found elements")
         return "".join(self.parts).strip()
 
-    def all(self, tag: str) -> Iterator[Element]:
+    def all(self, tag: str) -> "Iterator[Element]":
         """Yield the children with this tag."""
         return (child for child in self.children if child.tag == tag)
 
-    def one(self, tag: str) -> Element:
+    def one(self, tag: str) -> "Element":
         """Returns the only child with this tag. Raises `InputError` if there are none or several."""
         found = list(self.all(tag))
         if len(found) != 1:

@@ -1,7 +1,5 @@
 """Samples of the five tasks of the Wikipedia Annotated Corpus, from its documents."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,6 +18,10 @@ _LEFT_OUT = ("OR", "？")
 _NAMED = ("著者", "読者")
 _NUMBERED = re.compile(r"(不特定:(?:人|物|状況)|前文|後文)([0-9０-９]+)")
 _NARROW = str.maketrans("０１２３４５６７８９", "0123456789")
+
+
+Sentences = Mapping[str, knp.Sentence]
+"""The first sentence with each id."""
 
 
 @dataclass(slots=True, eq=False)
@@ -207,10 +209,6 @@ def _unique_referent(text: str) -> str | None:
 
 
 # Where tags of relations lead to.
-
-
-Sentences = Mapping[str, knp.Sentence]
-"""The first sentence with each id."""
 
 
 def _by_id(sentences: Iterable[knp.Sentence]) -> Sentences:

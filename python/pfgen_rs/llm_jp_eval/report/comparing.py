@@ -1,7 +1,5 @@
 """The columns of a report, weighted sums of scores: values with intervals, and paired comparisons."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -11,8 +9,7 @@ from typing import Literal
 
 from pfgen_rs.errors import SettingsError
 from pfgen_rs.lazy import Floats, np
-from pfgen_rs.llm_jp_eval import catalog
-from pfgen_rs.llm_jp_eval.measures import CORRELATIONS
+from pfgen_rs.llm_jp_eval import catalog, measures
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
 from pfgen_rs.stats import correlation, permutation, shares
 
@@ -58,7 +55,7 @@ class Column:
     @property
     def is_correlation(self) -> bool:
         """Whether this is a correlation, which can be negative."""
-        return self.metric in CORRELATIONS
+        return self.metric in measures.CORRELATIONS
 
     @property
     def metric(self) -> str | None:
@@ -144,7 +141,7 @@ def task_columns(
     found: list[Column] = []
     for name in names:
         metric = catalog.tasks()[name].metrics[0]
-        if metric in CORRELATIONS:
+        if metric in measures.CORRELATIONS:
             found += _correlation_columns(name, name, "task")
         else:
             home = catalog.tasks()[name].category
@@ -192,7 +189,7 @@ def _category_parts(category: str, categories: int, known: Container[str] = ()) 
 def _correlation_columns(label: str, task: str, kind: Kind) -> list[Column]:
     return [
         Column(f"{label} ({_SHORT[metric]})", kind, (Part(task, metric, _STS, 1.0),))
-        for metric in CORRELATIONS
+        for metric in measures.CORRELATIONS
     ]
 
 

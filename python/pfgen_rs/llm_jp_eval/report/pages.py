@@ -1,7 +1,5 @@
 """A report as a web page, and as figures (which require the extra `plots`)."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,9 +19,8 @@ from pfgen_rs.llm_jp_eval.measures import CORRELATIONS, parse_float
 from pfgen_rs.llm_jp_eval.report.comparing import LEVEL, Column, ColumnEstimate
 from pfgen_rs.llm_jp_eval.report.report import Report
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun
-from pfgen_rs.report.site import payload
+from pfgen_rs.report.site import pages, payload
 from pfgen_rs.report.site.folder import SiteFolder
-from pfgen_rs.report.site.pages import render
 from pfgen_rs.stats.permutation import shown_p
 
 
@@ -59,7 +56,7 @@ def write_report_page(
 
 def _report_page(report: Report, chunks: int, samples: int, payloads: Mapping[str, Any]) -> bytes:
     signatures = dict.fromkeys(filter(None, report.signatures.values()))
-    return render(
+    return pages.render(
         "llm_jp_eval",
         parts=("blocks", "llm_jp_eval"),
         nav=(),

@@ -1,7 +1,5 @@
 """A report of runs: values with intervals, paired comparisons, rank ranges, and notes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -11,10 +9,8 @@ from typing import Any
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import np, pl
-from pfgen_rs.llm_jp_eval.catalog import AVERAGED, AVERAGES, split_score
-from pfgen_rs.llm_jp_eval.catalog import tasks as catalog
+from pfgen_rs.llm_jp_eval.catalog import AVERAGED, AVERAGES, split_score, tasks as catalog
 from pfgen_rs.llm_jp_eval.report import comparing
-from pfgen_rs.llm_jp_eval.report.comparing import LEVEL, Column, ColumnEstimate, ColumnPair
 from pfgen_rs.llm_jp_eval.report.runs import ReportRun, aligned, told_of
 from pfgen_rs.stats.permutation import ranges
 
@@ -36,23 +32,23 @@ class Report:
 
     runs: tuple[str, ...]
     average: str
-    columns: tuple[Column, ...]
-    estimates: Mapping[str, Mapping[str, ColumnEstimate]] = field(repr=False)
-    pairs: tuple[ColumnPair, ...] = field(repr=False)
+    columns: tuple[comparing.Column, ...]
+    estimates: Mapping[str, Mapping[str, comparing.ColumnEstimate]] = field(repr=False)
+    pairs: tuple[comparing.ColumnPair, ...] = field(repr=False)
     ranks: Mapping[str, tuple[int, int] | None]
     samples: Mapping[str, int]
     notes: tuple[str, ...]
     signatures: Mapping[str, str | None]
 
-    def of_kind(self, kind: str) -> list[Column]:
+    def of_kind(self, kind: str) -> list[comparing.Column]:
         """Returns the columns of a kind: `average`, `category` or `task`."""
         return [column for column in self.columns if column.kind == kind]
 
-    def pairs_in(self, column: str) -> list[ColumnPair]:
+    def pairs_in(self, column: str) -> list[comparing.ColumnPair]:
         """Returns the comparisons in a column."""
         return [pair for pair in self.pairs if pair.column == column]
 
-    def shown_pairs(self) -> list[ColumnPair]:
+    def shown_pairs(self) -> list[comparing.ColumnPair]:
         """Returns the comparisons in the average; of many runs, those of runs with adjacent averages."""
         pairs = self.pairs_in(self.average)
         if len(self.runs) <= _ALL_PAIRS:
@@ -60,12 +56,12 @@ class Report:
         number = {run: place for place, run in enumerate(self.runs)}
         return [pair for pair in pairs if number[pair.b] - number[pair.a] == 1]
 
-    def own_samples(self, column: Column) -> list[int]:
+    def own_samples(self, column: comparing.Column) -> list[int]:
         """Returns how many samples the values of a task's column rest on: each number once, ascending."""
         found = [columns[column.name] for columns in self.estimates.values()]
         return sorted({each.samples for each in found if each.value is not None and each.samples})
 
-    def samples_text(self, column: Column) -> str:
+    def samples_text(self, column: comparing.Column) -> str:
         """Returns the number of samples of a task's column as text: `100`, or `100 to 322` if runs differ."""
         counts = self.own_samples(column)
         return " to ".join(f"{count:,}" for count in dict.fromkeys((*counts[:1], *counts[-1:])))
@@ -86,7 +82,7 @@ class Report:
         return {
             "runs": list(self.runs),
             "average": self.average,
-            "level": LEVEL,
+            "level": comparing.LEVEL,
             "signatures": dict(self.signatures),
             "samples": dict(self.samples),
             "ranks": dict(self.ranks),
@@ -162,7 +158,7 @@ def _only_tasks(run: ReportRun, tasks: Sequence[str]) -> ReportRun:
 
 
 def _ranks(
-    names: Sequence[str], pairs: Sequence[ColumnPair], average: str
+    names: Sequence[str], pairs: Sequence[comparing.ColumnPair], average: str
 ) -> dict[str, tuple[int, int] | None]:
     own = [pair for pair in pairs if pair.column == average]
     if not own:
@@ -177,7 +173,7 @@ def _ranks(
 # Remarks on a report: what is missing, and what this number of samples cannot tell apart.
 
 
-Estimates = Sequence[Mapping[str, ColumnEstimate]]
+Estimates = Sequence[Mapping[str, comparing.ColumnEstimate]]
 
 
 def per_task(counts: Collection[int]) -> str:
@@ -189,7 +185,7 @@ def per_task(counts: Collection[int]) -> str:
 
 
 def _stated_notes(
-    runs: Sequence[ReportRun], estimates: Estimates, columns: Sequence[Column]
+    runs: Sequence[ReportRun], estimates: Estimates, columns: Sequence[comparing.Column]
 ) -> Iterator[str]:
     """Yield remarks on what is shown as the files of runs state it."""
     average = columns[0].name
@@ -217,7 +213,7 @@ def _averaged_categories(run: ReportRun, average: str) -> tuple[str, ...]:
     return (*known, *sorted(own - set(known)))
 
 
-def _missing_notes(estimates: Estimates, columns: Sequence[Column]) -> list[str]:
+def _missing_notes(estimates: Estimates, columns: Sequence[comparing.Column]) -> list[str]:
     average = columns[0].name
     needs = (
         "AVR needs tasks of all seven categories; not run"
@@ -238,7 +234,7 @@ def _missing_notes(estimates: Estimates, columns: Sequence[Column]) -> list[str]
 
 
 def _not_told_apart(
-    pairs: Sequence[ColumnPair], average: str, counts: Mapping[str, int]
+    pairs: Sequence[comparing.ColumnPair], average: str, counts: Mapping[str, int]
 ) -> Iterator[str]:
     own = [pair for pair in pairs if pair.column == average]
     same = [pair for pair in own if not pair.is_sure]
@@ -257,7 +253,7 @@ def _not_told_apart(
     yield told
 
 
-def _samples_needed(pair: ColumnPair) -> str:
+def _samples_needed(pair: comparing.ColumnPair) -> str:
     """Describes what the test misses, and how many times the samples would find this difference."""
     if not pair.minimum_detectable:
         return ""

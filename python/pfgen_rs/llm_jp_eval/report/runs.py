@@ -1,7 +1,5 @@
 """Runs for a report: reading them, their samples, and what they must share to be compared."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -14,9 +12,8 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import Floats, pl
-from pfgen_rs.llm_jp_eval import measures
+from pfgen_rs.llm_jp_eval import measures, scoring
 from pfgen_rs.llm_jp_eval.catalog import read_object, same_score, split_score, tasks
-from pfgen_rs.llm_jp_eval.scoring import SAMPLING, evaluated_predictions
 
 _MUST_AGREE = ("variant", "split")
 """Settings that decide what the figures mean."""
@@ -224,9 +221,9 @@ def read_report_runs(paths: Sequence[str | os.PathLike[str]]) -> list[ReportRun]
 def _settings(signature: str | None) -> dict[str, str]:
     """Returns the parts of a signature by name, the defaults that it leaves out, and what is not known."""
     if signature is None:
-        return dict.fromkeys(("variant", "shots", *_USUAL, *SAMPLING), "unknown")
+        return dict.fromkeys(("variant", "shots", *_USUAL, *scoring.SAMPLING), "unknown")
     parts = dict(part.partition(":")[::2] for part in signature.split("|") if ":" in part)
-    return {**_USUAL, **dict.fromkeys(SAMPLING, "unknown"), **parts}
+    return {**_USUAL, **dict.fromkeys(scoring.SAMPLING, "unknown"), **parts}
 
 
 def _names(files: Sequence[Path]) -> list[str]:
@@ -269,7 +266,7 @@ def _of_record(record: Mapping[str, Any], name: str) -> ReportRun:
             if task in tasks():
                 raise
             continue
-        frame, values = evaluated_predictions(task, own, preds, golds, inputs=inputs)
+        frame, values = scoring.evaluated_predictions(task, own, preds, golds, inputs=inputs)
         frames.append(frame)
         of_task = {f"{task}_{metric}": value for metric, value in values.items()}
         apart = {s for s, v in of_task.items() if s in stated and not same_score(v, stated[s])}

@@ -4,8 +4,6 @@
 and a Markdown page.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,20 +1,16 @@
 """Tables about the answers of a set: lengths, near-duplicates, coverage of example answers, keyword rules."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, TypeVar
 
+from pfgen_rs import Benchmark, NgramIndex, Question
 from pfgen_rs._native import NOT_FOUND
-from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.lazy import NDArray, np, pl
 from pfgen_rs.metrics.helpfulness import Helpfulness, Rule
-from pfgen_rs.metrics.ngram_index import NgramIndex
 from pfgen_rs.metrics.settings import BY_SOURCE, COLUMNS, share_name
-from pfgen_rs.questions.question import Question
 
 T = TypeVar("T")
 

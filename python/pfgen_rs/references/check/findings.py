@@ -1,10 +1,7 @@
 """What a check says: warnings and key numbers for each question, and findings about the whole set."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
-from itertools import chain
 from typing import Any
 
 from pfgen_rs.benchmark import Benchmark
@@ -189,7 +186,7 @@ def findings(tables: Tables, summary: pl.DataFrame, unit: Unit) -> list[str]:
     count, warned = len(summary), _total(summary["warnings"] != "")
     have = plural(warned, "has", "have")
     warnings = f"{warned} of {count} {plural(count, 'question', 'questions')} {have} warnings"
-    return [*chain.from_iterable(parts), warnings]
+    return [*(finding for part in parts for finding in part), warnings]
 
 
 def _answer_findings(tables: Tables, summary: pl.DataFrame, unit: Unit) -> Iterator[str]:

@@ -8,8 +8,6 @@ The paper examines whether scores depend on the model that wrote the references 
 4.1, "stability of reference answer sets", and figure 3) by scoring with each source on its own.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections import Counter
@@ -17,17 +15,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, combinations
 from typing import Any
 
-from pfgen_rs import _native
-from pfgen_rs.benchmark import Benchmark, score_file
-from pfgen_rs.errors import SettingsError, UnknownQuestionError
+from pfgen_rs import Benchmark, Question, Result, _native, errors, score_file
 from pfgen_rs.io import run_files
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import BY_SOURCE, COLUMNS, share_name, share_names
 from pfgen_rs.metrics.sums import left_sum
-from pfgen_rs.questions.question import Question
 from pfgen_rs.references.check import answers
 from pfgen_rs.references.consensus import leave_one_out
-from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.correlation import pearson, spearman
 
 # Self-scores.
@@ -50,7 +44,7 @@ def self_scores(
     one.
     """
     if benchmark.settings.variant != "pfgen-bench":
-        raise SettingsError(
+        raise errors.SettingsError(
             "answers can be scored against the rest of their set only with the variant 'pfgen-bench'"
         )
     rows = [
@@ -224,7 +218,7 @@ def scored_runs(
 def _unknown_questions(result: Result) -> Counter[str]:
     """Count the responses that were left out, by question; raises the first error of any other kind."""
     for problem in result.problems:
-        if not isinstance(problem, UnknownQuestionError):
+        if not isinstance(problem, errors.UnknownQuestionError):
             raise problem
     return Counter(str(problem.question) for problem in result.problems)
 

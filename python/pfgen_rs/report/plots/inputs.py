@@ -5,23 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from pfgen_rs.benchmark import score_runs
+from pfgen_rs import InputError, PfgenError, PlotError, Result, Settings, errors, score_runs
 from pfgen_rs.checkout import checkout, leaderboard
 from pfgen_rs.checkout.entries import entries, entries_frame, read_results
 from pfgen_rs.checkout.published import Published, published, read_published
-from pfgen_rs.errors import InputError, PfgenError, PlotError, unreadable
 from pfgen_rs.io.run_files import RESULT, expand
 from pfgen_rs.io.text import counted
 from pfgen_rs.lazy import pl
-from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.signature import has_helpfulness
 from pfgen_rs.questions.locate import benchmark_path
 from pfgen_rs.questions.question import read_folder
-from pfgen_rs.runs.result import Result
 
 Score = Callable[[Sequence[str], str | None], list[Result]]
 """Scores runs with a benchmark, like `score_runs`."""
@@ -196,7 +192,7 @@ def _leaderboard_rows(path: Path) -> pl.DataFrame | None:
         try:
             table = pl.read_parquet(path, glob=False, hive_partitioning=False)
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise InputError(unreadable(error), path=path) from None
+            raise InputError(errors.unreadable(error), path=path) from None
         return table if set(table.columns) >= _COLUMNS else None
     return None
 
@@ -205,7 +201,7 @@ def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise InputError(unreadable(error), path=path) from error
+        raise InputError(errors.unreadable(error), path=path) from error
 
 
 def _published(result: Result) -> Published:
@@ -239,7 +235,7 @@ def read_curve_rows(paths: Sequence[str]) -> pl.DataFrame:
     try:
         return pl.read_parquet(paths[0], glob=False, hive_partitioning=False)
     except OSError as error:
-        raise InputError(f"not a learning curve: {unreadable(error)}", path=path) from None
+        raise InputError(f"not a learning curve: {errors.unreadable(error)}", path=path) from None
     except pl.exceptions.PolarsError:
         raise InputError(problem, path=path) from None
 
@@ -290,11 +286,12 @@ def source_scores(results: Mapping[str, Mapping[str, Any]]) -> pl.DataFrame:
     source's share; the share times the number of sources is the Fluency with this source alone. Exact to
     about 1e-5 times the number of sources, since shares are rounded.
     """
-    rows = chain.from_iterable(
-        _rows_by_source(name, question_id, entry["scores"], settings)
+    rows = (
+        row
         for name, result in results.items()
         for settings in [Settings(helpfulness=has_helpfulness(result))]
         for question_id, entry in result["questions"].items()
+        for row in _rows_by_source(name, question_id, entry["scores"], settings)
     )
     schema = {
         "name": pl.String,

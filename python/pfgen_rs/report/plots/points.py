@@ -1,13 +1,10 @@
 """Runs as points with numbers, and the list that explains the numbers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from pfgen_rs.drawing.figures import fix_layout
-from pfgen_rs.drawing.style import COLOURS, FAINT, GREY, INK, MARKERS, Look
+from pfgen_rs.drawing import figures, style
 from pfgen_rs.errors import PlotError
 from pfgen_rs.lazy import Axes, Figure, NDArray, np, pl
 from pfgen_rs.report.plots.inputs import BOUNDS
@@ -24,7 +21,7 @@ def cut_note(said: str, shown: int, count: int) -> list[str]:
     return [] if shown >= count else [said.format(shown=f"{shown:,}", count=f"{count:,}")]
 
 
-def cut_in_figure(look: Look, said: str, shown: int, count: int) -> str:
+def cut_in_figure(look: style.Look, said: str, shown: int, count: int) -> str:
     """Returns the same in the language of a figure; empty if everything is shown."""
     return "".join(cut_note(look.say(said), shown, count))
 
@@ -34,7 +31,7 @@ def numbered_note(runs: int) -> list[str]:
     return cut_note(NUMBERED, BEST, runs) if runs > NAMED else []
 
 
-def bounds_of(runs: pl.DataFrame, names: Sequence[str] = BOUNDS) -> list[NDArray[np.float64]]:
+def bounds_of(runs: "pl.DataFrame", names: Sequence[str] = BOUNDS) -> "list[NDArray[np.float64]]":
     """Returns columns as arrays, with NaN, which is not drawn, for missing values and columns."""
     return [
         runs[name].cast(pl.Float64).fill_null(math.nan).to_numpy()
@@ -51,7 +48,7 @@ def check_top(top: int) -> int:
     return top
 
 
-def numbered_points(runs: pl.DataFrame) -> pl.DataFrame:
+def numbered_points(runs: "pl.DataFrame") -> "pl.DataFrame":
     """Sort runs by descending score, and add what points need.
 
     `mark`: 1, 2, …; a, b, … for systems. `kind`: the mode. `named`: whether the mark is shown, which is so
@@ -70,17 +67,17 @@ def numbered_points(runs: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def kinds(runs: pl.DataFrame) -> dict[str, dict[str, Any]]:
+def kinds(runs: "pl.DataFrame") -> dict[str, dict[str, Any]]:
     """Returns colour and shape for each kind of run."""
     looks: dict[str, dict[str, Any]] = {
-        kind: {"color": COLOURS[i], "marker": MARKERS[i]}
+        kind: {"color": style.COLOURS[i], "marker": style.MARKERS[i]}
         for i, kind in enumerate((*_MODES, "other"))
     }
-    looks["system"]["color"] = INK
+    looks["system"]["color"] = style.INK
     return {kind: look for kind, look in looks.items() if kind in set(runs["kind"])}
 
 
-def with_kinds(runs: pl.DataFrame) -> pl.DataFrame:
+def with_kinds(runs: "pl.DataFrame") -> "pl.DataFrame":
     """Add `kind`: the mode, or `other`."""
     mode = pl.col("mode").fill_null("other")
     return runs.with_columns(kind=pl.when(mode.is_in(_MODES)).then(mode).otherwise(pl.lit("other")))
@@ -88,7 +85,7 @@ def with_kinds(runs: pl.DataFrame) -> pl.DataFrame:
 
 def scatter(
     axes: Axes,
-    runs: pl.DataFrame,
+    runs: "pl.DataFrame",
     x: str,
     y: str,
     *,
@@ -116,12 +113,12 @@ def scatter(
         )
 
 
-def number_points(figure: Figure, panels: Sequence[tuple[Axes, str, str, pl.DataFrame]]) -> None:
+def number_points(figure: Figure, panels: "Sequence[tuple[Axes, str, str, pl.DataFrame]]") -> None:
     """Write the runs' marks next to their points. Must come last: it fixes the layout.
 
     `panels`: each with the columns that are its axes, and the runs on it.
     """
-    fix_layout(figure)
+    figures.fix_layout(figure)
     scale = 72 / figure.dpi
     for axes, x, y, runs in panels:
         axes.apply_aspect()
@@ -151,7 +148,7 @@ def _write_mark(axes: Axes, mark: str, at: Any, offset: tuple[float, float], *, 
         va="center_baseline",
         fontsize=SIZE,
         arrowprops=(
-            {"arrowstyle": "-", "color": GREY, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 2}
+            {"arrowstyle": "-", "color": style.GREY, "linewidth": 0.6, "shrinkA": 1, "shrinkB": 2}
             if led
             else None
         ),
@@ -160,7 +157,7 @@ def _write_mark(axes: Axes, mark: str, at: Any, offset: tuple[float, float], *, 
     ).set_in_layout(False)
 
 
-def list_runs(axes: Axes, runs: pl.DataFrame, look: Look, columns: int) -> None:
+def list_runs(axes: Axes, runs: "pl.DataFrame", look: style.Look, columns: int) -> None:
     """List what the marks stand for, in columns, below the kinds; and says how many there are of how many."""
     named = runs.filter("named")
     axes.set_axis_off()
@@ -174,7 +171,7 @@ def list_runs(axes: Axes, runs: pl.DataFrame, look: Look, columns: int) -> None:
     rows = math.ceil(len(named) / columns)
     note = cut_in_figure(look, NUMBERED, len(named), len(runs))
     if note:
-        axes.text(0.02, 1.7, note, va="center_baseline", fontsize=8, color=FAINT)
+        axes.text(0.02, 1.7, note, va="center_baseline", fontsize=8, color=style.FAINT)
     names = look.names(named["name"])
     for place, (mark, kind) in enumerate(named.select("mark", "kind").rows()):
         column, row = divmod(place, rows)

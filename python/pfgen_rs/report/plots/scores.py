@@ -1,7 +1,5 @@
 """Scores of runs as figures: with their intervals by rank, and by category of questions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import partial
 from typing import Unpack
@@ -26,7 +24,7 @@ def _intervals(request: inputs.PlotRequest) -> Plot:
 
 
 def intervals(
-    runs: pl.DataFrame,
+    runs: "pl.DataFrame",
     *,
     top: int = MOST,
     **options: Unpack[style.LookOptions],
@@ -63,7 +61,7 @@ def intervals(
         return figures.finish(figure, description)
 
 
-def _interval_rows(axes: Axes, runs: pl.DataFrame) -> None:
+def _interval_rows(axes: Axes, runs: "pl.DataFrame") -> None:
     placed = runs.with_row_index("row")
     for kind, drawn in points.kinds(runs).items():
         part = placed.filter(pl.col("kind") == kind)
@@ -72,7 +70,7 @@ def _interval_rows(axes: Axes, runs: pl.DataFrame) -> None:
     points.scatter(axes, placed, "score", "row", size=6)
 
 
-def _rank_ranges(axes: Axes, runs: pl.DataFrame, look: style.Look) -> None:
+def _rank_ranges(axes: Axes, runs: "pl.DataFrame", look: style.Look) -> None:
     """Write the rank range of each run in a column on the right, where no interval reaches."""
     if not {"rank_low", "rank_high"} <= set(runs.columns):
         return
@@ -120,10 +118,10 @@ def _categories(request: inputs.PlotRequest) -> Plot:
 
 
 def category_means(
-    scores: pl.DataFrame,
+    scores: "pl.DataFrame",
     categories: Mapping[str, str | None],
     overall: Mapping[str, float] | None = None,
-) -> pl.DataFrame:
+) -> "pl.DataFrame":
     """Returns the mean score of each run by category, and over all questions.
 
     `scores`: columns `name`, `question_id`, `score`. `categories`: by question id, in the order of the
@@ -154,7 +152,7 @@ def category_means(
 
 
 def category_map(
-    scores: pl.DataFrame,
+    scores: "pl.DataFrame",
     categories: Mapping[str, str | None],
     overall: Mapping[str, float] | None = None,
     *,

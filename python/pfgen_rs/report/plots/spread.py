@@ -1,7 +1,5 @@
 """How answers differ: distributions of a run's scores and lengths, and convergence over trials."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,17 +7,15 @@ from functools import partial
 from statistics import NormalDist
 from typing import Unpack
 
-from pfgen_rs.comparisons import comparison_samples
+from pfgen_rs import PlotError, comparisons
 from pfgen_rs.drawing.figures import finish, not_below_zero, remark
 from pfgen_rs.drawing.style import COLOURS, DASHES, GREY, INK, Look, LookOptions, drawing
-from pfgen_rs.errors import PlotError
 from pfgen_rs.lazy import Axes, Figure, np, pl
 from pfgen_rs.metrics.settings import PARTS, check_metric
 from pfgen_rs.report.plot_kinds import Plot, plot_kind
 from pfgen_rs.report.plots.inputs import PlotRequest, drawable, responses, sample_names
 from pfgen_rs.report.plots.points import bounds_of, cut_in_figure, cut_note
-from pfgen_rs.stats import Sample
-from pfgen_rs.stats.checks import two_sided_quantile
+from pfgen_rs.stats import Sample, checks
 
 _BINS = 40
 QUESTIONS = "{shown} of {count} questions shown"
@@ -30,7 +26,7 @@ MOST = 120  # questions
 def _convergence(request: PlotRequest) -> Plot:
     """Returns the plot of the kind `convergence`."""
     results = request.responses
-    samples = comparison_samples(results)
+    samples = comparisons.comparison_samples(results)
     named = [
         replace(sample, name=name)
         for sample, name in zip(samples, sample_names(results), strict=True)
@@ -54,7 +50,7 @@ def _spread(request: PlotRequest) -> Plot:
 
 
 def distributions(
-    responses: pl.DataFrame,
+    responses: "pl.DataFrame",
     *,
     name: str | None = None,
     **options: Unpack[LookOptions],
@@ -86,7 +82,7 @@ def distributions(
 
 
 def _histogram(
-    axes: Axes, values: pl.Series, look: Look, *, least: float, colour: str, label: str, form: str
+    axes: Axes, values: "pl.Series", look: Look, *, least: float, colour: str, label: str, form: str
 ) -> None:
     """Count values in bins from 0 to at least `least`, and mark their mean."""
     numbers = values.to_numpy()
@@ -100,7 +96,7 @@ def _histogram(
     axes.set(xlabel=look.say(label), ylabel=look.say("Responses"))
 
 
-def _metrics(axes: Axes, found: pl.DataFrame, look: Look) -> None:
+def _metrics(axes: Axes, found: "pl.DataFrame", look: Look) -> None:
     """Draw cumulative shares, since the bars of several histograms would hide each other."""
     for metric, colour, dash in zip(PARTS, COLOURS[1:], DASHES, strict=False):
         values = found[metric].sort().to_numpy()
@@ -124,7 +120,7 @@ def _metrics(axes: Axes, found: pl.DataFrame, look: Look) -> None:
     )
 
 
-def _boxes(axes: Axes, found: pl.DataFrame, questions: list[str], look: Look) -> None:
+def _boxes(axes: Axes, found: "pl.DataFrame", questions: list[str], look: Look) -> None:
     parts = found.partition_by("question_id", as_dict=True)
     boxes = axes.boxplot(
         [parts[(question,)]["average"].to_numpy() for question in questions],
@@ -158,7 +154,7 @@ _LEVEL = 0.95
 _NORMAL = 200  # degrees of freedom from which Student's t is close to normal
 
 
-def running(sample: Sample, metric: str = "average") -> pl.DataFrame:
+def running(sample: Sample, metric: str = "average") -> "pl.DataFrame":
     """Returns the mean over the first 1, 2, … trials, in a fixed random order.
 
     The order of the file is not used, since published files are sorted by line.
@@ -215,7 +211,7 @@ def convergence(
         return finish(figure, description)
 
 
-def _values_by_trial(sample: Sample, metric: str) -> np.ndarray:
+def _values_by_trial(sample: Sample, metric: str) -> "np.ndarray":
     """Returns values of shape (questions, trials)."""
     rows = []
     random = np.random.default_rng(0)
@@ -231,11 +227,11 @@ def _quantile(freedom: int) -> float:
     if not freedom:
         return math.nan
     if freedom < _NORMAL:
-        return two_sided_quantile(_LEVEL, freedom)
+        return checks.two_sided_quantile(_LEVEL, freedom)
     return NormalDist().inv_cdf((1 + _LEVEL) / 2)
 
 
-def _panel(axes: Axes, table: pl.DataFrame, sample: Sample, look: Look) -> None:
+def _panel(axes: Axes, table: "pl.DataFrame", sample: Sample, look: Look) -> None:
     trials, mean = table["trials"].to_numpy(), table["mean"].to_numpy()
     low, high = bounds_of(table, ("low", "high"))
     axes.axhline(mean[-1], color=GREY, linestyle=":", linewidth=1)

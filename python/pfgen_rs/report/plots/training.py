@@ -1,7 +1,5 @@
 """Figures of training: learning curves, and scores of checkpoints by step."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 from itertools import cycle
@@ -41,7 +39,7 @@ def _steps(request: PlotRequest) -> Plot:
 
 
 def learning_curve(
-    curve: pl.DataFrame,
+    curve: "pl.DataFrame",
     *,
     x: LearningAxis = "step",
     **options: Unpack[LookOptions],
@@ -70,7 +68,7 @@ def learning_curve(
         return finish(figure, f"{look.say('Score')}: {first:.4f} → {last:.4f}; n = {len(rows)}")
 
 
-def _score_line(axes: Axes, rows: pl.DataFrame, x: str, look: Look) -> None:
+def _score_line(axes: Axes, rows: "pl.DataFrame", x: str, look: Look) -> None:
     places = rows[x].to_numpy()
     marker = "o" if len(rows) <= _MARKED else None
     axes.plot(
@@ -97,7 +95,7 @@ MOST = 12  # series
 _HASH = re.compile(r"/[0-9a-f]{7}$")
 
 
-def series(runs: pl.DataFrame) -> pl.DataFrame:
+def series(runs: "pl.DataFrame") -> "pl.DataFrame":
     """Add the columns `series` and `step`, and drop runs without a step.
 
     `runs`: columns `model` and `run`. The step is the last number after a word such as "step" in `model` or,
@@ -126,7 +124,7 @@ def _training_step(model: str, run: str) -> tuple[str | None, int | None]:
     return None, None
 
 
-def score_steps(runs: pl.DataFrame, **options: Unpack[LookOptions]) -> Figure:
+def score_steps(runs: "pl.DataFrame", **options: Unpack[LookOptions]) -> Figure:
     """Draw score by training step, one line per series with its interval as a band (or, for one step, a bar).
 
     `runs`: columns `model`, `run`, `score` and optionally `score_low`, `score_high`; steps and series are
@@ -151,7 +149,7 @@ def score_steps(runs: pl.DataFrame, **options: Unpack[LookOptions]) -> Figure:
 
 
 def _series_line(
-    axes: Axes, part: pl.DataFrame, look: Look, *, colour: str, dash: str, marker: str
+    axes: Axes, part: "pl.DataFrame", look: Look, *, colour: str, dash: str, marker: str
 ) -> None:
     name = look.name(part["series"][0] or look.say("Score"))
     steps = part["step"].to_numpy()

@@ -1,14 +1,11 @@
 """The page of a benchmark: questions, rules and reference answers, and scores of answers that readers try."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pfgen_rs import Question, Settings
 from pfgen_rs.metrics import expressions, helpfulness
-from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.questions import question_set, unknown
-from pfgen_rs.questions.question import Question
 from pfgen_rs.report.answers import SHADED
 from pfgen_rs.report.site import folder, pages
 

@@ -1,7 +1,5 @@
 """Builds a whole site in a folder; pages of runs are made a few at a time, and what has not changed stays."""
 
-from __future__ import annotations
-
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,27 +9,19 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from pfgen_rs import InputError, PfgenError, Question, Result
 from pfgen_rs.checkout.entries import Entry
 from pfgen_rs.checkout.leaderboard import run_labels
-from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.io.run_files import is_system
-from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.answers import reference_table, run_answers
-from pfgen_rs.report.site import (
-    benchmark_page,
-    compare_page,
-    leaderboard,
-    model_facts,
-    payload,
-    plots_page,
-    run_page,
-)
+from pfgen_rs.report.site import benchmark_page, compare_page, payload, plots_page, run_page
 from pfgen_rs.report.site.compare_page import COMPARISON, COMPARISON_PAGE
 from pfgen_rs.report.site.folder import SiteFolder, code_digest, digest_of
+from pfgen_rs.report.site.leaderboard import leaderboard_page
+from pfgen_rs.report.site.model_facts import ModelFacts
 from pfgen_rs.runs.outputs import sample_of
-from pfgen_rs.runs.result import Result
 
 Nav = Sequence[tuple[str, str]]
 """Pages of a site: names (keys of strings) and paths."""
@@ -72,7 +62,7 @@ def build(
     *,
     samples: Mapping[str, str] | None = None,
     answers_per_question: int = PER_QUESTION,
-    facts: model_facts.ModelFacts | None = None,
+    facts: ModelFacts | None = None,
     plots: bool = False,
     jobs: int | None = None,
 ) -> None:
@@ -100,7 +90,7 @@ class Site:
     entries: Sequence[Entry]
     samples: Mapping[str, str] = field(default_factory=dict)
     answers_per_question: int = PER_QUESTION
-    facts: model_facts.ModelFacts | None = None
+    facts: ModelFacts | None = None
     plots: bool = False
 
     def write(
@@ -168,7 +158,7 @@ class Site:
         return min(len(runs), len(self.benchmark)) > 1
 
     def _write_front(self, pages: Mapping[str, str], nav: Nav, *, is_complete: bool) -> None:
-        page = leaderboard.leaderboard_page(
+        page = leaderboard_page(
             self.entries,
             nav=nav,
             run_pages=pages,

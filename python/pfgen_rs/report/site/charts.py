@@ -1,7 +1,5 @@
 """Charts of pages: coordinates of points, bars and ticks."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -24,7 +22,7 @@ class Axis:
     high: float
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> Axis:
+    def of(cls, values: Sequence[float]) -> "Axis":
         """Returns the shortest axis that contains all values."""
         finite = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
         low = math.floor(min(finite) / _TENTH + 1e-9)
@@ -32,7 +30,7 @@ class Axis:
         return cls(low * _TENTH, high * _TENTH)
 
     @classmethod
-    def of_most(cls, intervals: Sequence[tuple[float, float]]) -> Axis:
+    def of_most(cls, intervals: Sequence[tuple[float, float]]) -> "Axis":
         """Returns an axis for intervals without the lowest eighth, which would squeeze the others."""
         lows, highs = sorted(low for low, _ in intervals), sorted(high for _, high in intervals)
         return cls.of([*lows[len(lows) // 8 :], *highs[-1:]])

@@ -5,14 +5,12 @@ have five or six decimals, so the sums of a question's scores are whole numbers,
 means that `pfgen_rs.stats` has.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs.errors import InputError
+from pfgen_rs import InputError, Result
 from pfgen_rs.io.run_files import is_system, named_results
 from pfgen_rs.lazy import Floats, np
 from pfgen_rs.metrics.settings import METRICS
@@ -21,7 +19,6 @@ from pfgen_rs.questions import question_set, unknown
 from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.site import pages, run_page
 from pfgen_rs.runs.outputs import cleaned_together, sample_of
-from pfgen_rs.runs.result import Result
 from pfgen_rs.stats import Sample, checks, comparing
 
 MOST_COMPARED = 10

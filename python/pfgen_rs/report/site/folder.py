@@ -1,7 +1,5 @@
 """The folder of a site: only its files are overwritten and removed, and what has not changed can stay."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os
@@ -16,13 +14,62 @@ from threading import Lock
 from typing import Any
 
 import pfgen_rs
-from pfgen_rs import _native
-from pfgen_rs.errors import OutputError, unreadable
+from pfgen_rs import _native, errors
 from pfgen_rs.io.atomic import remove_unfinished, write_atomic, writing_failed
 from pfgen_rs.io.locks import alone_with
 
 _EVERY = 5  # seconds between two markers, while a site is made
 _LOCK = ".pfgen-site.lock"  # there while a process writes, and after one that was killed
+
+
+State = list[int]
+"""Size of a file, and when it was last changed, in nanoseconds."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """Files that are made of the same: `key` is a digest of that, `value` what other parts need of it."""
+
+    key: str
+    files: dict[str, State]
+    value: Any = None
+
+
+@dataclass
+class Marker:
+    """What the file says. `whole`: digest of what the whole site is made of, once it is complete."""
+
+    files: set[str] = field(default_factory=set)
+    parts: dict[str, Part] = field(default_factory=dict)
+    whole: str | None = None
+
+    @classmethod
+    def read(cls, path: Path) -> "Marker | None":
+        """Read it; `None` if there is none. Of a damaged one, what is left: the folder is a site's anyway."""
+        try:
+            content = json.loads(path.read_bytes())
+            names = content["files"]
+            files = {name for name in names if isinstance(name, str)}
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            return cls()
+        parts, whole = content.get("parts"), content.get("whole")
+        if parts is None or content.get("digest") != digest_of(parts, whole):
+            return cls(files)  # damaged, or of a site without parts
+        return cls(files, {name: Part(*part) for name, part in parts.items()}, whole)
+
+    def content(self) -> bytes:
+        """Returns the file's content."""
+        listing = {"about": _ABOUT, "files": sorted(self.files)}
+        if not self.parts:
+            return (json.dumps(listing, indent=0) + "\n").encode()
+        parts = {
+            name: [part.key, part.files, part.value] for name, part in sorted(self.parts.items())
+        }
+        remembered = {"parts": parts, "whole": self.whole}
+        remembered["digest"] = digest_of(parts, self.whole)
+        return (json.dumps({**listing, **remembered}, separators=(",", ":")) + "\n").encode()
 
 
 class SiteFolder:
@@ -57,7 +104,7 @@ class SiteFolder:
             raise writing_failed(self.place, error) from error
         with alone_with(self.place / _LOCK) as is_alone:
             if not is_alone:
-                raise OutputError(
+                raise errors.OutputError(
                     f"{self.place}: another process is writing this site: try again when it has finished"
                 )
             self._before = self._read()  # another process may just have finished
@@ -169,13 +216,13 @@ class SiteFolder:
         except FileNotFoundError:
             return
         except NotADirectoryError:
-            raise OutputError(
+            raise errors.OutputError(
                 f"{self.place}: not a directory: choose a new or empty folder"
             ) from None
         except OSError as error:
-            raise OutputError(f"{self.place}: {unreadable(error)}") from error
+            raise errors.OutputError(f"{self.place}: {errors.unreadable(error)}") from error
         if is_foreign:
-            raise OutputError(
+            raise errors.OutputError(
                 f"{self.place}: not empty and not a site ({MARKER} is missing), so nothing was written: "
                 "choose a new or empty folder"
             )
@@ -212,54 +259,6 @@ MARKER = ".pfgen-site.json"
 
 _ABOUT = "Files of a site written by pfgen-rs, which updates and removes these alone."
 _TEXTS = {".py", ".toml", ".js", ".css", ".svg", ".j2"}
-State = list[int]
-"""Size of a file, and when it was last changed, in nanoseconds."""
-
-
-@dataclass(frozen=True)
-class Part:
-    """Files that are made of the same: `key` is a digest of that, `value` what other parts need of it."""
-
-    key: str
-    files: dict[str, State]
-    value: Any = None
-
-
-@dataclass
-class Marker:
-    """What the file says. `whole`: digest of what the whole site is made of, once it is complete."""
-
-    files: set[str] = field(default_factory=set)
-    parts: dict[str, Part] = field(default_factory=dict)
-    whole: str | None = None
-
-    @classmethod
-    def read(cls, path: Path) -> Marker | None:
-        """Read it; `None` if there is none. Of a damaged one, what is left: the folder is a site's anyway."""
-        try:
-            content = json.loads(path.read_bytes())
-            names = content["files"]
-            files = {name for name in names if isinstance(name, str)}
-        except (FileNotFoundError, NotADirectoryError):
-            return None
-        except (OSError, ValueError, TypeError, KeyError, RecursionError):
-            return cls()
-        parts, whole = content.get("parts"), content.get("whole")
-        if parts is None or content.get("digest") != digest_of(parts, whole):
-            return cls(files)  # damaged, or of a site without parts
-        return cls(files, {name: Part(*part) for name, part in parts.items()}, whole)
-
-    def content(self) -> bytes:
-        """Returns the file's content."""
-        listing = {"about": _ABOUT, "files": sorted(self.files)}
-        if not self.parts:
-            return (json.dumps(listing, indent=0) + "\n").encode()
-        parts = {
-            name: [part.key, part.files, part.value] for name, part in sorted(self.parts.items())
-        }
-        remembered = {"parts": parts, "whole": self.whole}
-        remembered["digest"] = digest_of(parts, self.whole)
-        return (json.dumps({**listing, **remembered}, separators=(",", ":")) + "\n").encode()
 
 
 def digest_of(*values: Any) -> str:

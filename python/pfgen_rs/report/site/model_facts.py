@@ -4,14 +4,11 @@ Some come with the package (`models.toml` beside this file), others from the `mo
 which come first. A fact has a source; what no source says is unknown, except for sizes that names state.
 """
 
-from __future__ import annotations
-
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,7 +56,7 @@ class ModelFacts:
         """Returns when a model with these names was released, or `None`."""
         return _fact(self.released, names)
 
-    def over(self, others: ModelFacts) -> ModelFacts:
+    def over(self, others: "ModelFacts") -> "ModelFacts":
         """Returns these facts, and the others where these say nothing."""
         return ModelFacts(
             {**others.parameters, **self.parameters}, {**others.released, **self.released}
@@ -86,7 +83,7 @@ def parameters_in_name(name: str) -> float | None:
 
 def bundled_facts() -> ModelFacts:
     """Returns the facts that come with the package."""
-    file = resources.files("pfgen_rs.report.site") / FILE
+    file = Path(__file__).with_name(FILE)
     return _parsed(file.read_text(encoding="utf-8"), FILE)
 
 

@@ -3,8 +3,6 @@
 Styles and scripts are inlined, but for scripts and strings of pages that share a file (`shared_script`).
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

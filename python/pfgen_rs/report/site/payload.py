@@ -7,8 +7,6 @@ A file of many parts is a script in UTF-16, whose parts are compressed one by on
 those that it shows. Their characters carry 15 bits each, in 16; base64 takes 20.
 """
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json
@@ -94,7 +92,7 @@ def _packed_value(value: Any) -> Any:
     return {"~": _column(numbers)} if fits else value
 
 
-def _column(numbers: NDArray[np.int64]) -> str:
+def _column(numbers: "NDArray[np.int64]") -> str:
     return (numbers + _ZERO).astype("<u2").tobytes().decode("utf-16-le")
 
 

@@ -1,18 +1,15 @@
 """The page of a site with figures of all its runs, each as SVG and with its numbers as CSV."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, get_args
 
+from pfgen_rs import PlotError, Question
 from pfgen_rs.checkout.entries import Entry, entries_frame
 from pfgen_rs.drawing.figures import SVG_DPI, themed_svg
 from pfgen_rs.drawing.style import Language, available, drawn_with
-from pfgen_rs.errors import PlotError
 from pfgen_rs.lazy import pl
-from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.report.plot_kinds import Plot, PlotKind, csv_of, plot_kinds
 from pfgen_rs.report.plots.inputs import CategoryScores, Inputs, PlotRequest, named_runs

@@ -1,17 +1,14 @@
 """The page of a run: scores, tables and distributions, and answers that are loaded on demand."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from pfgen_rs import stats
+from pfgen_rs import Result, Settings, stats
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.lazy import np
-from pfgen_rs.metrics.settings import Settings
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.questions.unknown import explained
 from pfgen_rs.report import PER_QUESTION
@@ -19,7 +16,6 @@ from pfgen_rs.report.answers import Windows, distinct_windows, run_answers, wind
 from pfgen_rs.report.site import charts, pages, payload
 from pfgen_rs.report.site.folder import SiteFolder, slug
 from pfgen_rs.runs.outputs import sample_of
-from pfgen_rs.runs.result import Result
 
 _PARTS = ("charts", "windows", "inspector", "answers", "run")
 
@@ -65,7 +61,7 @@ def reading(settings: Settings) -> dict[str, Any]:
 
 
 def run_page(
-    view: RunView,
+    view: "RunView",
     *,
     folder: str,
     root: str = "",
