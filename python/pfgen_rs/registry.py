@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import pkgutil
+from contextlib import suppress
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pfgen_rs.errors import PfgenError, SettingsError
 
 T = TypeVar("T")
+
+
+def loaded(point: EntryPoint, kind: str, error: type[PfgenError] = SettingsError) -> Any:
+    """Returns the object of an entry point; raises an error that names it if there is none.
+
+    `kind`: what it contributes.
+    """
+    try:
+        return point.load()
+    except (ImportError, AttributeError) as reason:
+        raise error(f"{kind} {point.name!r} of {point.value}: {reason}") from reason
 
 
 class Registry(Generic[T]):
@@ -46,13 +58,16 @@ class Registry(Generic[T]):
         if name not in known:
             raise self._error(f"unknown {self._kind} {name!r}: expected one of {', '.join(known)}")
         if name not in self._added:
-            point = self._foreign[name]
-            try:
-                self._added.setdefault(name, point.load())
-            except (ImportError, AttributeError) as error:
-                problem = f"{self._kind} {name!r} of {point.value}: {error}"
-                raise self._error(problem) from error
+            self._added.setdefault(name, loaded(self._foreign[name], self._kind, self._error))
         return self._added[name]
+
+    def usable(self) -> dict[str, T]:
+        """Returns all contributions by name, without those of other packages that cannot be loaded."""
+        found = {}
+        for name in self.names():
+            with suppress(self._error):
+                found[name] = self.get(name)
+        return found
 
     @cached_property
     def _own(self) -> list[str]:

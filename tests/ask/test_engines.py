@@ -99,6 +99,7 @@ def test_an_engine_of_another_package(tmp_path: Path) -> None:
     (tmp_path / "parrots.py").write_text(OTHER)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: parrots\nVersion: 1\n")
     points = ["parrot = parrots:Parrot", "openai = parrots:Parrot"]  # the second hides nothing
+    points.append("finch = parrots:Finch")
     (info / "entry_points.txt").write_text("\n".join(["[pfgen_rs.engines]", *points]))
     asked = ("generate", "org/m", "-b", "mini", "--trials=1", f"--out={tmp_path}", "--set=word=hm")
     env = {"PYTHONPATH": str(tmp_path)}
@@ -112,7 +113,12 @@ def test_an_engine_of_another_package(tmp_path: Path) -> None:
     none = pfgen(*asked, "--engine=crow", env=env)
     assert none.returncode == 2
     assert "unknown engine 'crow'" in none.stderr
-    assert "manual, parrot" in none.stderr
+    assert "manual, parrot, finch" in none.stderr
+    broken = pfgen(*asked, "--engine=finch", env=env)
+    assert (broken.returncode, "Traceback" in broken.stderr) == (2, False)
+    assert "error: engine 'finch' of parrots:Finch: module 'parrots' has no" in broken.stderr
+    beside = pfgen(*asked, "--engine=parrot", "--concurrency=2", env=env)
+    assert "--concurrency requires the engine openai" in beside.stderr
 
 
 @pytest.mark.parametrize("mode", ["chat", "qa"])

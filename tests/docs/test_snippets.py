@@ -215,6 +215,8 @@ READERS: dict[frozenset[str], Callable[[Path], object]] = {
 def _check_toml(block: Block, folder: Path) -> None:
     """The package's reader of such a configuration accepts it."""
     table = tomllib.loads(block.code)
+    if "project" in table:  # a pyproject.toml
+        return
     read = next((read for keys, read in READERS.items() if keys & table.keys()), read_aliases)
     path = folder / ("models.toml" if read is _facts else "block.toml")
     path.write_text(block.code, encoding="utf-8")

@@ -22,7 +22,9 @@ Record = dict[str, Any]
 Read = Callable[..., Imported]
 CAREFUL = sample_path() / "verdicts" / "careful"
 EXAMPLES = {name: dict(get_format(name).example) for name in format_names()}
-ALPACA, ARENA, FASTCHAT, PLAIN = EXAMPLES.values()
+ALPACA, ARENA, FASTCHAT, PLAIN = (
+    EXAMPLES[name] for name in ("alpaca-eval", "arena-hard", "fastchat", "json-lines")
+)
 every_format = pytest.mark.parametrize("name", EXAMPLES)
 
 
@@ -54,7 +56,7 @@ def test_examples_are_recognised_and_round_trips_change_nothing(name: str, tmp_p
     imported = read_format([written(tmp_path, name, [EXAMPLES[name]])])
     assert (imported.source, len(imported.pairs)) == (name, 1)
     again = tmp_path / "again.json"
-    if name in ("alpaca-eval", "json-lines"):
+    if get_format(name).write:
         assert write_format(again, imported, name) == 1
         assert same(imported, read_format([again]))
     else:
@@ -135,8 +137,9 @@ def test_a_format_of_another_package_is_a_choice(
         "    return Imported('theirs')\n"
     )
     code = (
-        "from pfgen_rs.judge.formats import format_names, get_format\n"
+        "from pfgen_rs.judge.formats import detect_format, format_names, get_format\n"
         "print(*format_names(), get_format('theirs').example, get_format('fastchat').pair_id[:9])\n"
+        f"print(detect_format([{str(written(tmp_path, 'plain', [PLAIN]))!r}]))\n"
         "get_format('broken')\n"
     )
     done = subprocess.run(
@@ -147,7 +150,7 @@ def test_a_format_of_another_package_is_a_choice(
         check=False,
     )
     names = [*EXAMPLES, "theirs", "broken"]
-    assert done.stdout == f"{' '.join(names)} {{'mine': 1}} `QUESTION\n"
+    assert done.stdout == f"{' '.join(names)} {{'mine': 1}} `QUESTION\njson-lines\n"
     assert "SettingsError: format 'broken' of their_format:missing: " in done.stderr
 
 

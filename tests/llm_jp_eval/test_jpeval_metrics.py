@@ -190,6 +190,9 @@ def test_packages_contribute_metrics(tmp_path: Path) -> None:
     program = f"import sys\nsys.path.insert(0, {str(tmp_path)!r})\n{USE}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    (tmp_path / "own_metrics.py").unlink()
+    failed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "SettingsError: metrics 'own' of own_metrics: No module named" in failed.stderr
 
 
 @pytest.mark.parametrize("name", ["Char F1", "", "pearson", "char_f1"])

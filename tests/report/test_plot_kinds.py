@@ -31,7 +31,8 @@ from pfgen_rs.report.update import report
 from plot_data import CATEGORIES, question_table, runs
 from site_samples import HOSTILE, made_entries
 
-KIND = ("metrics", "length", "intervals", "categories")
+KIND = [name for name, kind in plot_kinds().items() if kind.of_sites and name != "steps"]
+"""Those of every site; steps: where models are checkpoints."""
 
 
 def entries_of(benchmark: Benchmark, count: int) -> list[Entry]:
@@ -77,6 +78,7 @@ def rows(content: bytes) -> list[dict[str, str]]:
 
 
 def test_each_figure_has_its_files_and_others_their_command(files: dict[str, bytes]) -> None:
+    assert {"metrics", "length", "intervals", "categories"} <= {*KIND}
     pictures = {f"plots/{kind}.{language}.svg" for kind in KIND for language in ("en", "ja")}
     tables = {f"plots/{kind}.csv" for kind in (*KIND, "leaderboard")}
     assert files.keys() == pictures | tables | {"plots/index.html"}
@@ -84,7 +86,7 @@ def test_each_figure_has_its_files_and_others_their_command(files: dict[str, byt
     for name in pictures | tables:
         assert f'"{Path(name).name}"' in page
     named = set(re.findall(r"pfgen-rs plot (\w+) ", page))
-    assert named | {"steps"} == set(plot_kinds())  # steps: where models are checkpoints
+    assert named | {"steps"} == set(plot_kinds())
 
 
 def test_tables_are_those_of_the_leaderboard(files: dict[str, bytes], entries: list[Entry]) -> None:
@@ -297,6 +299,39 @@ def test_every_kind_is_drawn(
 def test_a_figure_that_there_is_not() -> None:
     with pytest.raises(errors.PlotError, match="unknown figure 'yours': expected one of metrics"):
         draw("yours", PlotRequest([]))
+
+
+OTHER = """
+from pfgen_rs.drawing.style import drawing
+from pfgen_rs.report.plot_kinds import Plot, plot_kind
+
+@plot_kind("theirs", "nothing but words", of_sites=True)
+def theirs(request):
+    return Plot(request.inputs.runs.select("name", "score"), draw)
+
+def draw(**options):
+    with drawing(**options) as look:
+        return look.figure(look.title, "Words of theirs", 6, 4)
+"""
+
+
+def test_a_kind_of_another_package(checkout: Path, tmp_path: Path) -> None:
+    """Words that have no Japanese stay as they are; a kind that cannot be loaded is in nobody's way."""
+    about = tmp_path / "theirs-1.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: theirs\nVersion: 1\n")
+    points = ["theirs = their_plots:theirs", "broken = their_plots:missing"]
+    (about / "entry_points.txt").write_text("\n".join(["[pfgen_rs.plots]", *points]))
+    (tmp_path / "their_plots.py").write_text(OTHER)
+    env, table = {"PYTHONPATH": str(tmp_path)}, tmp_path / "a.csv"
+    asked = ("--language=ja", "-o", tmp_path / "a.svg", "--csv", table)
+    done = pfgen("plot", "theirs", checkout, *asked, env=env)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Words of theirs" in (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert len(rows(table.read_bytes())) == 3
+    broken = pfgen("plot", "broken", checkout, "-o", tmp_path / "b.svg", env=env)
+    assert broken.returncode == 2
+    assert "figure 'broken' of their_plots:missing: " in broken.stderr
 
 
 def test_numbers_of_categories_are_means(checkout: Path) -> None:

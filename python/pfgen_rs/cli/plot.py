@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pfgen_rs.cli import app, options, process
+from pfgen_rs.errors import PlotError
 from pfgen_rs.metrics.settings import Metric
 
 if TYPE_CHECKING:
@@ -66,8 +67,12 @@ def _kinds() -> "Mapping[str, PlotKind]":
 
 
 def _known_kind(kind: str) -> str:
-    if kind not in _kinds():
-        raise typer.BadParameter(f"{kind!r} is not one of {', '.join(map(repr, _kinds()))}")
+    from pfgen_rs.report.plot_kinds import get_plot_kind
+
+    try:
+        get_plot_kind(kind)
+    except PlotError as error:
+        raise typer.BadParameter(str(error)) from None
     return kind
 
 

@@ -170,9 +170,17 @@ def shortened_apart(texts: Sequence[str], shorten: Callable[[str, float], str]) 
 
 Language = Literal["en", "ja"]
 
+
+class _Texts(dict[str, str]):
+    """Texts by their English; those of other packages' figures stay as they are."""
+
+    def __missing__(self, text: str) -> str:
+        return text
+
+
 _FILE = Path(__file__).with_name("japanese.toml")
 _WORDS: dict[str, dict[str, str]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
-JAPANESE = _WORDS["texts"]
+JAPANESE = _Texts(_WORDS["texts"])
 CATEGORIES = _WORDS["categories"]
 """Japanese names of the published categories of questions, as pages have them."""
 

@@ -24,6 +24,7 @@ from unicodedata import normalize
 
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.lazy import Floats, NDArray, np
+from pfgen_rs.registry import loaded
 from pfgen_rs.stats.correlation import pearson_values, spearman_values
 
 VARIANTS = ("upstream", "swallow")
@@ -95,7 +96,7 @@ def sample_metrics() -> Mapping[str, SampleMetric]:
 @cache
 def _load_contributed() -> None:
     for entry in entry_points(group=GROUP):
-        entry.load()
+        loaded(entry, "metrics")
 
 
 def find_metric(name: str) -> SampleMetric:

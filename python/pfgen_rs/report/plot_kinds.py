@@ -73,8 +73,13 @@ def plot_kind(
 
 
 def plot_kinds() -> dict[str, PlotKind]:
-    """Returns all kinds of figures by name."""
-    return {name: _registry.get(name) for name in _registry.names()}
+    """Returns all kinds of figures by name, without those of other packages that cannot be loaded."""
+    return _registry.usable()
+
+
+def get_plot_kind(name: str) -> PlotKind:
+    """Returns a kind of figure; raises `PlotError` for an unknown one and one that cannot be loaded."""
+    return _registry.get(name)
 
 
 @dataclass
@@ -100,7 +105,7 @@ def csv_of(table: "pl.DataFrame") -> bytes:
 
 def draw(kind: str, request: "PlotRequest") -> Drawn:
     """Draw a kind of figure. Raises a `PfgenError` for what cannot be read, scored or drawn."""
-    made = _registry.get(kind)
+    made = get_plot_kind(kind)
     if not available():  # before anything is scored
         raise OutputError(NEEDED)
     plot = made.make(request)

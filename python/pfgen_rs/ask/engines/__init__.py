@@ -2,12 +2,13 @@
 
 A file of this folder holds the engine of the same name. Other packages add theirs by an entry point in the
 group `pfgen_rs.engines`, whose name is that of the engine and whose object is its class. The choices of the
-command line, the options that an engine takes, and the table in the documentation follow from the classes.
+command line and the options that an engine takes follow from the classes.
 """
 
 import inspect
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cache
 from importlib import import_module, metadata
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any, TypeVar, cast
 
 from pfgen_rs.ask.protocol import Engine
 from pfgen_rs.errors import SettingsError
+from pfgen_rs.registry import loaded
 
 __all__ = ["engine", "kind", "make", "names", "names_with", "options", "recorded_name"]
 
@@ -46,10 +48,13 @@ def names() -> list[str]:
 
 
 def kind(name: str) -> Any:
-    """Returns the class of an engine; raises `SettingsError` for unknown names."""
+    """Returns the class of an engine.
+
+    Raises `SettingsError` for unknown names, and for one of another package that cannot be loaded.
+    """
     if name not in _kinds:
         if name in _foreign():
-            engine(name)(_foreign()[name].load())
+            engine(name)(loaded(_foreign()[name], "engine"))
         elif name in names():
             import_module(f"{__name__}.{name}")
         else:
@@ -64,6 +69,14 @@ def _foreign() -> dict[str, metadata.EntryPoint]:
     return {p.name: p for p in metadata.entry_points(group=GROUP) if p.name not in own}
 
 
+def _usable() -> Iterator[str]:
+    """Yield the names of the engines that can be loaded."""
+    for name in names():
+        with suppress(SettingsError):
+            kind(name)
+            yield name
+
+
 def options(name: str) -> dict[str, inspect.Parameter]:
     """Returns the options of an engine that can be written as text: the parameters of its class."""
     parameters = list(inspect.signature(kind(name)).parameters.values())[1:]
@@ -72,7 +85,7 @@ def options(name: str) -> dict[str, inspect.Parameter]:
 
 def names_with(option: str) -> list[str]:
     """Returns the names of the engines that take an option."""
-    return [name for name in names() if option in options(name)]
+    return [name for name in _usable() if option in options(name)]
 
 
 def make(name: str, model: str, **given: Any) -> Engine:
@@ -100,7 +113,7 @@ def cure_for_thinking(recorded: str) -> str:
 
     `recorded`: the engine's `name`. An engine whose class has `thinking_off` says how to switch it off.
     """
-    known = (kind(name) for name in names() if recorded_name(name) == recorded)
+    known = (kind(name) for name in _usable() if recorded_name(name) == recorded)
     setting = next((getattr(cls, "thinking_off", None) for cls in known), None)
     how = "" if setting is None else f", as with --set '{setting}'"
     return (

@@ -101,7 +101,9 @@ def detect_format(paths: Sequence[str | os.PathLike[str]]) -> str:
 
     files = files_of(paths)
     first = [record for path in files for _, record in islice(records([path]), 1)]
-    fitting = [name for name in format_names() if any(map(get_format(name).recognises, first))]
+    fitting = [
+        name for name, each in _registry.usable().items() if any(map(each.recognises, first))
+    ]
     if len(fitting) == 1:
         return fitting[0]
     problem = "several formats fit" if fitting else "unknown format"
@@ -131,7 +133,7 @@ def write_format(path: str | os.PathLike[str], imported: "Imported", name: str) 
     """
     chosen = get_format(name)
     if chosen.write is None:
-        known = ", ".join(each for each in format_names() if get_format(each).write)
+        known = ", ".join(name for name, each in _registry.usable().items() if each.write)
         raise SettingsError(f"the format {name!r} can be imported only: expected one of {known}")
     written = list(chosen.write(imported))
     if chosen.is_array:
