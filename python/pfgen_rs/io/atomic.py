@@ -8,7 +8,6 @@ import glob
 import io
 import os
 import re
-import secrets
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -42,7 +41,7 @@ def new_file(path: Path) -> tuple[Path, IO[bytes]]:
         # it for all threads.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         while True:
-            temporary = path.parent / f".{path.name}.{secrets.token_hex(8)}.tmp"
+            temporary = path.parent / f".{path.name}.{os.urandom(8).hex()}.tmp"
             file = os.fdopen(os.open(temporary, flags, 0o666), "wb")
             if own(file.fileno(), temporary):
                 return temporary, file

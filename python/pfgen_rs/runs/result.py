@@ -10,7 +10,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pfgen_rs.errors import IncompleteRunError, InputError
-from pfgen_rs.io import notebook
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.cleaning import Mode
 from pfgen_rs.io.json_lines import indented
@@ -221,6 +220,8 @@ class Result:
 
     def _repr_html_(self) -> str:
         """Show the values as a table in notebooks, with the number of skipped lines."""
+        from pfgen_rs.io import notebook  # which scoring does without
+
         values = self._values()
         count = len(self.problems)
         left_out = f"{counted(count, 'line')} left out" if count else ""
