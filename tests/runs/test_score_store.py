@@ -150,6 +150,11 @@ def test_totals_are_summed_again(rng: np.random.Generator, compensated: bool) ->
         lambda: _native.sum_again(bytes(72), 9, [(0, 2, [0])], Settings().native, False),
         lambda: _native.sum_again(bytes(72), 9, [(0, 1, [1])], Settings().native, False),
         lambda: _native.sum_again(bytes(72), 9, [(1, 0, [0])], Settings().native, False),
+        lambda: _native.sorted_rows(
+            _native.Codes(np.array([_native.UNKNOWN], np.uint32)),
+            _native.Places(np.ones(1, np.int64)),
+            _native.Scored(np.zeros(1, np.uint32), []),
+        ),
         lambda: _native.Scored(np.zeros(2, np.uint32), [np.zeros(1)]),
         lambda: _native.Places(np.zeros(2, np.int64), np.zeros(1, np.int64)),
     ],

@@ -122,7 +122,7 @@ impl Summary {
     /// O(rows · (log rows + columns)).
     ///
     /// # Panics
-    /// If a column or a place is out of range, or there are fewer rows than trials.
+    /// If a column or a place is out of range.
     pub fn add<'a>(&mut self, rows: &[&'a [u8]], columns: &[usize], places: &[usize]) -> Question<'a> {
         let score = |row: &&[u8]| value(row, self.average);
         for (trial, score) in self.trials.iter_mut().zip(rows.iter().map(score)) {

@@ -1,6 +1,6 @@
 //! The scores of a run: as rows of its store, ranked, and summed by rank.
 
-use crate::batch::{Codes, Scored};
+use crate::batch::{Codes, Scored, UNKNOWN};
 use crate::errors::bad_input;
 use crate::lines::Places;
 use crate::settings::Settings;
@@ -29,6 +29,9 @@ pub(crate) fn sorted_rows<'py>(
     let (count, columns) = (codes.of.len(), &scored.columns);
     if [places.lines.len(), columns.lengths.len()].iter().any(|&length| length != count) {
         return Err(bad_input("columns of different lengths".to_owned()));
+    }
+    if codes.of.contains(&UNKNOWN) {
+        return Err(bad_input("a question is out of range".to_owned()));
     }
     let place = |row: usize| (places.lines[row], places.starts.as_ref().map_or(0, |starts| starts[row]));
     let mut bounds = Vec::new();
