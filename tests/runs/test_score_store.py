@@ -123,6 +123,16 @@ def _moments(values: Any, add: oracle.Sum) -> tuple[float, float]:
     return mean, add((values - mean) ** 2) / len(values)
 
 
+def test_places_are_cut_like_lists() -> None:
+    lines, starts = np.arange(5), np.arange(10, 15)
+    for start, stop in ((0, 5), (1, 3), (2, 9), (5, 7), (4, 2), (8, 9)):
+        part = _native.Places(lines, starts).between(start, stop)
+        assert part.lines.tolist() == lines.tolist()[start:stop]
+        assert part.starts is not None
+        assert part.starts.tolist() == starts.tolist()[start:stop]
+    assert _native.Places(lines).between(1, 2).starts is None
+
+
 @pytest.mark.parametrize("compensated", [False, True])
 def test_totals_are_summed_again(rng: np.random.Generator, compensated: bool) -> None:
     settings, add = Settings(), oracle.compensated_sum if compensated else oracle.left_sum

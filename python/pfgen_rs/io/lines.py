@@ -88,13 +88,15 @@ class _Begin(NamedTuple):
 
 def _up_to_end(rest: bytes, fresh: Sequence[bytes], *, ended: bool) -> tuple[Cut, bytes]:
     """Returns whole lines of consecutive pieces, and what follows; copies them only once."""
-    for place in () if ended else reversed(range(len(fresh))):
+    if ended:
+        text = b"".join((rest, *fresh))
+        return Cut(text, len(text)), b""
+    for place in reversed(range(len(fresh))):
         end = fresh[place].rfind(b"\n") + 1
         if end:
             text = b"".join((rest, *fresh[:place], memoryview(fresh[place])[:end]))
             return Cut(text, len(text)), b"".join((fresh[place][end:], *fresh[place + 1 :]))
-    whole = b"".join((rest, *fresh))
-    return (Cut(whole, len(whole)), b"") if ended else (Cut(b"", 0), whole)
+    return Cut(b"", 0), b"".join((rest, *fresh))
 
 
 def _up_to_element_end() -> Callable[..., tuple[Cut, bytes]]:
@@ -136,9 +138,7 @@ def _cut_at_end(
         del cut
 
 
-def _token_lines(
-    text: bytes, _: str, __: str, more: Sequence[str], ___: int, ____: int
-) -> tuple[Any, ...]:
+def _token_lines(text: bytes, columns: int) -> tuple[Any, ...]:
     """Leave every line to Python: `decode_lines` cannot decode answers that are lists of ids."""
     lines = text.removesuffix(b"\n").split(b"\n") if text else []
     irregular, start = [], 0
@@ -147,7 +147,7 @@ def _token_lines(
             irregular.append((number, start, start + len(line)))
         start += len(line) + 1
     none = np.empty(0, dtype=np.int64)
-    return [[]] * (2 + len(more)), _native.Places(none, none), irregular, len(lines)
+    return [[]] * columns, _native.Places(none, none), irregular, len(lines)
 
 
 def _response(line: bytes, *, replace_invalid: bool) -> dict[str, Any]:
@@ -160,12 +160,13 @@ class _DecodedLines:
     def __init__(self, path: str, block: Block, first: int, options: Options) -> None:
         self._path, self._block, self._first, self._options = path, block, first, options
         self._problems: list[InputError] = []
-        decode = _token_lines if options.tokens else _native.decode_lines
+        self._texts: list[Any]
         keys = [*options.more_fields, *(kept.key for kept in options.keep)]
-        texts, self._places, irregular, self.count = decode(
-            block.text, *options.fields, keys, first, block.start
+        self._texts, self._places, irregular, self.count = (
+            _token_lines(block.text, 2 + len(keys))
+            if options.tokens
+            else _native.decode_lines(block.text, *options.fields, keys, first, block.start)
         )
-        self._texts: list[Any] = texts
         if irregular or options.tokens:
             self._add(irregular, first)
 
@@ -228,7 +229,7 @@ class _DecodedLines:
             yield Chunk(
                 asked,
                 answered,
-                self._places if count <= self._options.rows else self._places_between(at, end),
+                self._places.between(at, end),
                 [] if at else self._problems,
                 self._block.text,
                 self._block.start,
@@ -240,10 +241,6 @@ class _DecodedLines:
                 cut_short=cut if end >= count else None,
                 whole=self._block.whole and count <= self._options.rows,
             )
-
-    def _places_between(self, start: int, end: int) -> _native.Places:
-        lines, starts = self._places.lines, cast("NDArray[np.int64]", self._places.starts)
-        return _native.Places(lines[start:end], starts[start:end])
 
     def _between(self, start: int, end: int) -> list[Any]:
         """Returns these rows of all texts; of all rows, questions and answers as they were decoded."""

@@ -245,19 +245,13 @@ class QuestionSet:
         `StoreError` for a damaged file.
         """
         if once and not self._scorers and self._cache.is_usable:
-            asked = {question.id for question in questions}
-            stored = [
-                self._entry(question, self._cache.stored(number)) if question.id in asked else None
-                for number, question in enumerate(self)
-            ]
-            return _native.Batches(stored, len(self.sources))
+            return self._batches_of(
+                {q.id: self._cache.stored(self._numbers[q.id]) for q in questions}
+            )
         self._make_scorers(questions, threads)
         count, made = len(self._scorers), self._batches
         if made is None or made[0] != count:
-            ready = [
-                self._entry(q, self._scorers[q.id]) if q.id in self._scorers else None for q in self
-            ]
-            made = self._batches = count, _native.Batches(ready, len(self.sources))
+            made = self._batches = count, self._batches_of(self._scorers)
         return made[1]  # another thread may have replaced it meanwhile, with other questions
 
     def lone_batches(self, question: Question) -> _native.Batches:
@@ -273,6 +267,12 @@ class QuestionSet:
         """Returns the mean Fluency, with baseline 1, of each source's own answers: the divisor of Fluency."""
         return dict(zip(question.sources, self.native_scorer(question).baselines, strict=True))
 
+    def _batches_of(
+        self, scorers: Mapping[str, _native.Scorer] | Mapping[str, _native.StoredScorer]
+    ) -> _native.Batches:
+        entries = [self._entry(q, scorers[q.id]) if q.id in scorers else None for q in self]
+        return _native.Batches(entries, len(self.sources))
+
     def _entry(
         self, question: Question, scorer: _native.Scorer | _native.StoredScorer
     ) -> tuple[Any, _native.Rules, list[int]]:
@@ -282,10 +282,6 @@ class QuestionSet:
     def give_up_cache(self, error: StoreError) -> None:
         """Report a damaged file of cached scorers, which are built again."""
         self._cache.give_up(error)
-
-    def number(self, question: Question) -> int:
-        """Returns the number of one of the questions, in the order of ids."""
-        return self._numbers[question.id]
 
     def _make_scorers(self, questions: Iterable[Question], threads: int | None = None) -> None:
         """Read the missing scorers of these questions from the cache, or build them, in parallel."""

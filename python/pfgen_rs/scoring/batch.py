@@ -210,13 +210,12 @@ def _score_rows(
     threads: int | None,
     once: bool,
 ) -> _native.Scored:
-    asked = [benchmark.in_order[number] for number in codes.asked(start, count)]
-    batches = benchmark.batches(asked, threads=threads, once=once)
+    asked = {number: benchmark.in_order[number] for number in codes.asked(start, count)}
+    batches = benchmark.batches(list(asked.values()), threads=threads, once=once)
     others = []
-    for question in asked:
+    for number, question in asked.items():
         rules = benchmark.helpfulness(question)
         if rules.has_expressions:
-            number = benchmark.number(question)
             texts = (answers.texts[row] for row in codes.rows(number, start, count))
             others.append((number, rules.expression_ends(texts, threads=threads)))
     compensated = benchmark.settings.compensated

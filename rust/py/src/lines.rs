@@ -49,6 +49,15 @@ impl Places {
         self.lines.get(row).copied().ok_or_else(|| PyIndexError::new_err(row))
     }
 
+    /// Those of some responses: from one, and up to another or the end.
+    fn between(&self, start: usize, stop: usize) -> Self {
+        let part = |places: &Vec<i64>| {
+            let stop = stop.min(places.len());
+            places[start.min(stop)..stop].to_vec()
+        };
+        Self { lines: part(&self.lines), starts: self.starts.as_ref().map(part) }
+    }
+
     #[getter]
     fn lines<'py>(&self, py: Python<'py>) -> PyResult<Numbers<'py>> {
         array(py, &self.lines)
