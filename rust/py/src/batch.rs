@@ -214,7 +214,7 @@ impl Batches {
     ///
     /// `others` holds, for questions with patterns that are not literals, the ends of these: a row for each of its responses.
     #[pyo3(signature = (codes, texts, start, count, others, compensated, threads=None))]
-    #[allow(clippy::too_many_arguments)] // Python names the last ones
+    #[allow(clippy::too_many_arguments)] // all that a batch consists of
     fn score(
         &self,
         py: Python<'_>,
