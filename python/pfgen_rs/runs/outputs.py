@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from pfgen_rs.errors import IncompleteRunError, InputError
-from pfgen_rs.io.cleaning import described
+from pfgen_rs.io.cleaning import REASONING, described
 from pfgen_rs.io.remote.urls import is_url, url_text
 from pfgen_rs.io.run_files import RESULT, STANDARD_INPUT, is_system, result_names
 from pfgen_rs.io.text import counted, plural
@@ -149,14 +150,23 @@ def unclean_note(result: Result, option: str) -> str | None:
 
     `option`: the option that cleans them.
     """
-    if not result.unclean:
+    unclean = result.unclean - Counter({REASONING: result.height})
+    if not unclean:
         return None
-    found = f"{result.place}: {described(result.unclean, result.height)}"
+    found = f"{result.place}: {described(unclean, result.height)}"
     if result.clean is not None:
         return f"{found}: removed before scoring, as in mode {result.clean}"
     return (
         f"{found}: scored unchanged; {option} removes this, as pfgen-bench does during generation"
     )
+
+
+def reasoning_note(result: Result, option: str) -> str | None:
+    """Returns a warning about reasoning that is scored as part of answers; `option` leaves it out."""
+    if not (count := result.unclean[REASONING]):
+        return None
+    found = described(Counter({REASONING: count}), result.height)
+    return f"{result.place}: {found}: reasoning is scored as part of the answer; {option} leaves it out"
 
 
 def rules_note(result: Result) -> str | None:
