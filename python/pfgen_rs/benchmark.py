@@ -321,7 +321,7 @@ def _score_runs(
 
 def log_notes(result: Result) -> None:
     """Log what a run was read as, what is wrong with its answers, and that it may have been cut short."""
-    if not result.read_as.is_plain:
+    if result.read_as.is_told:
         _LOG.info("%s: %s", result.place, result.read_as)
     note = unclean_note(result, "clean=True (on the command line, --clean)")
     if note is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ from typing import Any
 import polars as pl
 import pytest
 
-from helpers import CATS, GOOD, SEAS, lines, write_benchmark
-from pfgen_rs import Benchmark, load_benchmark, score_file
+from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark
+from pfgen_rs import Benchmark, InputError, load_benchmark, score_file, score_runs
 
 Records = list[dict[str, Any]]
+CASES = 40
 
 
 @pytest.fixture
@@ -69,7 +71,7 @@ def sample(index: int, question: Any, answer: str, **more: Any) -> dict[str, Any
         "epoch": 1,
         "input": question,
         "target": "模範",
-        "messages": chat(CATS, answer),
+        "messages": chat(question, answer) if isinstance(question, str) else question,
         "output": completion(answer) | {"completion": answer},
         "metadata": {"by": "us"},
         **more,
@@ -195,7 +197,182 @@ def test_every_layout_has_the_same_scores(
     assert {s["answer"] for s in samples} == {answer for _, answer in GOOD}
 
 
+def mutated(value: Any, draw: random.Random) -> Any:
+    """A JSON value in which something within is gone, empty or of another type."""
+    inner = list(value.items() if isinstance(value, dict) else enumerate(value))
+    key, old = draw.choice(inner)
+    copy = value.copy()
+    if isinstance(old, dict | list) and old and draw.random() < 0.75:
+        copy[key] = mutated(old, draw)
+    elif draw.random() < 0.5:
+        del copy[key]
+    else:
+        copy[key] = draw.choice([None, [], {}, 3, True, [3], {"a": 1}])
+    return copy
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_mutated_records_are_refused_or_score_the_same(
+    name: str, bench: Benchmark, tmp_path: Path, wanted: list[tuple[Any, ...]]
+) -> None:
+    draw = random.Random(name)
+    for _ in range(CASES):
+        found = records(name)
+        row = draw.randrange(len(found))
+        found[row] = mutated(found[row], draw)
+        path, refused = written(tmp_path / "mutated.jsonl", found), None
+        try:
+            result = score_file(path, bench)
+        except InputError as error:
+            refused = error
+        if refused is not None:
+            first = row + 1  # or the next one, which is not like it
+            assert refused.line in (first, first + 1), (refused, found[row])
+            continue
+        same = result.frame.select("question_id", "answer", pl.selectors.float()).rows() == wanted
+        assert same or result.empty == 1, found[row]  # an answer of null, which is warned of
+
+
 @pytest.mark.parametrize("name", LAYOUTS)
 def test_every_layout_in_memory(name: str, bench: Benchmark, wanted: list[tuple[Any, ...]]) -> None:
     found = records(name)
     assert scores(found, bench) == scores(pl.DataFrame(found), bench) == wanted
+
+
+def batch(folder: Path, requests: dict[str, list[str]]) -> Path:
+    """Outputs of a batch, and files of requests for these questions."""
+    folder.mkdir(exist_ok=True)
+    for file, asked in requests.items():
+        bodies = [
+            {"model": "m", "messages": [said("system", "簡潔に。"), said("user", question)]}
+            for question in asked
+        ]
+        made = [{"custom_id": f"request-{i}", "body": body} for i, body in enumerate(bodies)]
+        written(folder / file, made)
+    return written(folder / "out.jsonl", [openai(i, a) for i, (_, a) in enumerate(GOOD)])
+
+
+ASKED = [question for question, _ in GOOD]
+
+
+def test_a_batch_is_joined_with_its_requests(
+    bench: Benchmark, tmp_path: Path, wanted: list[tuple[Any, ...]]
+) -> None:
+    outputs = batch(tmp_path / "one", {"in.jsonl": ASKED})
+    assert scores(outputs, bench) == wanted
+    read = f"question from the requests in {tmp_path / 'one' / 'in.jsonl'}"
+    assert read in str(score_file(outputs, bench).read_as)
+    with pytest.raises(InputError, match="no question with exactly this text or id"):
+        score_file(batch(tmp_path / "none", {}), bench)
+    several = batch(tmp_path / "two", {"in.jsonl": ASKED, "again.jsonl": ASKED[::-1]})
+    with pytest.raises(InputError, match=r"could be in .*again.jsonl or .*in.jsonl"):
+        score_file(several, bench)
+    assert scores(several, bench, requests=tmp_path / "two" / "in.jsonl") == wanted
+    short = batch(tmp_path / "short", {"in.jsonl": ASKED[:3]})
+    with pytest.raises(InputError, match=r"line 4: no request in .* has the custom_id 'request-3'"):
+        score_file(short, bench)
+
+
+def test_prompts_and_reasoning_are_counted(bench: Benchmark, tmp_path: Path) -> None:
+    several = f"例：{SEAS}→青い光。\n問い：{CATS}\n答え："
+    found = [
+        {"prompt": several, "response": "<think>\n狩り？\n</think>\n\n力をためます。"},
+        {"prompt": f"問い：{SEAS}\n答え：", "response": "赤い光"},
+        {"prompt": SEAS, "response": "赤い光"},
+    ]
+    result = score_file(written(tmp_path / "a.jsonl", found), bench)
+    assert result.frame["question_id"].to_list() == ["Q01", "Q02", "Q02"]
+    assert result.frame["answer"][0] == "力をためます。"
+    assert str(result.read_as) == (
+        "read as prompts and responses: question from prompt, answer from response; 2 prompts contain a "
+        "question, 1 of them several, of which the last counts; reasoning left out of 1 answer"
+    )
+    kept = score_file(tmp_path / "a.jsonl", bench, think="keep")
+    assert kept.frame["answer"][0] == found[0]["response"]
+    own = [{"question": "Q01", "answer": found[0]["response"]}]
+    plain = score_file(written(tmp_path / "own.jsonl", own), bench)
+    assert plain.frame["answer"].to_list() == [own[0]["answer"]]  # as it was published
+    done = pfgen("score", tmp_path / "own.jsonl", "-b", tmp_path / "tiny")
+    assert "1 of 1 answer contains <think>" in done.stderr
+    stripped = score_file(tmp_path / "own.jsonl", bench, think="strip")
+    assert stripped.frame["answer"].to_list() == ["力をためます。"]
+
+
+# What: (records, what is said).
+AMBIGUOUS: dict[str, tuple[Records, str]] = {
+    "two answers": (
+        [{"question": CATS, "answer": "模範", "prediction": "猫"}],
+        "the answer could be 'answer' or 'prediction'",
+    ),
+    "two questions": (
+        [{"prompt": CATS, "instruction": "答えて", "response": "猫"}],
+        "the question could be 'prompt' or 'instruction'",
+    ),
+    "two filters": (
+        [lm_eval(0, CATS, [["猫"]], filter=name) for name in ("strict", "flexible")],
+        "line 2: the filters 'strict' and 'flexible' repeat the same answers",
+    ),
+    "nothing known": ([{"q": CATS, "a": "猫"}], "missing 'question' and 'answer': found 'q', 'a'"),
+    "a chat without an answer": (
+        [{"messages": [*chat(CATS, "猫"), said("user", "ありがとう")]}],
+        "does not end with an answer",
+    ),
+    "a failed request": (
+        [openai(0, "猫") | {"error": {"code": "x"}}],
+        "'request-0' failed: --skip-bad-lines leaves it out",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AMBIGUOUS)
+def test_what_is_ambiguous_is_refused(name: str, bench: Benchmark, tmp_path: Path) -> None:
+    found, said = AMBIGUOUS[name]
+    with pytest.raises(InputError, match=said):
+        score_file(written(tmp_path / "a.jsonl", found), bench)
+    if name != "two filters":
+        with pytest.raises(InputError, match=said.removeprefix("line 2: ")):
+            bench.evaluate(found)
+
+
+def test_paths_of_fields(bench: Benchmark, tmp_path: Path, wanted: list[tuple[Any, ...]]) -> None:
+    found = [{"x": {"q": q}, "out": [{"text": a}], "by": {"m": "n"}} for q, a in GOOD]
+    path = written(tmp_path / "a.jsonl", found)
+    how: dict[str, Any] = {"question_field": "x.q", "answer_field": "out.0.text"}
+    assert scores(path, bench, **how) == wanted
+    [run] = score_runs(path, bench, run_field="by.m", **how)
+    assert run.name == "n"
+    with pytest.raises(InputError, match=r"missing key 'x.p' \(there is no 'p'\)"):
+        score_file(path, bench, **how | {"question_field": "x.p"})
+    dotted = written(tmp_path / "b.jsonl", [{"x.q": q, "a": a} for q, a in GOOD])
+    assert scores(dotted, bench, question_field="x.q", answer_field="a") == wanted
+
+
+def test_repeated_answers_are_trials(bench: Benchmark, tmp_path: Path) -> None:
+    cats = [answer for question, answer in GOOD if question == CATS]
+    found = [lm_eval(0, CATS, [cats]), lm_eval(1, SEAS, [["赤い光", "水", "青"]])]
+    result = score_file(written(tmp_path / "a.jsonl", found), bench)
+    assert result.frame["line"].to_list() == [1, 1, 2, 2, 2]
+    assert result.frame["answer"].to_list() == [*cats, "赤い光", "水", "青"]
+    samples = result.to_dict()["questions"]["Q02"]["samples"]
+    assert {sample["answer"] for sample in samples} == {"赤い光", "水", "青"}
+    with pytest.raises(InputError, match="row 0: has 2 answers: expected one in each row"):
+        bench.evaluate(found)
+
+
+def test_datasets_on_disk(bench: Benchmark, tmp_path: Path, wanted: list[tuple[Any, ...]]) -> None:
+    from datasets import Dataset, DatasetDict
+
+    whole = Dataset.from_list([{"messages": chat(*pair), "raw": b"x"} for pair in GOOD])
+    whole.save_to_disk(tmp_path / "whole", num_shards=3)
+    assert scores(tmp_path / "whole", bench) == scores(whole, bench) == wanted
+    first = score_file(tmp_path / "whole", bench)
+    assert first.input_hash == score_file(tmp_path / "whole", bench).input_hash
+    DatasetDict({"test": whole}).save_to_disk(tmp_path / "splits")
+    with pytest.raises(InputError, match=r"several splits: name one of .*test"):
+        score_file(tmp_path / "splits", bench)
+    assert scores(tmp_path / "splits" / "test", bench) == wanted
+    whole.select([2, 1]).save_to_disk(tmp_path / "selected")
+    assert scores(tmp_path / "selected", bench) == [wanted[2], wanted[1]]
+    (tmp_path / "whole" / "data-00001-of-00003.arrow").write_bytes(b"damaged")
+    with pytest.raises(InputError, match=r"data-00001-of-00003\.arrow"):
+        score_file(tmp_path / "whole", bench)

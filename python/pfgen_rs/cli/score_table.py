@@ -190,7 +190,7 @@ def report_gaps(result: Result) -> None:
 
 
 def _tell_read(result: Result) -> None:
-    if not result.read_as.is_plain:
+    if result.read_as.is_told:
         process.remark(f"{result.place}: {result.read_as}")
     tell_cut(result.path)
 

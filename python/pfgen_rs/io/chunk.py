@@ -20,6 +20,10 @@ ADVICE = (
 )
 
 
+ADVICE_ON_BOTH = (
+    "choose others with --question-field and --answer-field (in Python: question_field=, "
+    "answer_field=)"
+)
 RUN_ADVICE = "choose another with --run-field (in Python: run_field=)"
 
 

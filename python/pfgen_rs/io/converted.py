@@ -11,7 +11,7 @@ from typing import Any
 
 from pfgen_rs.errors import InputError
 from pfgen_rs.io import compression
-from pfgen_rs.io.chunk import Options
+from pfgen_rs.io.chunk import ADVICE, ADVICE_ON_BOTH, Options
 from pfgen_rs.io.containers import json_blocks, rows_as_json
 from pfgen_rs.io.layouts import LAYOUTS, PLAIN, Record, at, exchanges, is_plain, recognised
 from pfgen_rs.io.lines import Block, parse_line
@@ -31,12 +31,17 @@ def resolved(options: Options, record: Record | None) -> Options:
         return options
     chosen = options.question_field, options.answer_field
     found = None
-    if options.tokens:
-        record = None
-    if record is not None:
+    if record is not None and not options.tokens:
         found = recognised(record, options.layout, chosen)
+        if found is None and options.advice is ADVICE and not set(options.fields) & set(record):
+            names = " and ".join(map(repr, options.fields))
+            keys = ", ".join(map(repr, record)) or "nothing"
+            raise InputError(f"missing {names}: found {keys}; {ADVICE_ON_BOTH}")
     question, answer = options.fields
-    return replace(options, read_as=found or replace(PLAIN, question=question, answer=answer))
+    found = found or replace(PLAIN, question=question, answer=answer)
+    if options.run is not None and options.run.key in (found.question, found.answer):
+        raise InputError(f"{options.run.key!r} cannot name runs: it is the question or the answer")
+    return replace(options, read_as=found)
 
 
 def schema_record(schema: pl.Schema, row: Record | None = None) -> Record:
@@ -141,6 +146,8 @@ class Converter:
         self._path, self._options = path, options
         self._read_as = options.read_as or PLAIN
         self._start = 0
+        self._same = LAYOUTS.get(self._read_as.layout).same
+        self._seen: list[Any] = []
         requests = self._read_as.requests
         self._questions = None if requests is None else _questions_of(Path(requests))
 
@@ -167,10 +174,20 @@ class Converter:
 
     def _made(self, line: bytes) -> Iterator[tuple[bytes, bool]]:
         record = parse_line(line, replace_invalid=self._options.replace_invalid)
+        if self._same is not None:
+            self._check_same(record.get(self._same))
         kept = {key: _kept(record, key) for key in self._options.keys}
         for question, answer, reasoned in exchanges(record, self._read_as, self._questions):
             made = {**kept, "question": question, "answer": answer}
             yield json.dumps(made, ensure_ascii=False).encode(), reasoned
+
+    def _check_same(self, value: Any) -> None:
+        if value not in self._seen:
+            self._seen.append(value)
+        if len(self._seen) > 1:
+            values = " and ".join(map(repr, self._seen[:2]))
+            problem = f"the {self._same}s {values} repeat the same answers: keep the lines of one"
+            raise InputError(problem)
 
     def _refused(self, error: InputError, number: int, block: Block) -> InputError:
         located = InputError(error.problem, path=self._path, line=number, item=block.item)

@@ -112,8 +112,9 @@ def csv_chunks(source: Source, raw: Raw, options: Options) -> Iterator[Chunk]:
     ):
         if first == 1:
             schema = block.schema(source.path)
+            _check_separator(schema, options)
             options = resolved(options, schema_record(schema, block.first_row(source.path)))
-            _check_columns(schema, options)
+            check_columns(schema, options)
         more = [key for key in options.keys if key in schema]
         frame = block.table(source.path, list(dict.fromkeys([*options.fields, *more])), first)
         blank = _blank_records(block.text, frame, options)
@@ -260,12 +261,11 @@ def _record_ends(text: bytes) -> tuple[NDArray[np.uint8], NDArray[np.intp]]:
     return codes, ends[np.searchsorted(quotes, ends) % 2 == 0]
 
 
-def _check_columns(schema: pl.Schema, options: Options) -> None:
-    """Raise what `check_columns` raises, with a hint if another separator is likely."""
+def _check_separator(schema: pl.Schema, options: Options) -> None:
+    """Raise `InputError` if another separator is likely."""
     question = options.fields[0]
     if len(schema) == 1 and question not in schema and ";" in next(iter(schema)):
         raise missing("column", question, schema, _SEMICOLONS)
-    check_columns(schema, options)
 
 
 # Finds quotation marks that make it uncertain where fields and records of a CSV begin.

@@ -7,7 +7,7 @@ from pfgen_rs.errors import InputError
 
 _NAMES = {"human": "user", "gpt": "assistant", "chatgpt": "assistant", "bot": "assistant"}
 """What ShareGPT's `from` calls the roles."""
-_REASONING = frozenset({"reasoning", "thinking", "redacted_thinking"})
+_REASONING = ("reasoning", "thinking", "redacted_thinking")
 """Types of parts and items that are no answer."""
 _REASONED = ("reasoning_content", "reasoning")
 """Keys of a message that servers put reasoning under."""
@@ -35,7 +35,7 @@ def spoken(value: Any, role: str) -> Spoken:
     messages = [each for each in value if role_of(each) is not None]
     if not messages:
         return _of_parts(value)
-    reasoned = any(each.get("type") in _REASONING for each in value)
+    reasoned = any(map(_is_reasoning, value))
     own = [each for each in messages if role_of(each) == role]
     text, beside = _of_message(own[-1]) if own else Spoken("")
     return Spoken(text, beside or reasoned)
@@ -80,6 +80,10 @@ def _of_message(message: Mapping[str, Any]) -> Spoken:
 
 
 def _of_parts(parts: Sequence[Mapping[str, Any]]) -> Spoken:
-    texts = [part.get("text") for part in parts if part.get("type") not in _REASONING]
-    reasoned = any(part.get("type") in _REASONING for part in parts)
-    return Spoken("".join(text for text in texts if isinstance(text, str)), reasoned)
+    texts = [part.get("text") for part in parts if not _is_reasoning(part)]
+    text = "".join(text for text in texts if isinstance(text, str))
+    return Spoken(text, len(texts) < len(parts))
+
+
+def _is_reasoning(part: Mapping[str, Any]) -> bool:
+    return part.get("type") in _REASONING

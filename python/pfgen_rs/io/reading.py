@@ -288,8 +288,6 @@ def with_runs(options: Options, run_field: str | None, taken: Collection[str] = 
     """Returns options that split files into runs by the key or column `run_field`, kept as text."""
     if run_field is None:
         return options
-    if run_field in options.fields:
-        raise InputError(f"{run_field!r} cannot name runs: it is the question or the answer")
     others = [kept for kept in options.keep if kept.key != run_field]
     name = run_field
     while name in taken or any(name == kept.name for kept in others):

@@ -13,13 +13,12 @@ from typing import Any
 
 from pfgen_rs import _native
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.chunk import ADVICE, RUN_ADVICE, Chunk, Kept, Options
+from pfgen_rs.io.chunk import RUN_ADVICE, Chunk, Kept, Options
 from pfgen_rs.io.layouts import PLAIN
 from pfgen_rs.io.lines import TOKENS, missing
 from pfgen_rs.io.source import Source
 from pfgen_rs.lazy import np, pl
 
-_BOTH = "choose others with --question-field and --answer-field (in Python: question_field=, answer_field=)"
 _CHUNKS_AT_ONCE = 4  # every slice decodes its page or batch again
 
 
@@ -229,9 +228,6 @@ def _rows_without_tokens(answers: pl.Series) -> pl.Series:
 
 def check_columns(schema: pl.Schema, options: Options) -> None:
     """Raise `InputError` unless the columns of questions and answers exist and have the right types."""
-    if options.advice is ADVICE and not any(key in schema for key in options.fields):
-        names = " and ".join(map(repr, options.fields))
-        raise InputError(f"missing columns {names}: found {', '.join(map(repr, schema))}; {_BOTH}")
     question, key = options.fields
     check_text_column(schema, question, options.advice[0])
     if options.run is not None and options.run.key not in schema:

@@ -16,6 +16,8 @@ from pfgen_rs.io.run_files import RESULT, STANDARD_INPUT, is_system, result_name
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import METRICS
+from pfgen_rs.metrics.units import Answer
+from pfgen_rs.questions.question import Question
 from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.estimates import Estimate, Sample, from_moments
 
@@ -191,6 +193,21 @@ def worthless_note(result: Result) -> str | None:
     if not found:
         return None
     return f"{result.place}: of {counted(result.height, 'answer')}, {' and '.join(found)}: they score about 0"
+
+
+def answer_of(results: Sequence[Result], question: Question, trial: int) -> Answer:
+    """Returns the answer of a run to a question in a trial, from 1. Raises `InputError` if there is none."""
+    [result] = results
+    columns = result.response_scores.of_question(question.id, ["line", "start"])
+    count = len(columns["line"])
+    if trial > count:
+        found = counted(count, "answer")
+        raise InputError(
+            f"no answer {trial}: the run has {found} to {question.id}", path=result.path
+        )
+    place = int(columns["line"][trial - 1]), int(columns["start"][trial - 1])
+    [(answer, _)] = result.responses.records([place])
+    return answer
 
 
 # Converts a scored run to a sample for `pfgen_rs.stats`.

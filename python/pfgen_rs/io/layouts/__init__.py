@@ -42,7 +42,8 @@ class Layout:
     `title`: its name in messages. `find`: returns the paths of question and answer in a record of this
     layout, `None` for others; raises `InputError` if several fields could be meant. `refused`: says why a
     record has no answer. `is_general`: whether it gives way to other layouts with the same keys. `is_joined`:
-    whether questions stand in another file, of requests, under the same `custom_id`.
+    whether questions stand in another file, of requests, under the same `custom_id`. `same`: a key whose
+    value is the same in all records, since others repeat the answers.
     """
 
     title: str
@@ -50,6 +51,7 @@ class Layout:
     refused: Callable[[Record], str | None] = lambda _: None
     is_general: bool = False
     is_joined: bool = False
+    same: str | None = None
 
 
 LAYOUTS: Registry[Layout] = Registry("layout", "pfgen_rs.io.layouts", "pfgen_rs.layouts")
@@ -79,6 +81,12 @@ class ReadAs:
     def is_plain(self) -> bool:
         """Whether questions and answers are under the names that pfgen-bench gives them."""
         return (self.question, self.answer) == ("question", "answer")
+
+    @property
+    def is_told(self) -> bool:
+        """Whether users should know, since it is not what they chose, or pfgen-bench's."""
+        is_own = self.is_plain or self.layout == _CHOSEN
+        return not is_own or bool(self.prompts or self.reasoned)
 
     @property
     def asks_prompts(self) -> bool:
@@ -148,7 +156,7 @@ def _found(record: Record, name: str | None) -> ReadAs | None:
     }
     special = [each for name, each in found.items() if not LAYOUTS.get(name).is_general]
     could = special or list(found.values())
-    if len(could) > 1:
+    if len({(each.question, each.answer) for each in could}) > 1:
         titles = " or ".join(f"{LAYOUTS.get(each.layout).title} ({each.layout})" for each in could)
         raise InputError(f"could be {titles}: choose one with --as (in Python: layout=)")
     return could[0] if could else None

@@ -38,5 +38,5 @@ def _failed(record: Record) -> str | None:
     )
 
 
-LAYOUTS.add("lm-eval", Layout("lm-evaluation-harness samples", _lm_eval))
+LAYOUTS.add("lm-eval", Layout("lm-evaluation-harness samples", _lm_eval, same="filter"))
 LAYOUTS.add("inspect", Layout("a log of inspect_ai", _inspect, _failed))
