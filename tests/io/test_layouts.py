@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from helpers import CATS, GOOD, SEAS, lines, pfgen, write_benchmark
-from pfgen_rs import Benchmark, InputError, load_benchmark, score_file, score_runs
+from pfgen_rs import Benchmark, InputError, load_benchmark, scan, score_file, score_runs
 
 Records = list[dict[str, Any]]
 CASES = 40
@@ -271,6 +271,15 @@ def test_a_batch_is_joined_with_its_requests(
     short = batch(tmp_path / "short", {"in.jsonl": ASKED[:3]})
     with pytest.raises(InputError, match=r"line 4: no request in .* has the custom_id 'request-3'"):
         score_file(short, bench)
+
+
+@pytest.mark.parametrize("name", ["few-shot prompts", "lm-eval 0.4", "chats as prompts"])
+def test_every_layout_can_be_scanned(name: str, bench: Benchmark, tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", records(name))
+    found = scan(path, bench).select("question_id", "average").collect()
+    assert found.equals(score_file(path, bench).frame.select("question_id", "average"))
+    if name == "few-shot prompts":
+        assert scan(pl.scan_ndjson(path), bench).select("average").collect().equals(found[:, 1:])
 
 
 def test_prompts_and_reasoning_are_counted(bench: Benchmark, tmp_path: Path) -> None:
