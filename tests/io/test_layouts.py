@@ -352,6 +352,9 @@ def test_paths_of_fields(bench: Benchmark, tmp_path: Path, wanted: list[tuple[An
     assert run.name == "n"
     with pytest.raises(InputError, match=r"missing key 'x.p' \(there is no 'p'\)"):
         score_file(path, bench, **how | {"question_field": "x.p"})
+    own = [{"question": q, "answer": a, "by": {"m": "n"}} for q, a in GOOD]
+    [run] = score_runs(written(tmp_path / "own.jsonl", own), bench, run_field="by.m")
+    assert (run.name, run.read_as.is_told) == ("n", False)
     dotted = written(tmp_path / "b.jsonl", [{"x.q": q, "a": a} for q, a in GOOD])
     assert scores(dotted, bench, question_field="x.q", answer_field="a") == wanted
 
