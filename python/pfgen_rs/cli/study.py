@@ -149,8 +149,8 @@ def against(
         typer.Option(
             "--column",
             metavar="NAME",
-            help="Column to correlate with; repeatable. A quoted `*` stands for any text; of a nested column "
-            "what is before a dot may be left out.",
+            help="Column to correlate with; repeatable. A quoted `*` stands for any text; of a nested column, "
+            "you may leave out what is before a dot.",
         ),
     ],
     name: Annotated[
