@@ -167,7 +167,7 @@ def score(
     Tasks without any output are left out unless --tasks names them. With --tasks all, result.json has the
     averages of llm-jp-eval, even if some tasks have no data. --shots, the templates, --chat and --max-tokens
     say how the prompts were made, for the signature and result.json; for the outputs.jsonl of a run, this is
-    known. Outputs that have a digest, as runs and 'prompts' write it, must match the prompts of these samples.
+    known. Outputs with a digest, as runs and 'prompts' write it, must match the prompts of these samples.
 
     Example: `pfgen-rs llm-jp-eval score outputs.jsonl --limit 100 --out scores`
     """
