@@ -111,6 +111,15 @@ def table(data: Any) -> pl.DataFrame | pl.LazyFrame:
     return _frame(data if _is_tabular(data) else list(data))
 
 
+def rows(data: Any) -> Iterable[Mapping[str, Any]]:
+    """Returns the rows of any `data` of `table` as dicts; those of a list are not converted."""
+    if isinstance(data, str | bytes | os.PathLike):
+        raise InputError("expected a table or a list of dicts, not a path: read the file first")
+    if isinstance(data, list) and all(isinstance(record, Mapping) for record in data):
+        return data
+    return table(data).lazy().collect().iter_rows(named=True)
+
+
 def split_table(data: Any, key: str) -> dict[str, pl.DataFrame]:
     """Split a table by the values of a column, as text, in the order of their first rows."""
     frame = table(data).lazy().collect()

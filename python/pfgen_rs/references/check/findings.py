@@ -7,10 +7,10 @@ from typing import Any
 from pfgen_rs.benchmark import Benchmark
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import pl
-from pfgen_rs.metrics.settings import COLUMNS, PARTS, Settings
+from pfgen_rs.metrics.settings import COLUMNS, PARTS, Settings, is_off_target
 from pfgen_rs.metrics.units import Unit
 from pfgen_rs.references.check.answers import mean_of_known
-from pfgen_rs.references.lengths import OFFICIAL_STD, is_off_target
+from pfgen_rs.references.lengths import OFFICIAL_STD
 
 RowsByTable = Mapping[str, list[dict[str, Any]]]
 
@@ -28,16 +28,18 @@ _SHOWN = 40
 
 
 def concerns_about(
-    own: RowsByTable, settings: Settings, backtracking: Mapping[str, str]
+    own: RowsByTable, settings: Settings, backtracking: Mapping[str, str], *, with_notes: bool
 ) -> Iterator[str]:
     """Yield the warnings about one question; `own` holds its rows of all tables.
 
+    `with_notes`: whether any question has an example answer.
     `backtracking`: the regular expressions that only Python can match, with the places of their rules.
     """
     yield from _about_copies(own)
+    yield from _about_scripts(own["scripts"])
     yield from _about_lengths(own, settings)
     yield from _about_sources(own)
-    yield from _about_note(own["coverage"][0])
+    yield from _about_note(own["coverage"][0], with_notes=with_notes)
     for row in own["rules"]:
         if row["remark"] == "hardly any" and row["rule"] is not None:
             yield f"only {row['share']:.0%} of answers satisfy the rule {_quoted(row['label'])}"
@@ -59,6 +61,12 @@ def _about_copies(own: RowsByTable) -> Iterator[str]:
         yield f"{repeated} of {copies['answers']} answers are exact duplicates of others"
     if copies["in_near_pairs"] > LIMITS["near"] * copies["distinct"]:
         yield f"{copies['in_near_pairs']} of {copies['distinct']} texts are nearly identical to another"
+
+
+def _about_scripts(rows: list[dict[str, Any]]) -> Iterator[str]:
+    if len(rows) > 1:
+        counts = ", ".join(f"{row['answers']} in {row['script']}" for row in rows)
+        yield f"answers are in different scripts: {counts}"
 
 
 def _about_lengths(own: RowsByTable, settings: Settings) -> Iterator[str]:
@@ -86,9 +94,9 @@ def _about_sources(own: RowsByTable) -> Iterator[str]:
             yield f"answers of source {source} score only {both:.2f} against source {against}"
 
 
-def _about_note(note: Mapping[str, Any]) -> Iterator[str]:
+def _about_note(note: Mapping[str, Any], *, with_notes: bool) -> Iterator[str]:
     if not note["length"]:
-        yield "no example answer"
+        yield from ["no example answer"] * with_notes
         return
     if note["truthfulness"] < LIMITS["note"]:
         yield f"the set hardly covers the example answer (Truthfulness {note['truthfulness']:.2f})"
@@ -133,11 +141,12 @@ def summarise(benchmark: Benchmark, tables: Tables) -> pl.DataFrame:
         for name, table in tables.items()
         if "question_id" in table
     }
-    rows = []
+    rows, with_notes = [], any(question.note for question in benchmark)
     for question in benchmark:
         own = {name: part.get(question.id, []) for name, part in parts.items()}
         backtracking = benchmark.helpfulness(question).backtracking
-        remarks = "; ".join(concerns_about(own, benchmark.settings, backtracking))
+        concerns = concerns_about(own, benchmark.settings, backtracking, with_notes=with_notes)
+        remarks = "; ".join(concerns)
         rows.append({"question_id": question.id, **_numbers(own), "warnings": remarks})
     return pl.DataFrame(rows, schema=_SCHEMA)
 
@@ -178,7 +187,11 @@ def findings(tables: Tables, summary: pl.DataFrame, unit: Unit) -> list[str]:
 
     `unit`: that of the lengths.
     """
-    parts = [_answer_findings(tables, summary, unit), _score_findings(summary)]
+    parts = [
+        _answer_findings(tables, summary, unit),
+        _score_findings(summary),
+        _spread_findings(tables),
+    ]
     parts += [_copy_findings(summary), _rule_findings(tables), _note_findings(summary)]
     parts.append(_source_findings(tables))
     if "runs" in tables:
@@ -219,6 +232,18 @@ def _score_findings(summary: pl.DataFrame) -> Iterator[str]:
     )
 
 
+def _spread_findings(tables: Tables) -> Iterator[str]:
+    spreads = tables["reference_spread"]["spread"]
+    if spreads.is_empty():
+        yield "too few reference answers to measure how scores vary with their choice: 6 are the least"
+        return
+    fewest, spread = min(tables["lengths"]["answers"]), math.hypot(*spreads) / len(spreads)
+    yield (
+        f"with as many other reference answers (here {fewest} of a source, or more), the score of a run with "
+        f"one answer to each question would vary by ±{spread:.4f} (standard deviation)"
+    )
+
+
 def _copy_findings(summary: pl.DataFrame) -> Iterator[str]:
     repeated = _total(summary["answers"]) - _total(summary["distinct"])
     pairs = _total(summary["near_pairs"])
@@ -234,6 +259,9 @@ def _rule_findings(tables: Tables) -> Iterator[str]:
     single = tables["rules"].filter(pl.col("source").is_null() & pl.col("rule").is_not_null())
     rare = len(single.filter(pl.col("remark") == "hardly any"))
     everywhere = len(single.filter(pl.col("remark") == "all"))
+    if single.is_empty():
+        yield "no question has keyword rules: Helpfulness is left out, as signatures say (helpfulness:none)"
+        return
     which = ""
     if rare:
         worst = _lowest(single, "share")

@@ -12,6 +12,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, combinations
 from typing import Any
 
@@ -94,6 +95,54 @@ def _of_question(benchmark: Benchmark, question: Question, threads: int | None) 
     return result.with_columns(
         pl.Series(name, values, nan_to_null=True) for name, values in changed.items()
     )
+
+
+# Other reference answers.
+
+
+PARTS = 3
+
+
+def reference_spread(
+    benchmark: Benchmark,
+    *,
+    threads: int | None = None,
+    progress: answers.CheckProgress | None = None,
+) -> pl.DataFrame:
+    """Measure how an answer's score varies with the choice of as many reference answers; a row per question.
+
+    Columns: `question_id`, and `spread`, the standard deviation. The answers of each source are dealt to
+    three parts, and those of each part scored against the two others. The difference of two scores that use
+    m/3 answers has the variance 2 · 3 · spread², as variances of means fall with m. Empty if a source has
+    fewer than 6 answers, or parts cannot be scored against.
+    """
+    counts = (len(own) for question in benchmark for own in question.answers.values())
+    unknown = answers.table([], question_id=str, spread=float)
+    if min(counts) < 2 * PARTS:
+        return unknown
+    parts = [
+        Benchmark([_part(q, i) for q in benchmark], "", benchmark.settings) for i in range(PARTS)
+    ]
+    found = []
+    for part in answers.tracked(parts, "other reference answers", progress):
+        texts = [(q.id, text) for q in part for own in q.answers.values() for text in own]
+        asked = answers.table(texts, question=str, answer=str)
+        try:
+            one, other = (
+                each.score_batch(asked, threads=threads)["average"]
+                for each in parts
+                if each is not part
+            )
+        except errors.BenchmarkError:
+            return unknown
+        found.append(asked.select(question_id="question", spread=(one - other) ** 2 / (2 * PARTS)))
+    variances = answers.means(pl.concat(found), ["question_id"], ["spread"])
+    return variances.with_columns(pl.col("spread").sqrt())
+
+
+def _part(question: Question, number: int) -> Question:
+    dealt = {source: own[number::PARTS] for source, own in question.answers.items()}
+    return replace(question, answers=dealt)
 
 
 # Sources.
