@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, cast
 
 from pfgen_rs.errors import InputError
+from pfgen_rs.io.atomic import refuse_url
 from pfgen_rs.io.chunk import Options
 from pfgen_rs.io.cleaning import Clean
 from pfgen_rs.io.reading import with_runs
@@ -96,6 +97,7 @@ class Benchmark(QuestionSet):
         `OutputError` for a folder with another set, and `SettingsError` for settings, chosen afterwards, that
         the questions do not state.
         """
+        refuse_url(folder)
         return made.save_questions(self, Path(folder))
 
     def check(

@@ -12,8 +12,8 @@ import polars as pl
 import pytest
 
 from pfgen_rs.errors import ConfigError, InputError, UnknownQuestionError
-from pfgen_rs.references.candidates import Gathered, gather, input_files
 from pfgen_rs.questions.question import content_bytes
+from pfgen_rs.references.candidates import Gathered, gather, input_files
 from pfgen_rs.references.config import (
     STEPS,
     BuildConfig,

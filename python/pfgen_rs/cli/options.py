@@ -321,8 +321,6 @@ scoring_options = with_options(ScoringOptions, "scoring")
 
 def _ngram_range(text: str | None) -> dict[str, int]:
     """Returns the settings that the option asks for: none if it is not given."""
-    if text is None:
-        return {}
     try:
         return ngram_range(text)
     except SettingsError as error:

@@ -170,17 +170,18 @@ def stated_settings(settings: Settings) -> dict[str, Any] | None:
     return None if Settings(**stated) == Settings() else stated
 
 
-def ngram_range(n: str | Sequence[int]) -> dict[str, int]:
-    """Returns the settings for lengths of n-grams, `(1, 10)` or `"1-10"`. Raises `SettingsError`.
+def ngram_range(n: str | Sequence[int] | None) -> dict[str, int]:
+    """Returns the settings for lengths of n-grams, `(1, 10)` or `"1-10"`, if any. Raises `SettingsError`.
 
     >>> ngram_range("2-5")
     {'min_n': 2, 'max_n': 5}
     """
-    match = re.fullmatch(r"([0-9]{1,6})-([0-9]{1,6})", n) if isinstance(n, str) else None
-    pair = [int(each) for each in match.groups()] if match else n
-    if isinstance(pair, str) or len(pair) != 2 or not 1 <= pair[0] <= pair[1]:
+    if n is None:
+        return {}
+    match = re.fullmatch(r"[(\[]?([0-9]{1,6})(?:-|, )([0-9]{1,6})[)\]]?", str(n))
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
         raise SettingsError(f"invalid range {n!r}: expected MIN-MAX, such as 1-10")
-    return {"min_n": pair[0], "max_n": pair[1]}
+    return {"min_n": int(match[1]), "max_n": int(match[2])}
 
 
 Chosen = Settings | Mapping[str, Any] | None

@@ -113,11 +113,15 @@ def table(data: Any) -> pl.DataFrame | pl.LazyFrame:
 
 def rows(data: Any) -> Iterable[Mapping[str, Any]]:
     """Returns the rows of any `data` of `table` as dicts; those of a list are not converted."""
-    if isinstance(data, str | bytes | os.PathLike):
-        raise InputError("expected a table or a list of dicts, not a path: read the file first")
-    if isinstance(data, list) and all(isinstance(record, Mapping) for record in data):
-        return data
-    return table(data).lazy().collect().iter_rows(named=True)
+    if data is None or isinstance(data, str | bytes | os.PathLike):
+        hint = "" if data is None else ": read the file first"
+        raise InputError(f"expected a table or a list of dicts, not {type(data).__name__}{hint}")
+    if not isinstance(data, list):
+        return table(data).lazy().collect().iter_rows(named=True)
+    for row, record in enumerate(data):
+        if not isinstance(record, Mapping):
+            raise InputError(f"row {row}: expected a dict, not {type(record).__name__}")
+    return data
 
 
 def split_table(data: Any, key: str) -> dict[str, pl.DataFrame]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from pfgen_rs.errors import InputError
-from pfgen_rs.io.staged import staged_folder
+from pfgen_rs.io.atomic import staged_folder
 from pfgen_rs.llm_jp_eval import catalog
 from pfgen_rs.llm_jp_eval.conversion import installing, knp, raw_files, wikipedia
 

@@ -14,7 +14,7 @@ from typing import NoReturn
 from pfgen_rs.errors import InputError, InstallError, unreadable
 from pfgen_rs.install.archive import matching_members
 from pfgen_rs.io import compression, text
-from pfgen_rs.io.staged import staged_folder
+from pfgen_rs.io.atomic import staged_folder
 from pfgen_rs.llm_jp_eval.catalog import installed_raw, tasks
 from pfgen_rs.llm_jp_eval.conversion import raw_files
 

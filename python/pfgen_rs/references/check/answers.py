@@ -90,7 +90,7 @@ def lengths(benchmark: Benchmark) -> pl.DataFrame:
 # Scripts, which tell languages apart.
 
 
-_SCRIPTS = dict.fromkeys(("HIRAGANA", "KATAKANA", "CJK"), "kana or kanji") | {"HANGUL": "Hangul"}
+_SCRIPTS = {**dict.fromkeys(("HIRAGANA", "KATAKANA", "CJK"), "kana or kanji"), "HANGUL": "Hangul"}
 
 
 def script(text: str) -> str | None:

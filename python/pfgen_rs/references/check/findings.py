@@ -28,18 +28,17 @@ _SHOWN = 40
 
 
 def concerns_about(
-    own: RowsByTable, settings: Settings, backtracking: Mapping[str, str], *, with_notes: bool
+    own: RowsByTable, settings: Settings, backtracking: Mapping[str, str]
 ) -> Iterator[str]:
     """Yield the warnings about one question; `own` holds its rows of all tables.
 
-    `with_notes`: whether any question has an example answer.
     `backtracking`: the regular expressions that only Python can match, with the places of their rules.
     """
     yield from _about_copies(own)
     yield from _about_scripts(own["scripts"])
     yield from _about_lengths(own, settings)
     yield from _about_sources(own)
-    yield from _about_note(own["coverage"][0], with_notes=with_notes)
+    yield from _about_note(own["coverage"][0])
     for row in own["rules"]:
         if row["remark"] == "hardly any" and row["rule"] is not None:
             yield f"only {row['share']:.0%} of answers satisfy the rule {_quoted(row['label'])}"
@@ -94,9 +93,8 @@ def _about_sources(own: RowsByTable) -> Iterator[str]:
             yield f"answers of source {source} score only {both:.2f} against source {against}"
 
 
-def _about_note(note: Mapping[str, Any], *, with_notes: bool) -> Iterator[str]:
-    if not note["length"]:
-        yield from ["no example answer"] * with_notes
+def _about_note(note: Mapping[str, Any]) -> Iterator[str]:
+    if not note["length"]:  # as the findings say
         return
     if note["truthfulness"] < LIMITS["note"]:
         yield f"the set hardly covers the example answer (Truthfulness {note['truthfulness']:.2f})"
@@ -141,12 +139,11 @@ def summarise(benchmark: Benchmark, tables: Tables) -> pl.DataFrame:
         for name, table in tables.items()
         if "question_id" in table
     }
-    rows, with_notes = [], any(question.note for question in benchmark)
+    rows = []
     for question in benchmark:
         own = {name: part.get(question.id, []) for name, part in parts.items()}
         backtracking = benchmark.helpfulness(question).backtracking
-        concerns = concerns_about(own, benchmark.settings, backtracking, with_notes=with_notes)
-        remarks = "; ".join(concerns)
+        remarks = "; ".join(concerns_about(own, benchmark.settings, backtracking))
         rows.append({"question_id": question.id, **_numbers(own), "warnings": remarks})
     return pl.DataFrame(rows, schema=_SCHEMA)
 
@@ -187,12 +184,9 @@ def findings(tables: Tables, summary: pl.DataFrame, unit: Unit) -> list[str]:
 
     `unit`: that of the lengths.
     """
-    parts = [
-        _answer_findings(tables, summary, unit),
-        _score_findings(summary),
-        _spread_findings(tables),
-    ]
-    parts += [_copy_findings(summary), _rule_findings(tables), _note_findings(summary)]
+    parts = [_answer_findings(tables, summary, unit), _score_findings(summary)]
+    parts += [_spread_findings(tables), _copy_findings(summary), _rule_findings(tables)]
+    parts.append(_note_findings(summary))
     parts.append(_source_findings(tables))
     if "runs" in tables:
         parts += [_run_findings(tables), _contamination_findings(tables)]
@@ -206,7 +200,8 @@ def _answer_findings(tables: Tables, summary: pl.DataFrame, unit: Unit) -> Itera
     answers, count = _total(summary["answers"]), len(summary)
     lengths = _mean(summary["length"])
     questions = plural(count, "question", "questions")
-    yield f"{answers:,} answers to {count} {questions}, with a mean length of {lengths:.1f}"
+    written = ", ".join(dict.fromkeys(tables["scripts"]["script"])) or "no letters"
+    yield f"{answers:,} answers to {count} {questions}, with a mean length of {lengths:.1f}, in {written}"
     spreads = tables["lengths"]
     widest = _highest(spreads, "std")
     least, usual, most = OFFICIAL_STD
@@ -234,13 +229,13 @@ def _score_findings(summary: pl.DataFrame) -> Iterator[str]:
 
 def _spread_findings(tables: Tables) -> Iterator[str]:
     spreads = tables["reference_spread"]["spread"]
-    if spreads.is_empty():
+    if len(spreads) < len(tables["near_duplicates"]):
         yield "too few reference answers to measure how scores vary with their choice: 6 are the least"
         return
     fewest, spread = min(tables["lengths"]["answers"]), math.hypot(*spreads) / len(spreads)
     yield (
         f"with as many other reference answers (here {fewest} of a source, or more), the score of a run with "
-        f"one answer to each question would vary by ±{spread:.4f} (standard deviation)"
+        f"one answer to each question would vary by about ±{spread:.4f} (standard deviation)"
     )
 
 
@@ -274,8 +269,11 @@ def _rule_findings(tables: Tables) -> Iterator[str]:
 
 def _note_findings(summary: pl.DataFrame) -> Iterator[str]:
     known = summary.filter(pl.col("note_average").is_not_null())
+    lacking = len(summary) - len(known)
+    if lacking:
+        have = plural(lacking, "has", "have")
+        yield f"{lacking} of {counted(len(summary), 'question')} {have} no example answer"
     if known.is_empty():
-        yield "no question has an example answer"
         return
     lowest = _lowest(known, "note_average")
     yield (

@@ -12,6 +12,7 @@ import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, combinations
 from typing import Any
@@ -113,36 +114,32 @@ def reference_spread(
 
     Columns: `question_id`, and `spread`, the standard deviation. The answers of each source are dealt to
     three parts, and those of each part scored against the two others. The difference of two scores that use
-    m/3 answers has the variance 2 · 3 · spread², as variances of means fall with m. Empty if a source has
-    fewer than 6 answers, or parts cannot be scored against.
+    m/3 answers has the variance 2 · 3 · spread², as variances of means fall with m. There is no row for a
+    question with fewer than 6 answers of a source, nor for any if parts cannot be scored against.
     """
-    counts = (len(own) for question in benchmark for own in question.answers.values())
-    unknown = answers.table([], question_id=str, spread=float)
-    if min(counts) < 2 * PARTS:
-        return unknown
-    parts = [
-        Benchmark([_part(q, i) for q in benchmark], "", benchmark.settings) for i in range(PARTS)
-    ]
-    found = []
-    for part in answers.tracked(parts, "other reference answers", progress):
-        texts = [(q.id, text) for q in part for own in q.answers.values() for text in own]
-        asked = answers.table(texts, question=str, answer=str)
-        try:
+    parts = [_part(benchmark, number) for number in range(PARTS)]
+    found = [answers.table([], question_id=str, spread=float)]
+    with suppress(errors.BenchmarkError):
+        for part in answers.tracked(parts, "other reference answers", progress):
+            places = [(q.id, text) for q in part for own in q.answers.values() for text in own]
+            asked = answers.table(places, question=str, answer=str)
             one, other = (
-                each.score_batch(asked, threads=threads)["average"]
-                for each in parts
-                if each is not part
+                each.score_batch(asked, threads=threads) for each in parts if each != part
             )
-        except errors.BenchmarkError:
-            return unknown
-        found.append(asked.select(question_id="question", spread=(one - other) ** 2 / (2 * PARTS)))
+            squares = (one["average"] - other["average"]) ** 2 / (2 * PARTS)
+            found.append(asked.select(question_id="question", spread=squares))
     variances = answers.means(pl.concat(found), ["question_id"], ["spread"])
     return variances.with_columns(pl.col("spread").sqrt())
 
 
-def _part(question: Question, number: int) -> Question:
-    dealt = {source: own[number::PARTS] for source, own in question.answers.items()}
-    return replace(question, answers=dealt)
+def _part(benchmark: Benchmark, number: int) -> Benchmark:
+    """Returns a set of every third answer, beginning with this one."""
+    questions = [
+        replace(q, answers={source: own[number::PARTS] for source, own in q.answers.items()})
+        for q in benchmark
+        if min(map(len, q.answers.values())) >= 2 * PARTS
+    ]
+    return Benchmark(questions, "", benchmark.settings)
 
 
 # Sources.
