@@ -84,7 +84,7 @@ class Benchmark(QuestionSet):
         >>> bench.score("Q01", "Air scatters blue light.").helpfulness
         1.0
         >>> bench.signature.partition("|v:")[0]
-        'pfgen|set:cfc2a2b2|variant:pfgen-bench|n:1-10|t:3|unit:word|length:5-7-10'
+        'pfgen|set:37f5b7af|variant:pfgen-bench|n:1-10|t:3|unit:word|length:6-9-12'
         """
         by_question = isinstance(references, Mapping) and "question" not in references
         found = cast("Mapping[str, Any]", references) if by_question else rows(references)

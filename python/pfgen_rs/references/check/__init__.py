@@ -56,9 +56,12 @@ class Check:
         return {question_id: warnings for question_id, warnings in rows if warnings}
 
     def __str__(self) -> str:
-        """The findings, the warnings, and the signature, in lines."""
-        warnings = [f"{question_id}: {warnings}" for question_id, warnings in self.problems.items()]
-        lines = [*(f"- {finding}" for finding in self.findings), *warnings, self.signature]
+        """The findings, the warnings with the questions that have them, and the signature, in lines."""
+        asked: dict[str, list[str]] = {}
+        for question_id, warnings in self.problems.items():
+            asked.setdefault(warnings, []).append(question_id)
+        told = [f"{', '.join(ids)}: {warnings}" for warnings, ids in asked.items()]
+        lines = [*(f"- {finding}" for finding in self.findings), *told, self.signature]
         return "\n".join(map(visible, lines))
 
     def to_dir(self, folder: str | os.PathLike[str]) -> list[Path]:
