@@ -100,9 +100,7 @@ class Benchmark(QuestionSet):
         refuse_url(folder)
         return made.save_questions(self, Path(folder))
 
-    def check(
-        self, runs: Iterable[str | os.PathLike[str]] = (), *, threads: int | None = None
-    ) -> Check:
+    def check(self, runs: Iterable[str | os.PathLike[str]] = ()) -> Check:
         """Diagnose the reference answers, on their own and by the scores they give to runs.
 
         What `pfgen-rs build check` says, as `pfgen_rs.references.check.check`; print it. `runs`: files, run
@@ -110,7 +108,7 @@ class Benchmark(QuestionSet):
         """
         from pfgen_rs.references.check import check  # it needs this module
 
-        return check(self, runs, threads=threads)
+        return check(self, runs)
 
     def score(self, question: str | Question, answer: Answer) -> Score:
         """Score one answer to a question; `score_batch` is faster for many.

@@ -146,8 +146,8 @@ def test_other_processes_score_alike(made: Benchmark, tmp_path: Path) -> None:
 NAN = float("nan")
 WRONG: list[tuple[Any, str]] = [
     ({}, "no questions"),
-    (None, "a table or a list of dicts, not NoneType"),
-    ("a.jsonl", "not str: read the file first"),
+    (None, "a table, or dicts, not NoneType"),
+    ("a.jsonl", "not str: read files first"),
     ([("q", ["a"])], "row 0: expected a dict, not tuple"),
     ({5: ["a"]}, "expected a text called 'question', not 5"),
     ({"q": "one answer"}, "question 'q': expected a list of answers, not 'one answer'"),
@@ -245,7 +245,7 @@ def test_a_check_says_what_is_missing() -> None:
         "in Latin, kana or kanji",
         "too few reference answers to measure",
         "no question has keyword rules: Helpfulness is left out",
-        "2 of 2 questions have no example answer",
+        "no example answer: 2 of 2 questions",
         f"Q02: {found.problems['Q02']}",
     ):
         assert said in text

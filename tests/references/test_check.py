@@ -215,7 +215,7 @@ def test_no_sample_answer_is_no_error() -> None:
     table = check.answers.coverage(bench)
     assert table["length"].to_list() == [0, 0]
     assert table["average"].null_count() == table["known"].null_count() == 2
-    assert "1 of 1 question has no example answer" in check.check(bench).findings
+    assert "no example answer: 1 of 1 question" in check.check(bench).findings
 
 
 def test_expressions_for_python_are_named() -> None:

@@ -12,27 +12,22 @@ from typing import Any
 from pfgen_rs.errors import BenchmarkError, InputError, OutputError
 from pfgen_rs.io.atomic import staged_folder
 from pfgen_rs.io.text import shortened
-from pfgen_rs.metrics import settings as how, units
+from pfgen_rs.metrics import settings as how
 from pfgen_rs.metrics.helpfulness import parse_rules
-from pfgen_rs.metrics.settings import Settings
-from pfgen_rs.metrics.units import Unit
+from pfgen_rs.metrics.units import Unit, coder
 from pfgen_rs.questions import question as files
 from pfgen_rs.questions.question import Question
 from pfgen_rs.questions.question_set import QuestionSet
 
 _DEFAULTS: Mapping[str, Any] = {"question_id": "", "category": "", "note": "", "keywords": []}
 
+Record = Mapping[str, Any]
 Content = dict[str, Any]
 """That of a question file."""
 
 
 def made_questions(
-    records: Iterable[Mapping[str, Any]] | Mapping[str, Any],
-    rules: Mapping[str, Sequence[Any]],
-    source: str,
-    unit: Unit,
-    n: str | Sequence[int] | None,
-    length: int | None,
+    records: Any, rules: Record, source: str, unit: Unit, n: Any, length: int | None
 ) -> tuple[list[Question], str]:
     """Returns the questions of records, or of a mapping to answers, and the metadata hash of their files.
 
@@ -60,9 +55,7 @@ def made_questions(
     return questions, _metadata_hash({f"{each.id}.json": _content(each) for each in questions})
 
 
-def _add(
-    found: dict[str, Content], text: Any, record: Mapping[str, Any], source: str, unit: Unit
-) -> None:
+def _add(found: dict[str, Content], text: Any, record: Record, source: str, unit: Unit) -> None:
     """Add what a record says about a question to what is known of it."""
     if not isinstance(text, str) or not text.strip():
         names = ", ".join(map(repr, record))
@@ -78,7 +71,7 @@ def _add(
         content["answers"].setdefault(name, []).extend(_listed(own, unit))
 
 
-def _by_source(record: Mapping[str, Any], source: str) -> Mapping[str, Any]:
+def _by_source(record: Record, source: str) -> Record:
     """Returns lists of answers by source: the `answer` of a record, or its `answers`."""
     if "answer" in record:
         own = record.get("source")
@@ -121,7 +114,7 @@ def _add_ids(contents: Sequence[Content]) -> None:
         seen.add(own.casefold())
 
 
-def _add_rules(contents: Sequence[Content], rules: Mapping[str, Sequence[Any]]) -> None:
+def _add_rules(contents: Sequence[Content], rules: Record) -> None:
     if not isinstance(rules, Mapping):
         raise InputError(f"rules: expected a mapping of questions to lists of rules, not {rules!r}")
     known = {content[key]: content for content in contents for key in ("question_id", "question")}
@@ -132,8 +125,7 @@ def _add_rules(contents: Sequence[Content], rules: Mapping[str, Sequence[Any]]) 
             raise InputError(f"rules for {name!r}, which is no question{hint}")
         if known[name].get("keywords"):
             raise InputError("rules are given twice", question=known[name]["question"])
-        listed = isinstance(own, Sequence) and not isinstance(own, str)
-        known[name]["keywords"] = list(map(_rule, own)) if listed else own
+        known[name]["keywords"] = list(map(_rule, own)) if isinstance(own, list | tuple) else own
 
 
 def _rule(rule: Any) -> Any:
@@ -146,16 +138,14 @@ def _rule(rule: Any) -> Any:
     return {**rule, **{key: list(map(_rule, own)) for key, own in parts.items()}}
 
 
-def _settings(
-    questions: Sequence[Question], unit: Unit, n: str | Sequence[int] | None, length: int | None
-) -> Settings:
+def _settings(questions: list[Question], unit: Unit, n: Any, length: int | None) -> how.Settings:
     """Returns the settings for answers as long as these, as `pfgen-rs build` chooses them."""
     if length is None:
         columns = [own for question in questions for own in question.answers.values()]
-        coder = units.coder(unit, *columns)
-        mean = fmean(fmean(coder.column(own).coded.lengths()) for own in columns)
-        length = how.fitting_length(mean, Settings.target_length)
-    found = Settings.for_length(length, unit)
+        encode = coder(unit, *columns).column
+        mean = fmean(fmean(encode(own).coded.lengths()) for own in columns)
+        length = how.fitting_length(mean, how.Settings.target_length)
+    found = how.Settings.for_length(length, unit)
     ranges: dict[str, Any] = how.ngram_range(n)
     return replace(found, max_length=max(found.max_length, *ranges.values(), 1), **ranges)
 
@@ -189,11 +179,11 @@ def save_questions(bench: QuestionSet, folder: Path) -> Path:
     contents = {f"{q.id}.json": _content(q) for q in bench}
     if _metadata_hash(contents) != bench.metadata_hash:
         raise OutputError("the files would differ from those that were read: copy these instead")
-    if any(each for place in (folder, folder / "data") for each in place.glob("Q*.json*")):
-        if files.read_folder(folder)[1] == bench.metadata_hash:
-            return folder
+    found = [*folder.glob("Q*.json*"), *folder.glob("data/Q*.json*")]
+    if found and files.read_folder(folder)[1] != bench.metadata_hash:
         raise OutputError(f"{folder}: contains another set: remove it, or choose another folder")
-    with staged_folder(folder, "saving") as staged:
-        for name, content in contents.items():
-            (staged / name).write_bytes(content)
+    if not found:
+        with staged_folder(folder, "saving") as staged:
+            for name, content in contents.items():
+                (staged / name).write_bytes(content)
     return folder

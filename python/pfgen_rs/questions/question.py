@@ -310,11 +310,9 @@ def content_bytes(
     `about` has the first of its keys. `scoring`: the settings by which answers are scored, if they are not
     the published ones.
     """
-    names = ("question_id", "question", "category", "note")
-    content: dict[str, Any] = {name: about[name] for name in names}
+    content = {name: about[name] for name in ("question_id", "question", "category", "note")}
     content["keywords"] = [dict(rule) for rule in about["keywords"]]
-    if scoring is not None:
-        content["scoring"] = scoring
+    content |= {} if scoring is None else {"scoring": scoring}
     content["answers"] = {source: list(own) for source, own in answers.items()}
     return json.dumps(content, ensure_ascii=False, indent=2).encode()
 

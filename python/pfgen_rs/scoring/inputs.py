@@ -150,8 +150,7 @@ def table(data: Any) -> pl.DataFrame | pl.LazyFrame:
 def rows(data: Any) -> Iterable[Mapping[str, Any]]:
     """Returns the rows of any `data` of `table` as dicts; those of a list are not converted."""
     if data is None or isinstance(data, str | bytes | os.PathLike):
-        hint = "" if data is None else ": read the file first"
-        raise InputError(f"expected a table or a list of dicts, not {type(data).__name__}{hint}")
+        raise InputError(f"expected a table, or dicts, not {type(data).__name__}: read files first")
     if not isinstance(data, list):
         return table(data).lazy().collect().iter_rows(named=True)
     for row, record in enumerate(data):

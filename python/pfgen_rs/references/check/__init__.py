@@ -57,10 +57,8 @@ class Check:
 
     def __str__(self) -> str:
         """The findings, the warnings with the questions that have them, and the signature, in lines."""
-        asked: dict[str, list[str]] = {}
-        for question_id, warnings in self.problems.items():
-            asked.setdefault(warnings, []).append(question_id)
-        told = [f"{', '.join(ids)}: {warnings}" for warnings, ids in asked.items()]
+        groups = self.summary.group_by("warnings", maintain_order=True).agg("question_id").rows()
+        told = [f"{', '.join(ids)}: {warnings}" for warnings, ids in groups if warnings]
         lines = [*(f"- {finding}" for finding in self.findings), *told, self.signature]
         return "\n".join(map(visible, lines))
 

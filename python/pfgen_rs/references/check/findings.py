@@ -271,8 +271,7 @@ def _note_findings(summary: pl.DataFrame) -> Iterator[str]:
     known = summary.filter(pl.col("note_average").is_not_null())
     lacking = len(summary) - len(known)
     if lacking:
-        have = plural(lacking, "has", "have")
-        yield f"{lacking} of {counted(len(summary), 'question')} {have} no example answer"
+        yield f"no example answer: {lacking} of {counted(len(summary), 'question')}"
     if known.is_empty():
         return
     lowest = _lowest(known, "note_average")
