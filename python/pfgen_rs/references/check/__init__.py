@@ -15,7 +15,7 @@ from pfgen_rs.errors import SettingsError
 from pfgen_rs.io.ahead import interruptibly
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.table_writer import csv_text
-from pfgen_rs.io.text import visible
+from pfgen_rs.io.text import shortened, visible
 from pfgen_rs.lazy import pl
 from pfgen_rs.references.check import answers, findings, scores
 from pfgen_rs.report.markup import inert
@@ -58,7 +58,7 @@ class Check:
     def __str__(self) -> str:
         """The findings, the warnings with the questions that have them, and the signature, in lines."""
         groups = self.summary.group_by("warnings", maintain_order=True).agg("question_id").rows()
-        told = [f"{', '.join(ids)}: {warnings}" for warnings, ids in groups if warnings]
+        told = [f"{shortened(', '.join(ids))}: {warnings}" for warnings, ids in groups if warnings]
         lines = [*(f"- {finding}" for finding in self.findings), *told, self.signature]
         return "\n".join(map(visible, lines))
 

@@ -115,7 +115,7 @@ def reference_spread(
     Columns: `question_id`, and `spread`, the standard deviation. The answers of each source are dealt to
     three parts, and those of each part scored against the two others. The difference of two scores that use
     m/3 answers has the variance 2 · 3 · spread², as variances of means fall with m. There is no row for a
-    question with fewer than 6 answers of a source, nor for any if parts cannot be scored against.
+    question with fewer than 6 distinct answers of a source; parts that cannot be scored against do not count.
     """
     parts = [_part(benchmark, number) for number in range(PARTS)]
     found = [answers.table([], question_id=str, spread=float)]
@@ -133,11 +133,11 @@ def reference_spread(
 
 
 def _part(benchmark: Benchmark, number: int) -> Benchmark:
-    """Returns a set of every third answer, beginning with this one."""
+    """Returns a set of every third distinct answer, beginning with this one."""
     questions = [
-        replace(q, answers={source: own[number::PARTS] for source, own in q.answers.items()})
+        replace(q, answers={s: [*dict.fromkeys(a)][number::PARTS] for s, a in q.answers.items()})
         for q in benchmark
-        if min(map(len, q.answers.values())) >= 2 * PARTS
+        if min(len(set(own)) for own in q.answers.values()) >= 2 * PARTS
     ]
     return Benchmark(questions, "", benchmark.settings)
 
