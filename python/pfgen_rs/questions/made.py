@@ -6,7 +6,6 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from statistics import fmean
 from typing import Any
 
 from pfgen_rs.errors import BenchmarkError, InputError, OutputError
@@ -143,8 +142,8 @@ def _settings(questions: list[Question], unit: Unit, n: Any, length: int | None)
     if length is None:
         columns = [own for question in questions for own in question.answers.values()]
         encode = coder(unit, *columns).column
-        mean = fmean(fmean(encode(own).coded.lengths()) for own in columns)
-        length = how.fitting_length(mean, how.Settings.target_length)
+        means = [float(encode(own).coded.lengths().mean()) for own in columns]
+        length = how.fitting_length(sum(means) / len(means), how.Settings.target_length)
     found = how.Settings.for_length(length, unit)
     ranges: dict[str, Any] = how.ngram_range(n)
     return replace(found, max_length=max(found.max_length, *ranges.values(), 1), **ranges)
