@@ -193,16 +193,17 @@ class _Shown:
             yield _NEIGHBOURS
 
     def runs(self) -> tuple[Table, list[str]]:
-        """Returns a table, with standard errors if names then need not be wrapped; and omitted headings."""
+        """Returns a table with as many columns as fit, standard errors last, and the omitted headings."""
         tables = [self._runs(count) for count in (4, 3, 2)]
-        narrow = (table for table in tables if terminal.table_width(table) <= self.room)
-        shown = next(narrow, tables[-1])
+        shown = terminal.first_that_fits(*tables)
         return shown, terminal.dropped(tables[0], shown)
 
     def _runs(self, count: int) -> Table:
         found = self.statistics
         title = f"{self.metric}, {counted(len(found.compared), 'question')}"
-        table = terminal.new_table("no.", "ranks", "run", numbers=("no.", "ranks"), title=title)
+        table = terminal.new_table(
+            "no.", "ranks", "run", numbers=("no.", "ranks"), names=["run"], title=title
+        )
         for heading in ("mean", self.interval, "SE\n(questions)", "SE\n(trials)")[:count]:
             table.add_column(heading, justify="right", no_wrap=True)
         rows = zip(found.runs, found.ranks[self.metric], found.estimates[self.metric], strict=True)
