@@ -9,6 +9,7 @@ from pfgen_rs.cli import process, terminal
 from pfgen_rs.io.run_files import ANSWERS, CONFIG
 from pfgen_rs.io.text import counted
 from pfgen_rs.runs import outputs
+from pfgen_rs.runs.leaderboard import leaderboard
 from pfgen_rs.runs.result import Result
 from pfgen_rs.runs.tables import score_leaderboard
 
@@ -66,7 +67,7 @@ def tell_cut(path: str | Path | None) -> None:
 
 def show_results(results: Sequence[Result], output_format: str) -> None:
     """Print runs as a leaderboard, by descending score: as a table, as `json`, or as `csv`."""
-    rows = [outputs.summary_row(result) for result in outputs.ranked_results(results)]
+    rows = leaderboard(results).rows()
     if output_format == "json":
         process.emit_json(rows)
     elif output_format == "csv":
@@ -74,5 +75,5 @@ def show_results(results: Sequence[Result], output_format: str) -> None:
         process.emit_csv(flat)
     else:
         terminal.show(*score_leaderboard(rows, terminal.width()))
-    if results and (note := outputs.rules_note(results[0])):
+    if note := outputs.rules_note(results[0]):
         process.remark(note)

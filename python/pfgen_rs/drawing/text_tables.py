@@ -25,13 +25,14 @@ GAP = 2
 """Space between two columns of a table."""
 
 
-def rendered(*parts: RenderableType) -> str:
-    """Returns tables and text as they are printed; nothing is wrapped without a terminal.
+def rendered(*parts: RenderableType, plain: bool = False) -> str:
+    """Returns tables and text as they are printed, `plain` without colours.
 
+    Nothing is wrapped without a terminal.
     Names are shortened in a table that is too wide for the terminal; one that still is has one cell per line.
     Text lines are wrapped by the terminal itself, so that they can be copied whole.
     """
-    console = _console()
+    console = _console(plain=plain)
     with console.capture() as captured:
         for part in parts:
             if isinstance(part, Table) and not fits(part, console.width, _FOLDED):
@@ -43,10 +44,16 @@ def rendered(*parts: RenderableType) -> str:
     return captured.get()
 
 
-def _console() -> Console:
+def _console(*, plain: bool = False) -> Console:
     terminal = sys.stdout.isatty()
     width = None if terminal or "COLUMNS" in os.environ else _UNLIMITED
-    return Console(width=width, markup=False, highlight=False, emoji=False)
+    return Console(
+        width=width,
+        color_system=None if plain else "auto",
+        markup=False,
+        highlight=False,
+        emoji=False,
+    )
 
 
 def width() -> int:

@@ -14,7 +14,15 @@ from typing import Any
 from rich.console import RenderableType
 from rich.table import Table
 
-from pfgen_rs.drawing.text_tables import cell, fits, new_table, not_shown, table_width
+from pfgen_rs.drawing.text_tables import (
+    cell,
+    fits,
+    new_table,
+    not_shown,
+    rendered,
+    table_width,
+    width,
+)
 from pfgen_rs.metrics.settings import PARTS
 
 INTERVAL = "[low, high]"
@@ -84,13 +92,13 @@ class ScoreTable:
         for i, row in enumerate(self.rows):
             cells = [cells[i] for cells in self.about.values()] + [f"{row['score']:.4f}"]
             cells += [
-                _bounds(row) if name == INTERVAL else self.columns[name][i] for name in columns
+                bounds(row) if name == INTERVAL else self.columns[name][i] for name in columns
             ]
             table.add_row(*map(cell, cells))
         return table
 
 
-def _bounds(row: Row) -> str:
+def bounds(row: Row) -> str:
     """Returns a row's interval as `[low, high]`; empty if it has none."""
     low, high = row["score_low"], row["score_high"]
     return "" if low is None or high is None else f"[{low:.3f}, {high:.3f}]"
@@ -102,13 +110,18 @@ def _bounds(row: Row) -> str:
 _PUBLISHED, _LENGTH = "published ±", "length"
 
 
+def scores_text(rows: Sequence[Row]) -> str:
+    """Returns the table of runs, its legend and the signatures as they are printed, without colours."""
+    return rendered(*score_leaderboard(rows, width()), plain=True).rstrip("\n")
+
+
 def score_leaderboard(rows: Sequence[Row], room: int) -> list[RenderableType]:
     """Returns a table with as many columns as fit a window of `room`, its legend, and the signatures."""
     signatures = dict.fromkeys(row["signature"] for row in rows)
     ranks = [str(rank) for rank, _ in enumerate(rows, 1)]
     table = ScoreTable(
         rows,
-        about={"rank": ranks, "run": _view_names(rows)},
+        about={"rank": ranks, "run": told_names(rows)},
         columns=_view_columns(rows),
         optional=(_PUBLISHED, _LENGTH),
     )
@@ -133,7 +146,8 @@ def _view_spread(row: Row) -> str:
     return f"±{row['score_std']:.4f}/√{trials}" if is_known else "–"
 
 
-def _view_names(rows: Sequence[Row]) -> list[str]:
+def told_names(rows: Sequence[Row]) -> list[str]:
+    """Returns the names of runs, with the file of those that several have."""
     times = Counter(row["name"] for row in rows)
     return [row["name"] + f" ({row['file']})" * (times[row["name"]] > 1) for row in rows]
 
