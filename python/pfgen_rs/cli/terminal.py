@@ -15,17 +15,17 @@ from rich.console import Console, RenderableType
 
 from pfgen_rs.cli import process
 from pfgen_rs.cli.process import emit
-from pfgen_rs.drawing.text_tables import (
-    GAP,
-    cell,
-    dropped,
-    first_that_fits,
-    fits,
-    new_table,
-    not_shown,
+from pfgen_rs.drawing.text_tables import (  # commands use these as parts of this module
+    GAP as GAP,
+    cell as cell,
+    dropped as dropped,
+    first_that_fits as first_that_fits,
+    fits as fits,
+    new_table as new_table,
+    not_shown as not_shown,
     rendered,
-    table_width,
-    width,
+    table_width as table_width,
+    width as width,
 )
 from pfgen_rs.io.text import visible
 
@@ -33,25 +33,6 @@ if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
     from pfgen_rs.io.source import Source
-
-__all__ = [
-    "GAP",
-    "building",
-    "busy",
-    "cell",
-    "dropped",
-    "first_that_fits",
-    "fits",
-    "new_table",
-    "not_shown",
-    "progress",
-    "scoring",
-    "show",
-    "steps",
-    "table_width",
-    "track",
-    "width",
-]
 
 # Called with the current file, the bytes read of it, and the responses scored since the last call.
 Progressed = Callable[["Source", int, int], None]

@@ -1,8 +1,8 @@
 """Names shortened in the middle, in figures and tables, such that different ones stay different."""
 
-from collections import Counter
+import os
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate, takewhile
+from itertools import accumulate
 
 from rich.cells import cell_len
 
@@ -32,27 +32,20 @@ def _fitting_part(characters: Iterable[str], room: float, width: Width) -> str:
     """Returns as many of the first characters as fit."""
     found = list(characters)
     ends = accumulate(map(width, found))
-    return "".join(found[: len(list(takewhile(lambda end: end <= room + _ROUNDING, ends)))])
+    return "".join(found[: sum(end <= room + _ROUNDING for end in ends)])
 
 
-def shortened_apart(texts: Sequence[str], shorten: Callable[[str, float], str]) -> list[str]:
+def shortened_apart(texts: Iterable[str], shorten: Callable[[str, float], str]) -> dict[str, str]:
     """Returns texts shortened such that different ones look different, if another place of the cut helps.
 
     `shorten`: takes a text and the share of its beginning.
     """
-    places = dict.fromkeys(texts, 0)
-    while True:
-        found = {text: shorten(text, _SHARES[place]) for text, place in places.items()}
-        counts = Counter(found.values())
-        alike = [
-            text
-            for text, place in places.items()
-            if counts[found[text]] > 1 and place < len(_SHARES) - 1
-        ]
-        if not alike:
-            return [found[text] for text in texts]
-        for text in alike:
-            places[text] += 1
+    first, *others = _SHARES
+    short = {text: shorten(text, first) for text in texts}
+    for share in others:
+        for alike in _alike(short):
+            short |= {text: shorten(text, share) for text in alike}
+    return short
 
 
 def short_names(names: Sequence[str], room: int) -> list[str]:
@@ -61,8 +54,7 @@ def short_names(names: Sequence[str], room: int) -> list[str]:
     What is left out is where they are the same: `lab/model…4f2a91c`, `lab/mod…step-20…`. Names that are the
     same even so get numbers.
     """
-    found = shortened_apart(names, lambda name, share: cut(name, room, cell_len, share))
-    short = dict(zip(names, found, strict=True))
+    short = shortened_apart(names, lambda name, share: cut(name, room, cell_len, share))
     for alike in _alike(short):
         short |= _from_difference(alike, room)
     for alike in _alike(short):
@@ -81,9 +73,8 @@ def _alike(short: dict[str, str]) -> list[list[str]]:
 
 
 def _from_difference(names: Sequence[str], room: int) -> dict[str, str]:
-    """Returns the beginning of each name, and what follows from where the first and last in order differ."""
-    ends = min(names), max(names)
-    same = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(*ends, strict=False))))
+    """Returns the beginning of each name, and what follows from where they first differ."""
+    same = len(os.path.commonprefix(names))  # noqa: RUF071 - of characters
     front = _fitting_part(names[0], _FRONT * room, cell_len) + GAP
     left = room - cell_len(front)
     return {name: front + cut(name[same:], left, cell_len, 1.0) for name in names}

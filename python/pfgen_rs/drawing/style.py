@@ -244,9 +244,9 @@ class Look:
 
     def names(self, texts: Iterable[object], width: float = NAME_WIDTH) -> list[str]:
         """Returns other people's texts as `name` does; different ones look different if they can."""
-        return shortened_apart(
-            [str(text) for text in texts], lambda text, share: self.name(text, width, share)
-        )
+        whole = [str(text) for text in texts]
+        short = shortened_apart(whole, lambda text, share: self.name(text, width, share))
+        return [short[text] for text in whole]
 
     def category(self, text: str, width: float = 24) -> str:
         """Returns the name of a category of questions; a published one in the figure's language."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from pfgen_rs import errors
 from pfgen_rs.io.run_files import RESULT
-from pfgen_rs.metrics.settings import BY_SOURCE, Settings, Summation
+from pfgen_rs.metrics.settings import BY_SOURCE, Settings
 from pfgen_rs.metrics.signature import part_of, signature
 from pfgen_rs.runs.scored_run import ScoredRun
 from pfgen_rs.runs.summary import Summaries, Summary
@@ -98,15 +98,6 @@ class PublishedResult(ScoredRun):
         usual = signature(self.content["metadata_hash"], Settings())
         return str(self.content.get("signature", usual))
 
-    @property
-    def _asked(self) -> int:
-        total = (part_of(self.signature, "questions") or "").rpartition("/")[2]
-        return int(total) if total.isdecimal() else len(self.content["questions"])
-
-    @property
-    def _summation(self) -> Summation:
-        return "compensated" if part_of(self.signature, "sum") == "compensated" else "plain"
-
     @cached_property
     def _summaries(self) -> Summaries:
         found, trials = self.content, self.content["num_trials"]
@@ -122,9 +113,6 @@ class PublishedResult(ScoredRun):
     def sample(self, name: str | None = None) -> Sample:
         """Returns the means of questions, one value for each, for `pfgen_rs.stats`."""
         return self._sample_of_means(self.name if name is None else name)
-
-    def _scored_as(self, other: PublishedResult) -> bool:
-        return self.content == other.content
 
 
 def _spread(entry: Mapping[str, Any]) -> dict[str, float]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
 from pfgen_rs import extras
 from pfgen_rs.errors import IncompleteRunError, InputError
@@ -147,24 +147,13 @@ class Result(ScoredRun):
         # Trials of unequal size have no score each.
         return {**spread, "score": round(self._scores["average"], 4)}
 
-    @property
-    def _asked(self) -> int:
-        return len(self.benchmark)
-
-    @property
-    def _summation(self) -> Summation:
-        return self.benchmark.settings.summation
-
     def _about(self, question_id: str) -> tuple[str, str | None]:
         question = self.benchmark[question_id]
         return question.text, question.category
 
-    def _summed_as(self, summation: Summation) -> Result:
+    def _summed_as(self, summation: str) -> Result:
         is_fixed = self.benchmark.settings.variant == "paper"
-        return self if is_fixed else self.with_summation(summation)
-
-    def _scored_as(self, other: Result) -> bool:
-        return self.response_scores.same_as(other.response_scores)
+        return self if is_fixed else self.with_summation(cast("Summation", summation))
 
     def sample(self, name: str | None = None) -> Sample:
         """Returns the values of all responses for `pfgen_rs.stats`, named `name` or after the run."""

@@ -335,20 +335,6 @@ class ResponseScores:
             if question in part.bounds
         ]
 
-    def same_as(self, other: ResponseScores) -> bool:
-        """Whether all numbers of all responses are the same. Time O(responses)."""
-        return (
-            self.names == other.names
-            and self.counts() == other.counts()
-            and all(self._bytes(each) == other._bytes(each) for each in self.counts())
-        )
-
-    def _bytes(self, question: str) -> bytes:
-        size = _WORD * len(self.names)
-        return b"".join(
-            rows[start * size : stop * size] for rows, start, stop in self.pieces(question)
-        )
-
     def rows(self, question: str) -> Floats:
         """Returns all columns of the responses to a question, a row each, in the file's order."""
         width = len(self.names)

@@ -13,8 +13,8 @@ from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.run_files import is_system
 from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.lazy import np, pl
-from pfgen_rs.metrics.settings import METRICS, PARTS, Metric, Summation
-from pfgen_rs.metrics.signature import comparable
+from pfgen_rs.metrics.settings import METRICS, PARTS, Metric
+from pfgen_rs.metrics.signature import comparable, part_of
 from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.runs.differences import Difference, Interval, Method
 from pfgen_rs.runs.summary import Summaries
@@ -63,22 +63,9 @@ class ScoredRun(ABC):
     @abstractmethod
     def _summaries(self) -> Summaries: ...
 
-    @property
-    @abstractmethod
-    def _asked(self) -> int:
-        """Number of questions in the set."""
-
-    @property
-    @abstractmethod
-    def _summation(self) -> Summation: ...
-
     @abstractmethod
     def _about(self, question_id: str) -> tuple[str, str | None]:
         """Returns text and category of a question."""
-
-    @abstractmethod
-    def _scored_as(self, other: Self) -> bool:
-        """Whether all scores are those of another run that has the same place and signature."""
 
     # Figures
 
@@ -178,6 +165,16 @@ class ScoredRun(ABC):
             "input_hash": self.input_hash,
             "signature": self.signature,
         }
+
+    @property
+    def _asked(self) -> int:
+        """Number of questions in the set."""
+        total = (part_of(self.signature, "questions") or "").rpartition("/")[2]
+        return int(total) if total.isdecimal() else len(self._summaries.questions)
+
+    @property
+    def _summation(self) -> str:
+        return part_of(self.signature, "sum") or "plain"
 
     @property
     def _spread(self) -> dict[str, float]:
@@ -305,17 +302,17 @@ class ScoredRun(ABC):
             self._asked,
         )
 
-    def _summed_as(self, _: Summation) -> Self:
+    def _summed_as(self, _: str) -> Self:
         """Returns the same run with sums computed in this way, where that can be chosen."""
         return self
 
     # What is the same, and what is shown
 
     def __eq__(self, other: object) -> bool:
-        """Whether name, file, signature and all scores are the same."""
+        """Whether name, file and its hash, signature and all that is published of scores are the same."""
         if not isinstance(other, type(self)):
             return NotImplemented
-        return self._identity == other._identity and self._scored_as(other)
+        return self._identity == other._identity and self._summaries == other._summaries
 
     def __hash__(self) -> int:
         """Equal results have equal hashes."""
