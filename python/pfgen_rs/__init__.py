@@ -94,5 +94,6 @@ else:  # importing polars and numpy takes longer than many programs need for the
             "scoring.batch": ("Score",),
             "scoring.explain": ("Explanation",),
         },
-        modules=("benchmark", "install", "io", "scanning", "stats", "studies"),
+        modules=("install", "stats", "studies"),
+        inner=("benchmark", "io", "scanning"),
     )

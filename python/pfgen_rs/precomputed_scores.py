@@ -180,7 +180,7 @@ class _Reader:
             kind = f"an integer from 0 to {_LONGEST}"
             possible = (values >= 0) & (values <= _LONGEST) & (values == np.floor(values))
         elif name in share_names(self._benchmark.sources):
-            lacks = [name not in share_names(q.sources) for q in self._benchmark.in_order]
+            lacks = [name not in share_names(q.sources) for q in self._benchmark._in_order]
             possible |= np.isnan(values) & np.array(lacks)[numbers]
         if not possible.all():
             row = int(np.flatnonzero(~possible)[0])

@@ -43,7 +43,7 @@ def explain(
     """
     loaded = options.load(benchmark, unit)
     text = _read_answer() if answer == "-" else answer
-    found = loaded.explain(question, loaded.coder.parse(text))
+    found = loaded.explain(question, loaded._coder.parse(text))
     if output_format == "json":
         process.emit_json(explanation_object(loaded, found))
     else:

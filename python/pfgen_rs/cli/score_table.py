@@ -32,7 +32,7 @@ def report_gaps(result: Result) -> None:
         process.warn(f"{result.path}: skipped {counted(len(result.problems), 'line')} in total")
     if result.planned is not None:
         process.warn(
-            f"{result.place}: {result.missing_note}; the score is the mean over questions of all their "
+            f"{result._place}: {result._missing_note}; the score is the mean over questions of all their "
             "answers, and is not comparable with those of complete runs"
         )
         return
@@ -40,13 +40,13 @@ def report_gaps(result: Result) -> None:
         named = ", ".join(result.missing[:_SHOWN_QUESTIONS])
         more = ", …" if len(result.missing) > _SHOWN_QUESTIONS else ""
         process.warn(
-            f"{result.place}: {result.missing_note} ({named}{more}); the scores exclude them and are not "
+            f"{result._place}: {result._missing_note} ({named}{more}); the scores exclude them and are not "
             "comparable with those of complete runs"
         )
-    answers = result.moments.counts
+    answers = result._moments.counts
     if min(answers) != max(answers):
         process.warn(
-            f"{result.place}: questions have {min(answers)} to {max(answers)} answers; the score "
+            f"{result._place}: questions have {min(answers)} to {max(answers)} answers; the score "
             f"uses the first {min(answers)} of each, like published scores"
         )
 

@@ -88,7 +88,7 @@ def refuse_incomplete(results: Iterable[Result], *, allow_partial: bool) -> None
     for result in results:
         if result.is_partial and not allow_partial:
             raise IncompleteRunError(
-                f"{result.place}: {result.missing_note}, but a published result needs all; nothing was "
+                f"{result._place}: {result._missing_note}, but a published result needs all; nothing was "
                 "written. Score the whole run, or "
                 "allow a partial result explicitly (--allow-partial)"
             )
@@ -107,7 +107,7 @@ def unclean_note(result: Result, option: str) -> str | None:
     """
     if not result.unclean:
         return None
-    found = f"{result.place}: {described(result.unclean, result.height)}"
+    found = f"{result._place}: {described(result.unclean, result.height)}"
     if result.clean is not None:
         return f"{found}: removed before scoring, as in mode {result.clean}"
     return (
@@ -136,7 +136,8 @@ def worthless_note(result: Result) -> str | None:
         )
     if not found:
         return None
-    return f"{result.place}: of {counted(result.height, 'answer')}, {' and '.join(found)}: they score about 0"
+    answers = counted(result.height, "answer")
+    return f"{result._place}: of {answers}, {' and '.join(found)}: they score about 0"
 
 
 def sample_of(result: Result, name: str | None = None) -> Sample:

@@ -87,7 +87,7 @@ class Result(ScoredRun):
         return model if isinstance(model, str) and model else run_name(self.path)
 
     @property
-    def place(self) -> str:
+    def _place(self) -> str:
         """The file, with the run's name if the file has several, for messages."""
         path = self.path or "the responses"
         return path if self.run is None else f"{path}, run {self.run!r}"
@@ -103,12 +103,12 @@ class Result(ScoredRun):
         return bool(self.missing) or self.planned is not None
 
     @property
-    def left_out_count(self) -> int:
+    def _left_out_count(self) -> int:
         """Number of lines that could not be scored."""
         return len(self.problems)
 
     @property
-    def missing_note(self) -> str:
+    def _missing_note(self) -> str:
         """What is missing, as a clause: `1 of 14 questions has no answer`, or the number of answers."""
         if self.planned is not None:
             asked = f"{len(self._counts)} of {counted(len(self.benchmark), 'question')}"
@@ -208,7 +208,7 @@ class Result(ScoredRun):
         return self.response_scores.height
 
     @property
-    def sample_places(self) -> list[tuple[int, int]]:
+    def _sample_places(self) -> list[tuple[int, int]]:
         """Line, and start of the line, of the responses that `to_dict` shows, ascending."""
         return sorted(
             {
@@ -227,7 +227,7 @@ class Result(ScoredRun):
         if self.is_partial and not allow_partial:
             named = f"{', '.join(self.missing[:5])}{', …' if len(self.missing) > 5 else ''}"
             raise IncompleteRunError(
-                f"{self.missing_note}{f' ({named})' if named and self.planned is None else ''}, but a "
+                f"{self._missing_note}{f' ({named})' if named and self.planned is None else ''}, but a "
                 "published result needs all: answer them, or allow a partial result explicitly"
             )
         samples = self._samples()
@@ -354,12 +354,12 @@ class Result(ScoredRun):
             for question_id, summary in self._summaries.questions.items()
             for sample in summary.samples
         }
-        places = self.sample_places
+        places = self._sample_places
         found = list(self.responses.records(places))
-        column = self.benchmark.coder.column([answer for answer, _ in found], 1)
+        column = self.benchmark._coder.column([answer for answer, _ in found], 1)
         samples = {}
         for i, ((line, _), (_, record)) in enumerate(zip(places, found, strict=True)):
-            rules = self.benchmark.helpfulness(self.benchmark[asked[line]])
+            rules = self.benchmark._helpfulness(self.benchmark[asked[line]])
             samples[line] = record, rules.results(column.texts[i], column.coded[i])
         return samples
 

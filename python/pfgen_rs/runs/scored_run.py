@@ -112,7 +112,7 @@ class ScoredRun(ABC):
     @property
     def height(self) -> int:
         """Number of scored responses."""
-        return sum(self.moments.counts)
+        return sum(self._moments.counts)
 
     @property
     def missing(self) -> list[str]:
@@ -120,12 +120,12 @@ class ScoredRun(ABC):
         return []
 
     @property
-    def left_out_count(self) -> int:
+    def _left_out_count(self) -> int:
         """Number of lines that could not be scored."""
         return 0
 
     @property
-    def moments(self) -> Moments:
+    def _moments(self) -> Moments:
         """What the error of the score follows from, by question in the order of ids."""
         summaries = self._summaries.questions.values()
         return Moments(
@@ -143,7 +143,7 @@ class ScoredRun(ABC):
         also `None` if the score is not the mean of all answers.
         """
         # From the published numbers, so that errors do not depend on having the responses.
-        errors = from_moments(*self.moments).of(self.score)
+        errors = from_moments(*self._moments).of(self.score)
         return {
             "name": self.name,
             "file": self.path,
@@ -160,7 +160,7 @@ class ScoredRun(ABC):
             "truthfulness": self.truthfulness,
             "helpfulness": self.helpfulness,
             "responses": self.height,
-            "left_out": self.left_out_count,
+            "left_out": self._left_out_count,
             "missing_questions": self.missing,
             "input_hash": self.input_hash,
             "signature": self.signature,
@@ -249,7 +249,7 @@ class ScoredRun(ABC):
         if method not in get_args(Method):
             raise SettingsError(f"unknown method {method!r}: expected t or bootstrap")
         if method == "t":
-            found = from_moments(*self.moments, level).of(self.score)
+            found = from_moments(*self._moments, level).of(self.score)
             return Interval(found.low, found.high, level, method)
         if not self._has_responses:
             raise InputError("a bootstrap needs responses: use the method t", path=self.path)
@@ -359,7 +359,7 @@ class ScoredRun(ABC):
 
     def _remarks(self) -> list[str]:
         """Returns what notebooks say of the run besides its figures."""
-        count = self.left_out_count
+        count = self._left_out_count
         return [f"{counted(count, 'line')} left out"] if count else []
 
     def _values(self) -> dict[str, str]:

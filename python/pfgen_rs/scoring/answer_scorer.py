@@ -36,11 +36,11 @@ class AnswerScorer:
         self.metric = metric
         self.threads = threads
         self._place = COLUMNS.index(metric)
-        self._numbers = benchmark.numbers
-        self._column = benchmark.coder.column
-        self._batches = benchmark.batches(list(benchmark))
+        self._numbers = benchmark._numbers
+        self._column = benchmark._coder.column
+        self._batches = benchmark._batches(list(benchmark))
         self._simple = not benchmark.settings.compensated and not any(
-            benchmark.helpfulness(q).has_expressions for q in benchmark
+            benchmark._helpfulness(q).has_expressions for q in benchmark
         )
         self._few: _native.Few | None = None
         # Warm up, so that the first call takes no longer than others.

@@ -93,12 +93,12 @@ class Score:
 def score(benchmark: QuestionSet, question: str | Question, answer: Answer) -> Score:
     """Score one answer to a question, passed as an object, text or id."""
     found = benchmark.find(question)
-    column = benchmark.coder.column([answer], 1)
-    rules = benchmark.helpfulness(found)
+    column = benchmark._coder.column([answer], 1)
+    rules = benchmark._helpfulness(found)
     text, coded = column.texts[0], column.coded[0]
     ends = [(0, rules.expression_ends([text]))] if rules.has_expressions else []
     codes, compensated = _native.Codes(np.zeros(1, np.uint32)), benchmark.settings.compensated
-    scored = benchmark.lone_batches(found).score(codes, column.coded, 0, 1, ends, compensated, 1)
+    scored = benchmark._lone_batches(found).score(codes, column.coded, 0, 1, ends, compensated, 1)
     columns = (column[0].item() for column in scored.columns)
     values = dict(zip(score_names(benchmark.sources), columns, strict=True))
     value, cut = rules.evaluate(text, coded)
@@ -118,7 +118,7 @@ def score(benchmark: QuestionSet, question: str | Question, answer: Answer) -> S
 def _details(
     benchmark: QuestionSet, question: Question, coded: str, value: float, cut: int
 ) -> Details:
-    cuts = benchmark.native_scorer(question).cuts(coded)
+    cuts = benchmark._native_scorer(question).cuts(coded)
     by_source = [
         dict(zip(question.sources, column, strict=True)) for column in zip(*cuts, strict=True)
     ]
@@ -159,7 +159,7 @@ def numbered_batch(
     benchmark: QuestionSet, questions: pl.Series, answers: Any, *, threads: int | None = None
 ) -> tuple[_native.Codes, Column]:
     """Returns the numbers of a column of questions and the coded answers, for `score_numbered`."""
-    column = benchmark.coder.column(answers, threads)
+    column = benchmark._coder.column(answers, threads)
     if len(column.coded) != len(questions):
         raise InputError(f"{len(questions)} questions but {len(column.coded)} answers")
     return question_numbers(benchmark, questions, threads=threads), column
@@ -189,7 +189,7 @@ def score_column(
 ) -> _native.Scored:
     """Score the same number of answers as question numbers, `chunk_size` at a time.
 
-    `once`: see `QuestionSet.batches`.
+    `once`: see `QuestionSet._batches`.
     """
     if chunk_size < 1:
         raise InputError(f"chunk_size must be positive, not {chunk_size}")
@@ -210,11 +210,11 @@ def _score_rows(
     threads: int | None,
     once: bool,
 ) -> _native.Scored:
-    asked = {number: benchmark.in_order[number] for number in codes.asked(start, count)}
-    batches = benchmark.batches(list(asked.values()), threads=threads, once=once)
+    asked = {number: benchmark._in_order[number] for number in codes.asked(start, count)}
+    batches = benchmark._batches(list(asked.values()), threads=threads, once=once)
     others = []
     for number, question in asked.items():
-        rules = benchmark.helpfulness(question)
+        rules = benchmark._helpfulness(question)
         if rules.has_expressions:
             texts = (answers.texts[row] for row in codes.rows(number, start, count))
             others.append((number, rules.expression_ends(texts, threads=threads)))
@@ -222,7 +222,7 @@ def _score_rows(
     try:
         return batches.score(codes, answers.coded, start, count, others, compensated, threads)
     except StoreError as error:  # only of scorers that are read now
-        benchmark.give_up_cache(error)
+        benchmark._give_up_cache(error)
         return _score_rows(benchmark, codes, answers, start, count, threads, once=False)
 
 
@@ -258,8 +258,8 @@ def numbers_of(
     benchmark: QuestionSet, texts: _native.Texts, *, threads: int | None = None
 ) -> _native.Codes:
     """Returns the number of each question in a native column. Raises an error naming an unknown one's row."""
-    codes = benchmark.numbers.find(texts, threads)
+    codes = benchmark._numbers.find(texts, threads)
     for row in codes.unknown():
         others = (texts[i] for i in range(min(len(texts), _LOOKED_AT)))
-        raise benchmark.unknown(texts[row], others, row=row)
+        raise benchmark._unknown(texts[row], others, row=row)
     return codes

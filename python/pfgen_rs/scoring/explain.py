@@ -127,9 +127,9 @@ def explain(benchmark: QuestionSet, question: str | Question, answer: Answer) ->
     found = benchmark.find(question)
     score = batch.score(benchmark, found.id, answer)
     windows, coverage, gains, skipped = _native.explain(
-        benchmark.columns(found), benchmark.settings.native, benchmark.coder.one(answer)
+        benchmark._columns(found), benchmark.settings.native, benchmark._coder.one(answer)
     )
-    pieces = benchmark.coder.pieces(answer)
+    pieces = benchmark._coder.pieces(answer)
     columns = [pl.Series("character", pieces[: len(skipped)], dtype=pl.String)]
     for i, source in enumerate(found.sources):
         columns.append(pl.Series(f"df_{source}", windows[:, i]))
@@ -151,7 +151,7 @@ def explain(benchmark: QuestionSet, question: str | Question, answer: Answer) ->
 def _explained_rules(
     benchmark: QuestionSet, question: Question, answer: Answer, cut: int
 ) -> list[RuleReport]:
-    helpfulness = benchmark.helpfulness(question)
+    helpfulness = benchmark._helpfulness(question)
     ends = helpfulness.ends(answer) if isinstance(answer, str) else {}
     return [
         RuleReport(
@@ -184,7 +184,7 @@ def window_counts(
     shape (characters of all answers, sources)) and where each answer begins (int64, shape (answers + 1,)).
     Other units are counted as they are scored. Takes time linear in the text.
     """
-    coded = [f"^{text}$" for text in benchmark.coder.encode(answers).to_list()]
+    coded = [f"^{text}$" for text in benchmark._coder.encode(answers).to_list()]
     scorer = _shading_scorer(benchmark, question_id)
     return scorer.windows(_native.Texts(coded, threads), threads)
 
@@ -203,13 +203,13 @@ def marks(
     1 if more than `above` reference answers of all sources contain one of the up to 3 windows that cover the
     character, 2 if fewer than `below` contain each of them, otherwise 0.
     """
-    coded = benchmark.coder.column(answers, threads).coded
+    coded = benchmark._coder.column(answers, threads).coded
     return _shading_scorer(benchmark, question_id).marks(coded, above, below, threads)
 
 
 def _shading_scorer(benchmark: QuestionSet, question_id: str) -> _native.Scorer:
     question, settings = benchmark[question_id], benchmark.settings
     if settings.truthfulness_n == WINDOW:  # the native scorer counts windows of this length
-        return benchmark.native_scorer(question)
+        return benchmark._native_scorer(question)
     other = replace(settings, truthfulness_n=WINDOW)
-    return _native.Scorer(benchmark.columns(question), other.native)
+    return _native.Scorer(benchmark._columns(question), other.native)
