@@ -75,9 +75,9 @@ PUBLIC = {
     Benchmark: "evaluate explain find ids index index_path prepare score score_batch scorer signature "
     "sources with_settings",
     pfgen_rs.Result: "by_category by_question clean compare config cut_short empty fluency foreign frame "
-    "height helpfulness input_hash interval is_partial length length_std missing name num_trials path planned "
-    "questions run sample score score_std signature summary to_bytes to_dict to_html to_json to_pandas "
-    "to_polars truthfulness with_summation",
+    "height helpfulness input_hash interval is_partial length length_std missing name num_trials path "
+    "planned questions run sample score score_std signature summary to_bytes to_dict to_html to_json "
+    "to_pandas to_polars truthfulness with_summation",
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from rich import box
 from rich.cells import cell_len
@@ -47,13 +48,8 @@ def rendered(*parts: RenderableType, plain: bool = False) -> str:
 def _console(*, plain: bool = False) -> Console:
     terminal = sys.stdout.isatty()
     width = None if terminal or "COLUMNS" in os.environ else _UNLIMITED
-    return Console(
-        width=width,
-        color_system=None if plain else "auto",
-        markup=False,
-        highlight=False,
-        emoji=False,
-    )
+    colours: Any = None if plain else "auto"
+    return Console(width=width, color_system=colours, markup=False, highlight=False, emoji=False)
 
 
 def width() -> int:

@@ -39,16 +39,6 @@ class Difference:
     sentence: str
     notes: tuple[str, ...] = ()
 
-    @property
-    def low(self) -> float | None:
-        """Lower bound of the interval."""
-        return self.interval.low
-
-    @property
-    def high(self) -> float | None:
-        """Upper bound of the interval."""
-        return self.interval.high
-
     def __str__(self) -> str:
         """The difference in a sentence, as `pfgen-rs compare` prints it."""
         return self.sentence

@@ -57,10 +57,6 @@ class Leaderboard:
         """Count the results."""
         return len(self.results)
 
-    def __getitem__(self, place: int) -> ScoredRun:
-        """Returns the result at a place, from 0."""
-        return self.results[place]
-
     def rows(self) -> list[dict[str, Any]]:
         """Returns `summary()` of each result: what `pfgen-rs score --format json` prints."""
         return [result.summary() for result in self.results]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -40,20 +40,14 @@ def load_results(folder: str | os.PathLike[str]) -> list[PublishedResult]:
     >>> result.name, result.score
     ('mini/faithful', 0.8256)
     """
-    paths = [Path(folder)] if Path(folder).is_file() else list(_files_below(Path(folder)))
+    place = Path(folder)
+    below = (path.relative_to(place) for path in sorted(place.rglob(RESULT)))
+    shown = (path for path in below if not any(part[0] == "." for part in path.parts))
+    paths = [place] if place.is_file() else [place / path for path in shown]
     if not paths:
-        raise errors.InputError(
-            f"no {RESULT} in this folder or below it: expected what `pfgen-rs score --out` writes",
-            path=str(folder),
-        )
+        missing = "is no folder" if not place.exists() else f"has no {RESULT}, nor have those below"
+        raise errors.InputError(f"{missing}: expected what pfgen-rs score --out writes", path=place)
     return [_loaded(path) for path in paths]
-
-
-def _files_below(folder: Path) -> Iterator[Path]:
-    for place, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        if RESULT in files:
-            yield Path(place, RESULT)
 
 
 def _loaded(path: Path) -> PublishedResult:
@@ -112,7 +106,7 @@ class PublishedResult(ScoredRun):
 
     def sample(self, name: str | None = None) -> Sample:
         """Returns the means of questions, one value for each, for `pfgen_rs.stats`."""
-        return self._sample_of_means(self.name if name is None else name)
+        return self._sample_of_means(name)
 
 
 def _spread(entry: Mapping[str, Any]) -> dict[str, float]:

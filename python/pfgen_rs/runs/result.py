@@ -15,7 +15,7 @@ from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.cleaning import Mode
 from pfgen_rs.io.json_lines import indented
 from pfgen_rs.io.remote.urls import is_url
-from pfgen_rs.io.run_files import is_system, run_name
+from pfgen_rs.io.run_files import run_name
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import BY_SOURCE, METRICS, Settings, Summation, share_name
@@ -103,11 +103,6 @@ class Result(ScoredRun):
         return bool(self.missing) or self.planned is not None
 
     @property
-    def _left_out_count(self) -> int:
-        """Number of lines that could not be scored."""
-        return len(self.problems)
-
-    @property
     def _missing_note(self) -> str:
         """What is missing, as a clause: `1 of 14 questions has no answer`, or the number of answers."""
         if self.planned is not None:
@@ -145,7 +140,7 @@ class Result(ScoredRun):
         if self.planned is None:
             return spread
         # Trials of unequal size have no score each.
-        return {**spread, "score": round(self._scores["average"], 4)}
+        return {**spread, "score": round(self._summaries.scores["average"], 4)}
 
     def _about(self, question_id: str) -> tuple[str, str | None]:
         question = self.benchmark[question_id]
@@ -157,17 +152,8 @@ class Result(ScoredRun):
 
     def sample(self, name: str | None = None) -> Sample:
         """Returns the values of all responses for `pfgen_rs.stats`, named `name` or after the run."""
-        scores = self.response_scores
-        columns = [scores.of_question(question, METRICS) for question in self._counts]
-        return Sample(
-            self.name if name is None else name,
-            tuple(self._counts),
-            {question: self.benchmark[question].category or None for question in self._counts},
-            {metric: [column[metric] for column in columns] for metric in METRICS},
-            self.benchmark.signature,
-            is_system(self.config or {}),
-            len(self.benchmark),
-        )
+        values = {key: self.response_scores.of_question(key, METRICS) for key in self._counts}
+        return self._sample(name, values)
 
     def _values(self) -> dict[str, str]:
         planned = {} if self.planned is None else {"answers": f"{self.height}/{self.planned}"}
@@ -239,7 +225,7 @@ class Result(ScoredRun):
             **({} if self.config is None else {"config": self.config}),
             "num_trials": self.num_trials,
             **self._spread,
-            "scores": self._scores,
+            "scores": self._summaries.scores,
             "questions": questions,
         }
 

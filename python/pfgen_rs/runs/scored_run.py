@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, get_args
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.run_files import is_system
 from pfgen_rs.io.text import counted, shortened
-from pfgen_rs.lazy import np, pl
+from pfgen_rs.lazy import Floats, np, pl
 from pfgen_rs.metrics.settings import METRICS, PARTS, Metric
 from pfgen_rs.metrics.signature import comparable, part_of
 from pfgen_rs.metrics.sums import left_sum
@@ -47,6 +47,7 @@ class ScoredRun(ABC):
     config: dict[str, Any] | None
     input_hash: str | None
     clean: Any  # the mode for which answers were cleaned, if they were
+    problems: Sequence[InputError] = ()  # of lines that could not be scored
     _has_responses = False
 
     @property
@@ -92,17 +93,17 @@ class ScoredRun(ABC):
     @property
     def fluency(self) -> float:
         """Sum of the sources' shares of Fluency; 1 is the mean of the reference answers, not a limit."""
-        return self._whole(self._scores["fluency"])
+        return self._whole(self._summaries.scores["fluency"])
 
     @property
     def truthfulness(self) -> float:
         """Sum of the sources' shares of Truthfulness."""
-        return self._whole(self._scores["truthfulness"])
+        return self._whole(self._summaries.scores["truthfulness"])
 
     @property
     def helpfulness(self) -> float:
         """Mean Helpfulness."""
-        return float(self._scores["helpfulness"])
+        return float(self._summaries.scores["helpfulness"])
 
     @property
     def num_trials(self) -> int:
@@ -118,11 +119,6 @@ class ScoredRun(ABC):
     def missing(self) -> list[str]:
         """Ids of the benchmark's questions without answers, where they are known."""
         return []
-
-    @property
-    def _left_out_count(self) -> int:
-        """Number of lines that could not be scored."""
-        return 0
 
     @property
     def _moments(self) -> Moments:
@@ -160,7 +156,7 @@ class ScoredRun(ABC):
             "truthfulness": self.truthfulness,
             "helpfulness": self.helpfulness,
             "responses": self.height,
-            "left_out": self._left_out_count,
+            "left_out": len(self.problems),
             "missing_questions": self.missing,
             "input_hash": self.input_hash,
             "signature": self.signature,
@@ -179,10 +175,6 @@ class ScoredRun(ABC):
     @property
     def _spread(self) -> dict[str, float]:
         return self._summaries.spread
-
-    @property
-    def _scores(self) -> dict[str, Any]:
-        return self._summaries.scores
 
     def _whole(self, shares: Mapping[str, float]) -> float:
         return float(left_sum(shares.values(), compensated=self._summation == "compensated"))
@@ -272,13 +264,10 @@ class ScoredRun(ABC):
 
         [pair] = found.pairs
         method: Method = "bootstrap" if found.interval == "bootstrap" else "t"
+        same = ("a", "b", "metric", "difference", "p")
         return Difference(
-            a=pair.a,
-            b=pair.b,
-            metric=metric,
-            difference=pair.difference,
+            **{name: getattr(pair, name) for name in same},
             interval=Interval(pair.low, pair.high, level, method),
-            p=pair.p,
             detectable=pair.minimum_detectable,
             sentence=verdict(pair, found),
             notes=found.notes,
@@ -288,19 +277,25 @@ class ScoredRun(ABC):
     def sample(self, name: str | None = None) -> Sample:
         """Returns the values of all responses for `pfgen_rs.stats`, named `name` or after the run."""
 
-    def _sample_of_means(self, name: str) -> Sample:
-        """Returns the means of questions as a sample with one value for each."""
-        questions = dict(sorted(self._summaries.questions.items()))
-        means = [self._question_means(summary.scores) for summary in questions.values()]
+    def _sample(self, name: str | None, values: Mapping[str, Mapping[str, Floats]]) -> Sample:
+        """Returns a sample of values by question and metric."""
         return Sample(
-            name,
-            tuple(questions),
-            {key: self._about(key)[1] or None for key in questions},
-            {metric: [np.array([each[metric]]) for each in means] for metric in METRICS},
-            self.signature,
+            self.name if name is None else name,
+            tuple(values),
+            {key: self._about(key)[1] or None for key in values},
+            {metric: [each[metric] for each in values.values()] for metric in METRICS},
+            comparable(self.signature, None),
             is_system(self.config or {}),
             self._asked,
         )
+
+    def _sample_of_means(self, name: str | None) -> Sample:
+        """Returns the means of questions as a sample with one value for each."""
+        values = {}
+        for key, summary in self._summaries.questions.items():
+            means = self._question_means(summary.scores)
+            values[key] = {metric: np.array([mean]) for metric, mean in means.items()}
+        return self._sample(name, values)
 
     def _summed_as(self, _: str) -> Self:
         """Returns the same run with sums computed in this way, where that can be chosen."""
@@ -312,15 +307,12 @@ class ScoredRun(ABC):
         """Whether name, file and its hash, signature and all that is published of scores are the same."""
         if not isinstance(other, type(self)):
             return NotImplemented
-        return self._identity == other._identity and self._summaries == other._summaries
+        same = ("name", "path", "input_hash", "signature", "height", "_summaries")
+        return all(getattr(self, name) == getattr(other, name) for name in same)
 
     def __hash__(self) -> int:
         """Equal results have equal hashes."""
-        return hash(self._identity)
-
-    @property
-    def _identity(self) -> tuple[object, ...]:
-        return self.name, self.path, self.input_hash, self.signature, self.height
+        return hash((self.name, self.path, self.signature))
 
     def __repr__(self) -> str:
         """Show the run's name, values and counts, and the signature."""
@@ -344,6 +336,7 @@ class ScoredRun(ABC):
                 "score": values.pop("score"),
                 "95 % interval": f"{low:.3f} to {high:.3f}",
             } | values
+        left_out = counted(len(self.problems), "line")
         weakest = sorted(self._question_rows(), key=lambda row: row["average"])[:_WEAKEST]
         shown = ("question_id", "question", "answers", "average", *PARTS)
         return notebook.document(
@@ -352,15 +345,10 @@ class ScoredRun(ABC):
                 notebook.table(list(values), [list(values.values())]),
                 notebook.paragraph("weakest questions:"),
                 notebook.table(shown, [[row[name] for name in shown] for row in weakest]),
-                *map(notebook.paragraph, self._remarks()),
+                notebook.paragraph(f"{left_out} left out" if self.problems else ""),
                 notebook.paragraph(self.signature),
             ]
         )
-
-    def _remarks(self) -> list[str]:
-        """Returns what notebooks say of the run besides its figures."""
-        count = self._left_out_count
-        return [f"{counted(count, 'line')} left out"] if count else []
 
     def _values(self) -> dict[str, str]:
         return {
