@@ -61,6 +61,11 @@ def results_from_scores(
 
     Raises `InputError` for rows scored with another benchmark, other settings or another version, for values
     that are no scores, for a place in `order_field` that two rows of a run have, and for no scores at all.
+
+    >>> import pfgen_rs
+    >>> [result] = results_from_scores(pfgen_rs.scan(pfgen_rs.sample_runs()["faithful"], "mini"), "mini")
+    >>> result.score
+    0.8256
     """
     reader = _Reader(
         resolve(benchmark, settings), run_field, order_field, (question_field, answer_field)

@@ -33,8 +33,8 @@ class Leaderboard:
 
     >>> import pfgen_rs
     >>> board = pfgen_rs.leaderboard(pfgen_rs.score_runs(list(pfgen_rs.sample_runs().values()), "mini"))
-    >>> board.to_polars().select("rank", "name", "score", "score_low").row(0)
-    (1, 'mini/faithful', 0.8256, 0.78218...)
+    >>> board.to_polars().select("rank", "name", "score").rows()
+    [(1, 'mini/faithful', 0.8256), (2, 'mini/careless', 0.4594), (3, 'mini/babbling', 0.1063)]
     """
 
     def __init__(self, results: Iterable[ScoredRun]) -> None:

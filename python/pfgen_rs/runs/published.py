@@ -68,6 +68,13 @@ class PublishedResult(ScoredRun):
     Like a `Result`, it has `score` and its parts, `interval`, `questions`, `compare` (by the means of
     questions), and stands in a `leaderboard`. There are no responses, samples or categories, and no
     bootstrap. The number of answers is that of the trials, times questions.
+
+    >>> import tempfile, pfgen_rs
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     pfgen_rs.score_file(pfgen_rs.sample_runs()["careless"], "mini").to_json(f"{folder}/result.json")
+    ...     [published] = pfgen_rs.load_results(folder)
+    >>> published.questions.sort("average").row(0, named=True)["question_id"]
+    'Q12'
     """
 
     path: str

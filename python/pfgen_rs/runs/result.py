@@ -60,7 +60,26 @@ class Result(ScoredRun):
 
     A pickle has scores, but neither the benchmark nor texts of files: whoever
     reads it needs the same benchmark (by name or folder, else `BenchmarkError`), and the file where texts are
-    asked for.
+    asked for. Two results are equal if name, file, signature and everything published of their scores are.
+
+    >>> import pfgen_rs
+    >>> careless, faithful = (pfgen_rs.score_file(pfgen_rs.sample_runs()[name], "mini")
+    ...                       for name in ("careless", "faithful"))
+    >>> faithful.score, faithful.fluency, faithful.truthfulness, faithful.helpfulness
+    (0.8256, 0.87514, 0.93355, 0.66822)
+    >>> faithful.interval()  # doctest: +ELLIPSIS
+    Interval(low=0.78..., high=0.86..., level=0.95, method='t')
+    >>> print(faithful.compare(careless))  # doctest: +ELLIPSIS
+    mini/faithful scores 0.3662 more than mini/careless (95 % bootstrap interval +0.3185 to +0.4106, ...)
+    >>> print(faithful)  # doctest: +ELLIPSIS +NORMALIZE_WHITESPACE
+    rank  run             score  ...
+    1  mini/faithful  0.8256  ...
+    >>> faithful.questions.sort("average").select("question_id", "answers", "average").row(0)
+    ('Q09', 10, 0.68083)
+    >>> faithful.by_category.select("category", "questions", "average").row(0)
+    ('arts', 1, 0.81715)
+    >>> faithful.to_polars().shape, faithful.to_json()[:1]
+    ((140, 13), '{')
     """
 
     _has_responses = True

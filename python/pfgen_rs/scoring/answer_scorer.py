@@ -26,6 +26,11 @@ class AnswerScorer:
     Thread-safe, does not use polars, and safe in forked processes: calls run on the calling thread unless
     `threads` is set (`None`: all cores, which pays off for more than a few hundred answers). Can be pickled
     and sent to worker processes. Raises the same errors as `score_batch`.
+
+    >>> import pfgen_rs
+    >>> reward = pfgen_rs.load_benchmark("mini").scorer()
+    >>> reward(["Q02", "Q14"], ["光合成", "風呂敷"]).tolist()
+    [0.34292, 0.34693]
     """
 
     def __init__(

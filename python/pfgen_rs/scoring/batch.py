@@ -42,6 +42,11 @@ class Score:
     keyword rules. Truthfulness and Helpfulness are between 0 and 1. Fluency is relative to the reference
     answers, whose mean is 1, so an answer of very common n-grams can exceed 1. `signature` makes the score
     reproducible.
+
+    >>> import pfgen_rs
+    >>> score = pfgen_rs.load_benchmark("mini").score("Q02", "光合成は植物の働きです。")
+    >>> score.average, score.fluency, score.helpfulness_results[:1]
+    (0.37275, {'A': 0.118237}, [['二酸化炭素', 0.0]])
     """
 
     fluency: dict[str, float]

@@ -52,6 +52,11 @@ class Explanation:
     the largest such number among the windows that cover the piece, and `gain_S`, what the piece adds to
     Fluency's raw sum of document frequencies; and `skipped`, whether Truthfulness skips it. `references`:
     number of reference answers by source. `score.details` has the best cuts.
+
+    >>> import pfgen_rs
+    >>> found = pfgen_rs.load_benchmark("mini").explain("Q02", "光合成は鯨です。")
+    >>> found.levels[0], found.levels[4], [rule.label for rule in found.rules if not rule.met][0]
+    ('common', 'rare', '二酸化炭素')
     """
 
     question_id: str
