@@ -76,8 +76,8 @@ PUBLIC = {
     "sources with_settings",
     pfgen_rs.Result: "by_category by_question clean compare config cut_short empty fluency foreign frame "
     "height helpfulness input_hash interval is_partial length length_std missing name num_trials path "
-    "planned questions run sample score score_std signature summary to_bytes to_dict to_html to_json "
-    "to_pandas to_polars truthfulness with_summation",
+    "planned problems questions read_as run sample score score_std signature summary to_bytes to_dict "
+    "to_html to_json to_pandas to_polars truthfulness with_summation",
 }
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from pfgen_rs.errors import IncompleteRunError
-from pfgen_rs.io.cleaning import described
+from pfgen_rs.errors import IncompleteRunError, InputError
+from pfgen_rs.io.cleaning import REASONING, described
 from pfgen_rs.io.remote.urls import is_url, url_text
 from pfgen_rs.io.run_files import RESULT, STANDARD_INPUT, result_names
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import pl
+from pfgen_rs.metrics.units import Answer
+from pfgen_rs.questions.question import Question
 from pfgen_rs.runs.result import Result
 from pfgen_rs.stats.estimates import Sample
 
@@ -105,14 +108,23 @@ def unclean_note(result: Result, option: str) -> str | None:
 
     `option`: the option that cleans them.
     """
-    if not result.unclean:
+    unclean = result.unclean - Counter({REASONING: result.height})
+    if not unclean:
         return None
-    found = f"{result._place}: {described(result.unclean, result.height)}"
+    found = f"{result._place}: {described(unclean, result.height)}"
     if result.clean is not None:
         return f"{found}: removed before scoring, as in mode {result.clean}"
     return (
         f"{found}: scored unchanged; {option} removes this, as pfgen-bench does during generation"
     )
+
+
+def reasoning_note(result: Result, option: str) -> str | None:
+    """Returns a warning about reasoning that is scored as part of answers; `option` leaves it out."""
+    if not (count := result.unclean[REASONING]):
+        return None
+    found = described(Counter({REASONING: count}), result.height)
+    return f"{result._place}: {found}: reasoning is scored as part of the answer; {option} leaves it out"
 
 
 def rules_note(result: Result) -> str | None:
@@ -138,6 +150,21 @@ def worthless_note(result: Result) -> str | None:
         return None
     answers = counted(result.height, "answer")
     return f"{result._place}: of {answers}, {' and '.join(found)}: they score about 0"
+
+
+def answer_of(results: Sequence[Result], question: Question, trial: int) -> Answer:
+    """Returns the answer of a run to a question in a trial, from 1. Raises `InputError` if there is none."""
+    [result] = results
+    columns = result.response_scores.of_question(question.id, ["line", "start"])
+    count = len(columns["line"])
+    if trial > count:
+        found = counted(count, "answer")
+        raise InputError(
+            f"no answer {trial}: the run has {found} to {question.id}", path=result.path
+        )
+    place = int(columns["line"][trial - 1]), int(columns["start"][trial - 1])
+    [(answer, _)] = result.responses.records([place])
+    return answer
 
 
 def sample_of(result: Result, name: str | None = None) -> Sample:
