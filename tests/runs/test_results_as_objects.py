@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
@@ -165,6 +166,17 @@ def test_print_is_the_table_of_the_command(
     assert f"{results[0]}\n" == one == f"{published[0]}\n"
     assert f"{pfgen_rs.leaderboard(results)}\n" == every
     assert f"{pfgen_rs.leaderboard([published[2], results[0], published[1]])}\n" == every
+
+
+def test_notebooks_show_the_interval_and_the_weakest_questions(results: list[Result]) -> None:
+    for result in results:
+        low, high, *_ = result.interval()
+        shown, weakest = (
+            result._repr_html_(),
+            result.questions.sort("average")["question_id"].to_list(),
+        )
+        assert f"{low:.3f} to {high:.3f}" in shown
+        assert re.findall(r"<td><bdi>(Q\d+)</bdi>", shown) == weakest[:5]
 
 
 def test_leaderboards_are_tables(results: list[Result], published: list[Any]) -> None:
