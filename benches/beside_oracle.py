@@ -90,7 +90,7 @@ def without_rules(benchmark: Benchmark, questions: Sequence[Question]) -> _nativ
     benchmark.prepare(questions)
     rules = _native.Rules(_native.Texts([]), 0, [])
     sources = len(questions[0].sources)
-    entries = [(benchmark.native_scorer(q), rules, range(sources)) for q in questions]
+    entries = [(benchmark._native_scorer(q), rules, range(sources)) for q in questions]
     return _native.Batches(entries, sources)
 
 

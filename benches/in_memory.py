@@ -52,7 +52,7 @@ def opening(world: World, repeats: int) -> Measure:
         # Not `with_settings`, which shares the scorers.
         fresh = type(benchmark)(list(benchmark), benchmark.metadata_hash, benchmark.settings)
         times.append(timing.seconds(fresh.prepare) * 1e3)
-        read = functools.partial(fresh.batches, list(fresh))
+        read = functools.partial(fresh._batches, list(fresh))
         used.append(timing.seconds(read) * 1e3)
     note = (
         f"{len(benchmark)} questions, file in the page cache; reading question files not counted; scorers "
@@ -63,7 +63,7 @@ def opening(world: World, repeats: int) -> Measure:
 
 def index_memory(world: World) -> Measure:
     """Bytes of all tables; beside them what a process grows by when it builds them."""
-    tables = sum(world.benchmark.native_scorer(question).size for question in world.benchmark)
+    tables = sum(world.benchmark._native_scorer(question).size for question in world.benchmark)
     grown = int(timing.process(INDEX_SIZE, world.folder).output)
     note = (
         f"tables of {len(world.benchmark)} questions; a process that builds them grows by "

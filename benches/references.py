@@ -32,7 +32,7 @@ def main() -> None:
     responses = read(folder / "responses.jsonl")
     rounds = timing.interleaved([lambda: benchmark.score_batch(responses, threads=1)], REPEATS)
     (scored,) = timing.medians(rounds)
-    scorer = benchmark.native_scorer(question)
+    scorer = benchmark._native_scorer(question)
     found = {
         "references": sum(map(len, question.answers.values())),
         "build_s": built,

@@ -131,7 +131,7 @@ def test_english_answers_are_measured_in_words() -> None:
     for question in benchmark:
         [answers] = question.answers.values()
         assert len(set(answers)) == 1_000
-        lengths = benchmark.coder.lengths(list(answers))
+        lengths = benchmark._coder.lengths(list(answers))
         assert 90 <= lengths.mean() <= 110
         found = benchmark.score(question.id, question.note)
         assert "|unit:word|" in found.signature

@@ -71,6 +71,23 @@ def test_all_names_are_the_same_everywhere() -> None:
     assert set(pfgen_rs.__all__) <= set(bound)
 
 
+PUBLIC = {
+    Benchmark: "evaluate explain find ids index index_path prepare score score_batch scorer signature "
+    "sources with_settings",
+    pfgen_rs.Result: "by_category by_question clean compare config cut_short empty fluency foreign frame "
+    "height helpfulness input_hash interval is_partial length length_std missing name num_trials path "
+    "planned problems questions read_as run sample score score_std signature summary to_bytes to_dict "
+    "to_html to_json to_pandas to_polars truthfulness with_summation",
+}
+
+
+@pytest.mark.parametrize("kind", PUBLIC)
+def test_what_users_call_is_listed_and_nothing_else(kind: type) -> None:
+    assert [name for name in dir(kind) if not name.startswith("_")] == PUBLIC[kind].split()
+    packages = {"install", "stats", "studies"}
+    assert set(dir(pfgen_rs)) == {*pfgen_rs.__all__, *packages}
+
+
 def test_an_unknown_name_is_an_attribute_error_with_a_suggestion() -> None:
     with pytest.raises(AttributeError, match="'pfgen_rs' has no attribute 'score_fiel'") as e:
         pfgen_rs.score_fiel  # type: ignore[attr-defined] # noqa: B018

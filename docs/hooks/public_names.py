@@ -14,18 +14,6 @@ _SPECIAL = {f"__{name}__" for name in _UNSAID.split()}
 HIDDEN = {
     "metrics.ngram_index.NgramIndex.native",
     "metrics.settings.Settings.native",
-    "questions.question_set.QuestionSet.batches",
-    "questions.question_set.QuestionSet.baselines",
-    "questions.question_set.QuestionSet.coder",
-    "questions.question_set.QuestionSet.columns",
-    "questions.question_set.QuestionSet.crowd",
-    "questions.question_set.QuestionSet.helpfulness",
-    "questions.question_set.QuestionSet.in_order",
-    "questions.question_set.QuestionSet.index",
-    "questions.question_set.QuestionSet.lone_batches",
-    "questions.question_set.QuestionSet.native_scorer",
-    "questions.question_set.QuestionSet.numbers",
-    "questions.question_set.QuestionSet.unknown",
 }
 """Members that only the package itself uses, below `pfgen_rs`."""
 

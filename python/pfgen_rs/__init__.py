@@ -26,15 +26,19 @@ __all__ = [
     "BenchmarkNotFoundError",
     "BuildError",
     "ConfigError",
+    "Difference",
     "Explanation",
     "GenerationError",
     "IncompleteRunError",
     "InputError",
     "InstallError",
+    "Interval",
+    "Leaderboard",
     "NgramIndex",
     "OutputError",
     "PfgenError",
     "PlotError",
+    "PublishedResult",
     "Question",
     "Result",
     "Score",
@@ -43,7 +47,9 @@ __all__ = [
     "StoreError",
     "UnknownQuestionError",
     "__version__",
+    "leaderboard",
     "load_benchmark",
+    "load_results",
     "results_from_scores",
     "sample_runs",
     "scan",
@@ -59,6 +65,9 @@ if TYPE_CHECKING:
     from pfgen_rs.precomputed_scores import results_from_scores
     from pfgen_rs.questions.locate import sample_runs
     from pfgen_rs.questions.question import Question
+    from pfgen_rs.runs.differences import Difference, Interval
+    from pfgen_rs.runs.leaderboard import Leaderboard, leaderboard
+    from pfgen_rs.runs.published import PublishedResult, load_results
     from pfgen_rs.runs.result import Result
     from pfgen_rs.scanning import scan
     from pfgen_rs.scoring.answer_scorer import AnswerScorer
@@ -76,11 +85,15 @@ else:  # importing polars and numpy takes longer than many programs need for the
             "metrics.settings": ("Settings",),
             "precomputed_scores": ("results_from_scores",),
             "questions.locate": ("sample_runs",),
+            "runs.differences": ("Difference", "Interval"),
+            "runs.leaderboard": ("Leaderboard", "leaderboard"),
+            "runs.published": ("PublishedResult", "load_results"),
             "runs.result": ("Result",),
             "scanning": ("scan",),
             "scoring.answer_scorer": ("AnswerScorer",),
             "scoring.batch": ("Score",),
             "scoring.explain": ("Explanation",),
         },
-        modules=("benchmark", "install", "io", "scanning", "stats", "studies"),
+        modules=("install", "stats", "studies"),
+        inner=("benchmark", "io", "scanning"),
     )

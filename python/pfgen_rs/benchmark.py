@@ -50,6 +50,10 @@ class Benchmark(QuestionSet):
     Can be pickled (without its scorers, which the other process takes from the cache). `scorer()` works in
     processes made by `os.fork`, too. Methods that take or return polars frames may hang there, since polars'
     own threads are not copied: use the `multiprocessing` start method `spawn` or `forkserver` for those.
+
+    >>> bench = load_benchmark("mini")
+    >>> bench.evaluate(["Q02", "Q14"], ["光合成です。", "風呂敷です。"]).score
+    0.3561
     """
 
     @classmethod
@@ -269,6 +273,11 @@ def score_file(
 
     A text file whose last record has no newline, although others have one, may have been cut short: a warning
     with file and line is logged and is the result's `cut_short`, or raised as `InputError` if `strict`.
+
+    >>> import pfgen_rs
+    >>> result = score_file(pfgen_rs.sample_runs()["faithful"], "mini")
+    >>> result.name, result.score, result.missing
+    ('mini/faithful', 0.8256, [])
     """
     benchmark = resolve(benchmark, settings)
     options = Options(
@@ -325,6 +334,10 @@ def score_runs(
     is a run, in the order in which they first occur, called so (`Result.run`, `Result.name`, and in the
     result's `config`). What is wrong with lines is in `problems` of a file's first run. A table in memory
     can be split likewise. Raises `InputError` for responses without a value, and for more than 1,000 values.
+
+    >>> import pfgen_rs
+    >>> [result.score for result in score_runs(list(pfgen_rs.sample_runs().values()), "mini")]
+    [0.1063, 0.4594, 0.8256]
     """
     benchmark = resolve(benchmark, settings)
     options = Options(
@@ -384,7 +397,7 @@ def _score_runs(
 def log_notes(result: Result) -> None:
     """Log what a run was read as, what is wrong with its answers, and that it may have been cut short."""
     if result.read_as.is_told:
-        _LOG.info("%s: %s", result.place, result.read_as)
+        _LOG.info("%s: %s", result._place, result.read_as)
     note = unclean_note(result, "clean=True (on the command line, --clean)")
     if note is not None:
         _LOG.warning(note)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,11 @@ from pfgen_rs.errors import InputError
 from pfgen_rs.io.run_files import expand
 from pfgen_rs.io.source import Source
 from pfgen_rs.lazy import np, pl
-from pfgen_rs.metrics.signature import signature
 from pfgen_rs.metrics.units import Answer
-from pfgen_rs.runs.outputs import cleaned_together, sample_of
 from pfgen_rs.runs.result import Result
+from pfgen_rs.runs.scored_run import compared, comparison_samples, summed_alike
+
+__all__ = ["RunComparison", "TypicalAnswer", "compare_runs", "comparison_samples", "distinct"]
 
 
 @dataclass(frozen=True)
@@ -83,24 +84,8 @@ def compare_runs(results: Sequence[Result], **settings: Any) -> RunComparison:
 
     Runs scored with different `summation` are compared in that of the first.
     """
-    summation = results[0].benchmark.settings.summation if results else "plain"
-    results = [
-        result if result.benchmark.settings.variant == "paper" else result.with_summation(summation)
-        for result in results
-    ]
-    return RunComparison(results, stats.compare(comparison_samples(results), **settings))
-
-
-def comparison_samples(results: Sequence[Result]) -> list[stats.Sample]:
-    """Returns the values of the runs, named by model, and by file where several have the same."""
-    found, clean = [], cleaned_together(results)
-    names = [result.name for result in results]
-    for result, name in zip(results, names, strict=True):
-        told_apart = f"{name} ({result.path})" if names.count(name) > 1 else name
-        bench = result.benchmark
-        told = signature(bench.metadata_hash, bench.settings, clean=clean)
-        found.append(replace(sample_of(result, told_apart), signature=told))
-    return found
+    results = summed_alike(results)
+    return RunComparison(results, compared(results, **settings))
 
 
 def _typical_answers(

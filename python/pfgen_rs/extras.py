@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pfgen_rs.errors import PfgenError
 
@@ -15,9 +15,9 @@ def missing(what: str, extra: str, error: ImportError, kind: type[Kind]) -> Kind
     return kind(f"{what} cannot be imported ({error}): pip install 'pfgen_rs[{extra}]'")
 
 
-def needed(module: str, extra: str) -> None:
-    """Import a module; raises `PfgenError` naming the extra that provides it if that fails."""
+def needed(module: str, extra: str) -> Any:
+    """Import and return a module; raises `PfgenError` naming the extra that provides it if that fails."""
     try:
-        import_module(module)
+        return import_module(module)
     except ImportError as error:
         raise missing(module, extra, error, PfgenError) from error

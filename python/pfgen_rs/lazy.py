@@ -11,12 +11,16 @@ __all__ = ["ArrayLike", "Axes", "Figure", "Floats", "NDArray", "exports", "modul
 
 
 def exports(
-    package: str, names: Mapping[str, Collection[str]], modules: Collection[str] = ()
+    package: str,
+    names: Mapping[str, Collection[str]],
+    modules: Collection[str] = (),
+    inner: Collection[str] = (),
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """Returns `__getattr__` and `__dir__` for a package.
 
     `names`: what the package exports, by the module that defines it. `modules`: modules that are loaded when
-    they are used as attributes. For type checkers the package imports the same under `TYPE_CHECKING`.
+    they are used as attributes; so are those of `inner`, which `dir` leaves out. For type checkers the
+    package imports the same under `TYPE_CHECKING`.
     """
     homes = {name: module for module, defined in names.items() for name in defined}
     namespace = vars(sys.modules[package])
@@ -25,12 +29,12 @@ def exports(
         if name in homes:
             namespace[name] = getattr(import_module(f"{package}.{homes[name]}"), name)
             return namespace[name]
-        if name in modules:
+        if name in modules or name in inner:
             return import_module(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     def listed() -> list[str]:
-        return sorted({*namespace, *homes, *modules})
+        return sorted({*namespace["__all__"], *modules})
 
     return find, listed
 

@@ -61,6 +61,11 @@ def results_from_scores(
 
     Raises `InputError` for rows scored with another benchmark, other settings or another version, for values
     that are no scores, for a place in `order_field` that two rows of a run have, and for no scores at all.
+
+    >>> import pfgen_rs
+    >>> [result] = results_from_scores(pfgen_rs.scan(pfgen_rs.sample_runs()["faithful"], "mini"), "mini")
+    >>> result.score
+    0.8256
     """
     reader = _Reader(
         resolve(benchmark, settings), run_field, order_field, (question_field, answer_field)
@@ -180,7 +185,7 @@ class _Reader:
             kind = f"an integer from 0 to {_LONGEST}"
             possible = (values >= 0) & (values <= _LONGEST) & (values == np.floor(values))
         elif name in share_names(self._benchmark.sources):
-            lacks = [name not in share_names(q.sources) for q in self._benchmark.in_order]
+            lacks = [name not in share_names(q.sources) for q in self._benchmark._in_order]
             possible |= np.isnan(values) & np.array(lacks)[numbers]
         if not possible.all():
             row = int(np.flatnonzero(~possible)[0])

@@ -71,6 +71,11 @@ def scan(
 
     What cannot be used raises `InputError` when the query runs; with `skip_bad_lines` it is left out.
     `strict`, `replace_invalid`: as for `score_file`.
+
+    >>> import pfgen_rs
+    >>> rows = scan(pfgen_rs.sample_runs()["faithful"], "mini")
+    >>> rows.sort("average").select("question_id", "average").head(1).collect().row(0)
+    ('Q09', 0.41548)
     """
     scorer = _ScanScorer(resolve(benchmark, settings), threads)
     tokens = scorer.benchmark.settings.unit == "token"

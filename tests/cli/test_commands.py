@@ -21,7 +21,6 @@ from pfgen_rs.cli.app import COMMANDS, SECTIONS
 from pfgen_rs.install import known
 from pfgen_rs.metrics.signature import fixed_part
 from pfgen_rs.questions.locate import bundled_path
-from pfgen_rs.runs.outputs import summary_row
 
 PLAIN = {"NO_COLOR": "1"}
 
@@ -93,7 +92,7 @@ def test_several_runs_make_a_leaderboard(benchmark: Path, tmp_path: Path) -> Non
     rows = [line.split() for line in done.stdout.splitlines()]
     assert [row[:2] for row in rows[3:6]] == [["1", "b"], ["2", "組織/普通のモデル"], ["3", "c"]]
     result = score_file(tmp_path / "runs" / "a", benchmark)
-    figures = summary_row(result)
+    figures = result.summary()
     low, high = figures["score_low"], figures["score_high"]
     wanted = [f"{result.score:.4f}", f"[{low:.3f},", f"{high:.3f}]", f"±{result.score_std:.4f}/√2"]
     wanted += [f"{result.length:.1f}", f"±{result.length_std:.1f}", f"{result.fluency:.4f}"]
@@ -123,7 +122,7 @@ def test_json_and_csv_say_the_same(benchmark: Path, tmp_path: Path) -> None:
             assert run[key] == getattr(result, key) == float(row[key])
         for key in ("trial_se", "question_se", "score_low", "score_high"):
             found = float(row[key]) if row[key] else None  # as of a single trial
-            assert run[key] == found == summary_row(result)[key]
+            assert run[key] == found == result.summary()[key]
         assert run["score_low"] < run["score"] < run["score_high"]
         assert run["signature"] == row["signature"] == result.signature
 

@@ -12,11 +12,11 @@ from rich.cells import cell_len
 from helpers import CATS, GOOD, SEAS, pfgen, write_benchmark, write_run
 from payload_texts import file_payloads, page_payloads
 from pfgen_rs import Benchmark, load_benchmark, score_file, score_runs, stats
-from pfgen_rs.cli.compare import verdict
 from pfgen_rs.comparisons import compare_runs, distinct
 from pfgen_rs.questions.locate import bundled_path
 from pfgen_rs.report.site import write_comparison
 from pfgen_rs.runs.outputs import sample_of
+from pfgen_rs.stats.sentences import verdict
 
 QUESTIONS = 8
 

@@ -211,7 +211,7 @@ def test_fluency_adds_what_is_said(path: Path, bench: Benchmark, explained: Expl
         assert gain == sum(int(df.replace(",", "")) for df in re.findall(r" ([\d,]*\d)", parts))
         expected.append([str(i), character, parts, f"{gain:,}", f"{total:,}"])
     assert rows(path, 0) == expected
-    baseline = bench.baselines(bench[ID])["A"]
+    baseline = bench._baselines(bench[ID])["A"]
     value = explained.score.details.fluency["A"]
     assert total / baseline == value
     assert f"`{total:,} ÷ {baseline:,.3f} = {value:.6f}`" in path.read_text(encoding="utf-8")

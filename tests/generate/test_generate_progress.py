@@ -24,7 +24,7 @@ from pfgen_rs.cli.app import app
 from pfgen_rs.errors import GenerationError
 from pfgen_rs.generate import Example, Run, RunConfig, generate
 from pfgen_rs.generate.runner import why_blank
-from pfgen_rs.runs.outputs import summary_row, write_results
+from pfgen_rs.runs.outputs import write_results
 from pfgen_rs.verify import verify
 
 
@@ -184,7 +184,7 @@ def test_all_answers_count_however_many_each_question_has(tiny: Path) -> None:
     assert "|answers:5/8|" in result.signature
     assert "questions:" not in result.signature
     assert result.num_trials == 1
-    assert summary_row(result)["score_low"] is not None  # the score is the mean of all answers
+    assert result.summary()["score_low"] is not None  # the score is the mean of all answers
 
 
 def test_no_partial_result_passes_for_a_whole_one(tiny: Path, tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_nested_repetitions_cost_nothing() -> None:
     started = time.perf_counter()
     assert benchmark.score("Q1", "あ" + "a" * 38 + "b").helpfulness == 0
     assert time.perf_counter() - started < 2
-    assert benchmark.helpfulness(benchmark["Q1"]).backtracking == {}
+    assert benchmark._helpfulness(benchmark["Q1"]).backtracking == {}
 
 
 @pytest.mark.parametrize("unit", ["character", "word"])
@@ -120,7 +120,7 @@ def test_a_search_that_takes_long_is_an_error(unit: str, monkeypatch: pytest.Mon
     monkeypatch.setattr(expressions, "TIME_LIMIT", 0.3)
     settings = Settings(unit=unit)  # type: ignore[arg-type]
     benchmark = rules("い", r"\b(a+)+$", settings=settings)
-    assert list(benchmark.helpfulness(benchmark["Q1"]).backtracking) == [r"\b(a+)+$"]
+    assert list(benchmark._helpfulness(benchmark["Q1"]).backtracking) == [r"\b(a+)+$"]
     wanted = (
         r"question Q1, keywords\[1\].and\[1\]: matching the regular expression .* to one answer took "
         r"longer than 0\.3 seconds: write it without repetitions within repetitions"

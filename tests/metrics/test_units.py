@@ -92,7 +92,7 @@ def test_scores_are_the_oracle_s(
         with pytest.raises(ValueError, match="score nothing"):
             assert theirs.baselines
         return
-    assert exact(ours.baselines(ours["Q1"])) == exact(theirs.baselines)
+    assert exact(ours._baselines(ours["Q1"])) == exact(theirs.baselines)
     texts += [" ".join(texts) * times]
     averages = ours.score_batch(["Q1"] * len(texts), texts)["average"].to_list()
     assert ours.scorer()("Q1", texts).tolist() == averages
@@ -161,7 +161,7 @@ def test_regular_expressions_end_where_literals_do() -> None:
             for keywords in rules
         ]
         for text in texts:
-            one, other = (b.helpfulness(b["Q1"]).ends(text) for b in benchmarks)
+            one, other = (b._helpfulness(b["Q1"]).ends(text) for b in benchmarks)
             assert {f"(?:{re.escape(t)})": end for t, end in one.items()} == other
 
 

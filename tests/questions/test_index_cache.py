@@ -59,7 +59,7 @@ def test_a_second_benchmark_uses_what_the_first_built(
     monkeypatch.setattr("pfgen_rs._native.Scorer", refuse)
     assert scores(again) == built
     assert only_file().stat().st_mtime_ns == written
-    assert again.baselines(again["Q01"]) == load_benchmark(folder).baselines(again["Q01"])
+    assert again._baselines(again["Q01"]) == load_benchmark(folder)._baselines(again["Q01"])
     assert not reports(caplog)
 
 
@@ -146,12 +146,12 @@ def test_a_full_disk_leaves_nothing_behind(folder: Path, tmp_path: Path) -> None
         "bench = pfgen_rs.load_benchmark(sys.argv[1])\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))\n"
-        "print(bench.prepare().baselines(bench['Q01']))\n"
+        "print(bench.prepare()._baselines(bench['Q01']))\n"
     )
     cache = tmp_path / "full"
     done = helpers.python(script, folder, env={"PFGEN_RS_CACHE": str(cache)})
     benchmark = load_benchmark(folder)
-    assert done.stdout.strip() == str(benchmark.baselines(benchmark["Q01"]))
+    assert done.stdout.strip() == str(benchmark._baselines(benchmark["Q01"]))
     assert list((cache / "indexes").iterdir()) == []
 
 
@@ -308,7 +308,7 @@ logging.basicConfig(level=logging.INFO, format="%(message)s")
 seconds, make = float(sys.argv[2]), QuestionSet._scorer
 
 def slowly(self, question):
-    if self._cache.load(self._numbers[question.id]) is None:
+    if self._cache.load(self._number_of[question.id]) is None:
         print("building", flush=True)
         time.sleep(seconds)
     return make(self, question)

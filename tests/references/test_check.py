@@ -499,14 +499,14 @@ def test_leaving_out_published_answers(published_benchmark: Benchmark) -> None:
     """Some answers against sets built anew without them."""
     for question in list(published_benchmark)[:2]:
         for source, answers in question.answers.items():
-            baseline = published_benchmark.baselines(question)[source]
+            baseline = published_benchmark._baselines(question)[source]
             settings = published_benchmark.settings
             fluency, truthfulness = consensus.leave_one_out(answers, baseline, settings)
             for number in (0, len(answers) - 1):
                 others = [text for place, text in enumerate(answers) if place != number]
                 alone = Benchmark([dataclasses.replace(question, answers={source: others})], "")
                 details = alone.score(question.id, answers[number]).details
-                scale = alone.baselines(alone[question.id])[source] / baseline
+                scale = alone._baselines(alone[question.id])[source] / baseline
                 assert fluency[number] == pytest.approx(details.fluency[source] * scale, rel=1e-12)
                 assert truthfulness[number] == details.truthfulness[source]
 

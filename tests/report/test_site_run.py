@@ -152,7 +152,7 @@ def part(depth: int) -> st.SearchStrategy[dict[str, Any]]:
 def test_rules_are_located_as_in_one_answer(rules: list[dict[str, Any]], texts: list[str]) -> None:
     benchmark = small.benchmark({"answers": {"A": ["あいう"]}, "keywords": rules})
     question = benchmark["Q1"]
-    helpfulness = benchmark.helpfulness(question)
+    helpfulness = benchmark._helpfulness(question)
     [found] = run_answers(benchmark.evaluate([question.text] * len(texts), texts))
     for row, text in enumerate(found.texts):
         for j, (_, label, position) in enumerate(helpfulness.positions(helpfulness.ends(text))):

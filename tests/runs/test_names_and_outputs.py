@@ -13,7 +13,7 @@ from pfgen_rs import Benchmark, InputError, load_benchmark, score_file
 from pfgen_rs.errors import IncompleteRunError, OutputError
 from pfgen_rs.io import run_files
 from pfgen_rs.runs import outputs
-from pfgen_rs.runs.outputs import ranked_results
+from pfgen_rs.runs.leaderboard import leaderboard
 
 
 def test_patterns_expand_in_order_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -74,7 +74,7 @@ def test_ranking_naming_and_writing(tmp_path: Path) -> None:
     worse = score_file(write_run(tmp_path / "worse", GOOD[2:], model="model"), benchmark)
     better = score_file(write_run(tmp_path / "better"), benchmark)
     same = score_file(write_run(tmp_path / "same"), benchmark)
-    assert ranked_results([worse, better, same]) == [better, same, worse]
+    assert list(leaderboard([worse, better, same])) == [better, same, worse]
     assert [r.name for r in (worse, better)] == ["model", "better"]
     frame = outputs.per_response([worse, better])
     assert frame.height == 6
@@ -95,8 +95,8 @@ def test_ranking_naming_and_writing(tmp_path: Path) -> None:
 def test_a_single_trial_has_no_deviation(mini: Benchmark) -> None:
     one = mini.evaluate([{"question": "Q02", "answer": "光合成です。"}])
     two = mini.evaluate([{"question": "Q02", "answer": text} for text in ("光合成です。", "光。")])
-    assert str(one) == f"{one.score:.4f} ({one.signature})"
-    assert str(two) == f"{two.score:.4f} ±{two.score_std:.4f}/√2 ({two.signature})"
+    assert "±0.0000/" not in str(one)
+    assert f"±{two.score_std:.4f}/√2" in str(two)
     assert two.score_std > 0
 
 

@@ -99,7 +99,7 @@ def test_both_readings_share_an_index(benchmark: Path) -> None:
     assert index_files() == before
     loaded = load_benchmark(benchmark).prepare()
     shared = loaded.with_settings(readings.COMPENSATED)
-    assert shared.native_scorer(shared["Q01"]) is loaded.native_scorer(loaded["Q01"])
+    assert shared._native_scorer(shared["Q01"]) is loaded._native_scorer(loaded["Q01"])
 
 
 def test_variant_paper_has_plain_sums(run: Path, benchmark: Path) -> None:

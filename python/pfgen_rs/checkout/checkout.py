@@ -11,11 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from pfgen_rs import Settings, errors
-from pfgen_rs.checkout.published import ADVICE, KnownRuns, Published, digest_line, read_published
+from pfgen_rs.checkout.published import KnownRuns, Published, digest_line, read_published
 from pfgen_rs.io import atomic, known_files, run_files
 from pfgen_rs.io.run_files import CONFIG, EXAMPLES, README, RESPONSES, RESULT
 from pfgen_rs.io.text import counted, shortened
 from pfgen_rs.questions import question
+from pfgen_rs.runs.published import ADVICE
 
 DATA, RUNS = "data", "result"
 _OWN = {CONFIG, RESULT, README, EXAMPLES, *RESPONSES}

@@ -1,8 +1,7 @@
 """Reads published results: a `result.json`, checked for everything that reports need."""
 
 import json
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,15 +9,10 @@ from typing import Any
 
 from pfgen_rs import _native, errors
 from pfgen_rs.io import known_files, run_files
-from pfgen_rs.metrics.settings import BY_SOURCE
 from pfgen_rs.questions.question import file_digest
-from pfgen_rs.stats.checks import LARGEST
+from pfgen_rs.runs.published import check_config, checked_result
 
-ADVICE = "the file may be of another version: score the run again"
 _WIDEST = 40
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-
-Check = Callable[[Any], bool]
 
 
 @dataclass(frozen=True)
@@ -78,20 +72,8 @@ def read_published(folder: Path, run: str) -> Published:
 
 def published(content: bytes, path: Path, run: str) -> Published:
     """Parse the content of a `result.json`. Raises `InputError` if it is invalid or incomplete."""
-    try:
-        result = json.loads(content.decode())
-    except (ValueError, RecursionError) as error:
-        raise errors.InputError(f"invalid JSON: {error}", path=path) from None
-    try:
-        _check_result(result)
-        if _SURROGATE.search(content):  # not so in UTF-8 without escapes, nor in most files
-            json.dumps(result, ensure_ascii=False).encode()
-    except UnicodeEncodeError:
-        raise errors.InputError(
-            "contains a lone surrogate, which is not valid Unicode", path=path
-        ) from None
-    except errors.InputError as error:
-        raise errors.InputError(f"{error.problem}: {ADVICE}", path=path) from None
+    result = checked_result(content, path)
+    check_config(result, path)
     return Published(run, result, file_digest(content))
 
 
@@ -100,82 +82,8 @@ def published_now(content: bytes, result: dict[str, Any], path: Path, run: str) 
 
     Raises `InputError` if its `config.json`, the part that was not computed, lacks what reports need.
     """
-    try:
-        _check(result, {"config": _is(dict)}, "the file")
-        _check(result["config"], {"model": _is(str)}, "'config'")
-    except errors.InputError as error:
-        raise errors.InputError(f"{error.problem}: {ADVICE}", path=path) from None
+    check_config(result, path)
     return Published(run, result, file_digest(content))
-
-
-# What reports need of a result, by key: a check of the value.
-
-
-def _is(kind: type) -> Check:
-    return lambda value: isinstance(value, kind)
-
-
-def _is_number(value: Any) -> bool:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return is_number and -LARGEST <= value <= LARGEST  # not NaN, nor too large for statistics
-
-
-def _are_shares(value: Any) -> bool:
-    return isinstance(value, dict) and bool(value) and all(map(_is_number, value.values()))
-
-
-def _are_rules(value: Any) -> bool:
-    return isinstance(value, list) and all(map(_is_rule, value))
-
-
-def _is_rule(value: Any) -> bool:
-    is_pair = isinstance(value, list) and len(value) == 2
-    return is_pair and isinstance(value[0], str) and _is_number(value[1])
-
-
-_FIGURES = {
-    **dict.fromkeys(("score", "length"), _is_number),
-    **dict.fromkeys(("score_std", "length_std"), lambda value: _is_number(value) and value >= 0),
-    "scores": _is(dict),
-}
-_SCORES = {
-    **dict.fromkeys(BY_SOURCE, _are_shares),
-    **dict.fromkeys(("helpfulness", "average"), _is_number),
-}
-_RESULT = {
-    **_FIGURES,
-    "num_trials": lambda value: type(value) is int and value > 0,
-    "metadata_hash": _is(str),
-    "config": _is(dict),
-    "questions": lambda value: isinstance(value, dict) and bool(value),
-}
-_QUESTION = {**_FIGURES, "question": _is(str), "samples": _is(list)}
-_SAMPLE = {"answer": _is(str), "scores": _is(dict)}
-_SAMPLE_SCORES = {**_SCORES, "helpfulness_results": _are_rules}
-
-
-def _check_result(result: Any) -> None:
-    _check(result, _RESULT, "the file")
-    _check(result["scores"], _SCORES, "the file")
-    _check(result["config"], {"model": _is(str)}, "'config'")
-    for key, entry in result["questions"].items():
-        where = f"question {key!r}"
-        _check(entry, _QUESTION, where)
-        _check(entry["scores"], _SCORES, where)
-        for sample in entry["samples"]:
-            _check(sample, _SAMPLE, f"a sample of {where}")
-            _check(sample["scores"], _SAMPLE_SCORES, f"a sample of {where}")
-
-
-def _check(entry: Any, checks: Mapping[str, Check], where: str) -> None:
-    """Raise `InputError` unless an entry is an object that has these keys with values of their kinds."""
-    if not isinstance(entry, dict):
-        raise errors.InputError(f"{where}: expected an object")
-    for key, is_right in checks.items():
-        if key not in entry:
-            raise errors.InputError(f"{where}: missing {key!r}")
-        if not is_right(entry[key]):
-            raise errors.InputError(f"{where}: {key!r} has the wrong type or is out of range")
 
 
 def digest_line(digest: str) -> str:

@@ -55,7 +55,7 @@ def _rescored_content(run: Run, result: Result | InputError) -> Rescored:
     if result.missing:
         some = ", ".join(result.missing[:_NAMED]) + ", …" * (len(result.missing) > _NAMED)
         return IncompleteRunError(
-            f"{run.folder}: {result.missing_note} "
+            f"{run.folder}: {result._missing_note} "
             f"({some}), but a published result needs all: complete the run, then report again"
         )
     path = Path(run.folder, run_files.RESULT)

@@ -13,6 +13,7 @@ from pfgen_rs.cli import app, options, process, terminal
 from pfgen_rs.io.text import counted
 from pfgen_rs.metrics.settings import METRICS, Metric
 from pfgen_rs.stats import permutation
+from pfgen_rs.stats.sentences import verdict
 
 if TYPE_CHECKING:
     from pfgen_rs.comparisons import RunComparison
@@ -193,16 +194,17 @@ class _Shown:
             yield _NEIGHBOURS
 
     def runs(self) -> tuple[Table, list[str]]:
-        """Returns a table, with standard errors if names then need not be wrapped; and omitted headings."""
+        """Returns a table with as many columns as fit, standard errors last, and the omitted headings."""
         tables = [self._runs(count) for count in (4, 3, 2)]
-        narrow = (table for table in tables if terminal.table_width(table) <= self.room)
-        shown = next(narrow, tables[-1])
+        shown = terminal.first_that_fits(*tables)
         return shown, terminal.dropped(tables[0], shown)
 
     def _runs(self, count: int) -> Table:
         found = self.statistics
         title = f"{self.metric}, {counted(len(found.compared), 'question')}"
-        table = terminal.new_table("no.", "ranks", "run", numbers=("no.", "ranks"), title=title)
+        table = terminal.new_table(
+            "no.", "ranks", "run", numbers=("no.", "ranks"), names=["run"], title=title
+        )
         for heading in ("mean", self.interval, "SE\n(questions)", "SE\n(trials)")[:count]:
             table.add_column(heading, justify="right", no_wrap=True)
         rows = zip(found.runs, found.ranks[self.metric], found.estimates[self.metric], strict=True)
@@ -326,38 +328,3 @@ def _answers(found: "RunComparison", shown: _Shown, count: int) -> Iterator[Rend
 
 def _interval(low: float | None, high: float | None, form: str) -> str:
     return "" if low is None or high is None else f"{low:{form}} to {high:{form}}"
-
-
-def verdict(pair: "Pair", statistics: "Comparison") -> str:
-    """Describe the result for a pair in a sentence: uncorrected and, with more pairs, corrected for all."""
-    pair = pair.better_first()
-    what = "" if pair.metric == "average" else f" in {pair.metric}"
-    alone = pair.family == 1
-    bounds = f"{pair.low:+.4f} to {pair.high:+.4f}"
-    which = "" if alone else " of this pair alone"
-    smallest = statistics.smallest_p
-    p = _p_text(pair.p, smallest)
-    if smallest and "=" not in p:
-        p += f", {permutation.permutations_text(smallest)}"
-    evidence = f"{statistics.level * 100:g} % bootstrap interval{which} {bounds}, {p}"
-    holm = _p_text(pair.p_holm, smallest * pair.family)
-    corrected = f"{holm} corrected for {pair.family} pairs"
-    least = 1 - statistics.level
-    if pair.p > least:
-        more = evidence if alone else f"{evidence}; {corrected}"
-        return (
-            f"{pair.a} and {pair.b} do not differ significantly{what} (difference {pair.difference:+.4f}, "
-            f"{more}; 80 % power to detect {pair.minimum_detectable:.4f})"
-        )
-    said = f"{pair.a} scores {pair.difference:.4f} more than {pair.b}{what} ({evidence}"
-    if alone:
-        return f"{said})"
-    if pair.p_holm <= least:
-        return f"{said}; {corrected})"
-    return f"{said}), but not significantly among all pairs ({corrected})"
-
-
-def _p_text(p: float, smallest: float) -> str:
-    if p < 0.001:
-        return "p < 0.001"
-    return f"p {'≤' if permutation.is_bound(p, smallest) else '='} {p:.3f}"

@@ -60,7 +60,7 @@ def explain(
         raise typer.BadParameter("expected either ANSWER or --file", param_hint="'ANSWER'")
     loaded = options.load(benchmark, unit)
     if file is None:
-        text = loaded.coder.parse(_read_answer() if answer == "-" else str(answer))
+        text = loaded._coder.parse(_read_answer() if answer == "-" else str(answer))
     else:
         text = answer_of(reading.score([file], loaded), loaded.find(question), trial)
     found = loaded.explain(question, text)

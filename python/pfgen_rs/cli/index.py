@@ -97,7 +97,7 @@ def locate(
     Example: `pfgen-rs index locate Q01 です`
     """
     loaded = options.load(benchmark, None)
-    places = loaded.index(question).concordance(loaded.coder.parse(pattern), _AROUND)
+    places = loaded.index(question).concordance(loaded._coder.parse(pattern), _AROUND)
     shown = places[:limit]
     if output_format == "json":
         found = [line._asdict() for line in shown]
@@ -152,7 +152,7 @@ def _question_index(
 ) -> tuple[ngram_index.NgramIndex, Callable[[str], units.Answer]]:
     """Returns a question's index and the parser of its patterns."""
     loaded = options.load(benchmark, None)
-    return loaded.index(question), loaded.coder.parse
+    return loaded.index(question), loaded._coder.parse
 
 
 def _shown(found: units.Decoded) -> str:
@@ -181,7 +181,7 @@ def build(
     loaded = options.load(benchmark, None)
     start = time.perf_counter()
     # This checks all that is cached.
-    loaded.prepare().batches(list(loaded))
+    loaded.prepare()._batches(list(loaded))
     seconds = time.perf_counter() - start
     path = loaded.index_path
     if path is None or not path.is_file():

@@ -114,7 +114,7 @@ def _ranking_table(found: "Ranking", known: Sequence[str]) -> Table:
             cells.append(number(row[name], digits, scale))
             cells.append(range_text(row[f"{name}_low"], row[f"{name}_high"], scale, digits))
         rows.append(cells)
-    return terminal.new_table(*names, numbers={*names} - {"model"}, rows=rows)
+    return terminal.new_table(*names, numbers={*names} - {"model"}, names=["model"], rows=rows)
 
 
 def against_scores(

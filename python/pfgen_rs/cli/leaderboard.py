@@ -10,11 +10,12 @@ from rich.console import RenderableType
 
 from pfgen_rs.checkout import leaderboard as stored
 from pfgen_rs.checkout.checkout import find_runs
-from pfgen_rs.cli import options, process, score_table, terminal
+from pfgen_rs.cli import options, process, terminal
 from pfgen_rs.errors import InputError, PfgenError
 from pfgen_rs.io.run_files import RESULT
 from pfgen_rs.metrics.settings import PARTS
 from pfgen_rs.questions.question import file_digest
+from pfgen_rs.runs.tables import ScoreTable
 
 Row = Mapping[str, Any]
 
@@ -114,7 +115,7 @@ def leaderboard_report(rows: Sequence[Row], room: int) -> list[RenderableType]:
     """Returns a table with as many columns as fit a window of `room`, its legend, and the signatures."""
     own = [_rank_range(row, _RANGES[1]) for row in rows]
     ranges = {_OWN: own} if any(own) else {}  # tables of earlier versions have none
-    table = score_table.ScoreTable(
+    table = ScoreTable(
         rows,
         about={
             "rank": [_rank(row) for row in rows],

@@ -122,7 +122,7 @@ def _report_parts(report: reports.Report, *, by_task: bool, room: int) -> list[R
             parts += _task_tables(report, columns, room)
         else:
             named, short = (_category_table(report, columns, names) for names in (True, False))
-            parts.append(named if terminal.table_width(named) <= room else short)
+            parts.append(named if terminal.fits(named, room) else short)
         parts += _pair_parts(report, columns)
     parts.append(terminal.cell(_INTERVALS))
     signatures = dict.fromkeys(filter(None, report.signatures.values()))
@@ -162,12 +162,14 @@ def _runs_table(report: reports.Report, count: int) -> Table:
         rows.append([number, *ranks, run, *cells[:count]])
     title = f"{report.average}, {reports.per_task(samples)}"
     numbers = [*before, *values]
-    return terminal.new_table(*before, "run", *values, numbers=numbers, title=title, rows=rows)
+    return terminal.new_table(
+        *before, "run", *values, numbers=numbers, names=["run"], title=title, rows=rows
+    )
 
 
 def _category_table(report: reports.Report, columns: "Sequence[Column]", with_names: bool) -> Table:
     before = ["no.", *(["run"] if with_names else [])]
-    table = terminal.new_table(*before, numbers=["no."], title="categories")
+    table = terminal.new_table(*before, numbers=["no."], names=["run"], title="categories")
     # Correlations have short headings, so that all categories fit 80 columns.
     for column in columns:
         table.add_column(column.name.replace(" ", "\n"), justify="right", no_wrap=True)

@@ -5,21 +5,28 @@ Progress bars are imported where they are drawn: many commands show tables alone
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from rich import box
-from rich.cells import cell_len
 from rich.console import Console, RenderableType
-from rich.table import Column, Table
-from rich.text import Text
 
 from pfgen_rs.cli import process
 from pfgen_rs.cli.process import emit
+from pfgen_rs.drawing.text_tables import (  # commands use these as parts of this module
+    GAP as GAP,
+    cell as cell,
+    dropped as dropped,
+    first_that_fits as first_that_fits,
+    fits as fits,
+    new_table as new_table,
+    not_shown as not_shown,
+    rendered,
+    table_width as table_width,
+    width as width,
+)
 from pfgen_rs.io.text import visible
 
 if TYPE_CHECKING:
@@ -30,127 +37,11 @@ if TYPE_CHECKING:
 # Called with the current file, the bytes read of it, and the responses scored since the last call.
 Progressed = Callable[["Source", int, int], None]
 _BARS = 8  # maximum number of bars; the oldest are removed
-_UNLIMITED = 10_000  # columns; without a terminal, nothing needs to be wrapped
 
 
 def show(*parts: RenderableType) -> None:
-    """Print tables and text; nothing is wrapped if standard output is not a terminal.
-
-    A table that is too wide for the terminal is printed with one cell per line. Text lines are wrapped by the
-    terminal itself, so that they can be copied whole.
-    """
-    console = _console()
-    with console.capture() as captured:
-        for part in parts:
-            if isinstance(part, Table) and not fits(part, console.width):
-                console.print(stacked(part))
-            else:
-                console.print(part, soft_wrap=isinstance(part, Text))
-    emit(captured.get())
-
-
-def _console() -> Console:
-    terminal = sys.stdout.isatty()
-    width = None if terminal or "COLUMNS" in os.environ else _UNLIMITED
-    return Console(width=width, markup=False, highlight=False, emoji=False)
-
-
-def width() -> int:
-    """Returns the width of the window in columns; practically unlimited without a terminal."""
-    return _console().width
-
-
-def first_that_fits(*tables: Table) -> Table:
-    """Returns the first table that fits the window; the first one if none does."""
-    room = width()
-    return next((table for table in tables if fits(table, room)), tables[0])
-
-
-def new_table(
-    *columns: str,
-    numbers: Iterable[str] = (),
-    title: str | None = None,
-    rows: Iterable[Iterable[object]] = (),
-) -> Table:
-    """Returns a table of `rows`; columns named in `numbers` are right-aligned and never wrapped."""
-    shown = None if title is None else cell(title)
-    table = Table(title=shown, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
-    table.collapse_padding, table.pad_edge = True, False
-    right = set(numbers)
-    for name in columns:
-        if name in right:
-            table.add_column(cell(name), justify="right", no_wrap=True)
-        else:
-            table.add_column(cell(name), overflow="fold")
-    for row in rows:
-        table.add_row(*map(cell, row))
-    return table
-
-
-def cell(value: object, style: str = "") -> Text:
-    """Returns a value as safe text, without markup and control characters."""
-    return Text(visible(str(value)), style=style)
-
-
-_FOLDED = 10  # minimum width of a wrapped text column
-GAP = 2
-"""Space between two columns of a table."""
-
-
-def fits(table: Table, room: int, folded: int = _FOLDED) -> bool:
-    """Whether the table is readable in a window of `room` columns.
-
-    Numbers are never wrapped; text may be wrapped to a width of at least `folded`.
-    """
-    return sum(_needed_width(column, folded) + GAP for column in table.columns) <= room
-
-
-def table_width(table: Table) -> int:
-    """Returns the width at which nothing is wrapped."""
-    return sum(_widest_cell(column) + GAP for column in table.columns)
-
-
-def _needed_width(column: Column, folded: int) -> int:
-    widest = _widest_cell(column)
-    return widest if column.no_wrap else min(widest, folded)
-
-
-def _widest_cell(column: Column) -> int:
-    lines = (line for part in (column.header, *column.cells) for line in str(part).split("\n"))
-    return max(map(cell_len, lines))
-
-
-def dropped(full: Table, shown: Table) -> list[str]:
-    """Returns the headings of the columns of `full` that `shown` omits."""
-    kept = set(_table_headings(shown))
-    return [heading for heading in _table_headings(full) if heading not in kept]
-
-
-def _table_headings(table: Table) -> Iterator[str]:
-    return (str(column.header).replace("\n", " ") for column in table.columns)
-
-
-def not_shown(columns: Sequence[str]) -> str:
-    """Returns a note on which columns were omitted for lack of room, and how to see them."""
-    return f"not shown: {', '.join(columns)} (use a wider window or --format json)"
-
-
-def stacked(table: Table) -> Table:
-    """Convert each row to a list of its non-empty cells, one per line."""
-    rows = Table.grid("name", "value", padding=(0, 2, 0, 0))
-    rows.columns[1].overflow = "fold"
-    headers = [column.header for column in table.columns]
-    for cells in zip(*(column.cells for column in table.columns), strict=True):
-        rows.add_row()
-        for header, cell in zip(headers, cells, strict=True):
-            _add_stacked_row(rows, header, cell)
-    rows.add_row()
-    return rows
-
-
-def _add_stacked_row(rows: Table, header: RenderableType, cell: RenderableType) -> None:
-    if str(cell):
-        rows.add_row(header, cell)
+    """Print tables and text, as `rendered`."""
+    emit(rendered(*parts))
 
 
 def track(items: Sequence[str], doing: str) -> Iterator[str]:

@@ -3,8 +3,7 @@
 import logging
 import os
 import tomllib
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -13,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, TypedDict, get_args
 
+from pfgen_rs.drawing.names import cut, shortened_apart
 from pfgen_rs.errors import OutputError, PlotError
 from pfgen_rs.io.text import acts, escaped
 from pfgen_rs.lazy import Figure
@@ -106,8 +106,6 @@ def _font_of_family(family: str) -> Any:
 MEAN_WIDTH = 0.6  # em, of a character in names; the unit of all widths here
 _ADDED = " · "  # separates a name from what is added to it
 _ADDED_SHARE = 0.6  # of the width, at most, for what is added
-_SHARES = (0.5, 0.7, 0.3, 0.85, 0.15)  # of a name's beginning in what is shown, tried in this order
-_GAP = "…"
 
 
 def text_width(text: str, families: Sequence[str]) -> float:
@@ -121,48 +119,15 @@ def shortened(text: str, families: Sequence[str], width: float, share: float = 0
     What follows the first ` · ` is kept whole if it fits. `share`: the beginning's part of what is left of
     the name. Time O(length).
     """
-    if text_width(text, families) <= width:
-        return text
     name, separator, added = text.partition(_ADDED)
     added = separator + added
     if text_width(added, families) > _ADDED_SHARE * width:
         name, added = text, ""
-    room = width - text_width(added + _GAP, families)
-    head = _fitting_part(name, families, share * room)
-    rest = room - text_width(head, families)
-    tail = _fitting_part(reversed(name[len(head) :]), families, rest)[::-1]
-    return f"{head}{_GAP}{tail}{added}"
 
+    def measured(part: str) -> float:
+        return text_width(part, families)
 
-def _fitting_part(characters: Iterable[str], families: Sequence[str], room: float) -> str:
-    """Returns as many of the first characters as fit."""
-    found = []
-    for c in characters:
-        room -= advance(c, tuple(families)) / MEAN_WIDTH
-        if room < -1e-9:
-            break
-        found.append(c)
-    return "".join(found)
-
-
-def shortened_apart(texts: Sequence[str], shorten: Callable[[str, float], str]) -> list[str]:
-    """Returns texts shortened such that different ones look different, if another place of the cut helps.
-
-    `shorten`: takes a text and the share of its beginning.
-    """
-    places = dict.fromkeys(texts, 0)
-    while True:
-        found = {text: shorten(text, _SHARES[place]) for text, place in places.items()}
-        counts = Counter(found.values())
-        alike = [
-            text
-            for text, place in places.items()
-            if counts[found[text]] > 1 and place < len(_SHARES) - 1
-        ]
-        if not alike:
-            return [found[text] for text in texts]
-        for text in alike:
-            places[text] += 1
+    return cut(name, width - measured(added), measured, share) + added
 
 
 # Words, colours, and the settings of matplotlib, whose user's are ignored.
@@ -279,9 +244,9 @@ class Look:
 
     def names(self, texts: Iterable[object], width: float = NAME_WIDTH) -> list[str]:
         """Returns other people's texts as `name` does; different ones look different if they can."""
-        return shortened_apart(
-            [str(text) for text in texts], lambda text, share: self.name(text, width, share)
-        )
+        whole = [str(text) for text in texts]
+        short = shortened_apart(whole, lambda text, share: self.name(text, width, share))
+        return [short[text] for text in whole]
 
     def category(self, text: str, width: float = 24) -> str:
         """Returns the name of a category of questions; a published one in the figure's language."""

@@ -51,7 +51,7 @@ def scorer(
             "the benchmark was not read from a folder, from which other processes could read it, too: write "
             "its question files and load them with load_benchmark"
         )
-    found.numbers.find(_native.Texts([]), threads)  # refuses an impossible number of threads
+    found._numbers.find(_native.Texts([]), threads)  # refuses an impossible number of threads
     place = Place.of(found, found.folder)
     return ArrowScorer(place, question_field, answer_field, cleaning_mode(clean), threads)
 
@@ -150,7 +150,7 @@ class ArrowScorer:
         questions = rows.texts(data.column(self.question_field), "question")
         answers = rows.answers(data.column(self.answer_field))
         numbers = rows.numbers(questions)
-        column = self.benchmark.coder.column(self._cleaned(rows.kept(answers)), self.threads)
+        column = self.benchmark._coder.column(self._cleaned(rows.kept(answers)), self.threads)
         found = batch.score_column(
             self.benchmark, _native.Codes(numbers), column, threads=self.threads
         )
@@ -202,7 +202,7 @@ class _Rows:
             return self.texts(column, "answer")
         if pa.types.is_null(column.type):
             column = column.cast(pa.list_(pa.int64()))
-        return self._checked(column, "answer", self._benchmark.coder.column)
+        return self._checked(column, "answer", self._benchmark._coder.column)
 
     def _checked(self, column: pa.Array, what: str, read: Any) -> pa.Array:
         self._note(column.is_null().to_numpy(zero_copy_only=False), f"the {what} is null")
@@ -224,7 +224,7 @@ class _Rows:
         """Returns the numbers of the questions of usable rows, and notes rows with others."""
         asked = np.flatnonzero(self.usable)
         texts = _native.Texts(self.kept(questions))
-        found: NDArray[np.uint32] = self._benchmark.numbers.find(texts, 1).array()
+        found: NDArray[np.uint32] = self._benchmark._numbers.find(texts, 1).array()
         is_unknown = found == _native.UNKNOWN
         self._note(asked[is_unknown], "unknown question")
         usable: NDArray[np.uint32] = found[~is_unknown]

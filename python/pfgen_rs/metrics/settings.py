@@ -60,6 +60,10 @@ class Settings:
     later.
 
     Raises `SettingsError` for values that are out of range or contradict each other.
+
+    >>> import pfgen_rs
+    >>> pfgen_rs.load_benchmark("mini", settings=Settings(max_n=5)).signature.split("|")[3]
+    'n:1-5'
     """
 
     variant: Variant = "pfgen-bench"

@@ -62,6 +62,23 @@ def with_answered(signature: str, answered: int, asked: int) -> str:
     return f"{settings}|{_answered_part(answered, asked)}{version}{number}"
 
 
+def part_of(signature: str, name: str) -> str | None:
+    """Returns what a signature says about `name`, such as `14/50` of `questions`; `None` if nothing."""
+    parts = (part.partition(":") for part in signature.split("|"))
+    return next((value for key, _, value in parts if key == name), None)
+
+
+def comparable(signature: str, clean: str | None) -> str:
+    """Returns what runs must share: a run's signature without its numbers of questions and answers.
+
+    `clean`: the modes for which answers were cleaned, for that of the run.
+    """
+    *parts, version = signature.split("|")
+    own = ("clean", "questions", "answers")
+    kept = [part for part in parts if part.partition(":")[0] not in own]
+    return "|".join([*kept, *([] if clean is None else [f"clean:{clean}"]), version])
+
+
 def _answered_part(answered: int, asked: int) -> str:
     return f"questions:{answered}/{asked}"
 

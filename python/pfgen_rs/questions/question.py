@@ -33,6 +33,11 @@ class Question:
 
     Reference answers are texts or, if the units are tokens, lists of ids. `note` describes a correct answer
     for human readers; it does not affect scores.
+
+    >>> import pfgen_rs
+    >>> question = pfgen_rs.load_benchmark("mini")["Q02"]
+    >>> question.text, question.category, question.sources
+    ('光合成とは何ですか？', 'biology', ['A'])
     """
 
     id: str

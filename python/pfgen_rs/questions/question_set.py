@@ -35,6 +35,8 @@ class QuestionSet:
     contradict the questions.
     """
 
+    # Users call what has no underscore; the rest of this package calls all of it.
+
     def __init__(
         self,
         questions: Sequence[Question],
@@ -52,9 +54,9 @@ class QuestionSet:
         self._by_text = {q.text: q for q in self._questions.values()}
         self._scorers: dict[str, _native.Scorer] = {}
         self._making = threading.Lock()
-        self._batches: tuple[int, _native.Batches] | None = None
-        self._lone_batches: dict[str, _native.Batches] = {}
-        self._helpfulness: dict[str, Helpfulness] = {}
+        self._made_batches: tuple[int, _native.Batches] | None = None
+        self._made_lone: dict[str, _native.Batches] = {}
+        self._made_rules: dict[str, Helpfulness] = {}
         self._indexes: dict[str, NgramIndex] = {}
 
     def __getitem__(self, question: str | Question) -> Question:
@@ -121,7 +123,7 @@ class QuestionSet:
             raise InputError(
                 f"invalid question: expected its text, its id or a Question, not {type(text).__name__}"
             )
-        raise self.unknown(text)
+        raise self._unknown(text)
 
     def _found(self, question: object) -> Question | None:
         if isinstance(question, Question):
@@ -130,7 +132,7 @@ class QuestionSet:
             return self._by_text.get(question) or self._questions.get(question)
         return None
 
-    def unknown(
+    def _unknown(
         self,
         question: str,
         others: Iterable[str] = (),
@@ -147,7 +149,7 @@ class QuestionSet:
         problem = (problem if row is None else f"row {row}: {problem}") + advice
         return UnknownQuestionError(problem, path=path, line=line, question=question, item=item)
 
-    def crowd(self, asked: Iterable[str]) -> str | None:
+    def _crowd(self, asked: Iterable[str]) -> str | None:
         """Returns a hint if at least half of these questions are published ones, but not in this set."""
         return self._lookalikes.crowd(asked)
 
@@ -165,12 +167,12 @@ class QuestionSet:
         return other
 
     @cached_property
-    def numbers(self) -> _native.Numbers:
+    def _numbers(self) -> _native.Numbers:
         """Maps the text or, failing that, the id of a question to its number, in the order of ids."""
         return _native.Numbers([[q.text for q in self], list(self._questions)])
 
     @cached_property
-    def in_order(self) -> list[Question]:
+    def _in_order(self) -> list[Question]:
         """The questions by their numbers."""
         return list(self)
 
@@ -180,15 +182,15 @@ class QuestionSet:
         return list(self._questions)
 
     @cached_property
-    def coder(self) -> Coder:
+    def _coder(self) -> Coder:
         """Encodes the units of answers as code points; for words, it knows all reference answers."""
         columns = [answers for question in self for answers in question.answers.values()]
         settings = self.settings
         return units.coder(settings.unit, *columns, skipped=settings.skipped)
 
-    def columns(self, question: Question) -> list[tuple[str, _native.Texts]]:
+    def _columns(self, question: Question) -> list[tuple[str, _native.Texts]]:
         """Returns a question's sources with their coded answers, for native code."""
-        encode = self.coder.column
+        encode = self._coder.column
         return [(source, encode(answers).coded) for source, answers in question.answers.items()]
 
     def index(self, question: str | Question) -> NgramIndex:
@@ -203,7 +205,7 @@ class QuestionSet:
             self._indexes[found.id] = NgramIndex(found.answers, self.settings.unit)
         return self._indexes[found.id]
 
-    def native_scorer(self, question: Question) -> _native.Scorer:
+    def _native_scorer(self, question: Question) -> _native.Scorer:
         """Returns the native scorer of a question, loaded from the cache or built on first use.
 
         Raises `BenchmarkError` if a source has no answers or its baseline is 0.
@@ -212,11 +214,11 @@ class QuestionSet:
             self._make_scorers([question])
         return self._scorers[question.id]
 
-    def helpfulness(self, question: Question) -> Helpfulness:
+    def _helpfulness(self, question: Question) -> Helpfulness:
         """Returns the evaluator of a question's keyword rules."""
-        if question.id not in self._helpfulness:
-            self._helpfulness[question.id] = Helpfulness(question.rules, self.settings, question.id)
-        return self._helpfulness[question.id]
+        if question.id not in self._made_rules:
+            self._made_rules[question.id] = Helpfulness(question.rules, self.settings, question.id)
+        return self._made_rules[question.id]
 
     def prepare(
         self, questions: Sequence[Question] | None = None, *, threads: int | None = None
@@ -236,7 +238,7 @@ class QuestionSet:
         """Path of the cached scorers, which need not exist; `None` if questions were not read from files."""
         return self._cache.path
 
-    def batches(
+    def _batches(
         self, questions: Sequence[Question], *, threads: int | None = None, once: bool = False
     ) -> _native.Batches:
         """Returns the native batch scorer for these questions (and perhaps others), by their `numbers`.
@@ -247,26 +249,26 @@ class QuestionSet:
         """
         if once and not self._scorers and self._cache.is_usable:
             return self._batches_of(
-                {q.id: self._cache.stored(self._numbers[q.id]) for q in questions}
+                {q.id: self._cache.stored(self._number_of[q.id]) for q in questions}
             )
         self._make_scorers(questions, threads)
-        count, made = len(self._scorers), self._batches
+        count, made = len(self._scorers), self._made_batches
         if made is None or made[0] != count:
-            made = self._batches = count, self._batches_of(self._scorers)
+            made = self._made_batches = count, self._batches_of(self._scorers)
         return made[1]  # another thread may have replaced it meanwhile, with other questions
 
-    def lone_batches(self, question: Question) -> _native.Batches:
+    def _lone_batches(self, question: Question) -> _native.Batches:
         """Returns the native batch scorer for only this question, which has the number 0."""
-        if question.id not in self._lone_batches:
+        if question.id not in self._made_lone:
             self._make_scorers([question])
-            self._lone_batches[question.id] = _native.Batches(
+            self._made_lone[question.id] = _native.Batches(
                 [self._entry(question, self._scorers[question.id])], len(self.sources)
             )
-        return self._lone_batches[question.id]
+        return self._made_lone[question.id]
 
-    def baselines(self, question: Question) -> dict[str, float]:
+    def _baselines(self, question: Question) -> dict[str, float]:
         """Returns the mean Fluency, with baseline 1, of each source's own answers: the divisor of Fluency."""
-        return dict(zip(question.sources, self.native_scorer(question).baselines, strict=True))
+        return dict(zip(question.sources, self._native_scorer(question).baselines, strict=True))
 
     def _batches_of(
         self, scorers: Mapping[str, _native.Scorer] | Mapping[str, _native.StoredScorer]
@@ -278,9 +280,9 @@ class QuestionSet:
         self, question: Question, scorer: _native.Scorer | _native.StoredScorer
     ) -> tuple[Any, _native.Rules, list[int]]:
         columns = [self._places[source] for source in question.sources]
-        return scorer, self.helpfulness(question).native, columns
+        return scorer, self._helpfulness(question).native, columns
 
-    def give_up_cache(self, error: StoreError) -> None:
+    def _give_up_cache(self, error: StoreError) -> None:
         """Report a damaged file of cached scorers, which are built again."""
         self._cache.give_up(error)
 
@@ -304,7 +306,7 @@ class QuestionSet:
 
     def _make_each_scorer(self, missing: list[Question], threads: int | None) -> None:
         missing.sort(key=_question_set_answers, reverse=True)  # so that threads end together
-        _ = self.coder  # once, rather than in each of the threads
+        _ = self._coder  # once, rather than in each of the threads
         workers = min(threads or os.cpu_count() or 1, len(missing))
         if workers == 1:
             found = list(map(self._scorer, missing))
@@ -315,11 +317,11 @@ class QuestionSet:
             self._scorers[question.id] = scorer
 
     def _scorer(self, question: Question) -> _native.Scorer:
-        stored = self._cache.load(self._numbers[question.id])
+        stored = self._cache.load(self._number_of[question.id])
         if stored is not None:
             return stored
         try:
-            return _native.Scorer(self.columns(question), self.settings.native)
+            return _native.Scorer(self._columns(question), self.settings.native)
         except BenchmarkError as error:
             raise BenchmarkError(f"question {question.id}: {error}") from None
 
@@ -336,7 +338,7 @@ class QuestionSet:
         return {source: place for place, source in enumerate(self.sources)}
 
     @cached_property
-    def _numbers(self) -> dict[str, int]:
+    def _number_of(self) -> dict[str, int]:
         return {question_id: number for number, question_id in enumerate(self._questions)}
 
 

@@ -140,7 +140,7 @@ def _detailed(
     benchmark: QuestionSet, question: Question, total: int, frame: pl.DataFrame
 ) -> QuestionAnswers:
     texts = frame.get_column("answer").to_list()
-    others = benchmark.helpfulness(question).expression_ends(texts)
+    others = benchmark._helpfulness(question).expression_ends(texts)
     cuts = _cuts(benchmark, question, texts, others)
     positions, labels, names = _keywords(benchmark, question, texts, others)
     return QuestionAnswers(
@@ -159,7 +159,7 @@ def _cuts(
     benchmark: QuestionSet, question: Question, texts: Sequence[str], others: Ends
 ) -> NDArray[np.int64]:
     """Returns the cuts of each text; `others`: the ends of regular expressions in it."""
-    scorer, rules = benchmark.native_scorer(question), benchmark.helpfulness(question).native
+    scorer, rules = benchmark._native_scorer(question), benchmark._helpfulness(question).native
     settings = benchmark.settings.native
     cuts = np.empty((len(texts), 2 * len(question.sources) + 1), dtype=np.int64)
     for row, text, ends in zip(cuts, texts, others.tolist(), strict=True):
@@ -172,7 +172,7 @@ def _keywords(
     benchmark: QuestionSet, question: Question, texts: Sequence[str], others: Ends
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], list[list[str]]]:
     """Returns positions and indices of labels (shape (answers, rules)), and the labels of each rule."""
-    ends = benchmark.helpfulness(question).ends_of(texts, others)
+    ends = benchmark._helpfulness(question).ends_of(texts, others)
     shape = (len(texts), len(question.rules))
     positions, labels = np.empty(shape, dtype=np.int64), np.empty(shape, dtype=np.int64)
     names = []

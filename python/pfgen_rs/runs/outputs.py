@@ -1,25 +1,23 @@
-"""Ranks scored runs, converts them to rows of tables, and writes them."""
+"""Converts scored runs to rows of tables, writes them, and says what is odd about their answers."""
 
 from __future__ import annotations
 
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from pfgen_rs.errors import IncompleteRunError, InputError
 from pfgen_rs.io.cleaning import REASONING, described
 from pfgen_rs.io.remote.urls import is_url, url_text
-from pfgen_rs.io.run_files import RESULT, STANDARD_INPUT, is_system, result_names
+from pfgen_rs.io.run_files import RESULT, STANDARD_INPUT, result_names
 from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import pl
-from pfgen_rs.metrics.settings import METRICS
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.question import Question
 from pfgen_rs.runs.result import Result
-from pfgen_rs.stats.estimates import Estimate, Sample, from_moments
+from pfgen_rs.stats.estimates import Sample
 
 if TYPE_CHECKING:
     from pfgen_rs.io.remote.storage import Storage
@@ -93,58 +91,16 @@ def refuse_incomplete(results: Iterable[Result], *, allow_partial: bool) -> None
     for result in results:
         if result.is_partial and not allow_partial:
             raise IncompleteRunError(
-                f"{result.place}: {result.missing_note}, but a published result needs all; nothing was "
+                f"{result._place}: {result._missing_note}, but a published result needs all; nothing was "
                 "written. Score the whole run, or "
                 "allow a partial result explicitly (--allow-partial)"
             )
 
 
-# Runs as rows of a leaderboard, and what is to be said about their answers.
+# What is to be said about the answers of runs.
 
 
 _MANY = 10  # answers, of which half are not far from the references by chance
-
-
-def summary_row(result: Result) -> dict[str, Any]:
-    """Returns the run's values, including the signature, as one flat object.
-
-    `trial_se` and `question_se` are those of `pfgen_rs.stats.Estimate`, for all responses. `score_low` and
-    `score_high` are the bounds of the 95 % interval over questions (Student's t), as in a leaderboard's
-    columns of the same names. Values are `None` if there are too few answers; bounds are also `None` if the
-    score is not the mean of all answers.
-    """
-    errors = _summary_row_errors(result)
-    return {
-        "name": result.name,
-        "file": result.path,
-        "score": result.score,
-        "score_std": None if isnan(result.score_std) else result.score_std,
-        "trial_se": errors.trial_se,
-        "question_se": errors.question_se,
-        "score_low": errors.low,
-        "score_high": errors.high,
-        "num_trials": result.num_trials,
-        "length": result.length,
-        "length_std": result.length_std,
-        "fluency": result.fluency,
-        "truthfulness": result.truthfulness,
-        "helpfulness": result.helpfulness,
-        "responses": result.height,
-        "left_out": result.left_out_count,
-        "missing_questions": result.missing,
-        "input_hash": result.input_hash,
-        "signature": result.signature,
-    }
-
-
-def _summary_row_errors(result: Result) -> Estimate:
-    """Compute errors from the published numbers, so that they do not depend on having the responses."""
-    return from_moments(*result.moments).of(result.score)
-
-
-def ranked_results(results: Sequence[Result]) -> list[Result]:
-    """Returns the runs by descending score; equal ones keep their order."""
-    return sorted(results, key=lambda result: -result.score)
 
 
 def unclean_note(result: Result, option: str) -> str | None:
@@ -155,7 +111,7 @@ def unclean_note(result: Result, option: str) -> str | None:
     unclean = result.unclean - Counter({REASONING: result.height})
     if not unclean:
         return None
-    found = f"{result.place}: {described(unclean, result.height)}"
+    found = f"{result._place}: {described(unclean, result.height)}"
     if result.clean is not None:
         return f"{found}: removed before scoring, as in mode {result.clean}"
     return (
@@ -168,7 +124,7 @@ def reasoning_note(result: Result, option: str) -> str | None:
     if not (count := result.unclean[REASONING]):
         return None
     found = described(Counter({REASONING: count}), result.height)
-    return f"{result.place}: {found}: reasoning is scored as part of the answer; {option} leaves it out"
+    return f"{result._place}: {found}: reasoning is scored as part of the answer; {option} leaves it out"
 
 
 def rules_note(result: Result) -> str | None:
@@ -192,7 +148,8 @@ def worthless_note(result: Result) -> str | None:
         )
     if not found:
         return None
-    return f"{result.place}: of {counted(result.height, 'answer')}, {' and '.join(found)}: they score about 0"
+    answers = counted(result.height, "answer")
+    return f"{result._place}: of {answers}, {' and '.join(found)}: they score about 0"
 
 
 def answer_of(results: Sequence[Result], question: Question, trial: int) -> Answer:
@@ -210,33 +167,6 @@ def answer_of(results: Sequence[Result], question: Question, trial: int) -> Answ
     return answer
 
 
-# Converts a scored run to a sample for `pfgen_rs.stats`.
-
-
 def sample_of(result: Result, name: str | None = None) -> Sample:
-    """Returns the values of a scored run as a sample, named `name` or after the run."""
-    scores = result.response_scores
-    questions = tuple(scores.counts())
-    columns = [scores.of_question(question, METRICS) for question in questions]
-    return Sample(
-        result.name if name is None else name,
-        questions,
-        {question: result.benchmark[question].category or None for question in questions},
-        {metric: [column[metric] for column in columns] for metric in METRICS},
-        result.benchmark.signature,
-        is_system(result.config or {}),
-        len(result.benchmark),
-    )
-
-
-def cleaned_together(results: Sequence[Result]) -> str | None:
-    """Returns the modes for which the answers of runs were cleaned that are compared, for their signature.
-
-    Raises `InputError` if only some were cleaned.
-    """
-    modes = {result.clean for result in results}
-    if None in modes and len(modes) > 1:
-        raise InputError(
-            "the answers of some runs were cleaned, and those of others were not: score all of them alike"
-        )
-    return "+".join(sorted(filter(None, modes))) or None
+    """Returns the values of a scored run as a sample, named `name` or after the run: `Result.sample`."""
+    return result.sample(name)

@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast, overload
 
+from pfgen_rs import extras
 from pfgen_rs.errors import IncompleteRunError, InputError
 from pfgen_rs.io.atomic import write_atomic
 from pfgen_rs.io.cleaning import Mode
@@ -16,27 +17,20 @@ from pfgen_rs.io.json_lines import indented
 from pfgen_rs.io.layouts import PLAIN, ReadAs
 from pfgen_rs.io.remote.urls import is_url
 from pfgen_rs.io.run_files import run_name
-from pfgen_rs.io.text import counted, plural, shortened
+from pfgen_rs.io.text import counted, plural
 from pfgen_rs.lazy import pl
-from pfgen_rs.metrics.settings import BY_SOURCE, PARTS, Settings, Summation, share_name
+from pfgen_rs.metrics.settings import BY_SOURCE, METRICS, Settings, Summation, share_name
 from pfgen_rs.metrics.signature import signature
-from pfgen_rs.metrics.sums import left_sum
 from pfgen_rs.metrics.units import Answer
 from pfgen_rs.questions.folder import Placed
 from pfgen_rs.questions.question_set import QuestionSet
 from pfgen_rs.runs.score_store import ResponseScores
+from pfgen_rs.runs.scored_run import ScoredRun
 from pfgen_rs.runs.summary import Sampled, Summaries, summarise
+from pfgen_rs.stats.estimates import Sample
 
 if TYPE_CHECKING:
     from pfgen_rs.io.remote.storage import Storage
-
-
-class Moments(NamedTuple):
-    """Of each answered question: mean and standard deviation of its scores, and the number of answers."""
-
-    means: list[float]
-    deviations: list[float]
-    counts: list[int]
 
 
 class Responses(Protocol):
@@ -51,8 +45,8 @@ class Responses(Protocol):
         """Yields answer and record of some responses, given by line and start of the line, ascending."""
 
 
-@dataclass(frozen=True, eq=False)
-class Result:
+@dataclass(frozen=True, eq=False, repr=False)
+class Result(ScoredRun):
     """Scores of a run.
 
     The numbers of the run (`score`, `fluency`, …) are the published ones: means over questions, rounded as
@@ -68,8 +62,29 @@ class Result:
 
     A pickle has scores, but neither the benchmark nor texts of files: whoever
     reads it needs the same benchmark (by name or folder, else `BenchmarkError`), and the file where texts are
-    asked for.
+    asked for. Two results are equal if name, file, signature and everything published of their scores are.
+
+    >>> import pfgen_rs
+    >>> careless, faithful = (pfgen_rs.score_file(pfgen_rs.sample_runs()[name], "mini")
+    ...                       for name in ("careless", "faithful"))
+    >>> faithful.score, faithful.fluency, faithful.truthfulness, faithful.helpfulness
+    (0.8256, 0.87514, 0.93355, 0.66822)
+    >>> faithful.interval()  # doctest: +ELLIPSIS
+    Interval(low=0.78..., high=0.86..., level=0.95, method='t')
+    >>> print(faithful.compare(careless))  # doctest: +ELLIPSIS
+    mini/faithful scores 0.3662 more than mini/careless (95 % bootstrap interval +0.3185 to +0.4106, ...)
+    >>> print(faithful)  # doctest: +ELLIPSIS +NORMALIZE_WHITESPACE
+    rank  run             score  ...
+    1  mini/faithful  0.8256  ...
+    >>> faithful.questions.sort("average").select("question_id", "answers", "average").row(0)
+    ('Q09', 10, 0.68083)
+    >>> faithful.by_category.select("category", "questions", "average").row(0)
+    ('arts', 1, 0.81715)
+    >>> faithful.to_polars().shape, faithful.to_json()[:1]
+    ((140, 13), '{')
     """
+
+    _has_responses = True
 
     benchmark: QuestionSet = field(repr=False)
     response_scores: ResponseScores = field(repr=False)
@@ -86,16 +101,6 @@ class Result:
     read_as: ReadAs = PLAIN
 
     @property
-    def moments(self) -> Moments:
-        """What the error of the score follows from, by question in the order of ids."""
-        summaries = self._summaries.questions.values()
-        return Moments(
-            [summary.scores["average"] for summary in summaries],
-            [summary.spread["score_std"] for summary in summaries],
-            [summary.count for summary in summaries],
-        )
-
-    @property
     def name(self) -> str:
         """The run's name in its file, the model named in `config.json`, or the name of the folder or file."""
         if self.run is not None:
@@ -104,50 +109,10 @@ class Result:
         return model if isinstance(model, str) and model else run_name(self.path)
 
     @property
-    def place(self) -> str:
+    def _place(self) -> str:
         """The file, with the run's name if the file has several, for messages."""
         path = self.path or "the responses"
         return path if self.run is None else f"{path}, run {self.run!r}"
-
-    @property
-    def score(self) -> float:
-        """The score of the run: mean over trials and questions, rounded to 4 decimals."""
-        return self._spread["score"]
-
-    @property
-    def score_std(self) -> float:
-        """Population standard deviation over the first `num_trials` trials, as published, to 4 decimals."""
-        return self._spread["score_std"]
-
-    @property
-    def length(self) -> float:
-        """Mean length of the answers in code points (or other units), rounded to 1 decimal."""
-        return self._spread["length"]
-
-    @property
-    def length_std(self) -> float:
-        """Population standard deviation of the lengths, rounded to 1 decimal."""
-        return self._spread["length_std"]
-
-    @property
-    def fluency(self) -> float:
-        """Sum of the sources' shares of Fluency; 1 is the mean of the reference answers, not a limit."""
-        return self._whole(self._scores["fluency"])
-
-    @property
-    def truthfulness(self) -> float:
-        """Sum of the sources' shares of Truthfulness."""
-        return self._whole(self._scores["truthfulness"])
-
-    @property
-    def helpfulness(self) -> float:
-        """Mean Helpfulness."""
-        return float(self._scores["helpfulness"])
-
-    @property
-    def num_trials(self) -> int:
-        """The smallest number of answers to any answered question."""
-        return self._summaries.num_trials
 
     @property
     def missing(self) -> list[str]:
@@ -160,12 +125,7 @@ class Result:
         return bool(self.missing) or self.planned is not None
 
     @property
-    def left_out_count(self) -> int:
-        """Number of lines that could not be scored."""
-        return len(self.problems)
-
-    @property
-    def missing_note(self) -> str:
+    def _missing_note(self) -> str:
         """What is missing, as a clause: `1 of 14 questions has no answer`, or the number of answers."""
         if self.planned is not None:
             asked = f"{len(self._counts)} of {counted(len(self.benchmark), 'question')}"
@@ -202,52 +162,29 @@ class Result:
         if self.planned is None:
             return spread
         # Trials of unequal size have no score each.
-        return {**spread, "score": round(self._scores["average"], 4)}
+        return {**spread, "score": round(self._summaries.scores["average"], 4)}
 
-    @property
-    def _scores(self) -> dict[str, Any]:
-        return self._summaries.scores
+    def _about(self, question_id: str) -> tuple[str, str | None]:
+        question = self.benchmark[question_id]
+        return question.text, question.category
 
-    def _whole(self, shares: Mapping[str, float]) -> float:
-        return float(left_sum(shares.values(), compensated=self.benchmark.settings.compensated))
+    def _summed_as(self, summation: str) -> Result:
+        is_fixed = self.benchmark.settings.variant == "paper"
+        return self if is_fixed else self.with_summation(cast("Summation", summation))
+
+    def sample(self, name: str | None = None) -> Sample:
+        """Returns the values of all responses for `pfgen_rs.stats`, named `name` or after the run."""
+        values = {key: self.response_scores.of_question(key, METRICS) for key in self._counts}
+        return self._sample(name, values)
+
+    def _values(self) -> dict[str, str]:
+        planned = {} if self.planned is None else {"answers": f"{self.height}/{self.planned}"}
+        return {**super()._values(), **planned}
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the fields, and of the benchmark where it is."""
         _, *rest = (getattr(self, each.name) for each in fields(self))
         return Result, (Placed(self.benchmark), *rest)
-
-    def __repr__(self) -> str:
-        """Show the run's name, values and counts, and the signature."""
-        values = ", ".join(f"{name}={value}" for name, value in self._values().items())
-        return f"{type(self).__name__}({shortened(self.name)!r}, {values}, signature={self.signature!r})"
-
-    def _repr_html_(self) -> str:
-        """Show the values as a table in notebooks, with the number of skipped lines."""
-        from pfgen_rs.io import notebook  # which scoring does without
-
-        values = self._values()
-        count = len(self.problems)
-        left_out = f"{counted(count, 'line')} left out" if count else ""
-        return notebook.document(
-            [
-                notebook.heading(self.name),
-                notebook.table(list(values), [list(values.values())]),
-                notebook.paragraph(left_out),
-                notebook.paragraph(self.signature),
-            ]
-        )
-
-    def _values(self) -> dict[str, str]:
-        return {
-            "score": f"{self.score:.4f}",
-            **{name: f"{getattr(self, name):.4f}" for name in PARTS},
-            "length": f"{self.length:.1f}",
-            "answers": str(self.height)
-            if self.planned is None
-            else f"{self.height}/{self.planned}",
-            "questions": f"{len(self._counts)}/{len(self.benchmark)}",
-            "trials": str(self.num_trials),
-        }
 
     @cached_property
     def frame(self) -> pl.DataFrame:
@@ -279,7 +216,7 @@ class Result:
         return self.response_scores.height
 
     @property
-    def sample_places(self) -> list[tuple[int, int]]:
+    def _sample_places(self) -> list[tuple[int, int]]:
         """Line, and start of the line, of the responses that `to_dict` shows, ascending."""
         return sorted(
             {
@@ -288,27 +225,6 @@ class Result:
                 for sample in summary.samples
             }
         )
-
-    @cached_property
-    def by_question(self) -> pl.DataFrame:
-        """One row per question: `answers`, `score`, `score_std`, `length`, `length_std` and mean metrics."""
-        rows = []
-        for question_id, summary in self._summaries.questions.items():
-            scores = summary.scores
-            rows.append(
-                {
-                    "question_id": question_id,
-                    "question": self.benchmark[question_id].text,
-                    "category": self.benchmark[question_id].category,
-                    "answers": summary.count,
-                    **summary.spread,
-                    "fluency": self._whole(scores["fluency"]),
-                    "truthfulness": self._whole(scores["truthfulness"]),
-                    "helpfulness": scores["helpfulness"],
-                    "average": scores["average"],
-                }
-            )
-        return pl.DataFrame(rows)
 
     def to_dict(self, *, allow_partial: bool = False) -> dict[str, Any]:
         """Returns the published `result.json` as an object, with keys in the published order.
@@ -319,7 +235,7 @@ class Result:
         if self.is_partial and not allow_partial:
             named = f"{', '.join(self.missing[:5])}{', …' if len(self.missing) > 5 else ''}"
             raise IncompleteRunError(
-                f"{self.missing_note}{f' ({named})' if named and self.planned is None else ''}, but a "
+                f"{self._missing_note}{f' ({named})' if named and self.planned is None else ''}, but a "
                 "published result needs all: answer them, or allow a partial result explicitly"
             )
         samples = self._samples()
@@ -331,7 +247,7 @@ class Result:
             **({} if self.config is None else {"config": self.config}),
             "num_trials": self.num_trials,
             **self._spread,
-            "scores": self._scores,
+            "scores": self._summaries.scores,
             "questions": questions,
         }
 
@@ -339,41 +255,75 @@ class Result:
         """Returns the content of `result.json`, byte for byte as published."""
         return result_content(self.to_dict(allow_partial=allow_partial))
 
+    @overload
+    def to_json(self, path: None = None, *, allow_partial: bool = False) -> str: ...
+
+    @overload
     def to_json(
         self,
         path: str | os.PathLike[str],
         *,
         allow_partial: bool = False,
         storage_options: Mapping[str, Any] | Storage | None = None,
-    ) -> None:
-        """Write `result.json` atomically, byte for byte as published.
+    ) -> None: ...
 
-        `path` may be a URL of object storage, opened with `storage_options` (see `score_file`).
+    def to_json(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        allow_partial: bool = False,
+        storage_options: Mapping[str, Any] | Storage | None = None,
+    ) -> str | None:
+        """Write `result.json` atomically, byte for byte as published; without a path, return its text.
+
+        `path` may be a URL of object storage, opened with `storage_options` (see `score_file`). Raises
+        what `to_dict` raises, and `OutputError`.
         """
+        content = self.to_bytes(allow_partial=allow_partial)
+        if path is None:
+            return content.decode()
         if is_url(path):
             from pfgen_rs.io.remote.storage import RemoteTarget
 
-            target = RemoteTarget(path, storage_options)
-            target.put(self.to_bytes(allow_partial=allow_partial))
+            RemoteTarget(path, storage_options).put(content)
         else:
-            write_atomic(path, self.to_bytes(allow_partial=allow_partial))
+            write_atomic(path, content)
+        return None
 
-    def to_html(self, path: str | os.PathLike[str], *, answers_per_question: int = 1000) -> None:
+    def to_polars(self) -> pl.DataFrame:
+        """Returns one row per response: `frame`."""
+        return self.frame
+
+    def to_pandas(self) -> Any:
+        """Returns `frame` as a pandas DataFrame. Raises `PfgenError` if pandas is not installed."""
+        pandas = extras.needed("pandas", "pandas")
+        return pandas.DataFrame(self.frame.to_dict(as_series=False))
+
+    @overload
+    def to_html(self, path: None = None, *, answers_per_question: int = 1000) -> str: ...
+
+    @overload
+    def to_html(
+        self, path: str | os.PathLike[str], *, answers_per_question: int = 1000
+    ) -> None: ...
+
+    def to_html(
+        self, path: str | os.PathLike[str] | None = None, *, answers_per_question: int = 1000
+    ) -> str | None:
         """Write a page about the run: one file if `path` ends in `.html`, else a folder with `index.html`.
 
         Scores with intervals, tables and distributions, and answers (up to `answers_per_question`, including
-        the published samples), explained character by character. Needs no network. Raises `SettingsError`
-        if the unit is not a character, `InputError` for fewer than 5 answers per question, and `OutputError`.
+        the published samples), explained character by character. Needs no network. Without a path, returns
+        the text of the file. Raises `SettingsError` if the unit is not a character, `InputError` for fewer
+        than 5 answers per question, and `OutputError`.
         """
         # The one upward import: pages need results, but results rarely need a page.
-        from pfgen_rs.report.site.run_page import write_run
+        from pfgen_rs.report.site.run_page import run_text, write_run
 
+        if path is None:
+            return run_text(self, answers_per_question=answers_per_question)
         write_run(self, path, answers_per_question=answers_per_question)
-
-    def __str__(self) -> str:
-        """The score with its signature, without which it is not reproducible; ± needs two trials."""
-        trials = f" ±{self.score_std:.4f}/√{self.num_trials}" if self.num_trials > 1 else ""
-        return f"{self.score:.4f}{trials} ({self.signature})"
+        return None
 
     @property
     def _is_published_kind(self) -> bool:
@@ -414,12 +364,12 @@ class Result:
             for question_id, summary in self._summaries.questions.items()
             for sample in summary.samples
         }
-        places = self.sample_places
+        places = self._sample_places
         found = list(self.responses.records(places))
-        column = self.benchmark.coder.column([answer for answer, _ in found], 1)
+        column = self.benchmark._coder.column([answer for answer, _ in found], 1)
         samples = {}
         for i, (place, (_, record)) in enumerate(zip(places, found, strict=True)):
-            rules = self.benchmark.helpfulness(self.benchmark[asked[place]])
+            rules = self.benchmark._helpfulness(self.benchmark[asked[place]])
             samples[place] = record, rules.results(column.texts[i], column.coded[i])
         return samples
 

@@ -267,7 +267,7 @@ class _StreamedFile:
         answers = chunk.answers if self._reading.options.tokens else chunk.texts
 
         def score() -> _native.Scored:
-            column = self._benchmark.coder.column(answers, self._threads)
+            column = self._benchmark._coder.column(answers, self._threads)
             return batch.score_column(
                 self._benchmark, codes, column, threads=self._threads, once=once
             )
@@ -394,7 +394,7 @@ class _StreamedFile:
     def _nothing_scored(self) -> str:
         if self._decoded:
             asked = (each.question for each in self._problems if each.question is not None)
-            crowd = self._benchmark.crowd(islice(asked, _LOOKED_AT))
+            crowd = self._benchmark._crowd(islice(asked, _LOOKED_AT))
             return ": ".join(filter(None, ["no line answers a question of the benchmark", crowd]))
         if not self._problems:
             return "no responses found: the file is empty, or has empty lines only"
@@ -413,7 +413,7 @@ class Known:
 
     def __init__(self, benchmark: QuestionSet, path: str, skip: bool) -> None:
         self._benchmark, self._path, self._skip = benchmark, path, skip
-        self._questions = benchmark.in_order
+        self._questions = benchmark._in_order
         self._ready: set[int] = set()
         self._asked = Asked(benchmark)
         self.prompts = self.several = (
@@ -429,7 +429,7 @@ class Known:
         """
         # One thread is enough, and does not have to wait for those that score.
         asked = _native.Texts(chunk.asked, 1)
-        codes = self._benchmark.numbers.find(asked, 1)
+        codes = self._benchmark._numbers.find(asked, 1)
         if chunk.read_as.asks_prompts and codes.unknown():
             ids = self._benchmark.ids
             codes, prompts, several = in_prompts(self._asked, ids, codes, asked)
@@ -450,7 +450,7 @@ class Known:
         for row in rows:
             others = () if self._skip else chunk.questions
             self._searches -= 1
-            error = self._benchmark.unknown(
+            error = self._benchmark._unknown(
                 chunk.questions[row],
                 others,
                 path=self._path,

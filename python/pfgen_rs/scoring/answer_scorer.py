@@ -26,6 +26,11 @@ class AnswerScorer:
     Thread-safe, does not use polars, and safe in forked processes: calls run on the calling thread unless
     `threads` is set (`None`: all cores, which pays off for more than a few hundred answers). Can be pickled
     and sent to worker processes. Raises the same errors as `score_batch`.
+
+    >>> import pfgen_rs
+    >>> reward = pfgen_rs.load_benchmark("mini").scorer()
+    >>> reward(["Q02", "Q14"], ["光合成", "風呂敷"]).tolist()
+    [0.34292, 0.34693]
     """
 
     def __init__(
@@ -36,11 +41,11 @@ class AnswerScorer:
         self.metric = metric
         self.threads = threads
         self._place = COLUMNS.index(metric)
-        self._numbers = benchmark.numbers
-        self._column = benchmark.coder.column
-        self._batches = benchmark.batches(list(benchmark))
+        self._numbers = benchmark._numbers
+        self._column = benchmark._coder.column
+        self._batches = benchmark._batches(list(benchmark))
         self._simple = not benchmark.settings.compensated and not any(
-            benchmark.helpfulness(q).has_expressions for q in benchmark
+            benchmark._helpfulness(q).has_expressions for q in benchmark
         )
         self._few: _native.Few | None = None
         # Warm up, so that the first call takes no longer than others.

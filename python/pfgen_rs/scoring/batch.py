@@ -44,6 +44,11 @@ class Score:
     keyword rules. Truthfulness and Helpfulness are between 0 and 1. Fluency is relative to the reference
     answers, whose mean is 1, so an answer of very common n-grams can exceed 1. `signature` makes the score
     reproducible.
+
+    >>> import pfgen_rs
+    >>> score = pfgen_rs.load_benchmark("mini").score("Q02", "光合成は植物の働きです。")
+    >>> score.average, score.fluency, score.helpfulness_results[:1]
+    (0.37275, {'A': 0.118237}, [['二酸化炭素', 0.0]])
     """
 
     fluency: dict[str, float]
@@ -95,12 +100,12 @@ class Score:
 def score(benchmark: QuestionSet, question: str | Question, answer: Answer) -> Score:
     """Score one answer to a question, passed as an object, text or id."""
     found = benchmark.find(question)
-    column = benchmark.coder.column([answer], 1)
-    rules = benchmark.helpfulness(found)
+    column = benchmark._coder.column([answer], 1)
+    rules = benchmark._helpfulness(found)
     text, coded = column.texts[0], column.coded[0]
     ends = [(0, rules.expression_ends([text]))] if rules.has_expressions else []
     codes, compensated = _native.Codes(np.zeros(1, np.uint32)), benchmark.settings.compensated
-    scored = benchmark.lone_batches(found).score(codes, column.coded, 0, 1, ends, compensated, 1)
+    scored = benchmark._lone_batches(found).score(codes, column.coded, 0, 1, ends, compensated, 1)
     columns = (column[0].item() for column in scored.columns)
     values = dict(zip(score_names(benchmark.sources), columns, strict=True))
     value, cut = rules.evaluate(text, coded)
@@ -120,7 +125,7 @@ def score(benchmark: QuestionSet, question: str | Question, answer: Answer) -> S
 def _details(
     benchmark: QuestionSet, question: Question, coded: str, value: float, cut: int
 ) -> Details:
-    cuts = benchmark.native_scorer(question).cuts(coded)
+    cuts = benchmark._native_scorer(question).cuts(coded)
     by_source = [
         dict(zip(question.sources, column, strict=True)) for column in zip(*cuts, strict=True)
     ]
@@ -158,7 +163,7 @@ def numbered_responses(
     benchmark: QuestionSet, found: Responses, *, threads: int | None = None
 ) -> tuple[_native.Codes, Column, ReadAs]:
     """Returns the numbers of the questions and the coded answers, for `score_numbered`."""
-    column = benchmark.coder.column(found.answers, threads)
+    column = benchmark._coder.column(found.answers, threads)
     if len(column.coded) != len(found.questions):
         raise InputError(f"{len(found.questions)} questions but {len(column.coded)} answers")
     codes, read_as = question_numbers(benchmark, found, threads=threads)
@@ -189,7 +194,7 @@ def score_column(
 ) -> _native.Scored:
     """Score the same number of answers as question numbers, `chunk_size` at a time.
 
-    `once`: see `QuestionSet.batches`.
+    `once`: see `QuestionSet._batches`.
     """
     if chunk_size < 1:
         raise InputError(f"chunk_size must be positive, not {chunk_size}")
@@ -210,11 +215,11 @@ def _score_rows(
     threads: int | None,
     once: bool,
 ) -> _native.Scored:
-    asked = {number: benchmark.in_order[number] for number in codes.asked(start, count)}
-    batches = benchmark.batches(list(asked.values()), threads=threads, once=once)
+    asked = {number: benchmark._in_order[number] for number in codes.asked(start, count)}
+    batches = benchmark._batches(list(asked.values()), threads=threads, once=once)
     others = []
     for number, question in asked.items():
-        rules = benchmark.helpfulness(question)
+        rules = benchmark._helpfulness(question)
         if rules.has_expressions:
             texts = (answers.texts[row] for row in codes.rows(number, start, count))
             others.append((number, rules.expression_ends(texts, threads=threads)))
@@ -222,7 +227,7 @@ def _score_rows(
     try:
         return batches.score(codes, answers.coded, start, count, others, compensated, threads)
     except StoreError as error:  # only of scorers that are read now
-        benchmark.give_up_cache(error)
+        benchmark._give_up_cache(error)
         return _score_rows(benchmark, codes, answers, start, count, threads, once=False)
 
 
@@ -254,7 +259,7 @@ def question_numbers(
     if questions.dtype.is_nested() or questions.dtype == pl.Object:
         raise InputError(f"invalid questions: expected text, not {questions.dtype.base_type()}")
     texts = _native.Texts(questions.cast(pl.String), threads)
-    codes = benchmark.numbers.find(texts, threads)
+    codes = benchmark._numbers.find(texts, threads)
     if read_as.asks_prompts and codes.unknown():
         codes, prompts, several = in_prompts(Asked(benchmark), benchmark.ids, codes, texts)
         read_as = read_as.counting(prompts, several, read_as.reasoned)
@@ -265,11 +270,11 @@ def numbers_of(
     benchmark: QuestionSet, texts: _native.Texts, *, threads: int | None = None
 ) -> _native.Codes:
     """Returns the number of each question in a native column. Raises an error naming an unknown one's row."""
-    return _known(benchmark, texts, benchmark.numbers.find(texts, threads))
+    return _known(benchmark, texts, benchmark._numbers.find(texts, threads))
 
 
 def _known(benchmark: QuestionSet, texts: _native.Texts, codes: _native.Codes) -> _native.Codes:
     for row in codes.unknown():
         others = (texts[i] for i in range(min(len(texts), _LOOKED_AT)))
-        raise benchmark.unknown(texts[row], others, row=row)
+        raise benchmark._unknown(texts[row], others, row=row)
     return codes

@@ -52,6 +52,11 @@ class Explanation:
     the largest such number among the windows that cover the piece, and `gain_S`, what the piece adds to
     Fluency's raw sum of document frequencies; and `skipped`, whether Truthfulness skips it. `references`:
     number of reference answers by source. `score.details` has the best cuts.
+
+    >>> import pfgen_rs
+    >>> found = pfgen_rs.load_benchmark("mini").explain("Q02", "光合成は鯨です。")
+    >>> found.levels[0], found.levels[4], [rule.label for rule in found.rules if not rule.met][0]
+    ('common', 'rare', '二酸化炭素')
     """
 
     question_id: str
@@ -127,9 +132,9 @@ def explain(benchmark: QuestionSet, question: str | Question, answer: Answer) ->
     found = benchmark.find(question)
     score = batch.score(benchmark, found.id, answer)
     windows, coverage, gains, skipped = _native.explain(
-        benchmark.columns(found), benchmark.settings.native, benchmark.coder.one(answer)
+        benchmark._columns(found), benchmark.settings.native, benchmark._coder.one(answer)
     )
-    pieces = benchmark.coder.pieces(answer)
+    pieces = benchmark._coder.pieces(answer)
     columns = [pl.Series("character", pieces[: len(skipped)], dtype=pl.String)]
     for i, source in enumerate(found.sources):
         columns.append(pl.Series(f"df_{source}", windows[:, i]))
@@ -151,7 +156,7 @@ def explain(benchmark: QuestionSet, question: str | Question, answer: Answer) ->
 def _explained_rules(
     benchmark: QuestionSet, question: Question, answer: Answer, cut: int
 ) -> list[RuleReport]:
-    helpfulness = benchmark.helpfulness(question)
+    helpfulness = benchmark._helpfulness(question)
     ends = helpfulness.ends(answer) if isinstance(answer, str) else {}
     return [
         RuleReport(
@@ -184,7 +189,7 @@ def window_counts(
     shape (characters of all answers, sources)) and where each answer begins (int64, shape (answers + 1,)).
     Other units are counted as they are scored. Takes time linear in the text.
     """
-    coded = [f"^{text}$" for text in benchmark.coder.encode(answers).to_list()]
+    coded = [f"^{text}$" for text in benchmark._coder.encode(answers).to_list()]
     scorer = _shading_scorer(benchmark, question_id)
     return scorer.windows(_native.Texts(coded, threads), threads)
 
@@ -203,13 +208,13 @@ def marks(
     1 if more than `above` reference answers of all sources contain one of the up to 3 windows that cover the
     character, 2 if fewer than `below` contain each of them, otherwise 0.
     """
-    coded = benchmark.coder.column(answers, threads).coded
+    coded = benchmark._coder.column(answers, threads).coded
     return _shading_scorer(benchmark, question_id).marks(coded, above, below, threads)
 
 
 def _shading_scorer(benchmark: QuestionSet, question_id: str) -> _native.Scorer:
     question, settings = benchmark[question_id], benchmark.settings
     if settings.truthfulness_n == WINDOW:  # the native scorer counts windows of this length
-        return benchmark.native_scorer(question)
+        return benchmark._native_scorer(question)
     other = replace(settings, truthfulness_n=WINDOW)
-    return _native.Scorer(benchmark.columns(question), other.native)
+    return _native.Scorer(benchmark._columns(question), other.native)

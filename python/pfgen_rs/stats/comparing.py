@@ -90,9 +90,10 @@ def compare(
         ranks={metric: _ranks(each, models, pairs, level) for metric, (_, each) in found.items()},
         questions=by_question(samples, pairs, metrics, level),
         categories=by_category(samples, pairs, metrics, level),
-        notes=_notes(samples, left_out, level),
+        notes=_notes(samples, left_out, level, interval),
         signature=_signature(samples[0]),
         smallest_p=permutation.resolution(len(common), permutations),
+        interval=interval,
     )
 
 
@@ -171,7 +172,9 @@ def _signature(sample: Sample) -> str | None:
     return with_answered(sample.signature, len(sample.questions), sample.asked)
 
 
-def _notes(samples: Sequence[Sample], left_out: Sequence[str], level: float) -> tuple[str, ...]:
+def _notes(
+    samples: Sequence[Sample], left_out: Sequence[str], level: float, interval: Interval
+) -> tuple[str, ...]:
     notes = []
     if left_out:
         some = counted(len(left_out), "question")
@@ -184,7 +187,8 @@ def _notes(samples: Sequence[Sample], left_out: Sequence[str], level: float) -> 
             f"with {counted(questions, 'question')}, p-values cannot be smaller than {smallest:.2g}: no "
             "difference is significant"
         )
-    if single := [sample.name for sample in samples if sample.trials < 2]:
+    single = [sample.name for sample in samples if sample.trials < 2]
+    if single and interval == "bootstrap":
         why = "since some questions have a single answer"
         notes.append(f"no estimate of trial noise, {why}: {', '.join(single)}")
     return tuple(notes)
@@ -236,7 +240,7 @@ class Comparison:
     cannot exclude; it is `None` for system runs next to models. `smallest_p`: the smallest p-value that the
     permutations can resolve, which stands for all smaller ones; 0 if they are exact. `left_out`: questions
     that only some runs answer. `questions`, `categories`: see `pfgen_rs.stats.comparing`. `notes`: remarks
-    for the reader.
+    for the reader. `interval`: how intervals of differences were made.
     """
 
     runs: tuple[str, ...]
@@ -252,6 +256,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
     signature: str | None = None
     smallest_p: float = 0.0
+    interval: Interval = "bootstrap"
 
     def __repr__(self) -> str:
         """Show the means of the first few runs in the first metric, and the signature."""

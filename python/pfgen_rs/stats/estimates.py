@@ -128,7 +128,7 @@ def checked_samples(samples: Iterable[Sample], metrics: Iterable[str]) -> list[S
         if not isinstance(each, Sample):
             raise InputError(
                 f"samples[{i}] is {checks.shown_value(each)}: expected a Sample "
-                "(`runs.outputs.sample_of` makes one of a result)"
+                "(`Result.sample` makes one)"
             )
         for metric in metrics:
             each.responses(metric)

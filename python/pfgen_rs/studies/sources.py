@@ -142,10 +142,10 @@ def _scored(paths: Sequence[str], benchmark: Benchmark, options: chunk.Options) 
 def _rows_of_result(result: Result, name: str, common: Sequence[str]) -> list[dict[str, Any]]:
     """Returns a row for the common questions, and one for all."""
     if result.missing:
-        raise InputError(result.missing_note, path=result.path)
+        raise InputError(result._missing_note, path=result.path)
     mode = (result.config or {}).get("mode")
     about = {
-        "run": result.place,
+        "run": result._place,
         "model": result.name,
         "mode": mode if isinstance(mode, str) else None,
         "sources": name,

@@ -70,7 +70,7 @@ class QuestionSample:
     @cached_property
     def numbers(self) -> NDArray[np.uint32]:
         """The number of each task's question, for scoring: uint32, shape (tasks,)."""
-        return self.benchmark.numbers.find(
+        return self.benchmark._numbers.find(
             _native.Texts([task.question for task in self.tasks])
         ).array()
 
@@ -100,7 +100,7 @@ class QuestionSample:
         given = np.array([text is not None for text in texts], dtype=bool)
         if not given.any():
             return None
-        column = self.benchmark.coder.column([text for text in texts if text is not None], 1)
+        column = self.benchmark._coder.column([text for text in texts if text is not None], 1)
         codes = _native.Codes(self.numbers[given])
         scores = batch.score_column(self.benchmark, codes, column, threads=1)
 

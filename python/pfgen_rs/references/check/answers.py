@@ -58,7 +58,7 @@ def table(rows: Iterable[Sequence[Any]], **columns: type) -> pl.DataFrame:
 
 def coded_answers(benchmark: Benchmark, question: Question) -> dict[str, list[str]]:
     """Returns the coded answers of each source; if the unit is the character, the answers themselves."""
-    coder = benchmark.coder
+    coder = benchmark._coder
     return {
         source: coder.encode(list(answers)).to_list()
         for source, answers in question.answers.items()
@@ -142,7 +142,7 @@ def near_duplicates(
     for question in tracked(list(benchmark), "near-duplicates", progress):
         places = first_places(question)
         texts = list(places)
-        coded = benchmark.coder.encode(texts).to_list()
+        coded = benchmark._coder.encode(texts).to_list()
         similar = similar_pairs(coded)
         concerned = {number for pair in similar for number in pair[1:]}
         total = sum(map(len, question.answers.values()))
@@ -240,7 +240,7 @@ def coverage(benchmark: Benchmark, *, progress: CheckProgress | None = None) -> 
 
 
 def _covered(benchmark: Benchmark, question: Question, lengths: range) -> Iterator[dict[str, Any]]:
-    note, settings = benchmark.coder.one(question.note), benchmark.settings
+    note, settings = benchmark._coder.one(question.note), benchmark.settings
     rows: list[dict[str, Any]] = [
         {"question_id": question.id, "source": source, "length": len(note)}
         for source in question.sources
@@ -289,7 +289,7 @@ def rules(benchmark: Benchmark, *, progress: CheckProgress | None = None) -> pl.
     """
     rows: list[tuple[Any, ...]] = []
     for question in tracked(list(benchmark), "rules", progress):
-        helpfulness = benchmark.helpfulness(question)
+        helpfulness = benchmark._helpfulness(question)
         met = {
             source: _rules_met(helpfulness, texts, len(question.rules))
             for source, texts in question.answers.items()

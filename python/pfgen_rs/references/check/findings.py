@@ -142,7 +142,7 @@ def summarise(benchmark: Benchmark, tables: Tables) -> pl.DataFrame:
     rows = []
     for question in benchmark:
         own = {name: part.get(question.id, []) for name, part in parts.items()}
-        backtracking = benchmark.helpfulness(question).backtracking
+        backtracking = benchmark._helpfulness(question).backtracking
         remarks = "; ".join(concerns_about(own, benchmark.settings, backtracking))
         rows.append({"question_id": question.id, **_numbers(own), "warnings": remarks})
     return pl.DataFrame(rows, schema=_SCHEMA)

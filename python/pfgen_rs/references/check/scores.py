@@ -69,7 +69,7 @@ def _of_question(benchmark: Benchmark, question: Question, threads: int | None) 
     first = 0
     for source, own in answers.coded_answers(benchmark, question).items():
         rows = slice(first, first + len(own))
-        baseline = benchmark.baselines(question)[source]
+        baseline = benchmark._baselines(question)[source]
         values = leave_one_out(own, baseline, benchmark.settings)
         for metric, value in zip(BY_SOURCE, values, strict=True):
             shares[share_name(metric, source)][rows] = _native.round_half_even(

@@ -175,7 +175,7 @@ def sample_names(results: Sequence[Result]) -> list[str]:
 
 def _run(result: Result) -> str:
     """Returns what tells a scored run from others: its file, and its name there if the file has several."""
-    return result.place if result.run is not None else result.path or ""
+    return result._place if result.run is not None else result.path or ""
 
 
 def question_folder(paths: Sequence[str], benchmark: str | None) -> str | None:

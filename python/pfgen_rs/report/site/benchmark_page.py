@@ -34,7 +34,7 @@ def benchmark_page(
         signature=benchmark.signature,
         benchmark=benchmark,
         questions=questions,
-        baselines={question.id: benchmark.baselines(question) for question in questions},
+        baselines={question.id: benchmark._baselines(question) for question in questions},
         samples=samples or {},
         counts={question.id: _reference_counts(question) for question in questions},
         explained=unknown.explained(
@@ -139,7 +139,7 @@ def _page_scoring(benchmark: question_set.QuestionSet, question: Question) -> di
     in whose order the scores are added, are among them. `rules`: as in the file, with numbers of `patterns`.
     """
     places = unknown.order(question.sources)
-    baselines = benchmark.baselines(question)
+    baselines = benchmark._baselines(question)
     patterns: dict[str, int] = {}
     rules = [_rule(rule, patterns) for rule in question.rules]
     return {

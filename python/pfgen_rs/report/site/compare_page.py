@@ -18,7 +18,8 @@ from pfgen_rs.metrics.signature import signature
 from pfgen_rs.questions import question_set, unknown
 from pfgen_rs.report import PER_QUESTION
 from pfgen_rs.report.site import pages, run_page
-from pfgen_rs.runs.outputs import cleaned_together, sample_of
+from pfgen_rs.runs.outputs import sample_of
+from pfgen_rs.runs.scored_run import cleaned_together
 from pfgen_rs.stats import Sample, checks, comparing
 
 MOST_COMPARED = 10

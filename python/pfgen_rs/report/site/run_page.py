@@ -230,13 +230,20 @@ def write_run(
     everything. Raises `SettingsError` for units that pages cannot show, `InputError` if
     `answers_per_question` is below 5, and `OutputError`.
     """
+    write_page(Path(path), *_own_page(result, answers_per_question))
+
+
+def run_text(result: Result, *, answers_per_question: int = PER_QUESTION) -> str:
+    """Returns the page of a run with everything in it; raises what `write_run` raises for results."""
+    payloads, page = _own_page(result, answers_per_question)
+    return page(payloads).decode()
+
+
+def _own_page(result: Result, limit: int) -> tuple[dict[str, Any], Callable[..., bytes]]:
     view = run_view(result, estimates(sample_of(result)))
     folder = page_folder(result.name)
-    write_page(
-        Path(path),
-        run_payloads({result.name: result}, answers_per_question),
-        lambda data: run_page(view, folder=folder, payloads=data),
-    )
+    payloads = run_payloads({result.name: result}, limit)
+    return payloads, lambda data: run_page(view, folder=folder, payloads=data)
 
 
 def run_payloads(results: Mapping[str, Result], limit: int) -> dict[str, Any]:
