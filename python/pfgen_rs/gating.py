@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from os import PathLike, fspath
 from typing import Any, Literal
 
@@ -11,16 +11,14 @@ from pfgen_rs.benchmark import Benchmark, score_file
 from pfgen_rs.comparisons import comparison_samples
 from pfgen_rs.errors import InputError
 from pfgen_rs.io.text import counted
-from pfgen_rs.lazy import pl
 from pfgen_rs.metrics.settings import METRICS, Metric
 from pfgen_rs.runs.result import Result
 from pfgen_rs.scoring.inputs import Table
-from pfgen_rs.stats.comparing import by_question, check_comparable
+from pfgen_rs.stats.comparing import check_comparable
 from pfgen_rs.stats.gating import Decision, Questions, Rule, Test, Verdict, decide
 
-EXIT_CODES: dict[Verdict, int] = {"pass": 0, "drop": 1, "rise": 1, "cannot tell": 3}
-"""The exit code of `pfgen-rs gate` for each verdict."""
-_WORST_FIRST: tuple[Verdict, ...] = ("drop", "rise", "cannot tell", "pass")
+EXIT_CODES: dict[Verdict, int] = {"drop": 1, "rise": 1, "cannot tell": 3, "pass": 0}
+"""The exit code of `pfgen-rs gate` for each verdict, the worst first."""
 
 
 @dataclass(frozen=True)
@@ -28,14 +26,15 @@ class Gate:
     """What a gate says of two runs; printing it shows the sentence.
 
     `names`: of base and new. `decisions`: one for each metric, with the intervals, the trials needed and more
-    (`stats.gating.Decision`). `questions`: a row for each metric and question, with `question` (its
-    text), `mean_a` (new), `mean_b` (base), `difference` (new minus base) and more, as in `stats.compare`.
+    (`stats.gating.Decision`). `questions`: a row for each question, with its
+    `question_id`, its text as `question`, its means in the first metric as `base` and `new`, and the
+    `difference`, new minus base.
     """
 
     names: tuple[str, str]
     decisions: tuple[Decision, ...]
     signature: str | None
-    questions: pl.DataFrame = field(repr=False, compare=False)
+    questions: tuple[dict[str, Any], ...] = field(repr=False)
 
     def __str__(self) -> str:
         """Returns the sentence."""
@@ -44,8 +43,7 @@ class Gate:
     @property
     def verdict(self) -> Verdict:
         """`pass`, `drop`, `rise` (equivalence only) or `cannot tell`: of several metrics, the worst."""
-        found = {decision.verdict for decision in self.decisions}
-        return next(verdict for verdict in _WORST_FIRST if verdict in found)
+        return min((each.verdict for each in self.decisions), key=list(EXIT_CODES).index)
 
     @property
     def exit_code(self) -> int:
@@ -80,12 +78,12 @@ class Gate:
         return self.decisions[0].trials_needed
 
     def fell_most(self, count: int = 5) -> list[dict[str, Any]]:
-        """Returns the questions that fell most in the first metric, as rows of `questions`."""
-        fell = (pl.col("metric") == self.decisions[0].metric) & (pl.col("difference") < 0)
-        return self.questions.filter(fell).sort("difference", "question_id").head(count).to_dicts()
+        """Returns the rows of `questions` that fell most."""
+        fell = [row for row in self.questions if row["difference"] < 0]
+        return sorted(fell, key=lambda row: (row["difference"], row["question_id"]))[:count]
 
     def to_dict(self) -> dict[str, Any]:
-        """Returns everything as JSON types."""
+        """Returns everything as JSON types, of the questions those that fell most."""
         base, new = self.names
         return {
             "verdict": self.verdict,
@@ -93,17 +91,8 @@ class Gate:
             "sentence": self.sentence,
             "base": base,
             "new": new,
-            "metrics": {each.metric: each.to_dict() for each in self.decisions},
-            "fell_most": [
-                {
-                    "question_id": row["question_id"],
-                    "question": row["question"],
-                    "base": row["mean_b"],
-                    "new": row["mean_a"],
-                    "difference": row["difference"],
-                }
-                for row in self.fell_most()
-            ],
+            "metrics": [{**asdict(each), "sentence": each.sentence} for each in self.decisions],
+            "fell_most": self.fell_most(),
             "signature": self.signature,
         }
 
@@ -145,31 +134,29 @@ def gate(
         run if isinstance(run, Result) else score_file(run, benchmark, **scoring)
         for run in (base, new)
     ]
-    names = _names(results)
-    of_base, of_new = (
-        replace(sample, name=name)
-        for sample, name in zip(comparison_samples(results), names, strict=True)
-    )
-    _, left_out = check_comparable([of_base, of_new])
+    samples = comparison_samples(results)
+    if samples[0].name == samples[1].name:  # of tables, which have none
+        names = ("base", "new")
+        samples = [replace(run, name=name) for run, name in zip(samples, names, strict=True)]
+    of_base, of_new = samples
+    _, left_out = check_comparable(samples)
     if left_out:
         raise InputError(
             f"{counted(len(left_out), 'question')} answered by only one of the runs "
             f"({', '.join(left_out[:5])}): a gate needs the same questions in both"
         )
-    rows = by_question([of_new, of_base], [(0, 1)], metrics, level)
-    texts = [results[0].benchmark[name].text for name in rows["question_id"]]
-    return Gate(
-        names,
-        tuple(decide(of_base, of_new, rule, metric=each, questions=questions) for each in metrics),
-        of_new.signature,
-        rows.with_columns(question=pl.Series(texts, dtype=pl.String)),
+    means = (run.means(metrics[0]).tolist() for run in samples)
+    rows = [
+        {
+            "question_id": name,
+            "question": results[0].benchmark[name].text,
+            "base": before,
+            "new": after,
+            "difference": after - before,
+        }
+        for name, before, after in zip(of_base.questions, *means, strict=True)
+    ]
+    decisions = (
+        decide(of_base, of_new, rule, metric=each, questions=questions) for each in metrics
     )
-
-
-def _names(results: Sequence[Result]) -> tuple[str, str]:
-    """Returns the names of the two runs or, if they have the same, their files."""
-    base, new = results
-    for one, other in ((base.name, new.name), (base.place, new.place)):
-        if one != other:
-            return one, other
-    return "base", "new"
+    return Gate((of_base.name, of_new.name), tuple(decisions), of_new.signature, tuple(rows))

@@ -11,35 +11,17 @@ from pfgen_rs.metrics.settings import Metric
 
 @options.with_options(options.ScoringOptions, "scoring", without=("run_field",))
 def gate(
-    base: Annotated[
-        str,
-        typer.Argument(
-            metavar="BASE", help="The run to compare with, as for `score`.", show_default=False
-        ),
-    ],
-    new: Annotated[
-        str,
-        typer.Argument(
-            metavar="NEW", help="The run that may not be worse, likewise.", show_default=False
-        ),
-    ],
+    base: Annotated[str, typer.Argument(metavar="BASE", help="A run, as for `score`.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The run that may not be worse.")],
     scoring: options.ScoringOptions,
     benchmark: options.BenchmarkName = None,
     max_drop: Annotated[
-        float,
-        typer.Option(metavar="X", help="Largest drop that passes, as a difference of scores."),
+        float, typer.Option(metavar="X", help="Largest drop that is accepted.")
     ] = 0.01,
-    level: Annotated[
-        float,
-        typer.Option(
-            metavar="SHARE", help="Confidence level: 1 minus the largest share of wrong verdicts."
-        ),
-    ] = 0.95,
+    level: options.Level = 0.95,
     metric: Annotated[
         Literal[Metric, "all"],
-        typer.Option(
-            help="Metric that may not drop; `all`: none may, each with a quarter of the error."
-        ),
+        typer.Option(help="Metric that may not drop; `all`: all four, each tested more strictly."),
     ] = "average",
     test: Annotated[
         Literal["non-inferiority", "regression", "equivalence"],
@@ -47,26 +29,15 @@ def gate(
     ] = "non-inferiority",
     questions: Annotated[
         Literal["same", "other"],
-        typer.Option(
-            help="Whether NEW is worse on the same questions, or would be on others of their kind."
-        ),
+        typer.Option(help="Whether NEW is worse on these questions, or would be on their kind."),
     ] = "same",
     output_format: Annotated[
         Literal["sentence", "json", "markdown"],
-        typer.Option(
-            "--format",
-            "-f",
-            help="What is printed. With json and markdown, the sentence goes to standard error.",
-        ),
+        typer.Option("--format", "-f", help="What is printed; the sentence then to stderr."),
     ] = "sentence",
     junit: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE",
-            callback=app.checked_output,
-            help="Also write JUnit XML: a drop is a failure, `cannot tell` a skipped test.",
-            show_default=False,
-        ),
+        typer.Option(metavar="FILE", callback=app.checked_output, help="Also write JUnit XML."),
     ] = None,
     threads: options.Threads = None,
 ) -> None:
@@ -85,6 +56,10 @@ def gate(
     how many trials would tell. Noise is measured between trials; runs with a single answer to a question are
     compared over questions, where only larger drops show.
 
+    `--format markdown` is a table for a pull request. In JUnit XML, each metric is a test: a drop is a
+    failure, and one that the gate cannot tell is skipped. With another format than `sentence`, the sentence
+    goes to standard error.
+
     Exit codes: 0 pass, 1 drop (or rise), 2 bad usage or input, 3 cannot tell.
 
     For example:
@@ -96,20 +71,18 @@ def gate(
     - `pfgen-rs gate base/ new/ --format markdown >> "$GITHUB_STEP_SUMMARY"`
     """
     from pfgen_rs import comparisons, gating
-    from pfgen_rs.errors import InputError
     from pfgen_rs.io.atomic import write_atomic
+    from pfgen_rs.report.gates import gate_junit, gate_markdown
     from pfgen_rs.stats.gating import Rule
 
     how: dict[str, Any] = {"max_drop": max_drop, "level": level, "test": test}
-    Rule(**how)  # before anything is scored
+    Rule(**how)  # what is wrong with it is told before anything is scored
     paths = comparisons.distinct([base, new])
     if len(paths) != 2:
-        raise InputError(f"{base} and {new} are {len(paths)} runs: name one run each")
-    results = scoring.score_with(paths, benchmark, threads=threads)
-    found = gating.gate(results[0], results[1], metric=metric, questions=questions, **how)
+        raise typer.BadParameter(f"BASE and NEW are one run each, but {len(paths)} were found")
+    held, tried = scoring.score_with(paths, benchmark, threads=threads)
+    found = gating.gate(held, tried, metric=metric, questions=questions, **how)
     if junit is not None:
-        from pfgen_rs.report.gates import gate_junit
-
         write_atomic(junit, gate_junit(found))
     if output_format == "sentence":
         process.emit(f"{found}\n")
@@ -119,7 +92,5 @@ def gate(
         if output_format == "json":
             process.emit_json(found.to_dict())
         else:
-            from pfgen_rs.report.gates import gate_markdown
-
             process.emit(gate_markdown(found))
     process.fail(found.exit_code)

@@ -9,7 +9,7 @@ import operator
 from collections.abc import Sequence
 from functools import lru_cache
 from numbers import Real
-from typing import Any
+from typing import Any, get_args
 
 from pfgen_rs.errors import InputError, SettingsError
 from pfgen_rs.io.text import shortened
@@ -240,6 +240,14 @@ def welch_freedom(variances: Sequence[float], counts: Sequence[int]) -> int:
     if below == 0.0:
         return 1
     return max(1, min(int(sum(variances) ** 2 / below + _ROUNDING), MOST_FREEDOM))
+
+
+def check_choice(value: object, name: str, choices: Any) -> None:
+    """Raise `SettingsError` unless a setting is one of the values of a `Literal`."""
+    if value not in get_args(choices):
+        raise SettingsError(
+            f"unknown {name} {value!r:.60}: expected one of {', '.join(get_args(choices))}"
+        )
 
 
 def check_level(level: float) -> None:
