@@ -18,6 +18,7 @@ Test = Literal["non-inferiority", "regression", "equivalence"]
 Questions = Literal["same", "other"]
 Verdict = Literal["pass", "drop", "rise", "cannot tell"]
 
+_FEWEST_TRIALS = 3  # whose spread says something
 _LEAST_LEVEL = 1e-6  # of a two-sided interval: that of the one-sided level 0.5
 
 
@@ -96,11 +97,10 @@ class Rule:
         """Returns a verdict in words."""
         if verdict == "cannot tell":
             return verdict
-        beyond = f"beyond {self.max_drop:g}"
-        if self.test == "regression":
-            return "drop" if verdict == "drop" else f"no significant drop, and none {beyond}"
-        passes = "no difference" if self.test == "equivalence" else "no drop"
-        return f"{passes if verdict == 'pass' else verdict} {beyond}"
+        if verdict == "pass":
+            what = "difference" if self.test == "equivalence" else "drop"
+            return f"no {what} beyond {self.max_drop:g}"
+        return "drop" if self.test == "regression" else f"{verdict} beyond {self.max_drop:g}"
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def decide(
     change of a model needs it: what other questions would say differs between two checkpoints as much as
     what the change did, and no number of trials helps. A trial's mean over the questions is one observation,
     since answers of a trial share prompts and luck; two runs are compared by Welch's t over trials (B. L.
-    Welch, Biometrika 34 (1947)). Single answers do not say how much trials differ. Then, and with "other"
+    Welch, Biometrika 34 (1947)). One or two trials do not say how much they differ. Then, and with "other"
     questions of the same kind, it is Student's paired t over questions, whose spread contains that of trials.
 
     Raises `InputError` for runs that cannot be compared and with fewer than two questions in common, and
@@ -189,9 +189,8 @@ def decide(
     common, _ = comparing.check_comparable(runs)
     runs = [run.only(common) for run in runs]
     trials = runs[0].trials, runs[1].trials
-    if min(trials) < 2:
-        questions = "other"
-    se, freedom, noise = (_over_trials if questions == "same" else _over_questions)(runs, metric)
+    over: Questions = questions if min(trials) >= _FEWEST_TRIALS else "other"
+    se, freedom, noise = (_over_trials if over == "same" else _over_questions)(runs, metric)
     of_base, of_new = (estimates.resampled_estimate(run, metric, rule.level, None) for run in runs)
     difference, reach = of_new.mean - of_base.mean, rule.reach(se, freedom)
     interval = difference, difference - reach, difference + reach, se
@@ -201,11 +200,12 @@ def decide(
         aim = rule.max_drop
         if detectable <= aim:
             aim = abs(abs(difference) - aim)
-        planned = checks.MOST_FREEDOM if questions == "same" else freedom
-        needed = noise.trials(aim / rule.detectable(1.0, planned))
+        if questions == "same":  # which more trials would show by themselves
+            noise, freedom = noise.same_questions(), checks.MOST_FREEDOM
+        needed = noise.trials(aim / rule.detectable(1.0, freedom))
         needed = needed and max(needed, min(trials) + 1)
     means = of_base, of_new
-    return Decision(metric, rule, verdict, *means, *interval, questions, trials, detectable, needed)
+    return Decision(metric, rule, verdict, *means, *interval, over, trials, detectable, needed)
 
 
 _Noise = tuple[float, int, PlannedNoise | None]
