@@ -72,6 +72,7 @@ CASES: dict[str, tuple[int, Callable[[Path], list[str]]]] = {
     "unreadable": (2, lambda tmp: ["verify", changed_run(tmp), str(tmp / "none"), "-b", "mini"]),
     "input": (2, lambda tmp: ["score", written(tmp, "{"), "-b", "mini"]),
     "usage": (2, lambda _: ["bogus"]),
+    "undecided": (3, lambda tmp: ["gate", str(pfgen_rs.sample_runs()["faithful"]), one_trial(tmp)]),
     "nothing to watch": (
         1,
         lambda tmp: ["watch", str(tmp), "--command", "true {checkpoint}", "--once"],
@@ -86,6 +87,14 @@ CASES: dict[str, tuple[int, Callable[[Path], list[str]]]] = {
 def written(tmp: Path, text: str) -> str:
     path = tmp / "answers.jsonl"
     path.write_text(text, encoding="utf-8")
+    return str(path)
+
+
+def one_trial(tmp: Path) -> str:
+    """The first answer of a run to each question."""
+    rows = pfgen_rs.score_file(pfgen_rs.sample_runs()["faithful"], "mini").frame
+    path = tmp / "one.jsonl"
+    rows.unique("question", keep="first", maintain_order=True).write_ndjson(path)
     return str(path)
 
 
@@ -116,7 +125,7 @@ def test_exit_codes(case: str, tmp_path: Path) -> None:
 def test_the_codes_are_described() -> None:
     [table] = [t for t in tables(REFERENCE / "environment.md") if t.header[0] == "code"]
     signals = {128 + s for s in (signal.SIGHUP, signal.SIGINT, signal.SIGPIPE, signal.SIGTERM)}
-    assert {int(row[0]) for row in table.rows} == {0, 1, 2} | signals
+    assert {int(row[0]) for row in table.rows} == {0, 1, 2, 3} | signals
 
 
 # Settings
