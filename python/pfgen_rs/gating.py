@@ -52,8 +52,8 @@ class Gate:
 
     @property
     def sentence(self) -> str:
-        """The verdict with its numbers; a line for each metric if there are several."""
-        if len(self.decisions) == 1:
+        """The verdict with its numbers: a line for each metric, named unless it is the score alone."""
+        if [each.metric for each in self.decisions] == ["average"]:
             return self.decisions[0].sentence
         return "\n".join(f"{each.metric}: {each.sentence}" for each in self.decisions)
 
@@ -84,13 +84,12 @@ class Gate:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns everything as JSON types, of the questions those that fell most."""
-        base, new = self.names
         return {
             "verdict": self.verdict,
             "exit_code": self.exit_code,
             "sentence": self.sentence,
-            "base": base,
-            "new": new,
+            "base": self.names[0],
+            "new": self.names[1],
             "metrics": [{**asdict(each), "sentence": each.sentence} for each in self.decisions],
             "fell_most": self.fell_most(),
             "signature": self.signature,
@@ -136,8 +135,7 @@ def gate(
     ]
     samples = comparison_samples(results)
     if samples[0].name == samples[1].name:  # of tables, which have none
-        names = ("base", "new")
-        samples = [replace(run, name=name) for run, name in zip(samples, names, strict=True)]
+        samples = [replace(run, name=n) for run, n in zip(samples, ("base", "new"), strict=True)]
     of_base, of_new = samples
     _, left_out = check_comparable(samples)
     if left_out:

@@ -244,10 +244,9 @@ def welch_freedom(variances: Sequence[float], counts: Sequence[int]) -> int:
 
 def check_choice(value: object, name: str, choices: Any) -> None:
     """Raise `SettingsError` unless a setting is one of the values of a `Literal`."""
-    if value not in get_args(choices):
-        raise SettingsError(
-            f"unknown {name} {value!r:.60}: expected one of {', '.join(get_args(choices))}"
-        )
+    known = get_args(choices)
+    if value not in known:
+        raise SettingsError(f"unknown {name} {value!r:.60}: expected one of {', '.join(known)}")
 
 
 def check_level(level: float) -> None:
