@@ -15,7 +15,7 @@ from pfgen_rs.metrics.settings import METRICS, Metric
 from pfgen_rs.runs.result import Result
 from pfgen_rs.scoring.inputs import Table
 from pfgen_rs.stats.comparing import check_comparable
-from pfgen_rs.stats.gating import Decision, Questions, Rule, Test, Verdict, decide
+from pfgen_rs.stats.gating import Decision, Questions, Rule, Test, Verdict, decide, same_trials
 
 EXIT_CODES: dict[Verdict, int] = {"drop": 1, "rise": 1, "cannot tell": 3, "pass": 0}
 """The exit code of `pfgen-rs gate` for each verdict, the worst first."""
@@ -143,7 +143,7 @@ def gate(
             f"{counted(len(left_out), 'question')} answered by only one of the runs "
             f"({', '.join(left_out[:5])}): a gate needs the same questions in both"
         )
-    means = (run.means(metrics[0]).tolist() for run in samples)
+    means = (run.means(metrics[0]).tolist() for run in same_trials(samples))
     rows = [
         {
             "question_id": name,

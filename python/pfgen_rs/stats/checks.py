@@ -6,7 +6,6 @@ numbers will do. A message names the first value that is wrong, and where it is.
 
 import math
 import operator
-from collections.abc import Sequence
 from functools import lru_cache
 from numbers import Real
 from typing import Any, get_args
@@ -172,7 +171,6 @@ def shown_value(value: Any) -> str:
 
 MOST_FREEDOM = 1000
 """Degrees of freedom from which t is normal to all visible digits."""
-_ROUNDING = 1e-9  # of equal variances, the degrees of freedom are a whole number
 _HALVINGS = 200  # more than a float has bits
 # Of the published and the bundled set, so that the score of one run need not wait for numpy.
 _QUANTILES = {(0.95, 49): 2.009575237129241, (0.95, 13): 2.1603686564627904}
@@ -228,18 +226,6 @@ def _bisected_quantile(level: float, freedom: int) -> float:
         else:
             high = middle
     return high
-
-
-def welch_freedom(variances: Sequence[float], counts: Sequence[int]) -> int:
-    """Returns the degrees of freedom of a sum of means, rounded down: at least 1, at most `MOST_FREEDOM`.
-
-    `variances`: of each mean. `counts`: of how many values it is the mean, at least two. B. L. Welch, "The
-    generalization of 'Student's' problem", Biometrika 34 (1947).
-    """
-    below = sum(variance**2 / (n - 1) for variance, n in zip(variances, counts, strict=True))
-    if below == 0.0:
-        return 1
-    return max(1, min(int(sum(variances) ** 2 / below + _ROUNDING), MOST_FREEDOM))
 
 
 def check_choice(value: object, name: str, choices: Any) -> None:

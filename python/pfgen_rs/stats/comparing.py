@@ -26,6 +26,7 @@ _PERMUTATIONS_A_PAIR = 4
 _SHOWN = 5  # runs in a `repr`
 _TEXTS = {"a": pl.String, "b": pl.String, "metric": pl.String}
 _MEANS = dict.fromkeys(("mean_a", "mean_b", "difference", "low", "high"), pl.Float64)
+_ROUNDING = 1e-9  # of equal variances, the degrees of freedom are a whole number
 _FEWEST = 4  # questions; with fewer, an interval is wider than anything that scores can be
 
 
@@ -364,9 +365,15 @@ def _moments(sample: Sample, metric: str) -> list[Moments]:
 
 
 def _welch_reach(a: Moments, b: Moments, level: float) -> float | None:
-    """Returns how far the interval of a difference of two means reaches; `None` without variances."""
+    """Returns how far the interval of a difference of two means reaches; `None` without variances.
+
+    The degrees of freedom are rounded down.
+    """
     (_, var_a, n_a), (_, var_b, n_b) = a, b
     if n_a < 2 or n_b < 2:
         return None
-    freedom = checks.welch_freedom((var_a, var_b), (n_a, n_b))
+    below, freedom = var_a**2 / (n_a - 1) + var_b**2 / (n_b - 1), 1
+    if below != 0.0:
+        whole = int((var_a + var_b) ** 2 / below + _ROUNDING)
+        freedom = max(1, min(whole, checks.MOST_FREEDOM))
     return float(checks.two_sided_quantile(level, freedom) * (var_a + var_b) ** 0.5)

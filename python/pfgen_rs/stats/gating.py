@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Real
 from typing import Literal
 
@@ -109,11 +109,11 @@ class Decision:
 
     `base`, `new`: their means, with the usual intervals over questions. `difference`: new minus base, with
     its standard error `se` and the interval of the rule, `low` to `high`. `questions`: whether the statement
-    is about the "same" questions or about "other" ones of their kind (see `decide`). `trials`: the smallest
-    number of answers to a question, of base and new. `detectable`: see `Rule`. `trials_needed`: without a
-    verdict, the number of trials of each run, found as by `plan_trials`, with which `max_drop` is
-    detectable or, where it already is, the distance of the difference from it; `None` if no number is
-    enough, or trial noise unknown.
+    is about the "same" questions or about "other" ones of their kind (see `decide`). `trials`: the number of
+    answers to each question that are compared; `left_out`: how many of all answers are not. `detectable`: see
+    `Rule`. `trials_needed`: without a verdict, the number of trials of each run, found as by `plan_trials`,
+    with which `max_drop` is detectable or, where it already is, the distance of the difference from it;
+    `None` if no number is enough, or trial noise unknown.
     """
 
     metric: str
@@ -126,7 +126,8 @@ class Decision:
     high: float
     se: float
     questions: Questions
-    trials: tuple[int, int]
+    trials: int
+    left_out: int
     detectable: float
     trials_needed: int | None
 
@@ -138,14 +139,11 @@ class Decision:
     @property
     def sentence(self) -> str:
         """The verdict in words, with the numbers that it follows from and, if there is none, what to do."""
-        base, new = self.trials
-        trials = counted(new, "trial") if base == new else f"{base:,} and {new:,} trials"
         asked = f"{self.base.questions:,}"
-        over = (
-            f"the same {asked} questions"
-            if self.questions == "same"
-            else f"questions like these {asked}"
-        )
+        over = f"the same {asked} questions"
+        if self.questions == "other":
+            over = f"questions like these {asked}"
+        trials = f"{'the first ' if self.left_out else ''}{counted(self.trials, 'trial')}"
         found = f"{self.rule.claim(self.verdict)} (difference {self.bounds}; "
         found += f"{self.rule.interval_text}; {over}, {trials})"
         if self.verdict != "cannot tell":
@@ -157,7 +155,7 @@ class Decision:
         found += f": {why}"
         if self.trials_needed is not None:
             return f"{found}; about {self.trials_needed:,} trials per run would tell"
-        if min(self.trials) < 2:
+        if self.trials < 2:
             return f"{found}; several answers to each question would show more"
         return f"{found}; no number of trials would tell, only more questions"
 
@@ -174,10 +172,13 @@ def decide(
 
     With the "same" questions, the statement is about the set that both runs answered, as a gate for every
     change of a model needs it: what other questions would say differs between two checkpoints as much as
-    what the change did, and no number of trials helps. A trial's mean over the questions is one observation,
-    since answers of a trial share prompts and luck; two runs are compared by Welch's t over trials (B. L.
-    Welch, Biometrika 34 (1947)). One or two trials do not say how much they differ. Then, and with "other"
-    questions of the same kind, it is Student's paired t over questions, whose spread contains that of trials.
+    what the change did, and no number of trials helps. A trial's change of the mean over the questions is one
+    observation, with Student's paired t, since answers of a trial share their prompts and luck. One or two
+    trials do not say how much they differ. Then, and with "other" questions of the same kind, the
+    changes of the questions are the observations; their spread contains that of trials.
+
+    The n-th answers to the questions are trial n. Only trials that both runs have are compared, since
+    prompts of one trial may be harder than those of another.
 
     Raises `InputError` for runs that cannot be compared and with fewer than two questions in common, and
     `SettingsError`. Time O(responses).
@@ -185,46 +186,45 @@ def decide(
     rule = rule or Rule()
     check_metric(metric)
     checks.check_choice(questions, "questions", Questions)
-    runs = estimates.checked_samples([base, new], [metric])
-    common, _ = comparing.check_comparable(runs)
-    runs = [run.only(common) for run in runs]
-    trials = runs[0].trials, runs[1].trials
-    over: Questions = questions if min(trials) >= _FEWEST_TRIALS else "other"
-    se, freedom, noise = (_over_trials if over == "same" else _over_questions)(runs, metric)
-    of_base, of_new = (estimates.resampled_estimate(run, metric, rule.level, None) for run in runs)
-    difference, reach = of_new.mean - of_base.mean, rule.reach(se, freedom)
+    given = estimates.checked_samples([base, new], [metric])
+    common, _ = comparing.check_comparable(given)
+    given = [run.only(common) for run in given]
+    runs = same_trials(given)
+    trials = runs[0].trials
+    over: Questions = questions if trials >= _FEWEST_TRIALS else "other"
+    before, after = (np.stack(run.responses(metric)) for run in runs)
+    changes = (after - before).mean(axis=0 if over == "same" else 1)
+    spread, freedom = float(changes.std(ddof=1)), len(changes) - 1
+    difference, se = float(changes.mean()), spread / math.sqrt(len(changes))
+    reach, detectable = rule.reach(se, freedom), rule.detectable(se, freedom)
     interval = difference, difference - reach, difference + reach, se
-    verdict, detectable, needed = rule.verdict(*interval[1:3]), rule.detectable(se, freedom), None
-    if verdict == "cannot tell" and noise is not None:
-        # Of a run that has not changed; where that would do, the difference is close to the limit.
+    verdict, needed = rule.verdict(*interval[1:3]), None
+    if verdict == "cannot tell" and trials > 1:
+        noise = PlannedNoise.of(runs, metric)
+        if over == "same":
+            noise = PlannedNoise(difference, 1, spread, 0.0)
+        if questions == "same":  # as more trials would be observations
+            noise, freedom = noise.same_questions(), checks.MOST_FREEDOM
+        # For a run that has not changed; if that is enough, the difference is close to the limit.
         aim = rule.max_drop
         if detectable <= aim:
             aim = abs(abs(difference) - aim)
-        if questions == "same":  # which more trials would show by themselves
-            noise, freedom = noise.same_questions(), checks.MOST_FREEDOM
         needed = noise.trials(aim / rule.detectable(1.0, freedom))
-        needed = needed and max(needed, min(trials) + 1)
+        needed = needed and max(needed, trials + 1)
+    left_out = sum(int(run.counts.sum()) - trials * len(common) for run in given)
+    of_base, of_new = (estimates.resampled_estimate(run, metric, rule.level, None) for run in runs)
     means = of_base, of_new
-    return Decision(metric, rule, verdict, *means, *interval, over, trials, detectable, needed)
+    return Decision(
+        metric, rule, verdict, *means, *interval, over, trials, left_out, detectable, needed
+    )
 
 
-_Noise = tuple[float, int, PlannedNoise | None]
-
-
-def _over_trials(runs: Sequence[Sample], metric: str) -> _Noise:
-    """Returns the standard error of the difference, its degrees of freedom, and the noise of trials."""
-    trials = [run.trials for run in runs]
-    values = [
-        [each[:n] for each in run.responses(metric)] for run, n in zip(runs, trials, strict=True)
+def same_trials(runs: Sequence[Sample]) -> list[Sample]:
+    """Returns the runs with the first answers to each question, as many as all of them have."""
+    most = min(run.trials for run in runs)
+    return [
+        replace(
+            run, values={name: [v[:most] for v in values] for name, values in run.values.items()}
+        )
+        for run in runs
     ]
-    variances = [float(np.mean(each, axis=0).var(ddof=1)) for each in values]
-    parts = [variance / n for variance, n in zip(variances, trials, strict=True)]
-    noise = PlannedNoise(0.0, 1, math.sqrt(sum(variances)), 0.0)
-    return math.sqrt(sum(parts)), checks.welch_freedom(parts, trials), noise
-
-
-def _over_questions(runs: Sequence[Sample], metric: str) -> _Noise:
-    differences = runs[1].means(metric) - runs[0].means(metric)
-    number = len(differences)
-    noise = PlannedNoise.of(runs, metric) if min(run.trials for run in runs) > 1 else None
-    return float(differences.std(ddof=1)) / math.sqrt(number), number - 1, noise
